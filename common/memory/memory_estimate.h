@@ -1,0 +1,72 @@
+// How much memory a training configuration needs: DESIGN decision 1, stage A (closed form).
+// The interface is final; later stages (allocation-trace replay, calibration) answer through it.
+//
+// Pure and deterministic; microseconds per call; safe from any thread.
+// Source of the formulas: Korthikanti et al. 2022 (arXiv:2205.05198), section 4, in this project's
+// form for our own kernels: shared/research/memory.md 1.2 and 7.1.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/bytes.h"
+#include "common/model_spec.h"
+#include "common/params.h"
+#include "common/study.h"
+#include "common/trial.h"
+#include "common/worker_facts.h"
+#include "common/workload.h"
+
+namespace hpo {
+
+// The part of a configuration that memory depends on.
+struct TrainingConfig {
+  int64_t batch_size = 8;       // train.batch_size
+  int64_t grad_accum = 1;       // train.grad_accum
+  int64_t max_length = 128;     // tok.max_length
+  int64_t eval_batch_multiplier = 1;
+  int64_t head_layers = 0;      // head.layers: hidden layers of the classification head, 0-3
+  int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3
+  double dropout = 0.1;
+  bool operator==(const TrainingConfig&) const = default;
+
+  int64_t EffectiveBatch() const { return batch_size * grad_accum; }
+};
+
+// Reads a TrainingConfig from a configuration over the study's trainer defaults.
+//   InvalidArgument  a value of the wrong type or < 1; names it
+absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const TrainerSpec& trainer);
+
+// Bytes by class, and what they add up to. `live_peak` is what our trainer's counting allocator
+// would report as its peak; `reserved_peak` adds what the caching allocator holds on top (equal on
+// a CPU); `needed_limit` is the smallest budget of the device at which the plan still runs, device
+// base and workspaces included.
+struct MemoryEstimate {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;  // saved for backward, and the largest temporary
+  Bytes head;
+  Bytes workspaces;
+  Bytes base;
+  Bytes live_peak;
+  Bytes reserved_peak;
+  Bytes needed_limit;
+  std::string peak_phase;  // "backward", "optimizer step", "evaluation"
+  bool operator==(const MemoryEstimate&) const = default;
+};
+
+// Everything an estimate is a function of, apart from the plan.
+struct EstimateInput {
+  ModelShape model;
+  TrainingConfig config;
+  Workload workload;
+  DeviceProfile device;
+};
+
+// An upper bound that is close: never less than what a run uses, at the workload's longest batch.
+//   InvalidArgument  a shape or size that is not positive; names it
+absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+// Chooses how a configuration is executed so that it fits: DESIGN decision 2.
+// Pure; safe from any thread.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/memory/memory_estimate.h"
+
+namespace hpo {
+
+// A plan with the estimate it was chosen by.
+struct PlannedMemory {
+  MemoryPlan plan;
+  MemoryEstimate estimate;
+  bool fits = false;  // needed_limit <= limit
+  bool operator==(const PlannedMemory&) const = default;
+};
+
+// policy kPlan: the largest micro-batch m <= train.batch_size that fits `limit`; where m = 1 does
+// not fit, the plan with m = 1 and fits = false. kStrict: m = train.batch_size. kOff: as strict,
+// fits = true.
+//   InvalidArgument  see EstimateMemory
+absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
+                                         Bytes limit);
+
+// The plan after an OOM: micro-batch halved (rounded up to at least 1), effective batch kept.
+// nullopt when the micro-batch is 1 already.
+std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan);
+
+// Rows of each part of one effective batch: ceil(E/m) parts of m rows, the last one shorter.
+std::vector<int64_t> PartSizes(const MemoryPlan& plan, int64_t rows_in_batch);
+
+}  // namespace hpo

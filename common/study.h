@@ -1,0 +1,111 @@
+// A study as its file states it. Parsed by common/study_file.h, stored by the server as canonical
+// JSON, read by every layer. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/bytes.h"
+#include "common/search_space.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+enum class Direction { kMinimize, kMaximize };
+
+struct Objective {
+  std::string metric;
+  Direction direction = Direction::kMaximize;
+  bool operator==(const Objective&) const = default;
+};
+
+// What every trial of the study trains, apart from its parameters.
+struct TrainerSpec {
+  std::string task = "text-classification";
+  // File names, looked up in the worker's --data folder (absolute paths are taken as they are).
+  std::string train;
+  std::string validation;
+  int64_t epochs = 3;
+  // "pretrained": weights must be in the model's folder. "random": trained from scratch.
+  std::string model_init = "pretrained";
+  // Optimizer steps between measurements on the validation data; 0: at each epoch's end only.
+  int64_t measure_every_steps = 0;
+  // Names of the labels, in order; empty: taken from the training data, sorted.
+  std::vector<std::string> labels;
+  // Values for parameters that the space does not search, e.g. {"train.lr": 3e-5}. Same names.
+  ParamMap defaults;
+  bool operator==(const TrainerSpec&) const = default;
+};
+
+// The study ends when either is used up; nullopt: unlimited.
+struct Budget {
+  // Trials that reach a terminal state (demonstration trials are not counted).
+  std::optional<int64_t> trials;
+  // Time during which at least one worker held a trial.
+  std::optional<absl::Duration> wall_clock;
+  bool operator==(const Budget&) const = default;
+};
+
+enum class MemoryPolicy {
+  kPlan,    // micro-batch is chosen so that the trial fits; the effective batch is kept
+  kStrict,  // the batch size is literal
+  kOff,     // no estimate, no admission; OOM still handled
+};
+
+struct MemorySpec {
+  MemoryPolicy policy = MemoryPolicy::kPlan;
+  // Bytes kept free of the capacity; nullopt: 2 %, at least 256 MiB on a GPU and 0 on a CPU budget.
+  std::optional<Bytes> headroom;
+  // Gradient checkpointing and lower precision may be planned (later issues' trainer uses them).
+  bool allow_checkpointing = false;
+  bool allow_lower_precision = false;
+  bool operator==(const MemorySpec&) const = default;
+};
+
+struct SamplerSpec {
+  std::string type = "tpe";  // tpe | random
+  uint64_t seed = 0;
+  int64_t startup_trials = 10;
+  bool operator==(const SamplerSpec&) const = default;
+};
+
+struct PrunerSpec {
+  std::string type = "median";  // median | none
+  int64_t startup_trials = 5;
+  int64_t warmup_steps = 0;
+  int64_t interval_steps = 1;
+  bool operator==(const PrunerSpec&) const = default;
+};
+
+struct StudySpec {
+  std::string name;
+  std::vector<Objective> objectives;
+  TrainerSpec trainer;
+  Budget budget;
+  MemorySpec memory;
+  SamplerSpec sampler;
+  PrunerSpec pruner;
+  SearchSpace space;
+  // Models treated as heavy whatever their size (heavy also means >= 250 M parameters).
+  std::vector<std::string> heavy_models;
+  bool operator==(const StudySpec&) const = default;
+};
+
+// Cross-field checks on top of ValidateSpace: name, at least one objective, known types.
+absl::Status ValidateStudy(const StudySpec& spec);
+
+// Canonical JSON, for storage and comparison. FromJson accepts what ToJson wrote.
+nlohmann::json StudyToJson(const StudySpec& spec);
+absl::StatusOr<StudySpec> StudyFromJson(const nlohmann::json& json);
+
+// What may change in a study that already has trials: budget, and choices added to a categorical.
+// Returns `stored` with those taken from `file`.
+//   FailedPrecondition  anything else differs; names the first field, its stored and its new value
+absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file);
+
+}  // namespace hpo

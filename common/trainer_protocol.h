@@ -1,0 +1,144 @@
+// The messages between a supervisor and a trainer: one JSON object per line, both ways, over a
+// socketpair that the trainer inherits as file descriptor 3 (HPO_TRAINER_FD names another).
+// docs/TRAINER_PROTOCOL.md is the specification; this header is its C++ form.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/bytes.h"
+#include "common/params.h"
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+constexpr int64_t kTrainerProtocolVersion = 1;
+constexpr int kTrainerProtocolFd = 3;
+
+// ---- Down: supervisor to trainer -------------------------------------------------------------
+
+// One attempt to run.
+struct TrainerJob {
+  std::string study;
+  TrialNumber trial;
+  AttemptNumber attempt;
+  // Parameters of the trial over the study's trainer defaults: complete.
+  ParamMap params;
+  std::string task = "text-classification";
+  std::string train_path;
+  std::string validation_path;
+  std::vector<std::string> labels;  // empty: from the training data
+  int64_t epochs = 3;
+  int64_t measure_every_steps = 0;
+  std::string model_name;
+  std::string model_path;           // folder; empty: the trainer needs none
+  std::string model_init = "pretrained";
+  Objective objective;              // first objective: decides which weights are best
+  std::string device = "cpu";       // "cpu", "cuda:0"
+  MemoryPolicy policy = MemoryPolicy::kPlan;
+  bool admission = true;            // refuse by estimate before starting
+  Bytes limit;                      // budget of live bytes; 0: none
+  MemoryPlan plan;                  // ignored by trainers without the capability `plan`
+  Bytes predicted;                  // the server's estimate for `plan`; 0: none
+  uint64_t seed = 0;
+  std::string output_dir;           // best weights, logs; exists
+  bool operator==(const TrainerJob&) const = default;
+};
+
+// End the attempt: `reason` is "pruned", "drain", "cancelled" or "lease lost".
+struct StopRequest {
+  std::string reason;
+  bool checkpoint = false;
+  bool operator==(const StopRequest&) const = default;
+};
+
+// No further jobs; exit with status 0.
+struct ShutdownRequest {
+  bool operator==(const ShutdownRequest&) const = default;
+};
+
+using DownMessage = std::variant<TrainerJob, StopRequest, ShutdownRequest>;
+
+// ---- Up: trainer to supervisor ---------------------------------------------------------------
+
+// First line of a trainer process.
+struct Hello {
+  int64_t version = kTrainerProtocolVersion;
+  std::string program;                    // "hpo-trainer 0.1.0"
+  std::vector<std::string> capabilities;  // "plan", "stop", "memory", "reuse"
+  std::string torch_build;                // "2.11.0+cu130"; empty without torch
+  bool Has(absl::string_view capability) const;
+  bool operator==(const Hello&) const = default;
+};
+
+// Validation metrics after `step` optimizer steps.
+struct MeasurementMessage {
+  Measurement measurement;
+  bool operator==(const MeasurementMessage&) const = default;
+};
+
+// Memory at a stage: "Trial Start", "Training Start", "Training End", "Trial Success", "OOM Error",
+// "replan" (then `plan` is the new one).
+struct MemoryMessage {
+  std::string stage;
+  Bytes allocated;
+  Bytes reserved;
+  Bytes free;
+  Bytes total;
+  Bytes peak;
+  std::optional<MemoryPlan> plan;
+  int64_t step = 0;
+  bool operator==(const MemoryMessage&) const = default;
+};
+
+// A file worth keeping: `kind` is "best" or "resume".
+struct CheckpointMessage {
+  std::string kind;
+  std::string path;
+  int64_t step = 0;
+  bool operator==(const CheckpointMessage&) const = default;
+};
+
+// Progress between measurements, at most a few per second; shown to people, never stored.
+struct ProgressMessage {
+  int64_t step = 0;
+  int64_t total_steps = 0;
+  double loss = 0.0;
+  bool operator==(const ProgressMessage&) const = default;
+};
+
+struct LogMessage {
+  std::string level;  // "info", "warning", "error"
+  std::string text;
+  bool operator==(const LogMessage&) const = default;
+};
+
+// Last line of an attempt. A clean trainer may then be sent the next job.
+struct OutcomeMessage {
+  // nullopt: stopped on request without a result (drain, lease lost).
+  std::optional<TrialOutcome> outcome;
+  MemoryReport memory;
+  MemoryPlan final_plan;
+  // false: this process must not be reused (baseline drifted, sticky error).
+  bool clean = true;
+  bool operator==(const OutcomeMessage&) const = default;
+};
+
+using UpMessage = std::variant<Hello, MeasurementMessage, MemoryMessage, CheckpointMessage,
+                               ProgressMessage, LogMessage, OutcomeMessage>;
+
+// One line without the newline.
+std::string EncodeDown(const DownMessage& message);
+std::string EncodeUp(const UpMessage& message);
+
+//   InvalidArgument  not JSON, no or unknown "type", a field missing or of another type; names it
+absl::StatusOr<DownMessage> DecodeDown(absl::string_view line);
+absl::StatusOr<UpMessage> DecodeUp(absl::string_view line);
+
+}  // namespace hpo

@@ -1,0 +1,49 @@
+// What a worker tells the server when it registers (DESIGN.md, "Who knows what").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/bytes.h"
+#include "common/model_spec.h"
+#include "common/workload.h"
+
+namespace hpo {
+
+struct ModelFacts {
+  std::string name;               // as studies name it: "bert-base-uncased", "org/name"
+  ModelShape shape;
+  std::string digest;             // SHA-256 of config.json and the size of the weights
+  std::string tokenizer_digest;   // SHA-256 of the vocabulary and casing
+  bool has_weights = false;       // model.safetensors is there
+  bool operator==(const ModelFacts&) const = default;
+};
+
+struct DeviceProfile {
+  std::string kind;    // "cpu" or "cuda"
+  std::string name;    // "NVIDIA H200", or the processor's name
+  std::string uuid;    // the card's, or the host name
+  std::string driver;
+  Bytes total;
+  // Context and libraries: used by an idle trainer, not available to a trial.
+  Bytes base;
+  // Workspaces that a trial on this device allocates (cuBLAS and the like).
+  Bytes workspace;
+  bool operator==(const DeviceProfile&) const = default;
+};
+
+struct WorkerFacts {
+  std::string worker;        // human name, "host:gpu0"
+  std::string instance_key;  // random per process
+  std::string version;       // of hpo-worker
+  std::string torch_build;   // empty: a trainer that is not ours
+  std::string trainer;       // "hpo-trainer", or the command of --trainer
+  bool plans = true;         // the trainer has the capability `plan`
+  DeviceProfile device;
+  Bytes capacity;            // usable bytes now
+  std::vector<ModelFacts> models;
+  std::vector<DataSetFacts> data_sets;
+  bool operator==(const WorkerFacts&) const = default;
+};
+
+}  // namespace hpo

@@ -1,0 +1,47 @@
+// What of the data matters to memory. Facts that a worker measures once per data set and model
+// vocabulary; the server sees nothing else of the data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+// Number of rows by token length (special tokens included, before truncation).
+using LengthHistogram = std::map<int64_t, int64_t>;
+
+// One data set as a worker advertises it.
+struct DataSetFacts {
+  std::string name;    // the file name a study refers to
+  std::string digest;  // SHA-256 of the file, hexadecimal
+  int64_t rows = 0;
+  std::vector<std::string> labels;  // sorted
+  bool multi_label = false;
+  bool pairs = false;
+  // By vocabulary digest (ModelFacts::tokenizer_digest).
+  std::map<std::string, LengthHistogram> lengths;
+  bool operator==(const DataSetFacts&) const = default;
+};
+
+// The workload of one trial.
+struct Workload {
+  int64_t num_labels = 2;
+  LengthHistogram train_lengths;       // empty: assume every row is max_length long
+  LengthHistogram validation_lengths;
+};
+
+// The longest row after truncation to `max_length`, rounded up to the padding multiple (16).
+// `max_length` itself (rounded up) for an empty histogram. max_length > 0.
+int64_t LongestPadded(const LengthHistogram& lengths, int64_t max_length);
+
+constexpr int64_t kPaddingMultiple = 16;
+
+nlohmann::json DataSetFactsToJson(const DataSetFacts& facts);
+absl::StatusOr<DataSetFacts> DataSetFactsFromJson(const nlohmann::json& json);
+
+}  // namespace hpo

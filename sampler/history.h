@@ -1,0 +1,73 @@
+// What a sampler or pruner knows of a study: its trials as value types, in the order of events.
+// Folding the same events gives the same history; rebuilding from stored trials equals folding.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/params.h"
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+// What memory taught about one configuration. `censored`: the need is more than `bytes` (an OOM at
+// that limit); else `bytes` is what it used.
+struct MemoryObservation {
+  Bytes bytes;
+  bool censored = false;
+  Bytes limit;
+  MemoryPlan plan;
+  bool operator==(const MemoryObservation&) const = default;
+};
+
+struct HistoryTrial {
+  TrialNumber number;
+  ParamMap params;
+  TrialState state = TrialState::kRunning;
+  std::optional<PruneReason> prune_reason;
+  // Objectives in "smaller is better" sign; empty unless completed.
+  std::vector<double> losses;
+  // First objective by step, "smaller is better" sign.
+  std::map<int64_t, double> intermediate;
+  std::vector<MemoryObservation> memory;
+  bool operator==(const HistoryTrial&) const = default;
+};
+
+// One event folds into the history. `trial` is the trial's state after it; events of one trial
+// replace each other. `sequence` grows by one per event of the study.
+struct HistoryEvent {
+  int64_t sequence = 0;
+  HistoryTrial trial;
+};
+
+class History {
+ public:
+  void Apply(const HistoryEvent& event);
+
+  // By number.
+  const std::map<TrialNumber, HistoryTrial>& trials() const { return trials_; }
+  // Of the last event applied.
+  int64_t sequence() const { return sequence_; }
+  // COMPLETED and PRUNED trials.
+  int64_t num_finished() const;
+
+  bool operator==(const History&) const = default;
+
+ private:
+  std::map<TrialNumber, HistoryTrial> trials_;
+  int64_t sequence_ = 0;
+};
+
+// A stored trial as history sees it (signs by the study's directions; missing metrics as worst).
+HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
+                       const std::vector<Objective>& objectives);
+
+// Whether `trial` could not run within `capacity` as far as its own observations tell: an OOM
+// (met or predicted) at a limit >= capacity, or a use above capacity. The excess over capacity as
+// a fraction of it; 0 = feasible.
+double MemoryViolation(const HistoryTrial& trial, Bytes capacity);
+
+}  // namespace hpo

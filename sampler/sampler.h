@@ -1,0 +1,61 @@
+// Proposes configurations. DESIGN decision 4; this interface is final.
+//
+// State is a fold of events: a sampler rebuilt from the stored trials proposes what the running one
+// would have. Suggest is pure: same state and context, same suggestion, on every machine.
+// Threads: Observe needs exclusive access; Suggest may run concurrently with itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "common/memory/fit_decision.h"
+#include "common/search_space.h"
+#include "common/study.h"
+#include "sampler/history.h"
+
+namespace hpo {
+
+// Everything a suggestion depends on, apart from the history.
+struct AskContext {
+  TrialNumber number;     // the trial to propose; with the study's seed it keys the random stream
+  // The study's space, with what the asking worker lacks taken out of model.name.
+  SearchSpace space;
+  Bytes capacity;         // quantised, of the asking worker
+  BatchFeasibility feasibility;  // empty: everything fits
+};
+
+struct Suggestion {
+  ParamMap params;
+  Fit fit;               // of `params` at the asking capacity
+  std::string sampler;   // which one spoke: "random", "tpe"
+  int64_t history_sequence = 0;
+  // Log density ratio of the chosen candidate, where there is a model.
+  std::optional<double> score;
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+
+  // Folds one event into the state. Events come in order of sequence, each once.
+  virtual void Observe(const HistoryEvent& event) = 0;
+
+  // A configuration of `context.space`, inside every allowed domain, that fits where one was found.
+  //   FailedPrecondition  no configuration exists (narrowings leave nothing), or none that fits was
+  //                       found in bounded rounds; the message names the least violating one's need
+  virtual absl::StatusOr<Suggestion> Suggest(const AskContext& context) const = 0;
+};
+
+// The sampler that the study names. One explicit switch; an unknown type was refused by
+// ValidateStudy. `spec.seed` keys all its streams.
+std::unique_ptr<Sampler> MakeSampler(const StudySpec& study);
+
+// The part of the space that can run at the context's capacity: per parameter, the values for which
+// some configuration fits (the cheapest values elsewhere). Shown to workers and users; candidates
+// are still checked one by one. Equals context.space where feasibility is empty.
+SearchSpace NarrowForCapacity(const AskContext& context);
+
+}  // namespace hpo

@@ -1,0 +1,153 @@
+// What each StudyService request does, in value types (shared by gRPC and, later, HTTP).
+// Thread-safe. Codes are documented per method; Unavailable while draining, DataLoss when the
+// database is damaged.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/memory/memory_plan.h"
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+class TrialScheduler;
+
+// Demonstration trials are counted in `demonstration` alone.
+struct TrialCounts {
+  int64_t queued = 0;
+  int64_t running = 0;
+  int64_t completed = 0;
+  int64_t pruned = 0;
+  int64_t failed = 0;
+  int64_t cancelled = 0;
+  int64_t oom_met = 0;
+  int64_t oom_predicted = 0;
+  int64_t oom_recovered = 0;
+  int64_t demonstration = 0;
+  bool operator==(const TrialCounts&) const = default;
+
+  int64_t Finished() const { return completed + pruned + failed + cancelled; }
+};
+
+struct WorkerStatus {
+  std::string name;
+  std::string device;
+  Bytes capacity;
+  bool alive = false;
+  std::optional<TrialId> trial;
+  absl::Time last_heartbeat = absl::InfinitePast();
+};
+
+struct StudyStatus {
+  StudySpec spec;
+  bool finished = false;
+  TrialCounts counts;
+  std::optional<TrialNumber> best_trial;
+  std::optional<double> best_value;
+  absl::Duration wall_clock_used;
+  std::vector<WorkerStatus> workers;
+  std::string waiting_for;  // why nothing runs, and the command that helps
+  absl::Time created = absl::InfinitePast();
+};
+
+struct StudyUpdate {
+  std::optional<int64_t> trials;      // new total
+  std::optional<int64_t> add_trials;  // on top of the trials finished and running now
+  std::optional<absl::Duration> wall_clock;
+  std::map<std::string, std::vector<ParamValue>> added_choices;
+};
+
+struct EnqueueRequest {
+  ParamMap params;
+  bool demonstration = false;
+  bool skip_admission = false;
+  int64_t forced_micro_batch = 0;
+};
+
+struct TrialFilter {
+  std::vector<TrialState> states;         // empty: all
+  std::vector<PruneReason> prune_reasons;  // empty: all
+  bool newest_first = false;
+};
+
+// One page. `next_token` is empty on the last.
+struct TrialPage {
+  std::vector<Trial> trials;  // attempts left out
+  std::string next_token;
+  int64_t total = 0;
+};
+
+struct TrialDetail {
+  Trial trial;  // with attempts
+  std::vector<Measurement> measurements;
+  std::string sampler;
+};
+
+struct MemoryAnswer {
+  PlannedMemory planned;
+  Bytes usable;
+  std::string explanation;
+};
+
+// A change of one trial. `sequence` grows by one per change of the study.
+struct TrialEvent {
+  int64_t sequence = 0;
+  std::string kind;  // "queued", "started", "measured", "replanned", "requeued", "finished"
+  Trial trial;
+};
+
+class StudyApi {
+ public:
+  explicit StudyApi(TrialScheduler& scheduler) : scheduler_(scheduler) {}
+
+  // Stores `spec`, or takes budget and added choices into the stored one of that name.
+  //   InvalidArgument     the spec is not valid
+  //   FailedPrecondition  anything else changed; names the field
+  struct Created {
+    StudyStatus status;
+    bool created = false;
+  };
+  absl::StatusOr<Created> CreateStudy(const StudySpec& spec, bool validate_only,
+                                      const std::string& request_id);
+
+  //   NotFound  no such study; lists those there are. An empty name is the only study.
+  absl::StatusOr<StudyStatus> GetStudy(const std::string& name) const;
+  std::vector<StudyStatus> ListStudies() const;
+
+  //   NotFound, InvalidArgument (a budget < 0, a choice of another type, an unknown parameter)
+  absl::StatusOr<StudyStatus> UpdateStudy(const std::string& name, const StudyUpdate& update,
+                                          const std::string& request_id);
+
+  //   InvalidArgument  an unknown parameter, or a value outside its domain
+  absl::StatusOr<Trial> EnqueueTrial(const std::string& study, const EnqueueRequest& request,
+                                     const std::string& request_id);
+
+  // page_size 0 means 100; at most 1,000.
+  //   InvalidArgument  page_size out of range, or a token that ListTrials did not give
+  absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialFilter& filter,
+                                       int page_size, const std::string& page_token) const;
+
+  absl::StatusOr<TrialDetail> GetTrial(const std::string& study, TrialNumber number) const;
+  absl::StatusOr<std::vector<Trial>> ListBestTrials(const std::string& study, int count) const;
+
+  //   FailedPrecondition  no worker has registered, or nothing is known of the configuration
+  absl::StatusOr<MemoryAnswer> EstimateMemory(const std::string& study, const ParamMap& params,
+                                              const std::string& worker, Bytes limit) const;
+
+  // Calls `emit` for every change after `after_sequence` (0: from now), and with nullopt each 15 s
+  // in which nothing happened, until emit returns false, `cancelled` returns true or the server
+  // drains. Blocks.
+  absl::Status WatchStudy(const std::string& study, int64_t after_sequence,
+                          const std::function<bool(const std::optional<TrialEvent>&)>& emit,
+                          const std::function<bool()>& cancelled) const;
+
+ private:
+  TrialScheduler& scheduler_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,135 @@
+// What each WorkerService request does, in value types. Thread-safe.
+//
+// A call about a lease fails with Aborted when the lease went to a newer attempt or was taken back
+// for good: the caller stops its trainer. NotFound: unknown session, study, trial or attempt.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/search_space.h"
+#include "common/study.h"
+#include "common/trial.h"
+#include "common/worker_facts.h"
+
+namespace hpo {
+
+class TrialScheduler;
+
+struct Registration {
+  std::string session;
+  int64_t server_epoch = 0;
+  absl::Duration heartbeat_interval;
+  absl::Duration lease_ttl;
+  int64_t studies_version = 0;
+};
+
+// Names one attempt and proves that the caller holds it.
+struct LeaseRef {
+  TrialId trial;
+  AttemptNumber attempt;
+  std::string token;
+};
+
+struct Assignment {
+  LeaseRef lease;
+  absl::Duration lease_ttl;
+  absl::Duration heartbeat_interval;
+  ParamMap params;
+  MemoryPlan plan;
+  Bytes predicted;
+  Bytes limit;
+  SearchSpace narrowed_space;
+  bool admission = true;
+  bool demonstration = false;
+  MemoryPolicy policy = MemoryPolicy::kPlan;
+  TrainerSpec trainer;
+  Objective objective;
+  uint64_t seed = 0;
+};
+
+struct AcquireResult {
+  std::optional<Assignment> assignment;
+  int64_t studies_version = 0;
+  bool all_studies_finished = false;
+  bool draining = false;
+  std::string waiting_for;
+};
+
+struct LeaseBeat {
+  LeaseRef lease;
+  int64_t step = 0;
+  std::string stage;
+  Bytes allocated;
+  Bytes reserved;
+};
+
+enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled };
+
+struct HeartbeatResult {
+  std::vector<Directive> directives;
+  absl::Duration next;
+  int64_t server_epoch = 0;
+  bool register_again = false;
+};
+
+struct ReportResult {
+  bool should_stop = false;
+  std::string pruner;
+  std::string why;
+};
+
+struct FinishRequest {
+  LeaseRef lease;
+  TrialOutcome outcome;
+  MemoryReport memory;
+  MemoryPlan final_plan;
+  std::vector<Measurement> measurements;
+};
+
+struct FinishResult {
+  TrialState state = TrialState::kQueued;
+  bool stored = false;
+};
+
+class WorkerApi {
+ public:
+  explicit WorkerApi(TrialScheduler& scheduler) : scheduler_(scheduler) {}
+
+  //   InvalidArgument     no worker name or instance key, a capacity < 0
+  //   FailedPrecondition  a data set's digest differs from the one an active study was begun with
+  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts);
+
+  // Blocks until there is a trial, `wait` (at most 50 s) is over, `cancelled` returns true or the
+  // server drains. The same request_id returns the same assignment while its lease lives.
+  absl::StatusOr<AcquireResult> AcquireTrial(const std::string& session,
+                                             const std::string& request_id, absl::Duration wait,
+                                             Bytes capacity,
+                                             const std::function<bool()>& cancelled);
+
+  // Unknown session: register_again, never an error (a restarted server re-adopts leases by token).
+  absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity);
+
+  absl::StatusOr<ReportResult> ReportMeasurements(const LeaseRef& lease,
+                                                  const std::vector<Measurement>& measurements,
+                                                  const std::optional<MemoryPlan>& new_plan,
+                                                  int64_t num_ooms);
+
+  // Durable when it returns. A repeated call returns the recorded result.
+  absl::StatusOr<FinishResult> FinishTrial(const std::string& request_id,
+                                           const FinishRequest& request);
+
+  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id, const LeaseRef& lease,
+                                          ReleaseReason reason, Bytes needed,
+                                          const std::string& note);
+
+ private:
+  TrialScheduler& scheduler_;
+};
+
+}  // namespace hpo
