@@ -14,87 +14,12 @@
 #include "common/search_space.h"
 #include "common/study.h"
 #include "common/trial.h"
+#include "common/worker_exchange.h"
 #include "common/worker_facts.h"
 
 namespace hpo {
 
 class TrialScheduler;
-
-struct Registration {
-  std::string session;
-  int64_t server_epoch = 0;
-  absl::Duration heartbeat_interval;
-  absl::Duration lease_ttl;
-  int64_t studies_version = 0;
-};
-
-// Names one attempt and proves that the caller holds it.
-struct LeaseRef {
-  TrialId trial;
-  AttemptNumber attempt;
-  std::string token;
-};
-
-struct Assignment {
-  LeaseRef lease;
-  absl::Duration lease_ttl;
-  absl::Duration heartbeat_interval;
-  ParamMap params;
-  MemoryPlan plan;
-  Bytes predicted;
-  Bytes limit;
-  SearchSpace narrowed_space;
-  bool admission = true;
-  bool demonstration = false;
-  MemoryPolicy policy = MemoryPolicy::kPlan;
-  TrainerSpec trainer;
-  Objective objective;
-  uint64_t seed = 0;
-};
-
-struct AcquireResult {
-  std::optional<Assignment> assignment;
-  int64_t studies_version = 0;
-  bool all_studies_finished = false;
-  bool draining = false;
-  std::string waiting_for;
-};
-
-struct LeaseBeat {
-  LeaseRef lease;
-  int64_t step = 0;
-  std::string stage;
-  Bytes allocated;
-  Bytes reserved;
-};
-
-enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled };
-
-struct HeartbeatResult {
-  std::vector<Directive> directives;
-  absl::Duration next;
-  int64_t server_epoch = 0;
-  bool register_again = false;
-};
-
-struct ReportResult {
-  bool should_stop = false;
-  std::string pruner;
-  std::string why;
-};
-
-struct FinishRequest {
-  LeaseRef lease;
-  TrialOutcome outcome;
-  MemoryReport memory;
-  MemoryPlan final_plan;
-  std::vector<Measurement> measurements;
-};
-
-struct FinishResult {
-  TrialState state = TrialState::kQueued;
-  bool stored = false;
-};
 
 class WorkerApi {
  public:

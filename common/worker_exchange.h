@@ -1,0 +1,99 @@
+// What a worker and the server tell each other about sessions, leases and attempts, as values: the
+// messages of proto/hpo/v1/worker.proto without protobuf. Used by server/api and by the agent's
+// CoordinatorClient. The meaning of each call is documented in proto/hpo/v1/worker.proto.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/bytes.h"
+#include "common/ids.h"
+#include "common/params.h"
+#include "common/search_space.h"
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+struct Registration {
+  std::string session;
+  int64_t server_epoch = 0;
+  absl::Duration heartbeat_interval;
+  absl::Duration lease_ttl;
+  int64_t studies_version = 0;
+};
+
+// Names one attempt and proves that the caller holds it.
+struct LeaseRef {
+  TrialId trial;
+  AttemptNumber attempt;
+  std::string token;
+  bool operator==(const LeaseRef&) const = default;
+};
+
+struct Assignment {
+  LeaseRef lease;
+  absl::Duration lease_ttl;
+  absl::Duration heartbeat_interval;
+  ParamMap params;
+  MemoryPlan plan;
+  Bytes predicted;
+  Bytes limit;
+  SearchSpace narrowed_space;
+  bool admission = true;
+  bool demonstration = false;
+  MemoryPolicy policy = MemoryPolicy::kPlan;
+  TrainerSpec trainer;
+  Objective objective;
+  uint64_t seed = 0;
+};
+
+struct AcquireResult {
+  std::optional<Assignment> assignment;
+  int64_t studies_version = 0;
+  bool all_studies_finished = false;
+  bool draining = false;
+  std::string waiting_for;
+};
+
+struct LeaseBeat {
+  LeaseRef lease;
+  int64_t step = 0;
+  std::string stage;
+  Bytes allocated;
+  Bytes reserved;
+};
+
+enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled };
+
+struct HeartbeatResult {
+  std::vector<Directive> directives;
+  absl::Duration next;
+  int64_t server_epoch = 0;
+  bool register_again = false;
+};
+
+// The answer to a report of measurements.
+struct ReportResult {
+  bool should_stop = false;
+  std::string pruner;
+  std::string why;
+};
+
+struct FinishRequest {
+  LeaseRef lease;
+  TrialOutcome outcome;
+  MemoryReport memory;
+  MemoryPlan final_plan;
+  std::vector<Measurement> measurements;  // not yet acknowledged
+  bool operator==(const FinishRequest&) const = default;
+};
+
+struct FinishResult {
+  TrialState state = TrialState::kQueued;  // terminal, or kQueued where the trial runs again
+  bool stored = false;                     // false: a result was there already; this is a duplicate
+};
+
+}  // namespace hpo
