@@ -31,7 +31,8 @@ struct ModelShape {
 };
 
 // Reads config.json's text.
-//   InvalidArgument  not JSON, a key missing or not a positive integer, heads that do not divide the
+//   InvalidArgument  not JSON, a key missing or not a positive integer, heads that do not divide
+//   the
 //                    hidden size; names the key, the value and `origin`
 absl::StatusOr<ModelShape> ParseModelConfig(absl::string_view json, absl::string_view origin);
 

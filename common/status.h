@@ -22,11 +22,11 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context);
 #define HPO_CHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::hpo::CheckFailed(__FILE__, __LINE__, #condition))
 
-#define HPO_RETURN_IF_ERROR(expression)                                \
-  do {                                                                 \
-    if (absl::Status hpo_status = (expression); !hpo_status.ok()) {    \
-      return hpo_status;                                               \
-    }                                                                  \
+#define HPO_RETURN_IF_ERROR(expression)                             \
+  do {                                                              \
+    if (absl::Status hpo_status = (expression); !hpo_status.ok()) { \
+      return hpo_status;                                            \
+    }                                                               \
   } while (false)
 
 #define HPO_STATUS_CONCAT_INNER(a, b) a##b

@@ -30,8 +30,8 @@ absl::StatusOr<StudyOverrides> OverridesFromEnvironment();
 absl::StatusOr<StudySpec> ParseStudyFile(absl::string_view yaml, absl::string_view origin,
                                          const StudyOverrides& overrides);
 
-// Finds the study called `name_or_path`: a path (contains '/' or ends in .yaml/.yml), else the user's
-// config directory ($XDG_CONFIG_HOME/hpo/studies), else the presets compiled in.
+// Finds the study called `name_or_path`: a path (contains '/' or ends in .yaml/.yml), else the
+// user's config directory ($XDG_CONFIG_HOME/hpo/studies), else the presets compiled in.
 //   NotFound         says where it looked and lists the names there are
 //   InvalidArgument  see ParseStudyFile
 absl::StatusOr<StudySpec> LoadStudy(absl::string_view name_or_path,

@@ -37,17 +37,17 @@ struct TrainerJob {
   int64_t epochs = 3;
   int64_t measure_every_steps = 0;
   std::string model_name;
-  std::string model_path;           // folder; empty: the trainer needs none
+  std::string model_path;  // folder; empty: the trainer needs none
   std::string model_init = "pretrained";
-  Objective objective;              // first objective: decides which weights are best
-  std::string device = "cpu";       // "cpu", "cuda:0"
+  Objective objective;         // first objective: decides which weights are best
+  std::string device = "cpu";  // "cpu", "cuda:0"
   MemoryPolicy policy = MemoryPolicy::kPlan;
-  bool admission = true;            // refuse by estimate before starting
-  Bytes limit;                      // budget of live bytes; 0: none
-  MemoryPlan plan;                  // ignored by trainers without the capability `plan`
-  Bytes predicted;                  // the server's estimate for `plan`; 0: none
+  bool admission = true;  // refuse by estimate before starting
+  Bytes limit;            // budget of live bytes; 0: none
+  MemoryPlan plan;        // ignored by trainers without the capability `plan`
+  Bytes predicted;        // the server's estimate for `plan`; 0: none
   uint64_t seed = 0;
-  std::string output_dir;           // best weights, logs; exists
+  std::string output_dir;  // best weights, logs; exists
   bool operator==(const TrainerJob&) const = default;
 };
 

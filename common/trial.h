@@ -67,10 +67,10 @@ enum class OomKind {
 struct OutOfMemory {
   OomKind kind = OomKind::kConfiguration;
   bool predicted = false;
-  Bytes requested;  // the allocation that failed; 0 when unknown
-  Bytes peak;       // live bytes at the peak; 0 when unknown
-  Bytes limit;      // what was allowed
-  Bytes needed;     // predicted need; 0 when there was no estimate
+  Bytes requested;    // the allocation that failed; 0 when unknown
+  Bytes peak;         // live bytes at the peak; 0 when unknown
+  Bytes limit;        // what was allowed
+  Bytes needed;       // predicted need; 0 when there was no estimate
   std::string phase;  // "forward", "backward", "optimizer step", "evaluation", ...
   int64_t step = 0;
   MemoryPlan plan;        // the smallest that was tried
@@ -80,8 +80,8 @@ struct OutOfMemory {
 };
 
 enum class FailureClass {
-  kBadData,         // data or labels
-  kBadModel,        // config, weights, vocabulary
+  kBadData,   // data or labels
+  kBadModel,  // config, weights, vocabulary
   kBadConfiguration,
   kDiverged,        // loss is not finite
   kTrainerCrashed,  // signal or unexpected exit; transient
@@ -117,13 +117,13 @@ enum class ReleaseReason {
 
 // What an attempt really used; every field 0 when unknown.
 struct MemoryReport {
-  Bytes baseline;       // live bytes before the trial
+  Bytes baseline;  // live bytes before the trial
   Bytes live_peak;
   Bytes reserved_peak;
-  Bytes device_peak;    // NVML, other processes left out
+  Bytes device_peak;  // NVML, other processes left out
   Bytes limit;
   std::string peak_phase;
-  int64_t num_ooms = 0;      // met and recovered, or met at the end
+  int64_t num_ooms = 0;  // met and recovered, or met at the end
   int64_t num_replans = 0;
   bool operator==(const MemoryReport&) const = default;
 };
@@ -142,8 +142,8 @@ struct Attempt {
   AttemptState state = AttemptState::kLeased;
   std::string worker;  // human name, host:gpu
   Bytes capacity;
-  Bytes predicted;     // estimate for `plan`; 0: none
-  MemoryPlan plan;     // as assigned; `final_plan` is what the trainer ended with
+  Bytes predicted;  // estimate for `plan`; 0: none
+  MemoryPlan plan;  // as assigned; `final_plan` is what the trainer ended with
   std::optional<MemoryPlan> final_plan;
   std::optional<MemoryReport> memory;
   std::string end_note;  // why it ended when it has no outcome: released, lost ...

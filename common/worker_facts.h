@@ -11,18 +11,18 @@
 namespace hpo {
 
 struct ModelFacts {
-  std::string name;               // as studies name it: "bert-base-uncased", "org/name"
+  std::string name;  // as studies name it: "bert-base-uncased", "org/name"
   ModelShape shape;
-  std::string digest;             // SHA-256 of config.json and the size of the weights
-  std::string tokenizer_digest;   // SHA-256 of the vocabulary and casing
-  bool has_weights = false;       // model.safetensors is there
+  std::string digest;            // SHA-256 of config.json and the size of the weights
+  std::string tokenizer_digest;  // SHA-256 of the vocabulary and casing
+  bool has_weights = false;      // model.safetensors is there
   bool operator==(const ModelFacts&) const = default;
 };
 
 struct DeviceProfile {
-  std::string kind;    // "cpu" or "cuda"
-  std::string name;    // "NVIDIA H200", or the processor's name
-  std::string uuid;    // the card's, or the host name
+  std::string kind;  // "cpu" or "cuda"
+  std::string name;  // "NVIDIA H200", or the processor's name
+  std::string uuid;  // the card's, or the host name
   std::string driver;
   Bytes total;
   // Context and libraries: used by an idle trainer, not available to a trial.
@@ -40,7 +40,7 @@ struct WorkerFacts {
   std::string trainer;       // "hpo-trainer", or the command of --trainer
   bool plans = true;         // the trainer has the capability `plan`
   DeviceProfile device;
-  Bytes capacity;            // usable bytes now
+  Bytes capacity;  // usable bytes now
   std::vector<ModelFacts> models;
   std::vector<DataSetFacts> data_sets;
   bool operator==(const WorkerFacts&) const = default;

@@ -31,7 +31,7 @@ struct DataSetFacts {
 // The workload of one trial.
 struct Workload {
   int64_t num_labels = 2;
-  LengthHistogram train_lengths;       // empty: assume every row is max_length long
+  LengthHistogram train_lengths;  // empty: assume every row is max_length long
   LengthHistogram validation_lengths;
 };
 

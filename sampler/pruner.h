@@ -15,7 +15,7 @@ namespace hpo {
 struct PruneDecision {
   std::string pruner;  // "median"
   int64_t step = 0;
-  std::string why;     // "0.41 after step 200; the median of 7 trials is 0.52"
+  std::string why;  // "0.41 after step 200; the median of 7 trials is 0.52"
 };
 
 // Stateless; safe from any thread.
@@ -24,8 +24,7 @@ class Pruner {
   virtual ~Pruner() = default;
 
   // Looks at the trial's intermediate values up to its last one. nullopt: go on.
-  virtual std::optional<PruneDecision> Decide(const History& history,
-                                              TrialNumber trial) const = 0;
+  virtual std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const = 0;
 };
 
 // The pruner that the study names; one that never prunes for "none" and for several objectives.

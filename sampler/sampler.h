@@ -20,17 +20,17 @@ namespace hpo {
 
 // Everything a suggestion depends on, apart from the history.
 struct AskContext {
-  TrialNumber number;     // the trial to propose; with the study's seed it keys the random stream
+  TrialNumber number;  // the trial to propose; with the study's seed it keys the random stream
   // The study's space, with what the asking worker lacks taken out of model.name.
   SearchSpace space;
-  Bytes capacity;         // quantised, of the asking worker
+  Bytes capacity;                // quantised, of the asking worker
   BatchFeasibility feasibility;  // empty: everything fits
 };
 
 struct Suggestion {
   ParamMap params;
-  Fit fit;               // of `params` at the asking capacity
-  std::string sampler;   // which one spoke: "random", "tpe"
+  Fit fit;              // of `params` at the asking capacity
+  std::string sampler;  // which one spoke: "random", "tpe"
   int64_t history_sequence = 0;
   // Log density ratio of the chosen candidate, where there is a model.
   std::optional<double> score;

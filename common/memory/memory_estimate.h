@@ -22,11 +22,11 @@ namespace hpo {
 
 // The part of a configuration that memory depends on.
 struct TrainingConfig {
-  int64_t batch_size = 8;       // train.batch_size
-  int64_t grad_accum = 1;       // train.grad_accum
-  int64_t max_length = 128;     // tok.max_length
+  int64_t batch_size = 8;    // train.batch_size
+  int64_t grad_accum = 1;    // train.grad_accum
+  int64_t max_length = 128;  // tok.max_length
   int64_t eval_batch_multiplier = 1;
-  int64_t head_layers = 0;      // head.layers: hidden layers of the classification head, 0-3
+  int64_t head_layers = 0;            // head.layers: hidden layers of the classification head, 0-3
   int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3
   double dropout = 0.1;
   bool operator==(const TrainingConfig&) const = default;

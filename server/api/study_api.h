@@ -70,7 +70,7 @@ struct EnqueueRequest {
 };
 
 struct TrialFilter {
-  std::vector<TrialState> states;         // empty: all
+  std::vector<TrialState> states;          // empty: all
   std::vector<PruneReason> prune_reasons;  // empty: all
   bool newest_first = false;
 };

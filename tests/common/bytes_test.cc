@@ -9,8 +9,8 @@ namespace {
 
 TEST(Bytes, ParsesSizesWithUnits) {
   const std::pair<const char*, Bytes> cases[] = {
-      {"0", Bytes{0}},          {"1073741824", GiB(1)},   {"2GiB", GiB(2)},
-      {" 512 MiB ", MiB(512)},  {"1.5gib", MiB(1536)},    {"8GB", Bytes{8'000'000'000}},
+      {"0", Bytes{0}},         {"1073741824", GiB(1)}, {"2GiB", GiB(2)},
+      {" 512 MiB ", MiB(512)}, {"1.5gib", MiB(1536)},  {"8GB", Bytes{8'000'000'000}},
       {"100B", Bytes{100}},
   };
   for (const auto& [text, expected] : cases) {
