@@ -1,0 +1,60 @@
+// Cuts an encoded data set into batches: which rows learn together (a function of the seed alone),
+// and how a part of them is padded (a function of its rows alone). Pure; any thread.
+//
+// Length bucketing: each epoch the rows are shuffled, cut into pools of kPoolBatches batches,
+// sorted by length within a pool, cut into batches, and the batches are shuffled. Rows of like
+// length so meet in a batch, and inside a batch the longest comes first.
+//
+// Padding: a part is padded to its own longest row, rounded up to kPaddingMultiple (16,
+// common/workload.h) and no further than the model has positions:
+//   padded = min(round_up(longest, 16), max_positions),  longest <= tok.max_length
+// so it never exceeds LongestPadded(lengths, tok.max_length), by which memory is estimated.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "worker/text/encoded_dataset.h"
+
+namespace hpo {
+
+// Row numbers of one (effective) batch.
+using BatchRows = std::vector<int64_t>;
+
+constexpr int64_t kPoolBatches = 50;
+
+// The training batches of one epoch: every row once, `batch_size` rows each, the last one drawn
+// from the last pool possibly shorter. `batch_size` is the effective batch E. Equal (data,
+// batch_size, seed, epoch) give equal batches on every machine. batch_size > 0.
+std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, int64_t batch_size,
+                                       uint64_t seed, int64_t epoch);
+
+// Batches for evaluation: every row once, longest rows first. batch_size > 0.
+std::vector<BatchRows> EvaluationBatches(const EncodedDataset& data, int64_t batch_size);
+
+// Cuts a batch into consecutive parts of the given sizes (PartSizes of
+// common/memory/memory_plan.h), which add up to the batch. The spans point into `batch`.
+std::vector<std::span<const int64_t>> SplitBatch(const BatchRows& batch,
+                                                 std::span<const int64_t> part_sizes);
+
+// One part as dense row-major arrays, ready to be wrapped as tensors.
+struct PaddedBatch {
+  int64_t rows = 0;
+  int64_t length = 0;
+  std::vector<int64_t> ids;         // [rows, length], pad_id after each row's end
+  std::vector<int64_t> type_ids;    // [rows, length], 0 after each row's end
+  std::vector<int64_t> mask;        // [rows, length], 1 = token, 0 = padding
+  std::vector<int64_t> labels;      // single-label: [rows]; multi-label: empty
+  std::vector<float> label_matrix;  // multi-label: [rows, num_labels] of 0 and 1; else empty
+};
+
+// `rows` must not be empty; max_positions >= the longest row.
+PaddedBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
+                     int64_t max_positions);
+
+// The length PadBatch pads to.
+int64_t PaddedLength(const EncodedDataset& data, std::span<const int64_t> rows,
+                     int64_t max_positions);
+
+}  // namespace hpo

@@ -1,0 +1,20 @@
+// What a worker tells the server about one data file: DESIGN.md, "Who knows what".
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/workload.h"
+#include "worker/text/tokenizer.h"
+
+namespace hpo {
+
+// Reads the file at `path`, to be advertised as `name`: digest, rows, labels, and for each
+// tokenizer the histogram of row lengths (special tokens included, before truncation). Tokenizers
+// with equal digests are run once.
+//   NotFound, Unavailable, InvalidArgument  see ReadDataFile
+absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
+                                            std::span<const Tokenizer* const> tokenizers);
+
+}  // namespace hpo

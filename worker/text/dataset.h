@@ -1,0 +1,51 @@
+// Rows of a text classification task, from files on disk to label indices. No torch, no tokenizer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/text/readers.h"
+
+namespace hpo {
+
+// One row with its labels as indices into Dataset::label_names, ascending. Single-label: exactly
+// one; multi-label: any number.
+struct DatasetRow {
+  std::string text;
+  std::optional<std::string> pair;
+  std::vector<int32_t> labels;
+  bool operator==(const DatasetRow&) const = default;
+};
+
+struct Dataset {
+  std::string path;
+  std::vector<std::string> label_names;
+  bool multi_label = false;
+  bool pairs = false;  // every row has a pair; false: none has
+  std::vector<DatasetRow> rows;
+  bool operator==(const Dataset&) const = default;
+};
+
+struct TaskData {
+  Dataset train;
+  Dataset validation;
+};
+
+// The distinct labels of `file`: in numeric order where all are integers, else in byte order.
+std::vector<std::string> SortedLabels(const DataFile& file);
+
+// Reads both files and gives them one list of labels: `labels`, or where that is empty the sorted
+// labels of the training file.
+//   NotFound, Unavailable  see ReadDataFile
+//   InvalidArgument        see ReadDataFile; a label of either file that the list lacks; a label
+//                          that the training file lacks; fewer than two labels (single-label);
+//                          the files differ in pairs or in single/multi-label.
+//                          Names the label, file and line.
+absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
+                                      const std::string& validation_path,
+                                      const std::vector<std::string>& labels);
+
+}  // namespace hpo

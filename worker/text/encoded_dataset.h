@@ -1,0 +1,43 @@
+// A data set as token ids, in flat buffers: what batches are cut from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/text/dataset.h"
+#include "worker/text/tokenizer.h"
+
+namespace hpo {
+
+// Row i's tokens are [token_offsets[i], token_offsets[i + 1]) of `ids` and `type_ids`; its labels
+// are [label_offsets[i], label_offsets[i + 1]) of `labels`. Both offset vectors hold rows + 1
+// entries, or none.
+struct EncodedDataset {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> type_ids;
+  std::vector<int64_t> token_offsets;
+  std::vector<int32_t> labels;
+  std::vector<int64_t> label_offsets;
+  int64_t num_labels = 0;
+  bool multi_label = false;
+  int32_t pad_id = 0;
+
+  int64_t num_rows() const {
+    return token_offsets.empty() ? 0 : static_cast<int64_t>(token_offsets.size()) - 1;
+  }
+  int64_t Length(int64_t row) const {
+    return token_offsets[static_cast<size_t>(row) + 1] - token_offsets[static_cast<size_t>(row)];
+  }
+  std::span<const int32_t> Ids(int64_t row) const;
+  std::span<const int32_t> TypeIds(int64_t row) const;
+  std::span<const int32_t> Labels(int64_t row) const;
+};
+
+// Tokenizes every row, in order, truncated to `max_length` tokens (special tokens included).
+//   InvalidArgument  max_length leaves no room for a token between the special ones
+absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Tokenizer& tokenizer,
+                                             int64_t max_length);
+
+}  // namespace hpo

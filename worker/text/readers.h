@@ -1,0 +1,52 @@
+// Reads data files as users keep them: JSON lines and CSV with the fields text, pair (optional) and
+// label or labels. The extension decides: .jsonl, .ndjson, .json (one object per line), or .csv.
+//
+// JSONL: one object per line; empty lines are skipped. `label` is a string or an integer; `labels`
+// is an array of them, possibly empty. Other keys are ignored.
+// CSV: RFC 4180 with a header row. `labels` holds labels separated by '|'; an empty field is none.
+// Both: UTF-8, an optional byte order mark, LF or CRLF.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+struct DataFileRow {
+  std::string text;
+  std::optional<std::string> pair;
+  std::vector<std::string> labels;  // integers as decimal text
+  int64_t line = 0;                 // where the row starts, from 1
+  bool operator==(const DataFileRow&) const = default;
+};
+
+struct DataFile {
+  std::string path;
+  bool multi_label = false;  // the file says `labels`
+  bool pairs = false;        // every row has a pair; false: none has
+  std::vector<DataFileRow> rows;
+  bool operator==(const DataFile&) const = default;
+};
+
+// A line (CSV: a record) longer than this is an error rather than a memory problem.
+constexpr int64_t kMaxRecordBytes = int64_t{16} << 20;
+
+// Reads a whole file.
+//   NotFound         no such file
+//   Unavailable      it could not be read
+//   InvalidArgument  no rows; an unknown extension; not JSON or CSV; invalid UTF-8 or a NUL byte;
+//                    a field that is missing, of another type or given twice; both or neither of
+//                    `label` and `labels`; rows that differ in pairs or in label/labels; a record
+//                    above kMaxRecordBytes. Names file, line and field.
+absl::StatusOr<DataFile> ReadDataFile(const std::string& path);
+
+// The same for content already in memory; `origin` is what errors begin with.
+absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin);
+absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin);
+
+}  // namespace hpo
