@@ -1,0 +1,60 @@
+// What the cards of this machine are and how much of their memory is in use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/bytes.h"
+
+namespace hpo {
+
+struct GpuProcess {
+  // As the driver sees it: inside a container this is the host's pid, not ours.
+  int64_t pid = 0;
+  // nullopt where the driver does not tell (other users' processes, some virtual cards).
+  std::optional<Bytes> used;
+  bool operator==(const GpuProcess&) const = default;
+};
+
+struct GpuState {
+  // In PCI order. CUDA numbers cards by another rule unless CUDA_DEVICE_ORDER=PCI_BUS_ID, so a
+  // trainer must be given `uuid`, not `index`.
+  int64_t index = 0;
+  std::string uuid;
+  std::string name;
+  std::string driver;
+  Bytes total;
+  Bytes free;
+  // By processes, the driver's own reserve left out.
+  Bytes used;
+  std::vector<GpuProcess> processes;  // those that compute; graphics clients only count in `used`
+  bool operator==(const GpuState&) const = default;
+};
+
+// Reads the cards' state. Implementations are safe from any thread.
+class GpuProbe {
+ public:
+  virtual ~GpuProbe() = default;
+
+  // Every card that answers, by index.
+  //   Unavailable  no card could be asked
+  virtual absl::StatusOr<std::vector<GpuState>> List() = 0;
+
+  // One card, now.
+  //   NotFound     no such card; lists those there are
+  //   Unavailable  the card does not answer
+  virtual absl::StatusOr<GpuState> Read(int64_t index) = 0;
+};
+
+// Bytes in use that are not `own_pids`': what the card's owner cannot have. Never negative. Where
+// none of the pids is listed with its bytes (containers), everything in use counts as others'.
+Bytes UsedByOthers(const GpuState& gpu, std::span<const int64_t> own_pids);
+
+// "0: NVIDIA H200 (GPU-1234, 139.81 GiB), 1: ..." for messages; "none" for an empty list.
+std::string DescribeGpus(std::span<const GpuState> gpus);
+
+}  // namespace hpo
