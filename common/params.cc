@@ -70,6 +70,10 @@ nlohmann::json ParamsToJson(const ParamMap& params) {
 
 absl::StatusOr<ParamValue> ParamFromJson(const nlohmann::json& json) {
   if (json.is_boolean()) return ParamValue(json.get<bool>());
+  if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected an integer of at most 63 bits, got ", json.get<uint64_t>()));
+  }
   if (json.is_number_integer()) return ParamValue(json.get<int64_t>());
   if (json.is_number_float()) return ParamValue(json.get<double>());
   if (json.is_string()) return ParamValue(json.get<std::string>());

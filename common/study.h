@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
 #include "common/search_space.h"
@@ -95,6 +96,12 @@ struct StudySpec {
   std::vector<std::string> heavy_models;
   bool operator==(const StudySpec&) const = default;
 };
+
+// "minimize", "maximize"; "plan", "strict", "off". Parse returns nullopt for an unknown name.
+absl::string_view Name(Direction direction);
+absl::string_view Name(MemoryPolicy policy);
+std::optional<Direction> ParseDirection(absl::string_view name);
+std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name);
 
 // Cross-field checks on top of ValidateSpace: name, at least one objective, known types.
 absl::Status ValidateStudy(const StudySpec& spec);

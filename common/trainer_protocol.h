@@ -133,10 +133,13 @@ struct OutcomeMessage {
 using UpMessage = std::variant<Hello, MeasurementMessage, MemoryMessage, CheckpointMessage,
                                ProgressMessage, LogMessage, OutcomeMessage>;
 
-// One line without the newline.
+// One line without the newline. Numbers that are not finite are written as null (and a null metric
+// or loss is read back as NaN); bytes that are not UTF-8 as U+FFFD.
 std::string EncodeDown(const DownMessage& message);
 std::string EncodeUp(const UpMessage& message);
 
+// Fields that are not known are ignored; those that may be left out are listed in the
+// specification.
 //   InvalidArgument  not JSON, no or unknown "type", a field missing or of another type; names it
 absl::StatusOr<DownMessage> DecodeDown(absl::string_view line);
 absl::StatusOr<UpMessage> DecodeUp(absl::string_view line);

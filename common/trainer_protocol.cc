@@ -1,0 +1,292 @@
+#include "common/trainer_protocol.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/json_reader.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+nlohmann::json NumberOrNull(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+struct DownWriter {
+  nlohmann::json operator()(const TrainerJob& job) const {
+    return {{"type", "job"},
+            {"study", job.study},
+            {"trial", job.trial.value},
+            {"attempt", job.attempt.value},
+            {"params", ParamsToJson(job.params)},
+            {"task", job.task},
+            {"train_path", job.train_path},
+            {"validation_path", job.validation_path},
+            {"labels", job.labels},
+            {"epochs", job.epochs},
+            {"measure_every_steps", job.measure_every_steps},
+            {"model_name", job.model_name},
+            {"model_path", job.model_path},
+            {"model_init", job.model_init},
+            {"objective",
+             {{"metric", job.objective.metric},
+              {"direction", std::string(Name(job.objective.direction))}}},
+            {"device", job.device},
+            {"policy", std::string(Name(job.policy))},
+            {"admission", job.admission},
+            {"limit_bytes", job.limit.count},
+            {"plan", PlanToJson(job.plan)},
+            {"predicted_bytes", job.predicted.count},
+            {"seed", job.seed},
+            {"output_dir", job.output_dir}};
+  }
+  nlohmann::json operator()(const StopRequest& stop) const {
+    return {{"type", "stop"}, {"reason", stop.reason}, {"checkpoint", stop.checkpoint}};
+  }
+  nlohmann::json operator()(const ShutdownRequest&) const { return {{"type", "shutdown"}}; }
+};
+
+struct UpWriter {
+  nlohmann::json operator()(const Hello& hello) const {
+    return {{"type", "hello"},
+            {"version", hello.version},
+            {"program", hello.program},
+            {"capabilities", hello.capabilities},
+            {"torch_build", hello.torch_build}};
+  }
+  nlohmann::json operator()(const MeasurementMessage& message) const {
+    return {{"type", "measurement"},
+            {"step", message.measurement.step},
+            {"epoch", message.measurement.epoch},
+            {"metrics", MetricsToJson(message.measurement.metrics)}};
+  }
+  nlohmann::json operator()(const MemoryMessage& message) const {
+    nlohmann::json json = {{"type", "memory"},
+                           {"stage", message.stage},
+                           {"allocated_bytes", message.allocated.count},
+                           {"reserved_bytes", message.reserved.count},
+                           {"free_bytes", message.free.count},
+                           {"total_bytes", message.total.count},
+                           {"peak_bytes", message.peak.count},
+                           {"step", message.step}};
+    if (message.plan.has_value()) json["plan"] = PlanToJson(*message.plan);
+    return json;
+  }
+  nlohmann::json operator()(const CheckpointMessage& message) const {
+    return {{"type", "checkpoint"},
+            {"kind", message.kind},
+            {"path", message.path},
+            {"step", message.step}};
+  }
+  nlohmann::json operator()(const ProgressMessage& message) const {
+    return {{"type", "progress"},
+            {"step", message.step},
+            {"total_steps", message.total_steps},
+            {"loss", NumberOrNull(message.loss)}};
+  }
+  nlohmann::json operator()(const LogMessage& message) const {
+    return {{"type", "log"}, {"level", message.level}, {"text", message.text}};
+  }
+  nlohmann::json operator()(const OutcomeMessage& message) const {
+    return {{"type", "outcome"},
+            {"outcome",
+             message.outcome.has_value() ? OutcomeToJson(*message.outcome) : nlohmann::json()},
+            {"memory", MemoryReportToJson(message.memory)},
+            {"final_plan", PlanToJson(message.final_plan)},
+            {"clean", message.clean}};
+  }
+};
+
+absl::StatusOr<Objective> ObjectiveFromJson(const nlohmann::json& json) {
+  Objective objective;
+  std::string direction;
+  JsonReader reader(json, "");
+  reader.Required("metric", objective.metric);
+  reader.Required("direction", direction);
+  HPO_RETURN_IF_ERROR(reader.status());
+  const std::optional<Direction> parsed = ParseDirection(direction);
+  if (!parsed.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("direction: expected minimize or maximize, got '", direction, "'"));
+  }
+  objective.direction = *parsed;
+  return objective;
+}
+
+absl::StatusOr<MemoryPolicy> PolicyFromJson(const nlohmann::json& json) {
+  if (json.is_string()) {
+    if (const auto policy = ParseMemoryPolicy(json.get<std::string>())) return *policy;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected plan, strict or off, got ", DescribeJson(json)));
+}
+
+// An outcome, or null.
+absl::StatusOr<std::optional<TrialOutcome>> OptionalOutcomeFromJson(const nlohmann::json& json) {
+  if (json.is_null()) return std::nullopt;
+  HPO_ASSIGN_OR_RETURN(TrialOutcome outcome, OutcomeFromJson(json));
+  return std::optional<TrialOutcome>(std::move(outcome));
+}
+
+DownMessage ReadJob(JsonReader& reader) {
+  TrainerJob job;
+  reader.Required("study", job.study);
+  reader.Required("trial", job.trial.value);
+  reader.Required("attempt", job.attempt.value);
+  reader.RequiredWith("params", job.params, ParamsFromJson);
+  reader.Optional("task", job.task);
+  reader.Required("train_path", job.train_path);
+  reader.Required("validation_path", job.validation_path);
+  reader.Optional("labels", job.labels);
+  reader.Required("epochs", job.epochs);
+  reader.Optional("measure_every_steps", job.measure_every_steps);
+  reader.Optional("model_name", job.model_name);
+  reader.Optional("model_path", job.model_path);
+  reader.Optional("model_init", job.model_init);
+  reader.RequiredWith("objective", job.objective, ObjectiveFromJson);
+  reader.Optional("device", job.device);
+  reader.OptionalWith("policy", job.policy, PolicyFromJson);
+  reader.Optional("admission", job.admission);
+  reader.Optional("limit_bytes", job.limit);
+  reader.RequiredWith("plan", job.plan, PlanFromJson);
+  reader.Optional("predicted_bytes", job.predicted);
+  reader.Required("seed", job.seed);
+  reader.Required("output_dir", job.output_dir);
+  return job;
+}
+
+DownMessage ReadStop(JsonReader& reader) {
+  StopRequest stop;
+  reader.Required("reason", stop.reason);
+  reader.Optional("checkpoint", stop.checkpoint);
+  return stop;
+}
+
+DownMessage ReadShutdown(JsonReader&) { return ShutdownRequest(); }
+
+UpMessage ReadHello(JsonReader& reader) {
+  Hello hello;
+  reader.Required("version", hello.version);
+  reader.Optional("program", hello.program);
+  reader.Optional("capabilities", hello.capabilities);
+  reader.Optional("torch_build", hello.torch_build);
+  return hello;
+}
+
+UpMessage ReadMeasurement(JsonReader& reader) {
+  MeasurementMessage message;
+  reader.Required("step", message.measurement.step);
+  reader.Optional("epoch", message.measurement.epoch);
+  reader.Required("metrics", message.measurement.metrics);
+  return message;
+}
+
+UpMessage ReadMemory(JsonReader& reader) {
+  MemoryMessage message;
+  reader.Required("stage", message.stage);
+  reader.Optional("allocated_bytes", message.allocated);
+  reader.Optional("reserved_bytes", message.reserved);
+  reader.Optional("free_bytes", message.free);
+  reader.Optional("total_bytes", message.total);
+  reader.Optional("peak_bytes", message.peak);
+  reader.OptionalWith("plan", message.plan, PlanFromJson);
+  reader.Optional("step", message.step);
+  return message;
+}
+
+UpMessage ReadCheckpoint(JsonReader& reader) {
+  CheckpointMessage message;
+  reader.Required("kind", message.kind);
+  reader.Required("path", message.path);
+  reader.Optional("step", message.step);
+  return message;
+}
+
+UpMessage ReadProgress(JsonReader& reader) {
+  ProgressMessage message;
+  reader.Required("step", message.step);
+  reader.Optional("total_steps", message.total_steps);
+  if (reader.Has("loss")) reader.Required("loss", message.loss);
+  return message;
+}
+
+UpMessage ReadLog(JsonReader& reader) {
+  LogMessage message;
+  message.level = "info";
+  reader.Optional("level", message.level);
+  reader.Required("text", message.text);
+  return message;
+}
+
+UpMessage ReadOutcome(JsonReader& reader) {
+  OutcomeMessage message;
+  reader.RequiredWith("outcome", message.outcome, OptionalOutcomeFromJson);
+  reader.OptionalWith("memory", message.memory, MemoryReportFromJson);
+  reader.OptionalWith("final_plan", message.final_plan, PlanFromJson);
+  reader.Optional("clean", message.clean);
+  return message;
+}
+
+template <typename Message>
+struct NamedReader {
+  const char* type;
+  Message (*read)(JsonReader&);
+};
+
+// Finds the line's "type" in `readers` and reads the rest with that one.
+template <typename Message, size_t kCount>
+absl::StatusOr<Message> Decode(absl::string_view line,
+                               const NamedReader<Message> (&readers)[kCount]) {
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line));
+  JsonReader reader(json, "");
+  std::string type;
+  reader.Required("type", type);
+  HPO_RETURN_IF_ERROR(reader.status());
+  for (const NamedReader<Message>& candidate : readers) {
+    if (type != candidate.type) continue;
+    Message message = candidate.read(reader);
+    if (!reader.status().ok()) return Annotate(reader.status(), type);
+    return message;
+  }
+  const std::string known =
+      absl::StrJoin(readers, ", ", [](std::string* out, const NamedReader<Message>& candidate) {
+        absl::StrAppend(out, candidate.type);
+      });
+  return absl::InvalidArgumentError(
+      absl::StrCat("type: expected one of ", known, ", got ", DescribeJson(json["type"])));
+}
+
+constexpr NamedReader<DownMessage> kDownReaders[] = {
+    {"job", ReadJob}, {"stop", ReadStop}, {"shutdown", ReadShutdown}};
+
+constexpr NamedReader<UpMessage> kUpReaders[] = {
+    {"hello", ReadHello},           {"measurement", ReadMeasurement}, {"memory", ReadMemory},
+    {"checkpoint", ReadCheckpoint}, {"progress", ReadProgress},       {"log", ReadLog},
+    {"outcome", ReadOutcome}};
+
+}  // namespace
+
+bool Hello::Has(absl::string_view capability) const {
+  return std::any_of(capabilities.begin(), capabilities.end(),
+                     [&](const std::string& held) { return held == capability; });
+}
+
+std::string EncodeDown(const DownMessage& message) {
+  return DumpJson(std::visit(DownWriter(), message));
+}
+
+std::string EncodeUp(const UpMessage& message) { return DumpJson(std::visit(UpWriter(), message)); }
+
+absl::StatusOr<DownMessage> DecodeDown(absl::string_view line) {
+  return Decode<DownMessage>(line, kDownReaders);
+}
+
+absl::StatusOr<UpMessage> DecodeUp(absl::string_view line) {
+  return Decode<UpMessage>(line, kUpReaders);
+}
+
+}  // namespace hpo
