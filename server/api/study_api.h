@@ -11,49 +11,12 @@
 #include "absl/status/statusor.h"
 #include "common/memory/memory_plan.h"
 #include "common/study.h"
+#include "common/study_status.h"
 #include "common/trial.h"
 
 namespace hpo {
 
 class TrialScheduler;
-
-// Demonstration trials are counted in `demonstration` alone.
-struct TrialCounts {
-  int64_t queued = 0;
-  int64_t running = 0;
-  int64_t completed = 0;
-  int64_t pruned = 0;
-  int64_t failed = 0;
-  int64_t cancelled = 0;
-  int64_t oom_met = 0;
-  int64_t oom_predicted = 0;
-  int64_t oom_recovered = 0;
-  int64_t demonstration = 0;
-  bool operator==(const TrialCounts&) const = default;
-
-  int64_t Finished() const { return completed + pruned + failed + cancelled; }
-};
-
-struct WorkerStatus {
-  std::string name;
-  std::string device;
-  Bytes capacity;
-  bool alive = false;
-  std::optional<TrialId> trial;
-  absl::Time last_heartbeat = absl::InfinitePast();
-};
-
-struct StudyStatus {
-  StudySpec spec;
-  bool finished = false;
-  TrialCounts counts;
-  std::optional<TrialNumber> best_trial;
-  std::optional<double> best_value;
-  absl::Duration wall_clock_used;
-  std::vector<WorkerStatus> workers;
-  std::string waiting_for;  // why nothing runs, and the command that helps
-  absl::Time created = absl::InfinitePast();
-};
 
 struct StudyUpdate {
   std::optional<int64_t> trials;      // new total

@@ -1,0 +1,24 @@
+// What an attempt tells of itself, between value types (common/trial.h) and the wire: plan,
+// measurements, memory report, outcome. Conventions: params_proto.h.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/trial.h"
+#include "hpo/v1/trial.pb.h"
+
+namespace hpo {
+
+// Checked: 1 <= micro_batch <= effective_batch. An unspecified precision is float32.
+v1::MemoryPlan ToProto(const MemoryPlan& plan);
+absl::StatusOr<MemoryPlan> FromProto(const v1::MemoryPlan& proto);
+
+v1::Measurement ToProto(const Measurement& measurement);
+Measurement FromProto(const v1::Measurement& proto);
+
+v1::MemoryReport ToProto(const MemoryReport& report);
+MemoryReport FromProto(const v1::MemoryReport& proto);
+
+v1::Outcome ToProto(const TrialOutcome& outcome);
+absl::StatusOr<TrialOutcome> FromProto(const v1::Outcome& proto);
+
+}  // namespace hpo

@@ -1,0 +1,57 @@
+#include "proto/convert/params_proto.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace hpo {
+
+v1::Value ToProto(const ParamValue& value) {
+  v1::Value proto;
+  if (const bool* flag = std::get_if<bool>(&value)) {
+    proto.set_bool_value(*flag);
+  } else if (const int64_t* integer = std::get_if<int64_t>(&value)) {
+    proto.set_int_value(*integer);
+  } else if (const double* number = std::get_if<double>(&value)) {
+    proto.set_double_value(*number);
+  } else {
+    proto.set_string_value(std::get<std::string>(value));
+  }
+  return proto;
+}
+
+absl::StatusOr<ParamValue> FromProto(const v1::Value& proto) {
+  switch (proto.kind_case()) {
+    case v1::Value::kBoolValue:
+      return ParamValue(proto.bool_value());
+    case v1::Value::kIntValue:
+      return ParamValue(static_cast<int64_t>(proto.int_value()));
+    case v1::Value::kDoubleValue:
+      return ParamValue(proto.double_value());
+    case v1::Value::kStringValue:
+      return ParamValue(proto.string_value());
+    case v1::Value::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "expected bool_value, int_value, double_value or string_value, got an empty value");
+}
+
+google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params) {
+  google::protobuf::Map<std::string, v1::Value> proto;
+  for (const auto& [name, value] : params) proto[name] = ToProto(value);
+  return proto;
+}
+
+absl::StatusOr<ParamMap> FromProto(const google::protobuf::Map<std::string, v1::Value>& proto) {
+  ParamMap params;
+  for (const auto& [name, value] : proto) {
+    absl::StatusOr<ParamValue> converted = FromProto(value);
+    if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("parameter ", name));
+    params.emplace(name, *std::move(converted));
+  }
+  return params;
+}
+
+}  // namespace hpo

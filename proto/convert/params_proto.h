@@ -1,0 +1,24 @@
+// Parameters between their value types (common/params.h) and the wire.
+//
+// proto/convert is shared by the server and every client, so that both ends agree by construction.
+// ToProto is total. FromProto rejects what has no value: InvalidArgument names the field, what was
+// expected and what came. Pure; safe from any thread.
+#pragma once
+
+#include <google/protobuf/map.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/params.h"
+#include "hpo/v1/trial.pb.h"
+
+namespace hpo {
+
+v1::Value ToProto(const ParamValue& value);
+absl::StatusOr<ParamValue> FromProto(const v1::Value& proto);
+
+google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params);
+absl::StatusOr<ParamMap> FromProto(const google::protobuf::Map<std::string, v1::Value>& proto);
+
+}  // namespace hpo

@@ -1,0 +1,207 @@
+#include "proto/convert/study_proto.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "proto/convert/enum_pairs.h"
+#include "proto/convert/params_proto.h"
+#include "proto/convert/time_proto.h"
+
+namespace hpo {
+namespace {
+
+constexpr EnumPairs<Direction, v1::Direction, 2> kDirections = {{
+    {Direction::kMinimize, v1::DIRECTION_MINIMIZE},
+    {Direction::kMaximize, v1::DIRECTION_MAXIMIZE},
+}};
+
+constexpr std::pair<MemoryPolicy, absl::string_view> kPolicies[] = {
+    {MemoryPolicy::kPlan, "plan"},
+    {MemoryPolicy::kStrict, "strict"},
+    {MemoryPolicy::kOff, "off"},
+};
+
+}  // namespace
+
+static v1::TrialCounts ToProto(const TrialCounts& counts) {
+  v1::TrialCounts proto;
+  proto.set_queued(counts.queued);
+  proto.set_running(counts.running);
+  proto.set_completed(counts.completed);
+  proto.set_pruned(counts.pruned);
+  proto.set_failed(counts.failed);
+  proto.set_cancelled(counts.cancelled);
+  proto.set_oom_met(counts.oom_met);
+  proto.set_oom_predicted(counts.oom_predicted);
+  proto.set_oom_recovered(counts.oom_recovered);
+  proto.set_demonstration(counts.demonstration);
+  return proto;
+}
+
+static TrialCounts FromProto(const v1::TrialCounts& proto) {
+  return TrialCounts{.queued = proto.queued(),
+                     .running = proto.running(),
+                     .completed = proto.completed(),
+                     .pruned = proto.pruned(),
+                     .failed = proto.failed(),
+                     .cancelled = proto.cancelled(),
+                     .oom_met = proto.oom_met(),
+                     .oom_predicted = proto.oom_predicted(),
+                     .oom_recovered = proto.oom_recovered(),
+                     .demonstration = proto.demonstration()};
+}
+
+static v1::Worker ToProto(const WorkerStatus& worker) {
+  v1::Worker proto;
+  proto.set_name(worker.name);
+  proto.set_device(worker.device);
+  proto.set_capacity_bytes(worker.capacity.count);
+  proto.set_alive(worker.alive);
+  if (worker.trial) {
+    proto.set_study(worker.trial->study);
+    proto.set_trial(worker.trial->number.value);
+  }
+  if (worker.last_heartbeat != absl::InfinitePast()) {
+    *proto.mutable_last_heartbeat() = ToProto(worker.last_heartbeat);
+  }
+  return proto;
+}
+
+static WorkerStatus FromProto(const v1::Worker& proto) {
+  WorkerStatus worker{.name = proto.name(),
+                      .device = proto.device(),
+                      .capacity = Bytes{proto.capacity_bytes()},
+                      .alive = proto.alive()};
+  if (proto.has_trial()) {
+    worker.trial = TrialId{.study = proto.study(), .number = TrialNumber{proto.trial()}};
+  }
+  if (proto.has_last_heartbeat()) worker.last_heartbeat = FromProto(proto.last_heartbeat());
+  return worker;
+}
+
+v1::Objective ToProto(const Objective& objective) {
+  v1::Objective proto;
+  proto.set_metric(objective.metric);
+  proto.set_direction(ToWire(kDirections, objective.direction));
+  return proto;
+}
+
+absl::StatusOr<Objective> FromProto(const v1::Objective& proto) {
+  Objective objective{.metric = proto.metric()};
+  HPO_ASSIGN_OR_RETURN(objective.direction,
+                       FromWire(kDirections, proto.direction(), "a direction"));
+  return objective;
+}
+
+v1::Budget ToProto(const Budget& budget) {
+  v1::Budget proto;
+  if (budget.trials) proto.set_trials(*budget.trials);
+  if (budget.wall_clock) *proto.mutable_wall_clock() = ToProto(*budget.wall_clock);
+  return proto;
+}
+
+Budget FromProto(const v1::Budget& proto) {
+  Budget budget;
+  if (proto.has_trials()) budget.trials = proto.trials();
+  if (proto.has_wall_clock()) budget.wall_clock = FromProto(proto.wall_clock());
+  return budget;
+}
+
+absl::string_view WireName(MemoryPolicy policy) {
+  for (const auto& [known, name] : kPolicies) {
+    if (known == policy) return name;
+  }
+  HPO_CHECK(false && "a memory policy has no name");
+}
+
+absl::StatusOr<MemoryPolicy> MemoryPolicyFromWire(absl::string_view name) {
+  for (const auto& [policy, known] : kPolicies) {
+    if (known == name) return policy;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a memory policy: plan, strict or off, got '", name, "'"));
+}
+
+v1::Study ToProto(const StudyStatus& study) {
+  v1::Study proto;
+  proto.set_name(study.spec.name);
+  proto.set_state(study.finished ? v1::STUDY_STATE_FINISHED : v1::STUDY_STATE_ACTIVE);
+  for (const Objective& objective : study.spec.objectives) {
+    *proto.add_objectives() = ToProto(objective);
+  }
+  *proto.mutable_budget() = ToProto(study.spec.budget);
+  *proto.mutable_space() = ToProto(study.spec.space);
+  *proto.mutable_counts() = ToProto(study.counts);
+  if (study.best_trial) proto.set_best_trial(study.best_trial->value);
+  if (study.best_value) proto.set_best_value(*study.best_value);
+  *proto.mutable_wall_clock_used() = ToProto(study.wall_clock_used);
+  for (const WorkerStatus& worker : study.workers) *proto.add_workers() = ToProto(worker);
+  proto.set_waiting_for(study.waiting_for);
+  proto.set_task(study.spec.trainer.task);
+  proto.set_train(study.spec.trainer.train);
+  proto.set_validation(study.spec.trainer.validation);
+  proto.set_sampler(study.spec.sampler.type);
+  proto.set_pruner(study.spec.pruner.type);
+  proto.set_seed(study.spec.sampler.seed);
+  proto.set_memory_policy(std::string(WireName(study.spec.memory.policy)));
+  if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
+  return proto;
+}
+
+absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
+  StudyStatus study{.finished = proto.state() == v1::STUDY_STATE_FINISHED,
+                    .counts = FromProto(proto.counts()),
+                    .wall_clock_used = FromProto(proto.wall_clock_used()),
+                    .waiting_for = proto.waiting_for()};
+  study.spec.name = proto.name();
+  for (const v1::Objective& objective : proto.objectives()) {
+    HPO_ASSIGN_OR_RETURN(study.spec.objectives.emplace_back(), FromProto(objective));
+  }
+  study.spec.budget = FromProto(proto.budget());
+  HPO_ASSIGN_OR_RETURN(study.spec.space, FromProto(proto.space()));
+  study.spec.trainer.task = proto.task();
+  study.spec.trainer.train = proto.train();
+  study.spec.trainer.validation = proto.validation();
+  study.spec.sampler.type = proto.sampler();
+  study.spec.sampler.seed = proto.seed();
+  study.spec.pruner.type = proto.pruner();
+  HPO_ASSIGN_OR_RETURN(study.spec.memory.policy, MemoryPolicyFromWire(proto.memory_policy()));
+  if (proto.has_best_trial()) study.best_trial = TrialNumber{proto.best_trial()};
+  if (proto.has_best_value()) study.best_value = proto.best_value();
+  for (const v1::Worker& worker : proto.workers()) study.workers.push_back(FromProto(worker));
+  if (proto.has_created()) study.created = FromProto(proto.created());
+  return study;
+}
+
+v1::MemoryEstimate ToProto(const MemoryEstimate& estimate) {
+  v1::MemoryEstimate proto;
+  proto.set_weights_bytes(estimate.weights.count);
+  proto.set_gradients_bytes(estimate.gradients.count);
+  proto.set_optimizer_bytes(estimate.optimizer.count);
+  proto.set_activations_bytes(estimate.activations.count);
+  proto.set_head_bytes(estimate.head.count);
+  proto.set_workspaces_bytes(estimate.workspaces.count);
+  proto.set_base_bytes(estimate.base.count);
+  proto.set_live_peak_bytes(estimate.live_peak.count);
+  proto.set_reserved_peak_bytes(estimate.reserved_peak.count);
+  proto.set_needed_limit_bytes(estimate.needed_limit.count);
+  proto.set_peak_phase(estimate.peak_phase);
+  return proto;
+}
+
+MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
+  return MemoryEstimate{.weights = Bytes{proto.weights_bytes()},
+                        .gradients = Bytes{proto.gradients_bytes()},
+                        .optimizer = Bytes{proto.optimizer_bytes()},
+                        .activations = Bytes{proto.activations_bytes()},
+                        .head = Bytes{proto.head_bytes()},
+                        .workspaces = Bytes{proto.workspaces_bytes()},
+                        .base = Bytes{proto.base_bytes()},
+                        .live_peak = Bytes{proto.live_peak_bytes()},
+                        .reserved_peak = Bytes{proto.reserved_peak_bytes()},
+                        .needed_limit = Bytes{proto.needed_limit_bytes()},
+                        .peak_phase = proto.peak_phase()};
+}
+
+}  // namespace hpo

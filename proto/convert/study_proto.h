@@ -1,0 +1,40 @@
+// Studies between their value types (common/study_status.h, common/search_space.h) and the wire.
+// Conventions: params_proto.h.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/memory/memory_estimate.h"
+#include "common/search_space.h"
+#include "common/study.h"
+#include "common/study_status.h"
+#include "hpo/v1/study.pb.h"
+
+namespace hpo {
+
+v1::Objective ToProto(const Objective& objective);
+absl::StatusOr<Objective> FromProto(const v1::Objective& proto);
+
+v1::Budget ToProto(const Budget& budget);
+Budget FromProto(const v1::Budget& proto);
+
+// An integer step of 0 reads as 1.
+v1::Domain ToProto(const Domain& domain);
+absl::StatusOr<Domain> FromProto(const v1::Domain& proto);
+
+// Model facts do not travel: conditions on them are decided by the server.
+v1::SearchSpace ToProto(const SearchSpace& space);
+absl::StatusOr<SearchSpace> FromProto(const v1::SearchSpace& proto);
+
+// Of the spec: name, objectives, budget, space, seed, task, data files, and the types of sampler,
+// pruner and memory policy travel; its other fields read as their defaults.
+v1::Study ToProto(const StudyStatus& study);
+absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto);
+
+// "plan", "strict", "off".
+absl::string_view WireName(MemoryPolicy policy);
+absl::StatusOr<MemoryPolicy> MemoryPolicyFromWire(absl::string_view name);
+
+v1::MemoryEstimate ToProto(const MemoryEstimate& estimate);
+MemoryEstimate FromProto(const v1::MemoryEstimate& proto);
+
+}  // namespace hpo
