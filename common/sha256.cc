@@ -5,12 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "common/read_file.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -21,13 +21,6 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-
-absl::Status FileError(int error, const std::string& path) {
-  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
-  if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
-  return absl::UnavailableError(message);
-}
 
 }  // namespace
 

@@ -1,0 +1,40 @@
+#include "common/read_file.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace hpo {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+absl::Status FileError(int error, const std::string& path) {
+  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
+  if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
+  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
+  return absl::UnavailableError(message);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return FileError(errno, path);
+  std::string content;
+  std::array<char, 65536> piece;
+  size_t count = 0;
+  while ((count = std::fread(piece.data(), 1, piece.size(), file.get())) > 0) {
+    content.append(piece.data(), count);
+  }
+  if (std::ferror(file.get()) != 0) return FileError(errno, path);
+  return content;
+}
+
+}  // namespace hpo

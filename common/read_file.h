@@ -1,0 +1,20 @@
+// Whole files as bytes, with the errors every reader of a file gives.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hpo {
+
+// The content of `path`, unchanged.
+//   NotFound          no such file
+//   PermissionDenied  not readable
+//   Unavailable       reading failed half way, or it is a folder
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// The same codes for an errno value that came with `path`: "path: No such file or directory".
+absl::Status FileError(int error, const std::string& path);
+
+}  // namespace hpo
