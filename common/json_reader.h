@@ -10,8 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/bytes.h"
+#include "common/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -25,6 +27,23 @@ std::string DumpJson(const nlohmann::json& json);
 
 // "the integer 3", "the string \"abc\"", "null": what came, for error messages; cut when long.
 std::string DescribeJson(const nlohmann::json& json);
+
+// Reads an array, each element through `parse`; errors name the element's index.
+//   InvalidArgument  not an array, or what `parse` says
+template <typename Element>
+absl::StatusOr<std::vector<Element>> ArrayFromJson(
+    const nlohmann::json& json, absl::StatusOr<Element> (*parse)(const nlohmann::json&)) {
+  if (!json.is_array()) {
+    return absl::InvalidArgumentError(absl::StrCat("expected an array, got ", DescribeJson(json)));
+  }
+  std::vector<Element> elements;
+  for (const nlohmann::json& member : json) {
+    absl::StatusOr<Element> element = parse(member);
+    if (!element.ok()) return Annotate(element.status(), absl::StrCat("[", elements.size(), "]"));
+    elements.push_back(*std::move(element));
+  }
+  return elements;
+}
 
 // Reads members of one object and remembers the first error; once there is one, later reads do
 // nothing. Holds a reference to the object, which must outlive it. Not thread-safe.

@@ -1,6 +1,94 @@
 #include "common/study.h"
 
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
 namespace hpo {
+namespace {
+
+absl::Status Expected(absl::string_view field, absl::string_view expected, absl::string_view got) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, ", got ", got));
+}
+
+absl::Status CheckAtLeast(absl::string_view field, int64_t low, int64_t value) {
+  if (value >= low) return absl::OkStatus();
+  return Expected(field, absl::StrCat(">= ", low), absl::StrCat(value));
+}
+
+// Names become file names, URL segments and database keys.
+bool IsStudyName(absl::string_view name) {
+  if (name.empty() || name.size() > 100 || name.front() == '.' || name.front() == '-') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
+
+absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
+  if (objectives.empty()) return Expected("objective", "at least one metric", "none");
+  std::set<std::string> seen;
+  for (const Objective& objective : objectives) {
+    if (objective.metric.empty()) return Expected("objective.metric", "a name", "nothing");
+    if (!seen.insert(objective.metric).second) {
+      return Expected("objective", "distinct metrics", absl::StrCat(objective.metric, " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
+  if (trainer.task.empty()) return Expected("trainer.task", "a name", "nothing");
+  if (trainer.task == "text-classification") {
+    if (trainer.train.empty()) return Expected("trainer.train", "a file name", "nothing");
+    if (trainer.validation.empty()) return Expected("trainer.validation", "a file name", "nothing");
+  }
+  if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
+    return Expected("trainer.init", "pretrained or random",
+                    absl::StrCat("'", trainer.model_init, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.epochs", 1, trainer.epochs));
+  HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.measure_every_steps", 0, trainer.measure_every_steps));
+  std::set<std::string> labels;
+  for (const std::string& label : trainer.labels) {
+    if (!labels.insert(label).second) {
+      return Expected("trainer.labels", "distinct labels", absl::StrCat("'", label, "' twice"));
+    }
+  }
+  for (const auto& [name, value] : trainer.defaults) {
+    if (space.Find(name) == nullptr) continue;
+    return Expected(absl::StrCat("trainer.defaults.", name),
+                    "a parameter that the study does not search",
+                    "one of its parameters (give that one a default instead)");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPolicies(const StudySpec& spec) {
+  if (spec.budget.trials.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
+  }
+  if (spec.budget.wall_clock.has_value() && *spec.budget.wall_clock < absl::ZeroDuration()) {
+    return Expected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
+  }
+  if (spec.memory.headroom.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
+  }
+  if (spec.sampler.type != "tpe" && spec.sampler.type != "random") {
+    return Expected("sampler.type", "tpe or random", absl::StrCat("'", spec.sampler.type, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckAtLeast("sampler.startup_trials", 0, spec.sampler.startup_trials));
+  if (spec.pruner.type != "median" && spec.pruner.type != "none") {
+    return Expected("pruner.type", "median or none", absl::StrCat("'", spec.pruner.type, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckAtLeast("pruner.startup_trials", 0, spec.pruner.startup_trials));
+  HPO_RETURN_IF_ERROR(CheckAtLeast("pruner.warmup_steps", 0, spec.pruner.warmup_steps));
+  return CheckAtLeast("pruner.interval_steps", 1, spec.pruner.interval_steps);
+}
+
+}  // namespace
 
 absl::string_view Name(Direction direction) {
   return direction == Direction::kMinimize ? "minimize" : "maximize";
@@ -31,6 +119,19 @@ std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name) {
     if (name == Name(policy)) return policy;
   }
   return std::nullopt;
+}
+
+absl::Status ValidateStudy(const StudySpec& spec) {
+  if (!IsStudyName(spec.name)) {
+    return Expected(
+        "name", "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
+        absl::StrCat("'", spec.name, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckObjectives(spec.objectives));
+  HPO_RETURN_IF_ERROR(CheckTrainer(spec.trainer, spec.space));
+  HPO_RETURN_IF_ERROR(CheckPolicies(spec));
+  if (spec.space.parameters.empty()) return Expected("parameters", "at least one", "none");
+  return ValidateSpace(spec.space);
 }
 
 }  // namespace hpo

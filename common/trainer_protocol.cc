@@ -32,9 +32,7 @@ struct DownWriter {
             {"model_name", job.model_name},
             {"model_path", job.model_path},
             {"model_init", job.model_init},
-            {"objective",
-             {{"metric", job.objective.metric},
-              {"direction", std::string(Name(job.objective.direction))}}},
+            {"objective", ObjectiveToJson(job.objective)},
             {"device", job.device},
             {"policy", std::string(Name(job.policy))},
             {"admission", job.admission},
@@ -100,22 +98,6 @@ struct UpWriter {
             {"clean", message.clean}};
   }
 };
-
-absl::StatusOr<Objective> ObjectiveFromJson(const nlohmann::json& json) {
-  Objective objective;
-  std::string direction;
-  JsonReader reader(json, "");
-  reader.Required("metric", objective.metric);
-  reader.Required("direction", direction);
-  HPO_RETURN_IF_ERROR(reader.status());
-  const std::optional<Direction> parsed = ParseDirection(direction);
-  if (!parsed.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("direction: expected minimize or maximize, got '", direction, "'"));
-  }
-  objective.direction = *parsed;
-  return objective;
-}
 
 absl::StatusOr<MemoryPolicy> PolicyFromJson(const nlohmann::json& json) {
   if (json.is_string()) {

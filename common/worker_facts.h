@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/bytes.h"
 #include "common/model_spec.h"
 #include "common/workload.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 
@@ -45,5 +47,10 @@ struct WorkerFacts {
   std::vector<DataSetFacts> data_sets;
   bool operator==(const WorkerFacts&) const = default;
 };
+
+// For the server's database. FromJson accepts what ToJson wrote.
+//   InvalidArgument  a member missing, of another type or out of range; names it
+nlohmann::json WorkerFactsToJson(const WorkerFacts& facts);
+absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json);
 
 }  // namespace hpo

@@ -1,0 +1,28 @@
+// What is known of models by their name alone, before any worker has registered them, and the facts
+// that conditions of a search space may ask for.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/model_spec.h"
+#include "common/search_space.h"
+
+namespace hpo {
+
+// Shape of a published model by the name that studies use ("bert-base-uncased",
+// "microsoft/deberta-v3-base", "all-minilm-l6-v2", ...); nullopt for another name.
+// Source: the models' published config.json files.
+std::optional<ModelShape> KnownModelShape(absl::string_view name);
+
+// Sets the facts of `model` in `space.model_facts`: "model.class" ("heavy" from kHeavyParameters on
+// or when listed, else "base") and "model.family". Replaces what was there: what a worker registers
+// beats the table above.
+void AddModelFacts(SearchSpace& space, const std::string& model, const ModelShape& shape,
+                   bool listed_heavy);
+
+// The same for a model of unknown shape: only that it is listed as heavy, or nothing.
+void AddModelFacts(SearchSpace& space, const std::string& model, bool listed_heavy);
+
+}  // namespace hpo

@@ -1,0 +1,96 @@
+#include "common/worker_facts.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/json_reader.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+nlohmann::json ModelFactsToJson(const ModelFacts& facts) {
+  return {{"name", facts.name},
+          {"shape", ModelShapeToJson(facts.shape)},
+          {"digest", facts.digest},
+          {"tokenizer_digest", facts.tokenizer_digest},
+          {"has_weights", facts.has_weights}};
+}
+
+absl::StatusOr<ModelFacts> ModelFactsFromJson(const nlohmann::json& json) {
+  ModelFacts facts;
+  JsonReader reader(json, "");
+  reader.Required("name", facts.name);
+  reader.RequiredWith("shape", facts.shape, ModelShapeFromJson);
+  reader.Required("digest", facts.digest);
+  reader.Optional("tokenizer_digest", facts.tokenizer_digest);
+  reader.Optional("has_weights", facts.has_weights);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return facts;
+}
+
+nlohmann::json DeviceToJson(const DeviceProfile& device) {
+  return {{"kind", device.kind},
+          {"name", device.name},
+          {"uuid", device.uuid},
+          {"driver", device.driver},
+          {"total_bytes", device.total.count},
+          {"base_bytes", device.base.count},
+          {"workspace_bytes", device.workspace.count}};
+}
+
+absl::StatusOr<DeviceProfile> DeviceFromJson(const nlohmann::json& json) {
+  DeviceProfile device;
+  JsonReader reader(json, "");
+  reader.Required("kind", device.kind);
+  reader.Optional("name", device.name);
+  reader.Optional("uuid", device.uuid);
+  reader.Optional("driver", device.driver);
+  reader.Required("total_bytes", device.total);
+  reader.Optional("base_bytes", device.base);
+  reader.Optional("workspace_bytes", device.workspace);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return device;
+}
+
+}  // namespace
+
+nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) {
+  nlohmann::json models = nlohmann::json::array();
+  for (const ModelFacts& model : facts.models) models.push_back(ModelFactsToJson(model));
+  nlohmann::json data_sets = nlohmann::json::array();
+  for (const DataSetFacts& data : facts.data_sets) data_sets.push_back(DataSetFactsToJson(data));
+  return {{"worker", facts.worker},
+          {"instance_key", facts.instance_key},
+          {"version", facts.version},
+          {"torch_build", facts.torch_build},
+          {"trainer", facts.trainer},
+          {"plans", facts.plans},
+          {"device", DeviceToJson(facts.device)},
+          {"capacity_bytes", facts.capacity.count},
+          {"models", models},
+          {"data_sets", data_sets}};
+}
+
+absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
+  WorkerFacts facts;
+  JsonReader reader(json, "");
+  reader.Required("worker", facts.worker);
+  reader.Required("instance_key", facts.instance_key);
+  reader.Optional("version", facts.version);
+  reader.Optional("torch_build", facts.torch_build);
+  reader.Optional("trainer", facts.trainer);
+  reader.Optional("plans", facts.plans);
+  reader.RequiredWith("device", facts.device, DeviceFromJson);
+  reader.Required("capacity_bytes", facts.capacity);
+  reader.OptionalWith("models", facts.models, [](const nlohmann::json& member) {
+    return ArrayFromJson<ModelFacts>(member, ModelFactsFromJson);
+  });
+  reader.OptionalWith("data_sets", facts.data_sets, [](const nlohmann::json& member) {
+    return ArrayFromJson<DataSetFacts>(member, DataSetFactsFromJson);
+  });
+  HPO_RETURN_IF_ERROR(reader.status());
+  return facts;
+}
+
+}  // namespace hpo
