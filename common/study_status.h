@@ -51,6 +51,7 @@ struct StudyStatus {
   std::vector<WorkerStatus> workers;
   std::string waiting_for;  // why nothing runs, and the command that helps
   absl::Time created = absl::InfinitePast();
+  int64_t sequence = 0;  // of its last change; a watch may go on from here
   bool operator==(const StudyStatus&) const = default;
 };
 

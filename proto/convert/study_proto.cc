@@ -145,6 +145,7 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_pruner(study.spec.pruner.type);
   proto.set_seed(study.spec.sampler.seed);
   proto.set_memory_policy(std::string(WireName(study.spec.memory.policy)));
+  proto.set_sequence(study.sequence);
   if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
   return proto;
 }
@@ -153,7 +154,8 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   StudyStatus study{.finished = proto.state() == v1::STUDY_STATE_FINISHED,
                     .counts = FromProto(proto.counts()),
                     .wall_clock_used = FromProto(proto.wall_clock_used()),
-                    .waiting_for = proto.waiting_for()};
+                    .waiting_for = proto.waiting_for(),
+                    .sequence = proto.sequence()};
   study.spec.name = proto.name();
   for (const v1::Objective& objective : proto.objectives()) {
     HPO_ASSIGN_OR_RETURN(study.spec.objectives.emplace_back(), FromProto(objective));

@@ -1,0 +1,82 @@
+#include "server/rpc/convert_study.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "proto/convert/outcome_proto.h"
+#include "proto/convert/params_proto.h"
+#include "proto/convert/study_proto.h"
+#include "proto/convert/time_proto.h"
+#include "proto/convert/trial_proto.h"
+
+namespace hpo {
+
+absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
+  StudyUpdate update;
+  if (proto.has_trials()) update.trials = proto.trials();
+  if (proto.has_add_trials()) update.add_trials = proto.add_trials();
+  if (proto.has_wall_clock()) update.wall_clock = FromProto(proto.wall_clock());
+  for (const v1::AddedChoices& added : proto.added_choices()) {
+    std::vector<ParamValue>& choices = update.added_choices[added.parameter()];
+    for (const v1::Value& choice : added.choices()) {
+      HPO_ASSIGN_OR_RETURN(choices.emplace_back(), FromProto(choice));
+    }
+  }
+  return update;
+}
+
+absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto) {
+  if (proto.forced_micro_batch() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "forced_micro_batch: expected 0 (planned) or more, got ", proto.forced_micro_batch()));
+  }
+  EnqueueRequest request{.demonstration = proto.demonstration(),
+                         .skip_admission = proto.skip_admission(),
+                         .forced_micro_batch = proto.forced_micro_batch()};
+  HPO_ASSIGN_OR_RETURN(request.params, FromProto(proto.params()));
+  return request;
+}
+
+absl::StatusOr<TrialFilter> FromProto(const v1::ListTrialsRequest& proto) {
+  TrialFilter filter{.newest_first = proto.newest_first()};
+  for (const int state : proto.states()) {
+    HPO_ASSIGN_OR_RETURN(filter.states.emplace_back(),
+                         FromProto(static_cast<v1::TrialState>(state)));
+  }
+  for (const int reason : proto.prune_reasons()) {
+    HPO_ASSIGN_OR_RETURN(filter.prune_reasons.emplace_back(),
+                         FromProto(static_cast<v1::PruneReason>(reason)));
+  }
+  return filter;
+}
+
+v1::Trial ToProto(const TrialDetail& detail) {
+  v1::Trial proto = ToProto(detail.trial);
+  for (const Measurement& measurement : detail.measurements) {
+    *proto.add_measurements() = ToProto(measurement);
+  }
+  proto.set_sampler(detail.sampler);
+  return proto;
+}
+
+v1::EstimateMemoryResponse ToProto(const MemoryAnswer& answer) {
+  v1::EstimateMemoryResponse proto;
+  *proto.mutable_estimate() = ToProto(answer.planned.estimate);
+  *proto.mutable_plan() = ToProto(answer.planned.plan);
+  proto.set_fits(answer.planned.fits);
+  proto.set_usable_bytes(answer.usable.count);
+  proto.set_explanation(answer.explanation);
+  return proto;
+}
+
+v1::WatchStudyResponse ToProto(const TrialEvent& event) {
+  v1::WatchStudyResponse proto;
+  v1::TrialChange& change = *proto.mutable_change();
+  change.set_sequence(event.sequence);
+  change.set_kind(event.kind);
+  *change.mutable_trial() = ToProto(event.trial);
+  return proto;
+}
+
+}  // namespace hpo

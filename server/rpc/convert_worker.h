@@ -1,0 +1,75 @@
+// The server's half of worker.proto: requests to values, answers to the wire. What both ends
+// convert is in proto/convert (conventions: proto/convert/params_proto.h). Protobuf types stop
+// here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/worker_exchange.h"
+#include "hpo/v1/worker.pb.h"
+
+namespace hpo {
+
+v1::RegisterWorkerResponse ToProto(const Registration& registration);
+
+// The arguments of one AcquireTrial.
+struct AcquireCall {
+  std::string session;
+  std::string request_id;
+  absl::Duration wait;
+  Bytes capacity;
+  bool operator==(const AcquireCall&) const = default;
+};
+//   InvalidArgument  a negative wait or capacity
+absl::StatusOr<AcquireCall> FromProto(const v1::AcquireTrialRequest& proto);
+
+// Of the trainer spec: task, data files, epochs, measure_every_steps, model_init and labels travel;
+// its defaults are part of the parameters already.
+v1::Assignment ToProto(const Assignment& assignment);
+
+v1::AcquireTrialResponse ToProto(const AcquireResult& result);
+
+struct HeartbeatCall {
+  std::string session;
+  std::vector<LeaseBeat> beats;
+  Bytes capacity;
+};
+HeartbeatCall FromProto(const v1::HeartbeatRequest& proto);
+
+v1::HeartbeatResponse ToProto(const HeartbeatResult& result);
+
+struct ReportCall {
+  std::string session;
+  LeaseRef lease;
+  std::vector<Measurement> measurements;
+  std::optional<MemoryPlan> new_plan;
+  int64_t num_ooms = 0;
+};
+absl::StatusOr<ReportCall> FromProto(const v1::ReportMeasurementsRequest& proto);
+
+v1::ReportMeasurementsResponse ToProto(const ReportResult& result);
+
+struct FinishCall {
+  std::string session;
+  std::string request_id;
+  FinishRequest request;
+};
+//   InvalidArgument  no outcome, or a plan that is none; an absent final plan is one row at a time
+absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto);
+
+v1::FinishTrialResponse ToProto(const FinishResult& result);
+
+struct ReleaseCall {
+  std::string session;
+  std::string request_id;
+  LeaseRef lease;
+  ReleaseReason reason = ReleaseReason::kPreempted;
+  Bytes needed;
+  std::string note;
+};
+absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto);
+
+}  // namespace hpo

@@ -1,0 +1,129 @@
+#include "server/rpc/listen_address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::string_view kExpected =
+    "expected HOST:PORT with a loopback host, or unix:/path/to/socket";
+
+bool IsLoopback(const std::string& host) {
+  if (host == "localhost") return true;
+  in_addr v4;
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6;
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::StatusOr<ListenAddress> ParseUnix(absl::string_view path) {
+  if (path.empty() || path[0] != '/') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen: expected unix:/absolute/path, got 'unix:", path, "'"));
+  }
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return absl::InvalidArgumentError(absl::StrCat("--listen: expected a socket path shorter than ",
+                                                   sizeof(sockaddr_un::sun_path), " bytes, got ",
+                                                   path.size()));
+  }
+  return ListenAddress{.unix_path = std::string(path)};
+}
+
+// 0, or the errno of the first step that failed.
+int TryBind(int family, const sockaddr* address, socklen_t size) {
+  const int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return errno;
+  const absl::Cleanup close_it = [descriptor] { close(descriptor); };
+  const int on = 1;  // as gRPC does: a port in TIME_WAIT is free
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(descriptor, address, size) != 0) return errno;
+  return listen(descriptor, 1) == 0 ? 0 : errno;
+}
+
+int TryBindTcp(const ListenAddress& address) {
+  const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(static_cast<uint16_t>(address.port));
+  if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+    return TryBind(AF_INET6, reinterpret_cast<const sockaddr*>(&v6), sizeof(v6));
+  }
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(static_cast<uint16_t>(address.port));
+  inet_pton(AF_INET, host.c_str(), &v4.sin_addr);
+  return TryBind(AF_INET, reinterpret_cast<const sockaddr*>(&v4), sizeof(v4));
+}
+
+// A socket file that somebody answers on is in use; a left-over one is not.
+bool SomebodyAnswers(const std::string& unix_path) {
+  const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  const absl::Cleanup close_it = [descriptor] { close(descriptor); };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, unix_path.c_str(), sizeof(address.sun_path) - 1);
+  return connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
+  absl::string_view rest = text;
+  if (absl::ConsumePrefix(&rest, "unix:")) return ParseUnix(rest);
+  const size_t colon = text.rfind(':');
+  int port = -1;
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("--listen: ", kExpected, ", got '", text, "'"));
+  }
+  absl::string_view host = text.substr(0, colon);
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (!IsLoopback(std::string(host))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen: ", kExpected, ", got '", text,
+                     "'; this version speaks plaintext, which must not leave the machine (reach it "
+                     "from others by: ssh -L 50051:127.0.0.1:50051 HOST)"));
+  }
+  return ListenAddress{.host = std::string(host), .port = port};
+}
+
+std::string FormatListenAddress(const ListenAddress& address) {
+  if (address.IsUnix()) return absl::StrCat("unix:", address.unix_path);
+  if (absl::StrContains(address.host, ':')) {
+    return absl::StrCat("[", address.host, "]:", address.port);
+  }
+  return absl::StrCat(address.host, ":", address.port);
+}
+
+absl::Status CheckFree(const ListenAddress& address) {
+  int error = 0;
+  if (address.IsUnix()) {
+    error = SomebodyAnswers(address.unix_path) ? EADDRINUSE : 0;
+  } else if (address.port != 0) {
+    error = TryBindTcp(address);
+  }
+  if (error == 0) return absl::OkStatus();
+  const std::string name = FormatListenAddress(address);
+  if (error == EADDRINUSE) return absl::UnavailableError(absl::StrCat(name, " is in use"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", name, ": ", std::strerror(error)));
+}
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+// Where the server listens. Plaintext is spoken only where no other machine can listen in: on a
+// loopback address or a unix socket (DESIGN decision 9).
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+struct ListenAddress {
+  std::string host;       // "127.0.0.1", "::1", "localhost"; empty for a unix socket
+  int port = 0;           // 0: any free one
+  std::string unix_path;  // empty for TCP
+  bool operator==(const ListenAddress&) const = default;
+
+  bool IsUnix() const { return !unix_path.empty(); }
+};
+
+// "127.0.0.1:50051", "[::1]:0", "localhost:50051", "unix:/run/hpo.sock".
+//   InvalidArgument  anything else; an address that is not loopback, with what to do instead
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
+
+// As gRPC and people write it.
+std::string FormatListenAddress(const ListenAddress& address);
+
+// Whether a server could listen at `address` now. gRPC itself would replace another server's unix
+// socket and log a bound port in a page of text.
+//   Unavailable  "127.0.0.1:50051 is in use", or what else the system says
+absl::Status CheckFree(const ListenAddress& address);
+
+}  // namespace hpo

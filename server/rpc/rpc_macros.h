@@ -1,0 +1,16 @@
+// HPO_RPC_ASSIGN(const Study study, api_.GetStudy(name)): assigns, or ends the call with the
+// status. Requests fail in two places, conversion and the api; both end the call with the same
+// cast.
+#pragma once
+
+#include <utility>
+
+#include "common/status.h"
+#include "proto/convert/grpc_status.h"
+
+#define HPO_RPC_ASSIGN(declaration, expression) \
+  HPO_RPC_ASSIGN_IMPL(HPO_STATUS_CONCAT(hpo_rpc_status_or_, __LINE__), declaration, expression)
+#define HPO_RPC_ASSIGN_IMPL(result, declaration, expression) \
+  auto result = (expression);                                \
+  if (!result.ok()) return ToGrpc(result.status());          \
+  declaration = *std::move(result)

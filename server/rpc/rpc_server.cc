@@ -1,0 +1,77 @@
+#include "server/rpc/rpc_server.h"
+
+#include <grpc/support/log.h>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kLargestMessageBytes = 16 << 20;
+// Every waiting worker and every watcher holds a thread; beyond this many, calls are refused with
+// RESOURCE_EXHAUSTED rather than queued behind long polls.
+constexpr int kMostThreads = 2048;
+// Workers ping every 60 s, also while no call is under way; gRPC's default would cut them off.
+constexpr int kShortestPingMilliseconds = 30'000;
+
+// gRPC's own log, which is for people who debug it, goes where ours goes.
+void LogGrpc(gpr_log_func_args* args) {
+  const bool verbose = args->severity == GPR_LOG_SEVERITY_DEBUG;
+  const auto level = verbose ? spdlog::level::trace : spdlog::level::debug;
+  spdlog::log(level, "grpc: {}", args->message);
+}
+
+void Configure(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kLargestMessageBytes);
+  builder.SetMaxSendMessageSize(kLargestMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kShortestPingMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  grpc::ResourceQuota quota("hpo-server");
+  quota.SetMaxThreads(kMostThreads);
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
+                                                            StudyApi& studies, WorkerApi& workers) {
+  gpr_set_log_function(LogGrpc);
+  if (absl::Status free = CheckFree(address); !free.ok()) return free;
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers));
+  grpc::ServerBuilder builder;
+  Configure(builder);
+  int port = 0;
+  builder.AddListeningPort(FormatListenAddress(address), grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&server->study_service_);
+  builder.RegisterService(&server->worker_service_);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", FormatListenAddress(address)));
+  }
+  ListenAddress bound = address;
+  if (!bound.IsUnix()) bound.port = port;
+  server->address_ = FormatListenAddress(bound);
+  return server;
+}
+
+RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
+
+void RpcServer::StopAdvertising() {
+  if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
+}
+
+void RpcServer::Shutdown(absl::Duration grace) {
+  if (server_ == nullptr) return;
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Wait();
+}
+
+}  // namespace hpo

@@ -1,0 +1,160 @@
+#include "server/rpc/study_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/study_file.h"
+#include "proto/convert/grpc_status.h"
+#include "proto/convert/params_proto.h"
+#include "proto/convert/study_proto.h"
+#include "proto/convert/trial_proto.h"
+#include "server/rpc/convert_study.h"
+#include "server/rpc/rpc_macros.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kDefaultPageSize = 100;
+constexpr int kLargestPageSize = 1000;
+
+}  // namespace
+
+grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext*,
+                                           const v1::CreateStudyRequest* request,
+                                           v1::CreateStudyResponse* response) {
+  const std::string origin = request->origin().empty() ? "study" : request->origin();
+  HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
+  HPO_RPC_ASSIGN(const StudyApi::Created created,
+                 api_.CreateStudy(spec, request->validate_only(), request->request_id()));
+  *response->mutable_study() = ToProto(created.status);
+  response->set_created(created.created);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext*, const v1::GetStudyRequest* request,
+                                        v1::GetStudyResponse* response) {
+  HPO_RPC_ASSIGN(const StudyStatus study, api_.GetStudy(request->name()));
+  *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
+// Studies are few: pages are cut from the whole list, and a token is the last name of its page.
+grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext*,
+                                           const v1::ListStudiesRequest* request,
+                                           v1::ListStudiesResponse* response) {
+  if (request->page_size() < 0 || request->page_size() > kLargestPageSize) {
+    return ToGrpc(absl::InvalidArgumentError(absl::StrCat(
+        "page_size: expected 0 to ", kLargestPageSize, ", got ", request->page_size())));
+  }
+  const int page_size = request->page_size() == 0 ? kDefaultPageSize : request->page_size();
+  std::vector<StudyStatus> studies = api_.ListStudies();
+  std::sort(studies.begin(), studies.end(),
+            [](const StudyStatus& a, const StudyStatus& b) { return a.spec.name < b.spec.name; });
+  for (const StudyStatus& study : studies) {
+    if (!request->page_token().empty() && study.spec.name <= request->page_token()) continue;
+    if (response->studies_size() == page_size) {
+      response->set_next_page_token(response->studies(page_size - 1).name());
+      break;
+    }
+    *response->add_studies() = ToProto(study);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
+                                           const v1::UpdateStudyRequest* request,
+                                           v1::UpdateStudyResponse* response) {
+  HPO_RPC_ASSIGN(const StudyUpdate update, FromProto(*request));
+  HPO_RPC_ASSIGN(const StudyStatus study,
+                 api_.UpdateStudy(request->name(), update, request->request_id()));
+  *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
+                                            const v1::EnqueueTrialRequest* request,
+                                            v1::EnqueueTrialResponse* response) {
+  HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromProto(*request));
+  HPO_RPC_ASSIGN(const Trial trial,
+                 api_.EnqueueTrial(request->study(), enqueue, request->request_id()));
+  *response->mutable_trial() = ToProto(trial);
+  return grpc::Status::OK;
+}
+
+absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
+                                        v1::ListTrialsResponse& response) {
+  HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));
+  HPO_ASSIGN_OR_RETURN(TrialPage page, api_.ListTrials(request.study(), filter, request.page_size(),
+                                                       request.page_token()));
+  for (const Trial& trial : page.trials) {
+    if (request.view() != v1::TRIAL_VIEW_FULL) {
+      *response.add_trials() = ToProto(trial);
+      continue;
+    }
+    HPO_ASSIGN_OR_RETURN(const TrialDetail detail, api_.GetTrial(trial.id.study, trial.id.number));
+    *response.add_trials() = ToProto(detail);
+  }
+  response.set_next_page_token(std::move(page.next_token));
+  response.set_total(page.total);
+  return absl::OkStatus();
+}
+
+grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext*,
+                                          const v1::ListTrialsRequest* request,
+                                          v1::ListTrialsResponse* response) {
+  return ToGrpc(FillPage(*request, *response));
+}
+
+grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
+                                        v1::GetTrialResponse* response) {
+  HPO_RPC_ASSIGN(const TrialDetail detail,
+                 api_.GetTrial(request->study(), TrialNumber{request->number()}));
+  *response->mutable_trial() = ToProto(detail);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext*,
+                                              const v1::ListBestTrialsRequest* request,
+                                              v1::ListBestTrialsResponse* response) {
+  HPO_RPC_ASSIGN(const std::vector<Trial> trials,
+                 api_.ListBestTrials(request->study(), request->count()));
+  for (const Trial& trial : trials) *response->add_trials() = ToProto(trial);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::EstimateMemory(grpc::ServerContext*,
+                                              const v1::EstimateMemoryRequest* request,
+                                              v1::EstimateMemoryResponse* response) {
+  HPO_RPC_ASSIGN(const ParamMap params, FromProto(request->params()));
+  HPO_RPC_ASSIGN(const MemoryAnswer answer,
+                 api_.EstimateMemory(request->study(), params, request->worker(),
+                                     Bytes{request->limit_bytes()}));
+  *response = ToProto(answer);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::WatchStudy(grpc::ServerContext* context,
+                                          const v1::WatchStudyRequest* request,
+                                          grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
+  HPO_RPC_ASSIGN(const StudyStatus study, api_.GetStudy(request->study()));
+  v1::WatchStudyResponse snapshot;
+  *snapshot.mutable_snapshot() = ToProto(study);
+  if (!writer->Write(snapshot)) return grpc::Status::CANCELLED;
+  // From the snapshot on, so that nothing between it and the first change is lost.
+  int64_t sequence = request->after_sequence() > 0 ? request->after_sequence() : study.sequence;
+  const auto emit = [&](const std::optional<TrialEvent>& event) {
+    if (event) {
+      sequence = event->sequence;
+      return writer->Write(ToProto(*event));
+    }
+    v1::WatchStudyResponse bookmark;
+    bookmark.set_bookmark(sequence);
+    return writer->Write(bookmark);
+  };
+  return ToGrpc(api_.WatchStudy(study.spec.name, sequence, emit,
+                                [context] { return context->IsCancelled(); }));
+}
+
+}  // namespace hpo

@@ -1,0 +1,45 @@
+// StudyService over gRPC: converts and forwards to StudyApi. Thread-safe, as gRPC calls it from its
+// pool; WatchStudy holds a thread of it for as long as the client watches.
+#pragma once
+
+#include "hpo/v1/study.grpc.pb.h"
+#include "server/api/study_api.h"
+
+namespace hpo {
+
+// Codes: see StudyApi; InvalidArgument where a message does not convert.
+class StudyServiceImpl final : public v1::StudyService::Service {
+ public:
+  // `api` outlives the service.
+  explicit StudyServiceImpl(StudyApi& api) : api_(api) {}
+
+  grpc::Status CreateStudy(grpc::ServerContext* context, const v1::CreateStudyRequest* request,
+                           v1::CreateStudyResponse* response) override;
+  grpc::Status GetStudy(grpc::ServerContext* context, const v1::GetStudyRequest* request,
+                        v1::GetStudyResponse* response) override;
+  grpc::Status ListStudies(grpc::ServerContext* context, const v1::ListStudiesRequest* request,
+                           v1::ListStudiesResponse* response) override;
+  grpc::Status UpdateStudy(grpc::ServerContext* context, const v1::UpdateStudyRequest* request,
+                           v1::UpdateStudyResponse* response) override;
+  grpc::Status EnqueueTrial(grpc::ServerContext* context, const v1::EnqueueTrialRequest* request,
+                            v1::EnqueueTrialResponse* response) override;
+  grpc::Status ListTrials(grpc::ServerContext* context, const v1::ListTrialsRequest* request,
+                          v1::ListTrialsResponse* response) override;
+  grpc::Status GetTrial(grpc::ServerContext* context, const v1::GetTrialRequest* request,
+                        v1::GetTrialResponse* response) override;
+  grpc::Status ListBestTrials(grpc::ServerContext* context,
+                              const v1::ListBestTrialsRequest* request,
+                              v1::ListBestTrialsResponse* response) override;
+  grpc::Status EstimateMemory(grpc::ServerContext* context,
+                              const v1::EstimateMemoryRequest* request,
+                              v1::EstimateMemoryResponse* response) override;
+  grpc::Status WatchStudy(grpc::ServerContext* context, const v1::WatchStudyRequest* request,
+                          grpc::ServerWriter<v1::WatchStudyResponse>* writer) override;
+
+ private:
+  absl::Status FillPage(const v1::ListTrialsRequest& request, v1::ListTrialsResponse& response);
+
+  StudyApi& api_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,87 @@
+#include "server/rpc/worker_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "proto/convert/grpc_status.h"
+#include "proto/convert/trial_proto.h"
+#include "proto/convert/worker_proto.h"
+#include "server/rpc/convert_worker.h"
+#include "server/rpc/rpc_macros.h"
+
+namespace hpo {
+namespace {
+
+// An answer that arrives after the deadline is lost; this much is left for the way back.
+constexpr absl::Duration kReplyMargin = absl::Milliseconds(500);
+
+// Time that the caller still waits; at least zero.
+absl::Duration UntilDeadline(const grpc::ServerContext& context) {
+  const auto left = context.deadline() - std::chrono::system_clock::now();
+  return std::max(absl::ZeroDuration(), absl::FromChrono(left) - kReplyMargin);
+}
+
+}  // namespace
+
+grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
+                                               const v1::RegisterWorkerRequest* request,
+                                               v1::RegisterWorkerResponse* response) {
+  HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
+  HPO_RPC_ASSIGN(const Registration registration, api_.RegisterWorker(facts));
+  *response = ToProto(registration);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
+                                             const v1::AcquireTrialRequest* request,
+                                             v1::AcquireTrialResponse* response) {
+  HPO_RPC_ASSIGN(const AcquireCall call, FromProto(*request));
+  const absl::Duration wait = std::min(call.wait, UntilDeadline(*context));
+  HPO_RPC_ASSIGN(const AcquireResult result,
+                 api_.AcquireTrial(call.session, call.request_id, wait, call.capacity,
+                                   [context] { return context->IsCancelled(); }));
+  *response = ToProto(result);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+                                          v1::HeartbeatResponse* response) {
+  const HeartbeatCall call = FromProto(*request);
+  HPO_RPC_ASSIGN(const HeartbeatResult result,
+                 api_.Heartbeat(call.session, call.beats, call.capacity));
+  *response = ToProto(result);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
+                                                   const v1::ReportMeasurementsRequest* request,
+                                                   v1::ReportMeasurementsResponse* response) {
+  HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
+  HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.lease, call.measurements,
+                                                                    call.new_plan, call.num_ooms));
+  *response = ToProto(result);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext*,
+                                            const v1::FinishTrialRequest* request,
+                                            v1::FinishTrialResponse* response) {
+  HPO_RPC_ASSIGN(const FinishCall call, FromProto(*request));
+  HPO_RPC_ASSIGN(const FinishResult result, api_.FinishTrial(call.request_id, call.request));
+  *response = ToProto(result);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
+                                             const v1::ReleaseTrialRequest* request,
+                                             v1::ReleaseTrialResponse* response) {
+  HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
+  HPO_RPC_ASSIGN(const TrialState state, api_.ReleaseTrial(call.request_id, call.lease, call.reason,
+                                                           call.needed, call.note));
+  response->set_state(ToProto(state));
+  return grpc::Status::OK;
+}
+
+}  // namespace hpo

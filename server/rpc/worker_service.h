@@ -1,0 +1,36 @@
+// WorkerService over gRPC: converts and forwards to WorkerApi. Thread-safe, as gRPC calls it from
+// its pool; AcquireTrial holds a thread of it for as long as it waits.
+#pragma once
+
+#include "hpo/v1/worker.grpc.pb.h"
+#include "server/api/worker_api.h"
+
+namespace hpo {
+
+// Codes: see WorkerApi; InvalidArgument where a message does not convert.
+class WorkerServiceImpl final : public v1::WorkerService::Service {
+ public:
+  // `api` outlives the service.
+  explicit WorkerServiceImpl(WorkerApi& api) : api_(api) {}
+
+  grpc::Status RegisterWorker(grpc::ServerContext* context,
+                              const v1::RegisterWorkerRequest* request,
+                              v1::RegisterWorkerResponse* response) override;
+  // Waits no longer than `wait`, 50 s and the call's deadline allow.
+  grpc::Status AcquireTrial(grpc::ServerContext* context, const v1::AcquireTrialRequest* request,
+                            v1::AcquireTrialResponse* response) override;
+  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
+                         v1::HeartbeatResponse* response) override;
+  grpc::Status ReportMeasurements(grpc::ServerContext* context,
+                                  const v1::ReportMeasurementsRequest* request,
+                                  v1::ReportMeasurementsResponse* response) override;
+  grpc::Status FinishTrial(grpc::ServerContext* context, const v1::FinishTrialRequest* request,
+                           v1::FinishTrialResponse* response) override;
+  grpc::Status ReleaseTrial(grpc::ServerContext* context, const v1::ReleaseTrialRequest* request,
+                            v1::ReleaseTrialResponse* response) override;
+
+ private:
+  WorkerApi& api_;
+};
+
+}  // namespace hpo
