@@ -1,0 +1,87 @@
+#include "worker/text/tokenizer.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/golden_tokenizers.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MakeTokenizerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/tokenizer_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    shape_.family = "bert";
+    shape_.vocab_size = 6;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << content;
+  }
+
+  std::string folder_;
+  ModelShape shape_;
+};
+
+TEST_F(MakeTokenizerTest, WithoutConfigTextIsLowered) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nA\n");
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("A", std::nullopt, 8).ids, (std::vector<int32_t>{2, 4, 3}));
+  EXPECT_EQ((*tokenizer)->vocab_size(), 6);
+  EXPECT_EQ((*tokenizer)->pad_id(), 0);
+}
+
+TEST_F(MakeTokenizerTest, ConfigDecidesCasing) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nA\n");
+  Write("tokenizer_config.json", R"({"do_lower_case": false})");
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("A", std::nullopt, 8).ids, (std::vector<int32_t>{2, 5, 3}));
+}
+
+TEST_F(MakeTokenizerTest, MissingVocabularyIsNamed) {
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(tokenizer.status().message()), HasSubstr(folder_ + "/vocab.txt"));
+}
+
+TEST_F(MakeTokenizerTest, BrokenConfigIsNamed) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nA\n");
+  Write("tokenizer_config.json", "{");
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(tokenizer.status().message()), HasSubstr("tokenizer_config.json"));
+}
+
+TEST_F(MakeTokenizerTest, AnotherModelsVocabularyIsRefused) {
+  shape_.vocab_size = 30522;
+  const auto tokenizer = MakeTokenizer(GoldenTokenizersPath("bert-base-cased"), shape_);
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(tokenizer.status().message()),
+              HasSubstr("bert-base-cased/vocab.txt:28996: expected 30522 tokens"));
+}
+
+TEST_F(MakeTokenizerTest, FamiliesWithoutATokenizerAreNamed) {
+  for (const char* family : {"roberta", "deberta-v2", "xlm-roberta", "gpt2", ""}) {
+    SCOPED_TRACE(family);
+    shape_.family = family;
+    const auto tokenizer = MakeTokenizer(folder_, shape_);
+    EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kUnimplemented);
+    EXPECT_THAT(std::string(tokenizer.status().message()),
+                HasSubstr(std::string("got '") + family + "'"));
+  }
+}
+
+}  // namespace
+}  // namespace hpo
