@@ -1,0 +1,79 @@
+#include "common/command_line/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/spelling.h"
+
+namespace hpo {
+namespace {
+
+// The innermost command that was given: where an unknown word was meant to be.
+const CLI::App& InnermostCommand(const CLI::App& app) {
+  const std::vector<CLI::App*> given = const_cast<CLI::App&>(app).get_subcommands();
+  return given.empty() ? app : InnermostCommand(*given.back());
+}
+
+std::string FullName(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : absl::StrCat(FullName(*parent), " ", app.get_name());
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* level = &app; level != nullptr; level = level->get_parent()) {
+    for (const CLI::Option* option : level->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string DescribeUnknown(const CLI::App& root, const std::string& word) {
+  const CLI::App& command = InnermostCommand(root);
+  if (absl::StartsWith(word, "-")) {
+    const std::string name = word.substr(0, word.find('='));
+    return absl::StrCat("no option ", name, DidYouMean(name, OptionNames(command)));
+  }
+  const std::vector<std::string> commands = CommandNames(command);
+  if (commands.empty()) return absl::StrCat("unexpected argument '", word, "'");
+  return absl::StrCat("no command '", word, "'", DidYouMean(word, commands));
+}
+
+std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
+  if (const std::vector<std::string> rest = root.remaining(true); !rest.empty()) {
+    return DescribeUnknown(root, rest.front());
+  }
+  return absl::StrReplaceAll(error.what(), {{"\n", " "}});
+}
+
+}  // namespace
+
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
+                                    std::ostream& out, std::ostream& err) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    app.exit(wanted, out, out);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const std::string name = FullName(InnermostCommand(app));
+    err << name << ": " << Describe(app, error) << " (see " << name << " --help)\n";
+    return kUsageExit;
+  }
+}
+
+}  // namespace hpo

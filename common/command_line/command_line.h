@@ -1,0 +1,24 @@
+// Command lines of the programs. CLI11 throws; this is the one place where that is caught.
+#pragma once
+
+#include <optional>
+#include <ostream>
+
+namespace CLI {
+class App;
+}
+
+namespace hpo {
+
+// Exit status of a program that was called wrongly.
+constexpr int kUsageExit = 2;
+
+// Reads the command line into `app`'s variables. nullopt: go on. Otherwise the program is over with
+// the returned exit status:
+//   0  --help or --version; its text is on `out`
+//   2  a wrong command line; one line is on `err`: "hpo: no option --sever; did you mean
+//   '--server'?"
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
+                                    std::ostream& out, std::ostream& err);
+
+}  // namespace hpo

@@ -1,0 +1,24 @@
+// "did you mean ...?" for misspelt keys, names and options.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`.
+// Source: optimal string alignment, Damerau 1964 restricted to non-overlapping edits.
+int EditDistance(absl::string_view a, absl::string_view b);
+
+// The candidate nearest to `word`; the first of equals; nullopt where none is within a third of the
+// word's length (at least one edit).
+std::optional<std::string> ClosestWord(absl::string_view word,
+                                       const std::vector<std::string>& candidates);
+
+// "; did you mean 'budget'?", or nothing where no candidate is close.
+std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace hpo
