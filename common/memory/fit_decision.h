@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,8 +17,7 @@
 
 namespace hpo {
 
-// The answer for one configuration. `needed` is 0 where nothing is known of it (a trainer that is
-// not ours, or an unknown model): then `fits` is true.
+// The answer for one configuration. `needed` is 0 where nothing is known of it: then `fits` is true.
 struct Fit {
   bool fits = true;
   Bytes needed;
@@ -28,29 +28,44 @@ struct Fit {
 // Candidates in, one Fit each out, in order. Pure; called by the sampler for every candidate.
 using BatchFeasibility = std::function<std::vector<Fit>(std::span<const ParamMap>)>;
 
-// Bytes a trial may use: capacity less the study's headroom.
+// Bytes a trial may use: `capacity` less the study's headroom, never negative. Without a headroom in
+// the study: 2 % of the capacity, at least 256 MiB, on a GPU; nothing on a CPU, where the budget is
+// counted exactly.
 Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec& memory);
 
 // Capacity as decisions see it: rounded down to 64 MiB, so that they can be replayed.
 Bytes QuantizeCapacity(Bytes capacity);
 
-// Decides for one worker and study: looks up model and data sets by name in `worker`.
+// Decides for one worker and study. Nothing is known of a configuration, and so it fits, where the
+// policy is kOff, the worker's trainer does not plan, or its model is not among the worker's or not
+// one that TrainerSupports. A data set that the worker lacks, or has not measured with the model's
+// vocabulary, counts as one whose rows are all tok.max_length long.
+// Immutable; safe from any thread; a decision costs microseconds.
 class FitDecider {
  public:
-  FitDecider(StudySpec study, WorkerFacts worker);
+  FitDecider(const StudySpec& study, const WorkerFacts& worker);
 
-  // The estimate and plan of `params` at `capacity`; nullopt where nothing is known of it.
-  //   InvalidArgument  see PlanMemory
+  // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the usable
+  // bytes of `capacity`; nullopt where nothing is known of it.
+  //   InvalidArgument  see TrainingConfigOf, PlanMemory
   absl::StatusOr<std::optional<PlannedMemory>> Plan(const ParamMap& params, Bytes capacity) const;
 
+  // As Plan. Parameters that are invalid fit: to refuse them is not memory's business.
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
-  // Decide for many, bound to a (quantised) capacity. The function holds a copy of this decider.
+  // Decide for many, bound to `capacity` (quantised by the caller). The function holds a copy of
+  // this decider.
   BatchFeasibility At(Bytes capacity) const;
 
+  const DeviceProfile& device() const { return device_; }
+  const MemorySpec& memory() const { return memory_; }
+
  private:
-  StudySpec study_;
-  WorkerFacts worker_;
+  TrainerSpec trainer_;
+  MemorySpec memory_;
+  DeviceProfile device_;
+  // By model name: all of an estimate's input but the configuration.
+  std::map<std::string, EstimateInput> models_;
 };
 
 // The `Why not` line for people: "needs 9.1 GiB at micro-batch 1, allowed 8.0 GiB".

@@ -1,0 +1,364 @@
+// Tensors of one pass. n rows, s tokens, E hidden, F intermediate, a heads, V vocabulary; float32
+// unless said otherwise. "kept" = saved for backward.
+//
+//   name          bytes      kept by one layer
+//   hidden        4 n s E    8 (no attention dropout: 8 too): query, key, value, context, and twice
+//                            the residual sum (LayerNorm's input) and LayerNorm's output
+//   intermediate  4 n s F    2: GELU's input and its output
+//   statistics    4 n s      4: LayerNorm's mean and reciprocal deviation, twice
+//   mask          n s E      2 with hidden dropout, one byte per element
+//   scores        4 n a s s  2 with written-out attention: probabilities, dropped probabilities
+//   score mask    n a s s    1 with written-out attention
+//   logsumexp     4 n a s    1 with fused attention
+//
+// Source of the classes: Korthikanti et al. 2022 (arXiv:2205.05198), section 4; of the order and the
+// temporaries: allocations of worker/trainer/models logged one by one, docs/memory.md.
+#include "common/memory/bert_timeline.h"
+
+#include <algorithm>
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kFloat = 4;
+constexpr int64_t kIndex = 8;
+
+struct Sizes {
+  int64_t hidden;
+  int64_t intermediate;
+  int64_t statistics;
+  int64_t mask;
+  int64_t scores;
+  int64_t score_mask;
+  int64_t logsumexp;
+  int64_t indices;           // 8 n s: one of the batch's integer tensors
+  int64_t position_rows;     // 4 s E
+  int64_t square_weight;     // 4 E E
+  int64_t wide_weight;       // 4 E F
+  int64_t vector;            // 4 E
+  int64_t wide_vector;       // 4 F
+  int64_t forward_buffers;   // of the fused attention kernel
+  int64_t backward_buffers;
+  int64_t norm_buffers;      // of LayerNorm's backward
+  bool hidden_dropout;
+  bool plain_attention;
+};
+
+int64_t Rounded(int64_t bytes, const KernelTraits& traits) {
+  return (bytes + traits.granularity - 1) / traits.granularity * traits.granularity;
+}
+
+// Queries that a thread of torch's fused CPU kernel takes at a time (FlashAttentionKernel.cpp).
+int64_t QueryBlock(int64_t tokens) { return tokens >= 768 ? 256 : tokens >= 192 ? 64 : 32; }
+constexpr int64_t kKeyBlock = 512;
+
+Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
+  const ModelShape& model = shape.model;
+  const auto bytes = [&traits](std::initializer_list<int64_t> factors) {
+    return Rounded(TensorBytes(factors), traits);
+  };
+  const int64_t tokens = TensorBytes({shape.rows, shape.tokens});
+  const int64_t query_block = QueryBlock(shape.tokens);
+  const int64_t key_block = std::min(kKeyBlock, shape.tokens);
+  const int64_t head_size = model.hidden_size / model.num_heads;
+  const int64_t threads = traits.threads_with_buffers;
+  return {
+      .hidden = bytes({kFloat, tokens, model.hidden_size}),
+      .intermediate = bytes({kFloat, tokens, model.intermediate_size}),
+      .statistics = bytes({kFloat, tokens}),
+      .mask = bytes({tokens, model.hidden_size}),
+      .scores = bytes({kFloat, tokens, shape.tokens, model.num_heads}),
+      .score_mask = bytes({tokens, shape.tokens, model.num_heads}),
+      .logsumexp = bytes({kFloat, tokens + 32 * shape.rows, model.num_heads}),
+      .indices = bytes({kIndex, tokens}),
+      .position_rows = bytes({kFloat, shape.tokens, model.hidden_size}),
+      .square_weight = bytes({kFloat, model.hidden_size, model.hidden_size}),
+      .wide_weight = bytes({kFloat, model.hidden_size, model.intermediate_size}),
+      .vector = bytes({kFloat, model.hidden_size}),
+      .wide_vector = bytes({kFloat, model.intermediate_size}),
+      .forward_buffers = bytes({kFloat, threads, query_block, key_block + 2 + head_size}),
+      .backward_buffers = bytes({kFloat, threads, 2, query_block, key_block}),
+      .norm_buffers = bytes({kFloat, threads, 2, model.hidden_size}),
+      .hidden_dropout = model.hidden_dropout > 0.0,
+      .plain_attention = traits.plain_attention_with_dropout && model.attention_dropout > 0.0,
+  };
+}
+
+// ---- Operations ------------------------------------------------------------------------------
+
+// Leaves mask and output.
+void Dropout(AllocationTimeline& time, int64_t mask, int64_t output, const KernelTraits& traits) {
+  time.Allocate(mask);
+  time.Allocate(output);
+  if (traits.two_step_dropout) time.Touch(output);
+}
+
+// Frees the mask; leaves the gradient of the input.
+void DropoutBackward(AllocationTimeline& time, int64_t mask, int64_t output,
+                     const KernelTraits& traits) {
+  time.Allocate(output);
+  if (traits.two_step_dropout) time.Touch(output);
+  time.Free(mask);
+}
+
+// Leaves output, mean and reciprocal deviation.
+void LayerNorm(AllocationTimeline& time, const Sizes& size) {
+  time.Allocate(size.hidden);
+  time.Allocate(2 * size.statistics);
+}
+
+// Frees the gradient of the output, the saved input and the statistics; leaves the gradient of the
+// input.
+void LayerNormBackward(AllocationTimeline& time, const Sizes& size, bool exists) {
+  time.Allocate(size.hidden);
+  time.AccumulateGradient(2 * size.vector, exists);
+  time.Touch(size.norm_buffers);
+  time.Free(2 * size.hidden + 2 * size.statistics);
+}
+
+// The second half of both sublayers: dense layer, dropout, residual sum, LayerNorm. `input` is kept
+// by whoever made it. Leaves the sum, LayerNorm's output and statistics, and the mask.
+void OutputForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits) {
+  time.Allocate(size.hidden);
+  if (size.hidden_dropout) Dropout(time, size.mask, size.hidden, traits);
+  time.Allocate(size.hidden);
+  LayerNorm(time, size);
+  time.Free(size.hidden_dropout ? 2 * size.hidden : size.hidden);
+}
+
+// From the gradient of LayerNorm's output to those of the dense layer's input (of `input` bytes) and
+// of the residual; frees the saved input.
+void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
+                    int64_t input, int64_t weight, bool exists) {
+  LayerNormBackward(time, size, exists);
+  if (size.hidden_dropout) DropoutBackward(time, size.mask, size.hidden, traits);
+  time.Allocate(input);
+  time.AccumulateGradient(weight, exists);
+  time.AccumulateGradient(size.vector, exists);
+  if (size.hidden_dropout) time.Free(size.hidden);
+  time.Free(input);
+}
+
+// Leaves what is kept: four of `hidden` size, the context among them.
+void AttentionForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits) {
+  time.Allocate(3 * size.hidden);  // query, key, value
+  if (!size.plain_attention) {
+    time.Allocate(size.hidden + size.logsumexp);
+    time.Touch(size.forward_buffers);
+    return;
+  }
+  time.Allocate(2 * size.hidden);  // query and key, contiguous by head
+  time.Allocate(size.scores);
+  time.Allocate(size.scores);  // softmax
+  time.Free(size.scores);
+  Dropout(time, size.score_mask, size.scores, traits);
+  time.Allocate(2 * size.hidden);  // value, contiguous by head; context
+  time.Free(3 * size.hidden);      // the projections before their copies
+  time.Touch(size.hidden);         // context in the layout of `hidden`
+}
+
+// From the gradient of the context to those of query, key and value, kept tensors freed.
+void AttentionBackward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits) {
+  if (!size.plain_attention) {
+    time.Allocate(3 * size.hidden);
+    time.Touch(size.backward_buffers);
+    time.Free(4 * size.hidden + size.logsumexp);  // query, key, value, gradient of the context
+    return;
+  }
+  time.Touch(size.hidden);
+  time.Allocate(size.hidden);  // of value
+  time.Allocate(size.scores);
+  time.Free(2 * size.hidden + size.scores);  // gradient and saved value, dropped probabilities
+  DropoutBackward(time, size.score_mask, size.scores, traits);
+  time.Free(size.scores);
+  time.Allocate(size.scores);  // through softmax
+  time.Free(2 * size.scores);
+  time.Touch(size.scores);  // through the scale
+  time.Allocate(2 * size.hidden);
+  time.Free(size.scores + 2 * size.hidden);
+}
+
+// ---- Stages ----------------------------------------------------------------------------------
+
+// From the batch on the device to the first hidden state.
+AllocationTimeline EmbeddingForward(const Sizes& size, const KernelTraits& traits) {
+  AllocationTimeline time;
+  time.Allocate(3 * size.indices);   // ids, mask, types
+  time.Allocate(2 * size.statistics);  // attention bias; positions and small change
+  time.Allocate(3 * size.hidden);    // words, types, their sum
+  time.Free(2 * size.hidden);
+  time.Allocate(size.position_rows + size.hidden);
+  time.Free(size.position_rows + size.hidden);
+  LayerNorm(time, size);
+  if (size.hidden_dropout) {
+    Dropout(time, size.mask, size.hidden, traits);
+    time.Free(size.hidden);
+  }
+  return time;
+}
+
+AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
+  AllocationTimeline time;
+  AttentionForward(time, size, traits);
+  OutputForward(time, size, traits);
+  time.Allocate(2 * size.intermediate);
+  OutputForward(time, size, traits);
+  return time;
+}
+
+// From the gradient of the layer's output to that of its input; frees what the layer kept, but
+// instead of its output (freed already) its input.
+AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, bool exists) {
+  AllocationTimeline time;
+  OutputBackward(time, size, traits, size.intermediate, size.wide_weight, exists);
+  time.Allocate(size.intermediate);  // through GELU
+  time.Free(2 * size.intermediate);
+  time.Allocate(size.hidden);
+  time.AccumulateGradient(size.wide_weight, exists);
+  time.AccumulateGradient(size.wide_vector, exists);
+  time.Free(size.intermediate + 2 * size.hidden);  // saved input; the residual's is added in place
+  OutputBackward(time, size, traits, size.hidden, size.square_weight, exists);
+  AttentionBackward(time, size, traits);
+  for (int projection = 0; projection < 3; ++projection) {
+    if (size.plain_attention) time.Touch(size.hidden);
+    time.Allocate(size.hidden);
+    time.AccumulateGradient(size.square_weight, exists);
+    time.AccumulateGradient(size.vector, exists);
+    time.Free(2 * size.hidden);
+  }
+  time.Free(size.hidden);
+  return time;
+}
+
+AllocationTimeline EmbeddingBackward(const Sizes& size, const PassShape& shape,
+                                     const KernelTraits& traits, bool exists) {
+  const auto table = [&](int64_t rows) {
+    return Rounded(TensorBytes({kFloat, rows, shape.model.hidden_size}), traits);
+  };
+  AllocationTimeline time;
+  if (size.hidden_dropout) {
+    DropoutBackward(time, size.mask, size.hidden, traits);
+    time.Free(size.hidden);
+  }
+  LayerNormBackward(time, size, exists);
+  time.Allocate(size.position_rows);
+  time.AccumulateGradient(table(shape.model.max_positions), exists);
+  time.Free(size.position_rows);
+  time.AccumulateGradient(table(shape.model.type_vocab_size), exists);
+  time.AccumulateGradient(table(shape.model.vocab_size), exists);
+  time.Free(size.hidden);
+  return time;
+}
+
+// Pooler, head and loss have no token dimension: a handful of rows x width tensors, all of them
+// counted as alive to the end.
+AllocationTimeline HeadPass(const Sizes& size, const PassShape& shape, const KernelTraits& traits,
+                            bool exists) {
+  const auto vectors = [&](int64_t count, int64_t width) {
+    return count * Rounded(TensorBytes({kFloat, shape.rows, width}), traits);
+  };
+  AllocationTimeline time;
+  time.Allocate(vectors(8, shape.model.hidden_size));
+  for (const int64_t width : shape.head_sizes) time.Allocate(vectors(8, width));
+  time.Allocate(vectors(8, shape.num_labels));
+  time.AccumulateGradient(size.square_weight, exists);
+  time.AccumulateGradient(size.vector, exists);
+  // The last hidden state makes room for its gradient.
+  time.Free(size.hidden);
+  time.Allocate(size.hidden);
+  return time;
+}
+
+AllocationTimeline HeadEvaluation(const PassShape& shape, const KernelTraits& traits) {
+  int64_t widest = shape.model.hidden_size;
+  for (const int64_t width : shape.head_sizes) widest = std::max(widest, width);
+  AllocationTimeline time;
+  time.Touch(4 * Rounded(TensorBytes({kFloat, shape.rows, widest}), traits));
+  time.Touch(4 * Rounded(TensorBytes({kFloat, shape.rows, shape.num_labels}), traits));
+  return time;
+}
+
+AllocationTimeline LayerEvaluation(const Sizes& size) {
+  AllocationTimeline time;
+  time.Allocate(4 * size.hidden + size.logsumexp);
+  time.Touch(size.forward_buffers);
+  time.Free(3 * size.hidden + size.logsumexp);
+  time.Allocate(3 * size.hidden);  // dense, sum, LayerNorm
+  time.Touch(2 * size.statistics);
+  time.Free(3 * size.hidden);  // context, dense, sum
+  time.Allocate(2 * size.intermediate);
+  time.Allocate(3 * size.hidden);
+  time.Touch(2 * size.statistics);
+  time.Free(2 * size.intermediate + 4 * size.hidden);
+  return time;
+}
+
+}  // namespace
+
+KernelTraits KernelTraits::Cpu() {
+  return {.granularity = 64,
+          .plain_attention_with_dropout = true,
+          .two_step_dropout = true,
+          .threads_with_buffers = 64};
+}
+
+KernelTraits KernelTraits::Cuda() {
+  return {.granularity = 512,
+          .plain_attention_with_dropout = false,
+          .two_step_dropout = false,
+          .threads_with_buffers = 0};
+}
+
+int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& traits) {
+  const auto tensor = [&traits](int64_t rows, int64_t columns) {
+    return Rounded(TensorBytes({kFloat, rows, columns}), traits);
+  };
+  const int64_t hidden = model.hidden_size;
+  const int64_t norm = 2 * tensor(1, hidden);
+  const int64_t square = tensor(hidden, hidden) + tensor(1, hidden);
+  const int64_t wide = 2 * tensor(hidden, model.intermediate_size) +
+                       tensor(1, model.intermediate_size) + tensor(1, hidden);
+  const int64_t embeddings = tensor(model.vocab_size, hidden) +
+                             tensor(model.max_positions, hidden) +
+                             tensor(model.type_vocab_size, hidden) + norm;
+  return embeddings + model.num_layers * (4 * square + wide + 2 * norm) + square;
+}
+
+int64_t HeadParameterBytes(const PassShape& shape, const KernelTraits& traits) {
+  int64_t bytes = 0;
+  int64_t width = shape.model.hidden_size;
+  const auto add_layer = [&](int64_t next) {
+    bytes += Rounded(TensorBytes({kFloat, width, next}), traits);
+    bytes += Rounded(TensorBytes({kFloat, next}), traits);
+    width = next;
+  };
+  for (const int64_t size : shape.head_sizes) add_layer(size);
+  add_layer(shape.num_labels);
+  return bytes;
+}
+
+AllocationTimeline TrainingPass(const PassShape& shape, const KernelTraits& traits,
+                                bool gradients_exist) {
+  const Sizes size = SizesOf(shape, traits);
+  AllocationTimeline time = EmbeddingForward(size, traits);
+  time.Append(LayerForward(size, traits), shape.model.num_layers);
+  time.Append(HeadPass(size, shape, traits, gradients_exist));
+  time.Append(LayerBackward(size, traits, gradients_exist), shape.model.num_layers);
+  time.Append(EmbeddingBackward(size, shape, traits, gradients_exist));
+  return time;
+}
+
+AllocationTimeline EvaluationPass(const PassShape& shape, const KernelTraits& traits) {
+  const Sizes size = SizesOf(shape, traits);
+  AllocationTimeline time;
+  time.Allocate(3 * size.indices + 2 * size.statistics);
+  time.Allocate(3 * size.hidden);
+  time.Touch(size.position_rows);
+  LayerNorm(time, size);
+  time.Free(3 * size.hidden + 2 * size.statistics);
+  time.Append(LayerEvaluation(size), shape.model.num_layers);
+  time.Append(HeadEvaluation(shape, traits));
+  return time;
+}
+
+}  // namespace hpo

@@ -1,0 +1,54 @@
+// What our trainer's BERT classifier allocates and frees, operation by operation, in the order of
+// worker/trainer/models. Where that code changes, this changes with it:
+// tests/worker/trainer/memory_estimate_test.cc compares the two.
+// Pure; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/memory/allocation_timeline.h"
+#include "common/model_spec.h"
+
+namespace hpo {
+
+// How a device runs the operations, as far as memory can tell.
+struct KernelTraits {
+  // Allocations are counted rounded up to this.
+  int64_t granularity = 64;
+  // Attention with dropout is written out and keeps tokens x tokens (CPU); else a fused kernel.
+  bool plain_attention_with_dropout = true;
+  // Dropout makes its output in two steps, each with an intermediate (CPU); else in one.
+  bool two_step_dropout = true;
+  // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
+  int64_t threads_with_buffers = 0;
+
+  static KernelTraits Cpu();
+  static KernelTraits Cuda();
+  bool operator==(const KernelTraits&) const = default;
+};
+
+// Shapes of one micro-batch through the model.
+struct PassShape {
+  ModelShape model;
+  std::vector<int64_t> head_sizes;  // hidden layers of the classification head
+  int64_t num_labels = 2;
+  double head_dropout = 0.1;
+  int64_t rows = 1;
+  int64_t tokens = 16;  // of every row, padding included
+};
+
+// Bytes of the parameters, each tensor rounded up on its own.
+int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& traits);
+int64_t HeadParameterBytes(const PassShape& shape, const KernelTraits& traits);
+
+// Forward and backward of one micro-batch, from the batch's tensors to the last gradient. Encoder
+// gradients are `gradients` of the timeline, added to what is there when `gradients_exist`; the
+// head's are not part of it.
+AllocationTimeline TrainingPass(const PassShape& shape, const KernelTraits& traits,
+                                bool gradients_exist);
+
+// Forward of one batch without gradients.
+AllocationTimeline EvaluationPass(const PassShape& shape, const KernelTraits& traits);
+
+}  // namespace hpo

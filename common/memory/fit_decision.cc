@@ -1,0 +1,114 @@
+#include "common/memory/fit_decision.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr Bytes kCapacityUnit = MiB(64);
+constexpr Bytes kSmallestGpuHeadroom = MiB(256);
+constexpr int64_t kGpuHeadroomPercent = 2;
+constexpr const char* kModelName = "model.name";
+
+const DataSetFacts* FindDataSet(const WorkerFacts& worker, const std::string& name) {
+  const auto found =
+      std::find_if(worker.data_sets.begin(), worker.data_sets.end(),
+                   [&name](const DataSetFacts& facts) { return facts.name == name; });
+  return found == worker.data_sets.end() ? nullptr : &*found;
+}
+
+// Only the longest row matters to memory, so one entry stands for the histogram.
+LengthHistogram LongestOnly(const DataSetFacts* data_set, const std::string& tokenizer) {
+  if (data_set == nullptr) return {};
+  const auto lengths = data_set->lengths.find(tokenizer);
+  if (lengths == data_set->lengths.end()) return {};
+  const LengthHistogram& rows = lengths->second;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (row->second > 0) return {{row->first, 1}};
+  }
+  return {};
+}
+
+Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
+                    const ModelFacts& model) {
+  const DataSetFacts* const train = FindDataSet(worker, trainer.train);
+  Workload workload;
+  if (!trainer.labels.empty()) {
+    workload.num_labels = static_cast<int64_t>(trainer.labels.size());
+  } else if (train != nullptr && !train->labels.empty()) {
+    workload.num_labels = static_cast<int64_t>(train->labels.size());
+  }
+  workload.train_lengths = LongestOnly(train, model.tokenizer_digest);
+  workload.validation_lengths =
+      LongestOnly(FindDataSet(worker, trainer.validation), model.tokenizer_digest);
+  return workload;
+}
+
+}  // namespace
+
+Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec& memory) {
+  Bytes headroom;
+  if (memory.headroom.has_value()) {
+    headroom = *memory.headroom;
+  } else if (device.kind != "cpu") {
+    headroom =
+        std::max(kSmallestGpuHeadroom, Bytes{capacity.count / 100 * kGpuHeadroomPercent});
+  }
+  return std::max(Bytes{}, capacity - headroom);
+}
+
+Bytes QuantizeCapacity(Bytes capacity) {
+  return std::max(Bytes{}, Bytes{capacity.count / kCapacityUnit.count * kCapacityUnit.count});
+}
+
+FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker)
+    : trainer_(study.trainer), memory_(study.memory), device_(worker.device) {
+  if (memory_.policy == MemoryPolicy::kOff || !worker.plans) return;
+  for (const ModelFacts& model : worker.models) {
+    if (!TrainerSupports(model.shape)) continue;
+    models_[model.name] = EstimateInput{.model = model.shape,
+                                        .config = {},
+                                        .workload = WorkloadOf(study.trainer, worker, model),
+                                        .device = worker.device};
+  }
+}
+
+absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& params,
+                                                              Bytes capacity) const {
+  std::optional<std::string> name = FindString(params, kModelName);
+  if (!name.has_value()) name = FindString(trainer_.defaults, kModelName);
+  if (!name.has_value()) return std::nullopt;
+  const auto known = models_.find(*name);
+  if (known == models_.end()) return std::nullopt;
+  EstimateInput input = known->second;
+  HPO_ASSIGN_OR_RETURN(input.config, TrainingConfigOf(params, trainer_));
+  return PlanMemory(input, memory_, UsableBytes(capacity, device_, memory_));
+}
+
+Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
+  const absl::StatusOr<std::optional<PlannedMemory>> planned = Plan(params, capacity);
+  if (!planned.ok() || !planned->has_value()) return Fit{};
+  return Fit{.fits = (*planned)->fits,
+             .needed = (*planned)->estimate.needed_limit,
+             .plan = (*planned)->plan};
+}
+
+BatchFeasibility FitDecider::At(Bytes capacity) const {
+  return [decider = *this, capacity](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    fits.reserve(candidates.size());
+    for (const ParamMap& params : candidates) fits.push_back(decider.Decide(params, capacity));
+    return fits;
+  };
+}
+
+std::string ExplainMisfit(const PlannedMemory& planned, Bytes usable) {
+  return absl::StrCat("needs ", FormatBytes(planned.estimate.needed_limit), " at micro-batch ",
+                      planned.plan.micro_batch, ", allowed ", FormatBytes(usable));
+}
+
+}  // namespace hpo
