@@ -1,0 +1,36 @@
+// Writer of the safetensors format (see safetensors.h). Free of torch.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/trainer/models/safetensors.h"
+
+namespace hpo {
+
+// A tensor to write. `bytes` is asked for when its turn comes, so that one tensor at a time need be
+// on the host; the span must stay valid until the next call.
+struct TensorSource {
+  std::string name;
+  TensorType type = TensorType::kFloat32;
+  std::vector<int64_t> shape;
+  std::function<std::span<const std::byte>()> bytes;
+};
+
+// Writes `tensors` in their order under a temporary name beside `path`, flushes to disk, then
+// renames: `path` is the old file or the whole new one, never a part.
+//   InvalidArgument    a name twice, a negative dimension, or bytes that do not match the shape
+//   ResourceExhausted  the disk is full
+//   Internal           any other failure to write; names the path
+absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSource> tensors,
+                              const std::map<std::string, std::string>& metadata);
+
+// The same rule for a small text file.
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view contents);
+
+}  // namespace hpo
