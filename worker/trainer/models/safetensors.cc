@@ -144,20 +144,28 @@ absl::Status CheckTiling(std::vector<Extent> extents, uint64_t data_bytes,
 
 int64_t ElementSize(TensorType type) {
   switch (type) {
-    case TensorType::kFloat32: return 4;
-    case TensorType::kFloat16: return 2;
-    case TensorType::kBfloat16: return 2;
-    case TensorType::kInt64: return 8;
+    case TensorType::kFloat32:
+      return 4;
+    case TensorType::kFloat16:
+      return 2;
+    case TensorType::kBfloat16:
+      return 2;
+    case TensorType::kInt64:
+      return 8;
   }
   return 0;
 }
 
 absl::string_view Name(TensorType type) {
   switch (type) {
-    case TensorType::kFloat32: return "F32";
-    case TensorType::kFloat16: return "F16";
-    case TensorType::kBfloat16: return "BF16";
-    case TensorType::kInt64: return "I64";
+    case TensorType::kFloat32:
+      return "F32";
+    case TensorType::kFloat16:
+      return "F16";
+    case TensorType::kBfloat16:
+      return "BF16";
+    case TensorType::kInt64:
+      return "I64";
   }
   return "";
 }
@@ -194,7 +202,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte> bytes,
                                                        absl::string_view origin) {
   if (bytes.size() < kLengthBytes) {
-    return Corrupt(origin, absl::StrCat("truncated: expected at least 8 bytes, got ", bytes.size()));
+    return Corrupt(origin,
+                   absl::StrCat("truncated: expected at least 8 bytes, got ", bytes.size()));
   }
   uint64_t header_bytes = 0;
   for (size_t i = 0; i < kLengthBytes; ++i) {
@@ -205,8 +214,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
                                         kMaxHeaderBytes));
   }
   if (header_bytes > bytes.size() - kLengthBytes) {
-    return Corrupt(origin, absl::StrCat("truncated: header of ", header_bytes, " bytes in a file of ",
-                                        bytes.size()));
+    return Corrupt(origin, absl::StrCat("truncated: header of ", header_bytes,
+                                        " bytes in a file of ", bytes.size()));
   }
   const absl::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                header_bytes);
@@ -251,8 +260,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
                                         data.size(), " data bytes"));
     }
     extents.push_back(extent);
-    file.tensors_[name] = TensorView{*type, std::move(shape),
-                                     data.subspan(extent.begin, extent.end - extent.begin)};
+    file.tensors_[name] =
+        TensorView{*type, std::move(shape), data.subspan(extent.begin, extent.end - extent.begin)};
   }
   HPO_RETURN_IF_ERROR(CheckTiling(std::move(extents), data.size(), origin));
   return file;

@@ -87,8 +87,8 @@ absl::StatusOr<std::string> BuildHeader(const std::string& path,
     int64_t size = ElementSize(tensor.type);
     for (const int64_t dimension : tensor.shape) {
       if (dimension < 0) {
-        return absl::InvalidArgumentError(absl::StrCat(path, ": tensor '", tensor.name, "': shape ",
-                                                       FormatShape(tensor.shape)));
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": tensor '", tensor.name, "': shape ", FormatShape(tensor.shape)));
       }
       size *= dimension;
     }
@@ -120,8 +120,8 @@ absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSou
     int64_t expected = ElementSize(tensor.type);
     for (const int64_t dimension : tensor.shape) expected *= dimension;
     if (static_cast<int64_t>(bytes.size()) != expected) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": tensor '", tensor.name, "': expected ",
-                                                     expected, " bytes, got ", bytes.size()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": tensor '", tensor.name, "': expected ", expected, " bytes, got ", bytes.size()));
     }
     HPO_RETURN_IF_ERROR(file.Write(bytes.data(), bytes.size()));
   }

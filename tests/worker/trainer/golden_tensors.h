@@ -1,0 +1,35 @@
+// Tensors of a golden .safetensors file, for comparison.
+#pragma once
+
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/torch_headers.h"
+
+namespace hpo {
+
+inline std::string GoldenPath(const std::string& name) {
+  return absl::StrCat(HPO_SOURCE_DIR, "/tests/golden/", name);
+}
+
+// A copy of `name`; float32 or int64. Fails the test when the file has no such tensor.
+inline torch::Tensor GoldenTensor(const SafetensorsFile& file, const std::string& name) {
+  const TensorView* view = file.Find(name);
+  if (view == nullptr) {
+    ADD_FAILURE() << file.origin() << " has no tensor " << name;
+    return {};
+  }
+  const auto type = view->type == TensorType::kInt64 ? torch::kInt64 : torch::kFloat32;
+  const torch::Tensor copy = at::empty(view->shape, torch::TensorOptions(type));
+  std::memcpy(copy.mutable_data_ptr(), view->bytes.data(), view->bytes.size());
+  return copy;
+}
+
+inline double LargestDifference(const torch::Tensor& a, const torch::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+}  // namespace hpo

@@ -1,0 +1,39 @@
+// Parameters between a model and safetensors files, by Hugging Face's names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/torch_headers.h"
+
+namespace hpo {
+
+// What loading did besides copying.
+struct LoadReport {
+  std::vector<std::string> initialized;  // parameters that the file lacks: head, pooler
+  std::vector<std::string> ignored;      // tensors of the file that the model lacks
+};
+
+// Fills every parameter as BERT's authors do: weights from N(0, range), biases 0, LayerNorm weights
+// 1, the row of `pad_token_id` in the word embeddings 0. Each parameter's numbers depend on `seed`
+// and its own position among the model's parameters only.
+void InitializeParameters(torch::nn::Module& model, double range, int64_t pad_token_id,
+                          uint64_t seed);
+
+// Copies `file` into the model; float16 and bfloat16 become float32.
+// A file of a bare encoder may leave out the "bert." in front of its names; "gamma" and "beta" are
+// taken for LayerNorm's weight and bias. What the file may lack: the head ("classifier.") and the
+// pooler; such parameters keep their values. What it may have besides: pre-training heads ("cls."),
+// buffers ("position_ids"), and a pooler's or head's other layers never.
+//   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
+//                    or a shape or type that differs; names file, tensor, expected and found
+absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model, const SafetensorsFile& file);
+
+// Writes every parameter as float32 under its name. See WriteSafetensors for the codes.
+absl::Status SaveParameters(torch::nn::Module& model, const std::string& path);
+
+}  // namespace hpo
