@@ -33,7 +33,7 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-// A line (CSV: a record) longer than this is an error rather than a memory problem.
+// A line (CSV: a field) longer than this is an error rather than a memory problem.
 constexpr int64_t kMaxRecordBytes = int64_t{16} << 20;
 
 // Reads a whole file.
@@ -41,7 +41,7 @@ constexpr int64_t kMaxRecordBytes = int64_t{16} << 20;
 //   Unavailable      it could not be read
 //   InvalidArgument  no rows; an unknown extension; not JSON or CSV; invalid UTF-8 or a NUL byte;
 //                    a field that is missing, of another type or given twice; both or neither of
-//                    `label` and `labels`; rows that differ in pairs or in label/labels; a record
+//                    `label` and `labels`; rows that differ in pairs or in label/labels; a line or field
 //                    above kMaxRecordBytes. Names file, line and field.
 absl::StatusOr<DataFile> ReadDataFile(const std::string& path);
 

@@ -1,0 +1,128 @@
+#include "worker/text/batcher.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "common/random.h"
+#include "common/status.h"
+#include "common/workload.h"
+
+namespace hpo {
+namespace {
+
+// Keeps these draws apart from others made with the trial's seed.
+constexpr uint64_t kBatchStream = uint64_t{0x62617463} << 32;
+
+template <typename T>
+void Shuffle(std::vector<T>& values, Rng& rng) {
+  for (size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1], values[static_cast<size_t>(rng.Below(i))]);
+  }
+}
+
+// Equally long rows keep their order.
+void SortByLength(const EncodedDataset& data, std::span<int64_t> rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](int64_t a, int64_t b) { return data.Length(a) > data.Length(b); });
+}
+
+std::vector<BatchRows> Cut(std::span<const int64_t> rows, int64_t batch_size) {
+  std::vector<BatchRows> batches;
+  const size_t step = static_cast<size_t>(batch_size);
+  for (size_t begin = 0; begin < rows.size(); begin += step) {
+    const auto batch = rows.subspan(begin, std::min(step, rows.size() - begin));
+    batches.emplace_back(batch.begin(), batch.end());
+  }
+  return batches;
+}
+
+std::vector<int64_t> AllRows(const EncodedDataset& data) {
+  std::vector<int64_t> rows(static_cast<size_t>(data.num_rows()));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+void FillLabels(const EncodedDataset& data, std::span<const int64_t> rows, PaddedBatch& batch) {
+  if (!data.multi_label) {
+    for (const int64_t row : rows) batch.labels.push_back(data.Labels(row).front());
+    return;
+  }
+  const size_t num_labels = static_cast<size_t>(data.num_labels);
+  batch.label_matrix.assign(rows.size() * num_labels, 0.0f);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (const int32_t label : data.Labels(rows[i])) {
+      batch.label_matrix[i * num_labels + static_cast<size_t>(label)] = 1.0f;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, int64_t batch_size,
+                                       uint64_t seed, int64_t epoch) {
+  HPO_CHECK(batch_size > 0);
+  Rng rng(seed, kBatchStream + static_cast<uint64_t>(epoch));
+  std::vector<int64_t> rows = AllRows(data);
+  Shuffle(rows, rng);
+  const size_t pool = static_cast<size_t>(kPoolBatches * batch_size);
+  for (size_t begin = 0; begin < rows.size(); begin += pool) {
+    SortByLength(data, std::span(rows).subspan(begin, std::min(pool, rows.size() - begin)));
+  }
+  std::vector<BatchRows> batches = Cut(rows, batch_size);
+  Shuffle(batches, rng);
+  return batches;
+}
+
+std::vector<BatchRows> EvaluationBatches(const EncodedDataset& data, int64_t batch_size) {
+  HPO_CHECK(batch_size > 0);
+  std::vector<int64_t> rows = AllRows(data);
+  SortByLength(data, rows);
+  return Cut(rows, batch_size);
+}
+
+std::vector<std::span<const int64_t>> SplitBatch(const BatchRows& batch,
+                                                 std::span<const int64_t> part_sizes) {
+  std::vector<std::span<const int64_t>> parts;
+  std::span<const int64_t> rest(batch);
+  for (const int64_t size : part_sizes) {
+    HPO_CHECK(size > 0 && static_cast<size_t>(size) <= rest.size());
+    parts.push_back(rest.first(static_cast<size_t>(size)));
+    rest = rest.subspan(static_cast<size_t>(size));
+  }
+  HPO_CHECK(rest.empty());
+  return parts;
+}
+
+int64_t PaddedLength(const EncodedDataset& data, std::span<const int64_t> rows,
+                     int64_t max_positions) {
+  int64_t longest = 0;
+  for (const int64_t row : rows) longest = std::max(longest, data.Length(row));
+  HPO_CHECK(longest <= max_positions);
+  const int64_t rounded = (longest + kPaddingMultiple - 1) / kPaddingMultiple * kPaddingMultiple;
+  return std::min(rounded, max_positions);
+}
+
+PaddedBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
+                     int64_t max_positions) {
+  HPO_CHECK(!rows.empty());
+  PaddedBatch batch;
+  batch.rows = static_cast<int64_t>(rows.size());
+  batch.length = PaddedLength(data, rows, max_positions);
+  const size_t size = static_cast<size_t>(batch.rows * batch.length);
+  batch.ids.assign(size, data.pad_id);
+  batch.type_ids.assign(size, 0);
+  batch.mask.assign(size, 0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto start = static_cast<std::ptrdiff_t>(i) * batch.length;
+    const std::span<const int32_t> ids = data.Ids(rows[i]);
+    const std::span<const int32_t> type_ids = data.TypeIds(rows[i]);
+    std::copy(ids.begin(), ids.end(), batch.ids.begin() + start);
+    std::copy(type_ids.begin(), type_ids.end(), batch.type_ids.begin() + start);
+    std::fill_n(batch.mask.begin() + start, ids.size(), int64_t{1});
+  }
+  FillLabels(data, rows, batch);
+  return batch;
+}
+
+}  // namespace hpo

@@ -1,0 +1,40 @@
+#include "worker/text/data_set_facts.h"
+
+#include "common/sha256.h"
+#include "common/status.h"
+#include "worker/text/dataset.h"
+#include "worker/text/readers.h"
+
+namespace hpo {
+namespace {
+
+LengthHistogram MeasureLengths(const DataFile& file, const Tokenizer& tokenizer) {
+  LengthHistogram histogram;
+  for (const DataFileRow& row : file.rows) {
+    std::optional<absl::string_view> pair;
+    if (row.pair.has_value()) pair = *row.pair;
+    ++histogram[static_cast<int64_t>(tokenizer.Encode(row.text, pair, kNoTruncation).ids.size())];
+  }
+  return histogram;
+}
+
+}  // namespace
+
+absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
+                                            std::span<const Tokenizer* const> tokenizers) {
+  HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path));
+  DataSetFacts facts;
+  facts.name = name;
+  HPO_ASSIGN_OR_RETURN(facts.digest, Sha256File(path));
+  facts.rows = static_cast<int64_t>(file.rows.size());
+  facts.labels = SortedLabels(file);
+  facts.multi_label = file.multi_label;
+  facts.pairs = file.pairs;
+  for (const Tokenizer* tokenizer : tokenizers) {
+    LengthHistogram& lengths = facts.lengths[tokenizer->digest()];
+    if (lengths.empty()) lengths = MeasureLengths(file, *tokenizer);
+  }
+  return facts;
+}
+
+}  // namespace hpo
