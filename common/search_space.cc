@@ -166,6 +166,16 @@ bool Contains(const Domain& domain, const ParamValue& value) {
   return std::visit([&](const auto& held) { return ContainsValue(held, value); }, domain);
 }
 
+ParamValue Coerce(const Domain& domain, const ParamValue& value) {
+  const auto* choices = std::get_if<CategoricalDomain>(&domain);
+  const bool real_choices = choices != nullptr && !choices->choices.empty() &&
+                            std::holds_alternative<double>(choices->choices.front());
+  const int64_t* integer = std::get_if<int64_t>(&value);
+  if (integer == nullptr) return value;
+  if (!real_choices && !std::holds_alternative<FloatDomain>(domain)) return value;
+  return static_cast<double>(*integer);
+}
+
 bool Holds(const SearchSpace& space, const std::vector<Condition>& conditions,
            const ParamMap& params) {
   return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {

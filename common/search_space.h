@@ -105,6 +105,10 @@ absl::Status ValidateNarrowing(const SearchSpace& space, const Narrowing& narrow
 // Whether `value` has the domain's type and lies in it, on its grid.
 bool Contains(const Domain& domain, const ParamValue& value);
 
+// For values that people write: an integer where `domain` holds real numbers becomes one; anything
+// else stays as it is.
+ParamValue Coerce(const Domain& domain, const ParamValue& value);
+
 // Whether every condition holds in `params` (model facts looked up by params["model.name"]).
 bool Holds(const SearchSpace& space, const std::vector<Condition>& conditions,
            const ParamMap& params);

@@ -1,0 +1,19 @@
+// The search space of a study file: its keys `parameters` and `constraints`. Part of
+// common/study_file.h.
+#pragma once
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "common/search_space.h"
+#include "common/yaml_reader.h"
+
+namespace hpo {
+
+// Reads and checks the space; parameters are put in an order with parents before children, else as
+// in the file. Model facts are left empty.
+//   InvalidArgument  "file:line:column: path: ...", at the value at fault
+absl::StatusOr<SearchSpace> ReadSpace(const YamlValue& parameters,
+                                      const std::optional<YamlValue>& constraints);
+
+}  // namespace hpo

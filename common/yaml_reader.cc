@@ -1,0 +1,260 @@
+#include "common/yaml_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr size_t kMaxText = size_t{1} << 20;
+constexpr size_t kMaxShown = 60;
+
+std::string Join(const std::string& path, absl::string_view key) {
+  return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
+}
+
+// Quoted, or tagged as a string: never a number.
+bool IsText(const YAML::Node& node) {
+  return node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str";
+}
+
+// What came, for messages.
+std::string Describe(const YAML::Node& node) {
+  if (node.IsMap()) return "a mapping";
+  if (node.IsSequence()) return "a list";
+  if (!node.IsScalar()) return "nothing";
+  const std::string& text = node.Scalar();
+  if (text.size() <= kMaxShown) return absl::StrCat("'", text, "'");
+  return absl::StrCat("'", text.substr(0, kMaxShown), "...'");
+}
+
+absl::Status Expected(const YamlValue& value, absl::string_view expected) {
+  return value.Error(absl::StrCat("expected ", expected, ", got ", Describe(value.node)));
+}
+
+bool ParseFinite(const std::string& text, double& number) {
+  return absl::SimpleAtod(text, &number) && std::isfinite(number);
+}
+
+// Number of insertions, deletions and substitutions that make `a` into `b` (Levenshtein 1966).
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+absl::Status YamlValue::Error(absl::string_view message) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(document->Place(node.Mark()), ": ", path, path.empty() ? "" : ": ", message));
+}
+
+absl::Status YamlValue::Locate(const absl::Status& status) const {
+  return Annotate(status, document->Place(node.Mark()));
+}
+
+absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::string_view origin) {
+  YamlDocument document;
+  document.origin_ = std::string(origin);
+  if (text.size() > kMaxText) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin, ": expected at most 1 MiB of YAML, got ", text.size(), " bytes"));
+  }
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(std::string(text));
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(document.Place(error.mark), ": expected YAML: ", error.msg));
+  }
+  if (documents.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(origin, ":1:1: expected one YAML document, got ", documents.size()));
+  }
+  document.root_ = documents.front();
+  return document;
+}
+
+YamlValue YamlDocument::root() { return YamlValue{root_, "", this}; }
+
+std::string YamlDocument::Place(const YAML::Mark& mark) const {
+  const YAML::Mark known = mark.is_null() ? YAML::Mark() : mark;
+  return absl::StrCat(origin_, ":", known.line + 1, ":", known.column + 1);
+}
+
+absl::Status YamlDocument::AtPath(const absl::Status& status) const {
+  if (status.ok()) return status;
+  const std::string message(status.message());
+  std::string path = message.substr(0, message.find(": "));
+  while (!path.empty()) {
+    const auto found = places_.find(path);
+    if (found != places_.end()) return Annotate(status, Place(found->second));
+    const size_t dot = path.rfind('.');
+    path = dot == std::string::npos ? "" : path.substr(0, dot);
+  }
+  return Annotate(status, Place(YAML::Mark()));
+}
+
+absl::StatusOr<std::string> ReadString(const YamlValue& value) {
+  if (!value.node.IsScalar()) return Expected(value, "text");
+  return value.node.Scalar();
+}
+
+absl::StatusOr<ParamValue> ReadParam(const YamlValue& value) {
+  if (!value.node.IsScalar()) return Expected(value, "a value");
+  const std::string& text = value.node.Scalar();
+  if (IsText(value.node)) return ParamValue(text);
+  const std::string lower = absl::AsciiStrToLower(text);
+  if (lower == "true" || lower == "false") return ParamValue(lower == "true");
+  const bool numeric = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+  int64_t integer = 0;
+  if (numeric && absl::SimpleAtoi(text, &integer)) return ParamValue(integer);
+  double number = 0.0;
+  if (numeric && ParseFinite(text, number)) return ParamValue(number);
+  return ParamValue(text);
+}
+
+absl::StatusOr<bool> ReadBool(const YamlValue& value) {
+  HPO_ASSIGN_OR_RETURN(const ParamValue param, ReadParam(value));
+  if (const bool* flag = std::get_if<bool>(&param)) return *flag;
+  return Expected(value, "true or false");
+}
+
+absl::StatusOr<int64_t> ReadInt(const YamlValue& value) {
+  if (!value.node.IsScalar()) return Expected(value, "an integer");
+  HPO_ASSIGN_OR_RETURN(const ParamValue param, ReadParam(value));
+  if (const int64_t* integer = std::get_if<int64_t>(&param)) return *integer;
+  return Expected(value, "an integer");
+}
+
+absl::StatusOr<uint64_t> ReadUnsigned(const YamlValue& value) {
+  uint64_t number = 0;
+  const bool readable = value.node.IsScalar() && !IsText(value.node);
+  if (readable && absl::SimpleAtoi(value.node.Scalar(), &number)) return number;
+  return Expected(value, "an integer >= 0");
+}
+
+absl::StatusOr<double> ReadDouble(const YamlValue& value) {
+  if (!value.node.IsScalar()) return Expected(value, "a number");
+  HPO_ASSIGN_OR_RETURN(const ParamValue param, ReadParam(value));
+  if (const std::optional<double> number = AsNumber(param)) return *number;
+  return Expected(value, "a number");
+}
+
+absl::StatusOr<std::vector<YamlValue>> ReadList(const YamlValue& value) {
+  if (!value.node.IsSequence()) return Expected(value, "a list");
+  std::vector<YamlValue> elements;
+  for (const YAML::Node& element : value.node) {
+    elements.push_back(
+        YamlValue{element, absl::StrCat(value.path, "[", elements.size(), "]"), value.document});
+  }
+  return elements;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadStrings(const YamlValue& value) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, ReadList(value));
+  std::vector<std::string> strings;
+  for (const YamlValue& element : elements) {
+    HPO_ASSIGN_OR_RETURN(std::string text, ReadString(element));
+    strings.push_back(std::move(text));
+  }
+  return strings;
+}
+
+YamlMap::YamlMap(const YamlValue& value) : value_(value), status_(ReadEntries()) {}
+
+absl::Status YamlMap::ReadEntries() {
+  std::map<std::string, YAML::Mark>& places = value_.document->places_;
+  places.emplace(value_.path, value_.node.Mark());
+  if (!value_.node.IsMap()) return Expected(value_, "a mapping");
+  std::map<std::string, int> first_line;
+  for (const auto& pair : value_.node) {
+    const YamlValue key{pair.first, value_.path, value_.document};
+    if (!key.node.IsScalar()) return Expected(key, "a key that is text");
+    const std::string& name = key.node.Scalar();
+    const auto [first, added] = first_line.emplace(name, key.node.Mark().line + 1);
+    if (!added) {
+      return key.Error(
+          absl::StrCat("expected each key once, got '", name, "' as in line ", first->second));
+    }
+    const YamlValue value{pair.second, Join(value_.path, name), value_.document};
+    places.emplace(value.path, value.node.Mark());
+    entries_.push_back(Entry{name, key.node, value, false});
+  }
+  return absl::OkStatus();
+}
+
+std::optional<YamlValue> YamlMap::Take(const char* key) {
+  asked_.push_back(key);
+  if (!status_.ok()) return std::nullopt;
+  for (Entry& entry : entries_) {
+    if (entry.key != key) continue;
+    entry.known = true;
+    return entry.value;
+  }
+  return std::nullopt;
+}
+
+std::optional<YamlValue> YamlMap::Require(const char* key) {
+  std::optional<YamlValue> value = Take(key);
+  if (!value.has_value()) Fail(value_.Error(absl::StrCat("expected a key '", key, "', got none")));
+  return value;
+}
+
+std::vector<std::pair<std::string, YamlValue>> YamlMap::TakeAll() {
+  std::vector<std::pair<std::string, YamlValue>> all;
+  for (Entry& entry : entries_) {
+    entry.known = true;
+    all.emplace_back(entry.key, entry.value);
+  }
+  return all;
+}
+
+void YamlMap::Fail(const absl::Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+absl::Status YamlMap::Finish() {
+  for (const Entry& entry : entries_) {
+    if (entry.known) continue;
+    const YamlValue key{entry.key_node, entry.value.path, value_.document};
+    return key.Error(absl::StrCat("unknown key", Suggest(entry.key, asked_)));
+  }
+  return status_;
+}
+
+std::string Suggest(absl::string_view word, const std::vector<std::string>& candidates) {
+  const std::string* nearest = nullptr;
+  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) >= least) continue;
+    const size_t distance = EditDistance(word, candidate);
+    if (distance < least && distance < longer) {
+      least = distance;
+      nearest = &candidate;
+    }
+  }
+  if (nearest != nullptr) return absl::StrCat(", did you mean ", *nearest, "?");
+  return absl::StrCat(", expected one of ", absl::StrJoin(candidates, ", "));
+}
+
+}  // namespace hpo
