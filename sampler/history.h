@@ -61,13 +61,18 @@ class History {
   int64_t sequence_ = 0;
 };
 
-// A stored trial as history sees it (signs by the study's directions; missing metrics as worst).
+// A stored trial as history sees it: signs by the study's directions; an objective that is missing
+// or not finite counts as worst, an intermediate value that is not finite as NaN; of several
+// reports at one step the first. Memory: the use of the attempt that ran to the end; an OOM that
+// ended the trial, where the configuration was too big (kinds A and D); the capacity above which it
+// waits.
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives);
 
 // Whether `trial` could not run within `capacity` as far as its own observations tell: an OOM
-// (met or predicted) at a limit >= capacity, or a use above capacity. The excess over capacity as
-// a fraction of it; 0 = feasible.
-double MemoryViolation(const HistoryTrial& trial, Bytes capacity);
+// (met or predicted) at a limit >= capacity, or a use above capacity; with policy kPlan only at
+// micro-batch 1, as a larger one could have been split further. The excess over capacity as a
+// fraction of it; 0 = feasible.
+double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
 
 }  // namespace hpo

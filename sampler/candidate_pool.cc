@@ -1,0 +1,67 @@
+#include "sampler/candidate_pool.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "sampler/cheapest_configuration.h"
+#include "sampler/random_configuration.h"
+
+namespace hpo {
+namespace {
+
+// Sizes of the rounds of random draws: most spaces fit at once, few need hundreds of draws.
+constexpr int kRounds[] = {1, 8, 64, 128, 256};
+
+absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("no configuration found that fits a capacity of ", FormatBytes(capacity),
+                   ": the least demanding needs ", FormatBytes(nearest_miss.fit.needed), " (",
+                   FormatParams(nearest_miss.params), ")"));
+}
+
+// Adds rounds of random draws until one fits.
+absl::Status DrawRounds(const AskContext& context, const ParamMap& preset, Rng& rng,
+                        CandidatePool& pool) {
+  for (const int size : kRounds) {
+    std::vector<ParamMap> drawn;
+    for (int i = 0; i < size; ++i) {
+      HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(context.space, preset, rng));
+      drawn.push_back(std::move(params));
+    }
+    pool.Add(std::move(drawn));
+    if (!pool.fitting().empty()) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void CandidatePool::Add(std::vector<ParamMap> drawn) {
+  std::vector<Fit> fits(drawn.size());
+  if (context_.feasibility && !drawn.empty()) fits = context_.feasibility(drawn);
+  HPO_CHECK(fits.size() == drawn.size());
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    Candidate candidate{std::move(drawn[i]), fits[i]};
+    if (candidate.fit.fits) {
+      fitting_.push_back(std::move(candidate));
+    } else if (!nearest_miss_.has_value() || candidate.fit.needed < nearest_miss_->fit.needed) {
+      nearest_miss_ = std::move(candidate);
+    }
+  }
+}
+
+absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap& preset, Rng& rng) {
+  CandidatePool pool(context);
+  HPO_RETURN_IF_ERROR(DrawRounds(context, preset, rng, pool));
+  if (pool.fitting().empty() && !preset.empty()) {
+    HPO_RETURN_IF_ERROR(DrawRounds(context, {}, rng, pool));
+  }
+  if (!pool.fitting().empty()) return pool.fitting().front();
+  Candidate cheapest =
+      FindCheapest(context, *pool.nearest_miss(), CheapestGoal::kFirstThatFits, /*pinned=*/"");
+  if (!cheapest.fit.fits) return NoneFits(cheapest, context.capacity);
+  return cheapest;
+}
+
+}  // namespace hpo

@@ -1,0 +1,45 @@
+// Candidates checked against the known memory feasibility of an asking worker.
+// One owner thread.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/random.h"
+#include "sampler/sampler.h"
+
+namespace hpo {
+
+struct Candidate {
+  ParamMap params;
+  Fit fit;
+};
+
+class CandidatePool {
+ public:
+  // `context` must outlive the pool.
+  explicit CandidatePool(const AskContext& context) : context_(context) {}
+
+  // Checks the drawn configurations in one batch; those that fit are kept, in order.
+  void Add(std::vector<ParamMap> drawn);
+
+  const std::vector<Candidate>& fitting() const { return fitting_; }
+
+  // Of the candidates that do not fit, the one that needs least; the first of equals.
+  const std::optional<Candidate>& nearest_miss() const { return nearest_miss_; }
+
+ private:
+  const AskContext& context_;
+  std::vector<Candidate> fitting_;
+  std::optional<Candidate> nearest_miss_;
+};
+
+// One configuration drawn uniformly among those that fit: `preset` where allowed, the rest at
+// random, in bounded rounds; then without the preset; then by walking from the nearest miss towards
+// cheaper values.
+//   FailedPrecondition  constraints leave no configuration, or none found fits: names the need of
+//                       the least violating one and the capacity
+absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap& preset, Rng& rng);
+
+}  // namespace hpo

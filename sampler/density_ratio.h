@@ -1,0 +1,39 @@
+// A pair of Parzen densities, of what is sought (below) and what is to be avoided (above), and how
+// strongly they speak for a point. Immutable; safe to share between threads.
+#pragma once
+
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "sampler/history.h"
+#include "sampler/model_space.h"
+#include "sampler/parzen_estimator.h"
+#include "sampler/trial_split.h"
+
+namespace hpo {
+
+class DensityRatio {
+ public:
+  // Densities of both sides of `split` over the axes of `space`, which must outlive the result.
+  static absl::StatusOr<DensityRatio> Fit(const ModelSpace& space, const TrialSplit& split);
+
+  // Natural log of r = 1 / (gamma + (1 - gamma) * above / below); larger is better, 0 when nothing
+  // is to be avoided. -infinity where only `above` has mass; 0 where neither has.
+  double LogRelative(const ParamMap& params) const;
+
+  // Natural log of below / above.
+  double LogRatio(const ParamMap& params) const;
+
+  // A configuration from the density of what is sought; nullopt as ModelSpace::Draw.
+  std::optional<ParamMap> Draw(Rng& rng) const { return space_->Draw(below_, rng); }
+
+ private:
+  DensityRatio(const ModelSpace& space, ParzenEstimator below, ParzenEstimator above, double gamma);
+
+  const ModelSpace* space_;
+  ParzenEstimator below_;
+  ParzenEstimator above_;
+  double gamma_;
+};
+
+}  // namespace hpo

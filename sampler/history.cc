@@ -1,0 +1,126 @@
+#include "sampler/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kWorst = std::numeric_limits<double>::infinity();
+
+// NaN stands for every value that is not finite: storage keeps no difference between them, and a
+// rebuilt history must equal a folded one.
+double Signed(double value, Direction direction) {
+  if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+  return direction == Direction::kMaximize ? -value : value;
+}
+
+double LossOf(const Metrics& metrics, const Objective& objective) {
+  const auto found = metrics.find(objective.metric);
+  if (found == metrics.end() || !std::isfinite(found->second)) return kWorst;
+  return Signed(found->second, objective.direction);
+}
+
+// The first report at a step counts; later ones at the same step are repeats.
+void AddIntermediate(int64_t step, const Metrics& metrics, const Objective& objective,
+                     HistoryTrial& trial) {
+  const auto found = metrics.find(objective.metric);
+  if (found == metrics.end()) return;
+  trial.intermediate.emplace(step, Signed(found->second, objective.direction));
+}
+
+bool TeachesMemory(const OutOfMemory& oom) {
+  return oom.kind == OomKind::kConfiguration || oom.kind == OomKind::kLatePeak;
+}
+
+MemoryObservation Censored(const OutOfMemory& oom) {
+  const Bytes floor = oom.predicted ? oom.needed : oom.peak + oom.requested;
+  return {
+      .bytes = std::max(oom.limit, floor), .censored = true, .limit = oom.limit, .plan = oom.plan};
+}
+
+// What the device gave up counts, then what the allocator held, then what was alive.
+Bytes UsedBytes(const MemoryReport& report) {
+  if (report.device_peak.count > 0) return report.device_peak;
+  if (report.reserved_peak.count > 0) return report.reserved_peak;
+  return report.live_peak;
+}
+
+// Only an attempt that ran its trial to the end shows what the trial uses.
+void AddExactUse(const Trial& trial, HistoryTrial& result) {
+  for (const Attempt& attempt : trial.attempts) {
+    if (attempt.state != AttemptState::kFinished || !attempt.memory.has_value()) continue;
+    const Bytes used = UsedBytes(*attempt.memory);
+    if (used.count <= 0) continue;
+    result.memory.push_back({.bytes = used,
+                             .censored = false,
+                             .limit = attempt.memory->limit,
+                             .plan = attempt.final_plan.value_or(attempt.plan)});
+  }
+}
+
+}  // namespace
+
+void History::Apply(const HistoryEvent& event) {
+  trials_[event.trial.number] = event.trial;
+  sequence_ = std::max(sequence_, event.sequence);
+}
+
+int64_t History::num_finished() const {
+  return std::count_if(trials_.begin(), trials_.end(), [](const auto& entry) {
+    const TrialState state = entry.second.state;
+    return state == TrialState::kCompleted || state == TrialState::kPruned;
+  });
+}
+
+HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
+                       const std::vector<Objective>& objectives) {
+  HistoryTrial result{.number = trial.id.number, .params = trial.params, .state = trial.state};
+  if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
+  if (!objectives.empty()) {
+    for (const Measurement& measurement : measurements) {
+      AddIntermediate(measurement.step, measurement.metrics, objectives.front(), result);
+    }
+  }
+  if (trial.min_capacity.count > 0) {
+    result.memory.push_back(
+        {.bytes = trial.min_capacity, .censored = true, .limit = trial.min_capacity});
+  }
+  if (!trial.outcome.has_value()) return result;
+  if (const Completed* completed = std::get_if<Completed>(&*trial.outcome)) {
+    for (const Objective& objective : objectives) {
+      result.losses.push_back(LossOf(completed->metrics, objective));
+    }
+    AddExactUse(trial, result);
+  } else if (const auto* stopped = std::get_if<StoppedByPruner>(&*trial.outcome)) {
+    if (!objectives.empty()) {
+      AddIntermediate(stopped->step, stopped->metrics, objectives.front(), result);
+    }
+    AddExactUse(trial, result);
+  } else if (const auto* oom = std::get_if<OutOfMemory>(&*trial.outcome);
+             oom != nullptr && TeachesMemory(*oom)) {
+    result.memory.push_back(Censored(*oom));
+  }
+  return result;
+}
+
+double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {
+  const double allowed = static_cast<double>(std::max<int64_t>(capacity.count, 1));
+  double violation = 0.0;
+  for (const MemoryObservation& seen : trial.memory) {
+    // A censored need is above what is known of it, by a byte at least.
+    const int64_t need =
+        seen.censored ? std::max(seen.bytes.count, seen.limit.count) + 1 : seen.bytes.count;
+    const bool splittable =
+        policy == MemoryPolicy::kPlan && !seen.censored && seen.plan.micro_batch > 1;
+    if (need <= capacity.count || splittable) continue;
+    violation = std::max(
+        violation, (static_cast<double>(need) - static_cast<double>(capacity.count)) / allowed);
+  }
+  return violation;
+}
+
+}  // namespace hpo

@@ -1,0 +1,150 @@
+#include "sampler/model_space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hpo {
+namespace {
+
+constexpr Interval kWholeRange{0.0, 1.0};
+
+bool HasOneValue(const Domain& domain) {
+  if (const FloatDomain* real = std::get_if<FloatDomain>(&domain)) {
+    return LastValue(*real) <= real->low;
+  }
+  return NumValues(domain) == 1;
+}
+
+ParzenAxis NumericAxis(const NumericScale& scale) {
+  return {.kind = scale.grid() ? ParzenAxis::Kind::kGrid : ParzenAxis::Kind::kContinuous};
+}
+
+// Indices in `all` of the choices of `some`.
+std::vector<size_t> IndicesIn(const CategoricalDomain& all, const CategoricalDomain& some) {
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < all.choices.size(); ++i) {
+    const auto found = std::find(some.choices.begin(), some.choices.end(), all.choices[i]);
+    if (found != some.choices.end()) indices.push_back(i);
+  }
+  return indices;
+}
+
+// Positions on `scale` that become a value of `allowed`, a part of the scale's domain.
+Interval PositionsOf(const NumericScale& scale, const Domain& allowed) {
+  if (const FloatDomain* real = std::get_if<FloatDomain>(&allowed)) {
+    return scale.Covering(real->low, LastValue(*real));
+  }
+  const IntDomain& integers = std::get<IntDomain>(allowed);
+  return scale.Covering(static_cast<double>(integers.low),
+                        static_cast<double>(LastValue(integers)));
+}
+
+}  // namespace
+
+ModelSpace::ModelSpace(const SearchSpace& space, ModelView view) : space_(space) {
+  roles_.resize(space.parameters.size());
+  if (view == ModelView::kQuality) pair_ = FindEffectiveBatch(space);
+  if (pair_.has_value()) {
+    pair_scale_ = EffectiveBatchScale(space, *pair_);
+    pair_axis_ = AddAxis(NumericAxis(*pair_scale_));
+  }
+  for (size_t i = 0; i < roles_.size(); ++i) {
+    const Parameter& parameter = space.parameters[i];
+    if (!parameter.modelled || HasOneValue(parameter.domain) || InPair(i)) continue;
+    if (const auto* choices = std::get_if<CategoricalDomain>(&parameter.domain)) {
+      roles_[i].axis = AddAxis({ParzenAxis::Kind::kCategorical, choices->choices.size()});
+      continue;
+    }
+    const auto* real = std::get_if<FloatDomain>(&parameter.domain);
+    roles_[i].scale =
+        real != nullptr ? NumericScale(*real) : NumericScale(std::get<IntDomain>(parameter.domain));
+    roles_[i].axis = AddAxis(NumericAxis(*roles_[i].scale));
+  }
+}
+
+size_t ModelSpace::AddAxis(ParzenAxis axis) {
+  axes_.push_back(axis);
+  return axes_.size() - 1;
+}
+
+bool ModelSpace::InPair(size_t parameter) const {
+  return pair_.has_value() && (parameter == pair_->first || parameter == pair_->second);
+}
+
+Point ModelSpace::Encode(const ParamMap& params) const {
+  Point point(axes_.size());
+  if (pair_.has_value()) point[pair_axis_] = EncodePair(params);
+  for (size_t i = 0; i < roles_.size(); ++i) {
+    if (!roles_[i].axis.has_value()) continue;
+    const auto found = params.find(space_.parameters[i].name);
+    if (found != params.end()) point[*roles_[i].axis] = EncodeOne(i, found->second);
+  }
+  return point;
+}
+
+Coordinate ModelSpace::EncodeOne(size_t parameter, const ParamValue& value) const {
+  const Domain& domain = space_.parameters[parameter].domain;
+  if (!Contains(domain, value)) return {};
+  if (roles_[parameter].scale.has_value()) return roles_[parameter].scale->At(*AsNumber(value));
+  const auto& choices = std::get<CategoricalDomain>(domain).choices;
+  const auto found = std::find(choices.begin(), choices.end(), value);
+  return {.present = true, .at = static_cast<double>(found - choices.begin()), .cell = {}};
+}
+
+Coordinate ModelSpace::EncodePair(const ParamMap& params) const {
+  double product = 1.0;
+  for (const size_t parameter : {pair_->first, pair_->second}) {
+    const auto found = params.find(space_.parameters[parameter].name);
+    if (found == params.end()) return {};
+    if (!Contains(space_.parameters[parameter].domain, found->second)) return {};
+    product *= *AsNumber(found->second);
+  }
+  return pair_scale_->At(product);
+}
+
+std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, Rng& rng) const {
+  DrawState state{density, density.DrawComponent(rng), rng, {}, 0.0};
+  for (size_t i = 0; i < roles_.size(); ++i) {
+    const Parameter& parameter = space_.parameters[i];
+    if (!Holds(space_, parameter.when, state.params)) continue;
+    const std::optional<Domain> allowed = AllowedDomain(space_, parameter, state.params);
+    if (!allowed.has_value()) return std::nullopt;
+    std::optional<ParamValue> value = DrawValue(i, *allowed, state);
+    if (!value.has_value()) return std::nullopt;
+    state.params.emplace(parameter.name, *std::move(value));
+  }
+  return std::move(state.params);
+}
+
+std::optional<ParamValue> ModelSpace::DrawValue(size_t parameter, const Domain& allowed,
+                                                DrawState& state) const {
+  if (InPair(parameter)) return DrawOfPair(parameter, allowed, state);
+  const Role& role = roles_[parameter];
+  if (!role.axis.has_value()) return DrawUniform(allowed, state.rng);
+  if (role.scale.has_value()) {
+    const double position = state.density.DrawPosition(
+        state.component, *role.axis, PositionsOf(*role.scale, allowed), state.rng);
+    return NearestValue(allowed, role.scale->ValueAt(position));
+  }
+  const auto& all = std::get<CategoricalDomain>(space_.parameters[parameter].domain);
+  const std::vector<size_t> indices = IndicesIn(all, std::get<CategoricalDomain>(allowed));
+  return all.choices[state.density.DrawChoice(state.component, *role.axis, indices, state.rng)];
+}
+
+std::optional<ParamValue> ModelSpace::DrawOfPair(size_t parameter, const Domain& allowed,
+                                                 DrawState& state) const {
+  if (parameter == pair_->second) {
+    const int64_t first = *FindInt(state.params, space_.parameters[pair_->first].name);
+    return ChooseSecondOfPair(first, allowed, state.target_batch);
+  }
+  const double position =
+      state.density.DrawPosition(state.component, pair_axis_, kWholeRange, state.rng);
+  state.target_batch = pair_scale_->ValueAt(position);
+  const std::optional<int64_t> value =
+      ChooseFirstOfPair(space_, *pair_, state.params, allowed, state.target_batch, state.rng);
+  if (!value.has_value()) return std::nullopt;
+  return *value;
+}
+
+}  // namespace hpo

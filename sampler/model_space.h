@@ -1,0 +1,76 @@
+// The coordinates in which densities are estimated: one axis per modelled parameter that has more
+// than one value, except that train.batch_size and train.grad_accum may be one derived axis.
+//
+// Quality is modelled over the effective batch E = batch * accumulation (effective_batch.h). What
+// fits is not a function of E, so the view of memory keeps the two apart. A draw takes a target E
+// from the axis; the first of the two takes a value that can come nearest to it, ties at random,
+// and the second completes the product.
+//
+// Immutable; safe to share between threads.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "common/params.h"
+#include "common/random.h"
+#include "common/search_space.h"
+#include "sampler/effective_batch.h"
+#include "sampler/numeric_scale.h"
+#include "sampler/parzen_estimator.h"
+
+namespace hpo {
+
+enum class ModelView { kQuality, kMemory };
+
+class ModelSpace {
+ public:
+  // `space` must outlive this object.
+  ModelSpace(const SearchSpace& space, ModelView view);
+
+  const std::vector<ParzenAxis>& axes() const { return axes_; }
+
+  // `params` as a point. Parameters that are absent, or have a value outside their domain (a range
+  // or a choice that this space does not have), are absent from the point.
+  Point Encode(const ParamMap& params) const;
+
+  // A complete configuration from one component of `density` (over these axes), every kernel
+  // truncated to the domain that the values drawn before it allow; parameters without an axis are
+  // drawn uniformly. nullopt where the constraints come to leave a parameter no value.
+  std::optional<ParamMap> Draw(const ParzenEstimator& density, Rng& rng) const;
+
+ private:
+  // How one parameter of the space is modelled. No axis: drawn uniformly.
+  struct Role {
+    std::optional<size_t> axis;
+    std::optional<NumericScale> scale;  // of a float or int parameter
+  };
+
+  // One draw under way.
+  struct DrawState {
+    const ParzenEstimator& density;
+    size_t component;
+    Rng& rng;
+    ParamMap params;
+    double target_batch;  // where there is a pair
+  };
+
+  size_t AddAxis(ParzenAxis axis);
+  bool InPair(size_t parameter) const;
+  Coordinate EncodeOne(size_t parameter, const ParamValue& value) const;
+  Coordinate EncodePair(const ParamMap& params) const;
+  std::optional<ParamValue> DrawValue(size_t parameter, const Domain& allowed,
+                                      DrawState& state) const;
+  std::optional<ParamValue> DrawOfPair(size_t parameter, const Domain& allowed,
+                                       DrawState& state) const;
+
+  const SearchSpace& space_;
+  std::vector<ParzenAxis> axes_;
+  std::vector<Role> roles_;  // by parameter
+  std::optional<EffectiveBatchPair> pair_;
+  std::optional<NumericScale> pair_scale_;
+  size_t pair_axis_ = 0;
+};
+
+}  // namespace hpo

@@ -1,0 +1,32 @@
+// Random search among the configurations that fit. Also what other samplers start with.
+#pragma once
+
+#include <cstdint>
+
+#include "sampler/sampler.h"
+
+namespace hpo {
+
+// A random suggestion for `context`. While fewer than `startup_trials` (at least one) have finished
+// and no trial of `history` has the default of every parameter with a default that it holds, the
+// defaults are proposed where allowed and feasible, and the rest is drawn.
+//   FailedPrecondition  as Sampler::Suggest
+absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
+                                           const SamplerSpec& spec);
+
+// Threads: as Sampler.
+class RandomSampler final : public Sampler {
+ public:
+  explicit RandomSampler(const SamplerSpec& spec) : spec_(spec) {}
+
+  void Observe(const HistoryEvent& event) override { history_.Apply(event); }
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
+    return SuggestAtRandom(context, history_, spec_);
+  }
+
+ private:
+  SamplerSpec spec_;
+  History history_;
+};
+
+}  // namespace hpo

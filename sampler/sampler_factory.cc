@@ -1,0 +1,14 @@
+#include "common/status.h"
+#include "sampler/random_sampler.h"
+#include "sampler/sampler.h"
+#include "sampler/tpe_sampler.h"
+
+namespace hpo {
+
+std::unique_ptr<Sampler> MakeSampler(const StudySpec& study) {
+  if (study.sampler.type == "random") return std::make_unique<RandomSampler>(study.sampler);
+  HPO_CHECK(study.sampler.type == "tpe");
+  return std::make_unique<TpeSampler>(study.sampler, study.memory.policy);
+}
+
+}  // namespace hpo

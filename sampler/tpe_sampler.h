@@ -1,0 +1,36 @@
+// Tree-structured Parzen estimator over the joint space, with memory as a constraint of its own.
+//
+// Quality: finished trials are split into good and the rest (trial_split.h), running ones count
+// with the rest (constant liar), and each side gets a Parzen density over all modelled parameters.
+// Memory, known: candidates are drawn from the densities of what is sought, inside the allowed
+// domains, and only those that fit the asking capacity are scored. Never a fake bad score.
+// Memory, learned: trials that ran out of memory at a limit of the asking capacity or more teach a
+// second pair of densities, of what fits and what does not; they stay out of the quality densities
+// as long as feasible trials exist. Candidates come from both sought densities, and the
+// acquisition is the product of the two relative density ratios
+//   r = 1 / (gamma + (1 - gamma) * above / below),   gamma = |below| / (|below| + |above|),
+// which is 1 for a constraint that was never violated.
+// Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
+// (shared/research/optuna.md section 1, memory.md 5.1).
+#pragma once
+
+#include "sampler/sampler.h"
+
+namespace hpo {
+
+// Threads: as Sampler.
+class TpeSampler final : public Sampler {
+ public:
+  // `policy` says what a trial's memory use means for smaller cards (MemoryViolation).
+  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy) : spec_(spec), policy_(policy) {}
+
+  void Observe(const HistoryEvent& event) override { history_.Apply(event); }
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
+
+ private:
+  SamplerSpec spec_;
+  MemoryPolicy policy_;
+  History history_;
+};
+
+}  // namespace hpo

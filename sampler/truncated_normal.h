@@ -1,0 +1,23 @@
+// Probabilities of the standard normal distribution in log space, accurate deep in the tails where
+// differences of the distribution function itself are zero. Pure; safe from any thread.
+// Golden data: scripts/reference/parzen.py (SciPy's log_ndtr, ndtri_exp and truncnorm).
+#pragma once
+
+namespace hpo {
+
+// ln(exp(a) + exp(b)) without overflow; -infinity when both are.
+double LogAddExp(double a, double b);
+
+// ln Phi(x). -infinity at -infinity, 0 at +infinity.
+double LogNormalCdf(double x);
+
+// ln(Phi(high) - Phi(low)); -infinity unless low < high. Ends may be infinite.
+double LogNormalMass(double low, double high);
+
+// The x with ln Phi(x) = log_probability, for log_probability <= 0.
+double NormalQuantileOfLog(double log_probability);
+
+// The q-quantile of the standard normal truncated to [low, high]; q in [0, 1], low <= high.
+double TruncatedNormalQuantile(double q, double low, double high);
+
+}  // namespace hpo

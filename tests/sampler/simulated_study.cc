@@ -1,0 +1,68 @@
+#include "tests/sampler/simulated_study.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/status.h"
+
+namespace hpo {
+
+Parameter MakeParameter(const std::string& name, Domain domain) {
+  Parameter parameter;
+  parameter.name = name;
+  parameter.domain = std::move(domain);
+  return parameter;
+}
+
+SimulatedStudy::SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity)
+    : study_(study),
+      objective_(std::move(objective)),
+      capacity_(capacity),
+      sampler_(MakeSampler(study)) {}
+
+Suggestion SimulatedStudy::Suggest(int64_t number) const {
+  auto suggestion = sampler_->Suggest({.number = TrialNumber{number},
+                                       .space = study_.space,
+                                       .capacity = capacity_,
+                                       .feasibility = feasibility_});
+  HPO_CHECK(suggestion.ok());
+  return *std::move(suggestion);
+}
+
+const HistoryTrial& SimulatedStudy::RunOne() {
+  const int64_t number = static_cast<int64_t>(trials_.size());
+  HistoryTrial trial{.number = TrialNumber{number}, .params = Suggest(number).params};
+  const std::optional<double> loss = objective_(trial.params);
+  if (loss.has_value()) {
+    trial.state = TrialState::kCompleted;
+    trial.losses = {*loss};
+  } else {
+    trial.state = TrialState::kPruned;
+    trial.prune_reason = PruneReason::kOutOfMemory;
+    trial.memory = {{.bytes = capacity_, .censored = true, .limit = capacity_}};
+  }
+  sampler_->Observe({.sequence = number + 1, .trial = trial});
+  trials_.push_back(std::move(trial));
+  return trials_.back();
+}
+
+double SimulatedStudy::best_loss() const {
+  double best = std::numeric_limits<double>::infinity();
+  for (const HistoryTrial& trial : trials_) {
+    if (!trial.losses.empty()) best = std::min(best, trial.losses.front());
+  }
+  return best;
+}
+
+int64_t SimulatedStudy::num_ooms() const {
+  return std::count_if(trials_.begin(), trials_.end(),
+                       [](const HistoryTrial& trial) { return trial.losses.empty(); });
+}
+
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace hpo

@@ -1,0 +1,47 @@
+// A study without workers for sampler tests: trials end at once, as an objective says.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sampler/sampler.h"
+
+namespace hpo {
+
+// What a simulated trial comes to: its loss, or nullopt for an out-of-memory.
+using SimulatedObjective = std::function<std::optional<double>(const ParamMap&)>;
+
+// A modelled parameter with nothing else set.
+Parameter MakeParameter(const std::string& name, Domain domain);
+
+// Asks, runs and tells one trial after another.
+class SimulatedStudy {
+ public:
+  // `study.space` and `study.sampler` count. OOM happens at `capacity`.
+  SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity = GiB(16));
+
+  // What the sampler would propose as trial `number` now; aborts the test program on an error.
+  Suggestion Suggest(int64_t number) const;
+
+  // Runs the next trial to its end.
+  const HistoryTrial& RunOne();
+
+  const std::vector<HistoryTrial>& trials() const { return trials_; }
+  double best_loss() const;
+  int64_t num_ooms() const;
+  void set_feasibility(BatchFeasibility feasibility) { feasibility_ = std::move(feasibility); }
+
+ private:
+  StudySpec study_;
+  SimulatedObjective objective_;
+  Bytes capacity_;
+  BatchFeasibility feasibility_;
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<HistoryTrial> trials_;
+};
+
+// Middle of the sorted values; the upper one of two.
+double MedianOf(std::vector<double> values);
+
+}  // namespace hpo
