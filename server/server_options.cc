@@ -1,0 +1,134 @@
+#include "server/server_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/command_line/command_line.h"
+#include "common/status.h"
+#include "common/version.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kExamples[] = R"(
+Examples:
+  hpo-server --study criteria                       the preset, on 127.0.0.1:50051
+  hpo-server --study ./my.yaml --trials 200         your own study, its budget raised
+  hpo-server --study a --study b --listen unix:/run/user/1000/hpo.sock
+
+Then start workers (hpo-worker --gpu 0) and look (hpo status, hpo watch).
+The database keeps every trial: starting again continues. SIGTERM or Ctrl-C ends calls in flight
+and exits with 0; a second signal exits at once.
+)";
+
+// The command line as typed, before its values are checked.
+struct RawOptions {
+  std::string listen = "127.0.0.1:50051";
+  std::string lease_ttl = "60s";
+  StudyOverrides flags;
+};
+
+void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
+  app.add_option("--study", options.studies,
+                 "A study: a preset's name or a YAML file (repeatable). Without it, the studies "
+                 "in the database are served")
+      ->type_name("NAME|FILE");
+  app.add_option("--listen", raw.listen,
+                 "Loopback host and port (0: any free one), or unix:/path/to/socket")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--db", options.database,
+                 "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
+      ->type_name("FILE");
+  app.add_option("--trials", raw.flags.trials, "Budget of trials, over the study file's")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial, over the study file's")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--train", raw.flags.train, "Training data, over the study file's")
+      ->type_name("FILE");
+  app.add_option("--validation", raw.flags.validation, "Validation data, over the study file's")
+      ->type_name("FILE");
+  app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials, over the study file's")
+      ->type_name("N");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  app.add_flag("--log-json", options.log_json, "Log one JSON object per line");
+  app.add_option("--lease-ttl", raw.lease_ttl,
+                 "How long a worker may stay silent before it is suspect; after twice as long its "
+                 "trial is given to another. Short values are for tests")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  app.add_flag("--exit-when-finished", options.exit_when_finished,
+               "End with 0 once every study is finished and the workers are gone");
+  app.add_option("--address-file", options.address_file,
+                 "Write the address to this file once the server is ready")
+      ->type_name("FILE");
+  app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
+  app.footer(kExamples);
+}
+
+template <typename T>
+void Prefer(std::optional<T>& flag, std::optional<T>& environment) {
+  if (flag) environment = std::move(flag);
+}
+
+absl::StatusOr<StudyOverrides> OverEnvironment(StudyOverrides flags) {
+  HPO_ASSIGN_OR_RETURN(StudyOverrides merged, OverridesFromEnvironment());
+  Prefer(flags.epochs, merged.epochs);
+  Prefer(flags.trials, merged.trials);
+  Prefer(flags.train, merged.train);
+  Prefer(flags.validation, merged.validation);
+  Prefer(flags.seed, merged.seed);
+  return merged;
+}
+
+absl::StatusOr<std::string> DefaultDatabase() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return absl::StrCat(state, "/hpo/hpo.db");
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return absl::StrCat(home, "/.local/state/hpo/hpo.db");
+  return absl::InvalidArgumentError(
+      "--db: expected a file, as neither XDG_STATE_HOME nor HOME is set");
+}
+
+absl::StatusOr<absl::Duration> ParseTtl(const std::string& text) {
+  absl::Duration ttl;
+  if (!absl::ParseDuration(text, &ttl) || ttl <= absl::ZeroDuration() || ttl > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--lease-ttl: expected a duration such as 60s, up to 24h, got '", text, "'"));
+  }
+  return ttl;
+}
+
+absl::Status Check(RawOptions raw, ServerOptions& options) {
+  HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen));
+  HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
+  HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));
+  if (options.database.empty()) {
+    HPO_ASSIGN_OR_RETURN(options.database, DefaultDatabase());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ostream& out,
+                                     std::ostream& err, ServerOptions& options) {
+  CLI::App app("Proposes trials that fit the asking card, and keeps what came of them.",
+               "hpo-server");
+  RawOptions raw;
+  Declare(app, options, raw);
+  if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return over;
+  if (const absl::Status checked = Check(std::move(raw), options); !checked.ok()) {
+    err << "hpo-server: " << checked.message() << "\n";
+    return kUsageExit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hpo

@@ -1,0 +1,33 @@
+// hpo-server's command line.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/study_file.h"
+#include "server/rpc/listen_address.h"
+
+namespace hpo {
+
+struct ServerOptions {
+  std::vector<std::string> studies;  // names or paths
+  ListenAddress listen;
+  std::string database;      // path; its folder is created
+  StudyOverrides overrides;  // flags over environment
+  std::string log_level = "info";
+  bool log_json = false;
+  absl::Duration lease_ttl = absl::Seconds(60);
+  bool exit_when_finished = false;
+  std::string address_file;  // empty: none
+};
+
+// Reads the command line and the environment (HPO_MODEL_CHOICES, HPO_EPOCHS, ...; XDG_STATE_HOME
+// and HOME for the default database). nullopt: `options` is filled. Otherwise the exit status, see
+// common/command_line/command_line.h.
+std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ostream& out,
+                                     std::ostream& err, ServerOptions& options);
+
+}  // namespace hpo

@@ -1,0 +1,115 @@
+#include "proto/convert/outcome_proto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+const MemoryPlan kPlan{.effective_batch = 64,
+                       .micro_batch = 5,
+                       .checkpointing = true,
+                       .precision = Precision::kBfloat16};
+
+TEST(OutcomeProto, EveryOutcomeRoundTrips) {
+  const TrialOutcome outcomes[] = {
+      Completed{.metrics = {{"macro_f1", 0.71}, {"loss", 0.5}}, .model_path = "/models/7"},
+      StoppedByPruner{.pruner = "median", .step = 40, .metrics = {{"macro_f1", 0.3}}},
+      OutOfMemory{.kind = OomKind::kLatePeak,
+                  .predicted = true,
+                  .requested = MiB(20),
+                  .peak = GiB(7),
+                  .limit = GiB(8),
+                  .needed = GiB(9),
+                  .phase = "backward",
+                  .step = 12,
+                  .plan = kPlan,
+                  .message = "CPU out of memory",
+                  .traceback = "at step 12"},
+      Failed{.failure_class = FailureClass::kDeviceLost, .message = "sticky error"},
+      Cancelled{.reason = "by the user"},
+  };
+  for (const TrialOutcome& outcome : outcomes) {
+    SCOPED_TRACE(outcome.index());
+    const absl::StatusOr<TrialOutcome> back = FromProto(ToProto(outcome));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, outcome);
+  }
+}
+
+TEST(OutcomeProto, EveryKindAndClassRoundTrips) {
+  for (int kind = 0; kind < 5; ++kind) {
+    const TrialOutcome oom = OutOfMemory{.kind = static_cast<OomKind>(kind)};
+    EXPECT_EQ(FromProto(ToProto(oom)).value(), oom) << kind;
+  }
+  for (int failure = 0; failure < 10; ++failure) {
+    const TrialOutcome failed = Failed{.failure_class = static_cast<FailureClass>(failure)};
+    EXPECT_EQ(FromProto(ToProto(failed)).value(), failed) << failure;
+  }
+}
+
+TEST(OutcomeProto, WhatSaysNothingIsRefused) {
+  v1::Outcome no_kind;
+  v1::Outcome no_class;
+  no_class.mutable_failed();
+  v1::Outcome newer_oom;
+  newer_oom.mutable_out_of_memory()->set_kind(static_cast<v1::OomKind>(99));
+  const std::pair<v1::Outcome, const char*> cases[] = {
+      {no_kind, "got none of them"},
+      {no_class, "expected a failure class, got 0"},
+      {newer_oom, "expected a kind of out-of-memory, got 99"},
+  };
+  for (const auto& [proto, message] : cases) {
+    const absl::Status status = FromProto(proto).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
+TEST(OutcomeProto, PlansRoundTrip) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kBfloat16, Precision::kFloat16}) {
+    MemoryPlan plan = kPlan;
+    plan.precision = precision;
+    EXPECT_EQ(FromProto(ToProto(plan)).value(), plan);
+  }
+}
+
+TEST(OutcomeProto, APlanMustSplitItsBatch) {
+  const std::pair<int64_t, int64_t> sizes[] = {{0, 0}, {8, 0}, {8, 9}, {8, -1}, {-8, -9}};
+  for (const auto& [effective, micro] : sizes) {
+    v1::MemoryPlan proto;
+    proto.set_effective_batch(effective);
+    proto.set_micro_batch(micro);
+    EXPECT_EQ(FromProto(proto).status().code(), absl::StatusCode::kInvalidArgument)
+        << effective << "/" << micro;
+  }
+}
+
+TEST(OutcomeProto, AnUnspecifiedPrecisionIsFloat32AndANewerOneIsRefused) {
+  v1::MemoryPlan proto;
+  proto.set_effective_batch(8);
+  proto.set_micro_batch(8);
+  EXPECT_EQ(FromProto(proto).value().precision, Precision::kFloat32);
+  proto.set_precision(static_cast<v1::Precision>(99));
+  EXPECT_FALSE(FromProto(proto).ok());
+}
+
+TEST(OutcomeProto, MeasurementsAndReportsRoundTrip) {
+  const Measurement measurement{.step = 7, .epoch = 0.25, .metrics = {{"loss", 1.5}}};
+  EXPECT_EQ(FromProto(ToProto(measurement)), measurement);
+  const MemoryReport report{.baseline = MiB(1),
+                            .live_peak = MiB(2),
+                            .reserved_peak = MiB(3),
+                            .device_peak = MiB(4),
+                            .limit = MiB(5),
+                            .peak_phase = "backward",
+                            .num_ooms = 2,
+                            .num_replans = 1};
+  EXPECT_EQ(FromProto(ToProto(report)), report);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,126 @@
+#include "proto/convert/study_proto.h"
+
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+SearchSpace FullSpace() {
+  return SearchSpace{
+      .parameters =
+          {{.name = "model.name",
+            .domain = CategoricalDomain{.choices = {std::string("a"), std::string("b")}},
+            .default_value = ParamValue(std::string("a"))},
+           {.name = "head.layers", .domain = IntDomain{.low = 0, .high = 3}},
+           {.name = "head.size_1",
+            .domain = IntDomain{.low = 64, .high = 512, .step = 64},
+            .when = {{.name = "head.layers", .values = {int64_t{1}, int64_t{2}, int64_t{3}}}}},
+           {.name = "train.lr", .domain = FloatDomain{.low = 1e-6, .high = 1e-4, .log = true}},
+           {.name = "dropout", .domain = FloatDomain{.low = 0.0, .high = 0.5, .step = 0.1}},
+           {.name = "seed", .domain = IntDomain{.low = 1, .high = 65535}, .modelled = false}},
+      .narrowings = {{.when = {{.name = "model.class", .values = {std::string("heavy")}}},
+                      .name = "head.size_1",
+                      .domain = IntDomain{.low = 64, .high = 128, .step = 64}}}};
+}
+
+StudyStatus FullStatus() {
+  StudyStatus status{.finished = true,
+                     .counts = {.queued = 1,
+                                .running = 2,
+                                .completed = 3,
+                                .pruned = 4,
+                                .failed = 5,
+                                .cancelled = 6,
+                                .oom_met = 7,
+                                .oom_predicted = 8,
+                                .oom_recovered = 9,
+                                .demonstration = 10},
+                     .best_trial = TrialNumber{4},
+                     .best_value = 0.713,
+                     .wall_clock_used = absl::Minutes(3),
+                     .waiting_for = "workers: hpo-worker --gpu 0",
+                     .created = absl::FromUnixSeconds(1'700'000'000),
+                     .sequence = 42};
+  status.workers = {{.name = "host:cpu",
+                     .device = "cpu",
+                     .capacity = GiB(2),
+                     .alive = true,
+                     .trial = TrialId{.study = "criteria", .number = TrialNumber{8}},
+                     .last_heartbeat = absl::FromUnixSeconds(1'700'000'001)},
+                    {.name = "gone"}};
+  status.spec.name = "criteria";
+  status.spec.objectives = {{.metric = "macro_f1", .direction = Direction::kMaximize},
+                            {.metric = "loss", .direction = Direction::kMinimize}};
+  status.spec.budget = {.trials = 12, .wall_clock = absl::Hours(2)};
+  status.spec.trainer.train = "train.jsonl";
+  status.spec.trainer.validation = "valid.jsonl";
+  status.spec.sampler = {.type = "random", .seed = 17};
+  status.spec.pruner.type = "none";
+  status.spec.memory.policy = MemoryPolicy::kStrict;
+  status.spec.space = FullSpace();
+  return status;
+}
+
+TEST(StudyProto, AFullStatusRoundTrips) {
+  const absl::StatusOr<StudyStatus> back = FromProto(ToProto(FullStatus()));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, FullStatus());
+}
+
+TEST(StudyProto, AFreshStatusRoundTrips) {
+  StudyStatus status;
+  status.spec.name = "new";
+  const absl::StatusOr<StudyStatus> back = FromProto(ToProto(status));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, status);
+  EXPECT_FALSE(ToProto(status).has_best_trial());
+  EXPECT_FALSE(ToProto(status).budget().has_trials());
+}
+
+TEST(StudyProto, EveryDomainRoundTrips) {
+  for (const Parameter& parameter : FullSpace().parameters) {
+    SCOPED_TRACE(parameter.name);
+    EXPECT_EQ(FromProto(ToProto(parameter.domain)).value(), parameter.domain);
+  }
+}
+
+TEST(StudyProto, AnIntegerStepMayBeLeftOut) {
+  v1::Domain proto;
+  proto.mutable_int_domain()->set_high(3);
+  EXPECT_EQ(std::get<IntDomain>(FromProto(proto).value()).step, 1);
+}
+
+TEST(StudyProto, WhatSaysNothingIsRefused) {
+  EXPECT_FALSE(FromProto(v1::Domain()).ok());
+  EXPECT_FALSE(FromProto(v1::Objective()).ok());
+  v1::SearchSpace space;
+  space.add_parameters()->set_name("x");
+  EXPECT_EQ(FromProto(space).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(StudyProto, PoliciesHaveNames) {
+  for (const MemoryPolicy policy :
+       {MemoryPolicy::kPlan, MemoryPolicy::kStrict, MemoryPolicy::kOff}) {
+    EXPECT_EQ(MemoryPolicyFromWire(WireName(policy)).value(), policy);
+  }
+  EXPECT_EQ(MemoryPolicyFromWire("none").status().message(),
+            "expected a memory policy: plan, strict or off, got 'none'");
+}
+
+TEST(StudyProto, EstimatesRoundTrip) {
+  const MemoryEstimate estimate{.weights = MiB(1),
+                                .gradients = MiB(2),
+                                .optimizer = MiB(3),
+                                .activations = MiB(4),
+                                .head = MiB(5),
+                                .workspaces = MiB(6),
+                                .base = MiB(7),
+                                .live_peak = MiB(8),
+                                .reserved_peak = MiB(9),
+                                .needed_limit = MiB(10),
+                                .peak_phase = "backward"};
+  EXPECT_EQ(FromProto(ToProto(estimate)), estimate);
+}
+
+}  // namespace
+}  // namespace hpo

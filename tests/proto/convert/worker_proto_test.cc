@@ -1,0 +1,98 @@
+#include "proto/convert/worker_proto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+WorkerFacts FullFacts() {
+  return WorkerFacts{.worker = "host:gpu0",
+                     .instance_key = "k1",
+                     .version = "0.1.0",
+                     .torch_build = "2.11.0+cu130",
+                     .trainer = "hpo-trainer",
+                     .plans = true,
+                     .device = {.kind = "cuda",
+                                .name = "NVIDIA H200",
+                                .uuid = "GPU-1",
+                                .driver = "580.1",
+                                .total = GiB(141),
+                                .base = MiB(500),
+                                .workspace = MiB(64)},
+                     .capacity = GiB(120),
+                     .models = {{.name = "bert-base-uncased",
+                                 .shape = {.family = "bert",
+                                           .vocab_size = 30522,
+                                           .hidden_size = 768,
+                                           .num_layers = 12,
+                                           .num_heads = 12,
+                                           .intermediate_size = 3072,
+                                           .max_positions = 512,
+                                           .type_vocab_size = 2,
+                                           .layer_norm_eps = 1e-5,
+                                           .hidden_dropout = 0.2,
+                                           .attention_dropout = 0.3,
+                                           .initializer_range = 0.04,
+                                           .pad_token_id = 1,
+                                           .hidden_act = "relu"},
+                                 .digest = "d1",
+                                 .tokenizer_digest = "t1",
+                                 .has_weights = true}},
+                     .data_sets = {{.name = "train.jsonl",
+                                    .digest = "d2",
+                                    .rows = 2400,
+                                    .labels = {"no", "yes"},
+                                    .multi_label = true,
+                                    .pairs = true,
+                                    .lengths = {{"t1", {{12, 400}, {512, 2000}}}, {"t2", {}}}}}};
+}
+
+TEST(WorkerProto, FactsRoundTrip) {
+  const absl::StatusOr<WorkerFacts> back = FromProto(ToProto(FullFacts()));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, FullFacts());
+}
+
+TEST(WorkerProto, ANamelessWorkerIsRefused) {
+  for (const bool name : {true, false}) {
+    v1::RegisterWorkerRequest proto = ToProto(FullFacts());
+    name ? proto.clear_worker() : proto.clear_instance_key();
+    const absl::Status status = FromProto(proto).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("a worker name and an instance key"));
+  }
+}
+
+TEST(WorkerProto, NegativeSizesAreRefusedByName) {
+  v1::RegisterWorkerRequest capacity = ToProto(FullFacts());
+  capacity.set_capacity_bytes(-1);
+  v1::RegisterWorkerRequest base = ToProto(FullFacts());
+  base.mutable_device()->set_base_bytes(-2);
+  v1::RegisterWorkerRequest rows = ToProto(FullFacts());
+  rows.mutable_data_sets(0)->set_rows(-3);
+  v1::RegisterWorkerRequest length = ToProto(FullFacts());
+  (*(*length.mutable_data_sets(0)->mutable_lengths())["t1"].mutable_rows_by_length())[0] = 4;
+  const std::pair<v1::RegisterWorkerRequest, const char*> cases[] = {
+      {capacity, "worker host:gpu0: capacity_bytes: expected bytes >= 0, got -1"},
+      {base, "device.base_bytes: expected bytes >= 0, got -2"},
+      {rows, "data set train.jsonl: expected a number of rows >= 0, got -3"},
+      {length, "got 4 rows of length 0"},
+  };
+  for (const auto& [proto, message] : cases) {
+    EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr(message));
+  }
+}
+
+TEST(WorkerProto, ReleaseReasonsRoundTrip) {
+  for (const ReleaseReason reason :
+       {ReleaseReason::kPreempted, ReleaseReason::kRejected, ReleaseReason::kUnhealthy}) {
+    EXPECT_EQ(FromProto(ToProto(reason)).value(), reason);
+  }
+  EXPECT_FALSE(FromProto(v1::RELEASE_REASON_UNSPECIFIED).ok());
+}
+
+}  // namespace
+}  // namespace hpo

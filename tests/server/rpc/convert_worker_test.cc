@@ -1,0 +1,215 @@
+#include "server/rpc/convert_worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/convert/outcome_proto.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+const LeaseRef kLease{.trial = {.study = "criteria", .number = TrialNumber{8}},
+                      .attempt = AttemptNumber{2},
+                      .token = "t0"};
+
+template <typename Message>
+void SetLease(Message& message) {
+  message.set_study("criteria");
+  message.set_trial(8);
+  message.set_attempt(2);
+  message.set_lease_token("t0");
+}
+
+TEST(ConvertWorker, RegistrationGoesOut) {
+  const v1::RegisterWorkerResponse proto =
+      ToProto(Registration{.session = "s",
+                           .server_epoch = 3,
+                           .heartbeat_interval = absl::Seconds(10),
+                           .lease_ttl = absl::Seconds(60),
+                           .studies_version = 5});
+  EXPECT_EQ(proto.session(), "s");
+  EXPECT_EQ(proto.server_epoch(), 3);
+  EXPECT_EQ(proto.heartbeat_interval().seconds(), 10);
+  EXPECT_EQ(proto.lease_ttl().seconds(), 60);
+  EXPECT_EQ(proto.studies_version(), 5);
+}
+
+TEST(ConvertWorker, AcquireComesIn) {
+  v1::AcquireTrialRequest proto;
+  proto.set_session("s");
+  proto.set_request_id("r");
+  proto.mutable_wait()->set_seconds(30);
+  proto.set_capacity_bytes(1024);
+  EXPECT_EQ(
+      FromProto(proto).value(),
+      (AcquireCall{
+          .session = "s", .request_id = "r", .wait = absl::Seconds(30), .capacity = Bytes{1024}}));
+  proto.set_capacity_bytes(-1);
+  EXPECT_EQ(FromProto(proto).status().code(), absl::StatusCode::kInvalidArgument);
+  proto.set_capacity_bytes(0);
+  proto.mutable_wait()->set_seconds(-1);
+  EXPECT_THAT(std::string(FromProto(proto).status().message()), HasSubstr("got -1s and 0"));
+}
+
+Assignment FullAssignment() {
+  Assignment assignment;
+  assignment.lease = kLease;
+  assignment.lease_ttl = absl::Seconds(60);
+  assignment.heartbeat_interval = absl::Seconds(10);
+  assignment.params = {{"train.lr", 3e-5}};
+  assignment.plan = {.effective_batch = 64, .micro_batch = 8};
+  assignment.predicted = GiB(1);
+  assignment.limit = GiB(2);
+  assignment.narrowed_space.parameters = {{.name = "train.lr"}};
+  assignment.admission = false;
+  assignment.demonstration = true;
+  assignment.policy = MemoryPolicy::kStrict;
+  assignment.trainer = {.task = "text-classification",
+                        .train = "train.jsonl",
+                        .validation = "valid.jsonl",
+                        .epochs = 4,
+                        .model_init = "random",
+                        .measure_every_steps = 50,
+                        .labels = {"no", "yes"}};
+  assignment.objective = {.metric = "loss", .direction = Direction::kMinimize};
+  assignment.seed = 99;
+  return assignment;
+}
+
+TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
+  const v1::Assignment proto = ToProto(FullAssignment());
+  EXPECT_EQ(proto.study(), "criteria");
+  EXPECT_EQ(proto.trial(), 8);
+  EXPECT_EQ(proto.attempt(), 2);
+  EXPECT_EQ(proto.lease_token(), "t0");
+  EXPECT_EQ(proto.lease_ttl().seconds(), 60);
+  EXPECT_EQ(proto.heartbeat_interval().seconds(), 10);
+  EXPECT_EQ(proto.params().at("train.lr").double_value(), 3e-5);
+  EXPECT_EQ(FromProto(proto.plan()).value(), FullAssignment().plan);
+  EXPECT_EQ(proto.predicted_bytes(), GiB(1).count);
+  EXPECT_EQ(proto.limit_bytes(), GiB(2).count);
+  EXPECT_EQ(proto.narrowed_space().parameters(0).name(), "train.lr");
+  EXPECT_FALSE(proto.admission());
+  EXPECT_TRUE(proto.demonstration());
+  EXPECT_EQ(proto.memory_policy(), "strict");
+  EXPECT_EQ(proto.train(), "train.jsonl");
+  EXPECT_EQ(proto.validation(), "valid.jsonl");
+  EXPECT_EQ(proto.epochs(), 4);
+  EXPECT_EQ(proto.model_init(), "random");
+  EXPECT_EQ(proto.measure_every_steps(), 50);
+  EXPECT_EQ(proto.labels_size(), 2);
+  EXPECT_EQ(proto.objective().metric(), "loss");
+  EXPECT_EQ(proto.seed(), 99u);
+}
+
+TEST(ConvertWorker, NoAssignmentSaysWhy) {
+  const v1::AcquireTrialResponse proto = ToProto(AcquireResult{.studies_version = 7,
+                                                               .all_studies_finished = true,
+                                                               .draining = true,
+                                                               .waiting_for = "nothing left"});
+  EXPECT_FALSE(proto.has_assignment());
+  EXPECT_EQ(proto.studies_version(), 7);
+  EXPECT_TRUE(proto.all_studies_finished());
+  EXPECT_TRUE(proto.draining());
+  EXPECT_EQ(proto.waiting_for(), "nothing left");
+  EXPECT_TRUE(ToProto(AcquireResult{.assignment = FullAssignment()}).has_assignment());
+}
+
+TEST(ConvertWorker, HeartbeatsComeInAndDirectivesGoOutInOrder) {
+  v1::HeartbeatRequest request;
+  request.set_session("s");
+  request.set_capacity_bytes(5);
+  SetLease(*request.add_leases());
+  request.mutable_leases(0)->set_step(40);
+  request.mutable_leases(0)->set_stage("training");
+  request.mutable_leases(0)->set_allocated_bytes(6);
+  request.mutable_leases(0)->set_reserved_bytes(7);
+  const HeartbeatCall call = FromProto(request);
+  EXPECT_EQ(call.session, "s");
+  EXPECT_EQ(call.capacity, Bytes{5});
+  ASSERT_EQ(call.beats.size(), 1u);
+  EXPECT_EQ(call.beats[0].lease, kLease);
+  EXPECT_EQ(call.beats[0].step, 40);
+  EXPECT_EQ(call.beats[0].stage, "training");
+  EXPECT_EQ(call.beats[0].allocated, Bytes{6});
+  EXPECT_EQ(call.beats[0].reserved, Bytes{7});
+
+  const v1::HeartbeatResponse response =
+      ToProto(HeartbeatResult{.directives = {Directive::kLeaseLost, Directive::kContinue,
+                                             Directive::kCancelled, Directive::kStopPruned},
+                              .next = absl::Seconds(10),
+                              .server_epoch = 2,
+                              .register_again = true});
+  EXPECT_THAT(response.directives(),
+              testing::ElementsAre(v1::DIRECTIVE_LEASE_LOST, v1::DIRECTIVE_CONTINUE,
+                                   v1::DIRECTIVE_CANCELLED, v1::DIRECTIVE_STOP_PRUNED));
+  EXPECT_EQ(response.next().seconds(), 10);
+  EXPECT_TRUE(response.register_again());
+}
+
+TEST(ConvertWorker, ReportsComeIn) {
+  v1::ReportMeasurementsRequest request;
+  SetLease(request);
+  request.add_measurements()->set_step(10);
+  request.add_measurements()->set_step(20);
+  request.set_num_ooms(3);
+  EXPECT_EQ(FromProto(request).value().new_plan, std::nullopt);
+  request.mutable_plan()->set_effective_batch(8);
+  request.mutable_plan()->set_micro_batch(4);
+  const ReportCall call = FromProto(request).value();
+  EXPECT_EQ(call.lease, kLease);
+  ASSERT_EQ(call.measurements.size(), 2u);
+  EXPECT_EQ(call.measurements[1].step, 20);
+  EXPECT_EQ(call.new_plan->micro_batch, 4);
+  EXPECT_EQ(call.num_ooms, 3);
+  request.mutable_plan()->set_micro_batch(9);
+  EXPECT_FALSE(FromProto(request).ok());
+}
+
+TEST(ConvertWorker, FinishedTrialsComeIn) {
+  v1::FinishTrialRequest request;
+  SetLease(request);
+  request.set_request_id("r");
+  EXPECT_EQ(FromProto(request).status().code(), absl::StatusCode::kInvalidArgument);
+  *request.mutable_outcome() = ToProto(TrialOutcome(Completed{.metrics = {{"macro_f1", 0.7}}}));
+  request.mutable_memory()->set_live_peak_bytes(12);
+  request.add_measurements()->set_step(10);
+  const FinishCall call = FromProto(request).value();
+  EXPECT_EQ(call.request_id, "r");
+  EXPECT_EQ(call.request.lease, kLease);
+  EXPECT_EQ(std::get<Completed>(call.request.outcome).metrics.at("macro_f1"), 0.7);
+  EXPECT_EQ(call.request.memory.live_peak, Bytes{12});
+  EXPECT_EQ(call.request.final_plan, MemoryPlan());
+  EXPECT_EQ(call.request.measurements.size(), 1u);
+}
+
+TEST(ConvertWorker, ReleasesComeInWithTheirReason) {
+  v1::ReleaseTrialRequest request;
+  SetLease(request);
+  EXPECT_FALSE(FromProto(request).ok());
+  request.set_reason(v1::RELEASE_REASON_REJECTED);
+  request.set_needed_bytes(77);
+  request.set_note("too big");
+  const ReleaseCall call = FromProto(request).value();
+  EXPECT_EQ(call.lease, kLease);
+  EXPECT_EQ(call.reason, ReleaseReason::kRejected);
+  EXPECT_EQ(call.needed, Bytes{77});
+  EXPECT_EQ(call.note, "too big");
+}
+
+TEST(ConvertWorker, AnswersGoOut) {
+  const v1::ReportMeasurementsResponse report =
+      ToProto(ReportResult{.should_stop = true, .pruner = "median", .why = "below"});
+  EXPECT_TRUE(report.should_stop());
+  EXPECT_EQ(report.pruner(), "median");
+  EXPECT_EQ(report.why(), "below");
+  const v1::FinishTrialResponse finish =
+      ToProto(FinishResult{.state = TrialState::kCompleted, .stored = true});
+  EXPECT_EQ(finish.state(), v1::TRIAL_STATE_COMPLETED);
+  EXPECT_TRUE(finish.stored());
+}
+
+}  // namespace
+}  // namespace hpo
