@@ -118,15 +118,16 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
   const std::vector<std::string> names = listed ? labels : SortedLabels(train);
   HPO_ASSIGN_OR_RETURN(const LabelIndex index, IndexLabels(names));
   if (listed) HPO_RETURN_IF_ERROR(CheckAllTrained(train, names));
-  if (names.size() < 2 && !train.multi_label) {
-    return DataError(train.path, train.rows.back().line,
+  const std::string labels_from =
+      listed ? "trainer.labels" : absl::StrCat("the labels of ", train_path);
+  const int64_t last_line = train.rows.back().line;
+  TaskData data;
+  HPO_ASSIGN_OR_RETURN(data.train, WithIndices(std::move(train), names, index, labels_from));
+  if (names.size() < 2 && !data.train.multi_label) {
+    return DataError(train_path, last_line,
                      absl::StrCat("expected at least two labels, got '", Listed(names),
                                   "' in every row up to this last one"));
   }
-  const std::string labels_from =
-      listed ? "trainer.labels" : absl::StrCat("the labels of ", train_path);
-  TaskData data;
-  HPO_ASSIGN_OR_RETURN(data.train, WithIndices(std::move(train), names, index, labels_from));
   HPO_ASSIGN_OR_RETURN(data.validation,
                        WithIndices(std::move(validation), names, index, labels_from));
   return data;

@@ -41,8 +41,8 @@ constexpr int64_t kMaxRecordBytes = int64_t{16} << 20;
 //   Unavailable      it could not be read
 //   InvalidArgument  no rows; an unknown extension; not JSON or CSV; invalid UTF-8 or a NUL byte;
 //                    a field that is missing, of another type or given twice; both or neither of
-//                    `label` and `labels`; rows that differ in pairs or in label/labels; a line or field
-//                    above kMaxRecordBytes. Names file, line and field.
+//                    `label` and `labels`; rows that differ in pairs or in label/labels; a line or
+//                    field above kMaxRecordBytes. Names file, line and field.
 absl::StatusOr<DataFile> ReadDataFile(const std::string& path);
 
 // The same for content already in memory; `origin` is what errors begin with.

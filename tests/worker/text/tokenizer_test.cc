@@ -1,13 +1,11 @@
 #include "worker/text/tokenizer.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
+#include "tests/worker/text/temporary_folder.h"
 
 namespace hpo {
 namespace {
@@ -16,20 +14,16 @@ using ::testing::HasSubstr;
 
 class MakeTokenizerTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/tokenizer_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+  MakeTokenizerTest() {
     shape_.family = "bert";
     shape_.vocab_size = 6;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Write(const std::string& name, const std::string& content) {
-    std::ofstream(folder_ + "/" + name, std::ios::binary) << content;
+    temporary_.Write(name, content);
   }
 
-  std::string folder_;
+  TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path();
   ModelShape shape_;
 };
 

@@ -1,0 +1,75 @@
+#include "worker/text/data_set_facts.h"
+
+#include <string>
+#include <vector>
+
+#include "common/sha256.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/temporary_folder.h"
+#include "worker/text/wordpiece.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+const WordPieceTokenizer& Letters() {
+  static const WordPieceTokenizer* const tokenizer = new WordPieceTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {});
+  return *tokenizer;
+}
+
+TEST(MeasureDataSet, TellsWhatMattersToMemory) {
+  const TemporaryFolder folder;
+  const std::string content =
+      "{\"text\":\"a a\",\"pair\":\"a\",\"label\":\"yes\"}\n"
+      "{\"text\":\"aaaa\",\"pair\":\"\",\"label\":\"no\"}\n"
+      "{\"text\":\"a\",\"pair\":\"a a\",\"label\":\"yes\"}\n";
+  const std::string path = folder.Write("train.jsonl", content);
+  const std::vector<const Tokenizer*> tokenizers = {&Letters(), &Letters()};
+  const auto facts = MeasureDataSet(path, "train.jsonl", tokenizers);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->name, "train.jsonl");
+  EXPECT_EQ(facts->digest, Sha256Hex(content));
+  EXPECT_EQ(facts->rows, 3);
+  EXPECT_THAT(facts->labels, ElementsAre("no", "yes"));
+  EXPECT_FALSE(facts->multi_label);
+  EXPECT_TRUE(facts->pairs);
+  EXPECT_THAT(facts->lengths,
+              ElementsAre(Pair(Letters().digest(), LengthHistogram{{6, 2}, {7, 1}})));
+}
+
+// The histogram is of the whole texts: what a trial's tok.max_length leaves is the server's to say.
+TEST(MeasureDataSet, LengthsAreThoseBeforeTruncation) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 5'000; ++i) text += "a ";
+  const std::string path = folder.Write("a.csv", "text,labels\n" + text + ",x|y\n");
+  const std::vector<const Tokenizer*> tokenizers = {&Letters()};
+  const auto facts = MeasureDataSet(path, "a.csv", tokenizers);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->lengths.at(Letters().digest()), (LengthHistogram{{5'002, 1}}));
+  EXPECT_TRUE(facts->multi_label);
+}
+
+TEST(MeasureDataSet, WithoutTokenizersThereAreNoLengths) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("a.csv", "text,label\na,x\n");
+  const auto facts = MeasureDataSet(path, "a.csv", {});
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(facts->lengths.empty());
+  EXPECT_EQ(facts->rows, 1);
+}
+
+TEST(MeasureDataSet, BadFilesAreRefused) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(MeasureDataSet(folder.path() + "/none.csv", "none.csv", {}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(MeasureDataSet(folder.Write("a.csv", ""), "a.csv", {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,124 @@
+#include "worker/text/dataset.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/temporary_folder.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Row(const std::string& label) {
+  return "{\"text\":\"t\",\"label\":\"" + label + "\"}\n";
+}
+
+std::string MultiRow(const std::string& labels) {
+  return "{\"text\":\"t\",\"labels\":[" + labels + "]}\n";
+}
+
+class LoadTaskDataTest : public testing::Test {
+ protected:
+  absl::StatusOr<TaskData> Load(const std::string& train, const std::string& validation,
+                                const std::vector<std::string>& labels = {}) {
+    return LoadTaskData(folder_.Write("train.jsonl", train),
+                        folder_.Write("valid.jsonl", validation), labels);
+  }
+
+  void ExpectRefused(const std::string& train, const std::string& validation,
+                     const std::vector<std::string>& labels, const std::string& expected) {
+    SCOPED_TRACE(expected);
+    const auto data = Load(train, validation, labels);
+    ASSERT_FALSE(data.ok());
+    EXPECT_EQ(data.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(data.status().message()), HasSubstr(expected));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(LoadTaskDataTest, LabelsAreThoseOfTheTrainingDataSorted) {
+  const auto data = Load(Row("yes") + Row("no") + Row("yes"), Row("yes"));
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->train.label_names, ElementsAre("no", "yes"));
+  EXPECT_EQ(data->validation.label_names, data->train.label_names);
+  EXPECT_THAT(data->train.rows[0].labels, ElementsAre(1));
+  EXPECT_THAT(data->train.rows[1].labels, ElementsAre(0));
+  EXPECT_THAT(data->validation.rows[0].labels, ElementsAre(1));
+}
+
+TEST_F(LoadTaskDataTest, StudyDecidesTheOrderOfLabels) {
+  const auto data = Load(Row("yes") + Row("no"), Row("yes"), {"yes", "no"});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->validation.rows[0].labels, ElementsAre(0));
+}
+
+TEST_F(LoadTaskDataTest, SeveralLabelsComeAscending) {
+  const auto data =
+      Load(MultiRow("\"c\",\"a\"") + MultiRow("\"b\"") + MultiRow(""), MultiRow("\"b\",\"c\""));
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_TRUE(data->train.multi_label);
+  EXPECT_THAT(data->train.rows[0].labels, ElementsAre(0, 2));
+  EXPECT_THAT(data->train.rows[2].labels, IsEmpty());
+  EXPECT_THAT(data->validation.rows[0].labels, ElementsAre(1, 2));
+}
+
+TEST_F(LoadTaskDataTest, LabelsThatOneSideLacksAreNamed) {
+  ExpectRefused(Row("yes") + Row("no"), Row("no") + Row("maybe"), {},
+                "/valid.jsonl:2: label: expected one of the labels of " + folder_.path() +
+                    "/train.jsonl (no, yes), got 'maybe'");
+  ExpectRefused(Row("yes") + Row("no"), Row("no"), {"yes", "other"},
+                "/train.jsonl:2: expected rows with every label of trainer.labels, got none with "
+                "'other'");
+  ExpectRefused(Row("yes") + Row("no"), Row("no"), {"yes"},
+                "/train.jsonl:2: label: expected one of trainer.labels (yes), got 'no'");
+  ExpectRefused(Row("yes") + Row("no"), Row("no"), {"yes", "no", "yes"},
+                "trainer.labels: expected each label once, got 'yes' twice");
+}
+
+TEST_F(LoadTaskDataTest, OneLabelAloneTeachesNothing) {
+  ExpectRefused(Row("yes") + Row("yes"), Row("yes"), {},
+                "/train.jsonl:2: expected at least two labels, got 'yes'");
+  EXPECT_TRUE(Load(MultiRow("\"a\"") + MultiRow(""), MultiRow("")).ok());
+}
+
+TEST_F(LoadTaskDataTest, BothFilesAreOfOneKind) {
+  ExpectRefused(Row("yes") + Row("no"), MultiRow("\"no\""), {},
+                "/valid.jsonl:1: expected 'label' as in");
+  ExpectRefused(Row("yes") + Row("no"), "\n{\"text\":\"a\",\"pair\":\"b\",\"label\":\"no\"}", {},
+                "/valid.jsonl:2: pair: expected none as in");
+}
+
+TEST_F(LoadTaskDataTest, MissingFilesAreNamed) {
+  const std::string train = folder_.Write("train.jsonl", Row("a") + Row("b"));
+  const auto data = LoadTaskData(train, folder_.path() + "/none.jsonl", {});
+  EXPECT_EQ(data.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(data.status().message()), HasSubstr("/none.jsonl"));
+}
+
+TEST_F(LoadTaskDataTest, LongLabelListsAreCutInErrors) {
+  std::string train;
+  for (int i = 0; i < 50; ++i) train += Row("label" + std::to_string(i + 100));
+  ExpectRefused(train, Row("x"), {}, "label107, ... (50 in all)), got 'x'");
+}
+
+TEST(SortedLabels, IntegersAreSortedByValue) {
+  const auto sorted = [](const std::vector<std::string>& labels) {
+    DataFile file;
+    for (const std::string& label : labels) {
+      file.rows.push_back({.text = "", .pair = std::nullopt, .labels = {label}, .line = 1});
+    }
+    return SortedLabels(file);
+  };
+  EXPECT_THAT(sorted({"10", "2", "-1", "2"}), ElementsAre("-1", "2", "10"));
+  EXPECT_THAT(sorted({"10", "2", "a"}), ElementsAre("10", "2", "a"));
+  EXPECT_THAT(sorted({}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,73 @@
+#include "worker/text/encoded_dataset.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/golden_tokenizers.h"
+#include "worker/text/batcher.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+WordPieceTokenizer LettersTokenizer() {
+  return WordPieceTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c"}, .digest = "letters"}, {});
+}
+
+TEST(EncodeDataset, KeepsRowsApart) {
+  const Dataset dataset{.path = "f",
+                        .label_names = {"x", "y", "z"},
+                        .multi_label = true,
+                        .pairs = true,
+                        .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
+  const auto data = EncodeDataset(dataset, LettersTokenizer(), 16);
+  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_EQ(data->num_rows(), 3);
+  EXPECT_THAT(data->Ids(0), ElementsAre(2, 4, 5, 3, 6, 3));
+  EXPECT_THAT(data->TypeIds(0), ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(data->Ids(1), ElementsAre(2, 3, 3));
+  EXPECT_THAT(data->Ids(2), ElementsAre(2, 6, 3, 5, 4, 3));
+  EXPECT_THAT(data->Labels(0), ElementsAre(0, 2));
+  EXPECT_THAT(data->Labels(1), IsEmpty());
+  EXPECT_THAT(data->Labels(2), ElementsAre(1));
+  EXPECT_EQ(data->Length(2), 6);
+  EXPECT_EQ(data->num_labels, 3);
+  EXPECT_TRUE(data->multi_label);
+  EXPECT_EQ(data->pad_id, 0);
+}
+
+TEST(EncodeDataset, TruncatesEveryRow) {
+  const Dataset dataset{.path = "f",
+                        .label_names = {"x", "y"},
+                        .rows = {{"a b c a b c", std::nullopt, {0}}, {"a", std::nullopt, {1}}}};
+  const auto data = EncodeDataset(dataset, LettersTokenizer(), 4);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->Ids(0), ElementsAre(2, 4, 5, 3));
+  EXPECT_THAT(data->Ids(1), ElementsAre(2, 4, 3));
+}
+
+TEST(EncodeDataset, WithoutRowsHasNone) {
+  const auto data = EncodeDataset({}, LettersTokenizer(), 4);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->num_rows(), 0);
+  EXPECT_EQ(EncodedDataset{}.num_rows(), 0);
+}
+
+TEST(EncodeDataset, NeedsRoomForAToken) {
+  const std::pair<bool, int64_t> cases[] = {{false, 2}, {true, 3}, {false, 0}, {true, -1}};
+  for (const auto& [pairs, max_length] : cases) {
+    SCOPED_TRACE(max_length);
+    const Dataset dataset{.path = "f", .pairs = pairs};
+    const auto data = EncodeDataset(dataset, LettersTokenizer(), max_length);
+    EXPECT_EQ(data.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(data.status().message()), HasSubstr("tok.max_length"));
+  }
+}
+
+}  // namespace
+}  // namespace hpo
