@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<Condition>> SpaceReader::ReadConditions(const YamlVal
   for (const auto& [name, entry] : map.TakeAll()) {
     const std::vector<std::string> known = KnownNames();
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return entry.Error(absl::StrCat("unknown parameter", Suggest(name, known)));
+      return entry.Error(absl::StrCat("unknown parameter '", name, "'", Suggest(name, known)));
     }
     HPO_ASSIGN_OR_RETURN(std::vector<ParamValue> values, ReadConditionValues(name, entry));
     conditions.push_back(Condition{name, std::move(values)});
@@ -218,7 +218,7 @@ absl::Status SpaceReader::ReadConstraint(const YamlValue& value) {
     if (parameter == nullptr) {
       std::vector<std::string> names = KnownNames();
       names.erase(names.begin(), names.begin() + 2);
-      return entry.Error(absl::StrCat("unknown parameter", Suggest(name, names)));
+      return entry.Error(absl::StrCat("unknown parameter '", name, "'", Suggest(name, names)));
     }
     YamlMap part(entry);
     HPO_ASSIGN_OR_RETURN(Domain domain, ReadDomain(part, entry, &parameter->domain));

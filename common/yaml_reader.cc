@@ -1,14 +1,13 @@
 #include "common/yaml_reader.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/spelling.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -44,31 +43,15 @@ bool ParseFinite(const std::string& text, double& number) {
   return absl::SimpleAtod(text, &number) && std::isfinite(number);
 }
 
-// Number of insertions, deletions and substitutions that make `a` into `b` (Levenshtein 1966).
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 absl::Status YamlValue::Error(absl::string_view message) const {
   return absl::InvalidArgumentError(
-      absl::StrCat(document->Place(node.Mark()), ": ", path, path.empty() ? "" : ": ", message));
+      absl::StrCat(document->Place(mark), ": ", path, path.empty() ? "" : ": ", message));
 }
 
 absl::Status YamlValue::Locate(const absl::Status& status) const {
-  return Annotate(status, document->Place(node.Mark()));
+  return Annotate(status, document->Place(mark));
 }
 
 absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::string_view origin) {
@@ -93,7 +76,7 @@ absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::s
   return document;
 }
 
-YamlValue YamlDocument::root() { return YamlValue{root_, "", this}; }
+YamlValue YamlDocument::root() { return YamlValue{root_, root_.Mark(), "", this}; }
 
 std::string YamlDocument::Place(const YAML::Mark& mark) const {
   const YAML::Mark known = mark.is_null() ? YAML::Mark() : mark;
@@ -163,8 +146,9 @@ absl::StatusOr<std::vector<YamlValue>> ReadList(const YamlValue& value) {
   if (!value.node.IsSequence()) return Expected(value, "a list");
   std::vector<YamlValue> elements;
   for (const YAML::Node& element : value.node) {
-    elements.push_back(
-        YamlValue{element, absl::StrCat(value.path, "[", elements.size(), "]"), value.document});
+    elements.push_back(YamlValue{element, element.Mark(),
+                                 absl::StrCat(value.path, "[", elements.size(), "]"),
+                                 value.document});
   }
   return elements;
 }
@@ -179,15 +163,18 @@ absl::StatusOr<std::vector<std::string>> ReadStrings(const YamlValue& value) {
   return strings;
 }
 
-YamlMap::YamlMap(const YamlValue& value) : value_(value), status_(ReadEntries()) {}
+YamlMap::YamlMap(const YamlValue& value) : value_(value), status_(ReadEntries()) {
+  // What was not read to its end has no unknown keys.
+  if (!status_.ok()) entries_.clear();
+}
 
 absl::Status YamlMap::ReadEntries() {
   std::map<std::string, YAML::Mark>& places = value_.document->places_;
-  places.emplace(value_.path, value_.node.Mark());
+  places.emplace(value_.path, value_.mark);
   if (!value_.node.IsMap()) return Expected(value_, "a mapping");
   std::map<std::string, int> first_line;
   for (const auto& pair : value_.node) {
-    const YamlValue key{pair.first, value_.path, value_.document};
+    const YamlValue key{pair.first, pair.first.Mark(), value_.path, value_.document};
     if (!key.node.IsScalar()) return Expected(key, "a key that is text");
     const std::string& name = key.node.Scalar();
     const auto [first, added] = first_line.emplace(name, key.node.Mark().line + 1);
@@ -195,9 +182,10 @@ absl::Status YamlMap::ReadEntries() {
       return key.Error(
           absl::StrCat("expected each key once, got '", name, "' as in line ", first->second));
     }
-    const YamlValue value{pair.second, Join(value_.path, name), value_.document};
-    places.emplace(value.path, value.node.Mark());
-    entries_.push_back(Entry{name, key.node, value, false});
+    const YAML::Mark mark = pair.second.IsNull() ? key.mark : pair.second.Mark();
+    const YamlValue value{pair.second, mark, Join(value_.path, name), value_.document};
+    places.emplace(value.path, mark);
+    entries_.push_back(Entry{name, key.mark, value, false});
   }
   return absl::OkStatus();
 }
@@ -235,26 +223,16 @@ void YamlMap::Fail(const absl::Status& status) {
 absl::Status YamlMap::Finish() {
   for (const Entry& entry : entries_) {
     if (entry.known) continue;
-    const YamlValue key{entry.key_node, entry.value.path, value_.document};
-    return key.Error(absl::StrCat("unknown key", Suggest(entry.key, asked_)));
+    const YamlValue key{entry.value.node, entry.key_mark, entry.value.path, value_.document};
+    return key.Error(absl::StrCat("unknown key '", entry.key, "'", Suggest(entry.key, asked_)));
   }
   return status_;
 }
 
 std::string Suggest(absl::string_view word, const std::vector<std::string>& candidates) {
-  const std::string* nearest = nullptr;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const size_t longer = std::max(word.size(), candidate.size());
-    if (longer - std::min(word.size(), candidate.size()) >= least) continue;
-    const size_t distance = EditDistance(word, candidate);
-    if (distance < least && distance < longer) {
-      least = distance;
-      nearest = &candidate;
-    }
-  }
-  if (nearest != nullptr) return absl::StrCat(", did you mean ", *nearest, "?");
-  return absl::StrCat(", expected one of ", absl::StrJoin(candidates, ", "));
+  const std::string suggestion = DidYouMean(word, candidates);
+  if (!suggestion.empty()) return suggestion;
+  return absl::StrCat("; expected one of ", absl::StrJoin(candidates, ", "));
 }
 
 }  // namespace hpo

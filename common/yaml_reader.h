@@ -24,6 +24,7 @@ class YamlDocument;
 // A node and its path, such as "parameters.train.lr".
 struct YamlValue {
   YAML::Node node;
+  YAML::Mark mark;  // where the value stands; of a key with nothing after it, the key
   std::string path;
   YamlDocument* document = nullptr;
 
@@ -109,7 +110,7 @@ class YamlMap {
  private:
   struct Entry {
     std::string key;
-    YAML::Node key_node;
+    YAML::Mark key_mark;
     YamlValue value;
     bool known = false;
   };
@@ -122,7 +123,7 @@ class YamlMap {
   absl::Status status_;  // the first error; set last, by ReadEntries
 };
 
-// ", did you mean X?" for the candidate nearest to `word`, or ", expected one of X, Y" where none
+// "; did you mean 'X'?" for the candidate nearest to `word`, or "; expected one of X, Y" where none
 // is near.
 std::string Suggest(absl::string_view word, const std::vector<std::string>& candidates);
 
