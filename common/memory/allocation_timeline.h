@@ -1,5 +1,5 @@
-// Live bytes over the course of a computation: what it allocates and frees, in order, reduced to the
-// two numbers that matter of it: where it ends, and its peak.
+// Live bytes over the course of a computation: what it allocates and frees, in order, reduced to
+// the two numbers that matter of it: where it ends, and its peak.
 #pragma once
 
 #include <cstdint>

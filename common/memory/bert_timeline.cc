@@ -2,8 +2,8 @@
 // unless said otherwise. "kept" = saved for backward.
 //
 //   name          bytes      kept by one layer
-//   hidden        4 n s E    8 (no attention dropout: 8 too): query, key, value, context, and twice
-//                            the residual sum (LayerNorm's input) and LayerNorm's output
+//   hidden        4 n s E    8: query, key, value, context; and twice the residual sum (LayerNorm's
+//                            input) and LayerNorm's output
 //   intermediate  4 n s F    2: GELU's input and its output
 //   statistics    4 n s      4: LayerNorm's mean and reciprocal deviation, twice
 //   mask          n s E      2 with hidden dropout, one byte per element
@@ -11,8 +11,8 @@
 //   score mask    n a s s    1 with written-out attention
 //   logsumexp     4 n a s    1 with fused attention
 //
-// Source of the classes: Korthikanti et al. 2022 (arXiv:2205.05198), section 4; of the order and the
-// temporaries: allocations of worker/trainer/models logged one by one, docs/memory.md.
+// Source of the classes: Korthikanti et al. 2022 (arXiv:2205.05198), section 4; of the order and
+// the temporaries: allocations of worker/trainer/models logged one by one, docs/memory.md.
 #include "common/memory/bert_timeline.h"
 
 #include <algorithm>
@@ -31,15 +31,15 @@ struct Sizes {
   int64_t scores;
   int64_t score_mask;
   int64_t logsumexp;
-  int64_t indices;           // 8 n s: one of the batch's integer tensors
-  int64_t position_rows;     // 4 s E
-  int64_t square_weight;     // 4 E E
-  int64_t wide_weight;       // 4 E F
-  int64_t vector;            // 4 E
-  int64_t wide_vector;       // 4 F
-  int64_t forward_buffers;   // of the fused attention kernel
+  int64_t indices;          // 8 n s: one of the batch's integer tensors
+  int64_t position_rows;    // 4 s E
+  int64_t square_weight;    // 4 E E
+  int64_t wide_weight;      // 4 E F
+  int64_t vector;           // 4 E
+  int64_t wide_vector;      // 4 F
+  int64_t forward_buffers;  // of the fused attention kernel
   int64_t backward_buffers;
-  int64_t norm_buffers;      // of LayerNorm's backward
+  int64_t norm_buffers;  // of LayerNorm's backward
   bool hidden_dropout;
   bool plain_attention;
 };
@@ -126,8 +126,8 @@ void OutputForward(AllocationTimeline& time, const Sizes& size, const KernelTrai
   time.Free(size.hidden_dropout ? 2 * size.hidden : size.hidden);
 }
 
-// From the gradient of LayerNorm's output to those of the dense layer's input (of `input` bytes) and
-// of the residual; frees the saved input.
+// From the gradient of LayerNorm's output to those of the dense layer's input (of `input` bytes)
+// and of the residual; the saved input is left to the caller.
 void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
                     int64_t input, int64_t weight, bool exists) {
   LayerNormBackward(time, size, exists);
@@ -136,7 +136,6 @@ void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTra
   time.AccumulateGradient(weight, exists);
   time.AccumulateGradient(size.vector, exists);
   if (size.hidden_dropout) time.Free(size.hidden);
-  time.Free(input);
 }
 
 // Leaves what is kept: four of `hidden` size, the context among them.
@@ -162,10 +161,11 @@ void AttentionBackward(AllocationTimeline& time, const Sizes& size, const Kernel
   if (!size.plain_attention) {
     time.Allocate(3 * size.hidden);
     time.Touch(size.backward_buffers);
-    time.Free(4 * size.hidden + size.logsumexp);  // query, key, value, gradient of the context
+    time.Free(5 * size.hidden + size.logsumexp);  // query, key, value, context and its gradient
     return;
   }
-  time.Touch(size.hidden);
+  time.Free(size.hidden);      // the copy of the context that the dense layer kept
+  time.Touch(size.hidden);     // its gradient in the layout of heads
   time.Allocate(size.hidden);  // of value
   time.Allocate(size.scores);
   time.Free(2 * size.hidden + size.scores);  // gradient and saved value, dropped probabilities
@@ -183,9 +183,9 @@ void AttentionBackward(AllocationTimeline& time, const Sizes& size, const Kernel
 // From the batch on the device to the first hidden state.
 AllocationTimeline EmbeddingForward(const Sizes& size, const KernelTraits& traits) {
   AllocationTimeline time;
-  time.Allocate(3 * size.indices);   // ids, mask, types
+  time.Allocate(3 * size.indices);     // ids, mask, types
   time.Allocate(2 * size.statistics);  // attention bias; positions and small change
-  time.Allocate(3 * size.hidden);    // words, types, their sum
+  time.Allocate(3 * size.hidden);      // words, types, their sum
   time.Free(2 * size.hidden);
   time.Allocate(size.position_rows + size.hidden);
   time.Free(size.position_rows + size.hidden);
@@ -211,6 +211,7 @@ AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
 AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, bool exists) {
   AllocationTimeline time;
   OutputBackward(time, size, traits, size.intermediate, size.wide_weight, exists);
+  time.Free(size.intermediate);      // saved input of the dense layer
   time.Allocate(size.intermediate);  // through GELU
   time.Free(2 * size.intermediate);
   time.Allocate(size.hidden);
@@ -261,6 +262,8 @@ AllocationTimeline HeadPass(const Sizes& size, const PassShape& shape, const Ker
   time.Allocate(vectors(8, shape.model.hidden_size));
   for (const int64_t width : shape.head_sizes) time.Allocate(vectors(8, width));
   time.Allocate(vectors(8, shape.num_labels));
+  // The head's own gradients are counted apart, but not those on their way into a sum.
+  if (exists) time.Touch(HeadParameterBytes(shape, traits));
   time.AccumulateGradient(size.square_weight, exists);
   time.AccumulateGradient(size.vector, exists);
   // The last hidden state makes room for its gradient.

@@ -55,8 +55,7 @@ Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec&
   if (memory.headroom.has_value()) {
     headroom = *memory.headroom;
   } else if (device.kind != "cpu") {
-    headroom =
-        std::max(kSmallestGpuHeadroom, Bytes{capacity.count / 100 * kGpuHeadroomPercent});
+    headroom = std::max(kSmallestGpuHeadroom, Bytes{capacity.count / 100 * kGpuHeadroomPercent});
   }
   return std::max(Bytes{}, capacity - headroom);
 }
@@ -91,10 +90,16 @@ absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& pa
 
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
   const absl::StatusOr<std::optional<PlannedMemory>> planned = Plan(params, capacity);
-  if (!planned.ok() || !planned->has_value()) return Fit{};
-  return Fit{.fits = (*planned)->fits,
-             .needed = (*planned)->estimate.needed_limit,
-             .plan = (*planned)->plan};
+  if (planned.ok() && planned->has_value()) {
+    return Fit{.fits = (*planned)->fits,
+               .needed = (*planned)->estimate.needed_limit,
+               .plan = (*planned)->plan};
+  }
+  Fit unknown;
+  if (const auto config = TrainingConfigOf(params, trainer_); config.ok()) {
+    unknown.plan = LiteralPlan(*config);
+  }
+  return unknown;
 }
 
 BatchFeasibility FitDecider::At(Bytes capacity) const {

@@ -17,7 +17,8 @@
 
 namespace hpo {
 
-// The answer for one configuration. `needed` is 0 where nothing is known of it: then `fits` is true.
+// The answer for one configuration. `needed` is 0 where nothing is known of it: then `fits` is
+// true.
 struct Fit {
   bool fits = true;
   Bytes needed;
@@ -28,9 +29,9 @@ struct Fit {
 // Candidates in, one Fit each out, in order. Pure; called by the sampler for every candidate.
 using BatchFeasibility = std::function<std::vector<Fit>(std::span<const ParamMap>)>;
 
-// Bytes a trial may use: `capacity` less the study's headroom, never negative. Without a headroom in
-// the study: 2 % of the capacity, at least 256 MiB, on a GPU; nothing on a CPU, where the budget is
-// counted exactly.
+// Bytes a trial may use: `capacity` less the study's headroom, never negative. Without a headroom
+// in the study: 2 % of the capacity, at least 256 MiB, on a GPU; nothing on a CPU, where the budget
+// is counted exactly.
 Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec& memory);
 
 // Capacity as decisions see it: rounded down to 64 MiB, so that they can be replayed.
@@ -45,8 +46,8 @@ class FitDecider {
  public:
   FitDecider(const StudySpec& study, const WorkerFacts& worker);
 
-  // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the usable
-  // bytes of `capacity`; nullopt where nothing is known of it.
+  // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the
+  // usable bytes of `capacity`; nullopt where nothing is known of it.
   //   InvalidArgument  see TrainingConfigOf, PlanMemory
   absl::StatusOr<std::optional<PlannedMemory>> Plan(const ParamMap& params, Bytes capacity) const;
 

@@ -20,40 +20,44 @@
 
 namespace hpo {
 
-// The part of a configuration that memory depends on.
+// The part of a configuration that memory depends on, with the parameters' names.
 struct TrainingConfig {
-  int64_t batch_size = 8;    // train.batch_size
-  int64_t grad_accum = 1;    // train.grad_accum
-  int64_t max_length = 128;  // tok.max_length
-  int64_t eval_batch_multiplier = 1;
-  int64_t head_layers = 0;            // head.layers: hidden layers of the classification head, 0-3
-  int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3
-  double dropout = 0.1;
+  int64_t batch_size = 8;             // train.batch_size
+  int64_t grad_accum = 1;             // train.grad_accum
+  int64_t max_length = 128;           // tok.max_length
+  int64_t eval_batch_multiplier = 1;  // train.eval_batch_multiplier
+  int64_t head_layers = 0;            // head.layers: hidden layers of the head, 0-3
+  int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
+  double dropout = 0.1;               // head.dropout; the encoder's is its model's own
   bool operator==(const TrainingConfig&) const = default;
 
-  int64_t EffectiveBatch() const { return batch_size * grad_accum; }
+  // At most the largest int64, whatever the two are.
+  int64_t EffectiveBatch() const {
+    int64_t product = 0;
+    return __builtin_mul_overflow(batch_size, grad_accum, &product) ? INT64_MAX : product;
+  }
 };
 
 // Reads a TrainingConfig from a configuration over the study's trainer defaults.
-//   InvalidArgument  a value of the wrong type or < 1; names it
+//   InvalidArgument  a value of the wrong type or out of its range; names it
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const TrainerSpec& trainer);
 
-// Bytes by class, and what they add up to. `live_peak` is what our trainer's counting allocator
-// would report as its peak; `reserved_peak` adds what the caching allocator holds on top (equal on
-// a CPU); `needed_limit` is the smallest budget of the device at which the plan still runs, device
-// base and workspaces included.
+// Bytes by class at the peak: weights, gradients, optimizer, activations and head add up to
+// `live_peak`, what our trainer's counting allocator would report as its peak. `reserved_peak` adds
+// what the caching allocator holds on top, and workspaces; `needed_limit` is the smallest budget of
+// the device at which the plan still runs, base included. On a CPU the three are equal.
 struct MemoryEstimate {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;  // saved for backward, and the largest temporary
-  Bytes head;
+  Bytes activations;  // saved for backward, the largest temporary, and the batch
+  Bytes head;         // its weights, gradients and optimizer state
   Bytes workspaces;
   Bytes base;
   Bytes live_peak;
   Bytes reserved_peak;
   Bytes needed_limit;
-  std::string peak_phase;  // "backward", "optimizer step", "evaluation"
+  std::string peak_phase;  // "training" (forward and backward) or "evaluation"
   bool operator==(const MemoryEstimate&) const = default;
 };
 
@@ -66,7 +70,8 @@ struct EstimateInput {
 };
 
 // An upper bound that is close: never less than what a run uses, at the workload's longest batch.
-//   InvalidArgument  a shape or size that is not positive; names it
+//   InvalidArgument  a shape, size or plan that is not positive or beyond what any model has (2^31;
+//                    4096 layers); names it
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);
 
 }  // namespace hpo

@@ -11,7 +11,7 @@ namespace {
 absl::StatusOr<PlannedMemory> Evaluate(const EstimateInput& input, int64_t micro_batch,
                                        Bytes limit) {
   PlannedMemory planned;
-  planned.plan.effective_batch = input.config.EffectiveBatch();
+  planned.plan = LiteralPlan(input.config);
   planned.plan.micro_batch = micro_batch;
   HPO_ASSIGN_OR_RETURN(planned.estimate, EstimateMemory(input, planned.plan));
   planned.fits = planned.estimate.needed_limit <= limit;
@@ -37,6 +37,13 @@ absl::StatusOr<PlannedMemory> LargestBelow(const EstimateInput& input, int64_t t
 }
 
 }  // namespace
+
+MemoryPlan LiteralPlan(const TrainingConfig& config) {
+  MemoryPlan plan;
+  plan.effective_batch = config.EffectiveBatch();
+  plan.micro_batch = config.batch_size;
+  return plan;
+}
 
 absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
                                          Bytes limit) {

@@ -2,6 +2,7 @@
 // Pure; safe from any thread.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,9 @@ struct PlannedMemory {
   bool fits = false;  // needed_limit <= limit
   bool operator==(const PlannedMemory&) const = default;
 };
+
+// The plan that takes the configuration at its word: micro-batch = train.batch_size.
+MemoryPlan LiteralPlan(const TrainingConfig& config);
 
 // policy kPlan: the largest micro-batch m <= train.batch_size that fits `limit`; where m = 1 does
 // not fit, the plan with m = 1 and fits = false. kStrict: m = train.batch_size. kOff: as strict,

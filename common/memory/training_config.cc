@@ -1,0 +1,82 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/memory_estimate.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kMaxHeadLayers = 3;
+
+// Looks a parameter up in a configuration, then in the study's defaults.
+class Lookup {
+ public:
+  Lookup(const ParamMap& params, const ParamMap& defaults) : params_(params), defaults_(defaults) {}
+
+  // `value` stays what it is where the parameter is given nowhere.
+  absl::Status ReadInt(const std::string& name, int64_t least, int64_t* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const int64_t* const number = std::get_if<int64_t>(given);
+    if (number == nullptr || *number < least) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": expected an integer of at least ",
+                                                     least, ", got ", FormatParam(*given)));
+    }
+    *value = *number;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadProbability(const std::string& name, double* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const std::optional<double> number = AsNumber(*given);
+    if (!number.has_value() || !(*number >= 0.0 && *number < 1.0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": expected a number in [0, 1), got ", FormatParam(*given)));
+    }
+    *value = *number;
+    return absl::OkStatus();
+  }
+
+ private:
+  const ParamValue* Find(const std::string& name) const {
+    for (const ParamMap* values : {&params_, &defaults_}) {
+      if (const auto found = values->find(name); found != values->end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  const ParamMap& params_;
+  const ParamMap& defaults_;
+};
+
+}  // namespace
+
+absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
+                                                const TrainerSpec& trainer) {
+  const Lookup lookup(params, trainer.defaults);
+  TrainingConfig config;
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("train.batch_size", 1, &config.batch_size));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("train.grad_accum", 1, &config.grad_accum));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("tok.max_length", 1, &config.max_length));
+  HPO_RETURN_IF_ERROR(
+      lookup.ReadInt("train.eval_batch_multiplier", 1, &config.eval_batch_multiplier));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("head.layers", 0, &config.head_layers));
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("head.dropout", &config.dropout));
+  if (config.head_layers > kMaxHeadLayers) {
+    return absl::InvalidArgumentError(absl::StrCat("head.layers: expected at most ", kMaxHeadLayers,
+                                                   ", got ", config.head_layers));
+  }
+  for (int64_t layer = 0; layer < config.head_layers; ++layer) {
+    const std::string name = absl::StrCat("head.size_", layer + 1);
+    HPO_RETURN_IF_ERROR(lookup.ReadInt(name, 1, &config.head_sizes[layer]));
+    if (config.head_sizes[layer] == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": expected a size because head.layers is ", config.head_layers, ", got none"));
+    }
+  }
+  return config;
+}
+
+}  // namespace hpo

@@ -1,0 +1,206 @@
+#include "common/memory/fit_decision.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/common/memory/tiny_input.h"
+
+namespace hpo {
+namespace {
+
+constexpr const char* kTokenizer = "vocabulary-digest";
+
+StudySpec Study() {
+  StudySpec study;
+  study.trainer.train = "train.jsonl";
+  study.trainer.validation = "valid.jsonl";
+  return study;
+}
+
+WorkerFacts Worker() {
+  WorkerFacts worker;
+  worker.device.kind = "cpu";
+  worker.models.push_back(
+      {.name = "bert", .shape = BertBaseInput().model, .tokenizer_digest = kTokenizer});
+  worker.data_sets.push_back({.name = "train.jsonl",
+                              .labels = {"no", "yes"},
+                              .lengths = {{kTokenizer, {{20, 900}, {100, 1}, {300, 0}}}}});
+  worker.data_sets.push_back({.name = "valid.jsonl", .lengths = {{kTokenizer, {{30, 100}}}}});
+  return worker;
+}
+
+ParamMap Params(int64_t batch_size = 8) {
+  return {{"model.name", std::string("bert")},
+          {"train.batch_size", batch_size},
+          {"train.grad_accum", int64_t{2}},
+          {"tok.max_length", int64_t{512}}};
+}
+
+// What `Worker` and `Params` amount to.
+EstimateInput ExpectedInput(int64_t batch_size = 8) {
+  EstimateInput input = BertBaseInput();
+  input.config.batch_size = batch_size;
+  input.config.grad_accum = 2;
+  input.workload.train_lengths = {{100, 1}};
+  input.workload.validation_lengths = {{30, 1}};
+  return input;
+}
+
+TEST(FitDecider, EstimatesFromTheWorkersModelAndData) {
+  const auto planned = FitDecider(Study(), Worker()).Plan(Params(), GiB(64));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(planned->has_value());
+  const auto expected = PlanMemory(ExpectedInput(), MemorySpec{}, GiB(64));
+  EXPECT_EQ(**planned, *expected);
+  EXPECT_EQ((*planned)->plan, PlanOf(16, 8));
+}
+
+TEST(FitDecider, RowsOfUnknownLengthAreAsLongAsAllowed) {
+  EstimateInput longest = ExpectedInput();
+  longest.workload.train_lengths.clear();
+  const auto expected = PlanMemory(longest, MemorySpec{}, GiB(64));
+  WorkerFacts other_vocabulary = Worker();
+  other_vocabulary.data_sets[0].lengths = {{"another digest", {{20, 900}}}};
+  WorkerFacts no_data = Worker();
+  no_data.data_sets.erase(no_data.data_sets.begin());
+  for (const WorkerFacts& worker : {other_vocabulary, no_data}) {
+    EXPECT_EQ(**FitDecider(Study(), worker).Plan(Params(), GiB(64)), *expected);
+  }
+}
+
+TEST(FitDecider, TheStudysLabelsBeatTheData) {
+  StudySpec study = Study();
+  const Bytes two = FitDecider(study, Worker()).Decide(Params(), GiB(64)).needed;
+  study.trainer.labels.assign(100'000, "label");
+  EXPECT_GT(FitDecider(study, Worker()).Decide(Params(), GiB(64)).needed, two + MiB(1));
+}
+
+// Whatever is unknown, fits, with the literal plan and no claim about bytes.
+TEST(FitDecider, WhatIsNotKnownFits) {
+  using Change = std::function<void(StudySpec&, WorkerFacts&, ParamMap&)>;
+  const std::pair<const char*, Change> cases[] = {
+      {"another model", [](auto&, auto&, auto& p) { p["model.name"] = std::string("gpt"); }},
+      {"no model", [](auto&, auto&, auto& p) { p.erase("model.name"); }},
+      {"policy off", [](auto& s, auto&, auto&) { s.memory.policy = MemoryPolicy::kOff; }},
+      {"a trainer that does not plan", [](auto&, auto& w, auto&) { w.plans = false; }},
+      {"a family we cannot run",
+       [](auto&, auto& w, auto&) { w.models[0].shape.family = "deberta-v2"; }},
+  };
+  for (const auto& [name, change] : cases) {
+    SCOPED_TRACE(name);
+    StudySpec study = Study();
+    WorkerFacts worker = Worker();
+    ParamMap params = Params();
+    change(study, worker, params);
+    const FitDecider decider(study, worker);
+    const auto planned = decider.Plan(params, Bytes{});
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_FALSE(planned->has_value());
+    EXPECT_EQ(decider.Decide(params, Bytes{}),
+              (Fit{.fits = true, .needed = Bytes{}, .plan = PlanOf(16, 8)}));
+  }
+}
+
+TEST(FitDecider, BadParametersAreNotMemorysBusiness) {
+  const FitDecider decider(Study(), Worker());
+  ParamMap params = Params();
+  params["train.batch_size"] = std::string("many");
+  EXPECT_EQ(decider.Plan(params, GiB(1)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(decider.Decide(params, GiB(1)), Fit{});
+}
+
+TEST(FitDecider, DefaultsOfTheStudyFillTheGaps) {
+  StudySpec study = Study();
+  study.trainer.defaults = Params();
+  const FitDecider decider(study, Worker());
+  EXPECT_EQ(decider.Decide({}, GiB(64)), decider.Decide(Params(), GiB(64)));
+  EXPECT_GT(decider.Decide({}, GiB(64)).needed, GiB(1));
+}
+
+// policy plan: what fits with one row fits; strict: the batch fits or not.
+TEST(FitDecider, DecidesByPolicyExactlyAtTheLimit) {
+  StudySpec plan = Study();
+  StudySpec strict = Study();
+  strict.memory.policy = MemoryPolicy::kStrict;
+  const Bytes one_row = EstimateMemory(ExpectedInput(32), PlanOf(64, 1))->needed_limit;
+  const Bytes whole = EstimateMemory(ExpectedInput(32), PlanOf(64, 32))->needed_limit;
+  ASSERT_LT(one_row, whole);
+  struct Case {
+    StudySpec study;
+    Bytes capacity;
+    bool fits;
+    int64_t micro_batch;
+  };
+  const Case cases[] = {{plan, one_row, true, 1},  {plan, one_row - Bytes{1}, false, 1},
+                        {plan, whole, true, 32},   {plan, whole - Bytes{1}, true, 31},
+                        {strict, whole, true, 32}, {strict, whole - Bytes{1}, false, 32}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message() << c.capacity.count << " " << c.micro_batch);
+    const Fit fit = FitDecider(c.study, Worker()).Decide(Params(32), c.capacity);
+    EXPECT_EQ(fit.fits, c.fits);
+    EXPECT_EQ(fit.plan, PlanOf(64, c.micro_batch));
+  }
+}
+
+TEST(FitDecider, ABatchOfCandidatesIsDecidedInOrder) {
+  BatchFeasibility feasibility;
+  {
+    const FitDecider decider(Study(), Worker());
+    feasibility = decider.At(GiB(2));
+  }  // the function outlives the decider
+  const std::vector<ParamMap> candidates = {Params(2), Params(64), {}, Params(8)};
+  const std::vector<Fit> fits = feasibility(candidates);
+  ASSERT_EQ(fits.size(), candidates.size());
+  for (size_t i = 0; i < fits.size(); ++i) {
+    EXPECT_EQ(fits[i], FitDecider(Study(), Worker()).Decide(candidates[i], GiB(2)));
+  }
+  EXPECT_TRUE(feasibility({}).empty());
+}
+
+TEST(UsableBytes, LeavesTheHeadroomFree) {
+  const DeviceProfile cpu{.kind = "cpu"};
+  const DeviceProfile cuda{.kind = "cuda"};
+  MemorySpec asked;
+  asked.headroom = GiB(1);
+  MemorySpec none;
+  none.headroom = Bytes{};
+  struct Case {
+    Bytes capacity;
+    DeviceProfile device;
+    MemorySpec memory;
+    Bytes expected;
+  };
+  const Case cases[] = {
+      {GiB(2), cpu, {}, GiB(2)},
+      {GiB(4), cuda, {}, GiB(4) - MiB(256)},  // 2 % would be 82 MiB
+      {Bytes{100'000'000'000}, cuda, {}, Bytes{98'000'000'000}},
+      {MiB(100), cuda, {}, Bytes{}},
+      {GiB(4), cuda, asked, GiB(3)},
+      {GiB(4), cpu, asked, GiB(3)},
+      {GiB(4), cuda, none, GiB(4)},
+      {Bytes{}, cpu, {}, Bytes{}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message() << c.capacity.count << " " << c.device.kind);
+    EXPECT_EQ(UsableBytes(c.capacity, c.device, c.memory), c.expected);
+  }
+}
+
+TEST(QuantizeCapacity, RoundsDownTo64MiB) {
+  EXPECT_EQ(QuantizeCapacity(MiB(64)), MiB(64));
+  EXPECT_EQ(QuantizeCapacity(MiB(128) - Bytes{1}), MiB(64));
+  EXPECT_EQ(QuantizeCapacity(MiB(63)), Bytes{});
+  EXPECT_EQ(QuantizeCapacity(GiB(24)), GiB(24));
+}
+
+TEST(ExplainMisfit, SaysNeededAndAllowed) {
+  PlannedMemory planned;
+  planned.plan = PlanOf(64, 1);
+  planned.estimate.needed_limit = MiB(9318);
+  EXPECT_EQ(ExplainMisfit(planned, GiB(8)), "needs 9.10 GiB at micro-batch 1, allowed 8.00 GiB");
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,142 @@
+#include "common/memory/memory_plan.h"
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/common/memory/tiny_input.h"
+
+namespace hpo {
+namespace {
+
+EstimateInput Configured(int64_t batch_size, int64_t grad_accum) {
+  EstimateInput input = TinyInput();
+  input.config.batch_size = batch_size;
+  input.config.grad_accum = grad_accum;
+  return input;
+}
+
+Bytes NeededAt(const EstimateInput& input, int64_t micro_batch) {
+  const auto estimate = EstimateMemory(input, PlanOf(input.config.EffectiveBatch(), micro_batch));
+  EXPECT_TRUE(estimate.ok()) << estimate.status();
+  return estimate.value_or(MemoryEstimate{}).needed_limit;
+}
+
+PlannedMemory PlanFor(const EstimateInput& input, MemoryPolicy policy, Bytes limit) {
+  MemorySpec memory;
+  memory.policy = policy;
+  const auto planned = PlanMemory(input, memory, limit);
+  EXPECT_TRUE(planned.ok()) << planned.status();
+  return planned.value_or(PlannedMemory{});
+}
+
+TEST(PlanMemory, TakesTheWholeBatchWhereItFits) {
+  const EstimateInput input = Configured(8, 4);
+  const PlannedMemory planned = PlanFor(input, MemoryPolicy::kPlan, GiB(1));
+  EXPECT_TRUE(planned.fits);
+  EXPECT_EQ(planned.plan, PlanOf(32, 8));
+  EXPECT_EQ(planned.plan.NumParts(), 4);
+}
+
+// At every limit, the plan's micro-batch is the largest that fits, exactly to the byte.
+TEST(PlanMemory, FindsTheLargestMicroBatchThatFits) {
+  for (const int64_t batch_size : {1, 2, 3, 7, 16, 33}) {
+    for (const int64_t grad_accum : {1, 3}) {
+      const EstimateInput input = Configured(batch_size, grad_accum);
+      for (int64_t m = 1; m < batch_size; ++m) {
+        SCOPED_TRACE(::testing::Message() << batch_size << " x " << grad_accum << ", m " << m);
+        const Bytes needed = NeededAt(input, m);
+        // A batch in one part may need less than its halves: later parts meet the gradients.
+        if (NeededAt(input, batch_size) <= needed) continue;
+        const PlannedMemory exact = PlanFor(input, MemoryPolicy::kPlan, needed);
+        EXPECT_EQ(exact.plan, PlanOf(batch_size * grad_accum, m));
+        EXPECT_TRUE(exact.fits);
+        EXPECT_EQ(exact.estimate.needed_limit, needed);
+        const PlannedMemory less = PlanFor(input, MemoryPolicy::kPlan, needed - Bytes{1});
+        EXPECT_EQ(less.fits, m > 1);
+        EXPECT_EQ(less.plan.micro_batch, std::max<int64_t>(1, m - 1));
+      }
+    }
+  }
+}
+
+TEST(PlanMemory, SaysSoWhereNotEvenOneRowFits) {
+  const EstimateInput input = Configured(8, 2);
+  const PlannedMemory planned = PlanFor(input, MemoryPolicy::kPlan, KiB(1));
+  EXPECT_FALSE(planned.fits);
+  EXPECT_EQ(planned.plan, PlanOf(16, 1));
+  EXPECT_EQ(planned.estimate.needed_limit, NeededAt(input, 1));
+}
+
+// The one case where the need is not monotone in m: the whole batch as one part.
+TEST(PlanMemory, PrefersOnePartToSmallerOnesThatNeedMore) {
+  EstimateInput input = BertBaseInput();
+  input.config.batch_size = 2;
+  input.config.max_length = 16;
+  const Bytes whole = NeededAt(input, 2);
+  ASSERT_LT(whole, NeededAt(input, 1));
+  const PlannedMemory planned = PlanFor(input, MemoryPolicy::kPlan, whole);
+  EXPECT_TRUE(planned.fits);
+  EXPECT_EQ(planned.plan.micro_batch, 2);
+}
+
+TEST(PlanMemory, StrictKeepsTheBatchSize) {
+  const EstimateInput input = Configured(8, 2);
+  const Bytes needed = NeededAt(input, 8);
+  const PlannedMemory fits = PlanFor(input, MemoryPolicy::kStrict, needed);
+  EXPECT_EQ(fits.plan, PlanOf(16, 8));
+  EXPECT_TRUE(fits.fits);
+  const PlannedMemory misfit = PlanFor(input, MemoryPolicy::kStrict, needed - Bytes{1});
+  EXPECT_EQ(misfit.plan, PlanOf(16, 8));
+  EXPECT_FALSE(misfit.fits);
+}
+
+TEST(PlanMemory, OffAdmitsEverything) {
+  const PlannedMemory planned = PlanFor(Configured(8, 2), MemoryPolicy::kOff, Bytes{});
+  EXPECT_EQ(planned.plan, PlanOf(16, 8));
+  EXPECT_TRUE(planned.fits);
+  EXPECT_GT(planned.estimate.needed_limit, Bytes{});
+}
+
+TEST(PlanMemory, PassesOnWhatIsWrongWithTheConfiguration) {
+  for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
+    const auto planned = PlanMemory(Configured(bad, bad), MemorySpec{}, GiB(1));
+    EXPECT_EQ(planned.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(planned.status().message().find("train.batch_size"), absl::string_view::npos);
+  }
+}
+
+TEST(SmallerPlan, HalvesUntilOneRowAndKeepsTheBatch) {
+  std::optional<MemoryPlan> plan = PlanOf(24, 11);
+  plan->precision = Precision::kBfloat16;
+  std::vector<int64_t> seen;
+  while ((plan = SmallerPlan(*plan)).has_value()) {
+    seen.push_back(plan->micro_batch);
+    EXPECT_EQ(plan->effective_batch, 24);
+    EXPECT_EQ(plan->precision, Precision::kBfloat16);
+  }
+  EXPECT_EQ(seen, (std::vector<int64_t>{5, 2, 1}));
+}
+
+TEST(PartSizes, SplitsEveryBatchWithoutLosingARow) {
+  for (int64_t micro_batch = 1; micro_batch <= 9; ++micro_batch) {
+    for (int64_t rows = 0; rows <= 30; ++rows) {
+      SCOPED_TRACE(::testing::Message() << rows << " rows of " << micro_batch);
+      const std::vector<int64_t> sizes = PartSizes(PlanOf(30, micro_batch), rows);
+      EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}), rows);
+      EXPECT_EQ(static_cast<int64_t>(sizes.size()), (rows + micro_batch - 1) / micro_batch);
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        EXPECT_GE(sizes[i], 1);
+        if (i + 1 < sizes.size()) {
+          EXPECT_EQ(sizes[i], micro_batch);
+        } else {
+          EXPECT_LE(sizes[i], micro_batch);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hpo

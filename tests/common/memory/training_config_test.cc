@@ -1,0 +1,70 @@
+#include <string>
+
+#include "common/memory/memory_estimate.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TrainingConfigOf, ReadsEveryParameter) {
+  const ParamMap params = {{"train.batch_size", int64_t{12}},
+                           {"train.grad_accum", int64_t{3}},
+                           {"tok.max_length", int64_t{256}},
+                           {"train.eval_batch_multiplier", int64_t{2}},
+                           {"head.layers", int64_t{2}},
+                           {"head.size_1", int64_t{512}},
+                           {"head.size_2", int64_t{64}},
+                           {"head.dropout", 0.25},
+                           {"train.lr", 3e-5}};
+  const auto config = TrainingConfigOf(params, TrainerSpec{});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(*config, (TrainingConfig{.batch_size = 12,
+                                     .grad_accum = 3,
+                                     .max_length = 256,
+                                     .eval_batch_multiplier = 2,
+                                     .head_layers = 2,
+                                     .head_sizes = {512, 64, 0},
+                                     .dropout = 0.25}));
+  EXPECT_EQ(config->EffectiveBatch(), 36);
+}
+
+TEST(TrainingConfigOf, ParametersBeatTheStudysDefaultsWhichBeatOurs) {
+  TrainerSpec trainer;
+  trainer.defaults = {{"train.batch_size", int64_t{32}}, {"train.grad_accum", int64_t{4}}};
+  const auto config = TrainingConfigOf({{"train.batch_size", int64_t{2}}}, trainer);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(*config, (TrainingConfig{.batch_size = 2, .grad_accum = 4}));
+}
+
+TEST(TrainingConfigOf, NamesTheBadParameter) {
+  const std::pair<ParamMap, const char*> cases[] = {
+      {{{"train.batch_size", 8.0}}, "train.batch_size: expected an integer of at least 1, got 8"},
+      {{{"train.batch_size", std::string("8")}}, "train.batch_size: expected an integer"},
+      {{{"train.batch_size", int64_t{0}}}, "train.batch_size: expected an integer of at least 1"},
+      {{{"train.grad_accum", int64_t{-1}}}, "train.grad_accum: expected an integer of at least 1"},
+      {{{"tok.max_length", true}}, "tok.max_length: expected an integer"},
+      {{{"train.eval_batch_multiplier", int64_t{0}}}, "train.eval_batch_multiplier"},
+      {{{"head.layers", int64_t{4}}}, "head.layers: expected at most 3, got 4"},
+      {{{"head.layers", int64_t{1}}}, "head.size_1: expected a size because head.layers is 1"},
+      {{{"head.dropout", 1.0}}, "head.dropout: expected a number in [0, 1), got 1"},
+      {{{"head.dropout", std::string("none")}}, "head.dropout"},
+  };
+  for (const auto& [params, expected] : cases) {
+    SCOPED_TRACE(FormatParams(params));
+    const auto config = TrainingConfigOf(params, TrainerSpec{});
+    EXPECT_EQ(config.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(config.status().message()), HasSubstr(expected));
+  }
+}
+
+TEST(TrainingConfig, EffectiveBatchDoesNotOverflow) {
+  EXPECT_EQ((TrainingConfig{.batch_size = int64_t{1} << 40, .grad_accum = int64_t{1} << 40})
+                .EffectiveBatch(),
+            INT64_MAX);
+}
+
+}  // namespace
+}  // namespace hpo
