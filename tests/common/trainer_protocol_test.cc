@@ -1,7 +1,9 @@
 #include "common/trainer_protocol.h"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <set>
 
 #include "gtest/gtest.h"
 
@@ -218,6 +220,22 @@ TEST(TrainerProtocol, DownErrorsNameTheFieldAtFault) {
   }
   EXPECT_EQ(DecodeDown(R"({"type":"stop"})").status().message(), "stop: reason: missing");
   EXPECT_FALSE(DecodeDown(R"({"type":"hello","version":1})").ok());
+}
+
+// Every example of the specification is a message that this code reads.
+TEST(TrainerProtocol, ReadsTheExamplesOfItsSpecification) {
+  std::ifstream file(HPO_SOURCE_DIR "/docs/TRAINER_PROTOCOL.md");
+  ASSERT_TRUE(file.is_open());
+  std::set<std::string> types;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("{\"type\":", 0) != 0) continue;
+    SCOPED_TRACE(line);
+    const bool down = DecodeDown(line).ok();
+    EXPECT_TRUE(down || DecodeUp(line).ok()) << DecodeUp(line).status();
+    types.insert(nlohmann::json::parse(line)["type"].get<std::string>());
+  }
+  EXPECT_EQ(types, (std::set<std::string>{"checkpoint", "hello", "job", "log", "measurement",
+                                          "memory", "outcome", "progress", "shutdown", "stop"}));
 }
 
 TEST(Hello, KnowsItsCapabilities) {
