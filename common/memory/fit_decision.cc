@@ -13,6 +13,8 @@ constexpr Bytes kCapacityUnit = MiB(64);
 constexpr Bytes kSmallestGpuHeadroom = MiB(256);
 constexpr int64_t kGpuHeadroomPercent = 2;
 constexpr const char* kModelName = "model.name";
+// More than any batch has.
+constexpr int64_t kManyRows = int64_t{1} << 40;
 
 const DataSetFacts* FindDataSet(const WorkerFacts& worker, const std::string& name) {
   const auto found =
@@ -21,16 +23,20 @@ const DataSetFacts* FindDataSet(const WorkerFacts& worker, const std::string& na
   return found == worker.data_sets.end() ? nullptr : &*found;
 }
 
-// Only the longest row matters to memory, so one entry stands for the histogram.
-LengthHistogram LongestOnly(const DataSetFacts* data_set, const std::string& tokenizer) {
+// Only the longest row and the number of rows matter to memory, so one entry stands for all.
+LengthHistogram Condensed(const DataSetFacts* data_set, const std::string& tokenizer) {
   if (data_set == nullptr) return {};
   const auto lengths = data_set->lengths.find(tokenizer);
   if (lengths == data_set->lengths.end()) return {};
-  const LengthHistogram& rows = lengths->second;
-  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    if (row->second > 0) return {{row->first, 1}};
+  int64_t longest = 0;
+  int64_t num_rows = 0;
+  for (const auto& [length, rows] : lengths->second) {
+    if (rows <= 0) continue;
+    longest = length;
+    num_rows = std::min(kManyRows, num_rows + std::min(rows, kManyRows));
   }
-  return {};
+  if (num_rows == 0) return {};
+  return {{longest, num_rows}};
 }
 
 Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
@@ -42,9 +48,9 @@ Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
   } else if (train != nullptr && !train->labels.empty()) {
     workload.num_labels = static_cast<int64_t>(train->labels.size());
   }
-  workload.train_lengths = LongestOnly(train, model.tokenizer_digest);
+  workload.train_lengths = Condensed(train, model.tokenizer_digest);
   workload.validation_lengths =
-      LongestOnly(FindDataSet(worker, trainer.validation), model.tokenizer_digest);
+      Condensed(FindDataSet(worker, trainer.validation), model.tokenizer_digest);
   return workload;
 }
 

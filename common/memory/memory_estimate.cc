@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
+constexpr int64_t kMostRows = int64_t{1} << 60;
 
 // Labels, the step count, norms of the clipping, scalars: what no formula counts.
 constexpr int64_t kSmallTensors = 64 << 10;
@@ -67,18 +68,30 @@ absl::Status Validate(const EstimateInput& input, const MemoryPlan& plan) {
   return absl::OkStatus();
 }
 
-int64_t LongestRow(const EstimateInput& input, const LengthHistogram& lengths) {
-  return LongestPadded(lengths, std::min(input.config.max_length, input.model.max_positions));
+// At least 1; kMostRows where nothing is known.
+int64_t NumRows(const LengthHistogram& lengths) {
+  if (lengths.empty()) return kMostRows;
+  int64_t rows = 0;
+  for (const auto& [length, count] : lengths) {
+    rows = std::min(kMostRows, rows + std::clamp<int64_t>(count, 0, kMostRows));
+  }
+  return std::max<int64_t>(rows, 1);
 }
 
-PassShape ShapeOf(const EstimateInput& input, int64_t rows, int64_t tokens) {
+// The largest batch of `rows` rows of this data, padded as worker/text/batcher.h does.
+PassShape LongestBatch(const EstimateInput& input, const LengthHistogram& lengths, int64_t rows) {
   const TrainingConfig& config = input.config;
-  return {.model = input.model,
-          .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-          .num_labels = input.workload.num_labels,
-          .head_dropout = config.dropout,
-          .rows = rows,
-          .tokens = tokens};
+  PassShape shape{
+      .model = input.model,
+      .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+      .num_labels = input.workload.num_labels,
+      .rows = std::min(rows, NumRows(lengths)),
+      .tokens = std::min(LongestPadded(lengths, config.max_length), input.model.max_positions)};
+  if (config.dropout.has_value()) {
+    shape.model.hidden_dropout = *config.dropout;
+    shape.model.attention_dropout = *config.dropout;
+  }
+  return shape;
 }
 
 Bytes Percent(Bytes size, int64_t percent) {
@@ -105,16 +118,18 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   HPO_RETURN_IF_ERROR(Validate(input, plan));
   const KernelTraits traits =
       input.device.kind == "cpu" ? KernelTraits::Cpu() : KernelTraits::Cuda();
-  const int64_t rows = std::min(plan.micro_batch, plan.effective_batch);
-  const PassShape train = ShapeOf(input, rows, LongestRow(input, input.workload.train_lengths));
+  const Workload& workload = input.workload;
+  const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
+  const PassShape train =
+      LongestBatch(input, workload.train_lengths, std::min(plan.micro_batch, effective_batch));
   const PassShape validation =
-      ShapeOf(input, TensorBytes({rows, input.config.eval_batch_multiplier}),
-              LongestRow(input, input.workload.validation_lengths));
+      LongestBatch(input, workload.validation_lengths,
+                   TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier}));
 
   const int64_t encoder = EncoderParameterBytes(input.model, traits);
   const int64_t head = HeadParameterBytes(train, traits);
   // From the second part on, every part meets the gradients of those before it.
-  const bool several_parts = plan.effective_batch > rows;
+  const bool several_parts = effective_batch > train.rows;
   AllocationTimeline::Level peak = TrainingPass(train, traits, several_parts).peak();
   if (several_parts) peak.gradients += encoder;
   const AllocationTimeline::Level evaluation = EvaluationPass(validation, traits).peak();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -28,7 +29,7 @@ struct TrainingConfig {
   int64_t eval_batch_multiplier = 1;  // train.eval_batch_multiplier
   int64_t head_layers = 0;            // head.layers: hidden layers of the head, 0-3
   int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
-  double dropout = 0.1;               // head.dropout; the encoder's is its model's own
+  std::optional<double> dropout;  // model.dropout: of hidden states and attention; else the model's
   bool operator==(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -69,7 +70,9 @@ struct EstimateInput {
   DeviceProfile device;
 };
 
-// An upper bound that is close: never less than what a run uses, at the workload's longest batch.
+// An upper bound that is close: never less than what a run uses, at the workload's longest batch. A
+// histogram bounds the rows of a batch too; an empty one counts as rows enough, all of them
+// tok.max_length long.
 //   InvalidArgument  a shape, size or plan that is not positive or beyond what any model has (2^31;
 //                    4096 layers); names it
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);

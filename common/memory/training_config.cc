@@ -27,7 +27,7 @@ class Lookup {
     return absl::OkStatus();
   }
 
-  absl::Status ReadProbability(const std::string& name, double* value) const {
+  absl::Status ReadProbability(const std::string& name, std::optional<double>* value) const {
     const ParamValue* const given = Find(name);
     if (given == nullptr) return absl::OkStatus();
     const std::optional<double> number = AsNumber(*given);
@@ -35,7 +35,7 @@ class Lookup {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ": expected a number in [0, 1), got ", FormatParam(*given)));
     }
-    *value = *number;
+    *value = number;
     return absl::OkStatus();
   }
 
@@ -63,7 +63,7 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(
       lookup.ReadInt("train.eval_batch_multiplier", 1, &config.eval_batch_multiplier));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("head.layers", 0, &config.head_layers));
-  HPO_RETURN_IF_ERROR(lookup.ReadProbability("head.dropout", &config.dropout));
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("model.dropout", &config.dropout));
   if (config.head_layers > kMaxHeadLayers) {
     return absl::InvalidArgumentError(absl::StrCat("head.layers: expected at most ", kMaxHeadLayers,
                                                    ", got ", config.head_layers));

@@ -26,7 +26,7 @@ WorkerFacts Worker() {
       {.name = "bert", .shape = BertBaseInput().model, .tokenizer_digest = kTokenizer});
   worker.data_sets.push_back({.name = "train.jsonl",
                               .labels = {"no", "yes"},
-                              .lengths = {{kTokenizer, {{20, 900}, {100, 1}, {300, 0}}}}});
+                              .lengths = {{kTokenizer, {{20, 900}, {100, 3}, {300, 0}}}}});
   worker.data_sets.push_back({.name = "valid.jsonl", .lengths = {{kTokenizer, {{30, 100}}}}});
   return worker;
 }
@@ -43,8 +43,8 @@ EstimateInput ExpectedInput(int64_t batch_size = 8) {
   EstimateInput input = BertBaseInput();
   input.config.batch_size = batch_size;
   input.config.grad_accum = 2;
-  input.workload.train_lengths = {{100, 1}};
-  input.workload.validation_lengths = {{30, 1}};
+  input.workload.train_lengths = {{20, 900}, {100, 3}};
+  input.workload.validation_lengths = {{30, 100}};
   return input;
 }
 

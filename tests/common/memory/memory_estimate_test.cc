@@ -132,6 +132,37 @@ TEST(EstimateMemory, OnlyTheLongestRowCountsRoundedUpTo16) {
   EXPECT_EQ(Estimate(input, PlanOf(16, 16)), by_data);
 }
 
+TEST(EstimateMemory, PaddingStopsAtTheModelsPositions) {
+  EstimateInput input = BertBaseInput();
+  input.config.max_length = 512;
+  const MemoryEstimate all = Estimate(input, PlanOf(16, 16));
+  input.config.max_length = 4096;
+  EXPECT_EQ(Estimate(input, PlanOf(16, 16)), all);
+  input.model.max_positions = 500;  // padded to 500, not to 512
+  EXPECT_LT(Estimate(input, PlanOf(16, 16)).activations, all.activations);
+}
+
+TEST(EstimateMemory, NoBatchHasMoreRowsThanTheData) {
+  EstimateInput input = BertBaseInput();
+  input.workload.train_lengths = {{512, 5}};
+  input.workload.validation_lengths = {{512, 4}};
+  input.config.eval_batch_multiplier = 1000;
+  EXPECT_EQ(Estimate(input, PlanOf(64, 64)), Estimate(input, PlanOf(5, 5)));
+  EXPECT_EQ(Estimate(input, PlanOf(64, 5)), Estimate(input, PlanOf(5, 5))) << "one part, not 13";
+  EXPECT_EQ(Estimate(input, PlanOf(64, 4)).gradients, Estimate(input, PlanOf(64, 4)).weights);
+}
+
+TEST(EstimateMemory, TheConfigurationsDropoutBeatsTheModels) {
+  EstimateInput input = BertBaseInput();
+  input.config.dropout = 0.0;
+  const MemoryEstimate configured = Estimate(input, PlanOf(16, 16));
+  input.config.dropout.reset();
+  EXPECT_GT(Estimate(input, PlanOf(16, 16)).activations, configured.activations);
+  input.model.hidden_dropout = 0.0;
+  input.model.attention_dropout = 0.0;
+  EXPECT_EQ(Estimate(input, PlanOf(16, 16)), configured);
+}
+
 TEST(EstimateMemory, AnEvaluationOfManyRowsCanBeThePeak) {
   EstimateInput input = BertBaseInput();
   const MemoryEstimate training = Estimate(input, PlanOf(16, 1));

@@ -17,7 +17,7 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"head.layers", int64_t{2}},
                            {"head.size_1", int64_t{512}},
                            {"head.size_2", int64_t{64}},
-                           {"head.dropout", 0.25},
+                           {"model.dropout", 0.25},
                            {"train.lr", 3e-5}};
   const auto config = TrainingConfigOf(params, TrainerSpec{});
   ASSERT_TRUE(config.ok()) << config.status();
@@ -49,8 +49,8 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"train.eval_batch_multiplier", int64_t{0}}}, "train.eval_batch_multiplier"},
       {{{"head.layers", int64_t{4}}}, "head.layers: expected at most 3, got 4"},
       {{{"head.layers", int64_t{1}}}, "head.size_1: expected a size because head.layers is 1"},
-      {{{"head.dropout", 1.0}}, "head.dropout: expected a number in [0, 1), got 1"},
-      {{{"head.dropout", std::string("none")}}, "head.dropout"},
+      {{{"model.dropout", 1.0}}, "model.dropout: expected a number in [0, 1), got 1"},
+      {{{"model.dropout", std::string("none")}}, "model.dropout"},
   };
   for (const auto& [params, expected] : cases) {
     SCOPED_TRACE(FormatParams(params));
