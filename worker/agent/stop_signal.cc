@@ -1,0 +1,68 @@
+#include "worker/agent/stop_signal.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
+
+#include <csignal>
+
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+namespace {
+
+sigset_t WatchedSignals() {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    sigaddset(&watched, signal);
+  }
+  return watched;
+}
+
+}  // namespace
+
+void StopSignal::Raise() {
+  int level = level_.load();
+  while (level < static_cast<int>(StopLevel::kNow) &&
+         !level_.compare_exchange_weak(level, level + 1)) {
+  }
+  wake_.Notify();
+}
+
+bool StopSignal::WaitFor(absl::Duration timeout) {
+  if (raised()) return true;
+  pollfd raise{.fd = fd(), .events = POLLIN, .revents = 0};
+  poll(&raise, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  return raised();
+}
+
+SignalWatcher::SignalWatcher(StopSignal& stop) : stop_(stop) {
+  const sigset_t watched = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  HPO_CHECK(signals_.ok());
+  thread_ = std::thread([this] { Watch(); });
+}
+
+SignalWatcher::~SignalWatcher() {
+  end_.Notify();
+  thread_.join();
+}
+
+void SignalWatcher::Watch() {
+  for (;;) {
+    pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                       {.fd = end_.fd(), .events = POLLIN, .revents = 0}};
+    poll(events, 2, -1);
+    if (events[1].revents != 0) return;
+    signalfd_siginfo info{};
+    if (read(signals_.get(), &info, sizeof info) != sizeof info) continue;
+    stop_.Raise();
+    spdlog::info("signal {}: {}", info.ssi_signo,
+                 stop_.level() == StopLevel::kDrain ? "draining; a second one kills the trainer"
+                                                    : "ending now");
+  }
+}
+
+}  // namespace hpo

@@ -1,0 +1,56 @@
+// How urgently the worker should end. Raised by signals, read by every loop. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "worker/agent/wake_up.h"
+
+namespace hpo {
+
+enum class StopLevel {
+  kRun,
+  kDrain,  // give the trial back, then end
+  kNow,    // kill the trainer and end
+};
+
+class StopSignal {
+ public:
+  StopLevel level() const { return static_cast<StopLevel>(level_.load()); }
+  bool raised() const { return level() != StopLevel::kRun; }
+
+  // One level up: run, drain, now.
+  void Raise();
+
+  // For poll(): POLLIN from a Raise() until Clear(). level() is not cleared.
+  int fd() const { return wake_.fd(); }
+  void Clear() { wake_.Clear(); }
+
+  // Waits up to `timeout`; returns early, true, when raised.
+  bool WaitFor(absl::Duration timeout);
+
+ private:
+  std::atomic<int> level_{static_cast<int>(StopLevel::kRun)};
+  WakeUp wake_;
+};
+
+// Raises `stop` for each SIGTERM, SIGINT and SIGUSR1 (Slurm's warning) that the process gets.
+// Make it before any other thread: it blocks those signals in the caller, and threads inherit that.
+class SignalWatcher {
+ public:
+  explicit SignalWatcher(StopSignal& stop);
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+ private:
+  void Watch();
+
+  StopSignal& stop_;
+  UniqueFd signals_;
+  WakeUp end_;
+  std::thread thread_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,86 @@
+// A trainer as a child process: started, watched, and always killed and reaped.
+//
+// The child leads its own session and process group, so that a kill reaches everything it started.
+// It dies with its parent (parent-death signal), also when the parent is killed by SIGKILL. Linux
+// ties that signal to the *thread* that called Start(): call it from one that lives as long as the
+// trainer should. One thread at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "worker/agent/line_channel.h"
+#include "worker/agent/unique_fd.h"
+
+namespace hpo {
+
+struct TrainerCommand {
+  // Program (a path, never searched for) and its arguments.
+  std::vector<std::string> argv;
+  // Put over the agent's own environment.
+  std::map<std::string, std::string> environment;
+  // Receives stdout and stderr; created or appended to.
+  std::string log_path;
+};
+
+// How the process ended: one of the two is set.
+struct ProcessExit {
+  std::optional<int> code;
+  std::optional<int> signal;
+  bool operator==(const ProcessExit&) const = default;
+};
+
+class TrainerProcess {
+ public:
+  // Starts the program with one end of a socketpair as file descriptor 3 and no other inherited
+  // descriptor but its log (1, 2) and /dev/null (0).
+  //   NotFound           there is no such program
+  //   PermissionDenied   it cannot be executed
+  //   InvalidArgument    argv is empty
+  //   Internal           no process, socket or log file could be made
+  static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(const TrainerCommand& command);
+
+  // Kills the whole group and reaps.
+  ~TrainerProcess();
+
+  TrainerProcess(const TrainerProcess&) = delete;
+  TrainerProcess& operator=(const TrainerProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  LineChannel& channel() { return channel_; }
+  const std::string& log_path() const { return log_path_; }
+
+  // A pidfd for poll(): POLLIN once the process has ended.
+  int exit_fd() const { return exit_fd_.get(); }
+
+  // How it ended, or nullopt while it runs; what is left of its group is killed then. Never blocks.
+  std::optional<ProcessExit> Poll();
+
+  // As Poll(), waiting up to `timeout`.
+  std::optional<ProcessExit> WaitFor(absl::Duration timeout);
+
+  // SIGKILL to the whole group; waits until the process is reaped.
+  ProcessExit Kill();
+
+ private:
+  TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket, std::string log_path);
+
+  pid_t pid_;
+  UniqueFd exit_fd_;
+  LineChannel channel_;
+  std::string log_path_;
+  std::optional<ProcessExit> exit_;
+};
+
+// The last `max_lines` lines that a log file holds after its first `from` bytes, at most 4 KiB, as
+// UTF-8; empty when it cannot be read.
+std::string LogTail(const std::string& path, int64_t from, int max_lines);
+
+}  // namespace hpo
