@@ -1,0 +1,221 @@
+#include "worker/agent/outbox.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "common/json_reader.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDeadRecords = 64;
+constexpr size_t kChecksumDigits = 16;
+
+// FNV-1a, 64 bits: tells a torn record from a whole one.
+std::string Checksum(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
+}
+
+json MeasurementToJson(const Measurement& measurement) {
+  return {{"step", measurement.step},
+          {"epoch", measurement.epoch},
+          {"metrics", MetricsToJson(measurement.metrics)}};
+}
+
+json EntryToJson(const OutboxEntry& entry) {
+  const FinishRequest& request = entry.request;
+  json measurements = json::array();
+  for (const Measurement& measurement : request.measurements) {
+    measurements.push_back(MeasurementToJson(measurement));
+  }
+  return {{"finish", entry.request_id},
+          {"study", request.lease.trial.study},
+          {"trial", request.lease.trial.number.value},
+          {"attempt", request.lease.attempt.value},
+          {"token", request.lease.token},
+          {"outcome", OutcomeToJson(request.outcome)},
+          {"memory", MemoryReportToJson(request.memory)},
+          {"final_plan", PlanToJson(request.final_plan)},
+          {"measurements", std::move(measurements)}};
+}
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const json& array) {
+  std::vector<Measurement> measurements;
+  for (const json& element : array) {
+    Measurement& measurement = measurements.emplace_back();
+    JsonReader reader(element, "");
+    reader.Required("step", measurement.step);
+    reader.Required("epoch", measurement.epoch);
+    reader.Required("metrics", measurement.metrics);
+    HPO_RETURN_IF_ERROR(reader.status());
+  }
+  return measurements;
+}
+
+absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
+  OutboxEntry entry;
+  FinishRequest& request = entry.request;
+  JsonReader reader(record, "");
+  reader.Required("finish", entry.request_id);
+  reader.Required("study", request.lease.trial.study);
+  reader.Required("trial", request.lease.trial.number.value);
+  reader.Required("attempt", request.lease.attempt.value);
+  reader.Required("token", request.lease.token);
+  reader.RequiredWith("outcome", request.outcome, OutcomeFromJson);
+  reader.RequiredWith("memory", request.memory, MemoryReportFromJson);
+  reader.RequiredWith("final_plan", request.final_plan, PlanFromJson);
+  reader.RequiredWith("measurements", request.measurements, MeasurementsFromJson);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return entry;
+}
+
+absl::Status FileError(absl::string_view action, const std::string& path) {
+  return absl::InternalError(absl::StrCat("outbox ", path, ": ", action, ": ", strerror(errno)));
+}
+
+absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
+  while (!data.empty()) {
+    const ssize_t count = write(fd, data.data(), data.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError("write", path);
+    data.remove_prefix(static_cast<size_t>(count));
+  }
+  return fdatasync(fd) == 0 ? absl::OkStatus() : FileError("fdatasync", path);
+}
+
+absl::Status SyncDirectoryOf(const std::string& path) {
+  const std::string directory = std::filesystem::absolute(path).parent_path().string();
+  const UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.ok() || fsync(fd.get()) != 0) return FileError("fsync of its directory", path);
+  return absl::OkStatus();
+}
+
+std::string Framed(const std::string& body) {
+  return absl::StrCat(Checksum(body), " ", body, "\n");
+}
+
+absl::StatusOr<std::string> ReadWhole(int fd, const std::string& path) {
+  std::string text;
+  char buffer[16 << 10];
+  for (;;) {
+    const ssize_t count = pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError("read", path);
+    if (count == 0) return text;
+    text.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Outbox> Outbox::Open(const std::string& path) {
+  UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.ok()) return FileError("open", path);
+  HPO_RETURN_IF_ERROR(SyncDirectoryOf(path));
+  Outbox outbox(path, std::move(file));
+  HPO_RETURN_IF_ERROR(outbox.Load());
+  return outbox;
+}
+
+absl::Status Outbox::Load() {
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadWhole(file_.get(), path_));
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t newline = text.find('\n', begin);
+    const bool last = newline == std::string::npos || newline + 1 == text.size();
+    const absl::Status taken = newline == std::string::npos
+                                   ? absl::DataLossError("no end of line")
+                                   : TakeRecord(text.substr(begin, newline - begin));
+    if (!taken.ok() && !last) {
+      return absl::DataLossError(absl::StrCat("outbox ", path_, ":", num_records_ + 1,
+                                              ": damaged record: ", taken.message()));
+    }
+    if (!taken.ok()) {
+      if (ftruncate(file_.get(), static_cast<off_t>(begin)) != 0)
+        return FileError("truncate", path_);
+      return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_);
+    }
+    ++num_records_;
+    begin = newline + 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::TakeRecord(const std::string& record) {
+  if (record.size() < kChecksumDigits + 1 || record[kChecksumDigits] != ' ' ||
+      Checksum(absl::string_view(record).substr(kChecksumDigits + 1)) !=
+          record.substr(0, kChecksumDigits)) {
+    return absl::DataLossError("its checksum does not match");
+  }
+  HPO_ASSIGN_OR_RETURN(const json body, ParseJson(record.substr(kChecksumDigits + 1)));
+  std::string done;
+  JsonReader reader(body, "");
+  reader.Optional("done", done);
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (!done.empty()) {
+    std::erase_if(pending_, [&](const OutboxEntry& entry) { return entry.request_id == done; });
+    return absl::OkStatus();
+  }
+  HPO_ASSIGN_OR_RETURN(OutboxEntry entry, EntryFromJson(body));
+  pending_.push_back(std::move(entry));
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::WriteRecord(const std::string& body) {
+  const off_t size = lseek(file_.get(), 0, SEEK_END);
+  if (const absl::Status written = WriteAll(file_.get(), Framed(body), path_); !written.ok()) {
+    // A full disk must not leave half a record in the middle of what is appended later.
+    if (ftruncate(file_.get(), size) != 0) return FileError("truncate", path_);
+    return written;
+  }
+  ++num_records_;
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::Append(const OutboxEntry& entry) {
+  HPO_RETURN_IF_ERROR(WriteRecord(DumpJson(EntryToJson(entry))));
+  pending_.push_back(entry);
+  return absl::OkStatus();
+}
+
+absl::Status Outbox::Acknowledge(const std::string& request_id) {
+  const auto removed =
+      std::erase_if(pending_, [&](const OutboxEntry& e) { return e.request_id == request_id; });
+  if (removed == 0) return absl::OkStatus();
+  const auto num_pending = static_cast<int>(pending_.size());
+  if (num_pending == 0 || num_records_ - num_pending >= kMaxDeadRecords) return Compact();
+  return WriteRecord(DumpJson({{"done", request_id}}));
+}
+
+absl::Status Outbox::Compact() {
+  const std::string temporary = path_ + ".new";
+  UniqueFd file(open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.ok()) return FileError("open", temporary);
+  std::string text;
+  for (const OutboxEntry& entry : pending_) {
+    text += Framed(DumpJson(EntryToJson(entry)));
+  }
+  HPO_RETURN_IF_ERROR(WriteAll(file.get(), text, temporary));
+  if (rename(temporary.c_str(), path_.c_str()) != 0) return FileError("rename", temporary);
+  HPO_RETURN_IF_ERROR(SyncDirectoryOf(path_));
+  file_ = std::move(file);
+  num_records_ = static_cast<int>(pending_.size());
+  return absl::OkStatus();
+}
+
+}  // namespace hpo
