@@ -1,0 +1,300 @@
+// A trainer without a model, for tests of everything around trainers: it speaks the protocol, and
+// does what it is told, in milliseconds. Also `hpo-worker --trainer build/dev/tests/fake_trainer`.
+//
+// Every knob is read from the trial's parameter `fake.NAME`, else the environment HPO_FAKE_NAME
+// (upper case):
+//   measurements   how many before the outcome (3)
+//   pace_ms        wait before each measurement; a stop request ends the wait (0)
+//   pace_fifo      path of a FIFO: one byte is read from it before each measurement
+//   metric         name of the metric (macro_f1)
+//   oom_above      out of memory where micro-batch x tok.max_length exceeds this (never)
+//   recover        1: on that OOM halve the micro-batch and go on, as hpo-trainer does (0)
+//   fault          what goes wrong (nothing): abort, segv, kill, exit:N, hang (deaf to stop
+//                  requests), garbage (a line that is not JSON), torn (half a line), close (closes
+//                  the channel and runs on), quiet_exit (status 0 without an outcome), diverged,
+//                  no_result; at the start of the process: no_hello, silent, version:N
+//   fault_step     before which measurement, from 1 (1)
+//   fault_once     path: the fault happens only while there is no such file, and makes it
+//   clean          0: the outcome says that the process must not be reused (1)
+//   capabilities   comma-separated (plan,stop,memory,reuse)
+//   say            text for stderr at the start of each trial
+//
+// The metric after measurement k is  best * (1 - 2^-k),  with
+//   best = exp(-((log10 lr + 4.5)^2 + ((max_length - 256) / 256)^2 + (log2(E) - 5)^2 / 16) / 2)
+// over train.lr (3e-5), tok.max_length (256) and the effective batch E: smooth, in (0, 1), highest
+// at lr = 10^-4.5, length 256, E = 32. A parameter that the trial lacks takes the value in
+// brackets.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/trainer_protocol.h"
+
+namespace hpo {
+namespace {
+
+int ProtocolFd() {
+  const char* fd = std::getenv("HPO_TRAINER_FD");
+  return fd == nullptr ? kTrainerProtocolFd : std::atoi(fd);
+}
+
+std::optional<std::string> Knob(const ParamMap& params, const std::string& name) {
+  if (const auto found = params.find("fake." + name); found != params.end()) {
+    return FormatParam(found->second);
+  }
+  const char* value = std::getenv(("HPO_FAKE_" + absl::AsciiStrToUpper(name)).c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+int64_t IntKnob(const ParamMap& params, const std::string& name, int64_t otherwise) {
+  int64_t value = otherwise;
+  if (const auto text = Knob(params, name); text && !absl::SimpleAtoi(*text, &value)) {
+    std::cerr << "fake_trainer: " << name << ": expected an integer, got " << *text << "\n";
+    std::exit(78);
+  }
+  return value;
+}
+
+// The channel, blocking.
+class Channel {
+ public:
+  void SendText(const std::string& text) {
+    for (size_t sent = 0; sent < text.size();) {
+      const ssize_t count = send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (count <= 0) std::exit(0);  // the supervisor is gone
+      sent += static_cast<size_t>(count);
+    }
+  }
+  void Send(const UpMessage& message) { SendText(EncodeUp(message) + "\n"); }
+
+  // The next message; nullopt after `timeout_ms` (-1: never), and at the end of the channel.
+  std::optional<DownMessage> Receive(int timeout_ms) {
+    while (!absl::StrContains(buffer_, '\n')) {
+      pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+      if (poll(&readable, 1, timeout_ms) == 0) return std::nullopt;
+      char piece[4096];
+      const ssize_t count = recv(fd_, piece, sizeof piece, 0);
+      if (count <= 0) {
+        closed_ = true;
+        return std::nullopt;
+      }
+      buffer_.append(piece, static_cast<size_t>(count));
+    }
+    const size_t newline = buffer_.find('\n');
+    const absl::StatusOr<DownMessage> message = DecodeDown(buffer_.substr(0, newline));
+    buffer_.erase(0, newline + 1);
+    if (message.ok()) return *message;
+    std::cerr << "fake_trainer: " << message.status() << "\n";
+    std::exit(99);
+  }
+
+  bool closed() const { return closed_; }
+  void Close() { close(fd_); }
+
+ private:
+  const int fd_ = ProtocolFd();
+  std::string buffer_;
+  bool closed_ = false;
+};
+
+[[noreturn]] void WaitForever() {
+  for (;;) pause();
+}
+
+double BestMetric(const TrainerJob& job) {
+  const double lr = FindDouble(job.params, "train.lr").value_or(3e-5);
+  const double length = FindDouble(job.params, "tok.max_length").value_or(256);
+  const auto batch = static_cast<double>(std::max<int64_t>(1, job.plan.effective_batch));
+  const double distance = std::pow(std::log10(lr) + 4.5, 2) + std::pow((length - 256) / 256, 2) +
+                          std::pow(std::log2(batch) - 5, 2) / 16;
+  return std::exp(-distance / 2);
+}
+
+class FakeTrial {
+ public:
+  FakeTrial(Channel& channel, const TrainerJob& job) : channel_(channel), job_(job) {
+    plan_ = job.plan;
+  }
+
+  void Run() {
+    if (const auto text = Knob(job_.params, "say")) std::cerr << *text << std::endl;
+    SendMemory("Training Start");
+    if (!FitMemory()) return;
+    const int64_t count = IntKnob(job_.params, "measurements", 3);
+    for (int64_t k = 1; k <= count; ++k) {
+      if (k == IntKnob(job_.params, "fault_step", 1) && !Fault()) return;
+      if (!Pace()) return;
+      Measure(k);
+    }
+    SendMemory("Trial Success");
+    Finish(Completed{.metrics = last_.metrics, .model_path = ""});
+  }
+
+ private:
+  // The OOM region; false: the trial has ended there.
+  bool FitMemory() {
+    const int64_t threshold = IntKnob(job_.params, "oom_above", -1);
+    const int64_t length = FindInt(job_.params, "tok.max_length").value_or(256);
+    if (threshold < 0) return true;
+    while (plan_.micro_batch * length > threshold) {
+      ++report_.num_ooms;
+      SendMemory("OOM Error");
+      const bool recovers = IntKnob(job_.params, "recover", 0) == 1 && plan_.micro_batch > 1;
+      if (!recovers) {
+        OutOfMemory oom;
+        oom.requested = MiB(length);
+        oom.peak = MiB(plan_.micro_batch * length);
+        oom.limit = job_.limit;
+        oom.phase = "forward";
+        oom.plan = plan_;
+        oom.message = "fake out of memory";
+        Finish(oom);
+        return false;
+      }
+      plan_.micro_batch = (plan_.micro_batch + 1) / 2;
+      ++report_.num_replans;
+      MemoryMessage replan = Memory("replan");
+      replan.plan = plan_;
+      channel_.Send(replan);
+    }
+    return true;
+  }
+
+  // False: the trial has ended there.
+  bool Fault() {
+    const std::string fault = Knob(job_.params, "fault").value_or("");
+    if (fault.empty()) return true;
+    if (const auto once = Knob(job_.params, "fault_once")) {
+      if (std::filesystem::exists(*once)) return true;
+      std::ofstream(*once) << "done\n";
+    }
+    if (fault == "abort") std::abort();
+    if (fault == "segv") std::raise(SIGSEGV);
+    if (fault == "kill") std::raise(SIGKILL);
+    if (fault == "hang") WaitForever();
+    if (fault == "quiet_exit") std::exit(0);
+    if (absl::StartsWith(fault, "exit:")) std::exit(std::atoi(fault.c_str() + strlen("exit:")));
+    if (fault == "garbage") channel_.SendText("this is not JSON\n");
+    if (fault == "torn") {
+      channel_.SendText("{\"type\":\"measure");
+      std::exit(3);
+    }
+    if (fault == "close") {
+      channel_.Close();
+      WaitForever();
+    }
+    if (fault == "diverged") {
+      Finish(Failed{.failure_class = FailureClass::kDiverged, .message = "fake: loss is nan"});
+      return false;
+    }
+    if (fault == "no_result") {
+      Finish(std::nullopt);
+      return false;
+    }
+    return true;
+  }
+
+  // Waits as told; false: stopped meanwhile.
+  bool Pace() {
+    if (const auto fifo = Knob(job_.params, "pace_fifo")) {
+      if (pace_fd_ < 0) pace_fd_ = open(fifo->c_str(), O_RDONLY | O_CLOEXEC);
+      char byte = 0;
+      [[maybe_unused]] const ssize_t count = read(pace_fd_, &byte, 1);
+    }
+    const auto message = channel_.Receive(static_cast<int>(IntKnob(job_.params, "pace_ms", 0)));
+    if (channel_.closed()) std::exit(0);
+    if (!message) return true;
+    if (std::holds_alternative<ShutdownRequest>(*message)) std::exit(0);
+    const auto* stop = std::get_if<StopRequest>(&*message);
+    if (stop == nullptr) std::exit(99);
+    if (stop->reason == "pruned") {
+      Finish(StoppedByPruner{.pruner = "", .step = last_.step, .metrics = last_.metrics});
+    } else {
+      Finish(std::nullopt);
+    }
+    return false;
+  }
+
+  void Measure(int64_t k) {
+    const std::string metric = Knob(job_.params, "metric").value_or("macro_f1");
+    const double value = BestMetric(job_) * (1 - std::pow(2.0, -static_cast<double>(k)));
+    last_ = {.step = k, .epoch = static_cast<double>(k), .metrics = {{metric, value}}};
+    channel_.Send(MeasurementMessage{last_});
+  }
+
+  MemoryMessage Memory(const std::string& stage) const {
+    return {.stage = stage,
+            .allocated = MiB(1),
+            .reserved = MiB(2),
+            .free = MiB(64),
+            .total = job_.limit,
+            .peak = MiB(plan_.micro_batch),
+            .plan = std::nullopt,
+            .step = last_.step};
+  }
+  void SendMemory(const std::string& stage) { channel_.Send(Memory(stage)); }
+
+  void Finish(std::optional<TrialOutcome> outcome) {
+    report_.limit = job_.limit;
+    report_.live_peak = MiB(plan_.micro_batch);
+    channel_.Send(OutcomeMessage{.outcome = std::move(outcome),
+                                 .memory = report_,
+                                 .final_plan = plan_,
+                                 .clean = IntKnob(job_.params, "clean", 1) == 1});
+  }
+
+  Channel& channel_;
+  const TrainerJob& job_;
+  MemoryPlan plan_;
+  MemoryReport report_;
+  Measurement last_;
+  int pace_fd_ = -1;
+};
+
+int Main() {
+  const std::string fault = Knob({}, "fault").value_or("");
+  if (fault == "no_hello") {
+    std::cerr << "fake_trainer: no hello today" << std::endl;
+    return 3;
+  }
+  if (fault == "silent") WaitForever();
+  Channel channel;
+  Hello hello{.program = "fake_trainer 1"};
+  hello.capabilities =
+      absl::StrSplit(Knob({}, "capabilities").value_or("plan,stop,memory,reuse"), ',');
+  if (absl::StartsWith(fault, "version:")) {
+    hello.version = std::atoi(fault.c_str() + strlen("version:"));
+  }
+  channel.Send(hello);
+  for (;;) {
+    const std::optional<DownMessage> message = channel.Receive(-1);
+    if (!message || std::holds_alternative<ShutdownRequest>(*message)) return 0;
+    // A stop that crossed the outcome is of no interest any more.
+    if (const auto* job = std::get_if<TrainerJob>(&*message)) FakeTrial(channel, *job).Run();
+  }
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main() { return hpo::Main(); }
