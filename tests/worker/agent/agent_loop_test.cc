@@ -1,0 +1,637 @@
+// The worker's loop against a coordinator in memory and real trainer processes (fake_trainer).
+#include "worker/agent/agent_loop.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "common/ids.h"
+#include "common/read_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "spdlog/spdlog.h"
+#include "tests/fakes/fake_coordinator.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Starts fake_trainer and remembers each process.
+class CountingLauncher final : public TrainerLauncher {
+ public:
+  explicit CountingLauncher(std::map<std::string, std::string> environment)
+      : environment_(std::move(environment)) {}
+
+  absl::StatusOr<std::unique_ptr<TrainerProcess>> Launch(const std::string& log_path) override {
+    auto process = TrainerProcess::Start(
+        {.argv = {HPO_FAKE_TRAINER}, .environment = environment_, .log_path = log_path});
+    if (process.ok()) pids_.push_back((*process)->pid());
+    return process;
+  }
+  std::string Describe() const override { return "fake_trainer"; }
+
+  std::vector<pid_t> pids_;
+  std::map<std::string, std::string> environment_;
+};
+
+// Free bytes that a test sets.
+class FakeCapacity final : public DeviceCapacity {
+ public:
+  absl::StatusOr<DeviceProfile> Profile() override {
+    return DeviceProfile{.kind = "cpu", .name = "test"};
+  }
+  absl::StatusOr<Bytes> Available() override { return Bytes{available_.load()}; }
+  void TrainerStarting() override {}
+  void TrainerRuns(std::optional<pid_t>) override {}
+
+  std::atomic<int64_t> available_{GiB(1).count};
+};
+
+class AgentLoopTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    spdlog::set_level(spdlog::level::off);
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        (std::string("agent-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ / "data_facts");
+    coordinator_.SetHeartbeatInterval(absl::Milliseconds(20));
+    options_.worker = "test:cpu";
+    options_.device = "cpu";
+    options_.runs_folder = (folder_ / "runs").string();
+    options_.server = "fake";
+    options_.first_retry = absl::Milliseconds(1);
+    options_.longest_retry = absl::Milliseconds(5);
+    options_.attempt.first_report_retry = absl::Milliseconds(1);
+    options_.attempt.longest_report_retry = absl::Milliseconds(5);
+    slot_options_.log_path = (folder_ / "trainer.log").string();
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static Assignment MakeAssignment(int64_t trial, ParamMap params = {}) {
+    Assignment assignment;
+    assignment.lease = {
+        .trial = {.study = "s", .number = {trial}}, .attempt = {1}, .token = RandomId()};
+    assignment.params = std::move(params);
+    assignment.plan = {.effective_batch = 32, .micro_batch = 16};
+    assignment.predicted = MiB(100);
+    assignment.limit = MiB(900);
+    assignment.objective.metric = "macro_f1";
+    return assignment;
+  }
+  void Add(int64_t trial, ParamMap params = {}) {
+    coordinator_.AddAssignment(MakeAssignment(trial, std::move(params)));
+  }
+
+  AgentResult Run() { return Run(stop_); }
+  AgentResult Run(StopSignal& stop) {
+    Outbox outbox = Outbox::Open((folder_ / "outbox").string()).value();
+    ModelCatalog models;
+    DataCatalog data({.cache_folder = (folder_ / "data_facts").string()});
+    const AgentServices services{.client = coordinator_,
+                                 .heartbeat_client = coordinator_,
+                                 .launcher = launcher_,
+                                 .capacity = capacity_,
+                                 .data = data,
+                                 .models = models,
+                                 .outbox = outbox,
+                                 .stop = stop,
+                                 .count_oom_kills = [this] { return oom_kills_.load(); }};
+    return RunAgent(services, options_, slot_options_);
+  }
+
+  size_t NumOwed() { return Outbox::Open((folder_ / "outbox").string())->pending().size(); }
+
+  // Of the first trial, in the order of arrival: reported, then with the result.
+  std::vector<int64_t> StepsTold() {
+    std::vector<Measurement> told;
+    for (const AttemptReport& report : coordinator_.reports()) {
+      told.insert(told.end(), report.measurements.begin(), report.measurements.end());
+    }
+    const FinishRequest finish = coordinator_.results().at(0);
+    told.insert(told.end(), finish.measurements.begin(), finish.measurements.end());
+    std::vector<int64_t> steps;
+    for (const Measurement& measurement : told) steps.push_back(measurement.step);
+    return steps;
+  }
+
+  TrialOutcome OnlyOutcome() {
+    const std::vector<FinishRequest> results = coordinator_.results();
+    EXPECT_THAT(results, SizeIs(1));
+    return results.empty() ? TrialOutcome() : results.front().outcome;
+  }
+
+  std::filesystem::path folder_;
+  FakeCoordinator coordinator_;
+  CountingLauncher launcher_{{}};
+  FakeCapacity capacity_;
+  StopSignal stop_;
+  std::atomic<int64_t> oom_kills_{0};
+  AgentOptions options_;
+  TrainerSlotOptions slot_options_;
+};
+
+// ---- A trial from start to end ----
+
+TEST_F(AgentLoopTest, RunsTrialsUntilEveryStudyIsFinished) {
+  Add(0, {{"train.lr", 3e-5}});
+  Add(1);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kDone) << result.status;
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_EQ(results[0].lease.trial.number.value, 0);
+  EXPECT_EQ(results[1].lease.trial.number.value, 1);
+  const auto* completed = std::get_if<Completed>(&results[0].outcome);
+  ASSERT_NE(completed, nullptr);
+  EXPECT_GT(completed->metrics.at("macro_f1"), 0.8);
+  EXPECT_EQ(results[0].final_plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 16}));
+  EXPECT_EQ(results[0].memory.limit, MiB(900));
+  EXPECT_EQ(NumOwed(), 0u);
+}
+
+TEST_F(AgentLoopTest, EveryMeasurementIsToldOnce) {
+  Add(0, {{"fake.measurements", int64_t{5}}});
+  Run();
+  const std::vector<int64_t> steps = StepsTold();
+  EXPECT_THAT(steps, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(AgentLoopTest, TellsTheServerWhatItsTrainerCanDo) {
+  Run();
+  ASSERT_THAT(coordinator_.registrations(), SizeIs(1));
+  EXPECT_EQ(coordinator_.registrations()[0].trainer, "fake_trainer");
+  EXPECT_TRUE(coordinator_.registrations()[0].plans);
+  EXPECT_EQ(coordinator_.registrations()[0].capacity, GiB(1));
+
+  launcher_.environment_["HPO_FAKE_CAPABILITIES"] = "stop";
+  Run();
+  EXPECT_FALSE(coordinator_.registrations().back().plans);
+}
+
+TEST_F(AgentLoopTest, EachAttemptKeepsItsOwnOutput) {
+  Add(0, {{"fake.say", std::string("from trial zero")}});
+  Add(1, {{"fake.say", std::string("from trial one")}});
+  Run();
+  EXPECT_EQ(ReadFile((folder_ / "runs/s/000000-1/trainer.log").string()).value(),
+            "from trial zero\n");
+  EXPECT_EQ(ReadFile((folder_ / "runs/s/000001-1/trainer.log").string()).value(),
+            "from trial one\n");
+}
+
+TEST_F(AgentLoopTest, MaxTrialsEndsIt) {
+  for (int i = 0; i < 3; ++i) Add(i);
+  options_.max_trials = 2;
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(coordinator_.results(), SizeIs(2));
+}
+
+// ---- Out of memory ----
+
+TEST_F(AgentLoopTest, AnOutOfMemoryIsAnOutcomeAndTheTrainerStaysWarm) {
+  Add(0, {{"fake.oom_above", int64_t{1000}}, {"tok.max_length", int64_t{512}}});
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_TRUE(std::holds_alternative<OutOfMemory>(results[0].outcome));
+  EXPECT_EQ(results[0].memory.num_ooms, 1);
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+  EXPECT_THAT(launcher_.pids_, SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, ARecoveredOutOfMemoryIsReportedWithItsNewPlan) {
+  Add(0, {{"fake.oom_above", int64_t{1024}},
+          {"tok.max_length", int64_t{256}},
+          {"fake.recover", int64_t{1}},
+          {"fake.pace_ms", int64_t{1}}});
+  Run();
+  const FinishRequest finish = coordinator_.results().at(0);
+  EXPECT_TRUE(std::holds_alternative<Completed>(finish.outcome));
+  EXPECT_EQ(finish.final_plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 4}));
+  EXPECT_EQ(finish.memory.num_ooms, 2);
+  EXPECT_EQ(finish.memory.num_replans, 2);
+  std::optional<MemoryPlan> last_plan;
+  int64_t num_ooms = 0;
+  for (const AttemptReport& report : coordinator_.reports()) {
+    if (report.new_plan) last_plan = report.new_plan;
+    num_ooms = report.num_ooms;
+  }
+  EXPECT_EQ(last_plan, finish.final_plan);
+  EXPECT_EQ(num_ooms, 2);
+}
+
+TEST_F(AgentLoopTest, AKillThatTheKernelCountedIsHostMemory) {
+  coordinator_.OnReport([this](const AttemptReport&) { ++oom_kills_; });
+  Add(0, {{"fake.fault", std::string("kill")},
+          {"fake.fault_step", int64_t{2}},
+          {"fake.pace_ms", int64_t{1}}});
+  Run();
+  const TrialOutcome outcome = OnlyOutcome();
+  // The count grew while the attempt ran only if its first report came in time.
+  if (const auto* oom = std::get_if<OutOfMemory>(&outcome)) {
+    EXPECT_EQ(oom->kind, OomKind::kHost);
+  } else {
+    EXPECT_THAT(coordinator_.reports(), IsEmpty());
+  }
+}
+
+TEST_F(AgentLoopTest, ATrialThatNoLongerFitsIsRejectedWithItsNeed) {
+  Assignment big = MakeAssignment(0);
+  big.predicted = MiB(600);
+  coordinator_.AddAssignment(big);
+  Add(1);
+  capacity_.available_ = MiB(500).count;
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const std::vector<TrialRelease> releases = coordinator_.releases();
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].lease, big.lease);
+  EXPECT_EQ(releases[0].reason, ReleaseReason::kRejected);
+  EXPECT_EQ(releases[0].needed, MiB(600));
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+  EXPECT_EQ(coordinator_.capacities().front(), MiB(500));
+}
+
+TEST_F(AgentLoopTest, WithoutAdmissionItRunsWhateverTheEstimateSays) {
+  Assignment demonstration = MakeAssignment(0);
+  demonstration.predicted = GiB(100);
+  demonstration.admission = false;
+  coordinator_.AddAssignment(demonstration);
+  Assignment unmanaged = MakeAssignment(1);
+  unmanaged.predicted = GiB(100);
+  unmanaged.policy = MemoryPolicy::kOff;
+  coordinator_.AddAssignment(unmanaged);
+  Run();
+  EXPECT_THAT(coordinator_.releases(), IsEmpty());
+  EXPECT_THAT(coordinator_.results(), SizeIs(2));
+}
+
+// ---- Warm trainers ----
+
+TEST_F(AgentLoopTest, OneTrainerServesManyAttempts) {
+  for (int i = 0; i < 5; ++i) Add(i);
+  Run();
+  EXPECT_THAT(coordinator_.results(), SizeIs(5));
+  EXPECT_THAT(launcher_.pids_, SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, ATrainerIsReplacedAfterItsShare) {
+  for (int i = 0; i < 5; ++i) Add(i);
+  slot_options_.max_attempts = 2;
+  Run();
+  EXPECT_THAT(coordinator_.results(), SizeIs(5));
+  EXPECT_THAT(launcher_.pids_, SizeIs(3));
+}
+
+TEST_F(AgentLoopTest, ATrainerThatIsNotCleanIsReplaced) {
+  Add(0, {{"fake.clean", int64_t{0}}});
+  Add(1);
+  Run();
+  EXPECT_THAT(coordinator_.results(), SizeIs(2));
+  EXPECT_THAT(launcher_.pids_, SizeIs(2));
+}
+
+TEST_F(AgentLoopTest, ATrainerWithoutReuseServesOneAttempt) {
+  launcher_.environment_["HPO_FAKE_CAPABILITIES"] = "stop";
+  for (int i = 0; i < 3; ++i) Add(i);
+  Run();
+  EXPECT_THAT(coordinator_.results(), SizeIs(3));
+  EXPECT_THAT(launcher_.pids_, SizeIs(3));
+}
+
+// ---- Trainers that end badly: the worker goes on ----
+
+struct BadEnd {
+  std::string fault;
+  FailureClass failure_class;
+  std::string message;
+};
+
+class BadEndTest : public AgentLoopTest, public ::testing::WithParamInterface<BadEnd> {};
+
+TEST_P(BadEndTest, EndsTheAttemptWithItsClassAndTheNextTrialRuns) {
+  options_.attempt.exit_grace = absl::Milliseconds(20);
+  Add(0, {{"fake.fault", GetParam().fault}, {"fake.fault_step", int64_t{2}}});
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  const auto* failed = std::get_if<Failed>(&results[0].outcome);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->failure_class, GetParam().failure_class);
+  EXPECT_THAT(failed->message, HasSubstr(GetParam().message));
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadEndTest,
+    ::testing::Values(BadEnd{"kill", FailureClass::kTrainerKilled, "SIGKILL"},
+                      BadEnd{"segv", FailureClass::kTrainerCrashed, "SIGSEGV"},
+                      BadEnd{"abort", FailureClass::kTrainerCrashed, "SIGABRT"},
+                      BadEnd{"exit:23", FailureClass::kBadData, "status 23"},
+                      BadEnd{"garbage", FailureClass::kProtocol, "this is not JSON"},
+                      BadEnd{"torn", FailureClass::kTrainerCrashed, "status 3"},
+                      BadEnd{"close", FailureClass::kProtocol, "closed file descriptor 3"},
+                      BadEnd{"no_result", FailureClass::kProtocol, "without a result"},
+                      BadEnd{"diverged", FailureClass::kDiverged, "loss is nan"}),
+    [](const auto& test) {
+      std::string name = test.param.fault;
+      std::replace(name.begin(), name.end(), ':', '_');
+      return name;
+    });
+
+TEST_F(AgentLoopTest, KillMinusNineFromOutsideEndsTheAttemptOnly) {
+  coordinator_.OnReport([this](const AttemptReport& report) {
+    if (report.lease.trial.number.value == 0) kill(launcher_.pids_.back(), SIGKILL);
+  });
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_EQ(std::get<Failed>(results[0].outcome).failure_class, FailureClass::kTrainerKilled);
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+}
+
+TEST_F(AgentLoopTest, TheTrainersLastWordsAreInTheFailure) {
+  Add(0, {{"fake.fault", std::string("exit:24")}, {"fake.say", std::string("no vocab.txt")}});
+  Run();
+  EXPECT_THAT(std::get<Failed>(OnlyOutcome()).message, HasSubstr("no vocab.txt"));
+}
+
+// ---- Programs that are no trainers ----
+
+TEST_F(AgentLoopTest, AProgramWithoutAHelloIsAConfigurationError) {
+  launcher_.environment_["HPO_FAKE_FAULT"] = "no_hello";
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("exited with status 3"));
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("no hello today"));
+  EXPECT_THAT(coordinator_.registrations(), IsEmpty());
+}
+
+TEST_F(AgentLoopTest, ASilentProgramIsGivenUp) {
+  launcher_.environment_["HPO_FAKE_FAULT"] = "silent";
+  slot_options_.hello_timeout = absl::Milliseconds(30);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("said nothing"));
+}
+
+TEST_F(AgentLoopTest, AnotherProtocolVersionIsRefused) {
+  launcher_.environment_["HPO_FAKE_FAULT"] = "version:9";
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("version 9: expected 1"));
+}
+
+// ---- Stops ----
+
+TEST_F(AgentLoopTest, AStopInTheReplyPrunesTheTrial) {
+  coordinator_.StopFromStep(2);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const TrialOutcome outcome = OnlyOutcome();
+  const auto* pruned = std::get_if<StoppedByPruner>(&outcome);
+  ASSERT_NE(pruned, nullptr);
+  EXPECT_EQ(pruned->pruner, "median");
+  EXPECT_GE(pruned->step, 2);
+  EXPECT_LT(pruned->step, 100000);
+  EXPECT_THAT(launcher_.pids_, SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, AStopInAHeartbeatPrunesTheTrial) {
+  coordinator_.SetDirective(Directive::kStopPruned);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Run();
+  EXPECT_TRUE(std::holds_alternative<StoppedByPruner>(OnlyOutcome()));
+}
+
+TEST_F(AgentLoopTest, ADeafTrainerIsKilledAndStillPruned) {
+  options_.attempt.stop_grace = absl::Milliseconds(20);
+  coordinator_.StopFromStep(2);
+  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{3}}});
+  Run();
+  const TrialOutcome outcome = OnlyOutcome();
+  ASSERT_TRUE(std::holds_alternative<StoppedByPruner>(outcome));
+  EXPECT_EQ(std::get<StoppedByPruner>(outcome).step, 2);
+}
+
+TEST_F(AgentLoopTest, ACancelledTrialEndsCancelled) {
+  coordinator_.SetDirective(Directive::kCancelled);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Run();
+  EXPECT_TRUE(std::holds_alternative<Cancelled>(OnlyOutcome()));
+}
+
+TEST_F(AgentLoopTest, ALostLeaseDropsTheResult) {
+  coordinator_.SetDirective(Directive::kLeaseLost);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+  EXPECT_THAT(coordinator_.releases(), IsEmpty());
+  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
+}
+
+TEST_F(AgentLoopTest, AnAbortedReportIsALostLeaseToo) {
+  coordinator_.SetReportStatus(absl::AbortedError("attempt 2 holds the lease"));
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
+}
+
+// ---- Draining ----
+
+TEST_F(AgentLoopTest, ADrainGivesTheTrialBack) {
+  coordinator_.NeverFinish();
+  coordinator_.OnReport([this](const AttemptReport&) {
+    if (!stop_.raised()) stop_.Raise();
+  });
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  const std::vector<TrialRelease> releases = coordinator_.releases();
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+}
+
+TEST_F(AgentLoopTest, ADrainWhileWaitingForWorkEndsAtOnce) {
+  coordinator_.NeverFinish();
+  std::thread signaller([this] {
+    EXPECT_TRUE(coordinator_.AwaitAcquires(1));
+    stop_.Raise();
+  });
+  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  signaller.join();
+}
+
+TEST_F(AgentLoopTest, ASecondSignalDoesNotWaitForTheTrainer) {
+  options_.attempt.stop_grace = absl::Hours(1);
+  coordinator_.OnReport([this](const AttemptReport&) {
+    stop_.Raise();
+    stop_.Raise();
+  });
+  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{2}}});
+  EXPECT_EQ(Run().code, ExitCode::kKilled);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+}
+
+// ---- A server that goes away ----
+
+TEST_F(AgentLoopTest, AResultOutlivesAServerThatIsAway) {
+  coordinator_.OnFinish([this](const FakeCoordinator::Finish&) {
+    if (coordinator_.num_finish_calls() == 1) coordinator_.SetAway(true);
+    return absl::OkStatus();
+  });
+  std::thread server([this] {
+    EXPECT_TRUE(coordinator_.AwaitFinishCalls(3));
+    EXPECT_EQ(NumOwed(), 1u);
+    coordinator_.SetAway(false);
+  });
+  Add(0);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  server.join();
+  EXPECT_THAT(coordinator_.stored(), SizeIs(1));
+  EXPECT_GE(coordinator_.num_finish_calls(), 4);
+  EXPECT_EQ(NumOwed(), 0u);
+}
+
+TEST_F(AgentLoopTest, AnAnswerThatIsLostDoesNotDoubleTheResult) {
+  Add(0);
+  std::vector<std::string> ids;
+  coordinator_.OnFinish([&ids](const FakeCoordinator::Finish& finish) {
+    ids.push_back(finish.request_id);
+    return ids.size() < 3 ? absl::DeadlineExceededError("lost") : absl::OkStatus();
+  });
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  ASSERT_THAT(ids, SizeIs(3));
+  EXPECT_THAT(ids, ::testing::Each(ids[0]));
+  EXPECT_THAT(coordinator_.stored(), SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, WhatIsOwedIsToldByTheNextProcess) {
+  coordinator_.OnFinish([this](const FakeCoordinator::Finish&) {
+    coordinator_.SetAway(true);
+    if (!stop_.raised()) stop_.Raise();
+    return absl::OkStatus();
+  });
+  Add(0);
+  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  EXPECT_EQ(NumOwed(), 1u);
+  const std::string owed = Outbox::Open((folder_ / "outbox").string())->pending()[0].request_id;
+
+  coordinator_.OnFinish(nullptr);
+  coordinator_.SetAway(false);
+  StopSignal fresh;
+  EXPECT_EQ(Run(fresh).code, ExitCode::kDone);
+  ASSERT_THAT(coordinator_.stored(), SizeIs(1));
+  EXPECT_EQ(coordinator_.stored().begin()->first, owed);
+  EXPECT_EQ(NumOwed(), 0u);
+}
+
+TEST_F(AgentLoopTest, TrainingGoesOnWhileTheServerIsAway) {
+  bool left = false;
+  coordinator_.OnReport([this, &left](const AttemptReport&) {
+    if (!std::exchange(left, true)) coordinator_.SetAway(true);
+  });
+  std::thread server([this] {
+    EXPECT_TRUE(coordinator_.AwaitRefusals(3));
+    coordinator_.SetAway(false);
+  });
+  Add(0, {{"fake.measurements", int64_t{200}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  server.join();
+  EXPECT_TRUE(std::holds_alternative<Completed>(OnlyOutcome()));
+  const std::vector<int64_t> steps = StepsTold();
+  ASSERT_THAT(steps, SizeIs(200));
+  EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
+}
+
+TEST_F(AgentLoopTest, ARestartedServerGetsTheWorkerBackInTheMiddleOfATrial) {
+  bool forgot = false;
+  coordinator_.OnReport([this, &forgot](const AttemptReport&) {
+    if (!std::exchange(forgot, true)) coordinator_.ForgetSessions();
+  });
+  Add(0, {{"fake.measurements", int64_t{20}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_TRUE(std::holds_alternative<Completed>(OnlyOutcome()));
+  EXPECT_EQ(coordinator_.registrations().size(), 2u);
+  EXPECT_EQ(coordinator_.registrations()[0].instance_key,
+            coordinator_.registrations()[1].instance_key);
+}
+
+TEST_F(AgentLoopTest, AResultThatNobodyWantsIsDropped) {
+  Add(0);
+  coordinator_.OnFinish(
+      [](const FakeCoordinator::Finish&) { return absl::AbortedError("attempt 2 has won"); });
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_EQ(coordinator_.num_finish_calls(), 1);
+  EXPECT_EQ(NumOwed(), 0u);
+}
+
+// ---- Starting ----
+
+TEST_F(AgentLoopTest, WaitsForAServerThatIsNotThereYet) {
+  coordinator_.SetAway(true);
+  std::thread server([this] {
+    EXPECT_TRUE(coordinator_.AwaitRefusals(3));
+    coordinator_.SetAway(false);
+  });
+  Add(0);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  server.join();
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, GivesUpOnAServerThatNeverComes) {
+  coordinator_.SetAway(true);
+  options_.connect_timeout = absl::Milliseconds(20);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kTryAgain);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("no server answered at fake"));
+}
+
+TEST_F(AgentLoopTest, ARefusedRegistrationIsAConfigurationError) {
+  coordinator_.SetRegisterStatus(absl::FailedPreconditionError("train.jsonl: digest differs"));
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("digest differs"));
+}
+
+TEST_F(AgentLoopTest, WithoutTheDataOfAnyStudyItSaysWhichFileIsMissing) {
+  coordinator_.SetStudies({{"criteria", "/nowhere/train.jsonl", "/nowhere/valid.jsonl"}});
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("/nowhere/train.jsonl"));
+}
+
+TEST_F(AgentLoopTest, NewStudiesMakeItRegisterAgain) {
+  coordinator_.NeverFinish();
+  std::ofstream(folder_ / "train.jsonl") << R"({"text": "a b", "label": "yes"})"
+                                         << "\n";
+  std::thread server([this] {
+    EXPECT_TRUE(coordinator_.AwaitAcquires(1));
+    const std::string file = (folder_ / "train.jsonl").string();
+    coordinator_.SetStudies({{"new", file, file}});
+    EXPECT_TRUE(coordinator_.AwaitAcquires(2));
+    stop_.Raise();
+  });
+  Run();
+  server.join();
+  ASSERT_THAT(coordinator_.registrations(), SizeIs(2));
+  ASSERT_THAT(coordinator_.registrations()[1].data_sets, SizeIs(1));
+  EXPECT_EQ(coordinator_.registrations()[1].data_sets[0].rows, 1);
+}
+
+}  // namespace
+}  // namespace hpo

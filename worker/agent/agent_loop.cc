@@ -1,0 +1,400 @@
+#include "worker/agent/agent_loop.h"
+
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent/lease_keeper.h"
+#include "worker/agent/trainer_job.h"
+#include "worker/agent/worker_session.h"
+
+namespace hpo {
+namespace {
+
+// In a row, before the worker gives its machine up.
+constexpr int kMaxFailures = 3;
+
+WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
+                     const ModelCatalog& models) {
+  WorkerFacts facts;
+  facts.worker = options.worker;
+  facts.instance_key = RandomId();
+  facts.version = options.version;
+  facts.torch_build = slot.hello().torch_build;
+  facts.trainer = slot.launcher().Describe();
+  facts.plans = slot.hello().Has("plan");
+  facts.models = models.models;
+  return facts;
+}
+
+uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
+
+class AgentLoop {
+ public:
+  AgentLoop(const AgentServices& services, const AgentOptions& options, TrainerSlot& slot)
+      : services_(services),
+        options_(options),
+        slot_(slot),
+        session_(OwnFacts(options, slot, services.models)),
+        keeper_(services.heartbeat_client, session_, services.capacity, wake_,
+                SeedOf(session_.facts().instance_key)),
+        backoff_(options.first_retry, options.longest_retry,
+                 SeedOf(session_.facts().instance_key)) {}
+
+  AgentResult Run() {
+    if (std::optional<AgentResult> end = Connect()) return *std::move(end);
+    for (;;) {
+      if (services_.stop.raised()) return Drained();
+      if (options_.max_trials && num_finished_ >= *options_.max_trials) return {};
+      if (std::optional<AgentResult> end = Turn()) return *std::move(end);
+    }
+  }
+
+ private:
+  // ---- Registration ----
+
+  // Waits for the server and registers; a result when the worker must end instead.
+  std::optional<AgentResult> Connect() {
+    const absl::Duration deadline = clock_.Monotonic() + options_.connect_timeout;
+    for (;;) {
+      const absl::Status registered = RegisterAnew();
+      if (registered.ok()) break;
+      if (services_.stop.raised()) return Drained();
+      if (!IsServerAway(registered)) return Refused(registered);
+      if (clock_.Monotonic() >= deadline) {
+        return AgentResult{
+            ExitCode::kTryAgain,
+            absl::UnavailableError(absl::StrCat(
+                "no server answered at ", options_.server, " within ",
+                absl::FormatDuration(options_.connect_timeout), ": ", registered.message()))};
+      }
+      NoteAway(registered);
+      services_.stop.WaitFor(backoff_.Next());
+    }
+    NoteBack();
+    spdlog::info("registered with {} as {}", options_.server, options_.worker);
+    return NoDataAtAll();
+  }
+
+  static AgentResult Refused(const absl::Status& status) {
+    const bool configuration = absl::IsFailedPrecondition(status) ||
+                               absl::IsInvalidArgument(status) ||
+                               absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
+    return {configuration ? ExitCode::kConfiguration : ExitCode::kInternal, status};
+  }
+
+  // Studies wait, and the data of none of them is here.
+  std::optional<AgentResult> NoDataAtAll() const {
+    if (options_.stay || studies_.empty() || has_data_) return std::nullopt;
+    return AgentResult{ExitCode::kConfiguration,
+                       absl::NotFoundError(absl::StrCat(
+                           "this worker has the data of no study (give --data or --train and "
+                           "--validation): ",
+                           last_warnings_.empty() ? "" : last_warnings_.front()))};
+  }
+
+  // Asks which data the studies need, measures it and tells the server.
+  absl::Status RegisterAnew() {
+    HPO_ASSIGN_OR_RETURN(studies_, services_.client.ListStudyData());
+    DataCatalog::Scan scan = services_.data.Measure(studies_, services_.models.tokenizers);
+    has_data_ = !scan.complete_studies.empty();
+    if (scan.warnings != last_warnings_) {
+      for (const std::string& warning : scan.warnings) {
+        spdlog::warn("{}", warning);
+      }
+      last_warnings_ = scan.warnings;
+    }
+    WorkerFacts facts = session_.facts();
+    if (const absl::Status device = ReadDevice(facts); !device.ok()) {
+      // Not the card's own code: Unavailable would be taken for a server that is away.
+      return absl::InternalError(absl::StrCat("device: ", device.message()));
+    }
+    facts.data_sets = std::move(scan.facts);
+    session_.SetFacts(std::move(facts));
+    return session_.Register(services_.client);
+  }
+
+  absl::Status ReadDevice(WorkerFacts& facts) {
+    HPO_ASSIGN_OR_RETURN(facts.device, services_.capacity.Profile());
+    HPO_ASSIGN_OR_RETURN(facts.capacity, services_.capacity.Available());
+    return absl::OkStatus();
+  }
+
+  // ---- One turn: deliver what is owed, ask, run ----
+
+  std::optional<AgentResult> Turn() {
+    if (const absl::Status delivered = DeliverOutbox(); !delivered.ok()) {
+      return Pause(delivered);
+    }
+    const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
+    if (!capacity.ok()) return CountFailure(capacity.status());
+
+    const Registration registration = session_.current();
+    const absl::StatusOr<AcquireResult> acquired =
+        services_.client.AcquireTrial(registration.session, acquire_id_, options_.acquire_wait,
+                                      *capacity, [this] { return services_.stop.raised(); });
+    if (!acquired.ok()) return TakeAcquireFailure(acquired.status(), registration.session);
+
+    NoteBack();
+    acquire_id_ = RandomId();
+    work_remains_ = !acquired->all_studies_finished;
+    if (acquired->assignment) return RunAssignment(*acquired->assignment, *capacity);
+    if (acquired->all_studies_finished && !options_.stay) {
+      spdlog::info("every study is finished");
+      return AgentResult{};
+    }
+    if (acquired->studies_version != registration.studies_version) return TakeNewStudies();
+    NoteWaiting(acquired->waiting_for);
+    if (acquired->draining || acquired->all_studies_finished) {
+      services_.stop.WaitFor(backoff_.Next());
+    }
+    return std::nullopt;
+  }
+
+  std::optional<AgentResult> TakeNewStudies() {
+    const absl::Status registered = RegisterAnew();
+    if (registered.ok()) return std::nullopt;
+    return IsServerAway(registered) ? Pause(registered) : Refused(registered);
+  }
+
+  std::optional<AgentResult> TakeAcquireFailure(const absl::Status& status,
+                                                const std::string& session) {
+    if (services_.stop.raised()) return std::nullopt;
+    if (IsServerAway(status)) return Pause(status);
+    if (!absl::IsNotFound(status)) return Refused(status);
+    const absl::Status renewed = session_.Renew(session, services_.client);
+    if (renewed.ok()) return std::nullopt;
+    return IsServerAway(renewed) ? Pause(renewed) : Refused(renewed);
+  }
+
+  std::optional<AgentResult> Pause(const absl::Status& status) {
+    NoteAway(status);
+    services_.stop.WaitFor(backoff_.Next());
+    return std::nullopt;
+  }
+
+  // ---- One trial ----
+
+  std::optional<AgentResult> RunAssignment(const Assignment& assignment, Bytes capacity) {
+    const LeaseRef& lease = assignment.lease;
+    keeper_.Hold(lease);
+    spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
+                 lease.attempt.value, FormatParams(assignment.params));
+    if (services_.stop.raised()) return GiveBack({.lease = lease});
+    if (DoesNotFit(assignment, capacity)) {
+      GiveBack({.lease = lease,
+                .reason = ReleaseReason::kRejected,
+                .needed = assignment.predicted,
+                .note = absl::StrCat("needs ", FormatBytes(assignment.predicted), ", has ",
+                                     FormatBytes(capacity), " now")});
+      services_.stop.WaitFor(options_.first_retry);
+      return std::nullopt;
+    }
+    if (const absl::Status ready = PrepareRun(lease); !ready.ok()) {
+      GiveBack({.lease = lease,
+                .reason = ReleaseReason::kUnhealthy,
+                .note = std::string(ready.message())});
+      return CountFailure(ready);
+    }
+    num_failures_ = 0;
+    const TrainerJob job =
+        MakeJob(assignment,
+                {.device = options_.device,
+                 .models_folder = options_.models_folder,
+                 .train_path = services_.data.TrainPath(assignment.trainer.train),
+                 .validation_path = services_.data.ValidationPath(assignment.trainer.validation),
+                 .output_dir = OutputFolder(lease)});
+    const AttemptServices attempt{.client = services_.client,
+                                  .session = session_,
+                                  .keeper = keeper_,
+                                  .wake = wake_,
+                                  .stop = services_.stop,
+                                  .slot = slot_,
+                                  .count_oom_kills = services_.count_oom_kills};
+    return TakeEnd(lease, RunAttempt(attempt, options_.attempt, lease, job));
+  }
+
+  static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
+    return assignment.admission && assignment.policy != MemoryPolicy::kOff &&
+           assignment.predicted > capacity;
+  }
+
+  absl::Status PrepareRun(const LeaseRef& lease) {
+    std::error_code error;
+    std::filesystem::create_directories(OutputFolder(lease), error);
+    if (error) {
+      return absl::InternalError(
+          absl::StrCat("cannot make ", OutputFolder(lease), ": ", error.message()));
+    }
+    return slot_.Ensure();
+  }
+
+  std::string OutputFolder(const LeaseRef& lease) const {
+    return std::filesystem::absolute(std::filesystem::path(options_.runs_folder) /
+                                     AttemptFolder(lease))
+        .string();
+  }
+
+  std::optional<AgentResult> TakeEnd(const LeaseRef& lease, AttemptEnd end) {
+    if (end.lease_lost) {
+      spdlog::warn("trial #{}: its lease is lost; the result is dropped", lease.trial.number.value);
+      keeper_.Drop(lease);
+      return std::nullopt;
+    }
+    if (end.give_back) return GiveBack({.lease = lease, .note = "the worker drains"});
+    ++num_finished_;
+    const absl::Status stored =
+        services_.outbox.Append({.request_id = RandomId(), .request = *std::move(end.finish)});
+    if (!stored.ok()) return AgentResult{ExitCode::kInternal, stored};
+    if (const absl::Status delivered = DeliverOutbox(); !delivered.ok()) {
+      NoteAway(delivered);
+    }
+    return std::nullopt;
+  }
+
+  // A few tries; after that the lease expires on the server.
+  std::optional<AgentResult> GiveBack(const TrialRelease& release) {
+    const std::string request_id = RandomId();
+    for (int attempt = 0; attempt < kMaxFailures; ++attempt) {
+      const std::string session = session_.current().session;
+      const absl::Status released =
+          services_.client.ReleaseTrial(session, request_id, release).status();
+      if (absl::IsNotFound(released) && session_.Renew(session, services_.client).ok()) continue;
+      if (!IsServerAway(released)) {
+        spdlog::info("trial #{}: given back ({}){}{}", release.lease.trial.number.value,
+                     std::string(Name(release.reason)), release.note.empty() ? "" : ": ",
+                     released.ok() ? release.note : released.ToString());
+        break;
+      }
+      NoteAway(released);
+    }
+    keeper_.Drop(release.lease);
+    return std::nullopt;
+  }
+
+  // ---- Results ----
+
+  // Tells the server every result that it does not have.
+  //   a status  the server is away, or could not store one: try later
+  absl::Status DeliverOutbox() {
+    while (!services_.outbox.pending().empty()) {
+      const OutboxEntry entry = services_.outbox.pending().front();
+      const LeaseRef& lease = entry.request.lease;
+      const absl::StatusOr<FinishResult> result = Tell(entry);
+      if (!result.ok() && !NeverWanted(result.status())) return result.status();
+      if (result.ok()) {
+        spdlog::info("trial #{} of {}: {}{}", lease.trial.number.value, lease.trial.study,
+                     std::string(Name(result->state)),
+                     result->stored ? "" : " (the server had a result already)");
+      } else {
+        spdlog::warn("trial #{} of {}: the server does not take its result: {}",
+                     lease.trial.number.value, lease.trial.study,
+                     std::string(result.status().message()));
+      }
+      keeper_.Drop(lease);
+      HPO_RETURN_IF_ERROR(services_.outbox.Acknowledge(entry.request_id));
+    }
+    return absl::OkStatus();
+  }
+
+  // Once more after registering, when the server has forgotten the session.
+  absl::StatusOr<FinishResult> Tell(const OutboxEntry& entry) {
+    const std::string session = session_.current().session;
+    absl::StatusOr<FinishResult> result =
+        services_.client.FinishTrial(session, entry.request_id, entry.request);
+    if (!absl::IsNotFound(result.status())) return result;
+    HPO_RETURN_IF_ERROR(session_.Renew(session, services_.client));
+    return services_.client.FinishTrial(session_.current().session, entry.request_id,
+                                        entry.request);
+  }
+
+  static bool NeverWanted(const absl::Status& status) {
+    return absl::IsAborted(status) || absl::IsNotFound(status) ||
+           absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
+           absl::IsAlreadyExists(status);
+  }
+
+  // ---- Ends and notes ----
+
+  AgentResult Drained() {
+    if (session_.current().session.empty()) return {ExitCode::kTryAgain, absl::OkStatus()};
+    const absl::Status delivered = DeliverOutbox();
+    if (services_.stop.level() == StopLevel::kNow) return {ExitCode::kKilled, absl::OkStatus()};
+    spdlog::info("drained{}", work_remains_ || !delivered.ok() ? "; work remains" : "");
+    return {work_remains_ || !delivered.ok() ? ExitCode::kTryAgain : ExitCode::kDone,
+            absl::OkStatus()};
+  }
+
+  // The card or the trainer failed: a pause, or the end after several in a row.
+  std::optional<AgentResult> CountFailure(const absl::Status& status) {
+    spdlog::error("{}", std::string(status.message()));
+    if (++num_failures_ >= kMaxFailures) return AgentResult{ExitCode::kUnhealthy, status};
+    services_.stop.WaitFor(backoff_.Next());
+    return std::nullopt;
+  }
+
+  void NoteAway(const absl::Status& status) {
+    if (std::exchange(away_, true)) return;
+    spdlog::warn("waiting for the server at {}: {}", options_.server,
+                 std::string(status.message()));
+  }
+
+  void NoteBack() {
+    backoff_.Reset();
+    if (std::exchange(away_, false)) {
+      spdlog::info("the server at {} answers", options_.server);
+    }
+  }
+
+  void NoteWaiting(const std::string& why) {
+    if (why == last_waiting_) return;
+    last_waiting_ = why;
+    if (!why.empty()) {
+      spdlog::info("waiting: {}", why);
+    }
+  }
+
+  const AgentServices& services_;
+  const AgentOptions& options_;
+  TrainerSlot& slot_;
+  const SystemClock clock_;
+  WakeUp wake_;
+  WorkerSession session_;
+  LeaseKeeper keeper_;
+  Backoff backoff_;
+
+  std::vector<StudyData> studies_;
+  bool has_data_ = false;
+  std::vector<std::string> last_warnings_;
+  std::string last_waiting_;
+  // Kept until the server has answered, so that a lost reply does not lose an assignment.
+  std::string acquire_id_ = RandomId();
+  bool away_ = false;
+  bool work_remains_ = true;
+  int num_failures_ = 0;
+  int64_t num_finished_ = 0;
+};
+
+}  // namespace
+
+AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
+                     const TrainerSlotOptions& slot_options) {
+  TrainerSlot slot(services.launcher, services.capacity, services.stop, slot_options);
+  // Before anything is promised to the server: what the trainer can do is part of the facts.
+  if (const absl::Status ready = slot.Ensure(); !ready.ok()) {
+    return {absl::IsCancelled(ready) ? ExitCode::kKilled : ExitCode::kConfiguration, ready};
+  }
+  const AgentResult result = AgentLoop(services, options, slot).Run();
+  if (services.stop.level() == StopLevel::kNow) {
+    slot.Discard();
+  } else {
+    slot.Shutdown();
+  }
+  return result;
+}
+
+}  // namespace hpo

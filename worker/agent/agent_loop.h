@@ -1,0 +1,77 @@
+// The worker's main loop: register, take a trial, run it, tell, again. One thread, which also owns
+// the trainer process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/worker_exchange.h"
+#include "worker/agent/attempt_runner.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/capacity.h"
+#include "worker/agent/coordinator_client.h"
+#include "worker/agent/data_catalog.h"
+#include "worker/agent/model_catalog.h"
+#include "worker/agent/outbox.h"
+#include "worker/agent/stop_signal.h"
+#include "worker/agent/trainer_slot.h"
+
+namespace hpo {
+
+// Exit codes of hpo-worker: what a scheduler of machines should do (services.md 5.3).
+enum class ExitCode : int {
+  kDone = 0,        // every study finished, or --max-trials reached, or drained with no work left
+  kInternal = 70,   // retry with a limit
+  kTryAgain = 75,   // drained while work remains, or no server: run it again
+  kUnhealthy = 77,  // the card does not answer, or no trainer lives: leave this machine out
+  kConfiguration = 78,  // do not retry
+  kKilled = 130,        // a second signal
+};
+
+struct AgentOptions {
+  std::string worker;   // human name
+  std::string version;  // of hpo-worker
+  std::string device;   // as the trainer gets it: "cpu", "cuda:0"
+  std::string models_folder;
+  std::string runs_folder;  // attempts' files go to STUDY/TRIAL-ATTEMPT below it
+  std::string server;       // for messages
+  std::optional<int64_t> max_trials;
+  bool stay = false;  // go on when all studies are finished
+  // Before the first contact; afterwards the worker waits as long as it takes.
+  absl::Duration connect_timeout = absl::Minutes(5);
+  absl::Duration acquire_wait = absl::Seconds(30);
+  absl::Duration first_retry = absl::Milliseconds(500);
+  absl::Duration longest_retry = absl::Seconds(10);
+  AttemptOptions attempt;
+};
+
+// All outlive the loop.
+struct AgentServices {
+  CoordinatorClient& client;            // the loop's own connection
+  CoordinatorClient& heartbeat_client;  // another
+  TrainerLauncher& launcher;
+  DeviceCapacity& capacity;
+  DataCatalog& data;
+  ModelCatalog& models;
+  Outbox& outbox;
+  StopSignal& stop;
+  std::function<int64_t()> count_oom_kills;
+};
+
+// Runs until there is a reason to end. Messages go to the log; errors that end the worker are the
+// status, with the exit code to use.
+struct AgentResult {
+  ExitCode code = ExitCode::kDone;
+  absl::Status status;  // why, when it is not OK
+};
+
+AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
+                     const TrainerSlotOptions& slot_options);
+
+}  // namespace hpo

@@ -1,0 +1,434 @@
+#include "worker/agent/attempt_runner.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/status.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent/exit_outcome.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
+constexpr int kLogTailLines = 20;
+constexpr char kOutOfMemoryStage[] = "OOM Error";
+
+// Why the trainer was told to end; a later one beats an earlier one.
+enum class StopCause { kNone, kDrain, kPruned, kCancelled, kLeaseLost };
+
+const char* ReasonOf(StopCause cause) {
+  switch (cause) {
+    case StopCause::kPruned:
+      return "pruned";
+    case StopCause::kCancelled:
+      return "cancelled";
+    case StopCause::kLeaseLost:
+      return "lease lost";
+    case StopCause::kNone:
+    case StopCause::kDrain:
+      break;
+  }
+  return "drain";
+}
+
+int64_t FileSize(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+// The attempt's part of the process's log, beside its other files.
+void CopyLogFrom(const std::string& path, int64_t from, const std::string& output_dir) {
+  std::ifstream log(path, std::ios::binary);
+  std::ofstream copy(output_dir + "/trainer.log", std::ios::binary);
+  if (log.seekg(from) && log.peek() != std::ifstream::traits_type::eof()) {
+    copy << log.rdbuf();
+  }
+}
+
+class RunningAttempt {
+ public:
+  RunningAttempt(const AttemptServices& services, const AttemptOptions& options,
+                 const LeaseRef& lease, const TrainerJob& job)
+      : services_(services),
+        options_(options),
+        job_(job),
+        process_(services.slot.process()),
+        log_start_(FileSize(process_.log_path())),
+        oom_kills_before_(services.count_oom_kills()),
+        plan_(job.plan),
+        retry_(options.first_report_retry, options.longest_report_retry,
+               static_cast<uint64_t>(job.trial.value)) {
+    beat_.lease = lease;
+    end_.plan = job.plan;
+    end_.limit = job.limit;
+  }
+
+  AttemptEnd Run() {
+    const absl::Status handed = process_.channel().WriteLine(EncodeDown(job_), kWriteTimeout);
+    if (!handed.ok()) {
+      spdlog::debug("handing the job over: {}", handed.ToString());
+    }
+    while (!Over()) {
+      WaitForNews();
+      TakeSignals();
+      TakeLines();
+      ReportIfDue();
+      KillIfOverdue();
+    }
+    return Conclude();
+  }
+
+ private:
+  // The trainer has said its last word.
+  bool Over() { return end_.outcome || exit_; }
+
+  void WaitForNews() {
+    pollfd events[] = {
+        {.fd = closed_ ? -1 : process_.channel().fd(), .events = POLLIN, .revents = 0},
+        {.fd = process_.exit_fd(), .events = POLLIN, .revents = 0},
+        {.fd = services_.wake.fd(), .events = POLLIN, .revents = 0},
+        {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
+    absl::Duration timeout = absl::Seconds(60);
+    if (report_at_) timeout = std::min(timeout, *report_at_ - clock_.Monotonic());
+    if (kill_at_) timeout = std::min(timeout, *kill_at_ - clock_.Monotonic());
+    timeout = std::max(timeout, absl::ZeroDuration());
+    poll(events, 4,
+         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1)))));
+    if (events[2].revents != 0) services_.wake.Clear();
+    if (events[3].revents != 0) services_.stop.Clear();
+    // Before its lines are read, so that none that it wrote can be missed.
+    exit_ = process_.Poll();
+  }
+
+  void TakeSignals() {
+    switch (services_.keeper.DirectiveFor(beat_.lease)) {
+      case Directive::kContinue:
+        break;
+      case Directive::kStopPruned:
+        Stop(StopCause::kPruned);
+        break;
+      case Directive::kLeaseLost:
+        Stop(StopCause::kLeaseLost);
+        break;
+      case Directive::kCancelled:
+        Stop(StopCause::kCancelled);
+        break;
+    }
+    if (services_.stop.raised()) Stop(StopCause::kDrain);
+    if (services_.stop.level() == StopLevel::kNow) kill_at_ = absl::ZeroDuration();
+  }
+
+  // Tells the trainer once, whatever other causes come up afterwards.
+  void Stop(StopCause cause) {
+    if (cause <= stop_cause_) return;
+    const bool told = stop_cause_ != StopCause::kNone;
+    stop_cause_ = cause;
+    if (told) return;
+    spdlog::info("trial #{}: stopping the trainer ({})", job_.trial.value, ReasonOf(cause));
+    const StopRequest request{.reason = ReasonOf(cause), .checkpoint = cause == StopCause::kDrain};
+    const bool asked = services_.slot.hello().Has("stop") &&
+                       process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
+    KillAfter(asked ? options_.stop_grace : absl::ZeroDuration());
+  }
+
+  void KillAfter(absl::Duration grace) {
+    const absl::Duration at = clock_.Monotonic() + grace;
+    kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
+  }
+
+  void KillIfOverdue() {
+    if (Over() || !kill_at_ || clock_.Monotonic() < *kill_at_) return;
+    if (closed_ && stop_cause_ == StopCause::kNone && end_.protocol_error.empty()) {
+      end_.protocol_error =
+          "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
+    }
+    exit_ = process_.Kill();
+    killed_by_us_ = true;
+  }
+
+  void TakeLines() {
+    if (closed_) return;
+    absl::StatusOr<ReceivedLines> received = process_.channel().ReadAvailable();
+    if (!received.ok()) {
+      Violation(std::string(received.status().message()));
+      closed_ = true;
+      return;
+    }
+    for (const std::string& line : received->lines) {
+      if (end_.outcome || !end_.protocol_error.empty()) break;
+      TakeLine(line);
+    }
+    closed_ = received->closed;
+    if (!received->torn.empty() && !end_.outcome) {
+      spdlog::debug("trial #{}: the trainer's last line is torn", job_.trial.value);
+    }
+    if (closed_) KillAfter(options_.exit_grace);
+  }
+
+  void TakeLine(const std::string& line) {
+    absl::StatusOr<UpMessage> message = DecodeUp(line);
+    if (!message.ok()) {
+      Violation(absl::StrCat("the trainer sent '", line.substr(0, 120),
+                             "': ", message.status().message()));
+      return;
+    }
+    std::visit([this](auto& body) { Take(body); }, *message);
+  }
+
+  // Nothing that follows can be trusted.
+  void Violation(std::string what) {
+    if (end_.protocol_error.empty()) {
+      end_.protocol_error = std::move(what);
+    }
+    kill_at_ = absl::ZeroDuration();
+  }
+
+  void Take(const Hello&) {
+    Violation("the trainer sent a second hello: expected one per process");
+  }
+
+  void Take(const MeasurementMessage& message) {
+    end_.last_measurement = message.measurement;
+    unreported_.push_back(message.measurement);
+    Progress(message.measurement.step);
+    report_at_ = absl::ZeroDuration();
+  }
+
+  void Take(const MemoryMessage& message) {
+    spdlog::info("trial #{}: {}: allocated {}, reserved {}, peak {}", job_.trial.value,
+                 message.stage, FormatBytes(message.allocated), FormatBytes(message.reserved),
+                 FormatBytes(message.peak));
+    end_.stage = message.stage;
+    beat_.stage = message.stage;
+    beat_.allocated = message.allocated;
+    beat_.reserved = message.reserved;
+    live_peak_ = std::max(live_peak_, message.peak);
+    if (message.stage == kOutOfMemoryStage) {
+      ++num_ooms_;
+      report_at_ = absl::ZeroDuration();
+    }
+    if (message.plan) {
+      plan_ = *message.plan;
+      new_plan_ = plan_;
+      ++num_replans_;
+      report_at_ = absl::ZeroDuration();
+    }
+    Progress(message.step);
+  }
+
+  void Take(const CheckpointMessage& message) {
+    spdlog::debug("trial #{}: checkpoint ({}) {}", job_.trial.value, message.kind, message.path);
+    Progress(message.step);
+  }
+
+  void Take(const ProgressMessage& message) { Progress(message.step); }
+
+  void Take(const LogMessage& message) {
+    const auto level = message.level == "error"     ? spdlog::level::err
+                       : message.level == "warning" ? spdlog::level::warn
+                                                    : spdlog::level::info;
+    spdlog::log(level, "trial #{}: {}", job_.trial.value, message.text);
+  }
+
+  void Take(const OutcomeMessage& message) { end_.outcome = message; }
+
+  void Progress(int64_t step) {
+    beat_.step = std::max(beat_.step, step);
+    services_.keeper.Update(beat_);
+  }
+
+  void ReportIfDue() {
+    if (!report_at_ || clock_.Monotonic() < *report_at_ || end_.outcome) return;
+    report_at_.reset();
+    const AttemptReport report{.lease = beat_.lease,
+                               .measurements = unreported_,
+                               .new_plan = new_plan_,
+                               .num_ooms = num_ooms_};
+    const std::string session = services_.session.current().session;
+    const absl::StatusOr<ReportResult> result =
+        services_.client.ReportMeasurements(session, report);
+    if (!result.ok()) {
+      TakeReportFailure(result.status(), session);
+      return;
+    }
+    forgotten_ = false;
+    retry_.Reset();
+    unreported_.clear();
+    new_plan_.reset();
+    if (result->should_stop) {
+      end_.pruner = result->pruner;
+      spdlog::info("trial #{}: {}", job_.trial.value, result->why);
+      Stop(StopCause::kPruned);
+    }
+  }
+
+  void TakeReportFailure(const absl::Status& status, const std::string& session) {
+    if (absl::IsAborted(status) || (absl::IsNotFound(status) && forgotten_)) {
+      spdlog::warn("trial #{}: {}", job_.trial.value, std::string(status.message()));
+      Stop(StopCause::kLeaseLost);
+      return;
+    }
+    if (absl::IsNotFound(status)) {
+      // The server may have been restarted: it knows the lease again once the worker is registered.
+      forgotten_ = services_.session.Renew(session, services_.client).ok();
+    } else if (!IsServerAway(status)) {
+      spdlog::warn("trial #{}: the server refused measurements: {}", job_.trial.value,
+                   status.ToString());
+      unreported_.clear();
+      return;
+    }
+    report_at_ = clock_.Monotonic() + retry_.Next();
+  }
+
+  AttemptEnd Conclude() {
+    SettleTrainer();
+    CopyLogFrom(process_log_, log_start_, job_.output_dir);
+    AttemptEnd end;
+    if (stop_cause_ == StopCause::kLeaseLost) {
+      end.lease_lost = true;
+      return end;
+    }
+    std::optional<TrialOutcome> outcome = Outcome();
+    if (!outcome) {
+      end.give_back = true;
+      return end;
+    }
+    if (auto* oom = std::get_if<OutOfMemory>(&*outcome)) FillIn(*oom);
+    FinishRequest& finish = end.finish.emplace();
+    finish.lease = beat_.lease;
+    finish.outcome = *std::move(outcome);
+    finish.memory = MemoryUsed();
+    finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : plan_;
+    finish.measurements = std::move(unreported_);
+    return end;
+  }
+
+  // Leaves the slot with a warm trainer or none; takes down what is needed of the process first.
+  void SettleTrainer() {
+    process_log_ = process_.log_path();
+    if (end_.outcome) {
+      services_.slot.AttemptEnded(end_.outcome->clean);
+      return;
+    }
+    end_.exit = exit_.value_or(ProcessExit{});
+    end_.log_tail = LogTail(process_log_, log_start_, kLogTailLines);
+    end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
+    services_.slot.Discard();
+  }
+
+  // nullopt: the trial is to be given back.
+  std::optional<TrialOutcome> Outcome() {
+    const bool has_result = end_.outcome && end_.outcome->outcome;
+    const bool has_end = has_result || !killed_by_us_ || !end_.protocol_error.empty();
+    switch (stop_cause_) {
+      case StopCause::kDrain:
+        return DrainedOutcome(has_result);
+      case StopCause::kCancelled:
+        return Cancelled{.reason = "cancelled on the server"};
+      case StopCause::kPruned:
+        return has_end && !StoppedWithoutResult() ? WithPruner(ClassifyEnd(end_)) : PrunedHere();
+      default:
+        // A trainer that was not asked to stop owes a result.
+        if (StoppedWithoutResult()) {
+          return Failed{.failure_class = FailureClass::kProtocol,
+                        .message =
+                            "the trainer ended the attempt without a result, and nobody "
+                            "had asked it to stop"};
+        }
+        return ClassifyEnd(end_);
+    }
+  }
+
+  // A simple trainer says only that it happened.
+  void FillIn(OutOfMemory& oom) const {
+    if (oom.limit == Bytes{}) oom.limit = job_.limit;
+    if (!plans_) oom.plan = plan_;
+    if (oom.step == 0) oom.step = beat_.step;
+  }
+
+  bool StoppedWithoutResult() const { return end_.outcome && !end_.outcome->outcome; }
+
+  // A result that came before the trainer heard of the drain counts. Being stopped does not.
+  std::optional<TrialOutcome> DrainedOutcome(bool has_result) {
+    if (!has_result || std::holds_alternative<StoppedByPruner>(*end_.outcome->outcome) ||
+        std::holds_alternative<Cancelled>(*end_.outcome->outcome)) {
+      return std::nullopt;
+    }
+    return *end_.outcome->outcome;
+  }
+
+  TrialOutcome WithPruner(TrialOutcome outcome) {
+    if (auto* pruned = std::get_if<StoppedByPruner>(&outcome)) {
+      if (!end_.pruner.empty()) pruned->pruner = end_.pruner;
+    }
+    return outcome;
+  }
+
+  TrialOutcome PrunedHere() {
+    StoppedByPruner pruned{.pruner = end_.pruner.empty() ? "server" : end_.pruner};
+    if (end_.last_measurement) {
+      pruned.step = end_.last_measurement->step;
+      pruned.metrics = end_.last_measurement->metrics;
+    }
+    return pruned;
+  }
+
+  // What the trainer says at its end counts; what it lacks is taken from its memory lines.
+  MemoryReport MemoryUsed() const {
+    MemoryReport report = end_.outcome ? end_.outcome->memory : MemoryReport{};
+    if (report.live_peak == Bytes{}) report.live_peak = live_peak_;
+    if (report.limit == Bytes{}) report.limit = job_.limit;
+    report.num_ooms = std::max(report.num_ooms, num_ooms_);
+    report.num_replans = std::max(report.num_replans, num_replans_);
+    return report;
+  }
+
+  const AttemptServices& services_;
+  const AttemptOptions& options_;
+  const TrainerJob& job_;
+  TrainerProcess& process_;
+  const SystemClock clock_;
+  int64_t log_start_;
+  int64_t oom_kills_before_;
+  std::string process_log_;
+
+  TrainerEnd end_;
+  LeaseBeat beat_;
+  bool closed_ = false;
+  bool killed_by_us_ = false;
+  std::optional<ProcessExit> exit_;
+
+  // A trainer that does not speak of plans ran what it was given.
+  const bool plans_ = services_.slot.hello().Has("plan");
+
+  StopCause stop_cause_ = StopCause::kNone;
+  std::optional<absl::Duration> kill_at_;  // monotonic
+
+  MemoryPlan plan_;
+  std::optional<MemoryPlan> new_plan_;  // not yet reported
+  std::vector<Measurement> unreported_;
+  Bytes live_peak_;
+  int64_t num_ooms_ = 0;
+  int64_t num_replans_ = 0;
+  std::optional<absl::Duration> report_at_;  // monotonic
+  Backoff retry_;
+  bool forgotten_ = false;  // the last report found the session or lease unknown
+};
+
+}  // namespace
+
+AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,
+                      const LeaseRef& lease, const TrainerJob& job) {
+  return RunningAttempt(services, options, lease, job).Run();
+}
+
+}  // namespace hpo

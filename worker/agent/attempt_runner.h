@@ -1,0 +1,59 @@
+// Runs one attempt in a trainer that is ready: hands over the job, passes measurements up and stop
+// requests down, and decides what the attempt came to. Never fails: every way in which a trainer,
+// the server or the worker can end is an AttemptEnd. One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/trainer_protocol.h"
+#include "common/worker_exchange.h"
+#include "worker/agent/coordinator_client.h"
+#include "worker/agent/lease_keeper.h"
+#include "worker/agent/stop_signal.h"
+#include "worker/agent/trainer_slot.h"
+#include "worker/agent/wake_up.h"
+#include "worker/agent/worker_session.h"
+
+namespace hpo {
+
+struct AttemptOptions {
+  // From a stop request to SIGKILL.
+  absl::Duration stop_grace = absl::Seconds(30);
+  // From an outcome line of a trainer that is not reused, or a closed channel, to SIGKILL.
+  absl::Duration exit_grace = absl::Seconds(10);
+  // Between reports while the server is away.
+  absl::Duration first_report_retry = absl::Milliseconds(500);
+  absl::Duration longest_report_retry = absl::Seconds(10);
+};
+
+// Everything an attempt works with. All outlive the attempt.
+struct AttemptServices {
+  CoordinatorClient& client;
+  WorkerSession& session;
+  LeaseKeeper& keeper;
+  WakeUp& wake;  // notified by the keeper
+  StopSignal& stop;
+  TrainerSlot& slot;
+  // The kernel's count of out-of-memory kills so far.
+  std::function<int64_t()> count_oom_kills;
+};
+
+// Exactly one of the three.
+struct AttemptEnd {
+  // A result for the outbox.
+  std::optional<FinishRequest> finish;
+  // No result: give the trial back (the worker drains).
+  bool give_back = false;
+  // The trial belongs to another attempt now; nothing to tell.
+  bool lease_lost = false;
+};
+
+// `job` is the assignment as the trainer gets it; its output_dir receives the attempt's part of the
+// trainer's output as trainer.log.
+AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,
+                      const LeaseRef& lease, const TrainerJob& job);
+
+}  // namespace hpo

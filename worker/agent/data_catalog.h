@@ -1,0 +1,59 @@
+// The data files of this worker: where the files that studies name are, and what of them the server
+// may know. Facts are kept on disk by the file's digest, so that a large file is tokenized once for
+// each vocabulary. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/workload.h"
+#include "worker/agent/coordinator_client.h"
+#include "worker/text/tokenizer.h"
+
+namespace hpo {
+
+struct DataCatalogOptions {
+  std::string folder;           // --data
+  std::string train_file;       // --train: used for every study's training file
+  std::string validation_file;  // --validation
+  std::string cache_folder;     // exists
+  // The trainer is ours, so a file that cannot be read as text rows is an error. Otherwise such a
+  // file is advertised by its digest alone.
+  bool require_text_rows = true;
+};
+
+using Tokenizers = std::map<std::string, std::unique_ptr<Tokenizer>>;
+
+class DataCatalog {
+ public:
+  explicit DataCatalog(DataCatalogOptions options) : options_(std::move(options)) {}
+
+  // Where a file that a study names lies here: the overriding file, or the name in --data; an
+  // absolute name as it is. Absolute; the file may be missing.
+  std::string TrainPath(const std::string& name) const;
+  std::string ValidationPath(const std::string& name) const;
+
+  struct Scan {
+    std::vector<DataSetFacts> facts;
+    // One line for each file that is missing or broken.
+    std::vector<std::string> warnings;
+    // Names of studies that have all their files.
+    std::vector<std::string> complete_studies;
+  };
+
+  // Measures what `studies` need.
+  Scan Measure(const std::vector<StudyData>& studies, const Tokenizers& tokenizers) const;
+
+ private:
+  absl::StatusOr<DataSetFacts> Facts(const std::string& path, const std::string& name,
+                                     const Tokenizers& tokenizers) const;
+  std::string CachePath(const std::string& digest) const;
+
+  DataCatalogOptions options_;
+};
+
+}  // namespace hpo

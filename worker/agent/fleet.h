@@ -1,0 +1,32 @@
+// `--gpu all`: one worker process for each card, started from this one. One thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/device/gpu_probe.h"
+#include "worker/agent/agent_loop.h"
+#include "worker/agent/stop_signal.h"
+
+namespace hpo {
+
+// The exit code that stands for all of them: the gravest. Codes that a worker does not have
+// (another program's, or 128 + signal) count as internal errors.
+ExitCode CombineExitCodes(std::span<const int> codes);
+
+// The arguments of one card's worker: those given to this process, with the card and the name put
+// behind them (the last one counts).
+std::vector<std::string> CardArguments(const std::vector<std::string>& own, const GpuState& gpu,
+                                       const std::string& name);
+
+// Starts `program` with each list of arguments, passes on each raise of `stop` as SIGTERM, and
+// waits for all. The children end when this process dies.
+//   kInternal  a process could not be started; those that were are told to end
+ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std::string>>& workers,
+                  StopSignal& stop);
+
+// In a child of RunFleet: asks for SIGTERM when the parent dies. Does nothing elsewhere.
+void FollowFleetParent();
+
+}  // namespace hpo

@@ -1,0 +1,74 @@
+// Keeps leases alive: a thread that heartbeats through a connection of its own, so that neither
+// training nor a slow report can starve it. Learns its cadence from the server, registers again
+// when the server has forgotten the worker (a restarted server then takes the leases back by their
+// tokens), and collects what the server wants done with a lease. Thread-safe.
+#pragma once
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/worker_exchange.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/capacity.h"
+#include "worker/agent/coordinator_client.h"
+#include "worker/agent/wake_up.h"
+#include "worker/agent/worker_session.h"
+
+namespace hpo {
+
+class LeaseKeeper {
+ public:
+  // Starts the thread. `client` is used by no one else; `wake` is notified with each directive
+  // other than kContinue. All must outlive the keeper. `seed` spreads the beats of many workers.
+  LeaseKeeper(CoordinatorClient& client, WorkerSession& session, DeviceCapacity& capacity,
+              WakeUp& wake, uint64_t seed);
+
+  // Ends the thread; waits for a beat in progress (at most its deadline, 5 s).
+  ~LeaseKeeper();
+
+  LeaseKeeper(const LeaseKeeper&) = delete;
+  LeaseKeeper& operator=(const LeaseKeeper&) = delete;
+
+  // Beats for `lease` from now on, the first time at once.
+  void Hold(const LeaseRef& lease);
+
+  // What the next beats say of a held lease. Unknown leases are ignored.
+  void Update(const LeaseBeat& beat);
+
+  // Beats for it no longer.
+  void Drop(const LeaseRef& lease);
+
+  // The last directive other than kContinue for a held lease.
+  Directive DirectiveFor(const LeaseRef& lease) const;
+
+ private:
+  struct HeldLease {
+    LeaseBeat beat;
+    Directive directive = Directive::kContinue;
+  };
+
+  void Run();
+  // One heartbeat; the time until the next.
+  absl::Duration Beat();
+  void TakeDirectives(const std::vector<LeaseBeat>& beats, const std::vector<Directive>& given);
+  HeldLease* Find(const LeaseRef& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  CoordinatorClient& client_;
+  WorkerSession& session_;
+  DeviceCapacity& capacity_;
+  WakeUp& wake_;
+  Rng jitter_;
+  Backoff backoff_;
+
+  mutable absl::Mutex mutex_;
+  std::vector<HeldLease> held_ ABSL_GUARDED_BY(mutex_);
+  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace hpo

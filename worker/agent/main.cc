@@ -1,0 +1,225 @@
+// hpo-worker: supervises one trainer on one device. See --help.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "common/device/host_memory.h"
+#include "common/device/nvml.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent/agent_loop.h"
+#include "worker/agent/fleet.h"
+#include "worker/agent/select_gpu.h"
+#include "worker/agent/worker_options.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The device that this process works on.
+struct Device {
+  std::string label;  // "gpu0", "cpu": the second half of the worker's default name
+  std::string trainer_device;
+  std::map<std::string, std::string> trainer_environment;
+  std::unique_ptr<GpuProbe> probe;
+  std::unique_ptr<DeviceCapacity> capacity;
+};
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+void WarnAboutHostMemory(Bytes limit) {
+  const absl::StatusOr<Bytes> allowed = HostMemoryReader().ReadAllowed();
+  if (allowed.ok() && *allowed < limit) {
+    spdlog::warn("--memory-limit {} is more than this machine can give now ({})",
+                 FormatBytes(limit), FormatBytes(*allowed));
+  }
+}
+
+Device CpuDevice(Bytes limit) {
+  WarnAboutHostMemory(limit);
+  Device device;
+  device.label = "cpu";
+  device.trainer_device = "cpu";
+  // A trainer that would rather use a card must not find one.
+  device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", ""}};
+  device.capacity = std::make_unique<CpuCapacity>(limit);
+  return device;
+}
+
+// The trainer sees one card alone, so that it is cuda:0 whatever its number here.
+Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu, std::optional<Bytes> limit) {
+  Device device;
+  device.label = absl::StrCat("gpu", gpu.index);
+  device.trainer_device = "cuda:0";
+  device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", gpu.uuid}};
+  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.index, limit);
+  device.probe = std::move(probe);
+  return device;
+}
+
+absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
+  if (options.cpu) return CpuDevice(*options.memory_limit);
+  absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
+  if (!probe.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no usable card: ", probe.status().message(),
+                     "; without one, give --device cpu --memory-limit 2GiB"));
+  }
+  HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
+  HPO_ASSIGN_OR_RETURN(const GpuState gpu,
+                       SelectGpu(gpus, options.gpu.empty() ? "0" : options.gpu));
+  return GpuDevice(*std::move(probe), gpu, options.memory_limit);
+}
+
+std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, const Device& device) {
+  if (!options.trainer.empty()) {
+    return std::make_unique<CommandLauncher>(
+        std::vector<std::string>{"/bin/sh", "-c", "exec " + options.trainer},
+        device.trainer_environment, options.trainer);
+  }
+  const std::string program =
+      (fs::read_symlink("/proc/self/exe").parent_path() / "hpo-trainer").string();
+  return std::make_unique<CommandLauncher>(std::vector<std::string>{program},
+                                           device.trainer_environment, "hpo-trainer");
+}
+
+// The worker's own folder, locked against a second worker of the same name.
+struct StateFolder {
+  std::string path;
+  UniqueFd lock;
+};
+
+absl::StatusOr<StateFolder> OpenState(const std::string& root, const std::string& worker) {
+  StateFolder state;
+  state.path = (fs::path(root) / absl::StrReplaceAll(worker, {{"/", "_"}, {":", "-"}})).string();
+  std::error_code error;
+  for (const char* folder : {"runs", "data_facts"}) {
+    fs::create_directories(fs::path(state.path) / folder, error);
+    if (error) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--state-dir: cannot make ", state.path, ": ", error.message()));
+    }
+  }
+  state.lock.Reset(open((state.path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!state.lock.ok() || flock(state.lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("another hpo-worker named ", worker, " uses ",
+                                                      state.path,
+                                                      "; give this one its own --name"));
+  }
+  return state;
+}
+
+// Kills that the kernel has counted against our control group, in which the trainer also lives.
+int64_t CountOomKills() {
+  const absl::StatusOr<CgroupMemory> memory = HostMemoryReader().ReadCgroup();
+  return memory.ok() ? memory->oom_kills : 0;
+}
+
+absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
+  const std::string name =
+      options.name.empty() ? absl::StrCat(HostName(), ":", device.label) : options.name;
+  HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenState(options.state_dir, name));
+  HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.path + "/outbox"));
+  HPO_ASSIGN_OR_RETURN(ModelCatalog models, ScanModels(options.models));
+  for (const std::string& warning : models.warnings) {
+    spdlog::warn("{}", warning);
+  }
+  DataCatalog data({.folder = options.data,
+                    .train_file = options.train,
+                    .validation_file = options.validation,
+                    .cache_folder = state.path + "/data_facts",
+                    .require_text_rows = options.trainer.empty()});
+  const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device);
+  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
+  const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
+  const AgentServices services{.client = *client,
+                               .heartbeat_client = *heartbeats,
+                               .launcher = *launcher,
+                               .capacity = *device.capacity,
+                               .data = data,
+                               .models = models,
+                               .outbox = outbox,
+                               .stop = stop,
+                               .count_oom_kills = CountOomKills};
+  AgentOptions agent;
+  agent.worker = name;
+  agent.version = WorkerVersion();
+  agent.device = device.trainer_device;
+  agent.models_folder = options.models;
+  agent.runs_folder = state.path + "/runs";
+  agent.server = options.server;
+  agent.max_trials = options.max_trials;
+  agent.stay = options.stay;
+  agent.connect_timeout = options.connect_timeout;
+  TrainerSlotOptions slot;
+  slot.log_path = state.path + "/trainer.log";
+  return RunAgent(services, agent, slot);
+}
+
+absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
+                                        const std::vector<std::string>& arguments,
+                                        StopSignal& stop) {
+  absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
+  HPO_RETURN_IF_ERROR(Annotate(probe.status(), "--gpu all"));
+  HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
+  std::vector<std::vector<std::string>> workers;
+  for (const GpuState& gpu : gpus) {
+    workers.push_back(CardArguments(arguments, gpu, options.name));
+  }
+  if (workers.empty()) return absl::NotFoundError("--gpu all: there is no card");
+  probe->reset();
+  return AgentResult{RunFleet(fs::read_symlink("/proc/self/exe").string(), workers, stop),
+                     absl::OkStatus()};
+}
+
+int Main(int argc, const char* const* argv) {
+  absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> parsed = ParseWorkerOptions(argc, argv);
+  if (parsed.ok() && std::holds_alternative<PrintAndExit>(*parsed)) {
+    std::fputs(std::get<PrintAndExit>(*parsed).text.c_str(), stdout);
+    return 0;
+  }
+  absl::Status ready = parsed.status();
+  if (ready.ok()) {
+    const WorkerOptions& options = std::get<WorkerOptions>(*parsed);
+    ready = InitLog(options.log_level, options.log_json);
+  }
+  if (!ready.ok()) {
+    std::fprintf(stderr, "hpo-worker: %s\n", std::string(ready.message()).c_str());
+    return static_cast<int>(ExitCode::kConfiguration);
+  }
+  const WorkerOptions& options = std::get<WorkerOptions>(*parsed);
+
+  StopSignal stop;
+  const SignalWatcher signals(stop);
+  FollowFleetParent();
+  const absl::StatusOr<AgentResult> result =
+      options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)
+                           : RunWorker(options, stop);
+  const absl::Status& status = result.ok() ? result->status : result.status();
+  if (!status.ok()) {
+    spdlog::error("{}", std::string(status.message()));
+  }
+  return static_cast<int>(result.ok() ? result->code : ExitCode::kConfiguration);
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main(int argc, char** argv) { return hpo::Main(argc, argv); }

@@ -1,0 +1,97 @@
+#include "worker/agent/model_catalog.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "common/read_file.h"
+#include "common/sha256.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kConfigFile[] = "config.json";
+constexpr char kWeightsFile[] = "model.safetensors";
+
+// Sub-folders by name; those that cannot be listed are empty.
+std::vector<fs::path> SubFolders(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error)) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+bool HasConfig(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / kConfigFile, error);
+}
+
+// The tokenizer's digest, the tokenizer put into `catalog`; empty for a family without one.
+absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const ModelShape& shape,
+                                         ModelCatalog& catalog) {
+  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(folder.string(), shape);
+  if (absl::IsUnimplemented(tokenizer.status())) return "";
+  HPO_RETURN_IF_ERROR(tokenizer.status());
+  const std::string digest = (*tokenizer)->digest();
+  catalog.tokenizers.try_emplace(digest, *std::move(tokenizer));
+  return digest;
+}
+
+absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCatalog& catalog) {
+  ModelFacts facts;
+  facts.name = name;
+  HPO_ASSIGN_OR_RETURN(const std::string config, ReadFile((folder / kConfigFile).string()));
+  HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(config, (folder / kConfigFile).string()));
+  HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, facts.shape, catalog));
+  std::error_code error;
+  const auto weights_size = fs::file_size(folder / kWeightsFile, error);
+  facts.has_weights = !error;
+  facts.digest = Sha256Hex(absl::StrCat(config, "\n", facts.has_weights ? weights_size : 0));
+  catalog.models.push_back(std::move(facts));
+  return absl::OkStatus();
+}
+
+void AddOrWarn(const fs::path& folder, const std::string& name, ModelCatalog& catalog) {
+  if (const absl::Status added = AddModel(folder, name, catalog); !added.ok()) {
+    catalog.warnings.push_back(
+        absl::StrCat("model ", name, " (", folder.string(), ") left out: ", added.message()));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ModelCatalog> ScanModels(const std::string& root) {
+  ModelCatalog catalog;
+  catalog.root = root;
+  if (root.empty()) return catalog;
+  std::error_code error;
+  if (!fs::is_directory(root, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("--models: expected a folder of models, got '", root, "'"));
+  }
+  for (const fs::path& folder : SubFolders(root)) {
+    const std::string name = folder.filename().string();
+    if (HasConfig(folder)) {
+      AddOrWarn(folder, name, catalog);
+      continue;
+    }
+    for (const fs::path& inner : SubFolders(folder)) {
+      if (HasConfig(inner)) {
+        AddOrWarn(inner, name + "/" + inner.filename().string(), catalog);
+      }
+    }
+  }
+  return catalog;
+}
+
+std::string ModelFolder(const std::string& root, const std::string& model) {
+  return fs::absolute(fs::path(root) / model).string();
+}
+
+}  // namespace hpo

@@ -1,0 +1,46 @@
+#include "worker/agent/trainer_job.h"
+
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/params.h"
+#include "worker/agent/model_catalog.h"
+
+namespace hpo {
+
+TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
+  TrainerJob job;
+  job.study = assignment.lease.trial.study;
+  job.trial = assignment.lease.trial.number;
+  job.attempt = assignment.lease.attempt;
+  job.params = assignment.params;
+  job.task = assignment.trainer.task;
+  job.train_path = places.train_path;
+  job.validation_path = places.validation_path;
+  job.labels = assignment.trainer.labels;
+  job.epochs = assignment.trainer.epochs;
+  job.measure_every_steps = assignment.trainer.measure_every_steps;
+  job.model_name = FindString(assignment.params, "model.name").value_or("");
+  if (!job.model_name.empty() && !places.models_folder.empty()) {
+    job.model_path = ModelFolder(places.models_folder, job.model_name);
+  }
+  job.model_init = assignment.trainer.model_init;
+  job.objective = assignment.objective;
+  job.device = places.device;
+  job.policy = assignment.policy;
+  job.admission = assignment.admission;
+  job.limit = assignment.limit;
+  job.plan = assignment.plan;
+  job.predicted = assignment.predicted;
+  job.seed = assignment.seed;
+  job.output_dir = places.output_dir;
+  return job;
+}
+
+std::string AttemptFolder(const LeaseRef& lease) {
+  return absl::StrFormat("%s/%06d-%d", absl::StrReplaceAll(lease.trial.study, {{"/", "_"}}),
+                         lease.trial.number.value, lease.attempt.value);
+}
+
+}  // namespace hpo

@@ -1,0 +1,26 @@
+// From what the server assigned to what a trainer is told: names become paths of this machine.
+// Pure.
+#pragma once
+
+#include <string>
+
+#include "common/trainer_protocol.h"
+#include "common/worker_exchange.h"
+
+namespace hpo {
+
+// Where things are on this machine.
+struct JobPlaces {
+  std::string device;         // "cpu", "cuda:0"
+  std::string models_folder;  // empty: the trainer is given no model folder
+  std::string train_path;
+  std::string validation_path;
+  std::string output_dir;
+};
+
+TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places);
+
+// "criteria/000012-1": where an attempt's files go, below the runs folder.
+std::string AttemptFolder(const LeaseRef& lease);
+
+}  // namespace hpo

@@ -1,0 +1,148 @@
+#include "worker/agent/worker_options.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "CLI/CLI.hpp"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kDescription[] =
+    "Runs trials for an hpo-server on one device: takes one that fits, trains it, tells the "
+    "result.\n"
+    "\n"
+    "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
+    "  hpo-worker --device cpu --memory-limit 2GiB\n"
+    "  hpo-worker --device cpu --memory-limit 1GiB --trainer \"python3 train.py\"\n";
+
+constexpr char kFooter[] =
+    "\n"
+    "Signals: SIGTERM, SIGINT or SIGUSR1 once gives the running trial back and ends; a second one\n"
+    "kills the trainer. A finished result that the server does not have yet waits in --state-dir.\n"
+    "\n"
+    "Exit status:\n"
+    "   0  every study is finished, --max-trials reached, or drained with no work left\n"
+    "  70  internal error; try again a few times\n"
+    "  75  drained while work remains, or no server; run it again\n"
+    "  77  the card does not answer, or no trainer lives on this machine; leave it out\n"
+    "  78  configuration error; do not try again\n"
+    " 130  killed by a second signal";
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// $VARIABLE, else ~/FALLBACK.
+std::string UserFolder(const char* variable, const char* fallback) {
+  const std::string folder = Environment(variable);
+  return folder.empty() ? Environment("HOME") + "/" + fallback : folder;
+}
+
+std::string DefaultModels() {
+  const std::string folder = UserFolder("XDG_CACHE_HOME", ".cache") + "/hpo/models";
+  std::error_code error;
+  return std::filesystem::is_directory(folder, error) ? folder : "";
+}
+
+// Text of the options that need a conversion of ours.
+struct RawOptions {
+  std::string device;
+  std::string memory_limit;
+  double connect_timeout_seconds = 300;
+};
+
+void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  app.add_option("--gpu", options.gpu, "card: number of nvidia-smi, UUID, or all (one worker each)")
+      ->take_last();
+  app.add_option("--device", raw.device, "cpu, or cuda for card 0")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--memory-limit", raw.memory_limit,
+                 "bytes that trials may use, e.g. 2GiB; needed with --device cpu");
+  app.add_option("--server", options.server, "HOST:PORT or unix:PATH")
+      ->envname("HPO_SERVER")
+      ->capture_default_str();
+  app.add_option("--models", options.models, "folder of model folders")->envname("HPO_MODEL_DIR");
+  app.add_option("--data", options.data, "folder of the files that studies name")
+      ->envname("HPO_DATA_DIR")
+      ->capture_default_str();
+  app.add_option("--train", options.train, "use this training file for every study")
+      ->check(CLI::ExistingFile);
+  app.add_option("--validation", options.validation, "use this validation file for every study")
+      ->check(CLI::ExistingFile);
+  app.add_option("--trainer", options.trainer,
+                 "command of any program that speaks docs/TRAINER_PROTOCOL.md (run by /bin/sh); "
+                 "default: hpo-trainer beside this program");
+  app.add_option("--state-dir", options.state_dir, "results not yet told, logs and trained models")
+      ->capture_default_str();
+  app.add_option("--name", options.name, "of this worker; default HOST:gpuN or HOST:cpu")
+      ->take_last();
+  app.add_option("--max-trials", options.max_trials, "end after this many results")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
+  app.add_option("--connect-timeout", raw.connect_timeout_seconds,
+                 "seconds to wait for the server at the start")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+      ->envname("HPO_LOG_LEVEL")
+      ->capture_default_str();
+  app.add_flag("--log-json", options.log_json, "one JSON object per log line");
+  app.set_version_flag("--version", std::string("hpo-worker ") + WorkerVersion());
+}
+
+absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
+  options.cpu = raw.device == "cpu";
+  options.connect_timeout = absl::Seconds(raw.connect_timeout_seconds);
+  if (options.cpu && !options.gpu.empty()) {
+    return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
+  }
+  if (raw.device == "cuda" && options.gpu.empty()) {
+    options.gpu = "0";
+  }
+  if (!raw.memory_limit.empty()) {
+    const absl::StatusOr<Bytes> limit = ParseBytes(raw.memory_limit);
+    if (!limit.ok()) return Annotate(limit.status(), "--memory-limit");
+    options.memory_limit = *limit;
+  }
+  if (options.memory_limit && *options.memory_limit <= Bytes{}) {
+    return absl::InvalidArgumentError("--memory-limit: expected more than 0 bytes");
+  }
+  if (options.cpu && !options.memory_limit) {
+    return absl::InvalidArgumentError(
+        "--device cpu: expected --memory-limit SIZE too, such as --memory-limit 2GiB");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const char* WorkerVersion() { return HPO_VERSION; }
+
+absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> ParseWorkerOptions(
+    int argc, const char* const* argv) {
+  WorkerOptions options;
+  options.server = "127.0.0.1:50051";
+  options.models = DefaultModels();
+  options.data = ".";
+  options.state_dir = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/worker";
+  RawOptions raw;
+  CLI::App app(kDescription, "hpo-worker");
+  app.footer(kFooter);
+  Declare(app, options, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return PrintAndExit{app.help()};
+  } catch (const CLI::CallForVersion& version) {
+    return PrintAndExit{std::string(version.what()) + "\n"};
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(absl::StrCat(error.what(), " (see --help)"));
+  }
+  HPO_RETURN_IF_ERROR(Convert(raw, options));
+  return options;
+}
+
+}  // namespace hpo
