@@ -1,0 +1,224 @@
+#include "cli/client.h"
+
+#include <grpc/support/log.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "proto/convert/grpc_status.h"
+#include "proto/convert/outcome_proto.h"
+#include "proto/convert/params_proto.h"
+#include "proto/convert/study_proto.h"
+#include "proto/convert/time_proto.h"
+#include "proto/convert/trial_proto.h"
+
+namespace hpo {
+namespace {
+
+constexpr auto kDeadline = std::chrono::seconds(30);
+constexpr int kLargestMessageBytes = 16 << 20;
+constexpr int kLargestPage = 1000;
+
+std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+  gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kLargestMessageBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
+  switch (response.kind_case()) {
+    case v1::WatchStudyResponse::kSnapshot: {
+      HPO_ASSIGN_OR_RETURN(StudyStatus study, FromProto(response.snapshot()));
+      return WatchEvent(std::move(study));
+    }
+    case v1::WatchStudyResponse::kChange: {
+      HPO_ASSIGN_OR_RETURN(Trial trial, FromProto(response.change().trial()));
+      return WatchEvent(TrialChanged{response.change().kind(), std::move(trial)});
+    }
+    default:
+      return WatchEvent(NothingNew());
+  }
+}
+
+}  // namespace
+
+Client::Client(const std::string& address)
+    : address_(address), channel_(Connect(address)), stub_(v1::StudyService::NewStub(channel_)) {}
+
+absl::Status Client::Describe(const grpc::Status& status) const {
+  const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+                    channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
+  if (away) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot reach hpo-server at ", address_,
+                     ": is it running? start it with: hpo-server --study criteria"));
+  }
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return absl::UnimplementedError(
+        absl::StrCat("what answers at ", address_, " is not an hpo-server of this version"));
+  }
+  return FromGrpc(status);
+}
+
+template <typename Request, typename Response>
+absl::Status Client::Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
+                                                                         const Request&, Response*),
+                          const Request& request, Response& response) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  return Describe(((*stub_).*method)(&context, request, &response));
+}
+
+absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
+  v1::GetStudyRequest request;
+  request.set_name(name);
+  v1::GetStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::GetStudy, request, response));
+  return FromProto(response.study());
+}
+
+absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
+  std::vector<StudyStatus> studies;
+  v1::ListStudiesRequest request;
+  request.set_page_size(kLargestPage);
+  do {
+    v1::ListStudiesResponse response;
+    HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListStudies, request, response));
+    for (const v1::Study& study : response.studies()) {
+      HPO_ASSIGN_OR_RETURN(studies.emplace_back(), FromProto(study));
+    }
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return studies;
+}
+
+absl::StatusOr<Client::StudyCheck> Client::CreateStudy(const std::string& yaml,
+                                                       const std::string& origin,
+                                                       bool validate_only) {
+  v1::CreateStudyRequest request;
+  request.set_yaml(yaml);
+  request.set_origin(origin);
+  request.set_validate_only(validate_only);
+  request.set_request_id(RandomId());
+  v1::CreateStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::CreateStudy, request, response));
+  StudyCheck check{.created = response.created()};
+  HPO_ASSIGN_OR_RETURN(check.study, FromProto(response.study()));
+  return check;
+}
+
+absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
+  v1::UpdateStudyRequest request;
+  request.set_name(change.name);
+  if (change.trials) request.set_trials(*change.trials);
+  if (change.add_trials) request.set_add_trials(*change.add_trials);
+  if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
+  request.set_request_id(RandomId());
+  v1::UpdateStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::UpdateStudy, request, response));
+  return FromProto(response.study());
+}
+
+absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
+  v1::EnqueueTrialRequest request;
+  request.set_study(trial.study);
+  *request.mutable_params() = ToProto(trial.params);
+  request.set_demonstration(trial.demonstration);
+  request.set_skip_admission(trial.skip_admission);
+  request.set_forced_micro_batch(trial.forced_micro_batch);
+  request.set_request_id(RandomId());
+  v1::EnqueueTrialResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
+  return FromProto(response.trial());
+}
+
+absl::StatusOr<TrialListing> Client::ListTrials(const TrialQuery& query) {
+  v1::ListTrialsRequest request;
+  request.set_study(query.study);
+  for (const TrialState state : query.states) request.add_states(ToProto(state));
+  request.set_page_size(query.page_size);
+  request.set_page_token(query.page_token);
+  request.set_newest_first(query.newest_first);
+  v1::ListTrialsResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListTrials, request, response));
+  TrialListing listing{.next_token = response.next_page_token(), .total = response.total()};
+  for (const v1::Trial& trial : response.trials()) {
+    HPO_ASSIGN_OR_RETURN(listing.trials.emplace_back(), FromProto(trial));
+  }
+  return listing;
+}
+
+absl::StatusOr<TrialView> Client::GetTrial(const std::string& study, TrialNumber number) {
+  v1::GetTrialRequest request;
+  request.set_study(study);
+  request.set_number(number.value);
+  v1::GetTrialResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::GetTrial, request, response));
+  TrialView view{.sampler = response.trial().sampler()};
+  HPO_ASSIGN_OR_RETURN(view.trial, FromProto(response.trial()));
+  for (const v1::Measurement& measurement : response.trial().measurements()) {
+    view.measurements.push_back(FromProto(measurement));
+  }
+  return view;
+}
+
+absl::StatusOr<std::vector<Trial>> Client::BestTrials(const std::string& study, int count) {
+  v1::ListBestTrialsRequest request;
+  request.set_study(study);
+  request.set_count(count);
+  v1::ListBestTrialsResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListBestTrials, request, response));
+  std::vector<Trial> trials;
+  for (const v1::Trial& trial : response.trials()) {
+    HPO_ASSIGN_OR_RETURN(trials.emplace_back(), FromProto(trial));
+  }
+  return trials;
+}
+
+absl::StatusOr<MemoryVerdict> Client::EstimateMemory(const MemoryQuery& query) {
+  v1::EstimateMemoryRequest request;
+  request.set_study(query.study);
+  *request.mutable_params() = ToProto(query.params);
+  request.set_worker(query.worker);
+  request.set_limit_bytes(query.limit.count);
+  v1::EstimateMemoryResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EstimateMemory, request, response));
+  MemoryVerdict verdict{.estimate = FromProto(response.estimate()),
+                        .fits = response.fits(),
+                        .usable = Bytes{response.usable_bytes()},
+                        .explanation = response.explanation()};
+  HPO_ASSIGN_OR_RETURN(verdict.plan, FromProto(response.plan()));
+  return verdict;
+}
+
+absl::Status Client::Watch(const std::string& study,
+                           const std::function<bool(WatchEvent)>& on_event) {
+  grpc::ClientContext context;
+  v1::WatchStudyRequest request;
+  request.set_study(study);
+  const auto reader = stub_->WatchStudy(&context, request);
+  v1::WatchStudyResponse response;
+  while (reader->Read(&response)) {
+    absl::StatusOr<WatchEvent> event = EventOf(response);
+    if (event.ok() && on_event(*std::move(event))) continue;
+    context.TryCancel();
+    reader->Finish();  // Cancelled, by us
+    return event.status();
+  }
+  return Describe(reader->Finish());
+}
+
+bool Client::WaitUntilReachable(absl::Duration limit) {
+  return channel_->WaitForConnected(std::chrono::system_clock::now() +
+                                    absl::ToChronoMilliseconds(limit));
+}
+
+}  // namespace hpo

@@ -1,0 +1,126 @@
+// The server as the CLI sees it, in values. Protobuf types stop here.
+//
+// Codes of every call, apart from the server's own:
+//   Unavailable  "cannot reach hpo-server at ADDRESS: is it running? start it with: ..."
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/memory/memory_estimate.h"
+#include "common/study_status.h"
+#include "common/trial.h"
+#include "grpcpp/channel.h"
+#include "hpo/v1/study.grpc.pb.h"
+
+namespace hpo {
+
+// A trial with everything there is to show of it.
+struct TrialView {
+  Trial trial;
+  std::vector<Measurement> measurements;
+  std::string sampler;  // who proposed it
+};
+
+struct TrialQuery {
+  std::string study;
+  std::vector<TrialState> states;  // empty: all
+  int page_size = 0;               // 0: the server's default
+  std::string page_token;
+  bool newest_first = false;
+};
+
+struct TrialListing {
+  std::vector<Trial> trials;  // without attempts
+  std::string next_token;     // empty on the last page
+  int64_t total = 0;
+};
+
+struct StudyChange {
+  std::string name;
+  std::optional<int64_t> trials;
+  std::optional<int64_t> add_trials;
+  std::optional<absl::Duration> wall_clock;
+};
+
+struct EnqueuedTrial {
+  std::string study;
+  ParamMap params;
+  bool demonstration = false;
+  bool skip_admission = false;
+  int64_t forced_micro_batch = 0;
+};
+
+struct MemoryQuery {
+  std::string study;
+  ParamMap params;
+  std::string worker;  // empty: the one with the largest capacity
+  Bytes limit;         // 0: the worker's capacity
+};
+
+struct MemoryVerdict {
+  MemoryEstimate estimate;
+  MemoryPlan plan;
+  bool fits = false;
+  Bytes usable;
+  std::string explanation;
+};
+
+// What a watch brings: the study as it was found, or a trial as a change left it.
+struct TrialChanged {
+  std::string kind;  // "queued", "started", "measured", "replanned", "requeued", "finished"
+  Trial trial;
+};
+struct NothingNew {};
+using WatchEvent = std::variant<StudyStatus, TrialChanged, NothingNew>;
+
+// Thread-safe. Calls have a deadline of 30 s; a watch has none.
+class Client {
+ public:
+  // `address` as gRPC takes it: "127.0.0.1:50051", "unix:/path". Connects with the first call.
+  explicit Client(const std::string& address);
+
+  const std::string& address() const { return address_; }
+
+  absl::StatusOr<StudyStatus> GetStudy(const std::string& name);
+  absl::StatusOr<std::vector<StudyStatus>> ListStudies();
+  // Whether the study is new to the server. `yaml` is the file's text, `origin` its name.
+  struct StudyCheck {
+    StudyStatus study;
+    bool created = false;
+  };
+  absl::StatusOr<StudyCheck> CreateStudy(const std::string& yaml, const std::string& origin,
+                                         bool validate_only);
+  absl::StatusOr<StudyStatus> UpdateStudy(const StudyChange& change);
+
+  absl::StatusOr<Trial> EnqueueTrial(const EnqueuedTrial& trial);
+  absl::StatusOr<TrialListing> ListTrials(const TrialQuery& query);
+  absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
+  absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);
+  absl::StatusOr<MemoryVerdict> EstimateMemory(const MemoryQuery& query);
+
+  // Calls `on_event` for every event until it returns false (then OK) or the server ends the watch.
+  absl::Status Watch(const std::string& study, const std::function<bool(WatchEvent)>& on_event);
+
+  // Waits for the server to be there (again). False: `limit` is over.
+  bool WaitUntilReachable(absl::Duration limit);
+
+ private:
+  absl::Status Describe(const grpc::Status& status) const;
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                    const Request& request, Response& response);
+
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::StudyService::Stub> stub_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,66 @@
+// What each `hpo` command does, once its command line is read.
+//
+// Every command returns its exit status' cause: OK, or the error that is printed as one line.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/client.h"
+#include "cli/terminal.h"
+
+namespace hpo {
+
+// What all commands share. `client` and `out` outlive it.
+struct Session {
+  Client& client;
+  std::ostream& out;
+  Terminal terminal;
+  bool json = false;
+  std::string study;  // empty: the only one
+};
+
+absl::Status ShowStatus(Session& session);
+
+absl::Status ListStudies(Session& session);
+absl::Status ShowStudy(Session& session);
+// At least one of the change's fields is set.
+absl::Status ExtendStudy(Session& session, const StudyChange& change);
+// Sends the file's text to the server. `validate_only` stores nothing.
+absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only);
+
+struct TrialListOptions {
+  std::vector<std::string> states;  // names, any case; empty: all
+  int limit = 50;                   // trials a page
+  int page = 1;
+  bool newest_first = false;
+};
+absl::Status ListTrials(Session& session, const TrialListOptions& options);
+absl::Status ShowTrial(Session& session, TrialNumber number);
+
+//   NotFound  no trial has completed yet
+absl::Status ShowBest(Session& session, int count, const std::string& export_to);
+
+struct EnqueueOptions {
+  std::vector<std::string> params;  // "name=value"
+  bool demonstration = false;
+  bool skip_admission = false;
+  int64_t micro_batch = 0;
+};
+absl::Status Enqueue(Session& session, const EnqueueOptions& options);
+
+struct MemoryOptions {
+  std::vector<std::string> params;
+  std::string worker;
+  std::string limit;  // a size, or empty
+};
+// Whether it fits.
+absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options);
+
+// Whether any trial has completed when the watch ended.
+absl::StatusOr<bool> WatchStudy(Session& session, bool until_finished);
+
+}  // namespace hpo

@@ -1,0 +1,22 @@
+// What `--output json` prints: stable names, typed values, sizes in bytes, times in RFC 3339.
+// Fields are only ever added. What has no value yet is null.
+#pragma once
+
+#include <vector>
+
+#include "cli/client.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+nlohmann::ordered_json StudyJson(const StudyStatus& study);
+
+// `view` with attempts and measurements.
+nlohmann::ordered_json TrialJson(const TrialView& view);
+
+// Without them: what lists carry.
+nlohmann::ordered_json TrialJson(const Trial& trial);
+
+nlohmann::ordered_json MemoryJson(const MemoryVerdict& verdict);
+
+}  // namespace hpo

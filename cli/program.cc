@@ -1,0 +1,287 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "cli/commands.h"
+#include "common/command_line/command_line.h"
+#include "common/command_line/exit_status.h"
+#include "common/version.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kExitDoesNotFit = 3;
+constexpr int kExitNothingCompleted = 6;
+
+constexpr char kExamples[] = R"(
+Examples:
+  hpo status                                what runs, what is best, what is waited for
+  hpo watch --until-finished                follow a study to its end
+  hpo trial list --state pruned             trials that were ended early
+  hpo trial show 12                         why, and the bytes predicted, used and allowed
+  hpo best --export ./model                 the best model's folder, ready for Hugging Face
+  hpo enqueue train.lr=3e-5 train.batch_size=16
+  hpo memory estimate model.name=bert-large-uncased train.batch_size=64
+  hpo study extend criteria --add 50
+
+--server and HPO_SERVER say where the server listens. --study may be left out where there is one.
+Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
+6 finished without a completed trial.
+)";
+
+struct GlobalOptions {
+  std::string server = "127.0.0.1:50051";
+  std::string study;
+  std::string output = "table";
+};
+
+// What the chosen command does; returns the exit status where it is not the status' own.
+using Action = std::function<absl::StatusOr<int>(Session&)>;
+
+Action Plain(std::function<absl::Status(Session&)> action) {
+  return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
+    if (absl::Status status = action(session); !status.ok()) return status;
+    return kExitOk;
+  };
+}
+
+// The commands of one program run, and the one that was chosen. CLI11 keeps references to the
+// values, so they live on the heap as long as the actions do.
+class Commands {
+ public:
+  Commands(CLI::App& app, GlobalOptions& global) : app_(app), global_(global) {
+    app_.require_subcommand(1);
+    app_.fallthrough();
+    AddStatus();
+    AddStudy();
+    AddTrial();
+    AddBest();
+    AddEnqueue();
+    AddWatch();
+    AddMemory();
+  }
+
+  const Action& chosen() const { return chosen_; }
+
+ private:
+  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& help) {
+    CLI::App* command = parent->add_subcommand(name, help);
+    command->fallthrough();
+    return command;
+  }
+
+  CLI::App* AddGroup(const std::string& name, const std::string& help) {
+    CLI::App* group = Add(&app_, name, help);
+    group->require_subcommand(1);
+    return group;
+  }
+
+  void On(CLI::App* command, Action action) {
+    command->callback([this, action = std::move(action)] { chosen_ = action; });
+  }
+
+  // A study's name as the command's own argument; the same as --study.
+  void AddNameArgument(CLI::App* command) {
+    command->add_option("name", global_.study, "The study; may be left out where there is one")
+        ->type_name("NAME");
+  }
+
+  void AddStatus() {
+    On(Add(&app_, "status", "Studies, their progress and their workers"), Plain(ShowStatus));
+  }
+
+  void AddStudy() {
+    CLI::App* group = AddGroup("study", "List, show, extend, validate and create studies");
+    On(Add(group, "list", "One line a study"), Plain(ListStudies));
+
+    CLI::App* show = Add(group, "show", "One study and its search space");
+    AddNameArgument(show);
+    On(show, Plain(ShowStudy));
+
+    AddExtend(group);
+    AddFileCommand(group, "validate", "Check a study file; nothing is stored", true);
+    AddFileCommand(group, "create", "Add the study of a file to the server", false);
+  }
+
+  void AddExtend(CLI::App* group) {
+    struct Values {
+      StudyChange change;
+      std::string wall_clock;
+    };
+    const auto values = std::make_shared<Values>();
+    CLI::App* extend = Add(group, "extend", "Change a study's budget");
+    AddNameArgument(extend);
+    extend->add_option("--trials", values->change.trials, "New total of trials")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    extend->add_option("--add", values->change.add_trials, "Trials on top of those there are")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->excludes("--trials");
+    extend->add_option("--wall-clock", values->wall_clock, "Time that trials may run, such as 2h")
+        ->type_name("DURATION");
+    On(extend, Plain([this, values](Session& session) -> absl::Status {
+         StudyChange change = values->change;
+         change.name = session.study;
+         absl::Duration wall_clock;
+         if (!values->wall_clock.empty()) {
+           if (!absl::ParseDuration(values->wall_clock, &wall_clock) ||
+               wall_clock <= absl::ZeroDuration()) {
+             return absl::InvalidArgumentError(
+                 absl::StrCat("--wall-clock: expected a duration such as 2h or 90m, got '",
+                              values->wall_clock, "'"));
+           }
+           change.wall_clock = wall_clock;
+         }
+         if (!change.trials && !change.add_trials && !change.wall_clock) {
+           return absl::InvalidArgumentError("expected --trials, --add or --wall-clock, got none");
+         }
+         return ExtendStudy(session, change);
+       }));
+  }
+
+  void AddFileCommand(CLI::App* group, const std::string& name, const std::string& help,
+                      bool validate_only) {
+    const auto path = std::make_shared<std::string>();
+    CLI::App* command = Add(group, name, help);
+    command->add_option("file", *path, "The study file (YAML)")->type_name("FILE")->required();
+    On(command, Plain([path, validate_only](Session& session) {
+         return SubmitStudyFile(session, *path, validate_only);
+       }));
+  }
+
+  void AddTrial() {
+    CLI::App* group = AddGroup("trial", "List and show trials");
+    const auto options = std::make_shared<TrialListOptions>();
+    CLI::App* list = Add(group, "list", "One line a trial");
+    list->add_option("--state", options->states,
+                     "queued, running, completed, pruned, failed or cancelled (repeatable)")
+        ->type_name("STATE");
+    list->add_option("--limit", options->limit, "Trials a page, at most 1000")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    list->add_option("--page", options->page, "Which page")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    list->add_flag("--newest-first", options->newest_first, "The last trial first");
+    On(list, Plain([options](Session& session) { return ListTrials(session, *options); }));
+
+    const auto number = std::make_shared<int64_t>();
+    CLI::App* show = Add(group, "show", "One trial: parameters, outcome, attempts and memory");
+    show->add_option("number", *number, "The trial's number")
+        ->type_name("N")
+        ->required()
+        ->check(CLI::NonNegativeNumber);
+    On(show,
+       Plain([number](Session& session) { return ShowTrial(session, TrialNumber{*number}); }));
+  }
+
+  void AddBest() {
+    struct Values {
+      int count = 1;
+      std::string export_to;
+    };
+    const auto values = std::make_shared<Values>();
+    CLI::App* best = Add(&app_, "best", "The best completed trials");
+    best->add_option("--n", values->count, "How many")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    best->add_option("--export", values->export_to, "Copy the best trial's model folder to DIR")
+        ->type_name("DIR");
+    On(best, Plain([values](Session& session) {
+         return ShowBest(session, values->count, values->export_to);
+       }));
+  }
+
+  void AddEnqueue() {
+    const auto options = std::make_shared<EnqueueOptions>();
+    CLI::App* enqueue = Add(&app_, "enqueue", "Queue a trial; what is left out is drawn");
+    enqueue->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+    enqueue->add_flag("--demonstration", options->demonstration,
+                      "Counted and shown apart from the study's trials");
+    enqueue->add_flag("--no-admission", options->skip_admission,
+                      "Start it even where the estimate says that it cannot fit");
+    enqueue->add_option("--micro-batch", options->micro_batch, "Micro-batch of the first plan")
+        ->type_name("M")
+        ->check(CLI::PositiveNumber);
+    On(enqueue, Plain([options](Session& session) { return Enqueue(session, *options); }));
+  }
+
+  void AddWatch() {
+    const auto until_finished = std::make_shared<bool>(false);
+    CLI::App* watch = Add(&app_, "watch", "Follow a study as it happens");
+    watch->add_flag("--until-finished", *until_finished, "End when the study is finished");
+    On(watch, [until_finished](Session& session) -> absl::StatusOr<int> {
+      const absl::StatusOr<bool> completed = WatchStudy(session, *until_finished);
+      if (!completed.ok()) return completed.status();
+      return *completed || !*until_finished ? kExitOk : kExitNothingCompleted;
+    });
+  }
+
+  void AddMemory() {
+    CLI::App* group = AddGroup("memory", "What a configuration needs");
+    const auto options = std::make_shared<MemoryOptions>();
+    CLI::App* estimate = Add(group, "estimate", "Bytes by class, and whether it fits");
+    estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+    estimate->add_option("--worker", options->worker, "On which worker [the largest]")
+        ->type_name("NAME");
+    estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
+        ->type_name("SIZE");
+    On(estimate, [options](Session& session) -> absl::StatusOr<int> {
+      const absl::StatusOr<bool> fits = EstimateMemory(session, *options);
+      if (!fits.ok()) return fits.status();
+      return *fits ? static_cast<int>(kExitOk) : kExitDoesNotFit;
+    });
+  }
+
+  CLI::App& app_;
+  GlobalOptions& global_;
+  Action chosen_;
+};
+
+void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
+  app.add_option("--server", global.server, "Where hpo-server listens")
+      ->type_name("ADDRESS")
+      ->envname("HPO_SERVER")
+      ->capture_default_str();
+  app.add_option("--study", global.study, "Which study [the only one]")->type_name("NAME");
+  app.add_option("--output", global.output, "table for people, json for programs")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
+  app.footer(kExamples);
+}
+
+}  // namespace
+
+int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ostream& out,
+           std::ostream& err) {
+  CLI::App app("Looks at the studies of an hpo-server and steers them.", "hpo");
+  GlobalOptions global;
+  DeclareGlobals(app, global);
+  const Commands commands(app, global);
+  if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return *over;
+  Client client(global.server);
+  Session session{.client = client,
+                  .out = out,
+                  .terminal = terminal,
+                  .json = global.output == "json",
+                  .study = global.study};
+  const absl::StatusOr<int> status = commands.chosen()(session);
+  if (status.ok()) return *status;
+  err << "hpo: " << Printable(status.status().message()) << "\n";
+  return ExitStatusOf(status.status());
+}
+
+}  // namespace hpo

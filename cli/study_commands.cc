@@ -1,0 +1,113 @@
+// The commands on studies: the first half of commands.h.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "cli/watch.h"
+#include "cli/wording.h"
+#include "common/read_file.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kJsonIndent = 2;
+
+Json StudiesJson(const std::vector<StudyStatus>& studies) {
+  Json json = Json::array();
+  for (const StudyStatus& study : studies) json.push_back(StudyJson(study));
+  return json;
+}
+
+}  // namespace
+
+absl::Status ShowStatus(Session& session) {
+  std::vector<StudyStatus> studies;
+  if (session.study.empty()) {
+    HPO_ASSIGN_OR_RETURN(studies, session.client.ListStudies());
+  } else {
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
+  }
+  if (session.json) {
+    const Json json = {{"server", session.client.address()}, {"studies", StudiesJson(studies)}};
+    session.out << json.dump(kJsonIndent) << "\n";
+    return absl::OkStatus();
+  }
+  session.out << "hpo-server at " << session.client.address() << "\n";
+  for (const StudyStatus& study : studies) {
+    session.out << "\n" << StudyText(study, session.terminal.columns);
+  }
+  if (studies.empty()) session.out << "no studies; add one with: hpo study create FILE\n";
+  return absl::OkStatus();
+}
+
+absl::Status ListStudies(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies, session.client.ListStudies());
+  if (session.json) {
+    session.out << StudiesJson(studies).dump(kJsonIndent) << "\n";
+  } else {
+    session.out << StudyTable(studies, session.terminal.columns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShowStudy(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  if (session.json) {
+    session.out << StudyJson(study).dump(kJsonIndent) << "\n";
+    return absl::OkStatus();
+  }
+  session.out << StudyText(study, session.terminal.columns) << "\n"
+              << SpaceTable(study.spec.space, session.terminal.columns);
+  return absl::OkStatus();
+}
+
+absl::Status ExtendStudy(Session& session, const StudyChange& change) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.UpdateStudy(change));
+  if (session.json) {
+    session.out << StudyJson(study).dump(kJsonIndent) << "\n";
+    return absl::OkStatus();
+  }
+  const Budget& budget = study.spec.budget;
+  session.out << study.spec.name << ": budget of "
+              << (budget.trials ? absl::StrCat(*budget.trials, " trials") : "any number of trials")
+              << (budget.wall_clock ? absl::StrCat(" and ", ShortDuration(*budget.wall_clock)) : "")
+              << ", " << study.counts.Finished() << " done\n";
+  return absl::OkStatus();
+}
+
+absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only) {
+  HPO_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
+  HPO_ASSIGN_OR_RETURN(const Client::StudyCheck check,
+                       session.client.CreateStudy(yaml, path, validate_only));
+  if (session.json) {
+    const Json json = {{"valid", true},
+                       {"stored", !validate_only},
+                       {"created", check.created},
+                       {"study", StudyJson(check.study)}};
+    session.out << json.dump(kJsonIndent) << "\n";
+    return absl::OkStatus();
+  }
+  const std::string& name = check.study.spec.name;
+  if (validate_only) {
+    session.out << path << " is valid: study " << name << "\n\n"
+                << SpaceTable(check.study.spec.space, session.terminal.columns);
+  } else {
+    session.out << "study " << name << (check.created ? " created\n" : " was there already\n");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> WatchStudy(Session& session, bool until_finished) {
+  WatchDisplay display(session.terminal, session.out);
+  const WatchOptions options{.study = session.study, .until_finished = until_finished};
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, Watch(session.client, options, display));
+  session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n";
+  return study.counts.completed > 0;
+}
+
+}  // namespace hpo

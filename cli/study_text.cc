@@ -1,0 +1,113 @@
+// The studies' half of text.h.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/wording.h"
+
+namespace hpo {
+namespace {
+
+std::string BestOf(const StudyStatus& study) {
+  if (!study.best_trial) return "-";
+  return absl::StrCat(OrDash(study.best_value), " (", Hash(*study.best_trial), ")");
+}
+
+std::string StateOf(const StudyStatus& study) {
+  if (study.finished) return "finished";
+  if (study.counts.running > 0) return "running";
+  return study.waiting_for.empty() ? "active" : "waiting";
+}
+
+std::string ObjectivesOf(const StudyStatus& study) {
+  return absl::StrJoin(
+      study.spec.objectives, ", ", [](std::string* out, const Objective& objective) {
+        const bool minimize = objective.direction == Direction::kMinimize;
+        absl::StrAppend(out, minimize ? "minimize " : "maximize ", objective.metric);
+      });
+}
+
+std::string CountsOf(const TrialCounts& counts) {
+  std::string text = absl::StrCat(counts.completed, " completed, ", counts.pruned, " pruned, ",
+                                  counts.failed, " failed");
+  if (counts.cancelled > 0) absl::StrAppend(&text, ", ", counts.cancelled, " cancelled");
+  absl::StrAppend(&text, ", ", counts.running, " running, ", counts.queued, " queued");
+  if (counts.demonstration > 0) {
+    absl::StrAppend(&text, "; ", counts.demonstration, " demonstration, counted apart");
+  }
+  return text;
+}
+
+std::string TimeOf(const StudyStatus& study) {
+  const std::optional<absl::Duration> limit = study.spec.budget.wall_clock;
+  return absl::StrCat(ShortDuration(study.wall_clock_used),
+                      limit ? absl::StrCat(" of ", ShortDuration(*limit)) : "");
+}
+
+std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {
+  Table table({{"WORKER"}, {"DEVICE"}, {"CAPACITY", Align::kRight}, {"STATE"}});
+  for (const WorkerStatus& worker : workers) {
+    std::string state = worker.alive ? "idle" : "gone";
+    if (worker.alive && worker.trial) {
+      state = absl::StrCat("trial ", Hash(worker.trial->number), " of ", worker.trial->study);
+    }
+    table.AddRow({worker.name, worker.device, OrDash(worker.capacity), state});
+  }
+  return table.Render(width);
+}
+
+}  // namespace
+
+std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
+  Table table({{"STUDY"},
+               {"STATE"},
+               {"TRIALS", Align::kRight},
+               {"COMPLETED", Align::kRight},
+               {"PRUNED", Align::kRight},
+               {"FAILED", Align::kRight},
+               {"OOM MET", Align::kRight},
+               {"PREDICTED", Align::kRight},
+               {"BEST"}});
+  for (const StudyStatus& study : studies) {
+    const TrialCounts& counts = study.counts;
+    table.AddRow({study.spec.name, StateOf(study), DescribeProgress(study),
+                  absl::StrCat(counts.completed), absl::StrCat(counts.pruned),
+                  absl::StrCat(counts.failed), absl::StrCat(counts.oom_met),
+                  absl::StrCat(counts.oom_predicted), BestOf(study)});
+  }
+  return table.Render(width);
+}
+
+std::string StudyText(const StudyStatus& study, int width) {
+  std::string text = absl::StrCat(
+      "study       ", Printable(study.spec.name), " (", StateOf(study), ")\n", "objective   ",
+      Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
+      CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
+      "best        ", BestOf(study), "\n", "time        ", TimeOf(study), "\n");
+  if (!study.waiting_for.empty()) {
+    absl::StrAppend(&text, "waiting for ", Printable(study.waiting_for), "\n");
+  }
+  if (study.workers.empty()) return text;
+  return absl::StrCat(text, "\n", WorkerTable(study.workers, width));
+}
+
+std::string SpaceTable(const SearchSpace& space, int width) {
+  Table table({{"PARAMETER"}, {"VALUES"}, {"ONLY WHEN"}});
+  for (const Parameter& parameter : space.parameters) {
+    const std::string when =
+        absl::StrJoin(parameter.when, " and ", [](std::string* out, const Condition& condition) {
+          absl::StrAppend(out, condition.name, " is ",
+                          absl::StrJoin(condition.values, " or ",
+                                        [](std::string* value_out, const ParamValue& value) {
+                                          absl::StrAppend(value_out, FormatParam(value));
+                                        }));
+        });
+    table.AddRow({parameter.name, FormatDomain(parameter.domain), when});
+  }
+  return table.Render(width);
+}
+
+}  // namespace hpo

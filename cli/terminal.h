@@ -1,0 +1,29 @@
+// What standard output is. There are no colours, so NO_COLOR has nothing to switch off.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+struct Terminal {
+  bool interactive = false;  // a line may be redrawn
+  int columns = 0;           // 0: unlimited (a file or a pipe)
+};
+
+// `COLUMNS` beats what the terminal says.
+Terminal DetectTerminal(int descriptor);
+
+// Columns that `text` (UTF-8) takes: 0 for combining marks, 2 for East Asian wide characters.
+int DisplayWidth(absl::string_view text);
+
+// `text` made safe to show: control characters and broken UTF-8 become '?', so that a name from
+// elsewhere can never steer the terminal.
+std::string Printable(absl::string_view text);
+
+// `text` cut to at most `columns`, the last one an ellipsis where something was cut. Never inside a
+// character. columns >= 1.
+std::string FitTo(absl::string_view text, int columns);
+
+}  // namespace hpo

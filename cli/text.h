@@ -1,0 +1,34 @@
+// What the commands print for people. Pure: values in, lines out. `width`: the terminal's columns,
+// 0 for unlimited.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/client.h"
+
+namespace hpo {
+
+// One line a study.
+std::string StudyTable(const std::vector<StudyStatus>& studies, int width);
+
+// One study: progress, best, counts, memory, workers, and what it waits for.
+std::string StudyText(const StudyStatus& study, int width);
+
+// The space, one line a parameter.
+std::string SpaceTable(const SearchSpace& space, int width);
+
+// One line a trial.
+std::string TrialTable(const std::vector<Trial>& trials, int width);
+
+// One trial: parameters, why it ended, bytes predicted, used and allowed, each attempt and plan,
+// and where it ran out of memory, what and where.
+std::string TrialText(const TrialView& view, int width);
+
+// Best first, with parameters.
+std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width);
+
+// The estimate by class and the verdict.
+std::string MemoryText(const MemoryVerdict& verdict, int width);
+
+}  // namespace hpo

@@ -1,0 +1,45 @@
+// How single values are put to people. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/bytes.h"
+#include "common/study_status.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+// "45s", "3m10s", "1h12m", "2d4h": two units at most.
+std::string ShortDuration(absl::Duration duration);
+
+// Four significant digits: "0.7131", "3e-05".
+std::string ShortNumber(double value);
+
+// "-" where there is none.
+std::string OrDash(const std::optional<double>& value);
+std::string OrDash(Bytes size);  // 0 is unknown
+
+// "2026-11-21 11:07:27" in local time; "-" for a time that has not come.
+std::string LocalTime(absl::Time time);
+
+// "#7".
+std::string Hash(TrialNumber number);
+
+// "COMPLETED", "PRUNED (OUT_OF_MEMORY)", "FAILED (BAD_DATA)"; "RUNNING".
+std::string DescribeState(const Trial& trial);
+
+// One sentence of how it ended; empty while it is open.
+std::string DescribeEnd(const Trial& trial);
+
+// "64 = 8 x 8", with checkpointing and precision where they are not the default.
+std::string DescribePlan(const MemoryPlan& plan);
+
+// "12 of 100", "12 (no limit)".
+std::string DescribeProgress(const StudyStatus& study);
+
+// "OOM 2 met (1 recovered), 1 predicted".
+std::string DescribeOoms(const TrialCounts& counts);
+
+}  // namespace hpo

@@ -1,0 +1,47 @@
+#include "common/write_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/read_file.h"
+
+namespace hpo {
+namespace {
+
+class WriteFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "/write_file_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(WriteFileTest, WritesAndReplaces) {
+  const std::string path = folder_ / "address";
+  ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
+  ASSERT_TRUE(WriteFileAtomically(path, std::string("new\0er", 6)).ok());
+  EXPECT_EQ(ReadFile(path).value(), std::string("new\0er", 6));
+}
+
+TEST_F(WriteFileTest, LeavesNothingElseBehind) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "a", "x").ok());
+  std::filesystem::create_directory(folder_ / "taken");
+  std::filesystem::create_directory(folder_ / "taken" / "full");
+  EXPECT_FALSE(WriteFileAtomically(folder_ / "taken", "x").ok());
+  int entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++entries;
+  EXPECT_EQ(entries, 2);
+}
+
+TEST_F(WriteFileTest, AMissingFolderIsNotFound) {
+  EXPECT_EQ(WriteFileAtomically(folder_ / "no" / "a", "x").code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace hpo
