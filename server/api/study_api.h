@@ -13,30 +13,12 @@
 #include "common/study.h"
 #include "common/study_status.h"
 #include "common/trial.h"
+#include "server/scheduler/study_request.h"
+#include "server/storage/trial_query.h"
 
 namespace hpo {
 
 class TrialScheduler;
-
-struct StudyUpdate {
-  std::optional<int64_t> trials;      // new total
-  std::optional<int64_t> add_trials;  // on top of the trials finished and running now
-  std::optional<absl::Duration> wall_clock;
-  std::map<std::string, std::vector<ParamValue>> added_choices;
-};
-
-struct EnqueueRequest {
-  ParamMap params;
-  bool demonstration = false;
-  bool skip_admission = false;
-  int64_t forced_micro_batch = 0;
-};
-
-struct TrialFilter {
-  std::vector<TrialState> states;          // empty: all
-  std::vector<PruneReason> prune_reasons;  // empty: all
-  bool newest_first = false;
-};
 
 // One page. `next_token` is empty on the last.
 struct TrialPage {

@@ -1,0 +1,54 @@
+#include "server/api/pareto.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace hpo {
+namespace {
+
+// Smaller is better; nullopt when a metric is missing.
+std::optional<std::vector<double>> LossesOf(const Trial& trial,
+                                            const std::vector<Objective>& objectives) {
+  const Completed* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+  if (completed == nullptr) return std::nullopt;
+  std::vector<double> losses;
+  for (const Objective& objective : objectives) {
+    const auto found = completed->metrics.find(objective.metric);
+    if (found == completed->metrics.end()) return std::nullopt;
+    losses.push_back(objective.direction == Direction::kMaximize ? -found->second : found->second);
+  }
+  return losses;
+}
+
+bool Dominates(const std::vector<double>& a, const std::vector<double>& b) {
+  bool better = false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    better = better || a[i] < b[i];
+  }
+  return better;
+}
+
+}  // namespace
+
+std::vector<Trial> ParetoFront(std::vector<Trial> completed,
+                               const std::vector<Objective>& objectives) {
+  std::vector<std::pair<Trial, std::vector<double>>> scored;
+  for (Trial& trial : completed) {
+    if (auto losses = LossesOf(trial, objectives)) {
+      scored.emplace_back(std::move(trial), *std::move(losses));
+    }
+  }
+  std::vector<Trial> front;
+  for (const auto& [trial, losses] : scored) {
+    const bool dominated = std::any_of(scored.begin(), scored.end(), [&](const auto& other) {
+      return Dominates(other.second, losses);
+    });
+    if (!dominated) front.push_back(trial);
+  }
+  return front;
+}
+
+}  // namespace hpo

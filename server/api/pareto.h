@@ -1,0 +1,16 @@
+// Which of several completed trials are best when there is more than one objective. Pure.
+#pragma once
+
+#include <vector>
+
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+// The trials that no other one dominates (at least as good everywhere and better somewhere), in the
+// order given. Trials that lack a metric of an objective are left out. O(n^2).
+std::vector<Trial> ParetoFront(std::vector<Trial> completed,
+                               const std::vector<Objective>& objectives);
+
+}  // namespace hpo

@@ -1,0 +1,209 @@
+#include "server/api/study_api.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/memory/fit_decision.h"
+#include "common/status.h"
+#include "server/api/page_token.h"
+#include "server/api/pareto.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kDefaultPage = 100;
+constexpr int kLargestPage = 1000;
+constexpr absl::Duration kBookmarkEach = absl::Seconds(15);
+constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+constexpr int kEventBatch = 256;
+
+absl::Status DrainingError() {
+  return absl::UnavailableError("hpo-server is shutting down; try again soon");
+}
+
+// The worker to estimate for: the one named, else the largest that lives.
+absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const std::string& name) {
+  const std::vector<RegisteredWorker> workers = registry.List();
+  const RegisteredWorker* chosen = nullptr;
+  std::vector<std::string> names;
+  for (const RegisteredWorker& worker : workers) {
+    names.push_back(worker.facts.worker);
+    if (!name.empty() && worker.facts.worker == name) return worker.facts;
+    if (chosen == nullptr || worker.facts.capacity > chosen->facts.capacity) chosen = &worker;
+  }
+  if (chosen == nullptr) {
+    return absl::FailedPreconditionError(
+        "memory: expected a registered worker, got none; run: hpo-worker --gpu 0");
+  }
+  if (name.empty()) return chosen->facts;
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<StudyApi::Created> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
+                                                        const std::string& request_id) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const bool created, scheduler_.AddStudy(spec, validate_only, request_id));
+  if (validate_only && created) {
+    return Created{.status = StudyStatus{.spec = spec}, .created = false};
+  }
+  HPO_ASSIGN_OR_RETURN(StudyStatus status, scheduler_.Status(spec.name));
+  return Created{.status = std::move(status), .created = created};
+}
+
+absl::StatusOr<StudyStatus> StudyApi::GetStudy(const std::string& name) const {
+  return scheduler_.Status(name);
+}
+
+std::vector<StudyStatus> StudyApi::ListStudies() const {
+  std::vector<StudyStatus> studies;
+  for (const std::string& name : scheduler_.StudyNames()) {
+    absl::StatusOr<StudyStatus> status = scheduler_.Status(name);
+    if (status.ok()) studies.push_back(*std::move(status));
+  }
+  return studies;
+}
+
+absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
+                                                  const StudyUpdate& update,
+                                                  const std::string& request_id) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_RETURN_IF_ERROR(scheduler_.UpdateStudy(name, update, request_id));
+  return scheduler_.Status(name);
+}
+
+absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
+                                             const EnqueueRequest& request,
+                                             const std::string& request_id) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const TrialNumber number,
+                       scheduler_.EnqueueTrial(study, request, request_id));
+  HPO_ASSIGN_OR_RETURN(TrialDetail detail, GetTrial(study, number));
+  return std::move(detail.trial);
+}
+
+absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const TrialFilter& filter,
+                                               int page_size, const std::string& page_token) const {
+  if (page_size < 0 || page_size > kLargestPage) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: expected 0 to ", kLargestPage, ", got ", page_size));
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  std::optional<TrialNumber> after;
+  if (!page_token.empty()) {
+    HPO_ASSIGN_OR_RETURN(after, ReadPageToken(runtime->name(), filter, page_token));
+  }
+  const int size = page_size == 0 ? kDefaultPage : page_size;
+  TrialPage page;
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    // One more than the page tells whether another follows.
+    HPO_ASSIGN_OR_RETURN(page.trials, trials.ListTrials(filter, after, size + 1));
+    HPO_ASSIGN_OR_RETURN(page.total, trials.CountTrials(filter));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  if (page.trials.size() > static_cast<size_t>(size)) {
+    page.trials.pop_back();
+    page.next_token = MakePageToken(runtime->name(), filter, page.trials.back().id.number);
+  }
+  return page;
+}
+
+absl::StatusOr<TrialDetail> StudyApi::GetTrial(const std::string& study, TrialNumber number) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  TrialDetail detail;
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(number));
+    HPO_ASSIGN_OR_RETURN(detail.sampler, trials.LoadSampler(number));
+    HPO_ASSIGN_OR_RETURN(detail.measurements,
+                         trials.LoadMeasurements(number, record.ToldAttempt()));
+    detail.trial = std::move(record.trial);
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  return detail;
+}
+
+absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(const std::string& study,
+                                                            int count) const {
+  if (count < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("count: expected at least 0, got ", count));
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  const std::vector<Objective> objectives = runtime->spec().objectives;
+  const bool several = objectives.size() > 1;
+  std::vector<Trial> best;
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(best, trials.ListBest(objectives.front().direction, several ? -1 : count));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  if (several) best = ParetoFront(std::move(best), objectives);
+  if (best.size() > static_cast<size_t>(count)) best.resize(static_cast<size_t>(count));
+  return best;
+}
+
+absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
+                                                      const ParamMap& params,
+                                                      const std::string& worker,
+                                                      Bytes limit) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.workers(), worker));
+  const StudySpec spec = runtime->spec();
+  const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
+  HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned,
+                       FitDecider(spec, facts).Plan(params, capacity));
+  if (!planned) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,
+                     " (its trainer does not plan, or it lacks the model)"));
+  }
+  MemoryAnswer answer{.planned = *planned,
+                      .usable = UsableBytes(capacity, facts.device, spec.memory)};
+  answer.explanation =
+      planned->fits ? absl::StrCat("fits: needs ", FormatBytes(planned->estimate.needed_limit),
+                                   " at micro-batch ", planned->plan.micro_batch, ", allowed ",
+                                   FormatBytes(answer.usable))
+                    : ExplainMisfit(*planned, answer.usable);
+  return answer;
+}
+
+absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequence,
+                                  const std::function<bool(const std::optional<TrialEvent>&)>& emit,
+                                  const std::function<bool()>& cancelled) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  int64_t sequence = after_sequence > 0 ? after_sequence : runtime->last_sequence();
+  absl::Duration quiet;
+  while (!scheduler_.draining() && !cancelled()) {
+    if (!runtime->WaitForEvent(sequence, kCancellationCheck)) {
+      quiet += kCancellationCheck;
+      if (quiet < kBookmarkEach) continue;
+      quiet = absl::ZeroDuration();
+      if (!emit(std::nullopt)) return absl::OkStatus();
+      continue;
+    }
+    quiet = absl::ZeroDuration();
+    std::vector<TrialEvent> events;
+    const auto read = [&](const TrialStore& trials) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const auto stored, trials.EventsAfter(sequence, kEventBatch));
+      for (const TrialStore::Event& event : stored) {
+        HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(event.trial));
+        events.push_back({event.sequence, event.kind, std::move(record.trial)});
+      }
+      return absl::OkStatus();
+    };
+    HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+    for (const TrialEvent& event : events) {
+      sequence = event.sequence;
+      if (!emit(event)) return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

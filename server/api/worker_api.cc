@@ -1,0 +1,69 @@
+#include "server/api/worker_api.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+absl::Status CheckSize(absl::string_view what, Bytes size) {
+  if (size.count >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": expected at least 0 bytes, got ", size.count));
+}
+
+}  // namespace
+
+absl::StatusOr<Registration> WorkerApi::RegisterWorker(const WorkerFacts& facts) {
+  if (facts.worker.empty()) return absl::InvalidArgumentError("worker: expected a name, got none");
+  if (facts.instance_key.empty()) {
+    return absl::InvalidArgumentError("instance_key: expected a random text, got none");
+  }
+  HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", facts.capacity));
+  if (scheduler_.draining()) {
+    return absl::UnavailableError("hpo-server is shutting down; try again soon");
+  }
+  return scheduler_.Register(facts);
+}
+
+absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session,
+                                                      const std::string& request_id,
+                                                      absl::Duration wait, Bytes capacity,
+                                                      const std::function<bool()>& cancelled) {
+  HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
+  return scheduler_.Acquire(session, request_id, wait, capacity, cancelled);
+}
+
+absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
+                                                     const std::vector<LeaseBeat>& beats,
+                                                     Bytes capacity) {
+  HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
+  return scheduler_.Heartbeat(session, beats, capacity);
+}
+
+absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(
+    const LeaseRef& lease, const std::vector<Measurement>& measurements,
+    const std::optional<MemoryPlan>& new_plan, int64_t num_ooms) {
+  for (const Measurement& measurement : measurements) {
+    if (measurement.step < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("measurement: expected a step >= 0, got ", measurement.step));
+    }
+  }
+  return scheduler_.Report(lease, measurements, new_plan, num_ooms);
+}
+
+absl::StatusOr<FinishResult> WorkerApi::FinishTrial(const std::string& request_id,
+                                                    const FinishRequest& request) {
+  return scheduler_.Finish(request_id, request);
+}
+
+absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id,
+                                                   const LeaseRef& lease, ReleaseReason reason,
+                                                   Bytes needed, const std::string& note) {
+  HPO_RETURN_IF_ERROR(CheckSize("needed_bytes", needed));
+  return scheduler_.Release(request_id, lease, reason, needed, note);
+}
+
+}  // namespace hpo

@@ -1,0 +1,324 @@
+// TrialScheduler: a worker registers and asks for a trial.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/fit_decision.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "server/scheduler/capability.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(50);
+// How often a waiting call looks whether its caller is still there.
+constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+// With nothing left to do anywhere, a worker that asks again at once is slowed to this.
+constexpr absl::Duration kFinishedWait = absl::Seconds(1);
+
+constexpr absl::string_view kMethod = "AcquireTrial";
+
+// An Aborted status from a claim means that another worker was faster.
+bool TakenByAnother(const absl::Status& status) { return absl::IsAborted(status); }
+
+}  // namespace
+
+absl::Status TrialScheduler::CheckDigests(const WorkerFacts& facts) const {
+  for (const StudyRuntime* study : Studies()) {
+    if (study->Finished()) continue;
+    const std::map<std::string, std::string> begun_with = study->data_digests();
+    for (const DataSetFacts& data : facts.data_sets) {
+      const auto pinned = begun_with.find(data.name);
+      if (pinned == begun_with.end() || pinned->second == data.digest) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("study ", study->name(), ": data file ", data.name, " of worker ",
+                       facts.worker, ": expected digest ", pinned->second,
+                       " (the study was begun with it), got ", data.digest));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) {
+  HPO_RETURN_IF_ERROR(CheckDigests(facts));
+  HPO_RETURN_IF_ERROR(store_->Write(
+      [&](Database& database) { return StudyStore(database).UpsertWorker(facts, clock_.Now()); }));
+  const std::string session = workers_.Register(facts);
+  HPO_RETURN_IF_ERROR(ReleaseOlderInstance(facts));
+  // A larger card may be what a queued trial waits for.
+  WakeAll();
+  return Registration{.session = session,
+                      .server_epoch = epoch_,
+                      .heartbeat_interval = HeartbeatInterval(options_.lease),
+                      .lease_ttl = options_.lease.ttl,
+                      .studies_version = studies_version()};
+}
+
+absl::Status TrialScheduler::ReleaseOlderInstance(const WorkerFacts& facts) {
+  for (StudyRuntime* study : Studies()) {
+    for (const HeldLease& lease : study->leases()) {
+      if (lease.worker != facts.worker || lease.instance_key == facts.instance_key) continue;
+      HPO_RETURN_IF_ERROR(LoseLease(*study, lease, "worker restarted"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+AcquireResult TrialScheduler::EmptyAnswer() const {
+  const std::vector<StudyRuntime*> studies = Studies();
+  AcquireResult answer;
+  answer.studies_version = studies_version();
+  answer.draining = draining();
+  answer.all_studies_finished =
+      !studies.empty() && std::all_of(studies.begin(), studies.end(),
+                                      [](const StudyRuntime* study) { return study->Finished(); });
+  return answer;
+}
+
+Assignment TrialScheduler::Complete(Assignment assignment) const {
+  assignment.lease_ttl = options_.lease.ttl;
+  assignment.heartbeat_interval = HeartbeatInterval(options_.lease);
+  return assignment;
+}
+
+absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session,
+                                                      const std::string& request_id,
+                                                      absl::Duration wait, Bytes capacity,
+                                                      const std::function<bool()>& cancelled) {
+  const absl::Duration asked = clock_.Monotonic();
+  HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker, workers_.Touch(session, capacity));
+  const Asker asker{.facts = worker.facts, .request_id = request_id};
+  absl::Duration longest = std::min(wait, kLongestWait);
+  HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment, Replay(asker));
+  for (bool first = true;; first = false) {
+    int64_t seen = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      seen = generation_;
+    }
+    std::string waiting_for;
+    if (!assignment && !draining()) {
+      HPO_ASSIGN_OR_RETURN(assignment, TryAcquire(asker, waiting_for));
+    }
+    AcquireResult answer = EmptyAnswer();
+    answer.waiting_for = std::move(waiting_for);
+    if (assignment) answer.assignment = Complete(*std::move(assignment));
+    if (answer.assignment || answer.draining) return answer;
+    if (answer.all_studies_finished) {
+      // News for a worker that was waiting; one that knows is slowed down.
+      if (!first) return answer;
+      longest = std::min(longest, kFinishedWait);
+    }
+    const auto changed = [this, seen]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return generation_ != seen; };
+    for (bool woken = false; !woken;) {
+      const absl::Duration left = longest - (clock_.Monotonic() - asked);
+      if (left <= absl::ZeroDuration() || (cancelled && cancelled())) return answer;
+      absl::MutexLock lock(&mutex_);
+      woken =
+          mutex_.AwaitWithTimeout(absl::Condition(&changed), std::min(left, kCancellationCheck));
+    }
+  }
+}
+
+absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& asker) {
+  std::optional<std::string> answer;
+  const auto read = [&](Database& database) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(
+        answer, StudyStore(database).FindAnswer(asker.request_id, kMethod, asker.facts.worker));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(store_->Read(read));
+  if (!answer) return std::nullopt;
+  const nlohmann::json given = nlohmann::json::parse(*answer);
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(given["study"]));
+  const TrialNumber number{given["trial"].get<int64_t>()};
+  const std::optional<HeldLease> lease = study->FindLease(number);
+  // The lease is gone: this id asks anew.
+  if (!lease || lease->attempt.value != given["attempt"]) return std::nullopt;
+  TrialRecord record;
+  AttemptRecord attempt;
+  const auto load = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(record, trials.LoadTrial(number));
+    HPO_ASSIGN_OR_RETURN(attempt, trials.LoadAttempt(number, lease->attempt));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadTrials(*study, load));
+  const StudySpec spec = study->spec();
+  WorkerFacts then = asker.facts;
+  then.capacity = attempt.attempt.capacity;
+  return MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(AskFor(spec, then, number)));
+}
+
+absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker& asker,
+                                                                     std::string& waiting_for) {
+  std::vector<StudyRuntime*> able;
+  for (StudyRuntime* study : Studies()) {
+    if (study->Finished()) continue;
+    const absl::Status serves = CheckServes(study->spec(), asker.facts);
+    if (serves.ok()) {
+      able.push_back(study);
+    } else {
+      waiting_for = std::string(serves.message());
+    }
+  }
+  for (StudyRuntime* study : able) {
+    HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment,
+                         TakeQueued(*study, asker, waiting_for));
+    if (assignment) return assignment;
+  }
+  // The study with the fewest running trials first.
+  std::stable_sort(able.begin(), able.end(), [](const StudyRuntime* a, const StudyRuntime* b) {
+    return a->leases().size() < b->leases().size();
+  });
+  for (StudyRuntime* study : able) {
+    HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment, Propose(*study, asker, waiting_for));
+    if (assignment) return assignment;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntime& study,
+                                                                     const Asker& asker,
+                                                                     std::string& waiting_for) {
+  if (!study.WallClockLeft()) return std::nullopt;
+  const StudySpec spec = study.spec();
+  for (const QueuedTrial& queued : study.queue()) {
+    const Trial& trial = queued.trial;
+    const std::string name = absl::StrCat("trial #", trial.id.number.value);
+    if (const absl::Status able = CheckCanRun(spec, asker.facts, trial.params); !able.ok()) {
+      waiting_for = absl::StrCat(name, ": ", able.message());
+      continue;
+    }
+    const Placement placement = PlaceTrial(spec, asker.facts, trial);
+    if (trial.min_capacity.count > 0 && placement.usable <= trial.min_capacity) {
+      waiting_for = absl::StrCat(name, " waits for a worker with more than ",
+                                 FormatBytes(trial.min_capacity));
+      continue;
+    }
+    if (!placement.fits && trial.admission) {
+      waiting_for = absl::StrCat(name, " ", placement.misfit);
+      const std::optional<Bytes> largest = LargestUsable(spec, trial);
+      if (largest && placement.usable < *largest) continue;
+      HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
+      continue;
+    }
+    std::optional<Assignment> assignment;
+    const absl::Status claimed =
+        writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
+          HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(trial.id.number));
+          if (record.trial.state != TrialState::kQueued) {
+            return absl::AbortedError("another worker took the trial");
+          }
+          HPO_ASSIGN_OR_RETURN(assignment,
+                               Start(transaction, study, spec, asker, record, placement));
+          return absl::OkStatus();
+        });
+    if (TakenByAnother(claimed)) continue;
+    HPO_RETURN_IF_ERROR(claimed);
+    return assignment;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& study,
+                                                                  const Asker& asker,
+                                                                  std::string& waiting_for) {
+  if (!study.BudgetLeft()) return std::nullopt;
+  absl::MutexLock lock(&study.propose_mutex());
+  if (!study.BudgetLeft()) return std::nullopt;
+  const StudySpec spec = study.spec();
+  const AskContext context = AskFor(spec, asker.facts, study.next_number());
+  const absl::StatusOr<Suggestion> suggestion = study.Suggest(context);
+  if (!suggestion.ok()) {
+    waiting_for = absl::StrCat("study ", study.name(), ": ", suggestion.status().message());
+    study.set_obstacle(waiting_for);
+    return std::nullopt;
+  }
+  study.set_obstacle("");
+  TrialRecord record{.study_id = study.id()};
+  record.trial.id = TrialId{study.name(), context.number};
+  record.trial.params = suggestion->params;
+  const Placement placement = PlaceTrial(spec, asker.facts, record.trial);
+  std::optional<Assignment> assignment;
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    record.trial.created = transaction.now;
+    HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
+    HPO_RETURN_IF_ERROR(transaction.trials.InsertSuggestion(
+        context.number, SuggestionRecord{.capacity = context.capacity,
+                                         .history_sequence = suggestion->history_sequence,
+                                         .sampler = suggestion->sampler,
+                                         .score = suggestion->score}));
+    HPO_ASSIGN_OR_RETURN(assignment, Start(transaction, study, spec, asker, record, placement));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(study, work));
+  return assignment;
+}
+
+absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, StudyRuntime& study,
+                                                 const StudySpec& spec, const Asker& asker,
+                                                 TrialRecord& record, const Placement& placement) {
+  HPO_RETURN_IF_ERROR(PinData(transaction, study, spec, asker.facts));
+  Trial& trial = record.trial;
+  AttemptRecord attempt{.study_id = record.study_id, .trial = trial.id.number};
+  attempt.attempt.number = AttemptNumber{record.current_attempt.value + 1};
+  attempt.attempt.worker = asker.facts.worker;
+  attempt.attempt.capacity = placement.capacity;
+  attempt.attempt.predicted = placement.predicted;
+  attempt.attempt.plan = placement.plan;
+  attempt.attempt.started = transaction.now;
+  attempt.instance_key = asker.facts.instance_key;
+  attempt.token = RandomId();
+  attempt.limit = placement.usable;
+  HPO_RETURN_IF_ERROR(transaction.trials.InsertAttempt(attempt));
+  trial.state = TrialState::kRunning;
+  if (trial.started == absl::InfinitePast()) trial.started = transaction.now;
+  record.current_attempt = attempt.attempt.number;
+  HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+  transaction.Changed(trial.id.number, "started");
+  const nlohmann::json answer = {{"study", study.name()},
+                                 {"trial", trial.id.number.value},
+                                 {"attempt", attempt.attempt.number.value}};
+  HPO_RETURN_IF_ERROR(transaction.studies.ForgetAnswer(asker.request_id, kMethod));
+  HPO_RETURN_IF_ERROR(transaction.studies.RecordAnswer(
+      asker.request_id, kMethod, asker.facts.worker, answer.dump(), transaction.now));
+  return MakeAssignment(spec, trial, attempt,
+                        NarrowForCapacity(AskFor(spec, asker.facts, trial.id.number)));
+}
+
+absl::Status TrialScheduler::PinData(TrialTransaction& transaction, StudyRuntime& study,
+                                     const StudySpec& spec, const WorkerFacts& facts) {
+  for (const DataSetFacts& data : facts.data_sets) {
+    if (data.name != spec.trainer.train && data.name != spec.trainer.validation) continue;
+    HPO_RETURN_IF_ERROR(
+        transaction.studies.PinData(study.id(), study.name(), data.name, data.digest));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrialScheduler::EndAsPredicted(StudyRuntime& study, const Trial& trial,
+                                            const Placement& placement) {
+  const absl::Status ended =
+      writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
+        HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(trial.id.number));
+        if (record.trial.state != TrialState::kQueued) {
+          return absl::AbortedError("another worker took the trial");
+        }
+        record.trial.state = TrialState::kPruned;
+        record.trial.outcome = OutOfMemory{.predicted = true,
+                                           .limit = placement.usable,
+                                           .needed = placement.predicted,
+                                           .plan = placement.plan,
+                                           .message = placement.misfit};
+        record.trial.ended = transaction.now;
+        HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+        transaction.Changed(trial.id.number, "finished");
+        return absl::OkStatus();
+      });
+  return TakenByAnother(ended) ? absl::OkStatus() : ended;
+}
+
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// What a worker can do for a study, from what it told at registration. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/params.h"
+#include "common/search_space.h"
+#include "common/study.h"
+#include "common/worker_facts.h"
+
+namespace hpo {
+
+// A trial's parameters over the study's trainer defaults.
+ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
+
+// Whether the worker has the study's data, and a model that the study may choose.
+//   FailedPrecondition  it lacks one; one line that names the study, what is missing and the
+//   command
+//                       that prepares it
+absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
+
+// Whether the worker can run this configuration: CheckServes, and its model is there.
+absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker, const ParamMap& params);
+
+// Facts about every model that one of `workers` has, for the space's conditions: heavy or base, and
+// the family.
+std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
+                                             std::span<const WorkerFacts> workers);
+
+// The study's space as this worker can serve it: choices of model.name that it lacks are left out,
+// facts about its models added. Requires CheckServes.
+SearchSpace SpaceFor(const StudySpec& study, const WorkerFacts& worker);
+
+}  // namespace hpo

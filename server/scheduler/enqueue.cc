@@ -1,0 +1,108 @@
+// TrialScheduler: trials that people ask for.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/random.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "sampler/random_configuration.h"
+#include "server/scheduler/capability.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+// Apart from the samplers' streams and from SeedOf's.
+constexpr uint64_t kEnqueueStream = uint64_t{1} << 62;
+
+std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
+  return nlohmann::json{{"study", study},
+                        {"params", ParamsToJson(request.params)},
+                        {"demonstration", request.demonstration},
+                        {"skip_admission", request.skip_admission},
+                        {"forced_micro_batch", request.forced_micro_batch}}
+      .dump();
+}
+
+// An integer where the domain is of real numbers is what people type.
+ParamValue AsDomainType(const Domain& domain, const ParamValue& value) {
+  const auto* integer = std::get_if<int64_t>(&value);
+  const bool wants_real =
+      std::holds_alternative<FloatDomain>(domain) ||
+      (std::holds_alternative<CategoricalDomain>(domain) &&
+       std::holds_alternative<double>(std::get<CategoricalDomain>(domain).choices.front()));
+  return integer != nullptr && wants_real ? ParamValue(static_cast<double>(*integer)) : value;
+}
+
+// The given values in the types of their parameters.
+//   InvalidArgument  an unknown parameter
+absl::StatusOr<ParamMap> Typed(const SearchSpace& space, const ParamMap& given) {
+  ParamMap typed;
+  for (const auto& [name, value] : given) {
+    const Parameter* parameter = space.Find(name);
+    if (parameter == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter ", name, ": expected one of the study's parameters"));
+    }
+    typed[name] = AsDomainType(parameter->domain, value);
+  }
+  return typed;
+}
+
+}  // namespace
+
+absl::StatusOr<ParamMap> TrialScheduler::CompleteEnqueued(const StudyRuntime& study,
+                                                          const ParamMap& given,
+                                                          TrialNumber number) const {
+  const StudySpec spec = study.spec();
+  SearchSpace space = spec.space;
+  space.model_facts = ModelFactsOf(spec, workers_.Alive());
+  HPO_ASSIGN_OR_RETURN(const ParamMap typed, Typed(space, given));
+  ParamMap preset = typed;
+  for (const Parameter& parameter : space.parameters) {
+    if (parameter.default_value) preset.emplace(parameter.name, *parameter.default_value);
+  }
+  Rng rng(spec.sampler.seed, kEnqueueStream + static_cast<uint64_t>(number.value));
+  HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(space, preset, rng));
+  // A given value that the draw did not take is refused here, by name.
+  for (const auto& [name, value] : typed) params[name] = value;
+  HPO_RETURN_IF_ERROR(ValidateParams(space, params));
+  return params;
+}
+
+absl::StatusOr<TrialNumber> TrialScheduler::EnqueueTrial(const std::string& name,
+                                                         const EnqueueRequest& request,
+                                                         const std::string& request_id) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  if (request.forced_micro_batch < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("forced_micro_batch: expected at least 0, got ", request.forced_micro_batch));
+  }
+  const std::string body = BodyOf(study->name(), request);
+  absl::MutexLock lock(&study->propose_mutex());
+  TrialNumber number = study->next_number();
+  HPO_ASSIGN_OR_RETURN(const ParamMap params, CompleteEnqueued(*study, request.params, number));
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const auto answer,
+                         transaction.studies.FindAnswer(request_id, "EnqueueTrial", body));
+    if (answer) {
+      number = TrialNumber{std::stoll(*answer)};
+      return absl::OkStatus();
+    }
+    TrialRecord record{.study_id = study->id()};
+    record.trial.id = TrialId{study->name(), number};
+    record.trial.params = params;
+    record.trial.demonstration = request.demonstration;
+    record.trial.admission = !request.skip_admission && !request.demonstration;
+    record.trial.forced_micro_batch = request.forced_micro_batch;
+    record.trial.created = transaction.now;
+    HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
+    transaction.Changed(number, "queued");
+    return transaction.studies.RecordAnswer(request_id, "EnqueueTrial", body,
+                                            absl::StrCat(number.value), transaction.now);
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  return number;
+}
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// When a lease is alive. Pure.
+//
+// A lease that is not renewed becomes suspect after one TTL and is taken back after two: a worker
+// that returns in between has lost nothing. After a restart of the server every lease is renewed as
+// of one TTL in the future, because workers could not reach it meanwhile (etcd's rule).
+#pragma once
+
+#include "absl/time/time.h"
+
+namespace hpo {
+
+struct LeasePolicy {
+  absl::Duration ttl = absl::Seconds(60);
+};
+
+enum class LeaseHealth { kActive, kSuspect, kExpired };
+
+// Times are readings of Clock::Monotonic(). Active for exactly one TTL, suspect for exactly one.
+LeaseHealth HealthOf(absl::Duration renewed_at, absl::Duration now, const LeasePolicy& policy);
+
+// What a lease found in the database counts as renewed at.
+absl::Duration RenewedByRestart(absl::Duration now, const LeasePolicy& policy);
+
+// Six beats in a TTL.
+absl::Duration HeartbeatInterval(const LeasePolicy& policy);
+
+}  // namespace hpo

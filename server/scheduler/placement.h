@@ -1,0 +1,40 @@
+// How a trial would run on a worker: plan, limit, need. Pure.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/bytes.h"
+#include "common/study.h"
+#include "common/trial.h"
+#include "common/worker_exchange.h"
+#include "common/worker_facts.h"
+#include "sampler/sampler.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+struct Placement {
+  Bytes capacity;  // quantised
+  Bytes usable;    // of it, less the study's headroom: the trial's limit
+  MemoryPlan plan;
+  Bytes predicted;  // 0: no estimate
+  bool fits = true;
+  std::string misfit;  // why not, for people
+};
+
+// `worker.capacity` is what the worker can give now.
+Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial);
+
+// What to ask the study's sampler on behalf of `worker`. Capacity is in usable bytes, the unit of
+// the limits at which trials met OOMs.
+AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number);
+
+// What the worker is told. The narrowed space is its asking context's (AskFor).
+Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,
+                          const SearchSpace& narrowed_space);
+
+// The trial's random seed: its parameter `seed`, or a mix of the study's seed and its number.
+uint64_t SeedOf(const StudySpec& study, const Trial& trial);
+
+}  // namespace hpo

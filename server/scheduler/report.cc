@@ -1,0 +1,100 @@
+// TrialScheduler: heartbeats and measurements of running trials.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+absl::Status Superseded(const LeaseRef& lease) {
+  return absl::AbortedError(absl::StrCat("trial ", lease.trial.study, " #",
+                                         lease.trial.number.value, ": attempt ",
+                                         lease.attempt.value, " no longer holds the lease"));
+}
+
+// The attempt, where `lease` proves that it is the caller's and still holds the trial.
+absl::StatusOr<AttemptRecord> LoadHolder(const TrialStore& trials, const LeaseRef& lease) {
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
+                       trials.LoadAttempt(lease.trial.number, lease.attempt));
+  if (attempt.token != lease.token || !attempt.HoldsLease()) return Superseded(lease);
+  return attempt;
+}
+
+}  // namespace
+
+absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& session,
+                                                          const std::vector<LeaseBeat>& beats,
+                                                          Bytes capacity) {
+  HeartbeatResult result;
+  result.next = HeartbeatInterval(options_.lease);
+  result.server_epoch = epoch_;
+  result.register_again = absl::IsNotFound(workers_.Touch(session, capacity).status());
+  for (const LeaseBeat& beat : beats) {
+    HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(beat.lease));
+    result.directives.push_back(directive);
+  }
+  return result;
+}
+
+absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
+  const auto study = FindStudy(lease.trial.study);
+  if (!study.ok()) return Directive::kLeaseLost;
+  const StudyRuntime::Renewal renewal = (*study)->Renew(lease, clock_.Monotonic());
+  if (renewal == StudyRuntime::Renewal::kLost) return Directive::kLeaseLost;
+  if (renewal == StudyRuntime::Renewal::kReadopted) {
+    HPO_RETURN_IF_ERROR(SetAttemptState(**study, lease.trial.number, lease.attempt,
+                                        AttemptState::kSuspect, AttemptState::kLeased));
+  }
+  const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
+  return held && held->stop ? Directive::kStopPruned : Directive::kContinue;
+}
+
+absl::Status TrialScheduler::SetAttemptState(StudyRuntime& study, TrialNumber trial,
+                                             AttemptNumber attempt, AttemptState from,
+                                             AttemptState to) {
+  return writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(AttemptRecord record, transaction.trials.LoadAttempt(trial, attempt));
+    if (record.attempt.state != from) return absl::OkStatus();
+    record.attempt.state = to;
+    return transaction.trials.UpdateAttempt(record);
+  });
+}
+
+absl::StatusOr<ReportResult> TrialScheduler::Report(const LeaseRef& lease,
+                                                    const std::vector<Measurement>& measurements,
+                                                    const std::optional<MemoryPlan>& new_plan,
+                                                    int64_t num_ooms) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadHolder(transaction.trials, lease));
+    HPO_ASSIGN_OR_RETURN(
+        const int64_t stored,
+        transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt, measurements));
+    if (stored > 0) transaction.Changed(lease.trial.number, "measured");
+    const int64_t known_ooms = attempt.attempt.memory ? attempt.attempt.memory->num_ooms : 0;
+    const bool replanned = new_plan && new_plan != attempt.attempt.final_plan;
+    if (!replanned && num_ooms <= known_ooms) return absl::OkStatus();
+    if (replanned) attempt.attempt.final_plan = new_plan;
+    if (num_ooms > known_ooms) {
+      attempt.attempt.memory = attempt.attempt.memory.value_or(MemoryReport{});
+      attempt.attempt.memory->num_ooms = num_ooms;
+      HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
+      record.oom_met = true;
+      HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+    }
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+    transaction.Changed(lease.trial.number, "replanned");
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  // A report proves life as a heartbeat does.
+  HPO_RETURN_IF_ERROR(Beat(lease).status());
+  const std::optional<PruneDecision> stop = study->DecidePruning(lease.trial.number);
+  if (!stop) return ReportResult{};
+  return ReportResult{.should_stop = true, .pruner = stop->pruner, .why = stop->why};
+}
+
+}  // namespace hpo

@@ -1,0 +1,49 @@
+// What an attempt's end means for its trial: over, or again. Pure.
+//
+// Budgets, each counted apart: preemption has none; a lost worker 3; a transient failure of the
+// trainer 2; an OOM of kind B or C 2; host OOM 1. Two different workers lost to the same trial end
+// it at once: it is what kills them. An OOM of kind A or D, met or predicted, ends the trial only
+// when no card of the study is larger than the limit it was met at (DESIGN decision 3).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/bytes.h"
+#include "common/trial.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+struct RetryLimits {
+  int64_t worker_losses = 3;
+  int64_t transient_failures = 2;
+  int64_t device_ooms = 2;
+  int64_t host_ooms = 1;
+  int64_t workers_killed = 2;  // this many different ones: poison
+};
+
+struct Verdict {
+  std::optional<TrialOutcome> end;  // nullopt: the trial runs again
+  RetryCounts counts;               // to be stored
+  // The trial runs again only where more than this is usable; 0: no new bound.
+  Bytes min_capacity;
+  std::string note;  // why, for people
+};
+
+// `limit`: what the attempt was allowed. `largest`: the most that any live worker of the study may
+// use; nullopt when none is known (then a larger one may yet come).
+Verdict AfterOutcome(const TrialOutcome& outcome, const RetryCounts& counts, Bytes limit,
+                     std::optional<Bytes> largest, const RetryLimits& limits = {});
+
+// `workers_killed`: how many different workers were lost while running the trial, this one
+// included.
+Verdict AfterWorkerLoss(const RetryCounts& counts, int64_t workers_killed,
+                        const RetryLimits& limits = {});
+
+// The worker gave the trial back. `needed`: with kRejected, what the trial would need.
+Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note,
+                     const RetryCounts& counts, Bytes limit, std::optional<Bytes> largest,
+                     const RetryLimits& limits = {});
+
+}  // namespace hpo

@@ -1,0 +1,231 @@
+// TrialScheduler: studies are added, changed and described.
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "server/scheduler/capability.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+absl::Status AddChoices(const std::string& name, const std::vector<ParamValue>& choices,
+                        SearchSpace& space) {
+  const auto parameter =
+      std::find_if(space.parameters.begin(), space.parameters.end(),
+                   [&name](const Parameter& candidate) { return candidate.name == name; });
+  if (parameter == space.parameters.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter ", name, ": expected one of the study's parameters"));
+  }
+  auto* domain = std::get_if<CategoricalDomain>(&parameter->domain);
+  if (domain == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "parameter ", name, ": expected one with choices, got ", FormatDomain(parameter->domain)));
+  }
+  for (const ParamValue& choice : choices) {
+    if (choice.index() != domain->choices.front().index()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter ", name, ": expected a choice of the type of ",
+                       FormatParam(domain->choices.front()), ", got ", FormatParam(choice)));
+    }
+    if (std::find(domain->choices.begin(), domain->choices.end(), choice) ==
+        domain->choices.end()) {
+      domain->choices.push_back(choice);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64_t num_budgeted) {
+  if (update.trials) spec.budget.trials = *update.trials;
+  if (update.add_trials) spec.budget.trials = num_budgeted + *update.add_trials;
+  if (update.wall_clock) spec.budget.wall_clock = *update.wall_clock;
+  if (spec.budget.trials.value_or(0) < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("budget.trials: expected at least 0, got ", *spec.budget.trials));
+  }
+  if (spec.budget.wall_clock.value_or(absl::ZeroDuration()) < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("budget.wall_clock: expected at least 0");
+  }
+  for (const auto& [name, choices] : update.added_choices) {
+    HPO_RETURN_IF_ERROR(AddChoices(name, choices, spec.space));
+  }
+  return spec;
+}
+
+std::string BodyOf(const std::string& name, const StudyUpdate& update) {
+  nlohmann::json body = {{"name", name}};
+  if (update.trials) body["trials"] = *update.trials;
+  if (update.add_trials) body["add_trials"] = *update.add_trials;
+  if (update.wall_clock) body["wall_clock"] = absl::FormatDuration(*update.wall_clock);
+  for (const auto& [parameter, choices] : update.added_choices) {
+    for (const ParamValue& choice : choices) {
+      body["added_choices"][parameter].push_back(ParamToJson(choice));
+    }
+  }
+  return body.dump();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool validate_only,
+                                              const std::string& request_id) {
+  HPO_RETURN_IF_ERROR(ValidateStudy(spec));
+  absl::MutexLock spec_lock(&spec_mutex_);
+  if (validate_only) {
+    const auto stored = FindStudy(spec.name);
+    if (!stored.ok()) return true;
+    if ((*stored)->has_trials()) {
+      HPO_RETURN_IF_ERROR(MergeChangedStudy((*stored)->spec(), spec).status());
+    }
+    return false;
+  }
+  const std::string body = StudyToJson(spec).dump();
+  std::optional<std::string> answer;
+  const auto read = [&](Database& database) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(answer, StudyStore(database).FindAnswer(request_id, "CreateStudy", body));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(store_->Read(read));
+  if (answer) return *answer == "created";
+  return AddOrMerge(spec, request_id, body);
+}
+
+absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
+                                                const std::string& request_id,
+                                                const std::string& body) {
+  StudyRuntime* known = nullptr;
+  for (StudyRuntime* study : Studies()) {
+    if (study->name() == spec.name) known = study;
+  }
+  StudySpec taken = spec;
+  if (known != nullptr && known->has_trials()) {
+    HPO_ASSIGN_OR_RETURN(taken, MergeChangedStudy(known->spec(), spec));
+  }
+  StudyRecord record{.spec = taken, .created = clock_.Now()};
+  int64_t version = 0;
+  const auto work = [&](Database& database) -> absl::Status {
+    StudyStore studies(database);
+    if (known == nullptr) {
+      HPO_ASSIGN_OR_RETURN(record.id, studies.Insert(taken, record.created));
+    } else if (!(known->spec() == taken)) {
+      HPO_RETURN_IF_ERROR(studies.UpdateSpec(known->id(), taken));
+    }
+    HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
+    return studies.RecordAnswer(request_id, "CreateStudy", body,
+                                known == nullptr ? "created" : "known", record.created);
+  };
+  HPO_RETURN_IF_ERROR(store_->Write(work));
+  if (known == nullptr) {
+    auto study = std::make_unique<StudyRuntime>(std::move(record), options_.factories);
+    absl::MutexLock lock(&mutex_);
+    studies_.push_back(std::move(study));
+  } else if (known->has_trials()) {
+    known->SetSpec(taken);
+  } else {
+    known->ReplaceSpec(taken);
+  }
+  absl::MutexLock lock(&mutex_);
+  studies_version_ = version;
+  ++generation_;
+  return known == nullptr;
+}
+
+absl::Status TrialScheduler::UpdateStudy(const std::string& name, const StudyUpdate& update,
+                                         const std::string& request_id) {
+  absl::MutexLock spec_lock(&spec_mutex_);
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  const std::string body = BodyOf(study->name(), update);
+  StudySpec spec = study->spec();
+  int64_t version = 0;
+  const auto work = [&](Database& database) -> absl::Status {
+    StudyStore studies(database);
+    HPO_ASSIGN_OR_RETURN(const auto answer, studies.FindAnswer(request_id, "UpdateStudy", body));
+    if (!answer) {
+      HPO_ASSIGN_OR_RETURN(const TrialCounts counts,
+                           TrialStore(database, study->id(), study->name()).Count());
+      HPO_ASSIGN_OR_RETURN(spec,
+                           Apply(update, spec, counts.Finished() + counts.queued + counts.running));
+      HPO_RETURN_IF_ERROR(ValidateStudy(spec));
+      HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
+      HPO_RETURN_IF_ERROR(
+          studies.RecordAnswer(request_id, "UpdateStudy", body, "updated", clock_.Now()));
+    }
+    HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(store_->Write(work));
+  study->SetSpec(spec);
+  absl::MutexLock lock(&mutex_);
+  studies_version_ = version;
+  ++generation_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) const {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  StudyStatus status{.spec = study->spec(), .finished = study->Finished()};
+  // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
+  status.sequence = study->last_sequence();
+  status.wall_clock_used = study->wall_clock_used();
+  status.created = study->created();
+  status.workers = WorkersOf(*study);
+  status.waiting_for = WaitingFor(*study);
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
+    HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
+                         trials.ListBest(status.spec.objectives.front().direction, 1));
+    if (!best.empty()) {
+      status.best_trial = best.front().id.number;
+      status.best_value = best.front().value;
+    }
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadTrials(*study, read));
+  return status;
+}
+
+std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) const {
+  std::vector<WorkerStatus> statuses;
+  for (const RegisteredWorker& worker : workers_.List()) {
+    WorkerStatus status{.name = worker.facts.worker,
+                        .device = worker.facts.device.name,
+                        .capacity = worker.facts.capacity,
+                        .alive = worker.alive,
+                        .last_heartbeat = worker.last_heartbeat};
+    for (const StudyRuntime* candidate : Studies()) {
+      for (const HeldLease& lease : candidate->leases()) {
+        if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};
+      }
+    }
+    const bool runs_here = status.trial && status.trial->study == study.name();
+    // Workers of other studies are not this study's business.
+    if (runs_here || CheckServes(study.spec(), worker.facts).ok()) {
+      statuses.push_back(std::move(status));
+    }
+  }
+  return statuses;
+}
+
+std::string TrialScheduler::WaitingFor(const StudyRuntime& study) const {
+  if (study.Finished() || !study.leases().empty()) return "";
+  const std::vector<WorkerFacts> workers = workers_.Alive();
+  if (workers.empty()) {
+    return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
+           "--memory-limit 2GiB)";
+  }
+  const StudySpec spec = study.spec();
+  std::string missing;
+  for (const WorkerFacts& worker : workers) {
+    const absl::Status serves = CheckServes(spec, worker);
+    if (serves.ok()) return study.obstacle();
+    missing = std::string(serves.message());
+  }
+  return missing;
+}
+
+}  // namespace hpo

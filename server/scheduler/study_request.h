@@ -1,0 +1,29 @@
+// What people ask of a study. Shared by the scheduler and the api.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/params.h"
+
+namespace hpo {
+
+struct StudyUpdate {
+  std::optional<int64_t> trials;      // new total
+  std::optional<int64_t> add_trials;  // on top of the trials finished, running and queued now
+  std::optional<absl::Duration> wall_clock;
+  std::map<std::string, std::vector<ParamValue>> added_choices;
+};
+
+struct EnqueueRequest {
+  ParamMap params;
+  bool demonstration = false;
+  bool skip_admission = false;
+  int64_t forced_micro_batch = 0;
+};
+
+}  // namespace hpo

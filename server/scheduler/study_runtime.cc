@@ -1,0 +1,236 @@
+#include "server/scheduler/study_runtime.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hpo {
+
+StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
+    : id_(record.id),
+      name_(record.spec.name),
+      created_(record.created),
+      factories_(factories),
+      sampler_(factories.make_sampler(record.spec)),
+      spec_(record.spec),
+      data_digests_(std::move(record.data_digests)),
+      next_number_(record.next_number),
+      num_budgeted_(record.num_budgeted),
+      last_sequence_(record.last_sequence),
+      pruner_(factories.make_pruner(record.spec)),
+      wall_clock_(record.wall_clock),
+      wall_clock_stored_(record.wall_clock) {}
+
+StudySpec StudyRuntime::spec() const {
+  absl::MutexLock lock(&mutex_);
+  return spec_;
+}
+
+void StudyRuntime::SetSpec(const StudySpec& spec) {
+  absl::MutexLock lock(&mutex_);
+  // Sampler and pruner stay: what may change in a study (budget, added choices) reaches the sampler
+  // with each ask's space.
+  spec_ = spec;
+}
+
+void StudyRuntime::ReplaceSpec(const StudySpec& spec) {
+  absl::MutexLock propose_lock(&propose_mutex_);
+  absl::MutexLock lock(&mutex_);
+  sampler_ = factories_.make_sampler(spec);
+  pruner_ = factories_.make_pruner(spec);
+  spec_ = spec;
+}
+
+std::map<std::string, std::string> StudyRuntime::data_digests() const {
+  absl::MutexLock lock(&mutex_);
+  return data_digests_;
+}
+
+void StudyRuntime::PinData(const std::string& file, const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  data_digests_.emplace(file, digest);
+}
+
+void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
+                           absl::Duration renewed_at) {
+  absl::MutexLock lock(&mutex_);
+  AccountLocked(now);
+  const Trial& trial = change.record.trial;
+  last_sequence_ = std::max(last_sequence_, change.sequence);
+  if (trial.id.number.value >= next_number_) {
+    next_number_ = trial.id.number.value + 1;
+    if (!trial.demonstration) ++num_budgeted_;
+  }
+  if (trial.state == TrialState::kQueued) {
+    queue_[trial.id.number] =
+        QueuedTrial{.trial = trial, .last_oom = change.record.last_oom, .since = now};
+  } else {
+    queue_.erase(trial.id.number);
+  }
+  PublishLease(change, renewed_at);
+  if (trial.demonstration) return;
+  HistoryEvent event{.sequence = change.sequence,
+                     .trial = ToHistory(trial, change.measurements, spec_.objectives)};
+  history_.Apply(event);
+  unobserved_.push_back(std::move(event));
+}
+
+void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewed_at) {
+  const TrialNumber number = change.record.trial.id.number;
+  if (!change.lease) {
+    leases_.erase(number);
+    return;
+  }
+  const AttemptRecord& holder = *change.lease;
+  const auto known = leases_.find(number);
+  if (known != leases_.end() && known->second.attempt == holder.attempt.number) return;
+  leases_[number] = HeldLease{.trial = number,
+                              .attempt = holder.attempt.number,
+                              .token = holder.token,
+                              .worker = holder.attempt.worker,
+                              .instance_key = holder.instance_key,
+                              .renewed_at = renewed_at,
+                              .suspect = holder.attempt.state == AttemptState::kSuspect};
+}
+
+TrialNumber StudyRuntime::next_number() const {
+  absl::MutexLock lock(&mutex_);
+  return TrialNumber{next_number_};
+}
+
+std::vector<QueuedTrial> StudyRuntime::queue() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<QueuedTrial> queued;
+  for (const auto& [number, trial] : queue_) queued.push_back(trial);
+  return queued;
+}
+
+int64_t StudyRuntime::last_sequence() const {
+  absl::MutexLock lock(&mutex_);
+  return last_sequence_;
+}
+
+bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const {
+  absl::MutexLock lock(&mutex_);
+  const auto newer = [this, sequence]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return last_sequence_ > sequence;
+  };
+  return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
+}
+
+bool StudyRuntime::TrialsLeftLocked() const {
+  return !spec_.budget.trials || num_budgeted_ < *spec_.budget.trials;
+}
+
+bool StudyRuntime::WallClockLeftLocked() const {
+  return !spec_.budget.wall_clock || wall_clock_ < *spec_.budget.wall_clock;
+}
+
+bool StudyRuntime::BudgetLeft() const {
+  absl::MutexLock lock(&mutex_);
+  return TrialsLeftLocked() && WallClockLeftLocked();
+}
+
+bool StudyRuntime::WallClockLeft() const {
+  absl::MutexLock lock(&mutex_);
+  return WallClockLeftLocked();
+}
+
+bool StudyRuntime::Finished() const {
+  absl::MutexLock lock(&mutex_);
+  if (!leases_.empty()) return false;
+  return !WallClockLeftLocked() || (!TrialsLeftLocked() && queue_.empty());
+}
+
+void StudyRuntime::Account(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  AccountLocked(now);
+}
+
+void StudyRuntime::AccountLocked(absl::Duration now) {
+  if (!leases_.empty()) wall_clock_ += now - accounted_at_;
+  accounted_at_ = now;
+}
+
+absl::Duration StudyRuntime::wall_clock_used() const {
+  absl::MutexLock lock(&mutex_);
+  return wall_clock_;
+}
+
+absl::Duration StudyRuntime::wall_clock_to_store() const {
+  absl::MutexLock lock(&mutex_);
+  return wall_clock_ - wall_clock_stored_;
+}
+
+void StudyRuntime::WallClockStored(absl::Duration used) {
+  absl::MutexLock lock(&mutex_);
+  wall_clock_stored_ += used;
+}
+
+StudyRuntime::Renewal StudyRuntime::Renew(const LeaseRef& lease, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = leases_.find(lease.trial.number);
+  if (found == leases_.end() || found->second.attempt != lease.attempt ||
+      found->second.token != lease.token) {
+    return Renewal::kLost;
+  }
+  // A lease that a restart renewed ahead of time is not cut short by its first beat.
+  found->second.renewed_at = std::max(found->second.renewed_at, now);
+  return std::exchange(found->second.suspect, false) ? Renewal::kReadopted : Renewal::kRenewed;
+}
+
+std::optional<HeldLease> StudyRuntime::FindLease(TrialNumber trial) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = leases_.find(trial);
+  if (found == leases_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<HeldLease> StudyRuntime::leases() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<HeldLease> held;
+  for (const auto& [number, lease] : leases_) held.push_back(lease);
+  return held;
+}
+
+void StudyRuntime::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = leases_.find(trial);
+  if (found != leases_.end() && found->second.attempt == attempt) found->second.suspect = true;
+}
+
+absl::StatusOr<Suggestion> StudyRuntime::Suggest(const AskContext& context) {
+  std::deque<HistoryEvent> events;
+  {
+    absl::MutexLock lock(&mutex_);
+    events.swap(unobserved_);
+  }
+  for (const HistoryEvent& event : events) sampler_->Observe(event);
+  return sampler_->Suggest(context);
+}
+
+std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = leases_.find(trial);
+  if (found == leases_.end()) return std::nullopt;
+  std::optional<PruneDecision>& stop = found->second.stop;
+  // Demonstrations are no part of the history.
+  if (!stop && history_.trials().contains(trial)) stop = pruner_->Decide(history_, trial);
+  return stop;
+}
+
+std::string StudyRuntime::obstacle() const {
+  absl::MutexLock lock(&mutex_);
+  return obstacle_;
+}
+
+void StudyRuntime::set_obstacle(const std::string& text) {
+  absl::MutexLock lock(&mutex_);
+  obstacle_ = text;
+}
+
+History StudyRuntime::history() const {
+  absl::MutexLock lock(&mutex_);
+  return history_;
+}
+
+}  // namespace hpo

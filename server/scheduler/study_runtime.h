@@ -1,0 +1,160 @@
+// What the server holds in memory of one study: queue, leases, history, sampler. Everything here
+// can be rebuilt from the database; Publish is called after a commit only, in the order of the
+// commits.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/study.h"
+#include "common/worker_exchange.h"
+#include "sampler/history.h"
+#include "sampler/pruner.h"
+#include "sampler/sampler.h"
+#include "server/scheduler/lease.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+// How samplers and pruners come to be; tests put fakes here.
+struct StudyFactories {
+  std::function<std::unique_ptr<Sampler>(const StudySpec&)> make_sampler = MakeSampler;
+  std::function<std::unique_ptr<Pruner>(const StudySpec&)> make_pruner = MakePruner;
+};
+
+// A trial as one event left it.
+struct TrialChange {
+  int64_t sequence = 0;
+  std::string kind;    // see TrialEvent
+  TrialRecord record;  // with attempts
+  std::vector<Measurement> measurements;
+  std::optional<AttemptRecord> lease;  // the current attempt, while it holds one
+};
+
+struct QueuedTrial {
+  Trial trial;
+  std::optional<TrialOutcome> last_oom;
+  absl::Duration since;  // monotonic
+};
+
+struct HeldLease {
+  TrialNumber trial;
+  AttemptNumber attempt;
+  std::string token;
+  std::string worker;
+  std::string instance_key;
+  absl::Duration renewed_at;  // monotonic
+  bool suspect = false;
+  std::optional<PruneDecision> stop;
+};
+
+// Thread-safe.
+class StudyRuntime {
+ public:
+  StudyRuntime(StudyRecord record, const StudyFactories& factories);
+
+  int64_t id() const { return id_; }
+  const std::string& name() const { return name_; }
+
+  StudySpec spec() const;
+  absl::Time created() const { return created_; }
+  // Takes a changed budget and added choices.
+  void SetSpec(const StudySpec& spec);
+  // Takes any other spec of the same name. Only while the study has no trials.
+  void ReplaceSpec(const StudySpec& spec);
+  std::map<std::string, std::string> data_digests() const;
+  void PinData(const std::string& file, const std::string& digest);
+
+  // ---- Trials ----
+
+  // `renewed_at` is the lease's start where the change brings a new lease.
+  void Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at);
+  TrialNumber next_number() const;
+  std::vector<QueuedTrial> queue() const;  // by number
+  bool has_trials() const { return next_number().value > 0; }
+  int64_t last_sequence() const;
+  // Blocks until there is an event after `sequence` or `timeout` is over; whether there is one.
+  bool WaitForEvent(int64_t sequence, absl::Duration timeout) const;
+
+  // ---- Budget ----
+
+  // Whether one more trial may be proposed.
+  bool BudgetLeft() const;
+  bool WallClockLeft() const;
+  // Budget used and nothing open; what the wall clock left queued does not count.
+  bool Finished() const;
+  // Time with at least one lease. Account brings it up to `now`.
+  void Account(absl::Duration now);
+  absl::Duration wall_clock_used() const;
+  // What has not been stored yet; Stored() takes it off.
+  absl::Duration wall_clock_to_store() const;
+  void WallClockStored(absl::Duration used);
+
+  // ---- Leases ----
+
+  enum class Renewal { kRenewed, kReadopted, kLost };
+  // Renews the lease that `lease` proves. kReadopted: it was suspect.
+  Renewal Renew(const LeaseRef& lease, absl::Duration now);
+  std::optional<HeldLease> FindLease(TrialNumber trial) const;
+  std::vector<HeldLease> leases() const;
+  void MarkSuspect(TrialNumber trial, AttemptNumber attempt);
+
+  // ---- Decisions ----
+
+  // Single flight: whoever proposes or enqueues a trial holds this over suggestion and commit, so
+  // that the next suggestion sees this trial.
+  absl::Mutex& propose_mutex() const ABSL_LOCK_RETURNED(propose_mutex_) { return propose_mutex_; }
+  // Folds what was published into the sampler and asks it.
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
+  // The pruner's word on a running trial. A stop is final and remembered with the lease.
+  std::optional<PruneDecision> DecidePruning(TrialNumber trial);
+
+  // Why the last ask in vain got nothing; empty after one that got a trial.
+  std::string obstacle() const;
+  void set_obstacle(const std::string& text);
+
+  History history() const;
+
+ private:
+  void PublishLease(const TrialChange& change, absl::Duration renewed_at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AccountLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WallClockLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TrialsLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t id_;
+  const std::string name_;
+  const absl::Time created_;
+  const StudyFactories factories_;
+
+  mutable absl::Mutex propose_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::unique_ptr<Sampler> sampler_ ABSL_GUARDED_BY(propose_mutex_);
+
+  mutable absl::Mutex mutex_;
+  StudySpec spec_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> data_digests_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_number_ ABSL_GUARDED_BY(mutex_);
+  int64_t num_budgeted_ ABSL_GUARDED_BY(mutex_);
+  int64_t last_sequence_ ABSL_GUARDED_BY(mutex_);
+  std::map<TrialNumber, QueuedTrial> queue_ ABSL_GUARDED_BY(mutex_);
+  std::map<TrialNumber, HeldLease> leases_ ABSL_GUARDED_BY(mutex_);
+  History history_ ABSL_GUARDED_BY(mutex_);
+  std::deque<HistoryEvent> unobserved_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration wall_clock_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration wall_clock_stored_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
+  std::string obstacle_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hpo

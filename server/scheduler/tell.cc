@@ -1,0 +1,248 @@
+// TrialScheduler: attempts end.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "server/scheduler/trial_scheduler.h"
+#include "server/storage/row_codec.h"
+
+namespace hpo {
+namespace {
+
+nlohmann::json LeaseJson(const LeaseRef& lease) {
+  return {{"study", lease.trial.study},
+          {"trial", lease.trial.number.value},
+          {"attempt", lease.attempt.value},
+          {"token", lease.token}};
+}
+
+std::string BodyOf(const FinishRequest& request) {
+  return JsonText(
+      {{"lease", LeaseJson(request.lease)}, {"outcome", OutcomeToJson(request.outcome)}});
+}
+
+std::string BodyOf(const LeaseRef& lease, ReleaseReason reason) {
+  return JsonText({{"lease", LeaseJson(lease)}, {"reason", std::string(Name(reason))}});
+}
+
+std::string AnswerText(const FinishResult& result) {
+  return JsonText({{"state", std::string(Name(result.state))}, {"stored", result.stored}});
+}
+
+absl::StatusOr<FinishResult> AnswerFromText(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  FinishResult result{.stored = json["stored"].get<bool>()};
+  HPO_ASSIGN_OR_RETURN(result.state, EnumFromText<TrialState>(json["state"].get<std::string>()));
+  return result;
+}
+
+absl::StatusOr<AttemptRecord> LoadProved(const TrialStore& trials, const LeaseRef& lease) {
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
+                       trials.LoadAttempt(lease.trial.number, lease.attempt));
+  if (attempt.token == lease.token) return attempt;
+  return absl::AbortedError(absl::StrCat("trial ", lease.trial.study, " #",
+                                         lease.trial.number.value,
+                                         ": the lease token is not that "
+                                         "of attempt ",
+                                         lease.attempt.value));
+}
+
+std::optional<double> ValueOf(const TrialOutcome& outcome, const Objective& objective) {
+  const auto* completed = std::get_if<Completed>(&outcome);
+  if (completed == nullptr) return std::nullopt;
+  const auto found = completed->metrics.find(objective.metric);
+  if (found == completed->metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+  return found->second;
+}
+
+// What the attempt taught about memory, if anything.
+absl::Status ObserveMemory(TrialTransaction& transaction, const FinishRequest& request,
+                           const AttemptRecord& attempt) {
+  if (const auto* oom = std::get_if<OutOfMemory>(&request.outcome)) {
+    const Bytes limit = oom->limit.count > 0 ? oom->limit : attempt.limit;
+    return transaction.trials.UpsertMemoryObservation(attempt, limit, /*censored=*/true,
+                                                      transaction.now);
+  }
+  const MemoryReport& memory = request.memory;
+  const Bytes peak = std::max({memory.device_peak, memory.reserved_peak, memory.live_peak});
+  if (peak.count <= 0) return absl::OkStatus();
+  return transaction.trials.UpsertMemoryObservation(attempt, peak, /*censored=*/false,
+                                                    transaction.now);
+}
+
+bool MetOom(const FinishRequest& request) {
+  const auto* oom = std::get_if<OutOfMemory>(&request.outcome);
+  return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
+}
+
+}  // namespace
+
+std::optional<Bytes> TrialScheduler::LargestUsable(const StudySpec& spec,
+                                                   const Trial& trial) const {
+  return workers_.LargestUsable(spec, trial.params);
+}
+
+absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_id,
+                                                    const FinishRequest& request) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(request.lease.trial.study));
+  const std::string body = BodyOf(request);
+  FinishResult result;
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const auto answer,
+                         transaction.studies.FindAnswer(request_id, "FinishTrial", body));
+    if (answer) {
+      HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
+      return absl::OkStatus();
+    }
+    HPO_RETURN_IF_ERROR(FinishIn(transaction, *study, request, result));
+    return transaction.studies.RecordAnswer(request_id, "FinishTrial", body, AnswerText(result),
+                                            transaction.now);
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  return result;
+}
+
+absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntime& study,
+                                      const FinishRequest& request, FinishResult& result) {
+  const TrialNumber number = request.lease.trial.number;
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, request.lease));
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
+  const StudySpec spec = study.spec();
+  HPO_RETURN_IF_ERROR(
+      transaction.trials.InsertMeasurements(number, request.lease.attempt, request.measurements)
+          .status());
+  const bool first_outcome = !attempt.outcome.has_value();
+  if (first_outcome) {
+    attempt.outcome = request.outcome;
+    attempt.attempt.memory = request.memory;
+    attempt.attempt.final_plan = request.final_plan;
+    HPO_RETURN_IF_ERROR(ObserveMemory(transaction, request, attempt));
+  }
+  const Verdict verdict = AfterOutcome(request.outcome, record.retries, attempt.limit,
+                                       LargestUsable(spec, record.trial));
+  // A late result wins while the trial is open; a late failure that would be retried does not
+  // disturb the attempt that is retrying it.
+  const bool counts = first_outcome && record.IsOpen() && (attempt.HoldsLease() || verdict.end);
+  if (counts) {
+    HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
+  } else {
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  }
+  result = FinishResult{.state = record.trial.state, .stored = counts};
+  return absl::OkStatus();
+}
+
+absl::Status TrialScheduler::RecordResult(TrialTransaction& transaction, const StudySpec& spec,
+                                          const FinishRequest& request, const Verdict& verdict,
+                                          TrialRecord& record, AttemptRecord& attempt) {
+  const bool newer_runs = record.trial.state == TrialState::kRunning &&
+                          record.current_attempt != attempt.attempt.number;
+  if (newer_runs) {
+    HPO_ASSIGN_OR_RETURN(AttemptRecord newer, transaction.trials.LoadAttempt(
+                                                  record.trial.id.number, record.current_attempt));
+    newer.attempt.state = AttemptState::kSuperseded;
+    newer.attempt.end_note =
+        absl::StrCat("the late result of attempt ", attempt.attempt.number.value, " was taken");
+    newer.attempt.ended = transaction.now;
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(newer));
+  }
+  record.oom_met = record.oom_met || MetOom(request);
+  if (!verdict.end && verdict.min_capacity.count > 0) record.last_oom = request.outcome;
+  const AttemptState ended = verdict.end ? AttemptState::kFinished : AttemptState::kReleased;
+  return EndAttempt(transaction, spec, Ending{ended, verdict}, record, attempt);
+}
+
+absl::Status TrialScheduler::EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
+                                        const Ending& ending, TrialRecord& record,
+                                        AttemptRecord& attempt) {
+  const Verdict& verdict = ending.verdict;
+  attempt.attempt.state = ending.attempt_state;
+  attempt.attempt.end_note = verdict.note;
+  attempt.attempt.ended = transaction.now;
+  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  Trial& trial = record.trial;
+  record.retries = verdict.counts;
+  if (verdict.end) {
+    trial.state = StateOf(*verdict.end);
+    trial.outcome = verdict.end;
+    trial.value = ValueOf(*verdict.end, spec.objectives.front());
+    trial.ended = transaction.now;
+    record.result_attempt = attempt.attempt.number;
+  } else {
+    trial.state = TrialState::kQueued;
+    trial.min_capacity = std::max(trial.min_capacity, verdict.min_capacity);
+  }
+  HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+  transaction.Changed(trial.id.number, verdict.end ? "finished" : "requeued");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrialState> TrialScheduler::Release(const std::string& request_id,
+                                                   const LeaseRef& lease, ReleaseReason reason,
+                                                   Bytes needed, const std::string& note) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
+  const std::string body = BodyOf(lease, reason);
+  TrialState state = TrialState::kQueued;
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const auto answer,
+                         transaction.studies.FindAnswer(request_id, "ReleaseTrial", body));
+    if (answer) {
+      HPO_ASSIGN_OR_RETURN(state, EnumFromText<TrialState>(*answer));
+      return absl::OkStatus();
+    }
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, lease));
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
+    if (!attempt.HoldsLease()) {
+      return absl::AbortedError(absl::StrCat("trial ", lease.trial.study, " #",
+                                             lease.trial.number.value, ": attempt ",
+                                             lease.attempt.value, " no longer holds the lease"));
+    }
+    const StudySpec spec = study->spec();
+    Verdict verdict = AfterRelease(reason, needed, note, record.retries, attempt.limit,
+                                   LargestUsable(spec, record.trial));
+    if (!note.empty()) absl::StrAppend(&verdict.note, ": ", note);
+    if (!verdict.end && verdict.min_capacity.count > 0) {
+      record.last_oom = OutOfMemory{.predicted = true,
+                                    .limit = attempt.limit,
+                                    .needed = needed,
+                                    .plan = attempt.attempt.plan,
+                                    .message = verdict.note};
+    }
+    HPO_RETURN_IF_ERROR(
+        EndAttempt(transaction, spec, Ending{AttemptState::kReleased, verdict}, record, attempt));
+    state = record.trial.state;
+    return transaction.studies.RecordAnswer(request_id, "ReleaseTrial", body, Name(state),
+                                            transaction.now);
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  return state;
+}
+
+absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lease,
+                                       const std::string& why) {
+  return writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
+                         transaction.trials.LoadAttempt(lease.trial, lease.attempt));
+    // A result or a beat may have come first.
+    const std::optional<HeldLease> held = study.FindLease(lease.trial);
+    const bool renewed = !held || held->renewed_at != lease.renewed_at;
+    if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
+    HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
+                         transaction.trials.LoadAttempts(lease.trial));
+    std::set<std::string> killed = {lease.worker};
+    for (const AttemptRecord& earlier : attempts) {
+      if (earlier.attempt.state == AttemptState::kLost) killed.insert(earlier.attempt.worker);
+    }
+    Verdict verdict = AfterWorkerLoss(record.retries, static_cast<int64_t>(killed.size()));
+    verdict.note = absl::StrCat(why, ": ", verdict.note);
+    return EndAttempt(transaction, study.spec(), Ending{AttemptState::kLost, verdict}, record,
+                      attempt);
+  });
+}
+
+}  // namespace hpo

@@ -1,0 +1,186 @@
+// Ask, report, tell: hands out trials, keeps their leases, takes their results. The only writer of
+// trials. Decisions are made by pure functions (lease, retry_policy, capability, placement) and by
+// the study's sampler and pruner; here are their side effects.
+//
+// Thread-safe. No database lock is held while a sampler thinks: a suggestion is made first, then
+// one short transaction writes trial, lease and suggestion.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "common/study_status.h"
+#include "common/worker_exchange.h"
+#include "common/worker_facts.h"
+#include "server/scheduler/lease.h"
+#include "server/scheduler/placement.h"
+#include "server/scheduler/retry_policy.h"
+#include "server/scheduler/study_request.h"
+#include "server/scheduler/study_runtime.h"
+#include "server/scheduler/trial_writer.h"
+#include "server/scheduler/worker_registry.h"
+#include "server/storage/store.h"
+
+namespace hpo {
+
+struct SchedulerOptions {
+  LeasePolicy lease;
+  // How often a thread calls Tick(); zero: nobody does (tests).
+  absl::Duration tick_interval = absl::Seconds(1);
+  StudyFactories factories;
+};
+
+class TrialScheduler {
+ public:
+  // Starts an epoch: rebuilds every study from the database and renews its leases (lease.h).
+  // `clock` outlives the scheduler.
+  static absl::StatusOr<std::unique_ptr<TrialScheduler>> Create(std::unique_ptr<Store> store,
+                                                                const Clock& clock,
+                                                                SchedulerOptions options = {});
+  ~TrialScheduler();
+
+  // Hands out nothing more and wakes every waiting call. Leases stay; results are still taken.
+  void Drain();
+  bool draining() const;
+
+  // Takes back expired leases, settles trials that wait for a card that is gone, stores the wall
+  // clock. Called by the ticking thread.
+  absl::Status Tick();
+
+  // ---- Studies ---- (codes: StudyApi)
+
+  // Whether the study was created; false: it was there.
+  absl::StatusOr<bool> AddStudy(const StudySpec& spec, bool validate_only,
+                                const std::string& request_id);
+  absl::Status UpdateStudy(const std::string& name, const StudyUpdate& update,
+                           const std::string& request_id);
+  absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
+                                           const std::string& request_id);
+
+  std::vector<std::string> StudyNames() const;
+  absl::StatusOr<StudyStatus> Status(const std::string& name) const;
+  //   NotFound  no such study; an empty name is the only one
+  absl::StatusOr<StudyRuntime*> FindStudy(const std::string& name) const;
+  // Runs `read` over one committed state of the study's trials.
+  absl::Status ReadTrials(const StudyRuntime& study,
+                          const std::function<absl::Status(const TrialStore&)>& read) const;
+
+  // ---- Workers ---- (codes: WorkerApi)
+
+  absl::StatusOr<Registration> Register(const WorkerFacts& facts);
+  absl::StatusOr<AcquireResult> Acquire(const std::string& session, const std::string& request_id,
+                                        absl::Duration wait, Bytes capacity,
+                                        const std::function<bool()>& cancelled);
+  absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity);
+  absl::StatusOr<ReportResult> Report(const LeaseRef& lease,
+                                      const std::vector<Measurement>& measurements,
+                                      const std::optional<MemoryPlan>& new_plan, int64_t num_ooms);
+  absl::StatusOr<FinishResult> Finish(const std::string& request_id, const FinishRequest& request);
+  absl::StatusOr<TrialState> Release(const std::string& request_id, const LeaseRef& lease,
+                                     ReleaseReason reason, Bytes needed, const std::string& note);
+
+  const WorkerRegistry& workers() const { return workers_; }
+  int64_t epoch() const { return epoch_; }
+
+ private:
+  TrialScheduler(std::unique_ptr<Store> store, const Clock& clock, SchedulerOptions options);
+
+  // trial_scheduler.cc
+  absl::Status Load();
+  absl::Status LoadStudy(Database& database, StudyRecord record);
+  void TickLoop();
+  void WakeAll();
+  std::vector<StudyRuntime*> Studies() const;
+  int64_t studies_version() const;
+
+  // studies.cc
+  absl::Status StoreSpec(StudyRuntime& study, const StudySpec& spec);
+  absl::StatusOr<bool> AddOrMerge(const StudySpec& spec, const std::string& request_id,
+                                  const std::string& body);
+  std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;
+  std::string WaitingFor(const StudyRuntime& study) const;
+
+  // enqueue.cc
+  absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
+                                            TrialNumber number) const;
+
+  // ask.cc
+  struct Asker {
+    WorkerFacts facts;
+    std::string request_id;
+  };
+  absl::Status CheckDigests(const WorkerFacts& facts) const;
+  absl::Status ReleaseOlderInstance(const WorkerFacts& facts);
+  absl::StatusOr<std::optional<Assignment>> Replay(const Asker& asker);
+  absl::StatusOr<std::optional<Assignment>> TryAcquire(const Asker& asker,
+                                                       std::string& waiting_for);
+  absl::StatusOr<std::optional<Assignment>> TakeQueued(StudyRuntime& study, const Asker& asker,
+                                                       std::string& waiting_for);
+  absl::StatusOr<std::optional<Assignment>> Propose(StudyRuntime& study, const Asker& asker,
+                                                    std::string& waiting_for);
+  absl::StatusOr<Assignment> Start(TrialTransaction& transaction, StudyRuntime& study,
+                                   const StudySpec& spec, const Asker& asker, TrialRecord& record,
+                                   const Placement& placement);
+  absl::Status EndAsPredicted(StudyRuntime& study, const Trial& trial, const Placement& placement);
+  absl::Status PinData(TrialTransaction& transaction, StudyRuntime& study, const StudySpec& spec,
+                       const WorkerFacts& facts);
+  AcquireResult EmptyAnswer() const;
+  Assignment Complete(Assignment assignment) const;
+
+  // report.cc
+  absl::StatusOr<Directive> Beat(const LeaseRef& lease);
+  absl::Status SetAttemptState(StudyRuntime& study, TrialNumber trial, AttemptNumber attempt,
+                               AttemptState from, AttemptState to);
+
+  // tell.cc
+  struct Ending {
+    AttemptState attempt_state;
+    Verdict verdict;
+  };
+  std::optional<Bytes> LargestUsable(const StudySpec& spec, const Trial& trial) const;
+  absl::Status FinishIn(TrialTransaction& transaction, StudyRuntime& study,
+                        const FinishRequest& request, FinishResult& result);
+  absl::Status RecordResult(TrialTransaction& transaction, const StudySpec& spec,
+                            const FinishRequest& request, const Verdict& verdict,
+                            TrialRecord& record, AttemptRecord& attempt);
+  absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
+                          const Ending& ending, TrialRecord& record, AttemptRecord& attempt);
+  absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, const std::string& why);
+
+  // expiry.cc
+  absl::Status ExpireLeases(StudyRuntime& study);
+  absl::Status SettleQueue(StudyRuntime& study);
+  absl::Status StoreWallClock(StudyRuntime& study);
+
+  const std::unique_ptr<Store> store_;
+  const Clock& clock_;
+  const SchedulerOptions options_;
+  WorkerRegistry workers_;
+  TrialWriter writer_;
+  int64_t epoch_ = 0;
+
+  // Held over a change of any study's spec and its commit.
+  absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  mutable absl::Mutex mutex_;
+  // Studies are never removed, so pointers to them stay valid.
+  std::vector<std::unique_ptr<StudyRuntime>> studies_ ABSL_GUARDED_BY(mutex_);
+  int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Grows with everything that may give a waiting worker something to do.
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread ticker_;
+};
+
+}  // namespace hpo

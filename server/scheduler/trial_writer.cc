@@ -1,0 +1,55 @@
+#include "server/scheduler/trial_writer.h"
+
+#include <algorithm>
+
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+// Measurements alone give no worker anything to do.
+bool WakesWorkers(const TrialChange& change) {
+  return change.kind != "measured" && change.kind != "replanned";
+}
+
+absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {
+  for (const auto& [number, kind] : transaction.changed()) {
+    HPO_ASSIGN_OR_RETURN(const int64_t sequence,
+                         transaction.trials.AppendEvent(number, kind, transaction.now));
+    HPO_ASSIGN_OR_RETURN(TrialChange change,
+                         LoadChange(transaction.trials, number, sequence, kind));
+    changes.push_back(std::move(change));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber number,
+                                       int64_t sequence, std::string kind) {
+  TrialChange change{.sequence = sequence, .kind = std::move(kind)};
+  HPO_ASSIGN_OR_RETURN(change.record, trials.LoadTrialWithAttempts(number));
+  const TrialRecord& record = change.record;
+  HPO_ASSIGN_OR_RETURN(change.measurements, trials.LoadMeasurements(number, record.ToldAttempt()));
+  if (record.trial.state == TrialState::kRunning) {
+    HPO_ASSIGN_OR_RETURN(change.lease, trials.LoadAttempt(number, record.current_attempt));
+  }
+  return change;
+}
+
+absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
+  std::vector<TrialChange> changes;
+  const auto write = [&](Database& database) -> absl::Status {
+    TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
+    HPO_RETURN_IF_ERROR(work(transaction));
+    return AppendEvents(transaction, changes);
+  };
+  HPO_RETURN_IF_ERROR(store_.Write(write, [&] {
+    const absl::Duration now = clock_.Monotonic();
+    for (const TrialChange& change : changes) study.Publish(change, now, now);
+  }));
+  if (std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

@@ -1,0 +1,62 @@
+// Writes trials: one transaction, then what it changed is published to the study's memory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "server/scheduler/lease.h"
+#include "server/scheduler/study_runtime.h"
+#include "server/storage/store.h"
+#include "server/storage/study_store.h"
+#include "server/storage/trial_store.h"
+
+namespace hpo {
+
+// One write as its work sees it. Lives as long as the work runs.
+class TrialTransaction {
+ public:
+  TrialTransaction(Database& database, int64_t study_id, const std::string& study, absl::Time time)
+      : trials(database, study_id, study), studies(database), now(time) {}
+
+  TrialStore trials;
+  StudyStore studies;
+  const absl::Time now;
+
+  // To be called once per trial changed, with the kind of its event (TrialEvent::kind).
+  void Changed(TrialNumber trial, std::string kind) {
+    changed_.emplace_back(trial, std::move(kind));
+  }
+  const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
+
+ private:
+  std::vector<std::pair<TrialNumber, std::string>> changed_;
+};
+
+// Reads the trial as `transaction` left it. With attempts, measurements and lease.
+absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber number,
+                                       int64_t sequence, std::string kind);
+
+// Thread-safe.
+class TrialWriter {
+ public:
+  using Work = std::function<absl::Status(TrialTransaction&)>;
+
+  // `after_change` runs after a commit that may give a waiting worker something to do.
+  TrialWriter(Store& store, const Clock& clock, std::function<void()> after_change)
+      : store_(store), clock_(clock), after_change_(std::move(after_change)) {}
+
+  // Durable and published when it returns OK. Events are appended in the order of Changed().
+  // Fails with what `work` returned; then nothing was written or published.
+  absl::Status Write(StudyRuntime& study, const Work& work);
+
+ private:
+  Store& store_;
+  const Clock& clock_;
+  const std::function<void()> after_change_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,209 @@
+#include "server/storage/database.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr int kBusyMilliseconds = 5000;
+
+absl::StatusCode CodeOf(int extended) {
+  switch (extended) {
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+      return absl::StatusCode::kAlreadyExists;
+    default:
+      break;
+  }
+  switch (extended & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_IOERR:
+    case SQLITE_INTERRUPT:
+      return absl::StatusCode::kUnavailable;
+    case SQLITE_FULL:
+    case SQLITE_NOMEM:
+      return absl::StatusCode::kResourceExhausted;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::StatusCode::kDataLoss;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return absl::StatusCode::kFailedPrecondition;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+Statement::Statement(Database* database, sqlite3_stmt* statement, std::string sql,
+                     absl::Status status)
+    : database_(database),
+      statement_(statement),
+      sql_(std::move(sql)),
+      status_(std::move(status)) {}
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      sql_(std::move(other.sql_)),
+      status_(std::move(other.status_)) {}
+
+Statement::~Statement() {
+  if (statement_ != nullptr) database_->GiveBack(sql_, statement_);
+}
+
+void Statement::Check(int code) {
+  if (code != SQLITE_OK && status_.ok()) status_ = database_->Error(code, sql_);
+}
+
+void Statement::BindOne(int index, int64_t value) {
+  if (status_.ok()) Check(sqlite3_bind_int64(statement_, index, value));
+}
+
+void Statement::BindOne(int index, double value) {
+  if (status_.ok()) Check(sqlite3_bind_double(statement_, index, value));
+}
+
+void Statement::BindOne(int index, absl::string_view value) {
+  if (!status_.ok()) return;
+  // An empty view may hold a null pointer, which SQLite would store as NULL.
+  const char* text = value.empty() ? "" : value.data();
+  Check(sqlite3_bind_text64(statement_, index, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void Statement::BindOne(int index, absl::Time value) {
+  value == absl::InfinitePast() ? BindNull(index) : BindOne(index, absl::ToUnixMicros(value));
+}
+
+void Statement::BindOne(int index, absl::Duration value) {
+  BindOne(index, absl::ToInt64Microseconds(value));
+}
+
+void Statement::BindNull(int index) {
+  if (status_.ok()) Check(sqlite3_bind_null(statement_, index));
+}
+
+absl::StatusOr<bool> Statement::Next() {
+  if (!status_.ok()) return status_;
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  status_ = database_->Error(code, sql_);
+  return status_;
+}
+
+absl::Status Statement::Run() {
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, Next());
+    if (!row) return absl::OkStatus();
+  }
+}
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+double Statement::Real(int column) const { return sqlite3_column_double(statement_, column); }
+
+std::string Statement::Text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text), size);
+}
+
+absl::Time Statement::Time(int column) const {
+  return IsNull(column) ? absl::InfinitePast() : absl::FromUnixMicros(Int(column));
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Database::Database(std::string path, sqlite3* connection)
+    : path_(std::move(path)), connection_(connection) {}
+
+Database::~Database() {
+  for (const auto& [sql, statement] : idle_statements_) sqlite3_finalize(statement);
+  sqlite3_close_v2(connection_);
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, Access access) {
+  const int flags = access == Access::kReadOnly ? SQLITE_OPEN_READONLY
+                                                : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* connection = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &connection, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  // Owned from here on: SQLite hands out a connection to close even where opening failed.
+  std::unique_ptr<Database> database(new Database(path, connection));
+  if (code != SQLITE_OK) return database->Error(code, "open");
+  sqlite3_extended_result_codes(connection, 1);
+  sqlite3_busy_timeout(connection, kBusyMilliseconds);
+  HPO_RETURN_IF_ERROR(database->Execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY"));
+  if (access == Access::kReadWrite) {
+    HPO_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"));
+  }
+  return database;
+}
+
+Statement Database::Prepare(absl::string_view sql) {
+  if (auto found = idle_statements_.find(sql); found != idle_statements_.end()) {
+    sqlite3_stmt* statement = found->second;
+    std::string text = found->first;
+    idle_statements_.erase(found);
+    return Statement(this, statement, std::move(text), absl::OkStatus());
+  }
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(connection_, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  absl::Status status = code == SQLITE_OK ? absl::OkStatus() : Error(code, sql);
+  return Statement(this, statement, std::string(sql), std::move(status));
+}
+
+void Database::GiveBack(const std::string& sql, sqlite3_stmt* statement) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  if (!idle_statements_.emplace(sql, statement).second) sqlite3_finalize(statement);
+}
+
+absl::Status Database::Execute(const std::string& script) {
+  const int code = sqlite3_exec(connection_, script.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(code, script);
+}
+
+int64_t Database::NumChanged() const { return sqlite3_changes64(connection_); }
+
+int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(connection_); }
+
+absl::Status Database::Error(int code, absl::string_view doing) const {
+  return absl::Status(CodeOf(sqlite3_extended_errcode(connection_)),
+                      absl::StrCat("database ", path_, ": ", sqlite3_errmsg(connection_), " (code ",
+                                   code, ", ", doing.substr(0, 80), ")"));
+}
+
+absl::StatusOr<Transaction> Transaction::Begin(Database& database) {
+  HPO_RETURN_IF_ERROR(database.Prepare("BEGIN IMMEDIATE").Run());
+  return Transaction(&database);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : database_(std::exchange(other.database_, nullptr)) {}
+
+Transaction::~Transaction() {
+  // Fails only where SQLite has rolled back already.
+  if (database_ != nullptr) database_->Prepare("ROLLBACK").Run().IgnoreError();
+}
+
+absl::Status Transaction::Commit() {
+  HPO_RETURN_IF_ERROR(database_->Prepare("COMMIT").Run());
+  database_ = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

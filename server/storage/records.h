@@ -1,0 +1,82 @@
+// Rows of the database as values: the public value plus what only the server keeps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+struct StudyRecord {
+  int64_t id = 0;
+  StudySpec spec;
+  absl::Time created = absl::InfinitePast();
+  int64_t next_number = 0;
+  int64_t num_budgeted = 0;  // trials that are not demonstrations, in any state
+  int64_t last_sequence = 0;
+  absl::Duration wall_clock;
+  std::map<std::string, std::string> data_digests;  // by file, once a trial has started
+};
+
+// Ends that did not end the trial, by cause.
+struct RetryCounts {
+  int64_t preemptions = 0;
+  int64_t worker_losses = 0;
+  int64_t transient_failures = 0;
+  int64_t device_ooms = 0;  // kinds B and C
+  int64_t host_ooms = 0;
+  bool operator==(const RetryCounts&) const = default;
+};
+
+constexpr AttemptNumber kNoAttempt{0};
+
+struct TrialRecord {
+  int64_t study_id = 0;
+  // `attempts` and `last_measurement` are filled where the loading function says so.
+  Trial trial;
+  AttemptNumber current_attempt = kNoAttempt;  // the newest
+  AttemptNumber result_attempt = kNoAttempt;   // whose outcome was taken
+  RetryCounts retries;
+  bool oom_met = false;
+  std::optional<TrialOutcome> last_oom;  // what a requeue for a larger card put off
+  int64_t last_sequence = 0;
+
+  // Whose measurements tell about the trial; kNoAttempt: nobody's.
+  AttemptNumber ToldAttempt() const {
+    return result_attempt > kNoAttempt ? result_attempt : current_attempt;
+  }
+  bool IsOpen() const {
+    return trial.state == TrialState::kQueued || trial.state == TrialState::kRunning;
+  }
+};
+
+struct AttemptRecord {
+  int64_t study_id = 0;
+  TrialNumber trial;
+  Attempt attempt;
+  std::string instance_key;  // of the worker process
+  std::string token;
+  Bytes limit;  // what the trial may use
+  // Of this attempt, whether or not the trial took it.
+  std::optional<TrialOutcome> outcome;
+
+  bool HoldsLease() const {
+    return attempt.state == AttemptState::kLeased || attempt.state == AttemptState::kSuspect;
+  }
+};
+
+// What a suggestion depended on.
+struct SuggestionRecord {
+  Bytes capacity;
+  int64_t calibration_version = 0;
+  int64_t history_sequence = 0;
+  std::string sampler;
+  std::optional<double> score;
+};
+
+}  // namespace hpo

@@ -1,0 +1,63 @@
+// Values as columns: JSON text and enum names. Text that is not UTF-8 (a trainer's message) is
+// stored with replacement characters.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/status.h"
+#include "common/trial.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+inline std::string JsonText(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// nullopt stays nullopt: `to_json` is applied to a value that is there.
+template <typename T, typename ToJson>
+std::optional<std::string> OptionalText(const std::optional<T>& value, ToJson to_json) {
+  if (!value) return std::nullopt;
+  return JsonText(to_json(*value));
+}
+
+//   DataLoss  not what was written: names `column`
+template <typename FromJson>
+auto FromText(const std::string& text, absl::string_view column, FromJson from_json)
+    -> decltype(from_json(nlohmann::json())) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    return absl::DataLossError(absl::StrCat("column ", column, ": expected JSON, got: ", text));
+  }
+  auto value = from_json(json);
+  if (!value.ok()) {
+    return absl::DataLossError(absl::StrCat("column ", column, ": ", value.status().message()));
+  }
+  return value;
+}
+
+//   DataLoss  an unknown name
+template <typename Enum>
+absl::StatusOr<Enum> EnumFromText(const std::string& text) {
+  const std::optional<Enum> value = ParseName<Enum>(text);
+  if (!value) return absl::DataLossError(absl::StrCat("expected a known name, got: ", text));
+  return *value;
+}
+
+inline absl::StatusOr<Metrics> MetricsFromJson(const nlohmann::json& json) {
+  if (!json.is_object()) return absl::InvalidArgumentError("expected an object of metrics");
+  Metrics metrics;
+  for (const auto& [name, value] : json.items()) {
+    // JSON has no NaN; it was written as null.
+    metrics[name] = value.is_number() ? value.get<double>() : std::nan("");
+  }
+  return metrics;
+}
+
+}  // namespace hpo

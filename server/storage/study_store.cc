@@ -1,0 +1,154 @@
+#include "server/storage/study_store.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kKeepRequestIds = absl::Hours(7 * 24);
+
+// FNV-1a, 64 bits: tells a repeated request from a reused id; nothing depends on its strength.
+int64_t HashOf(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return static_cast<int64_t>(hash);
+}
+
+absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return absl::DataLossError("stored study: expected JSON");
+  return StudyFromJson(json);
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
+  HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM idempotency WHERE time < ?1")
+                          .Bind(now - kKeepRequestIds)
+                          .Run());
+  HPO_RETURN_IF_ERROR(database_.Prepare("UPDATE server SET epoch = epoch + 1").Run());
+  Statement epoch = database_.Prepare("SELECT epoch FROM server");
+  HPO_RETURN_IF_ERROR(epoch.Next().status());
+  return epoch.Int(0);
+}
+
+absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
+  HPO_RETURN_IF_ERROR(
+      database_.Prepare("INSERT INTO study (name, spec, created) VALUES (?1, ?2, ?3)")
+          .Bind(spec.name, StudyToJson(spec).dump(), now)
+          .Run());
+  const int64_t id = database_.LastInsertId();
+  HPO_RETURN_IF_ERROR(BumpStudiesVersion());
+  return id;
+}
+
+absl::Status StudyStore::UpdateSpec(int64_t study_id, const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(database_.Prepare("UPDATE study SET spec = ?2 WHERE id = ?1")
+                          .Bind(study_id, StudyToJson(spec).dump())
+                          .Run());
+  return BumpStudiesVersion();
+}
+
+absl::Status StudyStore::BumpStudiesVersion() {
+  return database_.Prepare("UPDATE server SET studies_version = studies_version + 1").Run();
+}
+
+absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {
+  Statement version = database_.Prepare("SELECT studies_version FROM server");
+  HPO_RETURN_IF_ERROR(version.Next().status());
+  return version.Int(0);
+}
+
+absl::StatusOr<std::vector<StudyRecord>> StudyStore::LoadAll() const {
+  std::vector<StudyRecord> studies;
+  Statement rows = database_.Prepare(
+      "SELECT id, spec, created, next_number, num_budgeted, last_sequence, wall_clock FROM study "
+      "ORDER BY id");
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) break;
+    StudyRecord study;
+    study.id = rows.Int(0);
+    HPO_ASSIGN_OR_RETURN(study.spec, SpecFromText(rows.Text(1)));
+    study.created = rows.Time(2);
+    study.next_number = rows.Int(3);
+    study.num_budgeted = rows.Int(4);
+    study.last_sequence = rows.Int(5);
+    study.wall_clock = absl::Microseconds(rows.Int(6));
+    Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");
+    data.Bind(study.id);
+    for (;;) {
+      HPO_ASSIGN_OR_RETURN(const bool file, data.Next());
+      if (!file) break;
+      study.data_digests[data.Text(0)] = data.Text(1);
+    }
+    studies.push_back(std::move(study));
+  }
+  return studies;
+}
+
+absl::Status StudyStore::AddWallClock(int64_t study_id, absl::Duration used) {
+  return database_.Prepare("UPDATE study SET wall_clock = wall_clock + ?2 WHERE id = ?1")
+      .Bind(study_id, used)
+      .Run();
+}
+
+absl::Status StudyStore::PinData(int64_t study_id, const std::string& study,
+                                 const std::string& file, const std::string& digest) {
+  HPO_RETURN_IF_ERROR(database_.Prepare("INSERT OR IGNORE INTO study_data VALUES (?1, ?2, ?3)")
+                          .Bind(study_id, file, digest)
+                          .Run());
+  Statement pinned =
+      database_.Prepare("SELECT digest FROM study_data WHERE study_id = ?1 AND file = ?2");
+  HPO_RETURN_IF_ERROR(pinned.Bind(study_id, file).Next().status());
+  if (pinned.Text(0) == digest) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("study ", study, ": data file ", file, ": expected digest ", pinned.Text(0),
+                   " (the study was begun with it), got ", digest));
+}
+
+absl::StatusOr<std::optional<std::string>> StudyStore::FindAnswer(const std::string& request_id,
+                                                                  absl::string_view method,
+                                                                  absl::string_view body) const {
+  if (request_id.empty()) return std::nullopt;
+  Statement row = database_.Prepare(
+      "SELECT method, body_hash, response FROM idempotency WHERE request_id = ?1");
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(request_id).Next());
+  if (!found) return std::nullopt;
+  if (row.Text(0) != method || row.Int(1) != HashOf(body)) {
+    return absl::AlreadyExistsError(absl::StrCat("request id ", request_id,
+                                                 ": expected an unused id, got one of an earlier ",
+                                                 row.Text(0), " with another body"));
+  }
+  return row.Text(2);
+}
+
+absl::Status StudyStore::RecordAnswer(const std::string& request_id, absl::string_view method,
+                                      absl::string_view body, absl::string_view answer,
+                                      absl::Time now) {
+  if (request_id.empty()) return absl::OkStatus();
+  return database_.Prepare("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")
+      .Bind(request_id, method, HashOf(body), answer, now)
+      .Run();
+}
+
+absl::Status StudyStore::ForgetAnswer(const std::string& request_id, absl::string_view method) {
+  return database_.Prepare("DELETE FROM idempotency WHERE request_id = ?1 AND method = ?2")
+      .Bind(request_id, method)
+      .Run();
+}
+
+absl::Status StudyStore::UpsertWorker(const WorkerFacts& facts, absl::Time now) {
+  return database_.Prepare("INSERT OR REPLACE INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+      .Bind(facts.worker, facts.instance_key, facts.version, facts.torch_build, facts.trainer,
+            facts.device.name, facts.capacity, now)
+      .Run();
+}
+
+}  // namespace hpo

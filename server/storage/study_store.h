@@ -1,0 +1,62 @@
+// Studies, server epoch, request ids and workers in the database.
+//
+// Verbs over one connection: inside a WriteQueue's work they are part of its transaction; the const
+// ones also run on a reader. Codes: database.h, and those named here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/ids.h"
+#include "common/worker_facts.h"
+#include "server/storage/database.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+class StudyStore {
+ public:
+  explicit StudyStore(Database& database) : database_(database) {}
+
+  // Starts an epoch and returns its number; forgets request ids older than 7 days.
+  absl::StatusOr<int64_t> BeginEpoch(absl::Time now);
+
+  // Returns the study's id.
+  //   AlreadyExists  a study of this name
+  absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);
+  absl::Status UpdateSpec(int64_t study_id, const StudySpec& spec);
+  // In order of creation.
+  absl::StatusOr<std::vector<StudyRecord>> LoadAll() const;
+  absl::StatusOr<int64_t> StudiesVersion() const;
+
+  absl::Status AddWallClock(int64_t study_id, absl::Duration used);
+
+  // Records with which data the study was begun; the first digest of a file stays.
+  //   FailedPrecondition  the study was begun with another digest; names study, file and both
+  absl::Status PinData(int64_t study_id, const std::string& study, const std::string& file,
+                       const std::string& digest);
+
+  // The recorded answer to `request_id`; nullopt for a new one and for an empty id.
+  //   AlreadyExists  the id was used for another method or body
+  absl::StatusOr<std::optional<std::string>> FindAnswer(const std::string& request_id,
+                                                        absl::string_view method,
+                                                        absl::string_view body) const;
+  // Does nothing for an empty id.
+  absl::Status RecordAnswer(const std::string& request_id, absl::string_view method,
+                            absl::string_view body, absl::string_view answer, absl::Time now);
+  // Makes an id new again whose answer no longer holds (a lease that is gone).
+  absl::Status ForgetAnswer(const std::string& request_id, absl::string_view method);
+
+  absl::Status UpsertWorker(const WorkerFacts& facts, absl::Time now);
+
+ private:
+  absl::Status BumpStudiesVersion();
+
+  Database& database_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,213 @@
+// The reading half of TrialStore that goes over many trials.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "server/storage/row_codec.h"
+#include "server/storage/trial_store.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::string_view kTrialColumns =
+    "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
+    "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
+    "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence";
+
+// " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
+template <typename Enum>
+std::string InList(absl::string_view column, const std::vector<Enum>& values) {
+  if (values.empty()) return "";
+  return absl::StrCat(" AND ", column, " IN (",
+                      absl::StrJoin(values, ", ",
+                                    [](std::string* out, Enum value) {
+                                      absl::StrAppend(out, "'", Name(value), "'");
+                                    }),
+                      ")");
+}
+
+std::string FilterText(const TrialFilter& filter) {
+  return absl::StrCat(InList("state", filter.states), InList("prune_reason", filter.prune_reasons));
+}
+
+void AddCount(TrialCounts& counts, TrialState state, int64_t count) {
+  switch (state) {
+    case TrialState::kQueued:
+      counts.queued += count;
+      return;
+    case TrialState::kRunning:
+      counts.running += count;
+      return;
+    case TrialState::kCompleted:
+      counts.completed += count;
+      return;
+    case TrialState::kPruned:
+      counts.pruned += count;
+      return;
+    case TrialState::kFailed:
+      counts.failed += count;
+      return;
+    case TrialState::kCancelled:
+      counts.cancelled += count;
+      return;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
+  TrialRecord record;
+  record.study_id = study_id_;
+  Trial& trial = record.trial;
+  trial.id = TrialId{study_, TrialNumber{row.Int(0)}};
+  HPO_ASSIGN_OR_RETURN(trial.state, EnumFromText<TrialState>(row.Text(1)));
+  HPO_ASSIGN_OR_RETURN(trial.params, FromText(row.Text(2), "params", ParamsFromJson));
+  trial.demonstration = row.Bool(3);
+  trial.admission = row.Bool(4);
+  trial.forced_micro_batch = row.Int(5);
+  trial.min_capacity = row.Size(6);
+  if (!row.IsNull(7)) {
+    HPO_ASSIGN_OR_RETURN(trial.outcome, FromText(row.Text(7), "outcome", OutcomeFromJson));
+  }
+  if (!row.IsNull(8)) trial.value = row.Real(8);
+  record.current_attempt = AttemptNumber{row.Int(9)};
+  record.result_attempt = AttemptNumber{row.Int(10)};
+  record.retries = RetryCounts{.preemptions = row.Int(11),
+                               .worker_losses = row.Int(12),
+                               .transient_failures = row.Int(13),
+                               .device_ooms = row.Int(14),
+                               .host_ooms = row.Int(15)};
+  record.oom_met = row.Bool(16);
+  if (!row.IsNull(17)) {
+    HPO_ASSIGN_OR_RETURN(record.last_oom, FromText(row.Text(17), "last_oom", OutcomeFromJson));
+  }
+  trial.created = row.Time(18);
+  trial.started = row.Time(19);
+  trial.ended = row.Time(20);
+  record.last_sequence = row.Int(21);
+  return record;
+}
+
+absl::StatusOr<TrialRecord> TrialStore::LoadTrial(TrialNumber number) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND number = ?2"));
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, number.value).Next());
+  if (found) return ReadTrial(row);
+  return absl::NotFoundError(absl::StrCat("study ", study_, ": no trial #", number.value));
+}
+
+absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number) const {
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, LoadTrial(number));
+  HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, LoadAttempts(number));
+  for (const AttemptRecord& attempt : attempts) {
+    record.trial.attempts.push_back(attempt.attempt);
+  }
+  HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
+  return record;
+}
+
+absl::Status TrialStore::LoadLastMeasurement(TrialRecord& record) const {
+  const AttemptNumber attempt = record.ToldAttempt();
+  if (attempt == kNoAttempt) return absl::OkStatus();
+  Statement row = database_.Prepare(
+      "SELECT step, epoch, metrics FROM measurement WHERE study_id = ?1 AND number = ?2 AND "
+      "attempt "
+      "= ?3 ORDER BY step DESC LIMIT 1");
+  row.Bind(study_id_, record.trial.id.number.value, attempt.value);
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Next());
+  if (!found) return absl::OkStatus();
+  Measurement last{.step = row.Int(0), .epoch = row.Real(1)};
+  HPO_ASSIGN_OR_RETURN(last.metrics, FromText(row.Text(2), "metrics", MetricsFromJson));
+  record.trial.last_measurement = std::move(last);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<TrialRecord>> TrialStore::LoadAllBySequence() const {
+  std::vector<TrialNumber> numbers;
+  Statement rows = database_.Prepare(
+      "SELECT number FROM trial WHERE study_id = ?1 ORDER BY last_sequence, number");
+  rows.Bind(study_id_);
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) break;
+    numbers.push_back(TrialNumber{rows.Int(0)});
+  }
+  std::vector<TrialRecord> records;
+  records.reserve(numbers.size());
+  for (const TrialNumber number : numbers) {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, LoadTrialWithAttempts(number));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& filter,
+                                                          std::optional<TrialNumber> after,
+                                                          int limit) const {
+  const absl::string_view order = filter.newest_first ? " DESC" : " ASC";
+  const absl::string_view past = filter.newest_first ? "<" : ">";
+  Statement rows = database_.Prepare(absl::StrCat(
+      "SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past,
+      " ?2)", FilterText(filter), " ORDER BY number", order, " LIMIT ?3"));
+  std::optional<int64_t> start;
+  if (after) start = after->value;
+  rows.Bind(study_id_, start, limit);
+  std::vector<Trial> trials;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return trials;
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(rows));
+    HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
+    trials.push_back(std::move(record.trial));
+  }
+}
+
+absl::StatusOr<int64_t> TrialStore::CountTrials(const TrialFilter& filter) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT COUNT(*) FROM trial WHERE study_id = ?1", FilterText(filter)));
+  HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());
+  return row.Int(0);
+}
+
+absl::StatusOr<TrialCounts> TrialStore::Count() const {
+  Statement rows = database_.Prepare(
+      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*) FROM trial WHERE study_id = ?1 "
+      "GROUP BY 1, 2, 3, 4");
+  rows.Bind(study_id_);
+  TrialCounts counts;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return counts;
+    const int64_t count = rows.Int(4);
+    if (rows.Bool(1)) {
+      counts.demonstration += count;
+      continue;
+    }
+    HPO_ASSIGN_OR_RETURN(const TrialState state, EnumFromText<TrialState>(rows.Text(0)));
+    AddCount(counts, state, count);
+    if (rows.Bool(2)) counts.oom_met += count;
+    if (rows.Bool(2) && state == TrialState::kCompleted) counts.oom_recovered += count;
+    if (rows.Text(3) == Name(PruneReason::kPredictedOutOfMemory)) counts.oom_predicted += count;
+  }
+}
+
+absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int limit) const {
+  const absl::string_view order = direction == Direction::kMaximize ? " DESC" : " ASC";
+  Statement rows = database_.Prepare(absl::StrCat(
+      "SELECT ", kTrialColumns,
+      " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
+      "demonstration = 0 ORDER BY value",
+      order, ", number LIMIT ?2"));
+  rows.Bind(study_id_, limit);
+  std::vector<Trial> trials;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return trials;
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(rows));
+    HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
+    trials.push_back(std::move(record.trial));
+  }
+}
+
+}  // namespace hpo

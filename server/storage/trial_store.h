@@ -1,0 +1,99 @@
+// Trials, attempts, measurements and events in the database.
+//
+// Verbs over one connection: inside a WriteQueue's work they are part of its transaction; the const
+// ones also run on a reader. Codes: database.h, and those named here. The store itself guards what
+// must never happen: a terminal trial stays as it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/ids.h"
+#include "common/study.h"
+#include "common/study_status.h"
+#include "common/trial.h"
+#include "server/storage/database.h"
+#include "server/storage/records.h"
+#include "server/storage/trial_query.h"
+
+namespace hpo {
+
+class TrialStore {
+ public:
+  // `study` names the trials' study in their ids.
+  TrialStore(Database& database, int64_t study_id, std::string study)
+      : database_(database), study_id_(study_id), study_(std::move(study)) {}
+
+  // ---- Writing ----
+
+  // Inserts under record.trial.id.number, which must be the study's next number.
+  //   AlreadyExists  the number is taken
+  absl::Status InsertTrial(const TrialRecord& record);
+  // Writes everything but number, parameters and flags.
+  //   FailedPrecondition  the stored trial is terminal already
+  absl::Status UpdateTrial(const TrialRecord& record);
+
+  absl::Status InsertAttempt(const AttemptRecord& record);
+  absl::Status UpdateAttempt(const AttemptRecord& record);
+
+  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the number of new ones.
+  absl::StatusOr<int64_t> InsertMeasurements(TrialNumber trial, AttemptNumber attempt,
+                                             const std::vector<Measurement>& measurements);
+
+  absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
+  // One per attempt; a later one replaces it. `device` is the card's name.
+  absl::Status UpsertMemoryObservation(const AttemptRecord& attempt, Bytes bytes, bool censored,
+                                       absl::Time now);
+
+  // Appends to the change log and returns the event's sequence within the study.
+  absl::StatusOr<int64_t> AppendEvent(TrialNumber trial, absl::string_view kind, absl::Time now);
+
+  // ---- Reading ----
+
+  //   NotFound  no such trial
+  absl::StatusOr<TrialRecord> LoadTrial(TrialNumber number) const;  // without attempts
+  absl::StatusOr<TrialRecord> LoadTrialWithAttempts(TrialNumber number) const;
+  //   NotFound  no such attempt
+  absl::StatusOr<AttemptRecord> LoadAttempt(TrialNumber trial, AttemptNumber attempt) const;
+  absl::StatusOr<std::vector<AttemptRecord>> LoadAttempts(TrialNumber trial) const;
+  // By step.
+  absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
+                                                            AttemptNumber attempt) const;
+  // All trials with attempts, in the order of their last events: what folds into a history.
+  absl::StatusOr<std::vector<TrialRecord>> LoadAllBySequence() const;
+  // Of every attempt that holds a lease.
+  absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
+  // "" where none was recorded.
+  absl::StatusOr<std::string> LoadSampler(TrialNumber trial) const;
+
+  // At most `limit` trials, without attempts, with their last measurement, that come after number
+  // `after` in the filter's order (nullopt: from the start).
+  absl::StatusOr<std::vector<Trial>> ListTrials(const TrialFilter& filter,
+                                                std::optional<TrialNumber> after, int limit) const;
+  absl::StatusOr<int64_t> CountTrials(const TrialFilter& filter) const;
+  absl::StatusOr<TrialCounts> Count() const;
+  // Completed trials that have a value, demonstrations left out, best first; limit < 0: all.
+  absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
+
+  struct Event {
+    int64_t sequence = 0;
+    std::string kind;
+    TrialNumber trial;
+  };
+  absl::StatusOr<std::vector<Event>> EventsAfter(int64_t sequence, int limit) const;
+  absl::StatusOr<int64_t> LastSequence() const;
+
+ private:
+  absl::StatusOr<TrialRecord> ReadTrial(const Statement& row) const;
+  absl::Status LoadLastMeasurement(TrialRecord& record) const;
+
+  Database& database_;
+  const int64_t study_id_;
+  const std::string study_;
+};
+
+}  // namespace hpo

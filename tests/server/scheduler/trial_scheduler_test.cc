@@ -1,0 +1,284 @@
+#include "server/scheduler/trial_scheduler.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "tests/server/scheduler/scheduler_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TrialSchedulerTest : public SchedulerFixture {};
+
+TEST_F(TrialSchedulerTest, AsksTellsAndFindsTheBest) {
+  AddStudy(PlainStudy("plain", 3));
+  const std::string session = Register(MakeWorker("a"));
+  for (const double score : {0.3, 0.9, 0.5}) {
+    const FinishResult told = Complete(MustAcquire(session).lease, score);
+    EXPECT_EQ(told.state, TrialState::kCompleted);
+    EXPECT_TRUE(told.stored);
+  }
+  const StudyStatus status = Status("plain");
+  EXPECT_EQ(status.counts.completed, 3);
+  EXPECT_TRUE(status.finished);
+  EXPECT_EQ(status.best_trial, TrialNumber{1});
+  EXPECT_EQ(status.best_value, 0.9);
+}
+
+TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
+  StudySpec spec = PlainStudy();
+  spec.trainer.defaults["train.lr"] = 3e-5;
+  spec.trainer.defaults["train.grad_accum"] = int64_t{4};
+  AddStudy(spec);
+  const Assignment given = MustAcquire(Register(MakeWorker("a")), MiB(1000));
+  EXPECT_EQ(given.lease.trial, (TrialId{"plain", TrialNumber{0}}));
+  EXPECT_EQ(given.lease.attempt, AttemptNumber{1});
+  EXPECT_EQ(given.lease.token.size(), 32u);
+  EXPECT_EQ(given.params.at("train.batch_size"), ParamValue(int64_t{1}));
+  EXPECT_EQ(given.params.at("train.lr"), ParamValue(3e-5));
+  EXPECT_EQ(given.plan.effective_batch, 4);
+  EXPECT_EQ(given.plan.micro_batch, 1);
+  EXPECT_EQ(given.limit, MiB(960)) << "rounded down to 64 MiB, a CPU keeps no headroom";
+  EXPECT_EQ(given.lease_ttl, kTtl);
+  EXPECT_EQ(given.heartbeat_interval, absl::Seconds(10));
+  EXPECT_EQ(given.objective.metric, "score");
+}
+
+TEST_F(TrialSchedulerTest, TheSeedIsTheParameterOrDependsOnStudyAndNumberAlone) {
+  StudySpec spec = PlainStudy();
+  Trial trial;
+  trial.id = TrialId{"plain", TrialNumber{7}};
+  const uint64_t drawn = SeedOf(spec, trial);
+  EXPECT_EQ(SeedOf(spec, trial), drawn);
+  trial.id.number = TrialNumber{8};
+  EXPECT_NE(SeedOf(spec, trial), drawn);
+  trial.params["seed"] = int64_t{42};
+  EXPECT_EQ(SeedOf(spec, trial), 42u);
+}
+
+TEST_F(TrialSchedulerTest, TheBudgetIsExactWithSeveralWorkers) {
+  AddStudy(PlainStudy("plain", 3));
+  std::set<int64_t> numbers;
+  std::vector<LeaseRef> leases;
+  for (const char* name : {"a", "b", "c"}) {
+    leases.push_back(MustAcquire(Register(MakeWorker(name))).lease);
+    numbers.insert(leases.back().trial.number.value);
+  }
+  EXPECT_EQ(numbers, (std::set<int64_t>{0, 1, 2}));
+  const std::string fourth = Register(MakeWorker("d"));
+  AcquireResult none = Acquire(fourth);
+  EXPECT_FALSE(none.assignment);
+  EXPECT_FALSE(none.all_studies_finished) << "three are still running";
+  for (const LeaseRef& lease : leases) Complete(lease, 0.1);
+  none = Acquire(fourth);
+  EXPECT_FALSE(none.assignment);
+  EXPECT_TRUE(none.all_studies_finished);
+}
+
+TEST_F(TrialSchedulerTest, ARepeatedRequestIdReturnsTheSameAssignmentWhileItsLeaseLives) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const auto first = Acquire(session, GiB(8), "request-1").assignment;
+  const auto again = Acquire(session, GiB(4), "request-1").assignment;
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(again->lease, first->lease);
+  EXPECT_EQ(again->limit, first->limit);
+  EXPECT_EQ(again->params, first->params);
+  Complete(first->lease, 0.5);
+  const auto next = Acquire(session, GiB(8), "request-1").assignment;
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->lease.trial.number, TrialNumber{1});
+}
+
+TEST_F(TrialSchedulerTest, ATellIsStoredOnceHoweverOftenItComes) {
+  AddStudy(PlainStudy());
+  const Assignment given = MustAcquire(Register(MakeWorker("a")));
+  const TrialOutcome outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""};
+  EXPECT_TRUE(Finish(given.lease, outcome, "tell-1").stored);
+  EXPECT_TRUE(Finish(given.lease, outcome, "tell-1").stored) << "the recorded answer";
+  const FinishResult other = Finish(given.lease, outcome, "tell-2");
+  EXPECT_FALSE(other.stored);
+  EXPECT_EQ(other.state, TrialState::kCompleted);
+  EXPECT_EQ(Status("plain").counts.completed, 1);
+  const auto reused = scheduler_->Finish("tell-1", FinishRequest{.lease = given.lease,
+                                                                 .outcome = Cancelled{"no"},
+                                                                 .memory = {},
+                                                                 .final_plan = {},
+                                                                 .measurements = {}});
+  EXPECT_EQ(reused.status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(TrialSchedulerTest, AWrongTokenIsRefused) {
+  AddStudy(PlainStudy());
+  LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  lease.token = "forged";
+  EXPECT_EQ(Beat(lease), Directive::kLeaseLost);
+  EXPECT_TRUE(absl::IsAborted(scheduler_->Report(lease, {}, std::nullopt, 0).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_
+                                  ->Finish("", FinishRequest{.lease = lease,
+                                                             .outcome = Cancelled{""},
+                                                             .memory = {},
+                                                             .final_plan = {},
+                                                             .measurements = {}})
+                                  .status()));
+  lease.attempt = AttemptNumber{9};
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->Report(lease, {}, std::nullopt, 0).status()));
+}
+
+TEST_F(TrialSchedulerTest, ALeaseIsSuspectAfterOneTtlAndLostAfterTwo) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  Pass(kTtl);
+  EXPECT_EQ(Load("plain", 0).trial.attempts.front().state, AttemptState::kLeased);
+  Pass(absl::Seconds(5));
+  EXPECT_EQ(Load("plain", 0).trial.attempts.front().state, AttemptState::kSuspect);
+  EXPECT_EQ(Beat(lease), Directive::kContinue) << "a suspect that returns has lost nothing";
+  EXPECT_EQ(Load("plain", 0).trial.attempts.front().state, AttemptState::kLeased);
+  Pass(2 * kTtl + absl::Seconds(5));
+  const TrialRecord lost = Load("plain", 0);
+  EXPECT_EQ(lost.trial.state, TrialState::kQueued);
+  EXPECT_EQ(lost.trial.attempts.front().state, AttemptState::kLost);
+  EXPECT_EQ(Beat(lease), Directive::kLeaseLost);
+}
+
+TEST_F(TrialSchedulerTest, ASupersededAttemptIsAbortedAndItsLateResultStillWins) {
+  AddStudy(PlainStudy());
+  const LeaseRef old = MustAcquire(Register(MakeWorker("a"))).lease;
+  Pass(2 * kTtl + absl::Seconds(5));
+  const LeaseRef newer = MustAcquire(Register(MakeWorker("b"))).lease;
+  EXPECT_EQ(newer.trial, old.trial);
+  EXPECT_EQ(newer.attempt, AttemptNumber{2});
+  EXPECT_TRUE(absl::IsAborted(scheduler_->Report(old, {}, std::nullopt, 0).status()));
+
+  EXPECT_TRUE(Complete(old, 0.7).stored);
+  EXPECT_EQ(Beat(newer), Directive::kLeaseLost);
+  const FinishResult duplicate = Complete(newer, 0.1);
+  EXPECT_FALSE(duplicate.stored) << "kept as evidence, never told twice";
+  const TrialRecord record = Load("plain", 0);
+  EXPECT_EQ(record.trial.value, 0.7);
+  EXPECT_EQ(record.trial.attempts[0].state, AttemptState::kFinished);
+  EXPECT_EQ(record.trial.attempts[1].state, AttemptState::kSuperseded);
+  EXPECT_EQ(Status("plain").counts.completed, 1);
+}
+
+TEST_F(TrialSchedulerTest, ALateTransientFailureDoesNotDisturbTheNewerAttempt) {
+  AddStudy(PlainStudy());
+  const LeaseRef old = MustAcquire(Register(MakeWorker("a"))).lease;
+  Pass(2 * kTtl + absl::Seconds(5));
+  const LeaseRef newer = MustAcquire(Register(MakeWorker("b"))).lease;
+  const FinishResult late =
+      Finish(old, Failed{.failure_class = FailureClass::kTrainerCrashed, .message = "signal"});
+  EXPECT_FALSE(late.stored);
+  EXPECT_EQ(late.state, TrialState::kRunning);
+  EXPECT_EQ(Beat(newer), Directive::kContinue);
+}
+
+TEST_F(TrialSchedulerTest, ARestartedWorkerFreesItsSlotAtOnce) {
+  AddStudy(PlainStudy());
+  WorkerFacts facts = MakeWorker("a");
+  const std::string old_session = Register(facts);
+  const LeaseRef old = MustAcquire(old_session).lease;
+  facts.instance_key = "a-2";
+  const std::string session = Register(facts);
+  EXPECT_NE(session, old_session);
+  EXPECT_TRUE(absl::IsNotFound(
+      scheduler_->Acquire(old_session, "", absl::ZeroDuration(), GiB(8), nullptr).status()));
+  EXPECT_EQ(Beat(old), Directive::kLeaseLost);
+  const LeaseRef again = MustAcquire(session).lease;
+  EXPECT_EQ(again.trial, old.trial);
+  EXPECT_EQ(again.attempt, AttemptNumber{2});
+  EXPECT_EQ(Register(facts), session) << "the same process keeps its session";
+}
+
+TEST_F(TrialSchedulerTest, TwoWorkersLostToOneTrialEndIt) {
+  AddStudy(PlainStudy());
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(MustAcquire(Register(MakeWorker(name))).lease.trial.number, TrialNumber{0});
+    Pass(2 * kTtl + absl::Seconds(5));
+  }
+  const TrialRecord record = Load("plain", 0);
+  EXPECT_EQ(record.trial.state, TrialState::kFailed);
+  EXPECT_EQ(std::get<Failed>(*record.trial.outcome).failure_class, FailureClass::kWorkerLost);
+}
+
+TEST_F(TrialSchedulerTest, MeasurementsAreStoredOnceAndMayStopTheTrial) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  const Measurement good{.step = 10, .epoch = 0.5, .metrics = {{"score", 0.2}}};
+  const Measurement bad{.step = 20, .epoch = 1.0, .metrics = {{"score", -0.9}}};
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto report = scheduler_->Report(lease, {good}, std::nullopt, 0);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_FALSE(report->should_stop);
+  }
+  EXPECT_EQ(Beat(lease), Directive::kContinue);
+  const auto report = scheduler_->Report(lease, {good, bad}, std::nullopt, 0);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->should_stop);
+  EXPECT_EQ(report->pruner, "threshold");
+  EXPECT_EQ(Beat(lease), Directive::kStopPruned) << "also by heartbeat, if the reply was lost";
+  EXPECT_EQ(Load("plain", 0).trial.last_measurement, bad);
+  EXPECT_EQ(Finish(lease, StoppedByPruner{.pruner = "threshold", .step = 20, .metrics = {}}).state,
+            TrialState::kPruned);
+}
+
+TEST_F(TrialSchedulerTest, AReplanIsRecordedWithItsOom) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  const MemoryPlan smaller{.effective_batch = 8, .micro_batch = 2};
+  ASSERT_TRUE(scheduler_->Report(lease, {}, smaller, 1).ok());
+  const TrialRecord record = Load("plain", 0);
+  EXPECT_EQ(record.trial.attempts.front().final_plan, smaller);
+  EXPECT_EQ(record.trial.attempts.front().memory->num_ooms, 1);
+  Complete(lease, 0.5);
+  const TrialCounts counts = Status("plain").counts;
+  EXPECT_EQ(counts.oom_met, 1);
+  EXPECT_EQ(counts.oom_recovered, 1);
+}
+
+TEST_F(TrialSchedulerTest, DrainHandsOutNothingAndStillTakesResults) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef lease = MustAcquire(session).lease;
+  scheduler_->Drain();
+  const AcquireResult none = Acquire(session);
+  EXPECT_TRUE(none.draining);
+  EXPECT_FALSE(none.assignment);
+  EXPECT_TRUE(Complete(lease, 0.5).stored);
+}
+
+TEST_F(TrialSchedulerTest, TheWallClockCountsOnlyWhileALeaseIsHeld) {
+  StudySpec spec = PlainStudy();
+  spec.budget.wall_clock = absl::Seconds(30);
+  AddStudy(spec);
+  const std::string session = Register(MakeWorker("a"));
+  Pass(absl::Seconds(100), {{session, GiB(8)}});
+  EXPECT_EQ(Status("plain").wall_clock_used, absl::ZeroDuration());
+  const LeaseRef lease = MustAcquire(session).lease;
+  Pass(absl::Seconds(20), {{session, GiB(8)}});
+  Complete(lease, 0.5);
+  Pass(absl::Seconds(100), {{session, GiB(8)}});
+  EXPECT_EQ(Status("plain").wall_clock_used, absl::Seconds(20));
+  Restart();
+  EXPECT_EQ(Status("plain").wall_clock_used, absl::Seconds(20));
+  const std::string again = Register(MakeWorker("a"));
+  const LeaseRef last = MustAcquire(again).lease;
+  Pass(absl::Seconds(10), {{again, GiB(8)}});
+  EXPECT_FALSE(Status("plain").finished) << "one is still running";
+  Complete(last, 0.5);
+  EXPECT_TRUE(Status("plain").finished);
+  EXPECT_FALSE(Acquire(again).assignment);
+}
+
+TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
+  AddStudy(PlainStudy("one"));
+  EXPECT_TRUE(scheduler_->FindStudy("").ok()) << "the only one";
+  AddStudy(PlainStudy("two"));
+  EXPECT_THAT(scheduler_->FindStudy("three").status().message(), HasSubstr("one, two"));
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->FindStudy("").status()));
+}
+
+}  // namespace
+}  // namespace hpo
