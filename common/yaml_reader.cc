@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/spelling.h"
 #include "common/status.h"
+#include "common/utf8.h"
 
 namespace hpo {
 namespace {
@@ -43,6 +44,21 @@ bool ParseFinite(const std::string& text, double& number) {
   return absl::SimpleAtod(text, &number) && std::isfinite(number);
 }
 
+// The place after `text`, which is UTF-8, counting characters as yaml-cpp does.
+YAML::Mark MarkAfter(absl::string_view text) {
+  YAML::Mark mark;
+  for (const char byte : text) {
+    const bool continues = (static_cast<uint8_t>(byte) & 0xC0) == 0x80;
+    if (byte == '\n') {
+      ++mark.line;
+      mark.column = 0;
+    } else if (!continues) {
+      ++mark.column;
+    }
+  }
+  return mark;
+}
+
 }  // namespace
 
 absl::Status YamlValue::Error(absl::string_view message) const {
@@ -60,6 +76,12 @@ absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::s
   if (text.size() > kMaxText) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": expected at most 1 MiB of YAML, got ", text.size(), " bytes"));
+  }
+  const size_t valid = ValidUtf8Prefix(text);
+  if (valid < text.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        document.Place(MarkAfter(text.substr(0, valid))), ": expected UTF-8, got the byte 0x",
+        absl::Hex(static_cast<uint8_t>(text[valid]), absl::kZeroPad2)));
   }
   std::vector<YAML::Node> documents;
   try {

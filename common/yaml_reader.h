@@ -37,9 +37,9 @@ struct YamlValue {
 
 class YamlDocument {
  public:
-  // Parses `text`, which must hold exactly one document of at most 1 MiB. `origin` is the file's
-  // name in errors.
-  //   InvalidArgument  not YAML, or not one document
+  // Parses `text`, which must hold exactly one document, in UTF-8, of at most 1 MiB. `origin` is
+  // the file's name in errors.
+  //   InvalidArgument  not UTF-8, not YAML, or not one document
   static absl::StatusOr<YamlDocument> Parse(absl::string_view text, absl::string_view origin);
 
   YamlValue root();

@@ -278,6 +278,12 @@ TEST(StudyFile, RefusesWhatIsNotOneMapping) {
             "my.yaml:2:36: objective.direction: expected minimize or maximize, got 'up'");
 }
 
+// Found by tests/fuzz: JSON, in which studies are stored, has no place for other bytes.
+TEST(StudyFile, RefusesWhatIsNotUtf8) {
+  EXPECT_EQ(ParseAfterHead("  labels: [\xC3\xA9t\xC3\xA9, \x87]\n").status().message(),
+            "my.yaml:6:17: expected UTF-8, got the byte 0x87");
+}
+
 // Thousands of nested lists must be an error, not an overflow of the stack.
 TEST(StudyFile, RefusesDeepNesting) {
   const auto spec = ParseAfterHead("labels: " + std::string(100'000, '['));
