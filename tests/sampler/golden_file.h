@@ -1,0 +1,18 @@
+// Reads a golden file under tests/golden; a missing or broken one ends the test program.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+inline nlohmann::json ReadGolden(const std::string& name) {
+  std::ifstream file(std::string(HPO_SOURCE_DIR) + "/tests/golden/" + name);
+  HPO_CHECK(file.good());
+  return nlohmann::json::parse(file);
+}
+
+}  // namespace hpo

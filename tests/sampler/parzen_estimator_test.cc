@@ -1,0 +1,231 @@
+#include "sampler/parzen_estimator.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "sampler/model_space.h"
+#include "tests/sampler/golden_file.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+Point At(double position) { return {{.present = true, .at = position, .cell = {}}}; }
+Point Absent() { return {Coordinate{}}; }
+
+const std::vector<ParzenAxis> kOneReal = {{.kind = ParzenAxis::Kind::kContinuous}};
+
+// The golden file's description of a parameter.
+Domain DomainOf(const nlohmann::json& json) {
+  if (json.contains("choices")) {
+    CategoricalDomain domain;
+    for (const std::string choice : json["choices"]) domain.choices.push_back(choice);
+    return domain;
+  }
+  const bool log = json.value("log", false);
+  if (json["low"].is_number_integer()) {
+    return IntDomain{json["low"], json["high"], json.value("step", int64_t{1}), log};
+  }
+  FloatDomain domain{json["low"], json["high"], std::nullopt, log};
+  if (json.contains("step")) domain.step = json["step"].get<double>();
+  return domain;
+}
+
+// Optuna's internal value (the index of a choice) as ours.
+ParamValue ValueOf(const Domain& domain, double internal) {
+  if (const auto* choices = std::get_if<CategoricalDomain>(&domain)) {
+    return choices->choices[static_cast<size_t>(internal)];
+  }
+  return NearestValue(domain, internal);
+}
+
+std::vector<ParamMap> ParamsOf(const SearchSpace& space, const nlohmann::json& columns) {
+  std::vector<ParamMap> rows(columns[space.parameters[0].name].size());
+  for (const Parameter& parameter : space.parameters) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i][parameter.name] = ValueOf(parameter.domain, columns[parameter.name][i]);
+    }
+  }
+  return rows;
+}
+
+// Our positions are in [0, 1]; Optuna's densities are over the (log of the) value.
+double LogUnit(const Domain& domain) {
+  const auto* real = std::get_if<FloatDomain>(&domain);
+  if (real == nullptr || real->step.has_value()) return 0.0;
+  return std::log(real->log ? std::log(real->high / real->low) : real->high - real->low);
+}
+
+TEST(ParzenEstimator, DensitiesAgreeWithOptuna) {
+  const auto golden = ReadGolden("parzen.json");
+  for (const auto& test : golden["densities"]) {
+    SCOPED_TRACE(test["parameters"].dump());
+    SearchSpace space;
+    double log_units = 0.0;
+    for (const std::string name : test["parameters"]) {
+      const Domain domain = DomainOf(golden["parameters"][name]);
+      space.parameters.push_back(MakeParameter(name, domain));
+      log_units += LogUnit(domain);
+    }
+    const ModelSpace model(space, ModelView::kQuality);
+    std::vector<Point> points;
+    for (const ParamMap& params : ParamsOf(space, test["observations"])) {
+      points.push_back(model.Encode(params));
+    }
+    const auto estimator =
+        ParzenEstimator::Create(model.axes(), points, {.prior_weight = test["prior_weight"]});
+    ASSERT_TRUE(estimator.ok()) << estimator.status();
+    const std::vector<ParamMap> asked = ParamsOf(space, test["points"]);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      SCOPED_TRACE(FormatParams(asked[i]));
+      const double expected = test["log_density"][i];
+      EXPECT_NEAR(estimator->LogDensity(model.Encode(asked[i])) - log_units, expected,
+                  1e-9 * std::max(1.0, std::abs(expected)));
+    }
+  }
+}
+
+TEST(ParzenEstimator, BandwidthsAgreeWithOptuna) {
+  const auto golden = ReadGolden("parzen.json");
+  for (const auto& test : golden["bandwidths"]) {
+    SCOPED_TRACE(test.dump());
+    const std::vector<double> positions = test["positions"];
+    const auto bandwidths = NeighbourBandwidths(
+        positions, {-1.0, 1.0}, {.magic_clip = test["magic_clip"], .use_ends = test["use_ends"]});
+    const std::vector<double> expected = test["expected"];
+    ASSERT_EQ(bandwidths.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(bandwidths[i], expected[i], 1e-12);
+  }
+}
+
+TEST(ParzenEstimator, BandwidthsOfEqualPositionsAreTheFloor) {
+  const std::vector<double> positions(7, 0.3);
+  for (const double bandwidth : NeighbourBandwidths(positions, {}, {})) {
+    EXPECT_DOUBLE_EQ(bandwidth, 1.0 / 9.0);
+  }
+  const std::vector<double> many(500, 0.3);
+  EXPECT_DOUBLE_EQ(NeighbourBandwidths(many, {}, {}).front(), 0.01);
+}
+
+TEST(ParzenEstimator, RecencyWeightsAgreeWithOptuna) {
+  const auto golden = ReadGolden("parzen.json");
+  for (const auto& [n, expected] : golden["recency_weights"].items()) {
+    SCOPED_TRACE(n);
+    const std::vector<double> weights = RecencyWeights(std::stoul(n));
+    ASSERT_EQ(weights.size(), expected.size());
+    for (size_t i = 0; i < weights.size(); ++i) {
+      EXPECT_NEAR(weights[i], expected[i].get<double>(), 1e-14);
+    }
+  }
+}
+
+TEST(ParzenEstimator, DensityIntegratesToOne) {
+  const std::vector<Point> points = {At(0.0), At(0.1), At(0.11), Absent(), At(1.0)};
+  const auto estimator = ParzenEstimator::Create(kOneReal, points, {});
+  ASSERT_TRUE(estimator.ok());
+  EXPECT_EQ(estimator->num_components(), points.size() + 1);
+  constexpr int kCells = 20'000;
+  double sum = 0.0;
+  for (int i = 0; i < kCells; ++i) sum += std::exp(estimator->LogDensity(At((i + 0.5) / kCells)));
+  EXPECT_NEAR(sum / kCells, 1.0, 1e-6);
+}
+
+TEST(ParzenEstimator, MassesOfAGridAndOfChoicesSumToOne) {
+  SearchSpace space;
+  CategoricalDomain choices;
+  for (const bool flag : {false, true}) choices.choices.push_back(flag);
+  space.parameters = {MakeParameter("n", IntDomain{.low = 1, .high = 40, .log = true}),
+                      MakeParameter("flag", choices)};
+  const ModelSpace model(space, ModelView::kQuality);
+  std::vector<Point> points;
+  for (const int64_t n : {1, 2, 2, 39}) points.push_back(model.Encode({{"n", n}, {"flag", true}}));
+  const auto estimator = ParzenEstimator::Create(model.axes(), points, {});
+  ASSERT_TRUE(estimator.ok());
+  double sum = 0.0;
+  for (int64_t n = 1; n <= 40; ++n) {
+    for (const bool flag : {false, true}) {
+      sum += std::exp(estimator->LogDensity(model.Encode({{"n", n}, {"flag", flag}})));
+    }
+  }
+  EXPECT_NEAR(sum, 1.0, 1e-9);
+}
+
+TEST(ParzenEstimator, AbsentAxesAreIntegratedOut) {
+  const std::vector<Point> points = {At(0.2), At(0.9)};
+  const auto estimator = ParzenEstimator::Create(kOneReal, points, {});
+  ASSERT_TRUE(estimator.ok());
+  EXPECT_NEAR(estimator->LogDensity(Absent()), 0.0, 1e-12);
+}
+
+TEST(ParzenEstimator, ObservationsThatLackAnAxisSayNothingOfIt) {
+  const std::vector<Point> with_absent = {Absent(), Absent()};
+  const auto estimator = ParzenEstimator::Create(kOneReal, with_absent, {});
+  const auto prior = ParzenEstimator::Create(kOneReal, {}, {});
+  ASSERT_TRUE(estimator.ok() && prior.ok());
+  for (const double x : {0.0, 0.3, 1.0}) {
+    EXPECT_NEAR(estimator->LogDensity(At(x)), prior->LogDensity(At(x)), 1e-12);
+  }
+}
+
+TEST(ParzenEstimator, DrawsFollowTheDensity) {
+  const std::vector<Point> points = {At(0.8), At(0.82), At(0.84)};
+  const auto estimator = ParzenEstimator::Create(kOneReal, points, {});
+  ASSERT_TRUE(estimator.ok());
+  double expected = 0.0;
+  for (int i = 0; i < 5000; ++i) {
+    const double x = 0.5 + (i + 0.5) / 10'000;
+    expected += std::exp(estimator->LogDensity(At(x))) / 10'000;
+  }
+  Rng rng(1, 2);
+  int above = 0;
+  constexpr int kDraws = 20'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const size_t component = estimator->DrawComponent(rng);
+    above += estimator->DrawPosition(component, 0, {0.0, 1.0}, rng) > 0.5;
+  }
+  EXPECT_NEAR(static_cast<double>(above) / kDraws, expected, 0.01);
+}
+
+TEST(ParzenEstimator, DrawsStayWithinWhatIsAllowed) {
+  const std::vector<Point> points = {At(0.99), At(0.98)};
+  const auto estimator = ParzenEstimator::Create(kOneReal, points, {});
+  ASSERT_TRUE(estimator.ok());
+  Rng rng(1, 2);
+  for (int i = 0; i < 1000; ++i) {
+    const double x = estimator->DrawPosition(rng.Below(3), 0, {0.1, 0.2}, rng);
+    ASSERT_GE(x, 0.1);
+    ASSERT_LE(x, 0.2);
+  }
+  EXPECT_EQ(estimator->DrawPosition(0, 0, {0.4, 0.4}, rng), 0.4);
+}
+
+TEST(ParzenEstimator, ChoicesAreDrawnByTheirKernelAmongTheAllowed) {
+  const std::vector<ParzenAxis> axes = {{ParzenAxis::Kind::kCategorical, 4}};
+  const std::vector<Point> points(9, At(2.0));
+  const auto estimator = ParzenEstimator::Create(axes, points, {});
+  ASSERT_TRUE(estimator.ok());
+  Rng rng(5, 6);
+  std::vector<int> counts(4);
+  const std::vector<size_t> allowed = {0, 2};
+  for (int i = 0; i < 10'000; ++i) ++counts[estimator->DrawChoice(0, 0, allowed, rng)];
+  // 0.1 against 1.1.
+  EXPECT_NEAR(counts[0], 10'000 / 12.0, 120);
+  EXPECT_EQ(counts[1] + counts[3], 0);
+}
+
+TEST(ParzenEstimator, RefusesWhatIsNotAPoint) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Point& point : {At(1.5), At(-0.1), At(nan), Point{}}) {
+    const std::vector<Point> points = {point};
+    const auto estimator = ParzenEstimator::Create(kOneReal, points, {});
+    EXPECT_EQ(estimator.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  for (const double weight : {-1.0, nan, std::numeric_limits<double>::infinity()}) {
+    const auto estimator = ParzenEstimator::Create(kOneReal, {}, {.prior_weight = weight});
+    EXPECT_EQ(estimator.status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace hpo
