@@ -3,8 +3,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +15,6 @@
 #include "absl/strings/str_replace.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
-#include "common/log.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/agent_loop.h"
@@ -190,21 +189,9 @@ absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
 }
 
 int Main(int argc, const char* const* argv) {
-  absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> parsed = ParseWorkerOptions(argc, argv);
-  if (parsed.ok() && std::holds_alternative<PrintAndExit>(*parsed)) {
-    std::fputs(std::get<PrintAndExit>(*parsed).text.c_str(), stdout);
-    return 0;
-  }
-  absl::Status ready = parsed.status();
-  if (ready.ok()) {
-    const WorkerOptions& options = std::get<WorkerOptions>(*parsed);
-    ready = InitLog(options.log_level, options.log_json);
-  }
-  if (!ready.ok()) {
-    std::fprintf(stderr, "hpo-worker: %s\n", std::string(ready.message()).c_str());
-    return static_cast<int>(ExitCode::kConfiguration);
-  }
-  const WorkerOptions& options = std::get<WorkerOptions>(*parsed);
+  const std::variant<WorkerOptions, int> read = ReadWorkerOptions(argc, argv, std::cout, std::cerr);
+  if (const int* status = std::get_if<int>(&read)) return *status;
+  const auto& options = std::get<WorkerOptions>(read);
 
   StopSignal stop;
   const SignalWatcher signals(stop);
@@ -212,9 +199,9 @@ int Main(int argc, const char* const* argv) {
   const absl::StatusOr<AgentResult> result =
       options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)
                            : RunWorker(options, stop);
-  const absl::Status& status = result.ok() ? result->status : result.status();
-  if (!status.ok()) {
-    spdlog::error("{}", std::string(status.message()));
+  const absl::Status& why = result.ok() ? result->status : result.status();
+  if (!why.ok()) {
+    spdlog::error("{}", std::string(why.message()));
   }
   return static_cast<int>(result.ok() ? result->code : ExitCode::kConfiguration);
 }

@@ -4,7 +4,10 @@
 #include <filesystem>
 
 #include "CLI/CLI.hpp"
+#include "common/command_line/command_line.h"
+#include "common/log.h"
 #include "common/status.h"
+#include "worker/agent/agent_loop.h"
 
 namespace hpo {
 namespace {
@@ -121,8 +124,9 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
 
 const char* WorkerVersion() { return HPO_VERSION; }
 
-absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> ParseWorkerOptions(
-    int argc, const char* const* argv) {
+std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* argv,
+                                                   std::ostream& out, std::ostream& err) {
+  constexpr int kConfigurationError = static_cast<int>(ExitCode::kConfiguration);
   WorkerOptions options;
   options.server = "127.0.0.1:50051";
   options.models = DefaultModels();
@@ -132,17 +136,14 @@ absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> ParseWorkerOptions(
   CLI::App app(kDescription, "hpo-worker");
   app.footer(kFooter);
   Declare(app, options, raw);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return PrintAndExit{app.help()};
-  } catch (const CLI::CallForVersion& version) {
-    return PrintAndExit{std::string(version.what()) + "\n"};
-  } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(absl::StrCat(error.what(), " (see --help)"));
+  if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) {
+    return *over == 0 ? 0 : kConfigurationError;
   }
-  HPO_RETURN_IF_ERROR(Convert(raw, options));
-  return options;
+  absl::Status valid = Convert(raw, options);
+  if (valid.ok()) valid = InitLog(options.log_level, options.log_json);
+  if (valid.ok()) return options;
+  err << "hpo-worker: " << valid.message() << "\n";
+  return kConfigurationError;
 }
 
 }  // namespace hpo

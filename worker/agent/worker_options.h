@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <variant>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
 
@@ -31,14 +31,10 @@ struct WorkerOptions {
   bool log_json = false;
 };
 
-// What is to be printed instead of running: help or version.
-struct PrintAndExit {
-  std::string text;
-};
-
-//   InvalidArgument  an unknown flag, a value of the wrong form, or flags that exclude each other
-absl::StatusOr<std::variant<WorkerOptions, PrintAndExit>> ParseWorkerOptions(
-    int argc, const char* const* argv);
+// Reads the command line. An int: the program is over with that exit status, and has said why
+// (help and version on `out`, 0; a wrong command line in one line on `err`, 78).
+std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* argv,
+                                                   std::ostream& out, std::ostream& err);
 
 // "0.1.0"
 const char* WorkerVersion();

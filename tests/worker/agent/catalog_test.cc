@@ -1,0 +1,226 @@
+// What a worker finds of models and data on its disk.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "common/sha256.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/agent/data_catalog.h"
+#include "worker/agent/model_catalog.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kConfig[] = R"({"model_type": "bert", "vocab_size": 8, "hidden_size": 8,
+  "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+  "max_position_embeddings": 32, "type_vocab_size": 2})";
+
+class CatalogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        fs::path(::testing::TempDir()) /
+        (std::string("catalog-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "models");
+    fs::create_directories(folder_ / "cache");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void Write(const std::string& path, const std::string& content) {
+    fs::create_directories((folder_ / path).parent_path());
+    std::ofstream(folder_ / path, std::ios::binary) << content;
+  }
+  // A BERT folder with a vocabulary of eight.
+  void WriteModel(const std::string& name, const std::string& last_word = "beta") {
+    Write("models/" + name + "/config.json", kConfig);
+    Write("models/" + name + "/vocab.txt",
+          "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nalpha\n" + last_word + "\n");
+  }
+  ModelCatalog Scan() {
+    absl::StatusOr<ModelCatalog> catalog = ScanModels((folder_ / "models").string());
+    EXPECT_TRUE(catalog.ok()) << catalog.status();
+    return *std::move(catalog);
+  }
+  DataCatalogOptions Options() {
+    return {.folder = (folder_ / "data").string(), .cache_folder = (folder_ / "cache").string()};
+  }
+  size_t NumCached() {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_ / "cache"), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+// ---- Models ----
+
+TEST_F(CatalogTest, ModelsAreFoldersWithAConfigAlsoOneLevelDown) {
+  WriteModel("plain");
+  WriteModel("org/inner");
+  WriteModel("too/deep/down");
+  Write("models/not-a-model/readme.txt", "x");
+  const ModelCatalog catalog = Scan();
+  ASSERT_THAT(catalog.models, SizeIs(2));
+  EXPECT_EQ(catalog.models[0].name, "org/inner");
+  EXPECT_EQ(catalog.models[1].name, "plain");
+  EXPECT_EQ(catalog.models[1].shape.hidden_size, 8);
+  EXPECT_FALSE(catalog.models[1].has_weights);
+  EXPECT_THAT(catalog.warnings, IsEmpty());
+}
+
+TEST_F(CatalogTest, ABrokenModelIsNamedAndTheOthersStay) {
+  WriteModel("good");
+  Write("models/broken/config.json", R"({"model_type": "bert", "hidden_size": "wide"})");
+  Write("models/no-vocabulary/config.json", kConfig);
+  const ModelCatalog catalog = Scan();
+  ASSERT_THAT(catalog.models, SizeIs(1));
+  EXPECT_EQ(catalog.models[0].name, "good");
+  ASSERT_THAT(catalog.warnings, SizeIs(2));
+  EXPECT_THAT(catalog.warnings[0], HasSubstr("model broken"));
+  EXPECT_THAT(catalog.warnings[1], HasSubstr("model no-vocabulary"));
+  EXPECT_THAT(catalog.warnings[1], HasSubstr("vocab.txt"));
+}
+
+TEST_F(CatalogTest, WeightsChangeTheDigestAndAreSeen) {
+  WriteModel("m");
+  const ModelFacts without = Scan().models.at(0);
+  Write("models/m/model.safetensors", "weights");
+  const ModelFacts with = Scan().models.at(0);
+  EXPECT_TRUE(with.has_weights);
+  EXPECT_NE(with.digest, without.digest);
+  EXPECT_EQ(with.tokenizer_digest, without.tokenizer_digest);
+  EXPECT_THAT(with.digest, SizeIs(64));
+}
+
+TEST_F(CatalogTest, ModelsOfOneVocabularyShareATokenizer) {
+  WriteModel("one");
+  WriteModel("two");
+  WriteModel("other", "gamma");
+  const ModelCatalog catalog = Scan();
+  EXPECT_THAT(catalog.tokenizers, SizeIs(2));
+  for (const ModelFacts& model : catalog.models) {
+    EXPECT_TRUE(catalog.tokenizers.contains(model.tokenizer_digest)) << model.name;
+  }
+}
+
+TEST_F(CatalogTest, NoFolderIsNoModelsAWrongOneAnError) {
+  EXPECT_THAT(ScanModels("")->models, IsEmpty());
+  const absl::Status status = ScanModels((folder_ / "nowhere").string()).status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nowhere"));
+}
+
+TEST_F(CatalogTest, AModelsFolderIsAbsolute) {
+  EXPECT_EQ(ModelFolder("/models", "org/m"), "/models/org/m");
+  EXPECT_TRUE(fs::path(ModelFolder("models", "m")).is_absolute());
+}
+
+// ---- Data ----
+
+constexpr char kRows[] =
+    "{\"text\": \"a alpha\", \"label\": \"yes\"}\n"
+    "{\"text\": \"a\", \"label\": \"no\"}\n";
+
+TEST_F(CatalogTest, MeasuresWhatStudiesNeedOnce) {
+  WriteModel("m");
+  Write("data/train.jsonl", kRows);
+  Write("data/valid.jsonl", "{\"text\": \"a\", \"label\": \"yes\"}\n");
+  const ModelCatalog models = Scan();
+  const DataCatalog::Scan scan = DataCatalog(Options()).Measure(
+      {{"one", "train.jsonl", "valid.jsonl"}, {"two", "train.jsonl", "valid.jsonl"}},
+      models.tokenizers);
+  ASSERT_THAT(scan.facts, SizeIs(2));
+  const DataSetFacts& train = scan.facts[0];
+  EXPECT_EQ(train.name, "train.jsonl");
+  EXPECT_EQ(train.digest, *Sha256File((folder_ / "data/train.jsonl").string()));
+  EXPECT_EQ(train.rows, 2);
+  EXPECT_THAT(train.labels, ElementsAre("no", "yes"));
+  // [CLS] a alpha [SEP]; [CLS] a [SEP]
+  EXPECT_EQ(train.lengths.at(models.models[0].tokenizer_digest), (LengthHistogram{{3, 1}, {4, 1}}));
+  EXPECT_THAT(scan.complete_studies, ElementsAre("one", "two"));
+  EXPECT_THAT(scan.warnings, IsEmpty());
+}
+
+TEST_F(CatalogTest, FactsComeFromTheCacheUntilTheFileOrAVocabularyIsNew) {
+  WriteModel("m");
+  Write("data/train.jsonl", kRows);
+  const std::vector<StudyData> studies = {{"s", "train.jsonl", "train.jsonl"}};
+  const DataCatalog catalog(Options());
+  const ModelCatalog models = Scan();
+  const DataCatalog::Scan measured = catalog.Measure(studies, models.tokenizers);
+  ASSERT_EQ(NumCached(), 1u);
+
+  // A marked cache shows whether it was read.
+  const fs::path cached = fs::directory_iterator(folder_ / "cache")->path();
+  DataSetFacts marked = measured.facts.at(0);
+  marked.rows = 4711;
+  std::ofstream(cached) << DataSetFactsToJson(marked).dump();
+  EXPECT_EQ(catalog.Measure(studies, models.tokenizers).facts.at(0).rows, 4711);
+
+  WriteModel("other", "gamma");
+  const ModelCatalog more = Scan();
+  const DataCatalog::Scan again = catalog.Measure(studies, more.tokenizers);
+  EXPECT_EQ(again.facts.at(0).rows, 2);
+  EXPECT_THAT(again.facts.at(0).lengths, SizeIs(2));
+
+  Write("data/train.jsonl", "{\"text\": \"a\", \"label\": \"yes\"}\n");
+  EXPECT_EQ(catalog.Measure(studies, more.tokenizers).facts.at(0).rows, 1);
+  EXPECT_EQ(NumCached(), 2u);
+}
+
+TEST_F(CatalogTest, ABrokenCacheIsMeasuredAgain) {
+  Write("data/train.jsonl", kRows);
+  Write("cache/" + *Sha256File((folder_ / "data/train.jsonl").string()) + ".json", "{\"rows\":");
+  const DataCatalog::Scan scan =
+      DataCatalog(Options()).Measure({{"s", "train.jsonl", "train.jsonl"}}, {});
+  EXPECT_EQ(scan.facts.at(0).rows, 2);
+}
+
+TEST_F(CatalogTest, AMissingFileIsNamedAndItsStudyIsNotComplete) {
+  Write("data/train.jsonl", kRows);
+  const DataCatalog::Scan scan = DataCatalog(Options()).Measure(
+      {{"has", "train.jsonl", "train.jsonl"}, {"lacks", "train.jsonl", "valid.jsonl"}}, {});
+  EXPECT_THAT(scan.complete_studies, ElementsAre("has"));
+  ASSERT_THAT(scan.warnings, SizeIs(1));
+  EXPECT_THAT(scan.warnings[0], HasSubstr((folder_ / "data/valid.jsonl").string()));
+}
+
+TEST_F(CatalogTest, FlagsAndAbsoluteNamesBeatTheFolder) {
+  DataCatalogOptions options = Options();
+  EXPECT_EQ(DataCatalog(options).TrainPath("train.jsonl"), (folder_ / "data/train.jsonl").string());
+  EXPECT_EQ(DataCatalog(options).TrainPath("/abs/train.jsonl"), "/abs/train.jsonl");
+  EXPECT_EQ(DataCatalog(options).ValidationPath(""), "");
+  options.train_file = "/mine/t.jsonl";
+  options.validation_file = "/mine/v.jsonl";
+  EXPECT_EQ(DataCatalog(options).TrainPath("/abs/train.jsonl"), "/mine/t.jsonl");
+  EXPECT_EQ(DataCatalog(options).ValidationPath("valid.jsonl"), "/mine/v.jsonl");
+}
+
+TEST_F(CatalogTest, AStudyWithoutFilesIsComplete) {
+  const DataCatalog::Scan scan = DataCatalog(Options()).Measure({{"toy", "", ""}}, {});
+  EXPECT_THAT(scan.complete_studies, ElementsAre("toy"));
+  EXPECT_THAT(scan.facts, IsEmpty());
+}
+
+TEST_F(CatalogTest, ForeignTrainersMayHaveDataOfAnyForm) {
+  Write("data/table.csv", "height,weight\n1,2\n");
+  const std::vector<StudyData> studies = {{"s", "table.csv", "table.csv"}};
+  EXPECT_THAT(DataCatalog(Options()).Measure(studies, {}).complete_studies, IsEmpty());
+
+  DataCatalogOptions foreign = Options();
+  foreign.require_text_rows = false;
+  const DataCatalog::Scan scan = DataCatalog(foreign).Measure(studies, {});
+  EXPECT_THAT(scan.complete_studies, ElementsAre("s"));
+  EXPECT_EQ(scan.facts.at(0).digest, *Sha256File((folder_ / "data/table.csv").string()));
+}
+
+}  // namespace
+}  // namespace hpo

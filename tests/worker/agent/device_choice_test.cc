@@ -1,0 +1,180 @@
+// Which card, how many bytes of it, and how several cards' workers are run as one.
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/agent/capacity.h"
+#include "worker/agent/fleet.h"
+#include "worker/agent/select_gpu.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+GpuState Card(int64_t index, const std::string& uuid) {
+  GpuState gpu;
+  gpu.index = index;
+  gpu.uuid = uuid;
+  gpu.name = "NVIDIA H200";
+  gpu.driver = "580.1";
+  gpu.total = GiB(140);
+  gpu.free = GiB(100);
+  return gpu;
+}
+
+class FakeProbe final : public GpuProbe {
+ public:
+  absl::StatusOr<std::vector<GpuState>> List() override { return std::vector<GpuState>{card_}; }
+  absl::StatusOr<GpuState> Read(int64_t) override {
+    if (lost_) return absl::UnavailableError("card 0 does not answer");
+    return card_;
+  }
+
+  GpuState card_ = Card(0, "GPU-a");
+  bool lost_ = false;
+};
+
+// ---- SelectGpu ----
+
+TEST(SelectGpu, ByNumberByUuidAndByItsStart) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
+  EXPECT_EQ(SelectGpu(gpus, "1")->uuid, "GPU-bbb-2");
+  EXPECT_EQ(SelectGpu(gpus, "GPU-aaa-1")->index, 0);
+  EXPECT_EQ(SelectGpu(gpus, "GPU-b")->index, 1);
+}
+
+TEST(SelectGpu, ACardThatIsNotThereIsOneLineWithThoseThatAre) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
+  const absl::Status status = SelectGpu(gpus, "7").status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--gpu 7"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("0: NVIDIA H200"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("GPU-bbb-2"));
+  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+  EXPECT_TRUE(absl::IsNotFound(SelectGpu({}, "0").status()));
+  EXPECT_TRUE(absl::IsNotFound(SelectGpu(gpus, "").status()));
+}
+
+TEST(SelectGpu, AStartThatSeveralShareIsRefused) {
+  const std::vector<GpuState> gpus = {Card(0, "GPU-aaa-1"), Card(1, "GPU-bbb-2")};
+  EXPECT_TRUE(absl::IsInvalidArgument(SelectGpu(gpus, "GPU-").status()));
+}
+
+// ---- Capacity ----
+
+TEST(CpuCapacity, IsItsLimit) {
+  CpuCapacity capacity(GiB(2));
+  EXPECT_EQ(*capacity.Available(), GiB(2));
+  const DeviceProfile profile = *capacity.Profile();
+  EXPECT_EQ(profile.kind, "cpu");
+  EXPECT_EQ(profile.total, GiB(2));
+  EXPECT_EQ(profile.base, Bytes{});
+  EXPECT_FALSE(profile.name.empty());
+}
+
+TEST(GpuCapacity, IsWhatIsFree) {
+  FakeProbe probe;
+  GpuCapacity capacity(probe, 0, std::nullopt);
+  EXPECT_EQ(*capacity.Available(), GiB(100));
+  const DeviceProfile profile = *capacity.Profile();
+  EXPECT_EQ(profile.kind, "cuda");
+  EXPECT_EQ(profile.uuid, "GPU-a");
+  EXPECT_EQ(profile.total, GiB(140));
+  EXPECT_GT(profile.base, Bytes{});
+}
+
+TEST(GpuCapacity, OurOwnWarmTrainerDoesNotCount) {
+  FakeProbe probe;
+  GpuCapacity capacity(probe, 0, std::nullopt);
+  probe.card_.processes = {{.pid = 10, .used = GiB(30)}};
+  capacity.TrainerStarting();
+  capacity.TrainerRuns(20);
+  probe.card_.processes.push_back({.pid = 20, .used = GiB(5)});
+  probe.card_.free = GiB(95);
+  EXPECT_EQ(*capacity.Available(), GiB(100));
+  capacity.TrainerRuns(std::nullopt);
+  EXPECT_EQ(*capacity.Available(), GiB(95));
+}
+
+// Inside a container the driver's pids are the host's.
+TEST(GpuCapacity, AProcessThatCameWithOurTrainerIsTakenForIt) {
+  FakeProbe probe;
+  GpuCapacity capacity(probe, 0, std::nullopt);
+  probe.card_.processes = {{.pid = 7010, .used = GiB(30)}};
+  capacity.TrainerStarting();
+  capacity.TrainerRuns(20);
+  probe.card_.processes.push_back({.pid = 7020, .used = GiB(5)});
+  probe.card_.processes.push_back({.pid = 7021, .used = std::nullopt});
+  EXPECT_EQ(*capacity.Available(), GiB(105));
+}
+
+TEST(GpuCapacity, AMemoryLimitCutsBoth) {
+  FakeProbe probe;
+  GpuCapacity capacity(probe, 0, GiB(8));
+  EXPECT_EQ(*capacity.Available(), GiB(8));
+  EXPECT_EQ(capacity.Profile()->total, GiB(8));
+  probe.card_.free = GiB(3);
+  EXPECT_EQ(*capacity.Available(), GiB(3));
+}
+
+TEST(GpuCapacity, ACardThatDoesNotAnswerIsAnError) {
+  FakeProbe probe;
+  GpuCapacity capacity(probe, 0, std::nullopt);
+  probe.lost_ = true;
+  EXPECT_TRUE(absl::IsUnavailable(capacity.Available().status()));
+  EXPECT_TRUE(absl::IsUnavailable(capacity.Profile().status()));
+}
+
+// ---- --gpu all ----
+
+TEST(Fleet, TheGravestCodeStandsForAll) {
+  const std::pair<std::vector<int>, ExitCode> cases[] = {
+      {{0, 0}, ExitCode::kDone},
+      {{0, 75}, ExitCode::kTryAgain},
+      {{75, 130}, ExitCode::kKilled},
+      {{130, 70}, ExitCode::kInternal},
+      {{70, 77}, ExitCode::kUnhealthy},
+      {{77, 78, 0}, ExitCode::kConfiguration},
+      {{0, 139}, ExitCode::kInternal},
+      {{0, 1}, ExitCode::kInternal},
+      {{}, ExitCode::kDone},
+  };
+  for (const auto& [codes, expected] : cases) {
+    EXPECT_EQ(CombineExitCodes(codes), expected) << ::testing::PrintToString(codes);
+  }
+}
+
+TEST(Fleet, EachCardsWorkerIsGivenItsCardLast) {
+  EXPECT_THAT(CardArguments({"--gpu", "all", "--stay"}, Card(1, "GPU-b"), ""),
+              ElementsAre("--gpu", "all", "--stay", "--gpu", "GPU-b"));
+  EXPECT_THAT(CardArguments({"--gpu", "all"}, Card(1, "GPU-b"), "node7"),
+              ElementsAre("--gpu", "all", "--gpu", "GPU-b", "--name", "node7:gpu1"));
+}
+
+TEST(Fleet, WaitsForEveryWorker) {
+  StopSignal stop;
+  EXPECT_EQ(RunFleet("/bin/sh", {{"-c", "exit 0"}, {"-c", "exit 75"}}, stop), ExitCode::kTryAgain);
+  EXPECT_EQ(RunFleet("/bin/sh", {{"-c", "kill -SEGV $$"}}, stop), ExitCode::kInternal);
+}
+
+TEST(Fleet, PassesASignalOnToEveryWorker) {
+  StopSignal stop;
+  stop.Raise();
+  // Both would sleep past the test's time-out; both die of SIGTERM, which is no code of a worker.
+  const std::vector<std::string> sleeper = {"-c", "exec sleep 1000"};
+  EXPECT_EQ(RunFleet("/bin/sh", {sleeper, sleeper}, stop), ExitCode::kInternal);
+}
+
+TEST(Fleet, AProgramThatIsNotThereIsAnInternalError) {
+  StopSignal stop;
+  EXPECT_EQ(RunFleet("/nowhere/hpo-worker", {{}}, stop), ExitCode::kInternal);
+}
+
+}  // namespace
+}  // namespace hpo

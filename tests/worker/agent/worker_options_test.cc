@@ -1,0 +1,134 @@
+#include "worker/agent/worker_options.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WorkerOptionsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"HPO_SERVER", "HPO_MODEL_DIR", "HPO_DATA_DIR", "HPO_LOG_LEVEL"}) {
+      unsetenv(name);
+    }
+  }
+
+  std::variant<WorkerOptions, int> Read(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "hpo-worker");
+    out_.str("");
+    err_.str("");
+    return ReadWorkerOptions(static_cast<int>(arguments.size()), arguments.data(), out_, err_);
+  }
+  WorkerOptions Options(std::vector<const char*> arguments) {
+    std::variant<WorkerOptions, int> read = Read(std::move(arguments));
+    EXPECT_TRUE(std::holds_alternative<WorkerOptions>(read)) << err_.str();
+    return std::holds_alternative<WorkerOptions>(read) ? std::get<WorkerOptions>(read)
+                                                       : WorkerOptions{};
+  }
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(WorkerOptionsTest, NothingGivenIsTheFirstCardOnThisMachinesServer) {
+  const WorkerOptions options = Options({});
+  EXPECT_EQ(options.gpu, "");
+  EXPECT_FALSE(options.cpu);
+  EXPECT_EQ(options.server, "127.0.0.1:50051");
+  EXPECT_EQ(options.connect_timeout, absl::Minutes(5));
+  EXPECT_FALSE(options.memory_limit);
+  EXPECT_FALSE(options.max_trials);
+}
+
+TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
+  const std::string file = ::testing::TempDir() + "/rows.jsonl";
+  std::ofstream(file) << "x";
+  const WorkerOptions options =
+      Options({"--device",     "cpu",         "--memory-limit", "2GiB",
+               "--server",     "h:1",         "--models",       "/m",
+               "--data",       "/d",          "--train",        file.c_str(),
+               "--validation", file.c_str(),  "--trainer",      "python3 t.py",
+               "--state-dir",  "/s",          "--name",         "w",
+               "--max-trials", "7",           "--stay",         "--connect-timeout",
+               "0.5",          "--log-level", "warn",           "--log-json"});
+  EXPECT_TRUE(options.cpu);
+  EXPECT_EQ(options.memory_limit, GiB(2));
+  EXPECT_EQ(options.server, "h:1");
+  EXPECT_EQ(options.models, "/m");
+  EXPECT_EQ(options.data, "/d");
+  EXPECT_EQ(options.train, file);
+  EXPECT_EQ(options.validation, file);
+  EXPECT_EQ(options.trainer, "python3 t.py");
+  EXPECT_EQ(options.state_dir, "/s");
+  EXPECT_EQ(options.name, "w");
+  EXPECT_EQ(options.max_trials, 7);
+  EXPECT_TRUE(options.stay);
+  EXPECT_EQ(options.connect_timeout, absl::Milliseconds(500));
+  EXPECT_EQ(options.log_level, "warn");
+  EXPECT_TRUE(options.log_json);
+}
+
+TEST_F(WorkerOptionsTest, FlagsBeatTheEnvironment) {
+  setenv("HPO_SERVER", "from-environment:1", 1);
+  setenv("HPO_MODEL_DIR", "/models", 1);
+  EXPECT_EQ(Options({}).server, "from-environment:1");
+  EXPECT_EQ(Options({}).models, "/models");
+  EXPECT_EQ(Options({"--server", "flag:2"}).server, "flag:2");
+}
+
+TEST_F(WorkerOptionsTest, TheLastCardAndNameCount) {
+  const WorkerOptions options =
+      Options({"--gpu", "all", "--gpu", "GPU-1", "--name", "a", "--name", "b"});
+  EXPECT_EQ(options.gpu, "GPU-1");
+  EXPECT_EQ(options.name, "b");
+}
+
+TEST_F(WorkerOptionsTest, DeviceCudaIsTheFirstCard) {
+  EXPECT_EQ(Options({"--device", "cuda"}).gpu, "0");
+  EXPECT_EQ(Options({"--device", "cuda", "--gpu", "3"}).gpu, "3");
+}
+
+TEST_F(WorkerOptionsTest, WrongCommandLinesAreOneLineAndStatus78) {
+  const std::pair<std::vector<const char*>, std::string> cases[] = {
+      {{"--device", "cpu"}, "--memory-limit"},
+      {{"--device", "cpu", "--memory-limit", "lots"}, "lots"},
+      {{"--device", "cpu", "--memory-limit", "0"}, "more than 0"},
+      {{"--device", "tpu"}, "tpu"},
+      {{"--gpu", "0", "--device", "cpu", "--memory-limit", "1GiB"}, "expected one of the two"},
+      {{"--train", "/nowhere/rows.jsonl"}, "/nowhere/rows.jsonl"},
+      {{"--sever", "x"}, "--server"},
+      {{"--max-trials", "-1"}, "--max-trials"},
+      {{"--log-level", "loud"}, "loud"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    SCOPED_TRACE(message);
+    const std::variant<WorkerOptions, int> read = Read(arguments);
+    ASSERT_TRUE(std::holds_alternative<int>(read));
+    EXPECT_EQ(std::get<int>(read), 78);
+    EXPECT_THAT(err_.str(), HasSubstr(message));
+    EXPECT_EQ(err_.str().find('\n'), err_.str().size() - 1) << err_.str();
+  }
+}
+
+TEST_F(WorkerOptionsTest, HelpHoldsTheExitStatuses) {
+  EXPECT_EQ(std::get<int>(Read({"--help"})), 0);
+  for (const char* text : {"70 ", "75 ", "77 ", "78 ", "130 ", "--memory-limit"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(text));
+  }
+  EXPECT_EQ(std::get<int>(Read({"--version"})), 0);
+  EXPECT_THAT(out_.str(), HasSubstr(std::string("hpo-worker ") + WorkerVersion()));
+}
+
+}  // namespace
+}  // namespace hpo
