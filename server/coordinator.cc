@@ -1,0 +1,56 @@
+#include "server/coordinator.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "server/storage/store.h"
+
+namespace hpo {
+namespace {
+
+absl::Status CreateFolderOf(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot create the database's folder ", folder.string(), ": ", error.message()));
+}
+
+}  // namespace
+
+Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler)
+    : scheduler_(std::move(scheduler)), studies_(*scheduler_), workers_(*scheduler_) {}
+
+absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const CoordinatorOptions& options,
+                                                                const Clock& clock) {
+  // Before anything is written: a second server must leave no trace.
+  HPO_RETURN_IF_ERROR(CheckFree(options.listen));
+  HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.database));
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<TrialScheduler> scheduler,
+                       TrialScheduler::Create(std::move(store), clock, options.scheduler));
+  std::unique_ptr<Coordinator> coordinator(new Coordinator(std::move(scheduler)));
+  for (const StudySpec& study : options.studies) {
+    HPO_RETURN_IF_ERROR(
+        coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status());
+  }
+  HPO_ASSIGN_OR_RETURN(coordinator->rpc_, RpcServer::Start(options.listen, coordinator->studies_,
+                                                           coordinator->workers_));
+  return coordinator;
+}
+
+Coordinator::~Coordinator() { Drain(absl::ZeroDuration()); }
+
+void Coordinator::Drain(absl::Duration grace) {
+  if (rpc_ != nullptr) rpc_->StopAdvertising();
+  scheduler_->Drain();
+  if (rpc_ != nullptr) rpc_->Shutdown(grace);
+}
+
+}  // namespace hpo

@@ -1,0 +1,53 @@
+// The whole server in one object: database, scheduler, apis and gRPC, put together and taken apart
+// in the right order. What hpo-server runs, and what tests run in process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/study_file.h"
+#include "server/api/study_api.h"
+#include "server/api/worker_api.h"
+#include "server/rpc/rpc_server.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+
+struct CoordinatorOptions {
+  std::string database;  // path; missing folders are created
+  ListenAddress listen;
+  std::vector<StudySpec> studies;  // added to those in the database
+  SchedulerOptions scheduler;
+};
+
+// Thread-safe. Serves from Start until Drain or destruction.
+class Coordinator {
+ public:
+  // `clock` outlives the coordinator.
+  //   FailedPrecondition  the database is in use or of a newer version, or a study changed
+  //   Unavailable         the address is in use
+  static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const CoordinatorOptions& options,
+                                                            const Clock& clock);
+  Coordinator(const Coordinator&) = delete;
+  ~Coordinator();
+
+  // Hands out nothing more, answers waiting calls, gives those in flight up to `grace`. Idempotent.
+  void Drain(absl::Duration grace);
+
+  const std::string& address() const { return rpc_->address(); }
+  StudyApi& studies() { return studies_; }
+  WorkerApi& workers() { return workers_; }
+
+ private:
+  explicit Coordinator(std::unique_ptr<TrialScheduler> scheduler);
+
+  const std::unique_ptr<TrialScheduler> scheduler_;
+  StudyApi studies_;
+  WorkerApi workers_;
+  std::unique_ptr<RpcServer> rpc_;
+};
+
+}  // namespace hpo

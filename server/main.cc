@@ -1,0 +1,121 @@
+// hpo-server: see server/server_options.cc for its options, docs/ARCHITECTURE.md for its place.
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/command_line/exit_status.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/version.h"
+#include "common/write_file.h"
+#include "server/coordinator.h"
+#include "server/server_options.h"
+#include "server/termination_signal.h"
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+// Calls in flight at the end are short: long polls and watches have been answered.
+constexpr absl::Duration kDrainGrace = absl::Seconds(10);
+
+int Fail(const absl::Status& status) {
+  std::cerr << "hpo-server: " << status.message() << "\n";
+  // Unavailable is the clients' word for a server that is away; here it is a port in use.
+  return absl::IsUnavailable(status) ? kExitFailure : ExitStatusOf(status);
+}
+
+std::string DescribeStudy(const StudyStatus& study) {
+  const std::optional<int64_t> budget = study.spec.budget.trials;
+  return absl::StrCat(study.spec.name, " (", study.counts.Finished(),
+                      budget ? absl::StrCat(" of ", *budget) : "", " trials)");
+}
+
+std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
+  const std::string studies = absl::StrJoin(coordinator.studies().ListStudies(), ", ",
+                                            [](std::string* out, const StudyStatus& study) {
+                                              absl::StrAppend(out, DescribeStudy(study));
+                                            });
+  return absl::StrCat("hpo-server ", std::string(Version()), " listening on ",
+                      coordinator.address(), ", database ", options.database,
+                      ", studies: ", studies.empty() ? "none" : studies);
+}
+
+// Says once, for each study, what it waits for, and again when that changes.
+class WaitingLog {
+ public:
+  void Look(const std::vector<StudyStatus>& studies) {
+    for (const StudyStatus& study : studies) {
+      std::string& said = said_[study.spec.name];
+      if (study.waiting_for == said) continue;
+      said = study.waiting_for;
+      if (!said.empty()) spdlog::info("study {} waits: {}", study.spec.name, said);
+    }
+  }
+
+ private:
+  std::map<std::string, std::string> said_;
+};
+
+bool AllFinishedAndAlone(const std::vector<StudyStatus>& studies) {
+  for (const StudyStatus& study : studies) {
+    if (!study.finished) return false;
+    for (const WorkerStatus& worker : study.workers) {
+      if (worker.alive) return false;
+    }
+  }
+  return !studies.empty();
+}
+
+// Serves until a signal, or until all is done where that was asked for.
+void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
+                    const TerminationSignal& signals) {
+  WaitingLog waiting;
+  do {
+    const std::vector<StudyStatus> studies = coordinator.studies().ListStudies();
+    waiting.Look(studies);
+    if (options.exit_when_finished && AllFinishedAndAlone(studies)) return;
+  } while (!signals.WaitFor(kLookInterval));
+}
+
+absl::Status Run(const ServerOptions& options, const TerminationSignal& signals) {
+  CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
+  coordinator_options.scheduler.lease.ttl = options.lease_ttl;
+  for (const std::string& name : options.studies) {
+    HPO_ASSIGN_OR_RETURN(coordinator_options.studies.emplace_back(),
+                         LoadStudy(name, options.overrides));
+  }
+  const SystemClock clock;
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Coordinator> coordinator,
+                       Coordinator::Start(coordinator_options, clock));
+  std::cout << Banner(*coordinator, options) << std::endl;
+  if (!options.address_file.empty()) {
+    HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
+  }
+  ServeUntilOver(*coordinator, options, signals);
+  signals.ExitOnNext();
+  spdlog::info("ending: no further trials are handed out");
+  coordinator->Drain(kDrainGrace);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main(int argc, char** argv) {
+  hpo::ServerOptions options;
+  if (const auto over = hpo::ReadServerOptions(argc, argv, std::cout, std::cerr, options)) {
+    return *over;
+  }
+  if (const absl::Status log = hpo::InitLog(options.log_level, options.log_json); !log.ok()) {
+    return hpo::Fail(log);
+  }
+  const hpo::TerminationSignal signals;
+  const absl::Status status = hpo::Run(options, signals);
+  return status.ok() ? hpo::kExitOk : hpo::Fail(status);
+}
