@@ -5,6 +5,7 @@
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
 
 #include "absl/base/thread_annotations.h"
@@ -135,7 +136,8 @@ void CountingAllocator::Release(Bytes size) { live_.fetch_sub(size.count); }
 std::optional<RefusedAllocation> CountingAllocator::TakeRefused() {
   const int64_t requested = refused_requested_.exchange(0);
   if (requested == 0) return std::nullopt;
-  return RefusedAllocation{Bytes{requested}, Bytes{refused_live_.load()}, limit()};
+  const Bytes live{refused_live_.load()};
+  return RefusedAllocation{Bytes{requested}, live, limit(), std::max(Bytes{}, limit() - live)};
 }
 
 }  // namespace hpo

@@ -15,15 +15,9 @@
 #include <optional>
 
 #include "common/bytes.h"
+#include "worker/trainer/memory/device_memory.h"
 
 namespace hpo {
-
-// The last allocation that was refused.
-struct RefusedAllocation {
-  Bytes requested;
-  Bytes live;  // at that moment
-  Bytes limit;
-};
 
 class CountingAllocator {
  public:
@@ -40,6 +34,7 @@ class CountingAllocator {
   void SetLimit(Bytes limit);
   Bytes limit() const { return Bytes{limit_.load(std::memory_order_relaxed)}; }
 
+  // See DeviceMemory.
   std::optional<RefusedAllocation> TakeRefused();
 
   static constexpr Bytes kGranularity{64};

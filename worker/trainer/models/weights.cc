@@ -71,14 +71,23 @@ absl::Status CopyInto(torch::Tensor& parameter, const std::string& name, const T
 
 }  // namespace
 
-void InitializeParameters(torch::nn::Module& model, double range, int64_t pad_token_id,
-                          uint64_t seed) {
+std::vector<std::string> ParameterNames(const torch::nn::Module& model) {
+  std::vector<std::string> names;
+  for (const auto& item : model.named_parameters()) names.push_back(item.key());
+  return names;
+}
+
+void InitializeParameters(torch::nn::Module& model, std::span<const std::string> names,
+                          double range, int64_t pad_token_id, uint64_t seed) {
   const torch::NoGradGuard no_grad;
+  const std::set<std::string> wanted(names.begin(), names.end());
   uint64_t position = 0;
   for (auto& item : model.named_parameters()) {
+    const uint64_t own_seed = Rng(seed, position++).NextU64();
+    if (wanted.count(item.key()) == 0) continue;
     torch::Tensor& parameter = item.value();
     auto generator = at::globalContext().defaultGenerator(parameter.device());
-    generator.set_current_seed(Rng(seed, position++).NextU64());
+    generator.set_current_seed(own_seed);
     if (parameter.dim() >= 2) {
       parameter.normal_(0.0, range, generator);
     } else {
@@ -108,7 +117,7 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model, const Safete
       HPO_RETURN_IF_ERROR(CopyInto(item.value(), found, *view, file.origin()));
       used.insert(found);
     } else if (MayBeMissing(item.key())) {
-      report.initialized.push_back(item.key());
+      report.missing.push_back(item.key());
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
           file.origin(), ": tensor '", item.key(), "' of shape ",

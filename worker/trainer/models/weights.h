@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,21 +15,24 @@ namespace hpo {
 
 // What loading did besides copying.
 struct LoadReport {
-  std::vector<std::string> initialized;  // parameters that the file lacks: head, pooler
-  std::vector<std::string> ignored;      // tensors of the file that the model lacks
+  std::vector<std::string> missing;  // parameters that the file lacks: head, pooler
+  std::vector<std::string> ignored;  // tensors of the file that the model lacks
 };
 
-// Fills every parameter as BERT's authors do: weights from N(0, range), biases 0, LayerNorm weights
-// 1, the row of `pad_token_id` in the word embeddings 0. Each parameter's numbers depend on `seed`
-// and its own position among the model's parameters only.
-void InitializeParameters(torch::nn::Module& model, double range, int64_t pad_token_id,
-                          uint64_t seed);
+// Names of all parameters, in the model's order.
+std::vector<std::string> ParameterNames(const torch::nn::Module& model);
+
+// Fills the parameters `names` as BERT's authors do: weights from N(0, range), biases 0, LayerNorm
+// weights 1, the row of `pad_token_id` in the word embeddings 0. A parameter's numbers depend on
+// `seed` and its own position among the model's parameters only.
+void InitializeParameters(torch::nn::Module& model, std::span<const std::string> names,
+                          double range, int64_t pad_token_id, uint64_t seed);
 
 // Copies `file` into the model; float16 and bfloat16 become float32.
 // A file of a bare encoder may leave out the "bert." in front of its names; "gamma" and "beta" are
 // taken for LayerNorm's weight and bias. What the file may lack: the head ("classifier.") and the
-// pooler; such parameters keep their values. What it may have besides: pre-training heads ("cls."),
-// buffers ("position_ids"), and a pooler's or head's other layers never.
+// pooler; such parameters keep their values. What it may have besides: pre-training heads ("cls.")
+// and buffers ("position_ids").
 //   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
 //                    or a shape or type that differs; names file, tensor, expected and found
 absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model, const SafetensorsFile& file);

@@ -1,0 +1,251 @@
+// hpo-trainer: trains one trial after another for a supervisor, or one job of a file.
+#include <ATen/Parallel.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/trainer_protocol.h"
+#include "worker/trainer/message_channel.h"
+#include "worker/trainer/run_trial.h"
+#include "worker/trainer/torch_version.h"
+#include "worker/trainer/training/training_options.h"
+#include "worker/trainer/trial_device.h"
+
+namespace hpo {
+namespace {
+
+// docs/TRAINER_PROTOCOL.md, "Exit status".
+enum ExitStatus {
+  kDone = 0,
+  kPruned = 10,
+  kOutOfDeviceMemory = 20,
+  kOutOfHostMemory = 21,
+  kDiverged = 22,
+  kBadData = 23,
+  kBadEnvironment = 24,  // model, torch or device
+  kCancelled = 25,
+  kUsage = 64,
+  kInternal = 99,
+};
+
+struct Arguments {
+  std::string job_path;
+  bool list_parameters = false;
+  int threads = 0;
+  std::string log_level = "info";
+  bool log_json = false;
+};
+
+int Fail(int status, const absl::Status& error) {
+  std::fprintf(stderr, "hpo-trainer: %s\n", std::string(error.message()).c_str());
+  return status;
+}
+
+// Messages as lines on standard output, and nobody to stop the attempt.
+class StandardOutput final : public EventSink, public StopSource {
+ public:
+  void Send(const UpMessage& message) override {
+    std::cout << EncodeUp(message) << std::endl;  // flushed: people and pipes read along
+  }
+  std::optional<StopRequest> Poll() override { return std::nullopt; }
+};
+
+Hello MakeHello(const std::string& torch_build) {
+  return {.version = kTrainerProtocolVersion,
+          .program = absl::StrCat("hpo-trainer ", HPO_VERSION),
+          .capabilities = {"plan", "stop", "memory", "reuse"},
+          .torch_build = torch_build};
+}
+
+// The outcome of a job whose device cannot be had.
+OutcomeMessage WithoutDevice(const TrainerJob& job, const absl::Status& error) {
+  return {.outcome = Failed{.failure_class = FailureClass::kBadConfiguration,
+                            .message = std::string(error.message())},
+          .memory = {},
+          .final_plan = job.plan,
+          .clean = true};
+}
+
+int StatusOf(FailureClass failure_class) {
+  switch (failure_class) {
+    case FailureClass::kBadData:
+      return kBadData;
+    case FailureClass::kBadModel:
+      return kBadEnvironment;
+    case FailureClass::kBadConfiguration:
+      return kUsage;
+    case FailureClass::kDiverged:
+      return kDiverged;
+    default:
+      return kInternal;
+  }
+}
+
+int StatusOf(const OutcomeMessage& message) {
+  if (!message.outcome.has_value()) return kCancelled;
+  const TrialOutcome& outcome = *message.outcome;
+  if (std::holds_alternative<StoppedByPruner>(outcome)) return kPruned;
+  if (std::holds_alternative<Cancelled>(outcome)) return kCancelled;
+  if (const auto* oom = std::get_if<OutOfMemory>(&outcome)) {
+    return oom->kind == OomKind::kHost ? kOutOfHostMemory : kOutOfDeviceMemory;
+  }
+  if (const auto* failed = std::get_if<Failed>(&outcome)) return StatusOf(failed->failure_class);
+  return kDone;
+}
+
+absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": no such file, or unreadable"));
+  absl::StatusOr<DownMessage> message = DecodeDown(text.str());
+  if (!message.ok()) return Annotate(message.status(), path);
+  if (auto* job = std::get_if<TrainerJob>(&*message)) return std::move(*job);
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected a message of type job"));
+}
+
+int RunJobFile(const std::string& path, const std::string& torch_build) {
+  const absl::StatusOr<TrainerJob> job = ReadJob(path);
+  if (!job.ok()) return Fail(kUsage, job.status());
+  absl::StatusOr<TrialDevice> device = OpenTrialDevice(job->device);
+  if (!device.ok()) return Fail(kBadEnvironment, device.status());
+  StandardOutput output;
+  output.Send(MakeHello(torch_build));
+  const OutcomeMessage outcome = RunTrial(*job, *device, output, output);
+  output.Send(outcome);
+  if (outcome.outcome.has_value()) {
+    if (const auto* failed = std::get_if<Failed>(&*outcome.outcome)) {
+      return Fail(StatusOf(outcome), absl::InternalError(failed->message));
+    }
+  }
+  return StatusOf(outcome);
+}
+
+// Jobs one after another until a shutdown or the end of the channel. The device of the first job is
+// kept; a process serves one device.
+int Serve(MessageChannel& channel, const std::string& torch_build) {
+  channel.Send(MakeHello(torch_build));
+  std::optional<TrialDevice> device;
+  std::string device_name;
+  while (true) {
+    const absl::StatusOr<TrainerJob> job = channel.NextJob();
+    if (absl::IsCancelled(job.status())) return kDone;
+    if (!job.ok()) return Fail(kUsage, job.status());
+    if (!device.has_value() || device_name != job->device) {
+      device.reset();
+      absl::StatusOr<TrialDevice> opened = OpenTrialDevice(job->device);
+      if (!opened.ok()) {
+        channel.Send(WithoutDevice(*job, opened.status()));
+        return Fail(kBadEnvironment, opened.status());
+      }
+      device.emplace(*std::move(opened));
+      device_name = job->device;
+    }
+    channel.Send(RunTrial(*job, *device, channel, channel));
+  }
+}
+
+absl::StatusOr<int> ProtocolDescriptor() {
+  const char* const text = std::getenv("HPO_TRAINER_FD");
+  if (text == nullptr) return kTrainerProtocolFd;
+  int fd = -1;
+  if (absl::SimpleAtoi(text, &fd) && fd >= 0) return fd;
+  return absl::InvalidArgumentError(
+      absl::StrCat("HPO_TRAINER_FD: expected a file descriptor, got '", text, "'"));
+}
+
+// Processors this process may use: less than the machine's in a container or under taskset.
+int AvailableProcessors() {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  return ::sched_getaffinity(0, sizeof(processors), &processors) == 0 ? CPU_COUNT(&processors) : 1;
+}
+
+absl::Status SetThreads(int from_flag) {
+  int threads = from_flag;
+  const char* const text = std::getenv("HPO_NUM_THREADS");
+  if (threads == 0 && text != nullptr && (!absl::SimpleAtoi(text, &threads) || threads < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("HPO_NUM_THREADS: expected a positive number, got '", text, "'"));
+  }
+  at::set_num_threads(threads > 0 ? threads : AvailableProcessors());
+  at::set_num_interop_threads(1);
+  return absl::OkStatus();
+}
+
+// Large tensors come from the heap and stay with it, instead of being mapped and zeroed by the
+// kernel anew at every step.
+void KeepLargeBlocks() {
+  constexpr int kLargestBlock = 1 << 30;
+  ::mallopt(M_MMAP_THRESHOLD, kLargestBlock);
+  ::mallopt(M_TRIM_THRESHOLD, kLargestBlock);
+}
+
+int Run(const Arguments& arguments) {
+  if (arguments.list_parameters) {
+    std::cout << DescribeParameters();
+    return kDone;
+  }
+  if (const absl::Status log = InitLog(arguments.log_level, arguments.log_json); !log.ok()) {
+    return Fail(kUsage, log);
+  }
+  const absl::StatusOr<std::string> torch_build = LoadedTorchBuild();
+  if (!torch_build.ok()) return Fail(kBadEnvironment, torch_build.status());
+  if (const absl::Status same = CheckTorchVersion(HPO_TORCH_VERSION, *torch_build); !same.ok()) {
+    return Fail(kBadEnvironment, same);
+  }
+  if (const absl::Status set = SetThreads(arguments.threads); !set.ok()) return Fail(kUsage, set);
+  KeepLargeBlocks();
+  std::signal(SIGPIPE, SIG_IGN);
+  if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build);
+  const absl::StatusOr<int> fd = ProtocolDescriptor();
+  if (!fd.ok()) return Fail(kUsage, fd.status());
+  if (::fcntl(*fd, F_GETFD) < 0) {
+    return Fail(kUsage, absl::InvalidArgumentError(
+                            absl::StrCat("file descriptor ", *fd,
+                                         " is not open: hpo-trainer is started by "
+                                         "hpo-worker; to run one job alone use --job FILE")));
+  }
+  MessageChannel channel(*fd);
+  return Serve(channel, *torch_build);
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Trains text classifiers for hpo-worker, or one job of a file (--job).\n"
+      "HPO_NUM_THREADS sets the number of CPU threads, HPO_TRAINER_FD the file descriptor of the\n"
+      "protocol (3)."};
+  hpo::Arguments arguments;
+  app.add_option("--job", arguments.job_path,
+                 "Run the job of this JSON file alone; the protocol's lines go to standard output")
+      ->type_name("FILE");
+  app.add_option("--threads", arguments.threads, "CPU threads; default: HPO_NUM_THREADS, or all")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--log-level", arguments.log_level, "trace, debug, info, warn, error or off");
+  app.add_flag("--log-json", arguments.log_json, "Log one JSON object per line");
+  app.add_flag("--list-parameters", arguments.list_parameters,
+               "List the parameters a study may search, and exit");
+  app.set_version_flag("--version", HPO_VERSION " (torch " HPO_TORCH_VERSION ")");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : hpo::kUsage;
+  }
+  return hpo::Run(arguments);
+}

@@ -1,0 +1,136 @@
+// The module hpo_cuda: the only code of the tree that names CUDA. See cuda_module.h for its
+// contract.
+#include <ATen/Context.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "worker/trainer/memory/device_memory.h"
+
+namespace hpo {
+namespace {
+
+namespace cuda_allocator = c10::cuda::CUDACachingAllocator;
+
+constexpr size_t kAggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
+// The allocator's observer outlives every CudaMemory, and so must what it writes to.
+struct LastRefusal {
+  std::mutex mutex;
+  std::optional<RefusedAllocation> refused;
+};
+
+LastRefusal& Refusal() {
+  static auto* const refusal = new LastRefusal;
+  return *refusal;
+}
+
+void ObserveRefusals() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    cuda_allocator::attachOutOfMemoryObserver(
+        [](int64_t, size_t requested, size_t, size_t device_free) {
+          const std::lock_guard<std::mutex> lock(Refusal().mutex);
+          Refusal().refused = RefusedAllocation{Bytes{static_cast<int64_t>(requested)}, Bytes{},
+                                                Bytes{}, Bytes{static_cast<int64_t>(device_free)}};
+        });
+  });
+}
+
+class CudaMemory final : public DeviceMemory {
+ public:
+  explicit CudaMemory(c10::DeviceIndex device) : device_(device) {
+    size_t free = 0;
+    size_t total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    device_total_ = Bytes{static_cast<int64_t>(total)};
+  }
+
+  ~CudaMemory() override { cuda_allocator::setMemoryFraction(1.0, device_); }
+
+  MemoryUse Read() const override {
+    const auto stats = cuda_allocator::getDeviceStats(device_);
+    MemoryUse use;
+    use.live = Bytes{stats.allocated_bytes[kAggregate].current};
+    use.reserved = Bytes{stats.reserved_bytes[kAggregate].current};
+    use.peak = Bytes{stats.allocated_bytes[kAggregate].peak};
+    use.reserved_peak = Bytes{stats.reserved_bytes[kAggregate].peak};
+    size_t free = 0;
+    size_t total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    use.free = Bytes{static_cast<int64_t>(free)};
+    use.total = Bytes{static_cast<int64_t>(total)};
+    if (limit_ > Bytes{}) {
+      use.total = limit_;
+      use.free = std::min(use.free, std::max(Bytes{}, limit_ - use.reserved));
+    }
+    return use;
+  }
+
+  void ResetPeak() override { cuda_allocator::resetPeakStats(device_); }
+
+  void SetLimit(Bytes limit) override {
+    limit_ = std::min(limit, device_total_);
+    const double fraction = limit > Bytes{} ? static_cast<double>(limit_.count) /
+                                                  static_cast<double>(device_total_.count)
+                                            : 1.0;
+    cuda_allocator::setMemoryFraction(fraction, device_);
+  }
+
+  void ReleaseCache() override {
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    cuda_allocator::emptyCache();
+  }
+
+  std::optional<RefusedAllocation> TakeRefused() override {
+    std::optional<RefusedAllocation> refused;
+    {
+      const std::lock_guard<std::mutex> lock(Refusal().mutex);
+      refused = std::exchange(Refusal().refused, std::nullopt);
+    }
+    if (refused.has_value()) {
+      refused->limit = limit_;
+      refused->live =
+          Bytes{cuda_allocator::getDeviceStats(device_).allocated_bytes[kAggregate].current};
+    }
+    return refused;
+  }
+
+  std::string Kind() const override { return "GPU"; }
+
+ private:
+  c10::DeviceIndex device_;
+  Bytes device_total_;
+  Bytes limit_;
+};
+
+}  // namespace
+}  // namespace hpo
+
+extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cuda_memory(
+    int index, char* error, size_t error_size) {
+  try {
+    const int num_devices = c10::cuda::device_count();
+    if (index >= num_devices) {
+      std::snprintf(error, error_size,
+                    "cuda:%d: no such card; the driver shows %d (is an NVIDIA driver loaded and is "
+                    "CUDA_VISIBLE_DEVICES right?)",
+                    index, num_devices);
+      return nullptr;
+    }
+    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+    c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
+    hpo::ObserveRefusals();
+    return new hpo::CudaMemory(static_cast<c10::DeviceIndex>(index));
+  } catch (const std::exception& failure) {
+    std::snprintf(error, error_size, "cuda:%d: %s", index, failure.what());
+    return nullptr;
+  }
+}

@@ -1,0 +1,57 @@
+#include "worker/trainer/memory/device_memory.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/device/host_memory.h"
+#include "worker/trainer/memory/counting_allocator.h"
+#include "worker/trainer/memory/cuda_module.h"
+
+namespace hpo {
+namespace {
+
+class CpuMemory final : public DeviceMemory {
+ public:
+  CpuMemory() : allocator_(CountingAllocator::Install()) {
+    const auto allowed = HostMemoryReader().ReadAllowed();
+    if (allowed.ok()) host_total_ = allocator_.live() + *allowed;
+  }
+  ~CpuMemory() override { allocator_.SetLimit(Bytes{}); }
+
+  MemoryUse Read() const override {
+    MemoryUse use;
+    use.live = use.reserved = allocator_.live();
+    use.peak = use.reserved_peak = allocator_.peak();
+    use.total = allocator_.limit() > Bytes{} ? allocator_.limit() : host_total_;
+    use.free = std::max(Bytes{}, use.total - use.live);
+    return use;
+  }
+
+  void ResetPeak() override { allocator_.ResetPeak(); }
+  void SetLimit(Bytes limit) override { allocator_.SetLimit(limit); }
+  void ReleaseCache() override {}
+  std::optional<RefusedAllocation> TakeRefused() override { return allocator_.TakeRefused(); }
+  std::string Kind() const override { return "CPU"; }
+
+ private:
+  CountingAllocator& allocator_;
+  Bytes host_total_;  // what this process could have when it was made
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device) {
+  if (device == "cpu") return std::make_unique<CpuMemory>();
+  int index = 0;
+  if (absl::StartsWith(device, "cuda:") &&
+      absl::SimpleAtoi(absl::StripPrefix(device, "cuda:"), &index) && index >= 0) {
+    return OpenCudaMemory(index);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("device: expected cpu or cuda:N, got '", device, "'"));
+}
+
+}  // namespace hpo

@@ -1,0 +1,62 @@
+// Memory of the device a trial trains on: one interface over the counting allocator of the CPU and
+// the caching allocator of CUDA. Everything that decides or reports about memory goes through it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/bytes.h"
+
+namespace hpo {
+
+// A moment's reading. `reserved` equals `live` on a CPU.
+struct MemoryUse {
+  Bytes live;           // held by tensors
+  Bytes reserved;       // held from the device, caches included
+  Bytes peak;           // largest `live` since ResetPeak
+  Bytes reserved_peak;  // largest `reserved` since ResetPeak
+  Bytes free;           // what the device would still give
+  Bytes total;          // of the device; with a limit, the limit
+};
+
+// The last allocation that was refused.
+struct RefusedAllocation {
+  Bytes requested;
+  Bytes live;         // at that moment
+  Bytes limit;        // in force at that moment; 0: none but the device's size
+  Bytes device_free;  // what the device would still have given; 0 when unknown
+};
+
+// Methods may throw c10::Error when the device is lost (a sticky CUDA error). Thread-safe.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  virtual MemoryUse Read() const = 0;
+
+  // Both peaks start again from now.
+  virtual void ResetPeak() = 0;
+
+  // Tensors (CUDA: the allocator, its cache included) may not hold more than `limit`; 0: no limit.
+  virtual void SetLimit(Bytes limit) = 0;
+
+  // Gives caches back to the device, after all work on it is done.
+  virtual void ReleaseCache() = 0;
+
+  // The last refusal since the last call.
+  virtual std::optional<RefusedAllocation> TakeRefused() = 0;
+
+  // "CPU" or "GPU": how log lines call it.
+  virtual std::string Kind() const = 0;
+};
+
+// The memory of `device`, "cpu" or "cuda:N". At most one object for each device lives at a time.
+// A CPU gets the counting allocator; for CUDA lib/hpo_cuda.so beside the program's folder is loaded
+// (docs/adr/001-cuda-code-in-a-module.md).
+//   InvalidArgument     not such a name
+//   FailedPrecondition  no module, CUDA library, driver or card; says what to do
+absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device);
+
+}  // namespace hpo

@@ -1,0 +1,42 @@
+// Which errors mean that memory ran out, and which that the device is lost.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "common/trial.h"
+#include "worker/trainer/memory/device_memory.h"
+
+namespace hpo {
+
+enum class MemoryFaultType {
+  kDevice,      // the device's allocator, or a CUDA library that wanted memory
+  kHost,        // std::bad_alloc, the host's allocator
+  kDeviceLost,  // a sticky CUDA error: every further call of this process fails
+};
+
+// An error taken out of its exception: holds no tensor.
+struct MemoryFault {
+  MemoryFaultType type = MemoryFaultType::kDevice;
+  std::string message;    // without the stack
+  std::string traceback;  // the stack where it was thrown; may be empty
+  std::optional<RefusedAllocation> refused;
+};
+
+// What `error` says about memory, or nullopt when it is another error. By type for
+// c10::OutOfMemoryError and std::bad_alloc; by CUDA's error code for c10::AcceleratorError; by text
+// for what CUDA's libraries and torch's own CPU allocator throw as plain c10::Error.
+// `refused` is left empty.
+std::optional<MemoryFault> ClassifyError(const std::exception& error);
+
+// The kind of DESIGN decision 3. `use` is the reading before anything was freed, `step` the number
+// of optimizer steps done.
+//   kHost           a fault of the host
+//   kDirtyDevice    the limit would have allowed it, the device had no room: others hold it
+//   kFragmentation  the cache held enough bytes, but not in one piece
+//   kLatePeak       after the first step
+//   kConfiguration  otherwise
+OomKind KindOfOom(const MemoryFault& fault, const MemoryUse& use, int64_t step);
+
+}  // namespace hpo

@@ -1,0 +1,41 @@
+#include "worker/trainer/memory/oom_guard.h"
+
+#include <exception>
+
+namespace hpo {
+namespace {
+
+bool ReturnsToBaseline(DeviceMemory& memory, Bytes baseline) {
+  try {
+    memory.ReleaseCache();
+    return memory.Read().live == baseline;
+  } catch (const std::exception&) {
+    return false;  // the device answers no more
+  }
+}
+
+}  // namespace
+
+BatchAttempt TryBatch(DeviceMemory& memory, Bytes baseline, absl::FunctionRef<void()> batch,
+                      absl::FunctionRef<void()> drop) {
+  BatchAttempt attempt;
+  try {
+    memory.TakeRefused();
+    batch();
+    return attempt;
+  } catch (const std::exception& error) {
+    attempt.fault = ClassifyError(error);
+    if (!attempt.fault.has_value()) throw;
+  }
+  if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
+    attempt.clean = false;
+    return attempt;
+  }
+  attempt.fault->refused = memory.TakeRefused();
+  attempt.use = memory.Read();
+  drop();
+  attempt.clean = ReturnsToBaseline(memory, baseline);
+  return attempt;
+}
+
+}  // namespace hpo

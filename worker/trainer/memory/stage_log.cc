@@ -1,0 +1,118 @@
+#include "worker/trainer/memory/stage_log.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "worker/trainer/trial_log.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kBytesPerGigabyte = 1 << 30;
+constexpr size_t kMaxErrorLength = 200;  // of the block; the outcome carries the whole message
+
+double Gigabytes(Bytes size) { return static_cast<double>(size.count) / kBytesPerGigabyte; }
+
+}  // namespace
+
+std::string FormatStage(TrialNumber trial, const std::string& stage, const MemoryUse& use) {
+  const double percent = use.total.count > 0 ? 100.0 * static_cast<double>(use.live.count) /
+                                                   static_cast<double>(use.total.count)
+                                             : 0.0;
+  return absl::StrFormat(
+      "Trial %d - %s: Allocated: %.2fGB (%.1f%%), Reserved: %.2fGB, Free: %.2fGB, Total: %.2fGB",
+      trial.value, stage, Gigabytes(use.live), percent, Gigabytes(use.reserved),
+      Gigabytes(std::max(Bytes{}, use.total - use.live)), Gigabytes(use.total));
+}
+
+std::string FormatChange(TrialNumber trial, const std::string& stage, Bytes before, Bytes now) {
+  return absl::StrFormat("Trial %d - %s: Memory change: %+.2fGB, Current: %.2fGB", trial.value,
+                         stage, Gigabytes(now - before), Gigabytes(now));
+}
+
+std::string FormatOomBlock(const TrainerJob& job, const std::string& device_kind,
+                           const std::string& error) {
+  const int64_t batch_size = FindInt(job.params, "train.batch_size").value_or(0);
+  const int64_t grad_accum = FindInt(job.params, "train.grad_accum").value_or(1);
+  return absl::StrFormat(
+      "\n[OOM] Trial %d exceeded %s memory:\n"
+      "  Model: %s\n"
+      "  Batch size: %d (effective: %d with grad_accum=%d)\n"
+      "  Max length: %d\n"
+      "  Error: %s\n"
+      "  Pruning trial to allow the sampler to learn memory constraints.\n",
+      job.trial.value, device_kind, job.model_name, batch_size, batch_size * grad_accum, grad_accum,
+      FindInt(job.params, "tok.max_length").value_or(0), error.substr(0, kMaxErrorLength));
+}
+
+StageLog::StageLog(const TrainerJob& job, DeviceMemory& memory, EventSink& events)
+    : job_(job), memory_(memory), events_(events) {
+  memory_.ResetPeak();
+  const MemoryUse use = memory_.Read();
+  report_.baseline = use.live;
+  report_.limit = job.limit;
+  training_start_ = use.live;
+}
+
+void StageLog::Stage(const std::string& stage, int64_t step) {
+  const MemoryUse use = memory_.Read();
+  NotePeak(use);
+  if (stage == "Training End") {
+    LogInfo(FormatChange(job_.trial, stage, training_start_, use.live));
+  } else {
+    LogInfo(FormatStage(job_.trial, stage, use));
+  }
+  if (stage == "Training Start") training_start_ = use.live;
+  events_.Send(MessageOf(stage, use, step));
+}
+
+void StageLog::OutOfMemoryMet(const MemoryUse& use, int64_t step) {
+  ++report_.num_ooms;
+  NotePeak(use);
+  LogWarning(FormatStage(job_.trial, "OOM Error", use));
+  events_.Send(MessageOf("OOM Error", use, step));
+}
+
+void StageLog::Replan(const MemoryPlan& plan, int64_t step) {
+  ++report_.num_replans;
+  const MemoryUse use = memory_.Read();
+  LogWarning(absl::StrFormat(
+      "Trial %d - replan: step %d is redone with micro-batch %d in %d parts, effective batch %d "
+      "kept",
+      job_.trial.value, step + 1, plan.micro_batch, plan.NumParts(), plan.effective_batch));
+  MemoryMessage message = MessageOf("replan", use, step);
+  message.plan = plan;
+  events_.Send(message);
+}
+
+void StageLog::EnterPhase(const char* phase) {
+  NotePeak(memory_.Read());
+  phase_ = phase;
+}
+
+MemoryReport StageLog::Report() {
+  NotePeak(memory_.Read());
+  return report_;
+}
+
+MemoryMessage StageLog::MessageOf(const std::string& stage, const MemoryUse& use,
+                                  int64_t step) const {
+  return {.stage = stage,
+          .allocated = use.live,
+          .reserved = use.reserved,
+          .free = use.free,
+          .total = use.total,
+          .peak = use.peak,
+          .plan = std::nullopt,
+          .step = step};
+}
+
+void StageLog::NotePeak(const MemoryUse& use) {
+  if (use.peak > report_.live_peak) {
+    report_.live_peak = use.peak;
+    report_.peak_phase = phase_;
+  }
+  report_.reserved_peak = std::max(report_.reserved_peak, use.reserved_peak);
+}
+
+}  // namespace hpo

@@ -1,0 +1,49 @@
+// The trainer's end of the protocol: JSON lines over a socket, both ways
+// (common/trainer_protocol.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "worker/trainer/event_sink.h"
+
+namespace hpo {
+
+// Not thread-safe.
+class MessageChannel final : public EventSink, public StopSource {
+ public:
+  // Does not own `fd`.
+  explicit MessageChannel(int fd) : fd_(fd) {}
+
+  // Waits while the reader is behind. Once the reader is gone, messages are dropped.
+  void Send(const UpMessage& message) override;
+
+  // Reads what has arrived during an attempt. A shutdown counts as a request to stop with the
+  // reason "drain"; the end of the channel as one with "lease lost"; what a trainer cannot be sent
+  // now (a second job, something that is no message) as well, after a LogMessage that says so.
+  std::optional<StopRequest> Poll() override;
+
+  // Waits for the next job. Requests to stop that come between attempts are stale and ignored.
+  //   Cancelled        a shutdown, or the end of the channel: the trainer should exit
+  //   InvalidArgument  something that is no message of the protocol
+  absl::StatusOr<TrainerJob> NextJob();
+
+  static constexpr size_t kMaxLineBytes = size_t{4} << 20;
+
+ private:
+  // Takes one line out of what was read; reads more when there is none, waiting if `wait`.
+  // nullopt: nothing there (yet); or the channel has ended, then `ended_` is true.
+  std::optional<std::string> ReadLine(bool wait);
+  bool ReadMore(bool wait);
+  void Stop(const std::string& reason);
+
+  int fd_;
+  std::string buffer_;
+  bool ended_ = false;
+  bool shutdown_ = false;
+  std::optional<StopRequest> stop_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,94 @@
+#include "worker/trainer/models/model_folder.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+#include "worker/trainer/models/safetensors_writer.h"
+#include "worker/trainer/models/weights.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer_config.json", "tokenizer.json",
+                                           "special_tokens_map.json"};
+
+absl::Status DiskError(const fs::path& path, const std::error_code& error) {
+  const std::string message = absl::StrCat(path.string(), ": ", error.message());
+  return error == std::errc::no_space_on_device ? absl::ResourceExhaustedError(message)
+                                                : absl::InternalError(message);
+}
+
+std::string ConfigWithTask(const ModelFolderContents& contents) {
+  nlohmann::ordered_json config = nlohmann::ordered_json::parse(contents.config_json);
+  config["architectures"] = {"BertForSequenceClassification"};
+  config["problem_type"] =
+      contents.multi_label ? "multi_label_classification" : "single_label_classification";
+  // transformers derives num_labels from id2label.
+  nlohmann::ordered_json id_to_label = nlohmann::ordered_json::object();
+  nlohmann::ordered_json label_to_id = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < contents.labels.size(); ++i) {
+    id_to_label[absl::StrCat(i)] = contents.labels[i];
+    label_to_id[contents.labels[i]] = i;
+  }
+  config["num_labels"] = contents.labels.size();
+  config["id2label"] = std::move(id_to_label);
+  config["label2id"] = std::move(label_to_id);
+  config.erase("hpo_head_sizes");
+  if (!contents.head_sizes.empty()) config["hpo_head_sizes"] = contents.head_sizes;
+  return config.dump(2) + "\n";
+}
+
+absl::Status CopyTokenizer(const fs::path& source, const fs::path& folder) {
+  for (const char* name : kTokenizerFiles) {
+    std::ifstream file(source / name, std::ios::binary);
+    if (!file) continue;
+    std::ostringstream contents;
+    contents << file.rdbuf();
+    HPO_RETURN_IF_ERROR(WriteFileAtomically((folder / name).string(), contents.str()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFiles(torch::nn::Module& model, const ModelFolderContents& contents,
+                        const fs::path& folder) {
+  std::error_code error;
+  if (!fs::create_directories(folder, error)) return DiskError(folder, error);
+  HPO_RETURN_IF_ERROR(
+      WriteFileAtomically((folder / "config.json").string(), ConfigWithTask(contents)));
+  HPO_RETURN_IF_ERROR(CopyTokenizer(contents.source, folder));
+  return SaveParameters(model, (folder / "model.safetensors").string());
+}
+
+// Moves `made` to `folder`; what was there goes away last.
+absl::Status PutInPlace(const fs::path& made, const fs::path& folder, const fs::path& old) {
+  std::error_code error;
+  const bool replaces = fs::exists(folder);
+  if (replaces) fs::rename(folder, old, error);
+  if (!error) fs::rename(made, folder, error);
+  if (error) return DiskError(folder, error);
+  if (replaces) fs::remove_all(old, error);
+  return error ? DiskError(old, error) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
+                              const std::string& folder) {
+  const std::string id = RandomId();
+  const fs::path made = absl::StrCat(folder, ".tmp-", id);
+  absl::Status status = WriteFiles(model, contents, made);
+  if (status.ok()) status = PutInPlace(made, folder, absl::StrCat(folder, ".old-", id));
+  std::error_code ignored;
+  fs::remove_all(made, ignored);
+  return status;
+}
+
+}  // namespace hpo

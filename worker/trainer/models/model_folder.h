@@ -1,0 +1,28 @@
+// Writes a trained model as a folder that Hugging Face's transformers opens unchanged (when the
+// head has no hidden layers), and this trainer again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/trainer/torch_headers.h"
+
+namespace hpo {
+
+struct ModelFolderContents {
+  std::string source;               // the folder the model came from: vocabulary and its settings
+  std::string config_json;          // its config.json
+  std::vector<std::string> labels;  // by index
+  bool multi_label = false;
+  std::vector<int64_t> head_sizes;  // hidden layers of the head
+};
+
+// Makes `folder` hold config.json (with labels and architecture), model.safetensors and the
+// tokenizer's files. Written beside it under a temporary name, flushed, then put in place of what
+// was there: a reader sees the old folder or the new one.
+//   ResourceExhausted, Internal  the disk; names the path
+absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
+                              const std::string& folder);
+
+}  // namespace hpo

@@ -1,0 +1,300 @@
+#include "worker/trainer/run_trial.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/memory/fit_decision.h"
+#include "common/memory/memory_plan.h"
+#include "common/status.h"
+#include "worker/trainer/memory/stage_log.h"
+#include "worker/trainer/models/model_folder.h"
+#include "worker/trainer/models/weights.h"
+#include "worker/trainer/training/adamw.h"
+#include "worker/trainer/training/oom_outcome.h"
+#include "worker/trainer/training/text_task.h"
+#include "worker/trainer/training/train_loop.h"
+#include "worker/trainer/trial_log.h"
+
+namespace hpo {
+namespace {
+
+Failed Failure(FailureClass failure_class, const absl::Status& status) {
+  return Failed{.failure_class = failure_class, .message = std::string(status.message())};
+}
+
+// A trial from its job to its outcome, one step after the other.
+class TrialRun {
+ public:
+  TrialRun(const TrainerJob& job, TrialDevice& device, EventSink& events, StopSource& stops,
+           StageLog& log)
+      : job_(job), device_(device), events_(events), stops_(stops), log_(log) {}
+
+  TrainLoopResult Run() {
+    if (auto failure = Prepare()) return Ended(*std::move(failure));
+    if (auto refusal = Admit()) return Ended(*std::move(refusal));
+    device_.memory->SetLimit(job_.limit);
+    if (auto failure = Build()) return Ended(*std::move(failure));
+    return Train();
+  }
+
+  const MemoryPlan& plan() const { return plan_; }
+
+ private:
+  TrainLoopResult Ended(TrialOutcome outcome) const {
+    return {.outcome = std::move(outcome), .final_plan = plan_, .clean = clean_};
+  }
+
+  std::optional<TrialOutcome> Prepare() {
+    auto options = ReadTrainingOptions(job_.params, job_.seed);
+    if (!options.ok()) return Failure(FailureClass::kBadConfiguration, options.status());
+    options_ = *std::move(options);
+    if (const absl::Status valid = CheckJob(); !valid.ok()) {
+      return Failure(FailureClass::kBadConfiguration, valid);
+    }
+    auto folder = OpenModelFolder(job_, options_);
+    if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
+    folder_ = *std::move(folder);
+    auto data = LoadTextData(job_, options_, folder_);
+    if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
+    data_ = *std::move(data);
+    return std::nullopt;
+  }
+
+  absl::Status CheckJob() const {
+    static const std::set<std::string> metrics = {"accuracy", "loss", "macro_f1", "micro_f1"};
+    if (metrics.count(job_.objective.metric) == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("objective: expected accuracy, loss, macro_f1 or micro_f1, got '",
+                       job_.objective.metric, "'"));
+    }
+    if (job_.task != "text-classification") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("task: expected text-classification, got '", job_.task, "'"));
+    }
+    if (job_.model_init != "pretrained" && job_.model_init != "random") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model.init: expected pretrained or random, got '", job_.model_init, "'"));
+    }
+    if (job_.epochs < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("epochs: expected at least 1, got ", job_.epochs));
+    }
+    return absl::OkStatus();
+  }
+
+  // The plan to start with, or the refusal. The job's plan is taken where it is one for this
+  // configuration; where it does not fit by the estimate, a smaller one is planned here.
+  std::optional<TrialOutcome> Admit() {
+    const TrainingConfig& config = options_.config;
+    plan_ = {.effective_batch = config.EffectiveBatch(), .micro_batch = config.batch_size};
+    const bool given = job_.plan.effective_batch == plan_.effective_batch &&
+                       job_.plan.micro_batch >= 1 && job_.plan.micro_batch <= plan_.effective_batch;
+    if (given && job_.policy != MemoryPolicy::kStrict) plan_.micro_batch = job_.plan.micro_batch;
+    if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
+      return std::nullopt;
+    }
+    const EstimateInput input = EstimateInputOf(folder_, data_, options_, job_.device);
+    const auto estimate = EstimateMemory(input, plan_);
+    if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
+    PlannedMemory planned{
+        .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
+    if (!planned.fits) {
+      const auto smaller = PlanMemory(input, MemorySpec{.policy = job_.policy}, job_.limit);
+      if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
+      planned = *smaller;
+    }
+    plan_ = planned.plan;
+    LogInfo(absl::StrFormat("Trial %d - estimate: %s of %s allowed, micro-batch %d in %d parts",
+                            job_.trial.value, FormatBytes(planned.estimate.needed_limit),
+                            FormatBytes(job_.limit), plan_.micro_batch, plan_.NumParts()));
+    if (planned.fits) return std::nullopt;
+    return Refusal(planned);
+  }
+
+  OutOfMemory Refusal(const PlannedMemory& planned) const {
+    OutOfMemory oom;
+    oom.predicted = true;
+    oom.limit = job_.limit;
+    oom.needed = planned.estimate.needed_limit;
+    oom.phase = planned.estimate.peak_phase;
+    oom.plan = planned.plan;
+    oom.message = ExplainMisfit(planned, job_.limit);
+    LogError(FormatOomBlock(job_, device_.memory->Kind(), oom.message));
+    return oom;
+  }
+
+  // Model and optimizer states, all of them before the first step.
+  std::optional<TrialOutcome> Build() {
+    log_.EnterPhase("model");
+    absl::Status status;
+    const BatchAttempt attempt = TryBatch(
+        *device_.memory, device_.memory->Read().live, [&] { status = BuildOnDevice(); },
+        [&] {
+          optimizer_.reset();
+          model_.reset();
+        });
+    if (!attempt.fault.has_value()) {
+      if (!status.ok()) return Failure(FailureClass::kBadModel, status);
+      return std::nullopt;
+    }
+    clean_ = attempt.clean;
+    if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
+      return DeviceLostOutcome(*attempt.fault, log_.phase(), 0);
+    }
+    log_.OutOfMemoryMet(attempt.use, 0);
+    return OutOfMemoryOutcome(*attempt.fault, attempt.use,
+                              {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
+                              device_.memory->Kind());
+  }
+
+  absl::Status BuildOnDevice() {
+    const TrainingConfig& config = options_.config;
+    const HeadOptions head{
+        .num_labels = static_cast<int64_t>(data_.labels.size()),
+        .hidden_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+        .dropout = options_.head_dropout.value_or(folder_.shape.hidden_dropout)};
+    HPO_ASSIGN_OR_RETURN(model_, MakeTextClassifier(folder_.shape, head, device_.device));
+    std::vector<std::string> to_initialize = ParameterNames(*model_);
+    if (job_.model_init == "pretrained") {
+      HPO_ASSIGN_OR_RETURN(const SafetensorsFile weights,
+                           SafetensorsFile::Open(folder_.path + "/model.safetensors"));
+      HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(*model_, weights));
+      to_initialize = std::move(report.missing);
+    }
+    InitializeParameters(*model_, to_initialize, folder_.shape.initializer_range,
+                         folder_.shape.pad_token_id, options_.seed);
+    log_.EnterPhase("optimizer states");
+    optimizer_ = std::make_unique<AdamW>(
+        DecayGroups(*model_, options_.weight_decay),
+        AdamWOptions{.beta1 = options_.beta1, .beta2 = options_.beta2, .eps = options_.eps});
+    return absl::OkStatus();
+  }
+
+  TrainLoopResult Train() {
+    log_.Stage("Training Start", 0);
+    std::string best_path;
+    TrainLoop loop({.job = job_,
+                    .options = options_,
+                    .data = data_,
+                    .max_positions = folder_.shape.max_positions,
+                    .device = device_.device,
+                    .memory = *device_.memory,
+                    .model = *model_,
+                    .optimizer = *optimizer_,
+                    .log = log_,
+                    .events = events_,
+                    .stops = stops_,
+                    .save_best = [&](int64_t step) { return SaveBest(step, best_path); }},
+                   plan_);
+    TrainLoopResult result = loop.Run();
+    log_.Stage("Training End", 0);
+    if (result.outcome.has_value()) {
+      if (auto* completed = std::get_if<Completed>(&*result.outcome)) {
+        completed->model_path = best_path;
+      }
+    }
+    return result;
+  }
+
+  absl::Status SaveBest(int64_t step, std::string& best_path) {
+    if (job_.output_dir.empty()) return absl::OkStatus();
+    const std::string folder = job_.output_dir + "/best";
+    const TrainingConfig& config = options_.config;
+    HPO_RETURN_IF_ERROR(WriteModelFolder(
+        *model_,
+        {.source = folder_.path,
+         .config_json = folder_.config_json,
+         .labels = data_.labels,
+         .multi_label = data_.train.multi_label,
+         .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers}},
+        folder));
+    best_path = folder;
+    events_.Send(CheckpointMessage{.kind = "best", .path = folder, .step = step});
+    return absl::OkStatus();
+  }
+
+  const TrainerJob& job_;
+  TrialDevice& device_;
+  EventSink& events_;
+  StopSource& stops_;
+  StageLog& log_;
+  TrainingOptions options_;
+  ModelFolder folder_;
+  TextData data_;
+  MemoryPlan plan_;
+  bool clean_ = true;
+  std::shared_ptr<TextClassifier> model_;
+  std::unique_ptr<AdamW> optimizer_;
+};
+
+// What an exception that nobody below expected means for the trial.
+TrainLoopResult Unexpected(const std::exception& error, const StageLog& log) {
+  TrainLoopResult result;
+  const std::optional<MemoryFault> fault = ClassifyError(error);
+  if (fault.has_value() && fault->type == MemoryFaultType::kDeviceLost) {
+    result.outcome = DeviceLostOutcome(*fault, log.phase(), 0);
+  } else {
+    result.outcome =
+        Failed{.failure_class = FailureClass::kInternal,
+               .message = absl::StrCat("in phase '", log.phase(), "': ", error.what())};
+  }
+  result.clean = false;
+  return result;
+}
+
+TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, EventSink& events,
+                            StopSource& stops, StageLog& log) {
+  TrialRun run(job, device, events, stops, log);
+  try {
+    return run.Run();
+  } catch (const std::exception& error) {
+    TrainLoopResult result = Unexpected(error, log);
+    result.final_plan = run.plan();
+    return result;
+  }
+}
+
+bool IsAtBaseline(TrialDevice& device) {
+  try {
+    device.memory->SetLimit(Bytes{});
+    device.memory->ReleaseCache();
+    return device.memory->Read().live == device.baseline;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
+                        StopSource& stops) {
+  OutcomeMessage message;
+  try {
+    StageLog log(job, *device.memory, events);
+    log.Stage("Trial Start", 0);
+    TrainLoopResult result = RunAndCatch(job, device, events, stops, log);
+    message.final_plan = result.final_plan;
+    message.memory = log.Report();
+    message.clean = IsAtBaseline(device) && result.clean;
+    message.outcome = std::move(result.outcome);
+    const bool success =
+        message.outcome.has_value() && std::holds_alternative<Completed>(*message.outcome);
+    if (success) log.Stage("Trial Success", 0);
+  } catch (const std::exception& error) {
+    message.outcome = Failed{.failure_class = FailureClass::kDeviceLost,
+                             .message = absl::StrCat("the device does not answer: ", error.what())};
+    message.clean = false;
+  }
+  if (!message.clean) {
+    LogError(absl::StrCat("Trial ", job.trial.value,
+                          " - the process is not clean: live bytes are not the baseline's ",
+                          FormatBytes(device.baseline)));
+  }
+  return message;
+}
+
+}  // namespace hpo

@@ -1,0 +1,17 @@
+// One attempt of one trial, from its job to its outcome.
+#pragma once
+
+#include "common/trainer_protocol.h"
+#include "worker/trainer/event_sink.h"
+#include "worker/trainer/trial_device.h"
+
+namespace hpo {
+
+// Runs `job` on `device` (which job.device names) and says how it ended; never throws.
+// Measurements, memory and checkpoints go to `events` meanwhile. When it returns, everything the
+// trial allocated is freed; where live bytes are not the device's baseline again, the message says
+// clean = false.
+OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
+                        StopSource& stops);
+
+}  // namespace hpo

@@ -1,0 +1,41 @@
+#include "worker/trainer/training/batch_tensors.h"
+
+#include <vector>
+
+namespace hpo {
+namespace {
+
+template <typename T>
+torch::Tensor CopyToDevice(const std::vector<T>& values, at::IntArrayRef shape,
+                           torch::Device device) {
+  // from_blob never writes, but takes no pointer to const.
+  auto* const data = const_cast<T*>(values.data());
+  const torch::Tensor host =
+      at::from_blob(data, shape, torch::TensorOptions(c10::CppTypeToScalarType<T>::value));
+  return host.to(device, host.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace
+
+DeviceBatch ToDevice(const PaddedBatch& batch, int64_t num_labels, torch::Device device) {
+  const std::vector<int64_t> shape = {batch.rows, batch.length};
+  DeviceBatch tensors;
+  tensors.input.ids = CopyToDevice(batch.ids, shape, device);
+  tensors.input.mask = CopyToDevice(batch.mask, shape, device);
+  tensors.input.type_ids = CopyToDevice(batch.type_ids, shape, device);
+  tensors.labels = batch.label_matrix.empty()
+                       ? CopyToDevice(batch.labels, {batch.rows}, device)
+                       : CopyToDevice(batch.label_matrix, {batch.rows, num_labels}, device);
+  return tensors;
+}
+
+torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels) {
+  if (labels.dim() == 1) {
+    return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Sum);
+  }
+  const torch::Tensor sum = at::binary_cross_entropy_with_logits(
+      logits, labels, /*weight=*/{}, /*pos_weight=*/{}, at::Reduction::Sum);
+  return sum / static_cast<double>(labels.size(1));
+}
+
+}  // namespace hpo

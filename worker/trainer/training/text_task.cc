@@ -1,0 +1,81 @@
+#include "worker/trainer/training/text_task.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "worker/text/dataset.h"
+
+namespace hpo {
+namespace {
+
+// What cuBLAS allocates through torch's allocator on recent cards: 32 MiB for each of the two
+// threads that multiply matrices (shared/research/memory.md 2.5).
+constexpr Bytes kCudaWorkspace = MiB(64);
+
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": no such file, or unreadable"));
+  return text.str();
+}
+
+LengthHistogram LengthsOf(const EncodedDataset& data) {
+  LengthHistogram lengths;
+  for (int64_t row = 0; row < data.num_rows(); ++row) ++lengths[data.Length(row)];
+  return lengths;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const TrainingOptions& options) {
+  ModelFolder model;
+  model.path = job.model_path;
+  if (model.path.empty() || !std::filesystem::is_directory(model.path)) {
+    return absl::NotFoundError(absl::StrCat(
+        "model '", job.model_name, "': expected a folder with config.json, model.safetensors and ",
+        "vocab.txt at '", model.path, "'"));
+  }
+  const std::string config_path = model.path + "/config.json";
+  HPO_ASSIGN_OR_RETURN(model.config_json, ReadTextFile(config_path));
+  HPO_ASSIGN_OR_RETURN(model.shape, ParseModelConfig(model.config_json, config_path));
+  if (options.dropout.has_value()) {
+    model.shape.hidden_dropout = *options.dropout;
+    model.shape.attention_dropout = *options.dropout;
+  }
+  HPO_ASSIGN_OR_RETURN(model.tokenizer, MakeTokenizer(model.path, model.shape));
+  return model;
+}
+
+absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
+                                      const ModelFolder& model) {
+  HPO_ASSIGN_OR_RETURN(const TaskData files,
+                       LoadTaskData(job.train_path, job.validation_path, job.labels));
+  TextData data;
+  data.labels = files.train.label_names;
+  data.max_length = std::min(options.config.max_length, model.shape.max_positions);
+  HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, data.max_length));
+  HPO_ASSIGN_OR_RETURN(data.validation,
+                       EncodeDataset(files.validation, *model.tokenizer, data.max_length));
+  return data;
+}
+
+EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
+                              const TrainingOptions& options, const std::string& device) {
+  EstimateInput input;
+  input.model = model.shape;
+  input.config = options.config;
+  input.workload.num_labels = static_cast<int64_t>(data.labels.size());
+  input.workload.train_lengths = LengthsOf(data.train);
+  input.workload.validation_lengths = LengthsOf(data.validation);
+  input.device.kind = absl::StartsWith(device, "cuda") ? "cuda" : "cpu";
+  if (input.device.kind == "cuda") input.device.workspace = kCudaWorkspace;
+  return input;
+}
+
+}  // namespace hpo

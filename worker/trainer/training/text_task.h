@@ -1,0 +1,49 @@
+// What one trial trains on, before any tensor exists: the model's shape and vocabulary, and the
+// data as token ids. Free of torch.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/memory/memory_estimate.h"
+#include "common/model_spec.h"
+#include "common/trainer_protocol.h"
+#include "worker/text/encoded_dataset.h"
+#include "worker/text/tokenizer.h"
+#include "worker/trainer/training/training_options.h"
+
+namespace hpo {
+
+struct ModelFolder {
+  std::string path;
+  std::string config_json;  // as it is in the folder
+  ModelShape shape;         // with the trial's dropout
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+struct TextData {
+  std::vector<std::string> labels;
+  EncodedDataset train;
+  EncodedDataset validation;
+  int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer
+};
+
+// Reads config.json and the vocabulary of job.model_path.
+//   NotFound         the folder or a file of it is missing; names it
+//   InvalidArgument  a broken file; names it
+//   Unimplemented    a family that this trainer lacks
+absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const TrainingOptions& options);
+
+// Reads and tokenizes both data files.
+//   NotFound, Unavailable, InvalidArgument  see LoadTaskData and EncodeDataset
+absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
+                                      const ModelFolder& model);
+
+// What EstimateMemory needs to know of the trial, with the data's true lengths. A trainer does not
+// know the base bytes of its card, nor need it: its limit is for tensors alone.
+EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
+                              const TrainingOptions& options, const std::string& device);
+
+}  // namespace hpo

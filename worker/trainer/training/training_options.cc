@@ -1,0 +1,119 @@
+#include "worker/trainer/training/training_options.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+struct ParameterLine {
+  const char* name;
+  const char* fallback;
+  const char* meaning;
+};
+
+constexpr std::array<ParameterLine, 19> kParameters = {{
+    {"head.dropout", "the model's", "dropout before and inside the classification head"},
+    {"head.layers", "0", "hidden layers of the head, 0 to 3"},
+    {"head.size_1", "-", "width of the head's first hidden layer"},
+    {"head.size_2", "-", "width of the second"},
+    {"head.size_3", "-", "width of the third"},
+    {"model.dropout", "config.json's", "dropout of hidden states and attention"},
+    {"model.name", "-", "chooses the model folder (read by the worker)"},
+    {"seed", "the study's", "batches, initial weights and dropout"},
+    {"tok.max_length", "128", "longest text in tokens; the rest is cut off"},
+    {"train.batch_size", "8", "rows at a time; times grad_accum it is the effective batch"},
+    {"train.beta1", "0.9", "AdamW's decay of the first moment"},
+    {"train.beta2", "0.999", "AdamW's decay of the second moment"},
+    {"train.eps", "1e-08", "AdamW's epsilon"},
+    {"train.eval_batch_multiplier", "1", "rows at a time in evaluation, in micro-batches"},
+    {"train.grad_accum", "1", "batches for each optimizer step"},
+    {"train.lr", "5e-05", "peak learning rate"},
+    {"train.max_grad_norm", "1", "gradients are scaled down to this norm"},
+    {"train.warmup_ratio", "0.1", "share of the steps in which the rate rises"},
+    {"train.weight_decay", "0.01", "decay of weights; none for biases and LayerNorm"},
+}};
+
+// Numbers that must lie in [low, high).
+struct NumberRange {
+  const char* name;
+  double low;
+  double high;
+  double* value;
+};
+
+absl::Status ReadNumber(const ParamMap& params, const NumberRange& range) {
+  const auto found = params.find(range.name);
+  if (found == params.end()) return absl::OkStatus();
+  const std::optional<double> number = AsNumber(found->second);
+  if (!number.has_value() || !(*number >= range.low && *number < range.high)) {
+    return absl::InvalidArgumentError(absl::StrCat(range.name, ": expected a number in [",
+                                                   range.low, ", ", range.high, "), got ",
+                                                   FormatParam(found->second)));
+  }
+  *range.value = *number;
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const ParamMap& params) {
+  for (const auto& [name, value] : params) {
+    const bool known =
+        std::any_of(kParameters.begin(), kParameters.end(),
+                    [&name](const ParameterLine& line) { return name == line.name; });
+    if (!known) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": hpo-trainer has no such parameter (hpo-trainer --list-parameters lists them)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint64_t job_seed) {
+  HPO_RETURN_IF_ERROR(CheckNames(params));
+  TrainingOptions options;
+  HPO_ASSIGN_OR_RETURN(options.config, TrainingConfigOf(params, TrainerSpec{}));
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  double dropout = -1.0;
+  double head_dropout = -1.0;
+  const NumberRange ranges[] = {
+      {"head.dropout", 0.0, 1.0, &head_dropout},
+      {"model.dropout", 0.0, 1.0, &dropout},
+      {"train.beta1", 0.0, 1.0, &options.beta1},
+      {"train.beta2", 0.0, 1.0, &options.beta2},
+      {"train.eps", std::numeric_limits<double>::min(), 1.0, &options.eps},
+      {"train.lr", 0.0, kAny, &options.learning_rate},
+      {"train.max_grad_norm", std::numeric_limits<double>::min(), kAny, &options.max_grad_norm},
+      {"train.warmup_ratio", 0.0, 1.0, &options.warmup_ratio},
+      {"train.weight_decay", 0.0, kAny, &options.weight_decay},
+  };
+  for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
+  if (dropout >= 0.0) options.dropout = dropout;
+  if (head_dropout >= 0.0) options.head_dropout = head_dropout;
+  options.seed = job_seed;
+  if (const auto found = params.find("seed"); found != params.end()) {
+    const std::optional<int64_t> seed = FindInt(params, "seed");
+    if (!seed.has_value() || *seed < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seed: expected an integer of at least 0, got ", FormatParam(found->second)));
+    }
+    options.seed = static_cast<uint64_t>(*seed);
+  }
+  return options;
+}
+
+std::string DescribeParameters() {
+  std::string text = absl::StrFormat("%-28s %-14s %s\n", "parameter", "default", "meaning");
+  for (const ParameterLine& line : kParameters) {
+    absl::StrAppendFormat(&text, "%-28s %-14s %s\n", line.name, line.fallback, line.meaning);
+  }
+  return text;
+}
+
+}  // namespace hpo

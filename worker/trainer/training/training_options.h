@@ -1,0 +1,37 @@
+// A trial's parameters as the trainer uses them. Free of torch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/memory/memory_estimate.h"
+#include "common/params.h"
+
+namespace hpo {
+
+struct TrainingOptions {
+  TrainingConfig config;  // batch, length, head: what memory depends on
+  double learning_rate = 5e-5;
+  double weight_decay = 0.01;
+  double warmup_ratio = 0.1;
+  double max_grad_norm = 1.0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  std::optional<double> dropout;       // model.dropout; else config.json's
+  std::optional<double> head_dropout;  // head.dropout; else the hidden dropout
+  uint64_t seed = 0;
+};
+
+// Reads the parameters; those not given keep their defaults. `seed` beats `job_seed`.
+//   InvalidArgument  a name the trainer does not know, a value of another type or outside its
+//   range;
+//                    names the parameter, what was expected and what came
+absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint64_t job_seed);
+
+// What `hpo-trainer --list-parameters` prints: one line for each parameter, with its default.
+std::string DescribeParameters();
+
+}  // namespace hpo
