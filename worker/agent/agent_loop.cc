@@ -8,7 +8,9 @@
 #include "common/ids.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/kept_models.h"
 #include "worker/agent/lease_keeper.h"
+#include "worker/agent/result_courier.h"
 #include "worker/agent/trainer_job.h"
 #include "worker/agent/worker_session.h"
 
@@ -42,8 +44,10 @@ class AgentLoop {
         session_(OwnFacts(options, slot, services.models)),
         keeper_(services.heartbeat_client, session_, services.capacity, wake_,
                 SeedOf(session_.facts().instance_key)),
-        backoff_(options.first_retry, options.longest_retry,
-                 SeedOf(session_.facts().instance_key)) {}
+        courier_(services.client, session_, keeper_, services.outbox),
+        backoff_(options.first_retry, options.longest_retry, SeedOf(session_.facts().instance_key)),
+        kept_models_(std::filesystem::absolute(options.runs_folder).string(),
+                     options.keep_all_models) {}
 
   AgentResult Run() {
     if (std::optional<AgentResult> end = Connect()) return *std::move(end);
@@ -127,7 +131,7 @@ class AgentLoop {
   // ---- One turn: deliver what is owed, ask, run ----
 
   std::optional<AgentResult> Turn() {
-    if (const absl::Status delivered = DeliverOutbox(); !delivered.ok()) {
+    if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
       return Pause(delivered);
     }
     const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
@@ -215,7 +219,7 @@ class AgentLoop {
                                   .stop = services_.stop,
                                   .slot = slot_,
                                   .count_oom_kills = services_.count_oom_kills};
-    return TakeEnd(lease, RunAttempt(attempt, options_.attempt, lease, job));
+    return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
   }
 
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
@@ -239,7 +243,8 @@ class AgentLoop {
         .string();
   }
 
-  std::optional<AgentResult> TakeEnd(const LeaseRef& lease, AttemptEnd end) {
+  std::optional<AgentResult> TakeEnd(const Assignment& assignment, const AttemptEnd& end) {
+    const LeaseRef& lease = assignment.lease;
     if (end.lease_lost) {
       spdlog::warn("trial #{}: its lease is lost; the result is dropped", lease.trial.number.value);
       keeper_.Drop(lease);
@@ -247,82 +252,29 @@ class AgentLoop {
     }
     if (end.give_back) return GiveBack({.lease = lease, .note = "the worker drains"});
     ++num_finished_;
-    const absl::Status stored =
-        services_.outbox.Append({.request_id = RandomId(), .request = *std::move(end.finish)});
+    const absl::Status stored = courier_.Accept(*end.finish);
     if (!stored.ok()) return AgentResult{ExitCode::kInternal, stored};
-    if (const absl::Status delivered = DeliverOutbox(); !delivered.ok()) {
+    if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
       NoteAway(delivered);
+      return std::nullopt;
     }
+    kept_models_.Settle(lease.trial.study, OutputFolder(lease), end.finish->outcome,
+                        assignment.objective);
     return std::nullopt;
   }
 
-  // A few tries; after that the lease expires on the server.
   std::optional<AgentResult> GiveBack(const TrialRelease& release) {
-    const std::string request_id = RandomId();
-    for (int attempt = 0; attempt < kMaxFailures; ++attempt) {
-      const std::string session = session_.current().session;
-      const absl::Status released =
-          services_.client.ReleaseTrial(session, request_id, release).status();
-      if (absl::IsNotFound(released) && session_.Renew(session, services_.client).ok()) continue;
-      if (!IsServerAway(released)) {
-        spdlog::info("trial #{}: given back ({}){}{}", release.lease.trial.number.value,
-                     std::string(Name(release.reason)), release.note.empty() ? "" : ": ",
-                     released.ok() ? release.note : released.ToString());
-        break;
-      }
-      NoteAway(released);
+    if (const absl::Status given = courier_.GiveBack(release); !given.ok()) {
+      NoteAway(given);
     }
-    keeper_.Drop(release.lease);
     return std::nullopt;
-  }
-
-  // ---- Results ----
-
-  // Tells the server every result that it does not have.
-  //   a status  the server is away, or could not store one: try later
-  absl::Status DeliverOutbox() {
-    while (!services_.outbox.pending().empty()) {
-      const OutboxEntry entry = services_.outbox.pending().front();
-      const LeaseRef& lease = entry.request.lease;
-      const absl::StatusOr<FinishResult> result = Tell(entry);
-      if (!result.ok() && !NeverWanted(result.status())) return result.status();
-      if (result.ok()) {
-        spdlog::info("trial #{} of {}: {}{}", lease.trial.number.value, lease.trial.study,
-                     std::string(Name(result->state)),
-                     result->stored ? "" : " (the server had a result already)");
-      } else {
-        spdlog::warn("trial #{} of {}: the server does not take its result: {}",
-                     lease.trial.number.value, lease.trial.study,
-                     std::string(result.status().message()));
-      }
-      keeper_.Drop(lease);
-      HPO_RETURN_IF_ERROR(services_.outbox.Acknowledge(entry.request_id));
-    }
-    return absl::OkStatus();
-  }
-
-  // Once more after registering, when the server has forgotten the session.
-  absl::StatusOr<FinishResult> Tell(const OutboxEntry& entry) {
-    const std::string session = session_.current().session;
-    absl::StatusOr<FinishResult> result =
-        services_.client.FinishTrial(session, entry.request_id, entry.request);
-    if (!absl::IsNotFound(result.status())) return result;
-    HPO_RETURN_IF_ERROR(session_.Renew(session, services_.client));
-    return services_.client.FinishTrial(session_.current().session, entry.request_id,
-                                        entry.request);
-  }
-
-  static bool NeverWanted(const absl::Status& status) {
-    return absl::IsAborted(status) || absl::IsNotFound(status) ||
-           absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status) ||
-           absl::IsAlreadyExists(status);
   }
 
   // ---- Ends and notes ----
 
   AgentResult Drained() {
     if (session_.current().session.empty()) return {ExitCode::kTryAgain, absl::OkStatus()};
-    const absl::Status delivered = DeliverOutbox();
+    const absl::Status delivered = courier_.DeliverAll();
     if (services_.stop.level() == StopLevel::kNow) return {ExitCode::kKilled, absl::OkStatus()};
     spdlog::info("drained{}", work_remains_ || !delivered.ok() ? "; work remains" : "");
     return {work_remains_ || !delivered.ok() ? ExitCode::kTryAgain : ExitCode::kDone,
@@ -365,7 +317,9 @@ class AgentLoop {
   WakeUp wake_;
   WorkerSession session_;
   LeaseKeeper keeper_;
+  ResultCourier courier_;
   Backoff backoff_;
+  KeptModels kept_models_;
 
   std::vector<StudyData> studies_;
   bool has_data_ = false;

@@ -42,7 +42,8 @@ struct AgentOptions {
   std::string runs_folder;  // attempts' files go to STUDY/TRIAL-ATTEMPT below it
   std::string server;       // for messages
   std::optional<int64_t> max_trials;
-  bool stay = false;  // go on when all studies are finished
+  bool keep_all_models = false;  // otherwise the best of each study
+  bool stay = false;             // go on when all studies are finished
   // Before the first contact; afterwards the worker waits as long as it takes.
   absl::Duration connect_timeout = absl::Minutes(5);
   absl::Duration acquire_wait = absl::Seconds(30);

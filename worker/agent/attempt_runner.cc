@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/exit_outcome.h"
+#include "worker/agent/report_queue.h"
 
 namespace hpo {
 namespace {
@@ -20,24 +21,6 @@ namespace {
 constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
 constexpr int kLogTailLines = 20;
 constexpr char kOutOfMemoryStage[] = "OOM Error";
-
-// Why the trainer was told to end; a later one beats an earlier one.
-enum class StopCause { kNone, kDrain, kPruned, kCancelled, kLeaseLost };
-
-const char* ReasonOf(StopCause cause) {
-  switch (cause) {
-    case StopCause::kPruned:
-      return "pruned";
-    case StopCause::kCancelled:
-      return "cancelled";
-    case StopCause::kLeaseLost:
-      return "lease lost";
-    case StopCause::kNone:
-    case StopCause::kDrain:
-      break;
-  }
-  return "drain";
-}
 
 int64_t FileSize(const std::string& path) {
   std::error_code error;
@@ -64,9 +47,9 @@ class RunningAttempt {
         process_(services.slot.process()),
         log_start_(FileSize(process_.log_path())),
         oom_kills_before_(services.count_oom_kills()),
-        plan_(job.plan),
-        retry_(options.first_report_retry, options.longest_report_retry,
-               static_cast<uint64_t>(job.trial.value)) {
+        reports_(services.client, services.session, lease,
+                 Backoff(options.first_report_retry, options.longest_report_retry,
+                         static_cast<uint64_t>(job.trial.value))) {
     beat_.lease = lease;
     end_.plan = job.plan;
     end_.limit = job.limit;
@@ -98,7 +81,7 @@ class RunningAttempt {
         {.fd = services_.wake.fd(), .events = POLLIN, .revents = 0},
         {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
     absl::Duration timeout = absl::Seconds(60);
-    if (report_at_) timeout = std::min(timeout, *report_at_ - clock_.Monotonic());
+    if (reports_.due()) timeout = std::min(timeout, *reports_.due() - clock_.Monotonic());
     if (kill_at_) timeout = std::min(timeout, *kill_at_ - clock_.Monotonic());
     timeout = std::max(timeout, absl::ZeroDuration());
     poll(events, 4,
@@ -129,12 +112,13 @@ class RunningAttempt {
 
   // Tells the trainer once, whatever other causes come up afterwards.
   void Stop(StopCause cause) {
-    if (cause <= stop_cause_) return;
-    const bool told = stop_cause_ != StopCause::kNone;
-    stop_cause_ = cause;
+    if (cause <= end_.stop_cause) return;
+    const bool told = end_.stop_cause != StopCause::kNone;
+    end_.stop_cause = cause;
     if (told) return;
-    spdlog::info("trial #{}: stopping the trainer ({})", job_.trial.value, ReasonOf(cause));
-    const StopRequest request{.reason = ReasonOf(cause), .checkpoint = cause == StopCause::kDrain};
+    spdlog::info("trial #{}: stopping the trainer ({})", job_.trial.value, StopReason(cause));
+    const StopRequest request{.reason = StopReason(cause),
+                              .checkpoint = cause == StopCause::kDrain};
     const bool asked = services_.slot.hello().Has("stop") &&
                        process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
     KillAfter(asked ? options_.stop_grace : absl::ZeroDuration());
@@ -147,12 +131,12 @@ class RunningAttempt {
 
   void KillIfOverdue() {
     if (Over() || !kill_at_ || clock_.Monotonic() < *kill_at_) return;
-    if (closed_ && stop_cause_ == StopCause::kNone && end_.protocol_error.empty()) {
+    if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
       end_.protocol_error =
           "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
     }
     exit_ = process_.Kill();
-    killed_by_us_ = true;
+    end_.killed_by_agent = true;
   }
 
   void TakeLines() {
@@ -198,9 +182,8 @@ class RunningAttempt {
 
   void Take(const MeasurementMessage& message) {
     end_.last_measurement = message.measurement;
-    unreported_.push_back(message.measurement);
+    reports_.AddMeasurement(message.measurement);
     Progress(message.measurement.step);
-    report_at_ = absl::ZeroDuration();
   }
 
   void Take(const MemoryMessage& message) {
@@ -212,15 +195,10 @@ class RunningAttempt {
     beat_.allocated = message.allocated;
     beat_.reserved = message.reserved;
     live_peak_ = std::max(live_peak_, message.peak);
-    if (message.stage == kOutOfMemoryStage) {
-      ++num_ooms_;
-      report_at_ = absl::ZeroDuration();
-    }
+    if (message.stage == kOutOfMemoryStage) reports_.AddOom();
     if (message.plan) {
-      plan_ = *message.plan;
-      new_plan_ = plan_;
-      ++num_replans_;
-      report_at_ = absl::ZeroDuration();
+      end_.plan = *message.plan;
+      reports_.AddPlan(end_.plan);
     }
     Progress(message.step);
   }
@@ -247,57 +225,27 @@ class RunningAttempt {
   }
 
   void ReportIfDue() {
-    if (!report_at_ || clock_.Monotonic() < *report_at_ || end_.outcome) return;
-    report_at_.reset();
-    const AttemptReport report{.lease = beat_.lease,
-                               .measurements = unreported_,
-                               .new_plan = new_plan_,
-                               .num_ooms = num_ooms_};
-    const std::string session = services_.session.current().session;
-    const absl::StatusOr<ReportResult> result =
-        services_.client.ReportMeasurements(session, report);
-    if (!result.ok()) {
-      TakeReportFailure(result.status(), session);
-      return;
-    }
-    forgotten_ = false;
-    retry_.Reset();
-    unreported_.clear();
-    new_plan_.reset();
-    if (result->should_stop) {
-      end_.pruner = result->pruner;
-      spdlog::info("trial #{}: {}", job_.trial.value, result->why);
-      Stop(StopCause::kPruned);
-    }
-  }
-
-  void TakeReportFailure(const absl::Status& status, const std::string& session) {
-    if (absl::IsAborted(status) || (absl::IsNotFound(status) && forgotten_)) {
-      spdlog::warn("trial #{}: {}", job_.trial.value, std::string(status.message()));
+    if (end_.outcome) return;  // what is left goes with the result
+    const ReportAnswer answer = reports_.SendIfDue();
+    if (answer.verdict == ReportAnswer::Verdict::kContinue) return;
+    spdlog::info("trial #{}: {}", job_.trial.value, answer.why);
+    if (answer.verdict == ReportAnswer::Verdict::kLeaseLost) {
       Stop(StopCause::kLeaseLost);
       return;
     }
-    if (absl::IsNotFound(status)) {
-      // The server may have been restarted: it knows the lease again once the worker is registered.
-      forgotten_ = services_.session.Renew(session, services_.client).ok();
-    } else if (!IsServerAway(status)) {
-      spdlog::warn("trial #{}: the server refused measurements: {}", job_.trial.value,
-                   status.ToString());
-      unreported_.clear();
-      return;
-    }
-    report_at_ = clock_.Monotonic() + retry_.Next();
+    end_.pruner = answer.pruner;
+    Stop(StopCause::kPruned);
   }
 
   AttemptEnd Conclude() {
     SettleTrainer();
     CopyLogFrom(process_log_, log_start_, job_.output_dir);
     AttemptEnd end;
-    if (stop_cause_ == StopCause::kLeaseLost) {
+    if (end_.stop_cause == StopCause::kLeaseLost) {
       end.lease_lost = true;
       return end;
     }
-    std::optional<TrialOutcome> outcome = Outcome();
+    std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
     if (!outcome) {
       end.give_back = true;
       return end;
@@ -307,8 +255,8 @@ class RunningAttempt {
     finish.lease = beat_.lease;
     finish.outcome = *std::move(outcome);
     finish.memory = MemoryUsed();
-    finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : plan_;
-    finish.measurements = std::move(unreported_);
+    finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : end_.plan;
+    finish.measurements = reports_.TakeUnsent();
     return end;
   }
 
@@ -325,61 +273,11 @@ class RunningAttempt {
     services_.slot.Discard();
   }
 
-  // nullopt: the trial is to be given back.
-  std::optional<TrialOutcome> Outcome() {
-    const bool has_result = end_.outcome && end_.outcome->outcome;
-    const bool has_end = has_result || !killed_by_us_ || !end_.protocol_error.empty();
-    switch (stop_cause_) {
-      case StopCause::kDrain:
-        return DrainedOutcome(has_result);
-      case StopCause::kCancelled:
-        return Cancelled{.reason = "cancelled on the server"};
-      case StopCause::kPruned:
-        return has_end && !StoppedWithoutResult() ? WithPruner(ClassifyEnd(end_)) : PrunedHere();
-      default:
-        // A trainer that was not asked to stop owes a result.
-        if (StoppedWithoutResult()) {
-          return Failed{.failure_class = FailureClass::kProtocol,
-                        .message =
-                            "the trainer ended the attempt without a result, and nobody "
-                            "had asked it to stop"};
-        }
-        return ClassifyEnd(end_);
-    }
-  }
-
   // A simple trainer says only that it happened.
   void FillIn(OutOfMemory& oom) const {
     if (oom.limit == Bytes{}) oom.limit = job_.limit;
-    if (!plans_) oom.plan = plan_;
+    if (!plans_) oom.plan = end_.plan;
     if (oom.step == 0) oom.step = beat_.step;
-  }
-
-  bool StoppedWithoutResult() const { return end_.outcome && !end_.outcome->outcome; }
-
-  // A result that came before the trainer heard of the drain counts. Being stopped does not.
-  std::optional<TrialOutcome> DrainedOutcome(bool has_result) {
-    if (!has_result || std::holds_alternative<StoppedByPruner>(*end_.outcome->outcome) ||
-        std::holds_alternative<Cancelled>(*end_.outcome->outcome)) {
-      return std::nullopt;
-    }
-    return *end_.outcome->outcome;
-  }
-
-  TrialOutcome WithPruner(TrialOutcome outcome) {
-    if (auto* pruned = std::get_if<StoppedByPruner>(&outcome)) {
-      if (!end_.pruner.empty()) pruned->pruner = end_.pruner;
-    }
-    return outcome;
-  }
-
-  TrialOutcome PrunedHere() {
-    StoppedByPruner pruned{.pruner = end_.pruner.empty() ? "server" : end_.pruner};
-    if (end_.last_measurement) {
-      pruned.step = end_.last_measurement->step;
-      pruned.metrics = end_.last_measurement->metrics;
-    }
-    return pruned;
   }
 
   // What the trainer says at its end counts; what it lacks is taken from its memory lines.
@@ -387,8 +285,8 @@ class RunningAttempt {
     MemoryReport report = end_.outcome ? end_.outcome->memory : MemoryReport{};
     if (report.live_peak == Bytes{}) report.live_peak = live_peak_;
     if (report.limit == Bytes{}) report.limit = job_.limit;
-    report.num_ooms = std::max(report.num_ooms, num_ooms_);
-    report.num_replans = std::max(report.num_replans, num_replans_);
+    report.num_ooms = std::max(report.num_ooms, reports_.num_ooms());
+    report.num_replans = std::max(report.num_replans, reports_.num_replans());
     return report;
   }
 
@@ -404,24 +302,15 @@ class RunningAttempt {
   TrainerEnd end_;
   LeaseBeat beat_;
   bool closed_ = false;
-  bool killed_by_us_ = false;
   std::optional<ProcessExit> exit_;
 
   // A trainer that does not speak of plans ran what it was given.
   const bool plans_ = services_.slot.hello().Has("plan");
 
-  StopCause stop_cause_ = StopCause::kNone;
   std::optional<absl::Duration> kill_at_;  // monotonic
 
-  MemoryPlan plan_;
-  std::optional<MemoryPlan> new_plan_;  // not yet reported
-  std::vector<Measurement> unreported_;
   Bytes live_peak_;
-  int64_t num_ooms_ = 0;
-  int64_t num_replans_ = 0;
-  std::optional<absl::Duration> report_at_;  // monotonic
-  Backoff retry_;
-  bool forgotten_ = false;  // the last report found the session or lease unknown
+  ReportQueue reports_;
 };
 
 }  // namespace

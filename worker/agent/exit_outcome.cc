@@ -58,7 +58,7 @@ TrialOutcome DoneWithoutOutcome(const TrainerEnd& end) {
       "the trainer exited with status 0: expected an outcome or a measurement, got none", end);
 }
 
-TrialOutcome PrunedWithoutOutcome(const TrainerEnd& end) {
+StoppedByPruner PrunedWithoutOutcome(const TrainerEnd& end) {
   StoppedByPruner pruned{.pruner = end.pruner.empty() ? "trainer" : end.pruner};
   if (end.last_measurement) {
     pruned.step = end.last_measurement->step;
@@ -107,7 +107,71 @@ TrialOutcome FromSignal(int signal, const TrainerEnd& end) {
   return Failure(FailureClass::kTrainerKilled, end);
 }
 
+// "outcome": null.
+bool StoppedWithoutResult(const TrainerEnd& end) { return end.outcome && !end.outcome->outcome; }
+
+// A result that came before the trainer heard of the drain counts. Being stopped does not.
+std::optional<TrialOutcome> JudgeDrained(const TrainerEnd& end) {
+  if (!end.outcome || !end.outcome->outcome) return std::nullopt;
+  const TrialOutcome& outcome = *end.outcome->outcome;
+  if (std::holds_alternative<StoppedByPruner>(outcome) ||
+      std::holds_alternative<Cancelled>(outcome)) {
+    return std::nullopt;
+  }
+  return outcome;
+}
+
+// A trainer that had to be killed, or has nothing to say, is pruned with what it measured last.
+TrialOutcome JudgePruned(const TrainerEnd& end) {
+  const bool spoke = (end.outcome && end.outcome->outcome) || !end.protocol_error.empty();
+  if (StoppedWithoutResult(end) || (end.killed_by_agent && !spoke)) {
+    StoppedByPruner pruned = PrunedWithoutOutcome(end);
+    if (end.pruner.empty()) pruned.pruner = "server";
+    return pruned;
+  }
+  TrialOutcome outcome = ClassifyEnd(end);
+  if (auto* pruned = std::get_if<StoppedByPruner>(&outcome); pruned && !end.pruner.empty()) {
+    pruned->pruner = end.pruner;
+  }
+  return outcome;
+}
+
 }  // namespace
+
+const char* StopReason(StopCause cause) {
+  switch (cause) {
+    case StopCause::kPruned:
+      return "pruned";
+    case StopCause::kCancelled:
+      return "cancelled";
+    case StopCause::kLeaseLost:
+      return "lease lost";
+    case StopCause::kNone:
+    case StopCause::kDrain:
+      break;
+  }
+  return "drain";
+}
+
+std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end) {
+  switch (end.stop_cause) {
+    case StopCause::kLeaseLost:
+      return std::nullopt;
+    case StopCause::kDrain:
+      return JudgeDrained(end);
+    case StopCause::kCancelled:
+      return Cancelled{.reason = "cancelled on the server"};
+    case StopCause::kPruned:
+      return JudgePruned(end);
+    case StopCause::kNone:
+      break;
+  }
+  if (StoppedWithoutResult(end)) {
+    return Protocol(
+        "the trainer ended the attempt without a result, and nobody had asked it to stop", end);
+  }
+  return ClassifyEnd(end);
+}
 
 TrialOutcome ClassifyEnd(const TrainerEnd& end) {
   if (end.outcome && end.outcome->outcome) return *end.outcome->outcome;

@@ -16,9 +16,17 @@
 
 namespace hpo {
 
+// Why the agent told the trainer to end; a later one beats an earlier one.
+enum class StopCause { kNone, kDrain, kPruned, kCancelled, kLeaseLost };
+
+// The reason in the protocol's stop line: "drain", "pruned", ...
+const char* StopReason(StopCause cause);
+
 // The evidence.
 struct TrainerEnd {
   bool said_hello = true;
+  StopCause stop_cause = StopCause::kNone;
+  bool killed_by_agent = false;  // `exit` is then the agent's doing
   std::optional<OutcomeMessage> outcome;
   ProcessExit exit;  // of no interest when `outcome` is set
   // By how much the kernel's count of out-of-memory kills grew during the attempt.
@@ -28,14 +36,19 @@ struct TrainerEnd {
   // The pruner that had asked for a stop; empty: none had.
   std::string pruner;
   // What was assigned and how far it came.
-  MemoryPlan plan;
+  MemoryPlan plan;  // the last one that the trainer told of
   Bytes limit;
   std::optional<Measurement> last_measurement;
   std::string stage;     // of the last memory line
   std::string log_tail;  // last lines of the trainer's own output
 };
 
+// The trainer's own end, whatever the agent had asked for.
 TrialOutcome ClassifyEnd(const TrainerEnd& end);
+
+// The attempt's result in view of what the agent had asked for; nullopt: none, the trial goes back
+// to the server. A lost lease has none either.
+std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
 
 // "exited with status 3", "was killed by SIGSEGV".
 std::string DescribeExit(const ProcessExit& exit);

@@ -166,6 +166,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.server = options.server;
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
+  agent.keep_all_models = options.keep_all_models;
   agent.connect_timeout = options.connect_timeout;
   TrainerSlotOptions slot;
   slot.log_path = state.path + "/trainer.log";

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_replace.h"
 #include "common/clock.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
@@ -22,7 +23,7 @@ absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reaso
   std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
   const std::string tail = LogTail(log_path, /*from=*/0, kLogTailLines);
   if (!tail.empty()) {
-    absl::StrAppend(&message, "; its last output:\n", tail);
+    absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
   }
   return absl::FailedPreconditionError(message);
 }

@@ -84,6 +84,8 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->take_last();
   app.add_option("--max-trials", options.max_trials, "end after this many results")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--keep-all-models", options.keep_all_models,
+               "keep every trial's trained model below --state-dir, not only each study's best");
   app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
   app.add_option("--connect-timeout", raw.connect_timeout_seconds,
                  "seconds to wait for the server at the start")

@@ -26,6 +26,7 @@ struct WorkerOptions {
   std::string name;  // empty: HOST:gpuN or HOST:cpu
   std::optional<int64_t> max_trials;
   bool stay = false;
+  bool keep_all_models = false;
   absl::Duration connect_timeout = absl::Minutes(5);
   std::string log_level = "info";
   bool log_json = false;

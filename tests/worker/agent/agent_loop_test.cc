@@ -210,6 +210,20 @@ TEST_F(AgentLoopTest, AnOutOfMemoryIsAnOutcomeAndTheTrainerStaysWarm) {
   EXPECT_THAT(launcher_.pids_, SizeIs(1));
 }
 
+TEST_F(AgentLoopTest, ASimpleTrainersOutOfMemoryIsCompletedByWhatTheAgentKnows) {
+  launcher_.environment_["HPO_FAKE_CAPABILITIES"] = "stop";
+  Add(0, {{"fake.fault", std::string("exit:20")}, {"fake.fault_step", int64_t{3}}});
+  Run();
+  const FinishRequest finish = coordinator_.results().at(0);
+  const auto* oom = std::get_if<OutOfMemory>(&finish.outcome);
+  ASSERT_NE(oom, nullptr);
+  EXPECT_EQ(oom->limit, MiB(900));
+  EXPECT_EQ(oom->plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 16}));
+  EXPECT_EQ(oom->step, 2);
+  EXPECT_EQ(finish.memory.limit, MiB(900));
+  EXPECT_EQ(finish.memory.live_peak, MiB(16));
+}
+
 TEST_F(AgentLoopTest, ARecoveredOutOfMemoryIsReportedWithItsNewPlan) {
   Add(0, {{"fake.oom_above", int64_t{1024}},
           {"tok.max_length", int64_t{256}},

@@ -140,5 +140,84 @@ TEST(ExitOutcome, AProtocolErrorBeatsTheWayItWasEnded) {
   EXPECT_THAT(std::get<Failed>(outcome).message, HasSubstr("'hello?'"));
 }
 
+// ---- JudgeAttempt: the same ends, in view of what the agent had asked for ----
+
+OutcomeMessage Said(std::optional<TrialOutcome> outcome) { return {.outcome = std::move(outcome)}; }
+
+TEST(JudgeAttempt, WithoutAStopItIsTheTrainersOwnEnd) {
+  EXPECT_EQ(JudgeAttempt(Signalled(SIGSEGV)), ClassifyEnd(Signalled(SIGSEGV)));
+  TrainerEnd end;
+  end.outcome = Said(std::nullopt);
+  const std::optional<TrialOutcome> outcome = JudgeAttempt(end);
+  ASSERT_TRUE(outcome && std::holds_alternative<Failed>(*outcome));
+  EXPECT_EQ(std::get<Failed>(*outcome).failure_class, FailureClass::kProtocol);
+}
+
+TEST(JudgeAttempt, ADrainKeepsAResultAndNothingElse) {
+  TrainerEnd end;
+  end.stop_cause = StopCause::kDrain;
+  end.outcome = Said(std::nullopt);
+  EXPECT_EQ(JudgeAttempt(end), std::nullopt);
+  end.outcome = Said(StoppedByPruner{.pruner = "?"});
+  EXPECT_EQ(JudgeAttempt(end), std::nullopt);
+  end.outcome = Said(Cancelled{});
+  EXPECT_EQ(JudgeAttempt(end), std::nullopt);
+  end.outcome = Said(Completed{.metrics = {{"macro_f1", 0.9}}});
+  EXPECT_EQ(JudgeAttempt(end), TrialOutcome(Completed{.metrics = {{"macro_f1", 0.9}}}));
+
+  TrainerEnd killed = Signalled(SIGKILL);
+  killed.stop_cause = StopCause::kDrain;
+  killed.killed_by_agent = true;
+  EXPECT_EQ(JudgeAttempt(killed), std::nullopt);
+}
+
+TEST(JudgeAttempt, PrunedIsPrunedWithWhatWasMeasuredLast) {
+  const StoppedByPruner expected{.pruner = "median", .step = 4, .metrics = {{"macro_f1", 0.2}}};
+  TrainerEnd killed = Signalled(SIGKILL);
+  killed.stop_cause = StopCause::kPruned;
+  killed.killed_by_agent = true;
+  killed.pruner = "median";
+  killed.last_measurement = Measured(4, 0.2);
+  EXPECT_EQ(JudgeAttempt(killed), TrialOutcome(expected));
+
+  TrainerEnd silent = killed;
+  silent.outcome = Said(std::nullopt);
+  EXPECT_EQ(JudgeAttempt(silent), TrialOutcome(expected));
+
+  TrainerEnd spoke = killed;
+  spoke.outcome = Said(StoppedByPruner{.pruner = "", .step = 5, .metrics = {}});
+  EXPECT_EQ(JudgeAttempt(spoke), TrialOutcome(StoppedByPruner{.pruner = "median", .step = 5}));
+}
+
+TEST(JudgeAttempt, ATrainerThatDiesWhileItIsPrunedHasDied) {
+  TrainerEnd end = Signalled(SIGSEGV);
+  end.stop_cause = StopCause::kPruned;
+  const std::optional<TrialOutcome> outcome = JudgeAttempt(end);
+  ASSERT_TRUE(outcome && std::holds_alternative<Failed>(*outcome));
+}
+
+TEST(JudgeAttempt, ACompletionThatCrossesTheStopCounts) {
+  TrainerEnd end;
+  end.stop_cause = StopCause::kPruned;
+  end.outcome = Said(Completed{.metrics = {{"macro_f1", 0.9}}});
+  EXPECT_TRUE(std::holds_alternative<Completed>(*JudgeAttempt(end)));
+}
+
+TEST(JudgeAttempt, CancelledIsCancelledAndALostLeaseIsNothing) {
+  TrainerEnd end;
+  end.outcome = Said(Completed{});
+  end.stop_cause = StopCause::kCancelled;
+  EXPECT_TRUE(std::holds_alternative<Cancelled>(*JudgeAttempt(end)));
+  end.stop_cause = StopCause::kLeaseLost;
+  EXPECT_EQ(JudgeAttempt(end), std::nullopt);
+}
+
+TEST(JudgeAttempt, StopReasonsAreThoseOfTheProtocol) {
+  EXPECT_STREQ(StopReason(StopCause::kPruned), "pruned");
+  EXPECT_STREQ(StopReason(StopCause::kDrain), "drain");
+  EXPECT_STREQ(StopReason(StopCause::kCancelled), "cancelled");
+  EXPECT_STREQ(StopReason(StopCause::kLeaseLost), "lease lost");
+}
+
 }  // namespace
 }  // namespace hpo

@@ -54,14 +54,35 @@ TEST_F(WorkerOptionsTest, NothingGivenIsTheFirstCardOnThisMachinesServer) {
 TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
   const std::string file = ::testing::TempDir() + "/rows.jsonl";
   std::ofstream(file) << "x";
-  const WorkerOptions options =
-      Options({"--device",     "cpu",         "--memory-limit", "2GiB",
-               "--server",     "h:1",         "--models",       "/m",
-               "--data",       "/d",          "--train",        file.c_str(),
-               "--validation", file.c_str(),  "--trainer",      "python3 t.py",
-               "--state-dir",  "/s",          "--name",         "w",
-               "--max-trials", "7",           "--stay",         "--connect-timeout",
-               "0.5",          "--log-level", "warn",           "--log-json"});
+  const WorkerOptions options = Options({"--device",
+                                         "cpu",
+                                         "--memory-limit",
+                                         "2GiB",
+                                         "--server",
+                                         "h:1",
+                                         "--models",
+                                         "/m",
+                                         "--data",
+                                         "/d",
+                                         "--train",
+                                         file.c_str(),
+                                         "--validation",
+                                         file.c_str(),
+                                         "--trainer",
+                                         "python3 t.py",
+                                         "--state-dir",
+                                         "/s",
+                                         "--name",
+                                         "w",
+                                         "--max-trials",
+                                         "7",
+                                         "--stay",
+                                         "--keep-all-models",
+                                         "--connect-timeout",
+                                         "0.5",
+                                         "--log-level",
+                                         "warn",
+                                         "--log-json"});
   EXPECT_TRUE(options.cpu);
   EXPECT_EQ(options.memory_limit, GiB(2));
   EXPECT_EQ(options.server, "h:1");
@@ -74,6 +95,7 @@ TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
   EXPECT_EQ(options.name, "w");
   EXPECT_EQ(options.max_trials, 7);
   EXPECT_TRUE(options.stay);
+  EXPECT_TRUE(options.keep_all_models);
   EXPECT_EQ(options.connect_timeout, absl::Milliseconds(500));
   EXPECT_EQ(options.log_level, "warn");
   EXPECT_TRUE(options.log_json);

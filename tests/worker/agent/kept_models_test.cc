@@ -1,0 +1,126 @@
+#include "worker/agent/kept_models.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeptModelsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ =
+        fs::path(::testing::TempDir()) /
+        (std::string("kept-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(root_);
+    fs::create_directories(root_ / "runs/s");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  // An attempt's folder with a model and a log.
+  fs::path Attempt(int number) {
+    const fs::path folder = root_ / "runs/s" / std::to_string(number);
+    fs::create_directories(folder / "best");
+    std::ofstream(folder / "best/model.safetensors") << "weights";
+    std::ofstream(folder / "trainer.log") << "log";
+    return folder;
+  }
+  void Complete(int number, double value, Direction direction = Direction::kMaximize) {
+    const fs::path folder = Attempt(number);
+    Kept().Settle(
+        "s", folder.string(),
+        Completed{.metrics = {{"score", value}}, .model_path = (folder / "best").string()},
+        {.metric = "score", .direction = direction});
+  }
+  KeptModels Kept(bool keep_all = false) { return {(root_ / "runs").string(), keep_all}; }
+  bool HasModel(int number) {
+    return fs::exists(root_ / "runs/s" / std::to_string(number) / "best/model.safetensors");
+  }
+  bool HasLog(int number) {
+    return fs::exists(root_ / "runs/s" / std::to_string(number) / "trainer.log");
+  }
+
+  fs::path root_;
+};
+
+TEST_F(KeptModelsTest, TheBestStaysWhateverTheOrder) {
+  Complete(0, 0.5);
+  EXPECT_TRUE(HasModel(0));
+  Complete(1, 0.7);
+  EXPECT_FALSE(HasModel(0));
+  EXPECT_TRUE(HasModel(1));
+  Complete(2, 0.6);
+  EXPECT_TRUE(HasModel(1));
+  EXPECT_FALSE(HasModel(2));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(HasLog(i)) << i;
+}
+
+TEST_F(KeptModelsTest, LessIsBetterWhenMinimised) {
+  Complete(0, 0.5, Direction::kMinimize);
+  Complete(1, 0.7, Direction::kMinimize);
+  EXPECT_TRUE(HasModel(0));
+  EXPECT_FALSE(HasModel(1));
+}
+
+TEST_F(KeptModelsTest, OfEqualsTheEarlierStays) {
+  Complete(0, 0.5);
+  Complete(1, 0.5);
+  EXPECT_TRUE(HasModel(0));
+  EXPECT_FALSE(HasModel(1));
+}
+
+TEST_F(KeptModelsTest, WhatCannotBeComparedStays) {
+  Complete(0, 0.5);
+  Complete(1, std::nan(""));
+  const fs::path folder = Attempt(2);
+  Kept().Settle("s", folder.string(),
+                Completed{.metrics = {{"loss", 1.0}}, .model_path = (folder / "best").string()},
+                {.metric = "score"});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(HasModel(i)) << i;
+}
+
+TEST_F(KeptModelsTest, OtherEndsKeepTheirLogAlone) {
+  const fs::path folder = Attempt(0);
+  Kept().Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, {.metric = "score"});
+  EXPECT_FALSE(HasModel(0));
+  EXPECT_TRUE(HasLog(0));
+}
+
+TEST_F(KeptModelsTest, KeepAllRemovesNothing) {
+  Complete(0, 0.5);
+  const fs::path folder = Attempt(1);
+  Kept(/*keep_all=*/true)
+      .Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, {.metric = "score"});
+  EXPECT_TRUE(HasModel(1));
+}
+
+// A trainer may name any path as its model's.
+TEST_F(KeptModelsTest, NothingOutsideTheRunsFolderIsRemoved) {
+  fs::create_directories(root_ / "precious");
+  Complete(0, 0.9);
+  for (const fs::path& path :
+       {root_ / "precious", root_ / "runs" / ".." / "precious", root_ / "runs", root_}) {
+    Kept().Settle("s", (root_ / "runs/s/0").string(),
+                  Completed{.metrics = {{"score", 0.1}}, .model_path = path.string()},
+                  {.metric = "score"});
+  }
+  EXPECT_TRUE(fs::exists(root_ / "precious"));
+  EXPECT_TRUE(HasModel(0));
+}
+
+TEST_F(KeptModelsTest, ABrokenRecordStartsAnew) {
+  std::ofstream(root_ / "runs/s/best.json") << "{";
+  Complete(0, 0.5);
+  EXPECT_TRUE(HasModel(0));
+  Complete(1, 0.4);
+  EXPECT_FALSE(HasModel(1));
+}
+
+}  // namespace
+}  // namespace hpo
