@@ -20,23 +20,32 @@ absl::StatusOr<ParzenEstimator> FitDensity(const ModelSpace& space,
 
 }  // namespace
 
-absl::StatusOr<DensityRatio> DensityRatio::Fit(const ModelSpace& space, const TrialSplit& split) {
+absl::StatusOr<DensityRatio> DensityRatio::Fit(const ModelSpace& space, const TrialSplit& split,
+                                               Dependence dependence) {
   HPO_ASSIGN_OR_RETURN(ParzenEstimator below, FitDensity(space, split.below));
   HPO_ASSIGN_OR_RETURN(ParzenEstimator above, FitDensity(space, split.above));
   const double num_below = static_cast<double>(split.below.size());
   const double num_above = static_cast<double>(split.above.size());
   const double gamma = split.above.empty() ? 1.0 : num_below / (num_below + num_above);
-  return DensityRatio(space, std::move(below), std::move(above), gamma);
+  return DensityRatio(space, std::move(below), std::move(above), gamma, dependence);
 }
 
 DensityRatio::DensityRatio(const ModelSpace& space, ParzenEstimator below, ParzenEstimator above,
-                           double gamma)
-    : space_(&space), below_(std::move(below)), above_(std::move(above)), gamma_(gamma) {}
+                           double gamma, Dependence dependence)
+    : space_(&space),
+      below_(std::move(below)),
+      above_(std::move(above)),
+      gamma_(gamma),
+      dependence_(dependence) {}
 
 double DensityRatio::LogRatio(const ParamMap& params) const {
   const Point point = space_->Encode(params);
-  const double log_below = below_.LogDensity(point);
-  const double log_above = above_.LogDensity(point);
+  const auto log_density = [&](const ParzenEstimator& density) {
+    return dependence_ == Dependence::kJoint ? density.LogDensity(point)
+                                             : density.LogProductOfMarginals(point);
+  };
+  const double log_below = log_density(below_);
+  const double log_above = log_density(above_);
   // Neither density reaches here: nothing speaks for or against it (and not NaN).
   if (log_below == log_above) return 0.0;
   return log_below - log_above;

@@ -12,28 +12,34 @@
 
 namespace hpo {
 
+// How the axes go together in a density: as one joint mixture, or as the product of its marginals.
+enum class Dependence { kJoint, kIndependent };
+
 class DensityRatio {
  public:
   // Densities of both sides of `split` over the axes of `space`, which must outlive the result.
-  static absl::StatusOr<DensityRatio> Fit(const ModelSpace& space, const TrialSplit& split);
+  static absl::StatusOr<DensityRatio> Fit(const ModelSpace& space, const TrialSplit& split,
+                                          Dependence dependence);
 
   // Natural log of r = 1 / (gamma + (1 - gamma) * above / below); larger is better, 0 when nothing
   // is to be avoided. -infinity where only `above` has mass; 0 where neither has.
   double LogRelative(const ParamMap& params) const;
 
-  // Natural log of below / above.
-  double LogRatio(const ParamMap& params) const;
-
   // A configuration from the density of what is sought; nullopt as ModelSpace::Draw.
   std::optional<ParamMap> Draw(Rng& rng) const { return space_->Draw(below_, rng); }
 
  private:
-  DensityRatio(const ModelSpace& space, ParzenEstimator below, ParzenEstimator above, double gamma);
+  DensityRatio(const ModelSpace& space, ParzenEstimator below, ParzenEstimator above, double gamma,
+               Dependence dependence);
+
+  // Natural log of below / above.
+  double LogRatio(const ParamMap& params) const;
 
   const ModelSpace* space_;
   ParzenEstimator below_;
   ParzenEstimator above_;
   double gamma_;
+  Dependence dependence_;
 };
 
 }  // namespace hpo

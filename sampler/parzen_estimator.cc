@@ -209,6 +209,17 @@ double ParzenEstimator::LogDensity(const Point& point) const {
   return LogSumExp(sums);
 }
 
+double ParzenEstimator::LogProductOfMarginals(const Point& point) const {
+  double product = 0.0;
+  for (size_t axis = 0; axis < axes_.size(); ++axis) {
+    if (!point[axis].present) continue;
+    std::vector<double> sums = log_weights_;
+    AddLogKernels(axis, point[axis], sums);
+    product += LogSumExp(sums);
+  }
+  return product;
+}
+
 size_t ParzenEstimator::DrawComponent(Rng& rng) const {
   return DrawByWeight(cumulative_weights_, rng);
 }

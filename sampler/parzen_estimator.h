@@ -70,6 +70,11 @@ class ParzenEstimator {
   // are integrated out. O(components * axes).
   double LogDensity(const Point& point) const;
 
+  // Sum over the axes of the natural log of the density on that axis alone: the density as it were
+  // if the axes were independent. An axis that tells nothing adds the same everywhere, so a few
+  // observations in many dimensions say more than in LogDensity. O(components * axes).
+  double LogProductOfMarginals(const Point& point) const;
+
   // Index of a component, drawn by weight.
   size_t DrawComponent(Rng& rng) const;
 
