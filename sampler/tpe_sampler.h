@@ -6,9 +6,9 @@
 // domains, and only those that fit the asking capacity are scored. Never a fake bad score.
 // Memory, learned: trials that ran out of memory at a limit of the asking capacity or more teach a
 // second pair of densities, of what fits and what does not, and stay out of the first. Candidates
-// come from both sought densities, and the acquisition is r_quality * r_memory^2 with
-// the relative ratios r = 1 / (gamma + (1 - gamma) * above / below), gamma = |below| / (|below| +
-// |above|); that of memory is 1 as long as nothing ran out of memory.
+// come from both sought densities, and the acquisition is r_quality * r_memory^2 with the relative
+// ratios r = 1 / (gamma + (1 - gamma) * above / below), gamma = |below| / (|below| + |above|);
+// r_memory is 1 as long as nothing ran out of memory.
 // Unlike its source, memory takes the product of the marginals for its densities: memory depends on
 // few of the parameters, one way each, and ten out-of-memory trials must be enough to see it.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
