@@ -1,6 +1,7 @@
 #include "common/yaml_reader.h"
 
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +11,7 @@
 #include "common/spelling.h"
 #include "common/status.h"
 #include "common/utf8.h"
+#include "yaml-cpp/eventhandler.h"
 
 namespace hpo {
 namespace {
@@ -42,6 +44,36 @@ absl::Status Expected(const YamlValue& value, absl::string_view expected) {
 
 bool ParseFinite(const std::string& text, double& number) {
   return absl::SimpleAtod(text, &number) && std::isfinite(number);
+}
+
+// Notes where each document starts.
+class StartRecorder final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { starts.push_back(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+  std::vector<YAML::Mark> starts;
+};
+
+// The starts of the first two documents at most. YAML::LoadAll will not do: from a stray comma it
+// makes empty documents without end. Throws YAML::Exception.
+std::vector<YAML::Mark> DocumentStarts(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  StartRecorder recorder;
+  while (recorder.starts.size() < 2 && parser.HandleNextDocument(recorder)) {
+  }
+  return recorder.starts;
 }
 
 // The place after `text`, which is UTF-8, counting characters as yaml-cpp does.
@@ -83,18 +115,21 @@ absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::s
         document.Place(MarkAfter(text.substr(0, valid))), ": expected UTF-8, got the byte 0x",
         absl::Hex(static_cast<uint8_t>(text[valid]), absl::kZeroPad2)));
   }
-  std::vector<YAML::Node> documents;
   try {
-    documents = YAML::LoadAll(std::string(text));
+    const std::vector<YAML::Mark> starts = DocumentStarts(std::string(text));
+    if (starts.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(document.Place(YAML::Mark()), ": expected a YAML document, got none"));
+    }
+    if (starts.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          document.Place(starts[1]), ": expected the end of the one YAML document, got more"));
+    }
+    document.root_ = YAML::Load(std::string(text));
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(document.Place(error.mark), ": expected YAML: ", error.msg));
   }
-  if (documents.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(origin, ":1:1: expected one YAML document, got ", documents.size()));
-  }
-  document.root_ = documents.front();
   return document;
 }
 

@@ -160,7 +160,7 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
       // YAML itself.
       {"budget: {trials: 1\n", "my.yaml:"},
       {"\tbudget: 1\n", "my.yaml:6:1: expected YAML: "},
-      {"---\nname: two\n", "my.yaml:1:1: expected one YAML document, got 2"},
+      {"---\nname: two\n", "my.yaml:6:1: expected the end of the one YAML document, got more"},
       // Types.
       {"budget: 3\n", "my.yaml:6:9: budget: expected a mapping, got '3'"},
       {"budget:\n", "my.yaml:6:1: budget: expected a mapping, got nothing"},
@@ -262,7 +262,7 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
 
 TEST(StudyFile, RefusesWhatIsNotOneMapping) {
   EXPECT_EQ(ParseStudyFile("", "my.yaml", {}).status().message(),
-            "my.yaml:1:1: expected one YAML document, got 0");
+            "my.yaml:1:1: expected a YAML document, got none");
   EXPECT_EQ(ParseStudyFile("[]", "my.yaml", {}).status().message(),
             "my.yaml:1:1: expected a mapping, got a list");
   EXPECT_EQ(ParseStudyFile("a: b: c", "my.yaml", {}).status().message(),
@@ -282,6 +282,12 @@ TEST(StudyFile, RefusesWhatIsNotOneMapping) {
 TEST(StudyFile, RefusesWhatIsNotUtf8) {
   EXPECT_EQ(ParseAfterHead("  labels: [\xC3\xA9t\xC3\xA9, \x87]\n").status().message(),
             "my.yaml:6:17: expected UTF-8, got the byte 0x87");
+}
+
+// Found by tests/fuzz: yaml-cpp reads endless empty documents from this.
+TEST(StudyFile, ReadsAStrayCommaToAnEnd) {
+  EXPECT_EQ(ParseStudyFile(",'3", "my.yaml", {}).status().message(),
+            "my.yaml:1:1: expected the end of the one YAML document, got more");
 }
 
 // Thousands of nested lists must be an error, not an overflow of the stack.
