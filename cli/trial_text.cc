@@ -135,7 +135,7 @@ std::string TrialText(const TrialView& view, int width) {
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
                    DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
-  if (trial.outcome) absl::StrAppend(&text, "ended     ", Printable(DescribeEnd(trial)), "\n");
+  if (trial.outcome) absl::StrAppend(&text, "outcome   ", Printable(DescribeEnd(trial)), "\n");
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
   if (!view.sampler.empty()) {
     absl::StrAppend(&text, "proposed  by ", Printable(view.sampler), "\n");

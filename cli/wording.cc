@@ -5,16 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace hpo {
 namespace {
 
 std::string Sentence(const Completed& completed) {
-  std::string text = "completed:";
-  for (const auto& [name, value] : completed.metrics) {
-    absl::StrAppend(&text, " ", name, " ", ShortNumber(value));
-  }
-  return text;
+  if (completed.metrics.empty()) return "no metrics";
+  return absl::StrJoin(completed.metrics, ", ", [](std::string* out, const auto& metric) {
+    absl::StrAppend(out, metric.first, " ", ShortNumber(metric.second));
+  });
 }
 
 std::string Sentence(const StoppedByPruner& stopped) {
@@ -32,11 +32,11 @@ std::string Sentence(const OutOfMemory& oom) {
 }
 
 std::string Sentence(const Failed& failed) {
-  return absl::StrCat("failed: ", failed.message.empty() ? "no message" : failed.message);
+  return failed.message.empty() ? "no message" : failed.message;
 }
 
 std::string Sentence(const Cancelled& cancelled) {
-  return absl::StrCat("cancelled: ", cancelled.reason.empty() ? "no reason" : cancelled.reason);
+  return cancelled.reason.empty() ? "no reason given" : cancelled.reason;
 }
 
 }  // namespace

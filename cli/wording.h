@@ -30,7 +30,7 @@ std::string Hash(TrialNumber number);
 // "COMPLETED", "PRUNED (OUT_OF_MEMORY)", "FAILED (BAD_DATA)"; "RUNNING".
 std::string DescribeState(const Trial& trial);
 
-// One sentence of how it ended; empty while it is open.
+// How it ended, to follow its state: metrics, or what went wrong. Empty while it is open.
 std::string DescribeEnd(const Trial& trial);
 
 // "64 = 8 x 8", with checkpointing and precision where they are not the default.

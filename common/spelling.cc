@@ -28,7 +28,8 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 
 std::optional<std::string> ClosestWord(absl::string_view word,
                                        const std::vector<std::string>& candidates) {
-  int allowed = std::max(1, static_cast<int>(word.size()) / 3);
+  const int size = static_cast<int>(word.size());
+  int allowed = std::min(std::max(1, size / 3), size - 1);
   std::optional<std::string> closest;
   for (const std::string& candidate : candidates) {
     const int distance = EditDistance(word, candidate);

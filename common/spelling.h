@@ -14,7 +14,7 @@ namespace hpo {
 int EditDistance(absl::string_view a, absl::string_view b);
 
 // The candidate nearest to `word`; the first of equals; nullopt where none is within a third of the
-// word's length (at least one edit).
+// word's length (at least one edit, and never the whole word).
 std::optional<std::string> ClosestWord(absl::string_view word,
                                        const std::vector<std::string>& candidates);
 

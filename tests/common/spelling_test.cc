@@ -33,6 +33,7 @@ TEST(Spelling, SuggestsTheNearestCloseWord) {
   EXPECT_EQ(ClosestWord("nam", keys), "name");
   EXPECT_EQ(ClosestWord("parameters", keys), std::nullopt);
   EXPECT_EQ(ClosestWord("x", {}), std::nullopt);
+  EXPECT_EQ(ClosestWord("9", {"8"}), std::nullopt);
   EXPECT_EQ(ClosestWord("ca", {"cb", "cc"}), "cb");
 }
 

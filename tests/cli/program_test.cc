@@ -1,0 +1,229 @@
+#include "cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tests/server/coordinator_fixture.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// `hpo` against a real server in this process.
+class ProgramTest : public CoordinatorFixture {
+ protected:
+  struct Result {
+    int status = 0;
+    std::string out;
+    std::string err;
+  };
+
+  Result Run(std::vector<std::string> words) const {
+    words.insert(words.begin(), "hpo");
+    if (coordinator_ != nullptr) {
+      words.push_back("--server");
+      words.push_back(coordinator_->address());
+    }
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    std::ostringstream out;
+    std::ostringstream err;
+    Result result;
+    result.status = RunHpo(static_cast<int>(argv.size()), argv.data(), Terminal{}, out, err);
+    result.out = out.str();
+    result.err = err.str();
+    return result;
+  }
+
+  nlohmann::json RunJson(std::vector<std::string> words) const {
+    words.push_back("--output");
+    words.push_back("json");
+    const Result result = Run(words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  std::string WriteStudy(const std::string& yaml) const {
+    const std::string path = folder_ / "study.yaml";
+    std::ofstream(path) << yaml;
+    return path;
+  }
+
+  void ExpectFails(const std::vector<std::string>& words, int status,
+                   const std::string& message) const {
+    const Result result = Run(words);
+    EXPECT_EQ(result.status, status) << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+};
+
+TEST_F(ProgramTest, AnEmptyServerSaysWhatToDo) {
+  const Result status = Run({"status"});
+  EXPECT_EQ(status.status, 0);
+  EXPECT_THAT(status.out, HasSubstr("no studies; add one with: hpo study create FILE"));
+  EXPECT_EQ(RunJson({"study", "list"}), nlohmann::json::array());
+  EXPECT_EQ(Run({"best"}).status, 3);
+}
+
+TEST_F(ProgramTest, AStudyFileIsValidatedThenCreated) {
+  const std::string path = WriteStudy(kPlainStudy);
+  const Result valid = Run({"study", "validate", path});
+  EXPECT_EQ(valid.status, 0) << valid.err;
+  EXPECT_THAT(valid.out, StartsWith(path + " is valid: study plain\n"));
+  EXPECT_THAT(valid.out, HasSubstr("train.batch_size"));
+  EXPECT_EQ(RunJson({"study", "list"}).size(), 0u);
+
+  EXPECT_EQ(Run({"study", "create", path}).out, "study plain created\n");
+  EXPECT_EQ(Run({"study", "create", path}).out, "study plain was there already\n");
+  EXPECT_EQ(RunJson({"study", "show"})["name"], "plain");
+
+  ASSERT_EQ(Run({"enqueue"}).status, 0);  // a study without trials may still change
+  std::string changed = kPlainStudy;
+  changed.replace(changed.find("maximize"), 8, "minimize");
+  ExpectFails({"study", "create", WriteStudy(changed)}, 4, "direction");
+  ExpectFails({"study", "validate", WriteStudy("name: x\nbugdet: {}\n")}, 2, "study.yaml:2:");
+  ExpectFails({"study", "validate", folder_ / "absent.yaml"}, 3, "absent.yaml");
+}
+
+TEST_F(ProgramTest, TrialsAreListedShownAndFiltered) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string session = Register();
+  Complete(Acquire(session, "a1").assignment(), 0.5);
+  v1::Outcome oom;
+  oom.mutable_out_of_memory()->set_kind(v1::OOM_KIND_CONFIGURATION);
+  oom.mutable_out_of_memory()->set_phase("backward");
+  oom.mutable_out_of_memory()->set_limit_bytes(int64_t{8} << 30);
+  Finish(Acquire(session, "a2").assignment(), oom);
+
+  const Result list = Run({"trial", "list"});
+  EXPECT_THAT(list.out, HasSubstr("PRUNED (OUT_OF_MEMORY)"));
+  EXPECT_THAT(list.out, HasSubstr("COMPLETED"));
+  const nlohmann::json pruned = RunJson({"trial", "list", "--state", "Pruned"});
+  ASSERT_EQ(pruned["trials"].size(), 1u);
+  EXPECT_EQ(pruned["trials"][0]["prune_reason"], "OUT_OF_MEMORY");
+  EXPECT_EQ(pruned["total"], 1);
+
+  const nlohmann::json page = RunJson({"trial", "list", "--limit", "1", "--page", "2"});
+  ASSERT_EQ(page["trials"].size(), 1u);
+  EXPECT_EQ(page["trials"][0]["number"], 1);
+  ExpectFails({"trial", "list", "--limit", "1", "--page", "3"}, 3, "--page: expected at most 2");
+  ExpectFails({"trial", "list", "--state", "prund"}, 2, "did you mean 'pruned'?");
+
+  EXPECT_THAT(Run({"trial", "show", "1"}).out, HasSubstr("Out of memory"));
+  EXPECT_EQ(RunJson({"trial", "show", "0"})["attempts"].size(), 1u);
+  ExpectFails({"trial", "show", "99"}, 3, "99");
+}
+
+TEST_F(ProgramTest, TheBestTrialIsShownAndExported) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::filesystem::path model = folder_ / "best";
+  std::filesystem::create_directory(model);
+  std::ofstream(model / "config.json") << "{}";
+  std::ofstream(model / "model.safetensors") << "x";
+  const std::string session = Register();
+  ExpectFails({"best"}, 3, "no trial of study plain has completed yet (0 of 4 finished)");
+  Complete(Acquire(session, "a1").assignment(), 0.5, "/nowhere");
+  Complete(Acquire(session, "a2").assignment(), 0.9, model);
+  EXPECT_THAT(Run({"best"}).out, StartsWith("best trial of plain: #1, score 0.9\n"));
+  EXPECT_EQ(RunJson({"best", "--n", "5"})["trials"].size(), 2u);
+  const std::string out = folder_ / "exported";
+  EXPECT_THAT(Run({"best", "--export", out}).out, HasSubstr("exported to " + out));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "exported" / "model.safetensors"));
+  ExpectFails({"best", "--export", out}, 4, "something is there");
+}
+
+TEST_F(ProgramTest, ATrialIsEnqueuedWithTypedValues) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const nlohmann::json trial = RunJson({"enqueue", "train.batch_size=8", "head=deep",
+                                        "--demonstration", "--no-admission", "--micro-batch", "4"});
+  EXPECT_EQ(trial["params"]["train.batch_size"], 8);
+  EXPECT_EQ(trial["params"]["head"], "deep");
+  EXPECT_TRUE(trial["params"]["train.lr"].is_number_float());
+  EXPECT_EQ(trial["demonstration"], true);
+  EXPECT_EQ(trial["admission"], false);
+  EXPECT_EQ(trial["forced_micro_batch"], 4);
+  ExpectFails({"enqueue", "train.batch_sise=8"}, 2, "did you mean 'train.batch_size'?");
+  ExpectFails({"enqueue", "train.batch_size=9999"}, 2, "train.batch_size");
+}
+
+TEST_F(ProgramTest, ABudgetIsExtended) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  EXPECT_EQ(Run({"study", "extend", "plain", "--trials", "9"}).out,
+            "plain: budget of 9 trials, 0 done\n");
+  EXPECT_EQ(
+      RunJson({"study", "extend", "plain", "--wall-clock", "2h"})["budget"]["wall_clock_seconds"],
+      7200.0);
+  ExpectFails({"study", "extend"}, 2, "expected --trials, --add or --wall-clock");
+  ExpectFails({"study", "extend", "--wall-clock", "soon"}, 2, "expected a duration such as 2h");
+  ExpectFails({"study", "extend", "--trials", "1", "--add", "1"}, 2, "--add");
+  ExpectFails({"study", "extend", "absent", "--add", "1"}, 3, "absent");
+}
+
+TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  std::future<Result> watch = std::async(std::launch::async, [this] {
+    return Run({"watch", "--until-finished"});
+  });
+  const std::string session = Register();
+  for (int i = 0; i < 4; ++i) {
+    Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
+  }
+  const Result result = watch.get();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("4 of 4 trials, OOM 0 met, 0 predicted\n"));
+}
+
+TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string session = Register();
+  v1::Outcome failed;
+  failed.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_BAD_DATA);
+  for (int i = 0; i < 4; ++i) {
+    Finish(Acquire(session, "a" + std::to_string(i)).assignment(), failed);
+  }
+  EXPECT_EQ(Run({"watch", "--until-finished"}).status, 6);
+}
+
+TEST_F(ProgramTest, MemoryIsUnknownWithoutAWorkerThatTells) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ExpectFails({"memory", "estimate", "train.batch_size=8"}, 4, "memory");
+  ExpectFails({"memory", "estimate", "--limit", "much"}, 2, "expected a size such as 2GiB");
+}
+
+TEST_F(ProgramTest, AServerThatIsAwayIsOneLineAndStatusFive) {
+  const std::string address = coordinator_->address();
+  coordinator_.reset();
+  for (const char* command : {"status", "best", "watch"}) {
+    ExpectFails({command, "--server", address}, 5,
+                "cannot reach hpo-server at " + address +
+                    ": is it running? start it with: hpo-server --study criteria");
+  }
+}
+
+TEST_F(ProgramTest, TheEnvironmentNamesTheServer) {
+  setenv("HPO_SERVER", "127.0.0.1:1", 1);
+  coordinator_.reset();
+  ExpectFails({"status"}, 5, "cannot reach hpo-server at 127.0.0.1:1");
+  unsetenv("HPO_SERVER");
+}
+
+TEST_F(ProgramTest, WrongUseIsStatusTwo) {
+  ExpectFails({"trail"}, 2, "no command 'trail'; did you mean 'trial'?");
+  ExpectFails({"trial", "list", "--limt", "4"}, 2, "no option --limt; did you mean '--limit'?");
+  ExpectFails({"status", "--output", "yaml"}, 2, "--output");
+}
+
+}  // namespace
+}  // namespace hpo
