@@ -25,7 +25,7 @@ enum class CheapestGoal { kFirstThatFits, kLeastNeed };
 
 // Walks from `start` to configurations of less need: each parameter in turn takes the probe value
 // of least need, until a round changes nothing. The parameter `pinned` ("" for none) keeps its
-// value. At most 16 evaluations per parameter and round, in 4 rounds.
+// value and stays active. At most 16 evaluations per parameter and round, in 4 rounds.
 Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal,
                        const std::string& pinned);
 

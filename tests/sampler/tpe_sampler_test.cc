@@ -1,6 +1,7 @@
 #include "sampler/tpe_sampler.h"
 
 #include <cmath>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
@@ -41,6 +42,179 @@ TEST(TpeSampler, BeatsRandomOnASmoothFunction) {
   };
   constexpr double kOptimum = 0.397887;
   EXPECT_LT(best("tpe") - kOptimum, 0.25 * (best("random") - kOptimum));
+}
+
+StudySpec MixedStudy(const std::string& sampler, uint64_t seed) {
+  StudySpec study;
+  study.sampler = {.type = sampler, .seed = seed};
+  CategoricalDomain optimizers;
+  for (const char* name : {"adam", "sgd", "lion"}) optimizers.choices.push_back(std::string(name));
+  study.space.parameters = {
+      MakeParameter("optimizer", optimizers),
+      MakeParameter("lr", FloatDomain{.low = 1e-6, .high = 1e-1, .log = true}),
+      MakeParameter("momentum", FloatDomain{.low = 0.0, .high = 1.0}),
+      MakeParameter("length", IntDomain{.low = 128, .high = 512, .step = 32}),
+      MakeParameter("seed", IntDomain{.low = 1, .high = 65535})};
+  study.space.parameters[2].when = {{"optimizer", {std::string("sgd")}}};
+  study.space.parameters[4].modelled = false;
+  return study;
+}
+
+// The best learning rate depends on the optimizer; one of them is better than the others.
+double MixedLoss(const ParamMap& params) {
+  const double lr = std::log10(*FindDouble(params, "lr"));
+  const double length = static_cast<double>(*FindInt(params, "length")) / 512.0;
+  const bool sgd = *FindString(params, "optimizer") == "sgd";
+  const double momentum = FindDouble(params, "momentum").value_or(0.0);
+  const double of_optimizer = sgd ? 0.2 * std::pow(lr + 2.0, 2) + std::pow(momentum - 0.9, 2)
+                                  : 0.3 + 0.2 * std::pow(lr + 4.0, 2);
+  return of_optimizer + std::pow(length - 0.75, 2);
+}
+
+TEST(TpeSampler, BeatsRandomOnAMixedConditionalSpace) {
+  const auto best = [](const std::string& sampler) {
+    return MedianBest([&](uint64_t seed) { return MixedStudy(sampler, seed); }, MixedLoss, 80);
+  };
+  EXPECT_LT(best("tpe"), 0.5 * best("random"));
+}
+
+TEST(TpeSampler, RandomUntilTheStartupTrialsHaveFinished) {
+  StudySpec study = SmoothStudy("tpe", 1);
+  study.sampler.startup_trials = 3;
+  SimulatedStudy simulated(study, Branin);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(simulated.Suggest(i).sampler, "random");
+    EXPECT_FALSE(simulated.Suggest(i).score.has_value());
+    simulated.RunOne();
+  }
+  EXPECT_EQ(simulated.Suggest(3).sampler, "tpe");
+  EXPECT_TRUE(simulated.Suggest(3).score.has_value());
+}
+
+TEST(TpeSampler, NeedsNoStartupTrialsAtAll) {
+  StudySpec study = SmoothStudy("tpe", 1);
+  study.sampler.startup_trials = 0;
+  SimulatedStudy simulated(study, Branin);
+  EXPECT_EQ(simulated.RunOne().losses.size(), 1u);
+  EXPECT_EQ(simulated.Suggest(1).sampler, "tpe");
+}
+
+// A history of trials at given x with given ends; y is the same everywhere.
+std::unique_ptr<Sampler> WithTrials(const std::vector<std::pair<double, HistoryTrial>>& trials) {
+  StudySpec study = SmoothStudy("tpe", 1);
+  study.sampler.startup_trials = 0;
+  std::unique_ptr<Sampler> sampler = MakeSampler(study);
+  int64_t number = 0;
+  for (const auto& [x, prototype] : trials) {
+    HistoryTrial trial = prototype;
+    trial.number = TrialNumber{number};
+    trial.params = {{"x", x}, {"y", 7.0}};
+    sampler->Observe({++number, trial});
+  }
+  return sampler;
+}
+
+// Mean x of suggestions for many trial numbers.
+double MeanX(const Sampler& sampler) {
+  const SearchSpace space = SmoothStudy("tpe", 1).space;
+  double sum = 0.0;
+  constexpr int kSuggestions = 100;
+  for (int64_t i = 0; i < kSuggestions; ++i) {
+    sum +=
+        *FindDouble(sampler.Suggest({TrialNumber{1000 + i}, space, GiB(16), nullptr})->params, "x");
+  }
+  return sum / kSuggestions;
+}
+
+HistoryTrial Done(double loss) { return {.state = TrialState::kCompleted, .losses = {loss}}; }
+
+// Good at the left end; trials that run there already push the search away from it.
+TEST(TpeSampler, RunningTrialsRepel) {
+  std::vector<std::pair<double, HistoryTrial>> trials;
+  for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+  const double alone = MeanX(*WithTrials(trials));
+  for (int i = 0; i < 8; ++i) trials.emplace_back(-5.0, HistoryTrial{});
+  EXPECT_GT(MeanX(*WithTrials(trials)), alone + 0.5);
+}
+
+TEST(TpeSampler, FailedAndCancelledTrialsSayNothing) {
+  std::vector<std::pair<double, HistoryTrial>> trials;
+  for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+  const double alone = MeanX(*WithTrials(trials));
+  for (const TrialState state :
+       {TrialState::kFailed, TrialState::kCancelled, TrialState::kQueued}) {
+    trials.emplace_back(8.0, HistoryTrial{.state = state});
+  }
+  EXPECT_EQ(MeanX(*WithTrials(trials)), alone);
+}
+
+// Host memory, dirty cards and cards smaller than the asking one teach neither quality nor memory.
+TEST(TpeSampler, OutOfMemoryThatSaysNothingOfThisCapacityLeavesQualityAlone) {
+  std::vector<std::pair<double, HistoryTrial>> trials;
+  for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+  const double alone = MeanX(*WithTrials(trials));
+  trials.emplace_back(-4.0, HistoryTrial{.state = TrialState::kPruned,
+                                         .prune_reason = PruneReason::kHostOutOfMemory});
+  trials.emplace_back(-4.0, HistoryTrial{.state = TrialState::kPruned,
+                                         .prune_reason = PruneReason::kOutOfMemory,
+                                         .memory = {{GiB(8), true, GiB(8), {}}}});
+  EXPECT_EQ(MeanX(*WithTrials(trials)), alone);
+}
+
+// Known feasibility restricts candidates, and the best that fit are still sought.
+TEST(TpeSampler, SeeksTheBestThatFits) {
+  StudySpec spec = SmoothStudy("tpe", 4);
+  SimulatedStudy study(spec, [](const ParamMap& params) -> std::optional<double> {
+    return -*FindDouble(params, "x");
+  });
+  study.set_feasibility([](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      const double x = *FindDouble(params, "x");
+      fits.push_back({.fits = x <= 3.0, .needed = MiB(1000 + static_cast<int64_t>(10 * x))});
+    }
+    return fits;
+  });
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_LE(*FindDouble(study.RunOne().params, "x"), 3.0);
+  }
+  EXPECT_LT(study.best_loss(), -2.7);
+}
+
+// Choices that were added to a running study, and models that another worker has.
+TEST(TpeSampler, ChoicesComeAndGo) {
+  StudySpec spec = MixedStudy("tpe", 2);
+  const auto sampler = MakeSampler(spec);
+  for (int64_t i = 0; i < 30; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{i}, spec.space, GiB(16), nullptr});
+    sampler->Observe({i + 1,
+                      {.number = TrialNumber{i},
+                       .params = suggestion->params,
+                       .state = TrialState::kCompleted,
+                       .losses = {MixedLoss(suggestion->params)}}});
+  }
+  SearchSpace other = spec.space;
+  other.parameters[0].domain = CategoricalDomain{{std::string("adam"), std::string("new")}};
+  for (int64_t i = 30; i < 50; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{i}, other, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok());
+    EXPECT_TRUE(ValidateParams(other, suggestion->params).ok());
+  }
+}
+
+TEST(TpeSampler, SuggestMayRunConcurrentlyWithItself) {
+  SimulatedStudy study(MixedStudy("tpe", 5), MixedLoss);
+  for (int i = 0; i < 30; ++i) study.RunOne();
+  std::vector<ParamMap> expected;
+  for (int64_t i = 0; i < 8; ++i) expected.push_back(study.Suggest(100 + i).params);
+  std::vector<ParamMap> found(expected.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < found.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { found[i] = study.Suggest(100 + static_cast<int64_t>(i)).params; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found, expected);
 }
 
 }  // namespace

@@ -1,0 +1,364 @@
+// What every sampler must do, whatever its method. Run for each type that a study may name.
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "sampler/numeric_scale.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+class SamplerConformance : public testing::TestWithParam<const char*> {
+ protected:
+  StudySpec Study(SearchSpace space, uint64_t seed = 1) const {
+    StudySpec study;
+    study.sampler = {.type = GetParam(), .seed = seed};
+    study.space = std::move(space);
+    return study;
+  }
+};
+
+Domain RandomDomain(Rng& rng) {
+  switch (rng.Below(6)) {
+    case 0:
+      return FloatDomain{.low = -1.0, .high = rng.Uniform() + 0.01};
+    case 1:
+      return FloatDomain{.low = 1e-9, .high = 1.0 + rng.Uniform(), .log = true};
+    case 2:
+      return FloatDomain{.low = 0.5, .high = 3.0, .step = 0.1 + rng.Uniform()};
+    case 3:
+      return IntDomain{.low = -5, .high = static_cast<int64_t>(rng.Below(100)), .step = 3};
+    case 4:
+      return IntDomain{.low = 1, .high = 1 + static_cast<int64_t>(rng.Below(5000)), .log = true};
+    default: {
+      CategoricalDomain domain;
+      for (uint64_t i = 0; i <= rng.Below(5); ++i) domain.choices.push_back(absl::StrCat("c", i));
+      return domain;
+    }
+  }
+}
+
+// A part of `domain` around a value of it.
+Domain RandomPart(const Domain& domain, Rng& rng) {
+  const ParamValue value = DrawUniform(domain, rng);
+  if (std::holds_alternative<CategoricalDomain>(domain)) return CategoricalDomain{{value}};
+  Domain part = domain;
+  if (auto* real = std::get_if<FloatDomain>(&part)) {
+    real->low = std::min(std::get<double>(value), real->low + 0.5 * (real->high - real->low));
+    if (real->step.has_value()) real->low = std::get<double>(NearestValue(domain, real->low));
+  } else {
+    std::get<IntDomain>(part).low = std::get<int64_t>(value);
+  }
+  return part;
+}
+
+// Parameters with conditions and narrowings on the categorical ones among those before them.
+SearchSpace RandomSpace(Rng& rng) {
+  SearchSpace space;
+  std::vector<Condition> possible;
+  const uint64_t count = 2 + rng.Below(8);
+  for (uint64_t i = 0; i < count; ++i) {
+    Parameter parameter = MakeParameter(absl::StrCat("p", i), RandomDomain(rng));
+    parameter.modelled = rng.Below(8) != 0;
+    if (!possible.empty() && rng.Below(3) == 0) {
+      parameter.when = {possible[rng.Below(possible.size())]};
+    }
+    if (!possible.empty() && rng.Below(3) == 0) {
+      space.narrowings.push_back({{possible[rng.Below(possible.size())]},
+                                  parameter.name,
+                                  RandomPart(parameter.domain, rng)});
+    }
+    if (std::holds_alternative<CategoricalDomain>(parameter.domain)) {
+      possible.push_back({parameter.name, {DrawUniform(parameter.domain, rng)}});
+    }
+    space.parameters.push_back(std::move(parameter));
+  }
+  return space;
+}
+
+TEST_P(SamplerConformance, SuggestionsOfRandomSpacesAreValid) {
+  Rng rng(77, 1);
+  for (int round = 0; round < 60; ++round) {
+    const SearchSpace space = RandomSpace(rng);
+    SCOPED_TRACE(absl::StrCat("space ", round));
+    int64_t count = 0;
+    SimulatedStudy study(Study(space), [&](const ParamMap&) -> std::optional<double> {
+      if (++count % 7 == 0) return std::nullopt;
+      return static_cast<double>((count * 37) % 11);
+    });
+    for (int i = 0; i < 25; ++i) {
+      const absl::Status valid = ValidateParams(space, study.RunOne().params);
+      ASSERT_TRUE(valid.ok()) << valid;
+    }
+  }
+}
+
+TEST_P(SamplerConformance, OneValueDomainsAndNoParametersAtAll) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("n", IntDomain{.low = 4, .high = 4}),
+                      MakeParameter("c", CategoricalDomain{{true}}),
+                      MakeParameter("s", FloatDomain{.low = 0.0, .high = 0.5, .step = 1.0})};
+  const auto zero = [](const ParamMap&) -> std::optional<double> { return 0.0; };
+  SimulatedStudy study(Study(space), zero);
+  SimulatedStudy empty(Study({}), zero);
+  for (int i = 0; i < 15; ++i) {
+    EXPECT_EQ(study.RunOne().params, (ParamMap{{"n", int64_t{4}}, {"c", true}, {"s", 0.0}}));
+    EXPECT_TRUE(empty.RunOne().params.empty());
+  }
+}
+
+TEST_P(SamplerConformance, RangesAtTheLimits) {
+  constexpr int64_t kMaxExact = int64_t{1} << 53;
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  SearchSpace space;
+  space.parameters = {
+      MakeParameter("a", FloatDomain{.low = -kLargest, .high = kLargest}),
+      MakeParameter("b", FloatDomain{.low = std::numeric_limits<double>::denorm_min(),
+                                     .high = kLargest,
+                                     .log = true}),
+      MakeParameter("c", IntDomain{.low = -kMaxExact, .high = kMaxExact}),
+      MakeParameter("d", IntDomain{.low = 1, .high = kMaxExact, .log = true})};
+  ASSERT_TRUE(ValidateSpace(space).ok());
+  SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
+    return *FindDouble(params, "a");
+  });
+  for (int i = 0; i < 40; ++i) {
+    const absl::Status valid = ValidateParams(space, study.RunOne().params);
+    ASSERT_TRUE(valid.ok()) << valid;
+  }
+}
+
+TEST_P(SamplerConformance, ManyParameters) {
+  SearchSpace space;
+  for (int i = 0; i < 200; ++i) {
+    space.parameters.push_back(MakeParameter(absl::StrCat("x", i), FloatDomain{}));
+  }
+  SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
+    return *FindDouble(params, "x0");
+  });
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(study.RunOne().params.size(), 200u);
+}
+
+// Histories that leave a sampler little to hold on to.
+TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0}),
+                      MakeParameter("n", IntDomain{.low = 1, .high = 3})};
+  const MemoryObservation oom{GiB(16), true, GiB(16), {}};
+  const std::pair<const char*, HistoryTrial> cases[] = {
+      {"all failed", {.state = TrialState::kFailed}},
+      {"all cancelled", {.state = TrialState::kCancelled}},
+      {"all running", {.state = TrialState::kRunning}},
+      {"all queued", {.state = TrialState::kQueued}},
+      {"all out of memory",
+       {.state = TrialState::kPruned, .prune_reason = PruneReason::kOutOfMemory, .memory = {oom}}},
+      {"all out of host memory",
+       {.state = TrialState::kPruned, .prune_reason = PruneReason::kHostOutOfMemory}},
+      {"all pruned", {.state = TrialState::kPruned, .prune_reason = PruneReason::kPruner}},
+      {"all NaN", {.state = TrialState::kCompleted, .losses = {kNan}}},
+      {"all infinite", {.state = TrialState::kCompleted, .losses = {kInfinity}}},
+      {"all minus infinite", {.state = TrialState::kCompleted, .losses = {-kInfinity}}},
+      {"two objectives", {.state = TrialState::kCompleted, .losses = {1.0, kNan}}},
+  };
+  const ParamMap points[] = {{{"x", 0.25}, {"n", int64_t{2}}},  // the same again and again
+                             {{"x", 70.0}, {"other", true}},    // outside, unknown, missing
+                             {{"x", std::string("text")}}};     // of another type
+  for (const auto& [name, prototype] : cases) {
+    for (const ParamMap& params : points) {
+      SCOPED_TRACE(absl::StrCat(name, ", ", FormatParams(params)));
+      const auto sampler = MakeSampler(Study(space));
+      for (int64_t i = 0; i < 30; ++i) {
+        HistoryTrial trial = prototype;
+        trial.number = TrialNumber{i};
+        trial.params = params;
+        sampler->Observe({i + 1, trial});
+      }
+      const auto suggestion = sampler->Suggest({TrialNumber{30}, space, GiB(16), nullptr});
+      ASSERT_TRUE(suggestion.ok()) << suggestion.status();
+      EXPECT_TRUE(ValidateParams(space, suggestion->params).ok());
+      EXPECT_EQ(suggestion->history_sequence, 30);
+    }
+  }
+}
+
+SearchSpace MixedSpace() {
+  SearchSpace space;
+  space.parameters = {
+      MakeParameter("optimizer", CategoricalDomain{{std::string("sgd"), std::string("adam")}}),
+      MakeParameter("lr", FloatDomain{.low = 1e-5, .high = 1e-1, .log = true}),
+      MakeParameter("momentum", FloatDomain{.low = 0.0, .high = 0.99}),
+      MakeParameter("layers", IntDomain{.low = 1, .high = 6})};
+  space.parameters[2].when = {{"optimizer", {std::string("sgd")}}};
+  return space;
+}
+
+std::optional<double> MixedLoss(const ParamMap& params) {
+  const double lr = *FindDouble(params, "lr");
+  if (lr > 0.05) return std::nullopt;
+  return lr + 0.01 * static_cast<double>(*FindInt(params, "layers"));
+}
+
+// Folding events one by one, in any order that keeps each trial's own, equals a rebuild.
+TEST_P(SamplerConformance, ARebuiltSamplerProposesTheSame) {
+  const StudySpec study = Study(MixedSpace(), 9);
+  const auto running = MakeSampler(study);
+  std::vector<HistoryTrial> stored;
+  Rng shuffle(3, 3);
+  int64_t sequence = 0;
+  for (int64_t number = 0; number < 200; ++number) {
+    const AskContext context{TrialNumber{number}, study.space, GiB(16), nullptr};
+    const auto suggestion = running->Suggest(context);
+    ASSERT_TRUE(suggestion.ok());
+    const auto rebuilt = MakeSampler(study);
+    std::vector<HistoryTrial> shuffled = stored;
+    for (size_t i = shuffled.size(); i > 1; --i)
+      std::swap(shuffled[i - 1], shuffled[shuffle.Below(i)]);
+    for (const HistoryTrial& trial : shuffled) rebuilt->Observe({sequence, trial});
+    const auto again = rebuilt->Suggest(context);
+    ASSERT_TRUE(again.ok());
+    ASSERT_EQ(again->params, suggestion->params) << "trial " << number;
+    ASSERT_EQ(again->score, suggestion->score);
+    ASSERT_EQ(again->history_sequence, suggestion->history_sequence);
+
+    HistoryTrial trial{.number = context.number, .params = suggestion->params};
+    running->Observe({++sequence, trial});
+    // Every fifth trial stays open.
+    if (number % 5 != 0) {
+      const std::optional<double> loss = MixedLoss(trial.params);
+      trial.state = loss.has_value() ? TrialState::kCompleted : TrialState::kPruned;
+      if (loss.has_value()) trial.losses = {*loss};
+      if (!loss.has_value()) trial.memory = {{GiB(16), true, GiB(16), {}}};
+      running->Observe({++sequence, trial});
+    }
+    stored.push_back(trial);
+  }
+}
+
+TEST_P(SamplerConformance, SuggestionsDependOnSeedAndNumber) {
+  const SimulatedStudy a(Study(MixedSpace(), 1), MixedLoss);
+  const SimulatedStudy same(Study(MixedSpace(), 1), MixedLoss);
+  const SimulatedStudy other(Study(MixedSpace(), 2), MixedLoss);
+  EXPECT_EQ(a.Suggest(5).params, same.Suggest(5).params);
+  EXPECT_NE(a.Suggest(5).params, a.Suggest(6).params);
+  EXPECT_NE(a.Suggest(5).params, other.Suggest(5).params);
+}
+
+TEST_P(SamplerConformance, TheFirstTrialTakesTheDefaultsOnce) {
+  SearchSpace space = MixedSpace();
+  space.parameters[0].default_value = std::string("sgd");
+  space.parameters[2].default_value = 0.9;
+  space.parameters[3].default_value = int64_t{3};
+  SimulatedStudy study(Study(space), MixedLoss);
+  const ParamMap first = study.RunOne().params;
+  EXPECT_EQ(first.at("optimizer"), ParamValue(std::string("sgd")));
+  EXPECT_EQ(first.at("momentum"), ParamValue(0.9));
+  EXPECT_EQ(first.at("layers"), ParamValue(int64_t{3}));
+  std::set<ParamValue> layers;
+  for (int i = 0; i < 9; ++i) layers.insert(study.RunOne().params.at("layers"));
+  EXPECT_GT(layers.size(), 1u);
+}
+
+// A trial that a user enqueued does not use up the defaults, unless it has them.
+TEST_P(SamplerConformance, AnEnqueuedTrialLeavesTheDefaultsToTheSampler) {
+  SearchSpace space = MixedSpace();
+  space.parameters[3].default_value = int64_t{3};
+  for (const int64_t enqueued : {3, 6}) {
+    const auto sampler = MakeSampler(Study(space));
+    sampler->Observe({1, {.number = TrialNumber{0}, .params = {{"layers", enqueued}}}});
+    bool always_default = true;
+    for (int64_t number = 1; number < 12; ++number) {
+      const auto suggestion = sampler->Suggest({TrialNumber{number}, space, GiB(16), nullptr});
+      always_default &= suggestion->params.at("layers") == ParamValue(int64_t{3});
+    }
+    EXPECT_EQ(always_default, enqueued != 3);
+  }
+}
+
+TEST_P(SamplerConformance, DefaultsThatDoNotFitAreDrawn) {
+  SearchSpace space = MixedSpace();
+  space.parameters[3].default_value = int64_t{6};
+  SimulatedStudy study(Study(space), MixedLoss);
+  study.set_feasibility([](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      fits.push_back({.fits = *FindInt(params, "layers") < 4, .needed = GiB(1)});
+    }
+    return fits;
+  });
+  for (int i = 0; i < 30; ++i) EXPECT_LT(*FindInt(study.RunOne().params, "layers"), 4);
+}
+
+TEST_P(SamplerConformance, ContradictingNarrowingsAreNamed) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("a", CategoricalDomain{{true}}),
+                      MakeParameter("b", IntDomain{.low = 0, .high = 9})};
+  space.narrowings = {{{{"a", {true}}}, "b", IntDomain{.low = 0, .high = 3}},
+                      {{{"a", {true}}}, "b", IntDomain{.low = 5, .high = 9}}};
+  const auto sampler = MakeSampler(Study(space));
+  for (int64_t i = 0; i < 12; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{i}, space, GiB(16), nullptr});
+    ASSERT_EQ(suggestion.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(suggestion.status().message().find("b no value"), absl::string_view::npos)
+        << suggestion.status();
+    sampler->Observe(
+        {i + 1, {.number = TrialNumber{i}, .state = TrialState::kCompleted, .losses = {0.0}}});
+  }
+}
+
+TEST_P(SamplerConformance, WhereNothingFitsTheLeastNeedIsNamed) {
+  const StudySpec study = Study(MixedSpace());
+  const auto sampler = MakeSampler(study);
+  AskContext context{TrialNumber{0}, study.space, GiB(2), nullptr};
+  context.feasibility = [](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      fits.push_back({.fits = false, .needed = GiB(2 + *FindInt(params, "layers"))});
+    }
+    return fits;
+  };
+  for (int64_t i = 0; i < 12; ++i) {
+    const auto suggestion = sampler->Suggest(context);
+    ASSERT_EQ(suggestion.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_NE(suggestion.status().message().find(
+                  "capacity of 2.00 GiB: the least demanding needs 3.00 GiB"),
+              absl::string_view::npos)
+        << suggestion.status();
+    sampler->Observe(
+        {i + 1, {.number = TrialNumber{i}, .state = TrialState::kCompleted, .losses = {0.0}}});
+  }
+}
+
+// One configuration in ten thousand fits.
+TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
+  SearchSpace space;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    space.parameters.push_back(MakeParameter(name, IntDomain{.low = 1, .high = 10}));
+  }
+  SimulatedStudy study(Study(space), [](const ParamMap&) -> std::optional<double> { return 1.0; });
+  study.set_feasibility([](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      int64_t product = 1;
+      for (const auto& [name, value] : params) product *= std::get<int64_t>(value);
+      fits.push_back({.fits = product == 1, .needed = GiB(product)});
+    }
+    return fits;
+  });
+  for (int i = 0; i < 14; ++i) {
+    for (const auto& [name, value] : study.RunOne().params) {
+      EXPECT_EQ(value, ParamValue(int64_t{1})) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, testing::Values("random", "tpe"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace hpo
