@@ -74,6 +74,8 @@ absl::StatusOr<Domain> ReadDomain(YamlMap& map, const YamlValue& value, const Do
   const int given = int{ints.has_value()} + int{floats.has_value()} + int{choices.has_value()};
   if (given != 1) {
     // An unknown key or a value that is no mapping says more than this.
+    map.Take("step");
+    map.Take("log");
     HPO_RETURN_IF_ERROR(map.Finish());
     return value.Error(absl::StrCat("expected one of int, float and choices, got ",
                                     given == 0 ? "none" : "several"));

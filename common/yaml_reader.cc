@@ -249,11 +249,10 @@ absl::Status YamlMap::ReadEntries() {
 
 std::optional<YamlValue> YamlMap::Take(const char* key) {
   asked_.push_back(key);
-  if (!status_.ok()) return std::nullopt;
   for (Entry& entry : entries_) {
     if (entry.key != key) continue;
-    entry.known = true;
-    return entry.value;
+    entry.known = true;  // also after an error, which must not make good keys look unknown
+    if (status_.ok()) return entry.value;
   }
   return std::nullopt;
 }

@@ -47,8 +47,7 @@ class ScopedEnvironment {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
-TEST(StudyFile, ReadsEveryField) {
-  const char* yaml = R"(
+constexpr char kEverything[] = R"(
 name: everything
 objective:
   - {metric: macro_f1, direction: maximize}
@@ -79,7 +78,9 @@ constraints:
   - when: {model.class: heavy, head.dropout: [0, 0.1]}
     set: {tok.max_length: {int: [64, 256]}, train.lr: {float: [1e-6, 1e-5]}}
 )";
-  const auto spec = ParseStudyFile(yaml, "my.yaml", {});
+
+TEST(StudyFile, ReadsEveryFieldOfAStudy) {
+  const auto spec = ParseStudyFile(kEverything, "my.yaml", {});
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->name, "everything");
   EXPECT_EQ(spec->objectives, (std::vector<Objective>{{"macro_f1", Direction::kMaximize},
@@ -106,7 +107,11 @@ constraints:
       spec->pruner,
       (PrunerSpec{.type = "none", .startup_trials = 2, .warmup_steps = 10, .interval_steps = 4}));
   EXPECT_EQ(spec->heavy_models, std::vector<std::string>{"small"});
+}
 
+TEST(StudyFile, ReadsEveryFieldOfASpace) {
+  const auto spec = ParseStudyFile(kEverything, "my.yaml", {});
+  ASSERT_TRUE(spec.ok()) << spec.status();
   // Parents first: momentum waits for the optimizer, what is narrowed for what narrows it.
   std::vector<std::string> names;
   for (const Parameter& parameter : spec->space.parameters) names.push_back(parameter.name);
@@ -148,21 +153,43 @@ TEST(StudyFile, LeavesDefaultsWhereTheFileSaysNothing) {
   EXPECT_EQ(*spec, expected);
 }
 
-TEST(StudyFile, ErrorsNameLineAndColumn) {
-  const std::pair<const char*, const char*> cases[] = {
-      // Keys.
+// A text after kHead, and what the error for it starts with.
+using BadFile = std::pair<const char*, const char*>;
+
+void ExpectErrors(std::initializer_list<BadFile> files) {
+  for (const auto& [text, expected] : files) {
+    SCOPED_TRACE(text);
+    const auto spec = ParseAfterHead(text);
+    ASSERT_FALSE(spec.ok());
+    EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(spec.status().message()), ::testing::StartsWith(expected));
+  }
+}
+
+TEST(StudyFile, NamesThePlaceOfKeysOfNoMeaning) {
+  ExpectErrors({
       {"  epoch: 3\n", "my.yaml:6:3: trainer.epoch: unknown key 'epoch'; did you mean 'epochs'?"},
       {"wibble: 3\n", "my.yaml:6:1: wibble: unknown key 'wibble'; expected one of name, objective"},
       {"name: again\n", "my.yaml:6:1: expected each key once, got 'name' as in line 1"},
       {"  train: c\n", "my.yaml:6:3: trainer: expected each key once, got 'train' as in line 4"},
       {"? [1]\n: 2\n", "my.yaml:6:3: expected a key that is text, got a list"},
       {"", "my.yaml:1:1: expected a key 'parameters', got none"},
-      // YAML itself.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfTextThatIsNoYaml) {
+  ExpectErrors({
       {"budget: {trials: 1\n", "my.yaml:"},
       {"\tbudget: 1\n", "my.yaml:6:1: expected YAML: "},
       {"---\nname: two\n", "my.yaml:6:1: expected the end of the one YAML document, got more"},
-      // Types.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfValuesOfAnotherType) {
+  ExpectErrors({
       {"budget: 3\n", "my.yaml:6:9: budget: expected a mapping, got '3'"},
+      {"budget: {trials: many}\nsampler: {type: tpe}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:18: budget.trials: expected an integer, got 'many'"},
       {"budget:\n", "my.yaml:6:1: budget: expected a mapping, got nothing"},
       {"budget: {trials: many}\n", "my.yaml:6:18: budget.trials: expected an integer, got 'many'"},
       {"budget: {trials: \"3\"}\n", "my.yaml:6:18: budget.trials: expected an integer, got '3'"},
@@ -181,10 +208,16 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
       {"  labels: [a, [b]]\n", "my.yaml:6:15: trainer.labels[1]: expected text, got a list"},
       {"  defaults: {lr: [1]}\n",
        "my.yaml:6:18: trainer.defaults.lr: expected a value, got a list"},
-      // Parameters.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfBadParameters) {
+  ExpectErrors({
       {"parameters: [lr]\n", "my.yaml:6:13: parameters: expected a mapping, got a list"},
       {"parameters:\n  lr: 3\n", "my.yaml:7:7: parameters.lr: expected a mapping, got '3'"},
       {"parameters:\n  lr: {}\n",
+       "my.yaml:7:7: parameters.lr: expected one of int, float and choices, got none"},
+      {"parameters:\n  lr: {step: 2, log: true}\n",
        "my.yaml:7:7: parameters.lr: expected one of int, float and choices, got none"},
       {"parameters:\n  lr: {int: [1, 2], choices: [1]}\n",
        "my.yaml:7:7: parameters.lr: expected one of int, float and choices, got several"},
@@ -211,7 +244,11 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
       {"parameters:\n  n n: {choices: [1]}\n",
        "my.yaml:7:8: parameters.n n: expected a name of letters"},
       {"parameters: {}\n", "my.yaml:6:13: parameters: expected at least one, got none"},
-      // Conditions.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfBadConditions) {
+  ExpectErrors({
       {"parameters:\n  n: {int: [1, 5], when: {m: 1}}\n",
        "my.yaml:7:30: parameters.n.when.m: unknown parameter 'm'; did you mean 'n'?"},
       {"parameters:\n  n: {int: [1, 5], when: {}}\n",
@@ -225,7 +262,11 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
       {"parameters:\n  n: {int: [1, 5], when: {model.class: heavy}}\n",
        "my.yaml:7:6: parameters.n: when: expected a parameter that comes before, got "
        "'model.class'"},
-      // Constraints.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfBadConstraints) {
+  ExpectErrors({
       {"constraints: {}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:14: constraints: expected a list, got a mapping"},
       {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - when: {n: 1}\n",
@@ -239,7 +280,11 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
       {"parameters: {n: {int: [1, 5]}, m: {int: [1, 5]}}\nconstraints:\n  - when: {n: 1}\n    set: "
        "{m: {int: [2, 1]}}\n",
        "my.yaml:9:14: constraints: m: expected low <= high, got [2, 1]"},
-      // Whole studies.
+  });
+}
+
+TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
+  ExpectErrors({
       {"  epochs: 0\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:11: trainer.epochs: expected >= 1, got 0"},
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
@@ -250,14 +295,7 @@ TEST(StudyFile, ErrorsNameLineAndColumn) {
        "my.yaml:6:16: pruner.type: expected median or none, got 'asha'"},
       {"  defaults: {n: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:17: trainer.defaults.n: expected a parameter that the study does not search"},
-  };
-  for (const auto& [text, expected] : cases) {
-    SCOPED_TRACE(text);
-    const auto spec = ParseAfterHead(text);
-    ASSERT_FALSE(spec.ok());
-    EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(spec.status().message()), ::testing::StartsWith(expected));
-  }
+  });
 }
 
 TEST(StudyFile, RefusesWhatIsNotOneMapping) {
