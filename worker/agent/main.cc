@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "common/clock.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "common/status.h"
@@ -195,7 +196,8 @@ int Main(int argc, const char* const* argv) {
   const auto& options = std::get<WorkerOptions>(read);
 
   StopSignal stop;
-  const SignalWatcher signals(stop);
+  const SystemClock clock;
+  const SignalWatcher signals(stop, clock);
   FollowFleetParent();
   const absl::StatusOr<AgentResult> result =
       options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)

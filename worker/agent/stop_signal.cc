@@ -37,7 +37,7 @@ bool StopSignal::WaitFor(absl::Duration timeout) {
   return raised();
 }
 
-SignalWatcher::SignalWatcher(StopSignal& stop) : stop_(stop) {
+SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock) : stop_(stop), clock_(clock) {
   const sigset_t watched = WatchedSignals();
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
   signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -55,14 +55,23 @@ void SignalWatcher::Watch() {
     pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                        {.fd = end_.fd(), .events = POLLIN, .revents = 0}};
     poll(events, 2, -1);
-    if (events[1].revents != 0) return;
     signalfd_siginfo info{};
-    if (read(signals_.get(), &info, sizeof info) != sizeof info) continue;
-    stop_.Raise();
-    spdlog::info("signal {}: {}", info.ssi_signo,
-                 stop_.level() == StopLevel::kDrain ? "draining; a second one kills the trainer"
-                                                    : "ending now");
+    while (read(signals_.get(), &info, sizeof info) == sizeof info) {
+      Take(static_cast<int>(info.ssi_signo));
+    }
+    if (events[1].revents != 0) return;
   }
+}
+
+void SignalWatcher::Take(int signal) {
+  const absl::Duration now = clock_.Monotonic();
+  if (now - last_ < kOneWish) return;
+  last_ = now;
+  stop_.Raise();
+  spdlog::info("signal {}: {}", signal,
+               stop_.level() == StopLevel::kDrain
+                   ? "draining; another after a second kills the trainer"
+                   : "ending now");
 }
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "worker/agent/wake_up.h"
 
 namespace hpo {
@@ -36,18 +37,26 @@ class StopSignal {
 };
 
 // Raises `stop` for each SIGTERM, SIGINT and SIGUSR1 (Slurm's warning) that the process gets.
-// Make it before any other thread: it blocks those signals in the caller, and threads inherit that.
+// Several within kOneWish count once: `timeout`, batch systems and terminals with a wrapper send
+// the same wish to the process and again to its group. Make it before any other thread: it blocks
+// those signals in the caller, and threads inherit that.
 class SignalWatcher {
  public:
-  explicit SignalWatcher(StopSignal& stop);
+  static constexpr absl::Duration kOneWish = absl::Seconds(1);
+
+  // Both outlive the watcher.
+  SignalWatcher(StopSignal& stop, const Clock& clock);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
 
  private:
   void Watch();
+  void Take(int signal);
 
   StopSignal& stop_;
+  const Clock& clock_;
+  absl::Duration last_ = -absl::InfiniteDuration();  // the last one that counted
   UniqueFd signals_;
   WakeUp end_;
   std::thread thread_;

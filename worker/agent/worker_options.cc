@@ -22,8 +22,10 @@ constexpr char kDescription[] =
 
 constexpr char kFooter[] =
     "\n"
-    "Signals: SIGTERM, SIGINT or SIGUSR1 once gives the running trial back and ends; a second one\n"
-    "kills the trainer. A finished result that the server does not have yet waits in --state-dir.\n"
+    "Signals: SIGTERM, SIGINT or SIGUSR1 gives the running trial back and ends; another, a second "
+    "or\n"
+    "more later, kills the trainer. A finished result that the server does not have yet waits in "
+    "--state-dir.\n"
     "\n"
     "Exit status:\n"
     "   0  every study is finished, --max-trials reached, or drained with no work left\n"
