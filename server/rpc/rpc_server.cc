@@ -2,6 +2,8 @@
 
 #include <grpc/support/log.h>
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -70,7 +72,7 @@ void RpcServer::StopAdvertising() {
 
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
-  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
 }
 
