@@ -185,24 +185,27 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
                                                                      std::string& waiting_for) {
   if (!study.WallClockLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
+  std::string obstacle;
   for (const QueuedTrial& queued : study.queue()) {
     const Trial& trial = queued.trial;
     const std::string name = absl::StrCat("trial #", trial.id.number.value);
     if (const absl::Status able = CheckCanRun(spec, asker.facts, trial.params); !able.ok()) {
-      waiting_for = absl::StrCat(name, ": ", able.message());
+      obstacle = absl::StrCat(name, ": ", able.message());
       continue;
     }
     const Placement placement = PlaceTrial(spec, asker.facts, trial);
     if (trial.min_capacity.count > 0 && placement.usable <= trial.min_capacity) {
-      waiting_for = absl::StrCat(name, " waits for a worker with more than ",
-                                 FormatBytes(trial.min_capacity));
+      obstacle = absl::StrCat(name, " waits for a worker with more than ",
+                              FormatBytes(trial.min_capacity));
       continue;
     }
     if (!placement.fits && trial.admission) {
-      waiting_for = absl::StrCat(name, " ", placement.misfit);
       const std::optional<Bytes> largest = LargestUsable(spec, trial);
-      if (largest && placement.usable < *largest) continue;
-      HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
+      if (largest && placement.usable < *largest) {
+        obstacle = absl::StrCat(name, " ", placement.misfit);
+      } else {
+        HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
+      }
       continue;
     }
     std::optional<Assignment> assignment;
@@ -218,7 +221,12 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
         });
     if (TakenByAnother(claimed)) continue;
     HPO_RETURN_IF_ERROR(claimed);
+    study.set_obstacle("");
     return assignment;
+  }
+  if (!obstacle.empty()) {
+    study.set_obstacle(obstacle);
+    waiting_for = std::move(obstacle);
   }
   return std::nullopt;
 }

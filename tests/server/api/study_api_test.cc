@@ -1,0 +1,193 @@
+#include "server/api/study_api.h"
+
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "tests/server/scheduler/scheduler_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StudyApiTest : public SchedulerFixture {
+ protected:
+  void SetUp() override {
+    SchedulerFixture::SetUp();
+    api_ = std::make_unique<StudyApi>(*scheduler_);
+  }
+
+  std::unique_ptr<StudyApi> api_;
+};
+
+TEST_F(StudyApiTest, CreatesOnceAndDescribes) {
+  const auto dry = api_->CreateStudy(PlainStudy(), /*validate_only=*/true, "");
+  ASSERT_TRUE(dry.ok()) << dry.status();
+  EXPECT_FALSE(dry->created);
+  EXPECT_EQ(dry->status.spec, PlainStudy());
+  EXPECT_TRUE(api_->ListStudies().empty());
+  EXPECT_TRUE(api_->CreateStudy(PlainStudy(), false, "")->created);
+  EXPECT_FALSE(api_->CreateStudy(PlainStudy(), false, "")->created);
+  EXPECT_EQ(api_->GetStudy("")->spec.name, "plain");
+  EXPECT_EQ(api_->ListStudies().size(), 1u);
+  EXPECT_TRUE(absl::IsNotFound(api_->GetStudy("other").status()));
+  EXPECT_EQ(api_->UpdateStudy("plain", {.trials = 5}, "")->spec.budget.trials, 5);
+}
+
+TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
+  ASSERT_TRUE(scheduler_->Report(lease, {seen}, std::nullopt, 0).ok());
+  Complete(lease, 0.4);
+  const auto detail = api_->GetTrial("plain", TrialNumber{0});
+  ASSERT_TRUE(detail.ok()) << detail.status();
+  EXPECT_EQ(detail->trial.state, TrialState::kCompleted);
+  ASSERT_EQ(detail->trial.attempts.size(), 1u);
+  EXPECT_EQ(detail->trial.attempts.front().worker, "a");
+  EXPECT_EQ(detail->measurements, std::vector<Measurement>{seen});
+  EXPECT_EQ(detail->sampler, "scripted");
+  EXPECT_TRUE(absl::IsNotFound(api_->GetTrial("plain", TrialNumber{1}).status()));
+}
+
+TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
+  constexpr int64_t kTrials = 10'000;
+  AddStudy(PlainStudy());
+  Stop();
+  {
+    auto store = Store::Open(database_.path());
+    ASSERT_TRUE(store.ok());
+    const absl::Status written = (*store)->Write([](Database& database) -> absl::Status {
+      TrialStore trials(database, 1, "plain");
+      for (int64_t number = 0; number < kTrials; ++number) {
+        TrialRecord record{.study_id = 1};
+        record.trial.id = TrialId{"plain", TrialNumber{number}};
+        record.trial.params = {{"train.batch_size", int64_t{8}}};
+        HPO_RETURN_IF_ERROR(trials.InsertTrial(record));
+        record.trial.state = TrialState::kCompleted;
+        record.trial.outcome = Completed{};
+        record.trial.value = static_cast<double>(number % 1000);
+        HPO_RETURN_IF_ERROR(trials.UpdateTrial(record));
+      }
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(written.ok()) << written;
+  }
+  Start();
+  api_ = std::make_unique<StudyApi>(*scheduler_);
+  int64_t next = 0;
+  int pages = 0;
+  std::string token;
+  do {
+    const auto page = api_->ListTrials("plain", {}, 1000, token);
+    ASSERT_TRUE(page.ok()) << page.status();
+    EXPECT_EQ(page->total, kTrials);
+    for (const Trial& trial : page->trials) EXPECT_EQ(trial.id.number.value, next++);
+    token = page->next_token;
+    ++pages;
+  } while (!token.empty());
+  EXPECT_EQ(next, kTrials);
+  EXPECT_EQ(pages, 10);
+  EXPECT_EQ(api_->ListBestTrials("plain", 3)->back().id.number, TrialNumber{2999});
+  EXPECT_EQ(api_->GetStudy("plain")->counts.completed, kTrials);
+}
+
+TEST_F(StudyApiTest, PagesHaveBoundsAndTokensBelongToTheirFilter) {
+  AddStudy(PlainStudy());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(api_->EnqueueTrial("plain", {}, "").ok());
+  const auto page = api_->ListTrials("plain", {}, 2, "");
+  ASSERT_TRUE(page.ok());
+  EXPECT_EQ(page->trials.size(), 2u);
+  EXPECT_EQ(api_->ListTrials("plain", {}, 2, page->next_token)->trials.size(), 1u);
+  EXPECT_EQ(api_->ListTrials("plain", {}, 0, "")->trials.size(), 3u);
+  const TrialFilter newest{.states = {}, .prune_reasons = {}, .newest_first = true};
+  for (const auto& status : {api_->ListTrials("plain", newest, 2, page->next_token).status(),
+                             api_->ListTrials("plain", {}, 1001, "").status(),
+                             api_->ListTrials("plain", {}, -1, "").status()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  }
+}
+
+TEST_F(StudyApiTest, MemoryIsEstimatedForAWorker) {
+  AddStudy(BertStudy());
+  const ParamMap params = {{"model.name", std::string("tiny")}, {"train.batch_size", int64_t{8}}};
+  EXPECT_TRUE(absl::IsFailedPrecondition(api_->EstimateMemory("bert", params, "", {}).status()));
+  Register(MakeBertWorker("small", GiB(1)));
+  Register(MakeBertWorker("large", GiB(8)));
+  const auto largest = api_->EstimateMemory("bert", params, "", {});
+  ASSERT_TRUE(largest.ok()) << largest.status();
+  EXPECT_EQ(largest->usable, GiB(8));
+  EXPECT_TRUE(largest->planned.fits);
+  EXPECT_THAT(largest->explanation, HasSubstr("fits: needs"));
+  EXPECT_EQ(api_->EstimateMemory("bert", params, "small", {})->usable, GiB(1));
+  const auto tight = api_->EstimateMemory("bert", params, "small", Bytes{1});
+  EXPECT_FALSE(tight->planned.fits);
+  EXPECT_THAT(tight->explanation, HasSubstr("allowed 1 B"));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(api_->EstimateMemory("bert", params, "other", {}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      api_->EstimateMemory("bert", {{"model.name", std::string("absent")}}, "", {}).status()));
+}
+
+TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  ASSERT_TRUE(api_->EnqueueTrial("plain", {}, "").ok());
+  std::vector<std::string> kinds;
+  std::vector<int64_t> sequences;
+  absl::Notification started;
+  std::thread watcher([&] {
+    const absl::Status watched = api_->WatchStudy(
+        "plain", 0,
+        [&](const std::optional<TrialEvent>& event) {
+          if (!event) return true;
+          kinds.push_back(event->kind);
+          sequences.push_back(event->sequence);
+          return event->kind != "finished";
+        },
+        [&] {
+          if (!started.HasBeenNotified()) started.Notify();
+          return false;
+        });
+    EXPECT_TRUE(watched.ok()) << watched;
+  });
+  started.WaitForNotification();
+  const LeaseRef lease = MustAcquire(session).lease;
+  const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
+  ASSERT_TRUE(scheduler_->Report(lease, {seen}, MemoryPlan{.effective_batch = 4}, 1).ok());
+  Complete(lease, 0.4);
+  watcher.join();
+  EXPECT_EQ(kinds, (std::vector<std::string>{"started", "measured", "replanned", "finished"}));
+  EXPECT_EQ(sequences, (std::vector<int64_t>{2, 3, 4, 5}));
+
+  std::vector<int64_t> replayed;
+  ASSERT_TRUE(api_->WatchStudy(
+                      "plain", 3,
+                      [&](const std::optional<TrialEvent>& event) {
+                        replayed.push_back(event->sequence);
+                        return replayed.size() < 2;
+                      },
+                      [] { return false; })
+                  .ok());
+  EXPECT_EQ(replayed, (std::vector<int64_t>{4, 5}));
+}
+
+TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
+  AddStudy(PlainStudy());
+  std::thread watcher([&] {
+    EXPECT_TRUE(api_->WatchStudy(
+                        "plain", 0, [](const std::optional<TrialEvent>&) { return true; },
+                        [] { return false; })
+                    .ok());
+  });
+  scheduler_->Drain();
+  watcher.join();
+  EXPECT_TRUE(absl::IsUnavailable(api_->CreateStudy(PlainStudy("x"), false, "").status()));
+  EXPECT_TRUE(absl::IsUnavailable(api_->UpdateStudy("plain", {}, "").status()));
+  EXPECT_TRUE(absl::IsUnavailable(api_->EnqueueTrial("plain", {}, "").status()));
+  EXPECT_TRUE(api_->GetStudy("plain").ok());
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,195 @@
+// Which worker may run what: models, data, memory.
+#include "gmock/gmock.h"
+#include "server/scheduler/capability.h"
+#include "tests/server/scheduler/scheduler_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr Bytes kSmall = GiB(4);
+constexpr Bytes kLarge = GiB(16);
+
+OutOfMemory OomAt(Bytes limit) {
+  OutOfMemory oom;
+  oom.limit = limit;
+  oom.requested = MiB(100);
+  return oom;
+}
+
+class CapacityTest : public SchedulerFixture {
+ protected:
+  TrialNumber Enqueue(const std::string& study, const EnqueueRequest& request) {
+    const auto number = scheduler_->EnqueueTrial(study, request, "");
+    EXPECT_TRUE(number.ok()) << number.status();
+    return number.value_or(TrialNumber{-1});
+  }
+};
+
+TEST_F(CapacityTest, AnOomOnTheSmallCardRunsAgainOnTheLargeOne) {
+  AddStudy(PlainStudy());
+  const std::string small = Register(MakeWorker("small", kSmall));
+  const std::string large = Register(MakeWorker("large", kLarge));
+  const LeaseRef lease = MustAcquire(small, kSmall).lease;
+  const FinishResult told = Finish(lease, OomAt(kSmall));
+  EXPECT_EQ(told.state, TrialState::kQueued);
+  EXPECT_TRUE(told.stored);
+  EXPECT_EQ(Load("plain", 0).trial.min_capacity, kSmall);
+  EXPECT_EQ(MustAcquire(small, kSmall).lease.trial.number, TrialNumber{1});
+  const LeaseRef again = MustAcquire(large, kLarge).lease;
+  EXPECT_EQ(again.trial.number, TrialNumber{0});
+  EXPECT_EQ(Finish(again, OomAt(kLarge)).state, TrialState::kPruned);
+  EXPECT_EQ(PruneReasonOf(*Load("plain", 0).trial.outcome), PruneReason::kOutOfMemory);
+  EXPECT_EQ(Status("plain").counts.oom_met, 1);
+}
+
+TEST_F(CapacityTest, ATrialSettlesWhenTheLargeCardIsGone) {
+  AddStudy(PlainStudy("plain", 1));
+  const std::string small = Register(MakeWorker("small", kSmall));
+  Register(MakeWorker("large", kLarge));
+  Finish(MustAcquire(small, kSmall).lease, OomAt(kSmall));
+  Pass(2 * kTtl, {{small, kSmall}});
+  EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kQueued);
+  EXPECT_FALSE(Acquire(small, kSmall).all_studies_finished);
+  Pass(absl::Seconds(10), {{small, kSmall}});
+  const TrialRecord settled = Load("plain", 0);
+  EXPECT_EQ(settled.trial.state, TrialState::kPruned);
+  EXPECT_EQ(std::get<OutOfMemory>(*settled.trial.outcome).requested, MiB(100));
+  EXPECT_TRUE(Acquire(small, kSmall).all_studies_finished);
+}
+
+TEST_F(CapacityTest, ARejectedTrialWaitsForMoreMemory) {
+  AddStudy(PlainStudy());
+  const std::string small = Register(MakeWorker("small", kSmall));
+  Register(MakeWorker("large", kLarge));
+  const LeaseRef lease = MustAcquire(small, kSmall).lease;
+  const auto state = scheduler_->Release("release", lease, ReleaseReason::kRejected, GiB(6), "");
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(*state, TrialState::kQueued);
+  EXPECT_EQ(scheduler_->Release("release", lease, ReleaseReason::kRejected, GiB(6), "").value(),
+            TrialState::kQueued)
+      << "the recorded answer";
+  EXPECT_TRUE(absl::IsAborted(
+      scheduler_->Release("other", lease, ReleaseReason::kPreempted, {}, "").status()));
+  EXPECT_EQ(Load("plain", 0).trial.min_capacity, kSmall);
+}
+
+TEST_F(CapacityTest, AWorkerWithoutTheModelOrTheDataIsToldWhatIsMissing) {
+  AddStudy(BertStudy());
+  WorkerFacts no_data = MakeBertWorker("no-data");
+  no_data.data_sets.clear();
+  const std::string without_data = Register(no_data);
+  EXPECT_THAT(Acquire(without_data).waiting_for,
+              AllOf(HasSubstr("train.jsonl"), HasSubstr("prepare_criteria_data")));
+  EXPECT_THAT(Status("bert").waiting_for, HasSubstr("train.jsonl"));
+  WorkerFacts no_model = MakeBertWorker("no-model");
+  no_model.models.clear();
+  EXPECT_THAT(Acquire(Register(no_model)).waiting_for,
+              AllOf(HasSubstr("tiny, absent"), HasSubstr("--models DIR")));
+}
+
+TEST_F(CapacityTest, WithoutWorkersTheStudySaysHowToStartOne) {
+  AddStudy(PlainStudy());
+  EXPECT_THAT(Status("plain").waiting_for, HasSubstr("hpo-worker --gpu 0"));
+  Register(MakeWorker("a"));
+  EXPECT_EQ(Status("plain").waiting_for, "");
+  Pass(2 * kTtl + absl::Seconds(5));
+  EXPECT_THAT(Status("plain").waiting_for, HasSubstr("no worker is there"));
+}
+
+TEST_F(CapacityTest, OnlyModelsThatTheWorkerHasAreOffered) {
+  const SearchSpace space = SpaceFor(BertStudy(), MakeBertWorker("a"));
+  const auto& choices = std::get<CategoricalDomain>(space.Find("model.name")->domain).choices;
+  EXPECT_EQ(choices, std::vector<ParamValue>{std::string("tiny")});
+  EXPECT_EQ(FindString(space.model_facts.at("tiny"), "model.class"), "base");
+  EXPECT_EQ(FindString(space.model_facts.at("tiny"), "model.family"), "bert");
+  StudySpec listed = BertStudy();
+  listed.heavy_models = {"tiny"};
+  EXPECT_EQ(FindString(SpaceFor(listed, MakeBertWorker("a")).model_facts.at("tiny"), "model.class"),
+            "heavy");
+}
+
+TEST_F(CapacityTest, PretrainedStudiesNeedWeights) {
+  StudySpec spec = BertStudy();
+  spec.trainer.model_init = "pretrained";
+  WorkerFacts facts = MakeBertWorker("a");
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckServes(spec, facts)));
+  facts.models.front().has_weights = true;
+  EXPECT_TRUE(CheckServes(spec, facts).ok());
+}
+
+TEST_F(CapacityTest, AnotherDataSetOfTheSameNameIsRefused) {
+  AddStudy(BertStudy());
+  WorkerFacts other = MakeBertWorker("other");
+  other.data_sets.front().digest = "another-digest";
+  Register(other);
+  MustAcquire(Register(MakeBertWorker("first")));
+  for (const bool restarted : {false, true}) {
+    if (restarted) Restart();
+    const auto refused = scheduler_->Register(other);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
+    EXPECT_THAT(refused.status().message(),
+                AllOf(HasSubstr("bert"), HasSubstr("train.jsonl"), HasSubstr("another-digest"),
+                      HasSubstr("digest-of-train.jsonl")));
+  }
+}
+
+TEST_F(CapacityTest, AnEnqueuedTrialThatFitsNowhereEndsWithoutStarting) {
+  AddStudy(BertStudy());
+  const std::string session = Register(MakeBertWorker("tight", MiB(64)));
+  const TrialNumber number = Enqueue(
+      "bert", {.params = {{"train.batch_size", int64_t{64}}, {"model.name", std::string("tiny")}}});
+  StudySpec spec = BertStudy();
+  Trial trial = Load("bert", number.value).trial;
+  ASSERT_FALSE(PlaceTrial(spec, MakeBertWorker("tight", Bytes{1}), trial).fits);
+  const AcquireResult none = Acquire(session, Bytes{1});
+  EXPECT_FALSE(none.assignment);
+  const TrialRecord ended = Load("bert", number.value);
+  EXPECT_EQ(ended.trial.state, TrialState::kPruned);
+  EXPECT_TRUE(ended.trial.attempts.empty());
+  EXPECT_EQ(PruneReasonOf(*ended.trial.outcome), PruneReason::kPredictedOutOfMemory);
+  EXPECT_GT(std::get<OutOfMemory>(*ended.trial.outcome).needed, Bytes{0});
+  EXPECT_EQ(Status("bert").counts.oom_predicted, 1);
+}
+
+TEST_F(CapacityTest, AnEnqueuedTrialThatFitsALargerWorkerWaitsForIt) {
+  AddStudy(BertStudy());
+  const std::string tight = Register(MakeBertWorker("tight", Bytes{1}));
+  const std::string roomy = Register(MakeBertWorker("roomy", kLarge));
+  const TrialNumber number = Enqueue("bert", {.params = {{"model.name", std::string("tiny")}}});
+  EXPECT_FALSE(Acquire(tight, Bytes{1}).assignment);
+  EXPECT_EQ(Load("bert", number.value).trial.state, TrialState::kQueued);
+  EXPECT_EQ(MustAcquire(roomy, kLarge).lease.trial.number, number);
+}
+
+TEST_F(CapacityTest, WhenNothingFitsTheWorkerIsToldTheSmallestNeed) {
+  AddStudy(BertStudy());
+  const AcquireResult none = Acquire(Register(MakeBertWorker("tight", Bytes{1})), Bytes{1});
+  EXPECT_FALSE(none.assignment);
+  EXPECT_THAT(none.waiting_for, HasSubstr("nothing fits: needs"));
+  EXPECT_THAT(Status("bert").waiting_for, HasSubstr("nothing fits: needs"));
+  EXPECT_EQ(Status("bert").counts, TrialCounts{});
+}
+
+TEST_F(CapacityTest, ADemonstrationRunsUnadmittedAndIsCountedApart) {
+  AddStudy(BertStudy("bert"));
+  const std::string session = Register(MakeBertWorker("tight", Bytes{1}));
+  Enqueue("bert",
+          {.params = {{"model.name", std::string("tiny")}, {"train.batch_size", int64_t{8}}},
+           .demonstration = true,
+           .forced_micro_batch = 4});
+  const Assignment given = MustAcquire(session, Bytes{1});
+  EXPECT_TRUE(given.demonstration);
+  EXPECT_FALSE(given.admission);
+  EXPECT_EQ(given.plan.micro_batch, 4);
+  Complete(given.lease, 0.99);
+  const StudyStatus status = Status("bert");
+  EXPECT_EQ(status.counts, TrialCounts{.demonstration = 1});
+  EXPECT_FALSE(status.best_trial);
+  EXPECT_TRUE((*scheduler_->FindStudy("bert"))->history().trials().empty());
+}
+
+}  // namespace
+}  // namespace hpo

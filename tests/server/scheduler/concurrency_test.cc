@@ -1,0 +1,102 @@
+// Many workers at once, and calls that wait. Meaningful under ThreadSanitizer too.
+#include <set>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "tests/server/scheduler/scheduler_fixture.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kLong = absl::Seconds(50);
+
+class ConcurrencyTest : public SchedulerFixture {};
+
+TEST_F(ConcurrencyTest, ManyWorkersUseUpTheBudgetExactly) {
+  constexpr int kWorkers = 8;
+  constexpr int64_t kTrials = 100;
+  AddStudy(PlainStudy("plain", kTrials));
+  absl::Mutex mutex;
+  std::multiset<int64_t> numbers;
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    workers.emplace_back([&, worker] {
+      const std::string session = Register(MakeWorker(absl::StrCat("w", worker)));
+      while (const auto assignment = Acquire(session).assignment) {
+        const LeaseRef& lease = assignment->lease;
+        const Measurement seen{.step = 1, .epoch = 1, .metrics = {{"score", 0.1}}};
+        EXPECT_TRUE(scheduler_->Report(lease, {seen}, std::nullopt, 0).ok());
+        EXPECT_EQ(Beat(lease), Directive::kContinue);
+        EXPECT_TRUE(Complete(lease, 0.5).stored);
+        absl::MutexLock lock(&mutex);
+        numbers.insert(lease.trial.number.value);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(numbers.size(), static_cast<size_t>(kTrials));
+  EXPECT_EQ(std::set<int64_t>(numbers.begin(), numbers.end()).size(), numbers.size());
+  EXPECT_EQ(Status("plain").counts, (TrialCounts{.completed = kTrials}));
+}
+
+TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByANewStudy) {
+  const std::string session = Register(MakeWorker("a"));
+  absl::StatusOr<AcquireResult> acquired = AcquireResult{};
+  std::thread waiting([&] { acquired = scheduler_->Acquire(session, "", kLong, GiB(8), nullptr); });
+  AddStudy(PlainStudy());
+  waiting.join();
+  ASSERT_TRUE(acquired.ok());
+  EXPECT_TRUE(acquired->assignment.has_value());
+}
+
+TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByARequeue) {
+  AddStudy(PlainStudy("plain", 1));
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  const std::string other = Register(MakeWorker("b"));
+  absl::StatusOr<AcquireResult> acquired = AcquireResult{};
+  std::thread waiting([&] { acquired = scheduler_->Acquire(other, "", kLong, GiB(8), nullptr); });
+  EXPECT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  waiting.join();
+  ASSERT_TRUE(acquired.ok());
+  ASSERT_TRUE(acquired->assignment.has_value());
+  EXPECT_EQ(acquired->assignment->lease.attempt, AttemptNumber{2});
+}
+
+TEST_F(ConcurrencyTest, AWaitingWorkerHearsThatEverythingIsFinished) {
+  AddStudy(PlainStudy("plain", 1));
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  const std::string other = Register(MakeWorker("b"));
+  absl::StatusOr<AcquireResult> acquired = AcquireResult{};
+  absl::Notification asking;
+  std::thread waiting([&] {
+    acquired = scheduler_->Acquire(other, "", kLong, GiB(8), [&] {
+      if (!asking.HasBeenNotified()) asking.Notify();
+      return false;
+    });
+  });
+  asking.WaitForNotification();
+  Complete(lease, 0.5);
+  waiting.join();
+  ASSERT_TRUE(acquired.ok());
+  EXPECT_TRUE(acquired->all_studies_finished);
+}
+
+TEST_F(ConcurrencyTest, DrainAndCancellationEndAWait) {
+  AddStudy(PlainStudy("plain", 0));
+  ASSERT_TRUE(scheduler_->EnqueueTrial("plain", {.demonstration = true}, "").ok());
+  const LeaseRef held = MustAcquire(Register(MakeWorker("a"))).lease;
+  const std::string other = Register(MakeWorker("b"));
+  const auto cancelled = scheduler_->Acquire(other, "", kLong, GiB(8), [] { return true; });
+  ASSERT_TRUE(cancelled.ok());
+  EXPECT_FALSE(cancelled->assignment || cancelled->draining);
+  absl::StatusOr<AcquireResult> drained = AcquireResult{};
+  std::thread waiting([&] { drained = scheduler_->Acquire(other, "", kLong, GiB(8), nullptr); });
+  scheduler_->Drain();
+  waiting.join();
+  ASSERT_TRUE(drained.ok());
+  EXPECT_TRUE(drained->draining);
+  EXPECT_EQ(Beat(held), Directive::kContinue);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,126 @@
+// Studies are added and changed, trials enqueued.
+#include "gmock/gmock.h"
+#include "tests/server/scheduler/scheduler_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StudiesTest : public SchedulerFixture {};
+
+TEST_F(StudiesTest, AnotherSpecReplacesAStudyWithoutTrialsOnly) {
+  AddStudy(PlainStudy());
+  StudySpec changed = PlainStudy();
+  changed.objectives.front().metric = "accuracy";
+  EXPECT_FALSE(scheduler_->AddStudy(changed, false, "").value());
+  EXPECT_EQ(Status("plain").spec, changed);
+  MustAcquire(Register(MakeWorker("a")));
+  const auto refused = scheduler_->AddStudy(PlainStudy(), false, "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
+  EXPECT_THAT(refused.status().message(), HasSubstr("accuracy"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      scheduler_->AddStudy(PlainStudy(), /*validate_only=*/true, "").status()));
+  changed.budget.trials = 7;
+  EXPECT_FALSE(scheduler_->AddStudy(changed, false, "").value());
+  Restart();
+  EXPECT_EQ(Status("plain").spec, changed);
+}
+
+TEST_F(StudiesTest, ValidateOnlyStoresNothing) {
+  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), /*validate_only=*/true, "").ok());
+  EXPECT_TRUE(scheduler_->StudyNames().empty());
+  StudySpec broken = PlainStudy();
+  broken.objectives.clear();
+  EXPECT_TRUE(absl::IsInvalidArgument(scheduler_->AddStudy(broken, true, "").status()));
+}
+
+TEST_F(StudiesTest, CreationIsIdempotentByRequestId) {
+  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), false, "create").value());
+  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), false, "create").value());
+  EXPECT_EQ(scheduler_->StudyNames().size(), 1u);
+  EXPECT_EQ(scheduler_->AddStudy(PlainStudy("other"), false, "create").status().code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
+  AddStudy(PlainStudy("plain", 1));
+  const std::string session = Register(MakeWorker("a"));
+  Complete(MustAcquire(session).lease, 0.5);
+  EXPECT_TRUE(Status("plain").finished);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 2}, "extend").ok());
+    EXPECT_EQ(Status("plain").spec.budget.trials, 3);
+  }
+  EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
+}
+
+TEST_F(StudiesTest, ChoicesMayBeAdded) {
+  AddStudy(BertStudy());
+  ASSERT_TRUE(
+      scheduler_->UpdateStudy("bert", {.added_choices = {{"model.name", {std::string("new")}}}}, "")
+          .ok());
+  const StudySpec spec = Status("bert").spec;
+  EXPECT_EQ(std::get<CategoricalDomain>(spec.space.Find("model.name")->domain).choices.size(), 3u);
+  const std::pair<StudyUpdate, std::string> refused[] = {
+      {{.added_choices = {{"model.name", {int64_t{3}}}}}, "type"},
+      {{.added_choices = {{"model.nam", {std::string("x")}}}}, "model.nam"},
+      {{.added_choices = {{"train.batch_size", {int64_t{3}}}}}, "choices"},
+      {{.trials = -1}, "at least 0"},
+      {{.wall_clock = -absl::Seconds(1)}, "at least 0"}};
+  for (const auto& [update, message] : refused) {
+    const absl::Status status = scheduler_->UpdateStudy("bert", update, "");
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+  EXPECT_EQ(Status("bert").spec, spec);
+}
+
+TEST_F(StudiesTest, AnEnqueuedTrialRunsFirstWithTheGivenValues) {
+  StudySpec spec = BertStudy();
+  spec.space.parameters.push_back(Parameter{.name = "train.lr",
+                                            .domain = FloatDomain{.low = 0, .high = 1},
+                                            .when = {},
+                                            .default_value = 0.25});
+  AddStudy(spec);
+  const std::string session = Register(MakeBertWorker("a"));
+  const EnqueueRequest request{.params = {{"model.name", std::string("tiny")}}};
+  const auto number = scheduler_->EnqueueTrial("bert", request, "enqueue");
+  ASSERT_TRUE(number.ok()) << number.status();
+  EXPECT_EQ(scheduler_->EnqueueTrial("bert", request, "enqueue").value(), *number);
+  EXPECT_EQ(Status("bert").counts.queued, 1);
+  const Assignment given = MustAcquire(session);
+  EXPECT_EQ(given.lease.trial.number, *number);
+  EXPECT_EQ(given.params.at("model.name"), ParamValue(std::string("tiny")));
+  EXPECT_EQ(given.params.at("train.lr"), ParamValue(0.25)) << "the default";
+  EXPECT_TRUE(
+      Contains(spec.space.Find("train.batch_size")->domain, given.params.at("train.batch_size")))
+      << "drawn";
+}
+
+TEST_F(StudiesTest, EnqueueRefusesWhatTheSpaceDoesNotHave) {
+  AddStudy(PlainStudy());
+  const std::pair<ParamMap, std::string> cases[] = {
+      {{{"train.batch", int64_t{8}}}, "train.batch"},
+      {{{"train.batch_size", int64_t{65}}}, "train.batch_size"},
+      {{{"train.batch_size", std::string("8")}}, "train.batch_size"}};
+  for (const auto& [params, message] : cases) {
+    const auto refused = scheduler_->EnqueueTrial("plain", {.params = params}, "");
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+    EXPECT_THAT(refused.status().message(), HasSubstr(message));
+  }
+  EXPECT_EQ(Status("plain").counts.queued, 0);
+}
+
+TEST_F(StudiesTest, TheStudyWithFewerRunningTrialsIsServedFirst) {
+  AddStudy(PlainStudy("one"));
+  AddStudy(PlainStudy("two"));
+  std::map<std::string, int> served;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    ++served[MustAcquire(Register(MakeWorker(name))).lease.trial.study];
+  }
+  EXPECT_EQ(served, (std::map<std::string, int>{{"one", 2}, {"two", 2}}));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,326 @@
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "server/storage/migrations.h"
+#include "server/storage/study_store.h"
+#include "server/storage/trial_store.h"
+#include "tests/fakes/temporary_database.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+
+StudySpec MakeSpec(const std::string& name) {
+  StudySpec spec;
+  spec.name = name;
+  spec.objectives = {Objective{.metric = "f1", .direction = Direction::kMaximize}};
+  spec.trainer.train = "train.jsonl";
+  spec.trainer.validation = "valid.jsonl";
+  spec.space.parameters = {Parameter{.name = "train.lr",
+                                     .domain = FloatDomain{.low = 1e-6, .high = 1e-4, .log = true},
+                                     .when = {},
+                                     .default_value = {}}};
+  return spec;
+}
+
+class StoresTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = Database::Open(file_.path(), Database::Access::kReadWrite);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    database_ = *std::move(opened);
+    ASSERT_TRUE(Migrate(*database_, EmbeddedMigrations()).ok());
+    const auto id = StudyStore(*database_).Insert(MakeSpec("s"), kNow);
+    ASSERT_TRUE(id.ok()) << id.status();
+    study_id_ = *id;
+  }
+
+  TrialStore Trials() { return TrialStore(*database_, study_id_, "s"); }
+  StudyStore Studies() { return StudyStore(*database_); }
+
+  TrialRecord NewTrial(int64_t number) {
+    TrialRecord record{.study_id = study_id_};
+    record.trial.id = TrialId{"s", TrialNumber{number}};
+    record.trial.params = {{"train.lr", 3e-5}, {"seed", int64_t{7}}, {"flag", true}};
+    record.trial.created = kNow;
+    return record;
+  }
+
+  void Insert(const TrialRecord& record) { ASSERT_TRUE(Trials().InsertTrial(record).ok()); }
+
+  // Inserts a trial that has ended like this.
+  void InsertEnded(int64_t number, const TrialOutcome& outcome, std::optional<double> value = {},
+                   bool demonstration = false) {
+    TrialRecord record = NewTrial(number);
+    record.trial.demonstration = demonstration;
+    Insert(record);
+    record.trial.state = StateOf(outcome);
+    record.trial.outcome = outcome;
+    record.trial.value = value;
+    ASSERT_TRUE(Trials().UpdateTrial(record).ok());
+  }
+
+  AttemptRecord NewAttempt(int64_t trial) {
+    AttemptRecord attempt{.study_id = study_id_, .trial = TrialNumber{trial}};
+    attempt.attempt.worker = "host:gpu0";
+    attempt.attempt.capacity = GiB(8);
+    attempt.attempt.predicted = GiB(3);
+    attempt.attempt.plan = {.effective_batch = 32, .micro_batch = 8};
+    attempt.attempt.started = kNow;
+    attempt.instance_key = "key";
+    attempt.token = "token";
+    attempt.limit = GiB(7);
+    return attempt;
+  }
+
+  TemporaryDatabase file_;
+  std::unique_ptr<Database> database_;
+  int64_t study_id_ = 0;
+};
+
+TEST_F(StoresTest, AStudyComesBackAsItWas) {
+  StudySpec changed = MakeSpec("s");
+  changed.budget.trials = 50;
+  ASSERT_TRUE(Studies().UpdateSpec(study_id_, changed).ok());
+  ASSERT_TRUE(Studies().AddWallClock(study_id_, absl::Seconds(90)).ok());
+  ASSERT_TRUE(Studies().PinData(study_id_, "s", "train.jsonl", "abc").ok());
+  ASSERT_TRUE(Studies().Insert(MakeSpec("t"), kNow).ok());
+  const auto studies = Studies().LoadAll();
+  ASSERT_TRUE(studies.ok()) << studies.status();
+  ASSERT_EQ(studies->size(), 2u);
+  const StudyRecord& study = studies->front();
+  EXPECT_EQ(study.spec, changed);
+  EXPECT_EQ(study.created, kNow);
+  EXPECT_EQ(study.wall_clock, absl::Seconds(90));
+  EXPECT_EQ(study.data_digests, (std::map<std::string, std::string>{{"train.jsonl", "abc"}}));
+  EXPECT_EQ(Studies().StudiesVersion().value(), 3) << "two inserts and an update";
+  EXPECT_EQ(Studies().Insert(MakeSpec("t"), kNow).status().code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(StoresTest, TheFirstDigestOfAFileStays) {
+  ASSERT_TRUE(Studies().PinData(study_id_, "s", "train.jsonl", "abc").ok());
+  ASSERT_TRUE(Studies().PinData(study_id_, "s", "train.jsonl", "abc").ok());
+  const absl::Status refused = Studies().PinData(study_id_, "s", "train.jsonl", "xyz");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  for (const char* part : {"study s", "train.jsonl", "abc", "xyz"}) {
+    EXPECT_THAT(refused.message(), HasSubstr(part));
+  }
+}
+
+TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
+  ASSERT_TRUE(Studies().RecordAnswer("id", "Finish", "body", "answer", kNow).ok());
+  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Studies().FindAnswer("other", "Finish", "body").value(), std::nullopt);
+  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "changed").status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Studies().FindAnswer("id", "Release", "body").status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24)).value(), 1);
+  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");
+  EXPECT_EQ(Studies().BeginEpoch(kNow + absl::Hours(7 * 24 + 1)).value(), 2);
+  EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), std::nullopt);
+}
+
+TEST_F(StoresTest, ATrialComesBackAsItWas) {
+  TrialRecord record = NewTrial(0);
+  record.trial.admission = false;
+  record.trial.forced_micro_batch = 4;
+  Insert(record);
+  record.trial.state = TrialState::kPruned;
+  record.trial.min_capacity = GiB(4);
+  record.trial.outcome =
+      OutOfMemory{.predicted = true, .limit = GiB(4), .message = "\xff no UTF-8"};
+  record.current_attempt = AttemptNumber{2};
+  record.result_attempt = AttemptNumber{1};
+  record.retries = {1, 2, 3, 4, 5};
+  record.oom_met = true;
+  record.last_oom = OutOfMemory{.kind = OomKind::kLatePeak, .limit = GiB(2)};
+  record.trial.started = kNow + absl::Seconds(1);
+  record.trial.ended = kNow + absl::Seconds(2);
+  ASSERT_TRUE(Trials().UpdateTrial(record).ok());
+  const auto loaded = Trials().LoadTrial(TrialNumber{0});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->trial.params, record.trial.params);
+  EXPECT_FALSE(loaded->trial.admission);
+  EXPECT_EQ(loaded->trial.forced_micro_batch, 4);
+  EXPECT_EQ(loaded->trial.min_capacity, GiB(4));
+  EXPECT_EQ(std::get<OutOfMemory>(*loaded->trial.outcome).limit, GiB(4));
+  EXPECT_EQ(loaded->current_attempt, record.current_attempt);
+  EXPECT_EQ(loaded->result_attempt, record.result_attempt);
+  EXPECT_EQ(loaded->retries, record.retries);
+  EXPECT_TRUE(loaded->oom_met);
+  EXPECT_EQ(loaded->last_oom, record.last_oom);
+  EXPECT_EQ(loaded->trial.created, kNow);
+  EXPECT_EQ(loaded->trial.started, record.trial.started);
+  EXPECT_EQ(loaded->trial.ended, record.trial.ended);
+  EXPECT_TRUE(absl::IsNotFound(Trials().LoadTrial(TrialNumber{1}).status()));
+}
+
+TEST_F(StoresTest, ATerminalTrialStaysAsItIs) {
+  InsertEnded(0, Completed{.metrics = {{"f1", 0.5}}, .model_path = ""}, 0.5);
+  TrialRecord record = Trials().LoadTrial(TrialNumber{0}).value();
+  record.trial.state = TrialState::kQueued;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Trials().UpdateTrial(record)));
+  EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->trial.state, TrialState::kCompleted);
+}
+
+TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
+  Insert(NewTrial(0));
+  AttemptRecord attempt = NewAttempt(0);
+  ASSERT_TRUE(Trials().InsertAttempt(attempt).ok());
+  EXPECT_EQ(Trials().LoadLeases()->size(), 1u);
+  attempt.attempt.state = AttemptState::kReleased;
+  attempt.attempt.final_plan = MemoryPlan{.effective_batch = 32, .micro_batch = 4};
+  attempt.attempt.memory = MemoryReport{.live_peak = GiB(2), .num_ooms = 1};
+  attempt.outcome = Failed{.failure_class = FailureClass::kTrainerCrashed, .message = "signal 11"};
+  attempt.attempt.end_note = "transient";
+  attempt.attempt.ended = kNow + absl::Seconds(5);
+  ASSERT_TRUE(Trials().UpdateAttempt(attempt).ok());
+  const auto loaded = Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{1});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->attempt.plan, attempt.attempt.plan);
+  EXPECT_EQ(loaded->attempt.final_plan, attempt.attempt.final_plan);
+  EXPECT_EQ(loaded->attempt.memory, attempt.attempt.memory);
+  EXPECT_EQ(loaded->attempt.state, AttemptState::kReleased);
+  EXPECT_EQ(loaded->attempt.end_note, "transient");
+  EXPECT_EQ(loaded->outcome, attempt.outcome);
+  EXPECT_EQ(loaded->token, "token");
+  EXPECT_EQ(loaded->limit, GiB(7));
+  EXPECT_TRUE(Trials().LoadLeases()->empty());
+  EXPECT_TRUE(absl::IsNotFound(Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
+}
+
+TEST_F(StoresTest, AMeasurementIsStoredOnce) {
+  Insert(NewTrial(0));
+  ASSERT_TRUE(Trials().InsertAttempt(NewAttempt(0)).ok());
+  const Measurement first{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.25}, {"loss", 1e-300}}};
+  const Measurement changed{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.99}}};
+  const Measurement nan{.step = 5, .epoch = 0.2, .metrics = {{"loss", std::nan("")}}};
+  EXPECT_EQ(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, nan}).value(), 2);
+  EXPECT_EQ(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {changed}).value(), 0);
+  const auto stored = Trials().LoadMeasurements(TrialNumber{0}, AttemptNumber{1});
+  ASSERT_EQ(stored->size(), 2u);
+  EXPECT_TRUE(std::isnan(stored->front().metrics.at("loss")));
+  EXPECT_EQ(stored->back(), first);
+  EXPECT_FALSE(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{9}, {first}).ok())
+      << "no such attempt";
+}
+
+TEST_F(StoresTest, EventsCountWithinTheirStudy) {
+  Insert(NewTrial(0));
+  const int64_t other = Studies().Insert(MakeSpec("t"), kNow).value();
+  TrialStore others(*database_, other, "t");
+  TrialRecord theirs = NewTrial(0);
+  theirs.study_id = other;
+  ASSERT_TRUE(others.InsertTrial(theirs).ok());
+  EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
+  EXPECT_EQ(others.AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
+  EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "started", kNow).value(), 2);
+  const auto events = Trials().EventsAfter(1, 10);
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ(events->front().kind, "started");
+  EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->last_sequence, 2);
+}
+
+TEST_F(StoresTest, CountsByStateAndReason) {
+  InsertEnded(0, Completed{}, 0.1);
+  InsertEnded(1, OutOfMemory{});
+  InsertEnded(2, OutOfMemory{.predicted = true});
+  InsertEnded(3, StoppedByPruner{});
+  InsertEnded(4, Failed{});
+  InsertEnded(5, Cancelled{});
+  InsertEnded(6, Completed{}, 0.9, /*demonstration=*/true);
+  TrialRecord recovered = NewTrial(7);
+  Insert(recovered);
+  recovered.trial.state = TrialState::kCompleted;
+  recovered.trial.outcome = Completed{};
+  recovered.oom_met = true;
+  ASSERT_TRUE(Trials().UpdateTrial(recovered).ok());
+  Insert(NewTrial(8));
+  EXPECT_EQ(Trials().Count().value(), (TrialCounts{.queued = 1,
+                                                   .completed = 2,
+                                                   .pruned = 3,
+                                                   .failed = 1,
+                                                   .cancelled = 1,
+                                                   .oom_met = 1,
+                                                   .oom_predicted = 1,
+                                                   .oom_recovered = 1,
+                                                   .demonstration = 1}));
+  EXPECT_EQ(Studies().LoadAll()->front().num_budgeted, 8);
+  EXPECT_EQ(Studies().LoadAll()->front().next_number, 9);
+}
+
+TEST_F(StoresTest, ListsByStateReasonAndOrder) {
+  InsertEnded(0, Completed{}, 0.5);
+  InsertEnded(1, OutOfMemory{});
+  InsertEnded(2, Completed{}, 0.7);
+  InsertEnded(3, StoppedByPruner{});
+  InsertEnded(4, Completed{}, 0.7);
+  InsertEnded(5, Completed{}, 0.9, /*demonstration=*/true);
+  InsertEnded(6, Completed{});
+  struct Case {
+    TrialFilter filter;
+    std::optional<TrialNumber> after;
+    std::vector<int64_t> numbers;
+  };
+  const TrialFilter newest{.states = {}, .prune_reasons = {}, .newest_first = true};
+  const Case cases[] = {
+      {{}, std::nullopt, {0, 1, 2}},
+      {{}, TrialNumber{2}, {3, 4, 5}},
+      {newest, std::nullopt, {6, 5, 4}},
+      {newest, TrialNumber{2}, {1, 0}},
+      {{.states = {TrialState::kPruned}, .prune_reasons = {}}, std::nullopt, {1, 3}},
+      {{.states = {}, .prune_reasons = {PruneReason::kOutOfMemory}}, std::nullopt, {1}}};
+  for (const Case& test : cases) {
+    std::vector<int64_t> numbers;
+    for (const Trial& trial : Trials().ListTrials(test.filter, test.after, 3).value()) {
+      numbers.push_back(trial.id.number.value);
+    }
+    EXPECT_EQ(numbers, test.numbers);
+  }
+  std::vector<int64_t> best;
+  for (const Trial& trial : Trials().ListBest(Direction::kMaximize, -1).value()) {
+    best.push_back(trial.id.number.value);
+  }
+  EXPECT_EQ(best, (std::vector<int64_t>{2, 4, 0}));
+  EXPECT_EQ(Trials().ListBest(Direction::kMinimize, 1)->front().id.number, TrialNumber{0});
+}
+
+TEST_F(StoresTest, ASuggestionAndAMemoryObservationAreKept) {
+  Insert(NewTrial(0));
+  AttemptRecord attempt = NewAttempt(0);
+  ASSERT_TRUE(Trials().InsertAttempt(attempt).ok());
+  ASSERT_TRUE(Trials()
+                  .InsertSuggestion(
+                      TrialNumber{0},
+                      {.capacity = GiB(8), .history_sequence = 12, .sampler = "tpe", .score = 0.5})
+                  .ok());
+  EXPECT_EQ(Trials().LoadSampler(TrialNumber{0}).value(), "tpe");
+  WorkerFacts worker;
+  worker.worker = "host:gpu0";
+  worker.device.name = "H200";
+  ASSERT_TRUE(Studies().UpsertWorker(worker, kNow).ok());
+  ASSERT_TRUE(Trials().UpsertMemoryObservation(attempt, GiB(7), /*censored=*/true, kNow).ok());
+  Statement row = database_->Prepare(
+      "SELECT kind, bytes, device, (SELECT capacity FROM suggestion) FROM memory_observation");
+  ASSERT_TRUE(row.Next().value());
+  EXPECT_EQ(row.Text(0), "CENSORED");
+  EXPECT_EQ(row.Size(1), GiB(7));
+  EXPECT_EQ(row.Text(2), "H200");
+  EXPECT_EQ(row.Size(3), GiB(8));
+}
+
+TEST_F(StoresTest, DamagedColumnsAreDataLoss) {
+  Insert(NewTrial(0));
+  ASSERT_TRUE(database_->Execute("UPDATE trial SET params = '{'").ok());
+  EXPECT_TRUE(absl::IsDataLoss(Trials().LoadTrial(TrialNumber{0}).status()));
+  ASSERT_TRUE(database_->Execute("UPDATE trial SET params = '{}', state = 'LOST'").ok());
+  EXPECT_TRUE(absl::IsDataLoss(Trials().LoadTrial(TrialNumber{0}).status()));
+}
+
+}  // namespace
+}  // namespace hpo
