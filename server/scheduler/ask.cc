@@ -1,4 +1,4 @@
-// TrialScheduler: a worker registers and asks for a trial.
+// TrialScheduler: a worker asks for a trial.
 #include <algorithm>
 #include <utility>
 
@@ -23,48 +23,21 @@ constexpr absl::string_view kMethod = "AcquireTrial";
 // An Aborted status from a claim means that another worker was faster.
 bool TakenByAnother(const absl::Status& status) { return absl::IsAborted(status); }
 
+absl::Status CheckOffer(const StudyRuntime& study, const WorkerFacts& facts) {
+  const absl::Status serves = CheckServes(study.spec(), facts);
+  return serves.ok() ? CheckDigests(study.name(), study.data_digests(), facts) : serves;
+}
+
+std::vector<DataSetFacts> DataOf(const StudySpec& spec, const WorkerFacts& facts) {
+  std::vector<DataSetFacts> used;
+  for (const DataSetFacts& data : facts.data_sets) {
+    const bool named = data.name == spec.trainer.train || data.name == spec.trainer.validation;
+    if (named) used.push_back(data);
+  }
+  return used;
+}
+
 }  // namespace
-
-absl::Status TrialScheduler::CheckDigests(const WorkerFacts& facts) const {
-  for (const StudyRuntime* study : Studies()) {
-    if (study->Finished()) continue;
-    const std::map<std::string, std::string> begun_with = study->data_digests();
-    for (const DataSetFacts& data : facts.data_sets) {
-      const auto pinned = begun_with.find(data.name);
-      if (pinned == begun_with.end() || pinned->second == data.digest) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat("study ", study->name(), ": data file ", data.name, " of worker ",
-                       facts.worker, ": expected digest ", pinned->second,
-                       " (the study was begun with it), got ", data.digest));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) {
-  HPO_RETURN_IF_ERROR(CheckDigests(facts));
-  HPO_RETURN_IF_ERROR(store_->Write(
-      [&](Database& database) { return StudyStore(database).UpsertWorker(facts, clock_.Now()); }));
-  const std::string session = workers_.Register(facts);
-  HPO_RETURN_IF_ERROR(ReleaseOlderInstance(facts));
-  // A larger card may be what a queued trial waits for.
-  WakeAll();
-  return Registration{.session = session,
-                      .server_epoch = epoch_,
-                      .heartbeat_interval = HeartbeatInterval(options_.lease),
-                      .lease_ttl = options_.lease.ttl,
-                      .studies_version = studies_version()};
-}
-
-absl::Status TrialScheduler::ReleaseOlderInstance(const WorkerFacts& facts) {
-  for (StudyRuntime* study : Studies()) {
-    for (const HeldLease& lease : study->leases()) {
-      if (lease.worker != facts.worker || lease.instance_key == facts.instance_key) continue;
-      HPO_RETURN_IF_ERROR(LoseLease(*study, lease, "worker restarted"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 AcquireResult TrialScheduler::EmptyAnswer() const {
   const std::vector<StudyRuntime*> studies = Studies();
@@ -98,6 +71,8 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
       absl::MutexLock lock(&mutex_);
       seen = generation_;
     }
+    // A session that a newer process of the worker has replaced meanwhile gets nothing.
+    HPO_RETURN_IF_ERROR(workers_.Touch(session, capacity).status());
     std::string waiting_for;
     if (!assignment && !draining()) {
       HPO_ASSIGN_OR_RETURN(assignment, TryAcquire(asker, waiting_for));
@@ -157,7 +132,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
   std::vector<StudyRuntime*> able;
   for (StudyRuntime* study : Studies()) {
     if (study->Finished()) continue;
-    const absl::Status serves = CheckServes(study->spec(), asker.facts);
+    const absl::Status serves = CheckOffer(*study, asker.facts);
     if (serves.ok()) {
       able.push_back(study);
     } else {
@@ -221,7 +196,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
         });
     if (TakenByAnother(claimed)) continue;
     HPO_RETURN_IF_ERROR(claimed);
-    study.set_obstacle("");
+    Started(study, spec, asker.facts);
     return assignment;
   }
   if (!obstacle.empty()) {
@@ -245,7 +220,6 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
     study.set_obstacle(waiting_for);
     return std::nullopt;
   }
-  study.set_obstacle("");
   TrialRecord record{.study_id = study.id()};
   record.trial.id = TrialId{study.name(), context.number};
   record.trial.params = suggestion->params;
@@ -263,13 +237,22 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(writer_.Write(study, work));
+  Started(study, spec, asker.facts);
   return assignment;
+}
+
+void TrialScheduler::Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) {
+  study.set_obstacle("");
+  for (const DataSetFacts& data : DataOf(spec, facts)) study.PinData(data.name, data.digest);
 }
 
 absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, StudyRuntime& study,
                                                  const StudySpec& spec, const Asker& asker,
                                                  TrialRecord& record, const Placement& placement) {
-  HPO_RETURN_IF_ERROR(PinData(transaction, study, spec, asker.facts));
+  for (const DataSetFacts& data : DataOf(spec, asker.facts)) {
+    HPO_RETURN_IF_ERROR(
+        transaction.studies.PinData(study.id(), study.name(), data.name, data.digest));
+  }
   Trial& trial = record.trial;
   AttemptRecord attempt{.study_id = record.study_id, .trial = trial.id.number};
   attempt.attempt.number = AttemptNumber{record.current_attempt.value + 1};
@@ -295,16 +278,6 @@ absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, 
       asker.request_id, kMethod, asker.facts.worker, answer.dump(), transaction.now));
   return MakeAssignment(spec, trial, attempt,
                         NarrowForCapacity(AskFor(spec, asker.facts, trial.id.number)));
-}
-
-absl::Status TrialScheduler::PinData(TrialTransaction& transaction, StudyRuntime& study,
-                                     const StudySpec& spec, const WorkerFacts& facts) {
-  for (const DataSetFacts& data : facts.data_sets) {
-    if (data.name != spec.trainer.train && data.name != spec.trainer.validation) continue;
-    HPO_RETURN_IF_ERROR(
-        transaction.studies.PinData(study.id(), study.name(), data.name, data.digest));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status TrialScheduler::EndAsPredicted(StudyRuntime& study, const Trial& trial,

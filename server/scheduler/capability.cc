@@ -99,6 +99,19 @@ absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker,
   return MissingModel(study, worker, {*name});
 }
 
+absl::Status CheckDigests(const std::string& study,
+                          const std::map<std::string, std::string>& begun_with,
+                          const WorkerFacts& worker) {
+  for (const DataSetFacts& data : worker.data_sets) {
+    const auto pinned = begun_with.find(data.name);
+    if (pinned == begun_with.end() || pinned->second == data.digest) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "study ", study, ": data file ", data.name, " of worker ", worker.worker,
+        ": expected digest ", pinned->second, " (the study was begun with it), got ", data.digest));
+  }
+  return absl::OkStatus();
+}
+
 std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
                                              std::span<const WorkerFacts> workers) {
   std::map<std::string, ParamMap> facts = study.space.model_facts;

@@ -1,6 +1,7 @@
 // What a worker can do for a study, from what it told at registration. Pure.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -24,6 +25,12 @@ absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 
 // Whether the worker can run this configuration: CheckServes, and its model is there.
 absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker, const ParamMap& params);
+
+// Whether the worker's data sets are those that the study was begun with (digest by file).
+//   FailedPrecondition  one is not; names study, file and both digests
+absl::Status CheckDigests(const std::string& study,
+                          const std::map<std::string, std::string>& begun_with,
+                          const WorkerFacts& worker);
 
 // Facts about every model that one of `workers` has, for the space's conditions: heavy or base, and
 // the family.

@@ -31,7 +31,10 @@ absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& ses
   HeartbeatResult result;
   result.next = HeartbeatInterval(options_.lease);
   result.server_epoch = epoch_;
-  result.register_again = absl::IsNotFound(workers_.Touch(session, capacity).status());
+  // 0: the worker could not measure it just now.
+  const std::optional<Bytes> measured =
+      capacity.count > 0 ? std::optional<Bytes>(capacity) : std::nullopt;
+  result.register_again = absl::IsNotFound(workers_.Touch(session, measured).status());
   for (const LeaseBeat& beat : beats) {
     HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(beat.lease));
     result.directives.push_back(directive);

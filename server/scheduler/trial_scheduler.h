@@ -115,13 +115,14 @@ class TrialScheduler {
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
                                             TrialNumber number) const;
 
+  // register.cc
+  absl::Status ReleaseOlderInstance(const WorkerFacts& facts);
+
   // ask.cc
   struct Asker {
     WorkerFacts facts;
     std::string request_id;
   };
-  absl::Status CheckDigests(const WorkerFacts& facts) const;
-  absl::Status ReleaseOlderInstance(const WorkerFacts& facts);
   absl::StatusOr<std::optional<Assignment>> Replay(const Asker& asker);
   absl::StatusOr<std::optional<Assignment>> TryAcquire(const Asker& asker,
                                                        std::string& waiting_for);
@@ -133,8 +134,7 @@ class TrialScheduler {
                                    const StudySpec& spec, const Asker& asker, TrialRecord& record,
                                    const Placement& placement);
   absl::Status EndAsPredicted(StudyRuntime& study, const Trial& trial, const Placement& placement);
-  absl::Status PinData(TrialTransaction& transaction, StudyRuntime& study, const StudySpec& spec,
-                       const WorkerFacts& facts);
+  void Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts);
   AcquireResult EmptyAnswer() const;
   Assignment Complete(Assignment assignment) const;
 

@@ -24,7 +24,8 @@ std::string WorkerRegistry::Register(const WorkerFacts& facts) {
   return worker.session;
 }
 
-absl::StatusOr<RegisteredWorker> WorkerRegistry::Touch(const std::string& session, Bytes capacity) {
+absl::StatusOr<RegisteredWorker> WorkerRegistry::Touch(const std::string& session,
+                                                       std::optional<Bytes> capacity) {
   absl::MutexLock lock(&mutex_);
   const auto found = name_by_session_.find(session);
   if (found == name_by_session_.end()) {
@@ -32,7 +33,7 @@ absl::StatusOr<RegisteredWorker> WorkerRegistry::Touch(const std::string& sessio
         absl::StrCat("session ", session, ": expected one of a registered worker; register again"));
   }
   RegisteredWorker& worker = workers_[found->second];
-  worker.facts.capacity = capacity;
+  if (capacity) worker.facts.capacity = *capacity;
   worker.last_contact = clock_.Monotonic();
   worker.last_heartbeat = clock_.Now();
   worker.alive = true;

@@ -33,9 +33,9 @@ class WorkerRegistry {
   // a new process of the same name replaces the older one, whose session is unknown from then on.
   std::string Register(const WorkerFacts& facts);
 
-  // Marks the session's worker as alive, with `capacity` as its latest.
+  // Marks the session's worker as alive, with `capacity` as its latest (nullopt: as it was).
   //   NotFound  unknown session
-  absl::StatusOr<RegisteredWorker> Touch(const std::string& session, Bytes capacity);
+  absl::StatusOr<RegisteredWorker> Touch(const std::string& session, std::optional<Bytes> capacity);
 
   // By name.
   std::vector<RegisteredWorker> List() const;

@@ -64,6 +64,7 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
         TrialRecord record{.study_id = 1};
         record.trial.id = TrialId{"plain", TrialNumber{number}};
         record.trial.params = {{"train.batch_size", int64_t{8}}};
+        record.trial.created = absl::FromUnixSeconds(1'700'000'000);
         HPO_RETURN_IF_ERROR(trials.InsertTrial(record));
         record.trial.state = TrialState::kCompleted;
         record.trial.outcome = Completed{};

@@ -45,6 +45,16 @@ TEST_F(CapacityTest, AnOomOnTheSmallCardRunsAgainOnTheLargeOne) {
   EXPECT_EQ(Status("plain").counts.oom_met, 1);
 }
 
+TEST_F(CapacityTest, AHeartbeatThatCouldNotMeasureLeavesTheCapacity) {
+  AddStudy(PlainStudy());
+  const std::string small = Register(MakeWorker("small", kSmall));
+  const std::string large = Register(MakeWorker("large", kLarge));
+  ASSERT_TRUE(scheduler_->Heartbeat(large, {}, Bytes{0}).ok());
+  EXPECT_EQ(Finish(MustAcquire(small, kSmall).lease, OomAt(kSmall)).state, TrialState::kQueued);
+  ASSERT_TRUE(scheduler_->Heartbeat(large, {}, kSmall).ok());
+  EXPECT_EQ(Finish(MustAcquire(small, kSmall).lease, OomAt(kSmall)).state, TrialState::kPruned);
+}
+
 TEST_F(CapacityTest, ATrialSettlesWhenTheLargeCardIsGone) {
   AddStudy(PlainStudy("plain", 1));
   const std::string small = Register(MakeWorker("small", kSmall));
@@ -124,8 +134,9 @@ TEST_F(CapacityTest, AnotherDataSetOfTheSameNameIsRefused) {
   AddStudy(BertStudy());
   WorkerFacts other = MakeBertWorker("other");
   other.data_sets.front().digest = "another-digest";
-  Register(other);
+  const std::string early = Register(other);
   MustAcquire(Register(MakeBertWorker("first")));
+  EXPECT_THAT(Acquire(early).waiting_for, HasSubstr("another-digest"));
   for (const bool restarted : {false, true}) {
     if (restarted) Restart();
     const auto refused = scheduler_->Register(other);

@@ -81,6 +81,24 @@ TEST_F(ConcurrencyTest, AWaitingWorkerHearsThatEverythingIsFinished) {
   EXPECT_TRUE(acquired->all_studies_finished);
 }
 
+TEST_F(ConcurrencyTest, AWaitOfAReplacedProcessGetsNothing) {
+  WorkerFacts facts = MakeWorker("a");
+  const std::string session = Register(facts);
+  absl::StatusOr<AcquireResult> acquired = AcquireResult{};
+  absl::Notification asking;
+  std::thread waiting([&] {
+    acquired = scheduler_->Acquire(session, "", kLong, GiB(8), [&] {
+      if (!asking.HasBeenNotified()) asking.Notify();
+      return false;
+    });
+  });
+  asking.WaitForNotification();
+  facts.instance_key = "a-2";
+  Register(facts);
+  waiting.join();
+  EXPECT_TRUE(absl::IsNotFound(acquired.status()));
+}
+
 TEST_F(ConcurrencyTest, DrainAndCancellationEndAWait) {
   AddStudy(PlainStudy("plain", 0));
   ASSERT_TRUE(scheduler_->EnqueueTrial("plain", {.demonstration = true}, "").ok());

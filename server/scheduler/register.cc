@@ -1,0 +1,36 @@
+// TrialScheduler: a worker registers.
+#include "common/status.h"
+#include "server/scheduler/capability.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+
+absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) {
+  for (const StudyRuntime* study : Studies()) {
+    if (study->Finished()) continue;
+    HPO_RETURN_IF_ERROR(CheckDigests(study->name(), study->data_digests(), facts));
+  }
+  HPO_RETURN_IF_ERROR(store_->Write(
+      [&](Database& database) { return StudyStore(database).UpsertWorker(facts, clock_.Now()); }));
+  const std::string session = workers_.Register(facts);
+  HPO_RETURN_IF_ERROR(ReleaseOlderInstance(facts));
+  // A larger card may be what a queued trial waits for.
+  WakeAll();
+  return Registration{.session = session,
+                      .server_epoch = epoch_,
+                      .heartbeat_interval = HeartbeatInterval(options_.lease),
+                      .lease_ttl = options_.lease.ttl,
+                      .studies_version = studies_version()};
+}
+
+absl::Status TrialScheduler::ReleaseOlderInstance(const WorkerFacts& facts) {
+  for (StudyRuntime* study : Studies()) {
+    for (const HeldLease& lease : study->leases()) {
+      if (lease.worker != facts.worker || lease.instance_key == facts.instance_key) continue;
+      HPO_RETURN_IF_ERROR(LoseLease(*study, lease, "worker restarted"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hpo
