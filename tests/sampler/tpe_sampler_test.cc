@@ -99,16 +99,22 @@ TEST(TpeSampler, NeedsNoStartupTrialsAtAll) {
   EXPECT_EQ(simulated.Suggest(1).sampler, "tpe");
 }
 
-// A history of trials at given x with given ends; y is the same everywhere.
+StudySpec LineStudy() {
+  StudySpec study;
+  study.sampler = {.type = "tpe", .seed = 1, .startup_trials = 0};
+  study.space.parameters = {MakeParameter("x", FloatDomain{.low = -5.0, .high = 10.0})};
+  return study;
+}
+
+// A history of trials at given x with given ends.
 std::unique_ptr<Sampler> WithTrials(const std::vector<std::pair<double, HistoryTrial>>& trials) {
-  StudySpec study = SmoothStudy("tpe", 1);
-  study.sampler.startup_trials = 0;
+  const StudySpec study = LineStudy();
   std::unique_ptr<Sampler> sampler = MakeSampler(study);
   int64_t number = 0;
   for (const auto& [x, prototype] : trials) {
     HistoryTrial trial = prototype;
     trial.number = TrialNumber{number};
-    trial.params = {{"x", x}, {"y", 7.0}};
+    trial.params = {{"x", x}};
     sampler->Observe({++number, trial});
   }
   return sampler;
@@ -116,7 +122,7 @@ std::unique_ptr<Sampler> WithTrials(const std::vector<std::pair<double, HistoryT
 
 // Mean x of suggestions for many trial numbers.
 double MeanX(const Sampler& sampler) {
-  const SearchSpace space = SmoothStudy("tpe", 1).space;
+  const SearchSpace space = LineStudy().space;
   double sum = 0.0;
   constexpr int kSuggestions = 100;
   for (int64_t i = 0; i < kSuggestions; ++i) {
