@@ -23,6 +23,7 @@ namespace {
 constexpr auto kDeadline = std::chrono::seconds(30);
 constexpr int kLargestMessageBytes = 16 << 20;
 constexpr int kLargestPage = 1000;
+constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
@@ -41,10 +42,12 @@ absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
     }
     case v1::WatchStudyResponse::kChange: {
       HPO_ASSIGN_OR_RETURN(Trial trial, FromProto(response.change().trial()));
-      return WatchEvent(TrialChanged{response.change().kind(), std::move(trial)});
+      return WatchEvent(TrialChanged{.kind = response.change().kind(),
+                                     .trial = std::move(trial),
+                                     .sequence = response.change().sequence()});
     }
     default:
-      return WatchEvent(NothingNew());
+      return WatchEvent(NothingNew{.sequence = response.bookmark()});
   }
 }
 
@@ -199,11 +202,12 @@ absl::StatusOr<MemoryVerdict> Client::EstimateMemory(const MemoryQuery& query) {
   return verdict;
 }
 
-absl::Status Client::Watch(const std::string& study,
+absl::Status Client::Watch(const std::string& study, int64_t after_sequence,
                            const std::function<bool(WatchEvent)>& on_event) {
   grpc::ClientContext context;
   v1::WatchStudyRequest request;
   request.set_study(study);
+  request.set_after_sequence(after_sequence > 0 ? after_sequence : kFromTheFirst);
   const auto reader = stub_->WatchStudy(&context, request);
   v1::WatchStudyResponse response;
   while (reader->Read(&response)) {

@@ -76,8 +76,11 @@ struct MemoryVerdict {
 struct TrialChanged {
   std::string kind;  // "queued", "started", "measured", "replanned", "requeued", "finished"
   Trial trial;
+  int64_t sequence = 0;
 };
-struct NothingNew {};
+struct NothingNew {
+  int64_t sequence = 0;  // of the last change; a watch may go on from here
+};
 using WatchEvent = std::variant<StudyStatus, TrialChanged, NothingNew>;
 
 // Thread-safe. Calls have a deadline of 30 s; a watch has none.
@@ -105,8 +108,10 @@ class Client {
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);
   absl::StatusOr<MemoryVerdict> EstimateMemory(const MemoryQuery& query);
 
-  // Calls `on_event` for every event until it returns false (then OK) or the server ends the watch.
-  absl::Status Watch(const std::string& study, const std::function<bool(WatchEvent)>& on_event);
+  // Calls `on_event` for the study as it is and then for every change after `after_sequence` (0:
+  // all there were), until it returns false (then OK) or the server ends the watch.
+  absl::Status Watch(const std::string& study, int64_t after_sequence,
+                     const std::function<bool(WatchEvent)>& on_event);
 
   // Waits for the server to be there (again). False: `limit` is over.
   bool WaitUntilReachable(absl::Duration limit);

@@ -1,6 +1,6 @@
 #include "cli/watch.h"
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -59,39 +59,78 @@ void WatchDisplay::Close() {
   drawn_ = false;
 }
 
+namespace {
+
+// One study's watch over any number of connections. `seen` is the last change that was shown: a new
+// connection goes on from there, so that what happened meanwhile is shown too.
+class StudyWatch {
+ public:
+  StudyWatch(Client& client, const WatchOptions& options, WatchDisplay& display, StudyStatus study)
+      : client_(client),
+        options_(options),
+        display_(display),
+        study_(std::move(study)),
+        seen_(study_.sequence) {}
+
+  const StudyStatus& study() const { return study_; }
+
+  bool IsOver() const {
+    return options_.until_finished && study_.finished && seen_ >= study_.sequence;
+  }
+
+  // Until the study is over (OK), the server ends the watch (OK) or is away (Unavailable).
+  absl::Status FollowOneConnection() {
+    absl::Status broken;
+    const absl::Status ended = client_.Watch(study_.spec.name, seen_, [&](const WatchEvent& event) {
+      broken = Take(event);
+      return broken.ok() && !IsOver();
+    });
+    return broken.ok() ? ended : broken;
+  }
+
+ private:
+  absl::Status Take(const WatchEvent& event) {
+    // A change says what happened to its trial; the counts come with the study.
+    HPO_ASSIGN_OR_RETURN(study_, client_.GetStudy(study_.spec.name));
+    if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
+      seen_ = std::max(seen_, change->sequence);
+      display_.Show(*change, study_);
+      return absl::OkStatus();
+    }
+    if (const NothingNew* nothing = std::get_if<NothingNew>(&event)) {
+      seen_ = std::max(seen_, nothing->sequence);
+    }
+    display_.Show(study_);
+    return absl::OkStatus();
+  }
+
+  Client& client_;
+  const WatchOptions options_;
+  WatchDisplay& display_;
+  StudyStatus study_;
+  int64_t seen_;
+};
+
+}  // namespace
+
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchDisplay& display) {
-  HPO_ASSIGN_OR_RETURN(StudyStatus study, client.GetStudy(options.study));
-  const auto is_over = [&] { return options.until_finished && study.finished; };
-  absl::Status broken;
-  const auto on_event = [&](const WatchEvent& event) {
-    // A change says what happened to its trial; the counts come with the study.
-    absl::StatusOr<StudyStatus> now = client.GetStudy(study.spec.name);
-    if (!now.ok()) {
-      broken = now.status();
-      return false;
-    }
-    study = *std::move(now);
-    if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
-      display.Show(*change, study);
-    } else {
-      display.Show(study);
-    }
-    return !is_over();
-  };
-  while (!is_over()) {
-    broken = absl::OkStatus();
-    const absl::Status ended = client.Watch(study.spec.name, on_event);
-    if (is_over()) break;
-    absl::Status reason = broken.ok() ? ended : broken;
-    if (!reason.ok() && !absl::IsUnavailable(reason)) return reason;
-    if (!client.WaitUntilReachable(options.patience)) {
-      display.Close();
-      return reason.ok() ? client.GetStudy(study.spec.name) : reason;
-    }
+  HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
+  StudyWatch watch(client, options, display, std::move(found));
+  absl::Status status;
+  while (!watch.IsOver()) {
+    status = watch.FollowOneConnection();
+    // Cancelled: by a server that ended and waited no longer.
+    const bool may_come_back =
+        status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status);
+    if (!may_come_back || watch.IsOver()) break;
+    if (client.WaitUntilReachable(options.patience)) continue;
+    if (status.ok()) status = client.GetStudy(watch.study().spec.name).status();
+    break;
   }
   display.Close();
-  return study;
+  if (!watch.IsOver() && !status.ok()) return status;
+  return watch.study();
 }
 
 }  // namespace hpo

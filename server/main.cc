@@ -62,11 +62,14 @@ class WaitingLog {
   std::map<std::string, std::string> said_;
 };
 
-bool AllFinishedAndAlone(const std::vector<StudyStatus>& studies) {
+// Workers leave by themselves once all is finished. One that has missed two heartbeats has left.
+bool AllFinishedAndAlone(const std::vector<StudyStatus>& studies, absl::Time now,
+                         absl::Duration lease_ttl) {
+  const absl::Duration silence = 2 * HeartbeatInterval(LeasePolicy{.ttl = lease_ttl});
   for (const StudyStatus& study : studies) {
     if (!study.finished) return false;
     for (const WorkerStatus& worker : study.workers) {
-      if (worker.alive) return false;
+      if (worker.alive && now - worker.last_heartbeat < silence) return false;
     }
   }
   return !studies.empty();
@@ -74,12 +77,14 @@ bool AllFinishedAndAlone(const std::vector<StudyStatus>& studies) {
 
 // Serves until a signal, or until all is done where that was asked for.
 void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
-                    const TerminationSignal& signals) {
+                    const TerminationSignal& signals, const Clock& clock) {
   WaitingLog waiting;
   do {
     const std::vector<StudyStatus> studies = coordinator.studies().ListStudies();
     waiting.Look(studies);
-    if (options.exit_when_finished && AllFinishedAndAlone(studies)) return;
+    const bool may_end =
+        options.exit_when_finished && AllFinishedAndAlone(studies, clock.Now(), options.lease_ttl);
+    if (may_end) return;
   } while (!signals.WaitFor(kLookInterval));
 }
 
@@ -97,7 +102,7 @@ absl::Status Run(const ServerOptions& options, const TerminationSignal& signals)
   if (!options.address_file.empty()) {
     HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
   }
-  ServeUntilOver(*coordinator, options, signals);
+  ServeUntilOver(*coordinator, options, signals, clock);
   signals.ExitOnNext();
   spdlog::info("ending: no further trials are handed out");
   coordinator->Drain(kDrainGrace);

@@ -177,7 +177,8 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
                                   const std::function<bool(const std::optional<TrialEvent>&)>& emit,
                                   const std::function<bool()>& cancelled) const {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
-  int64_t sequence = after_sequence > 0 ? after_sequence : runtime->last_sequence();
+  int64_t sequence =
+      after_sequence == 0 ? runtime->last_sequence() : std::max<int64_t>(0, after_sequence);
   absl::Duration quiet;
   while (!scheduler_.draining() && !cancelled()) {
     if (!runtime->WaitForEvent(sequence, kCancellationCheck)) {

@@ -84,9 +84,9 @@ class StudyApi {
   absl::StatusOr<MemoryAnswer> EstimateMemory(const std::string& study, const ParamMap& params,
                                               const std::string& worker, Bytes limit) const;
 
-  // Calls `emit` for every change after `after_sequence` (0: from now), and with nullopt each 15 s
-  // in which nothing happened, until emit returns false, `cancelled` returns true or the server
-  // drains. Blocks.
+  // Calls `emit` for every change after `after_sequence` (0: from now; negative: from the study's
+  // first), and with nullopt each 15 s in which nothing happened, until emit returns false,
+  // `cancelled` returns true or the server drains. Blocks.
   absl::Status WatchStudy(const std::string& study, int64_t after_sequence,
                           const std::function<bool(const std::optional<TrialEvent>&)>& emit,
                           const std::function<bool()>& cancelled) const;

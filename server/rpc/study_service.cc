@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kDefaultPageSize = 100;
 constexpr int kLargestPageSize = 1000;
+constexpr int64_t kFromTheFirst = -1;  // see StudyApi::WatchStudy
 
 }  // namespace
 
@@ -143,14 +144,15 @@ grpc::Status StudyServiceImpl::WatchStudy(grpc::ServerContext* context,
   *snapshot.mutable_snapshot() = ToProto(study);
   if (!writer->Write(snapshot)) return grpc::Status::CANCELLED;
   // From the snapshot on, so that nothing between it and the first change is lost.
-  int64_t sequence = request->after_sequence() > 0 ? request->after_sequence() : study.sequence;
+  int64_t sequence = request->after_sequence() != 0 ? request->after_sequence() : study.sequence;
+  if (sequence == 0) sequence = kFromTheFirst;
   const auto emit = [&](const std::optional<TrialEvent>& event) {
     if (event) {
       sequence = event->sequence;
       return writer->Write(ToProto(*event));
     }
     v1::WatchStudyResponse bookmark;
-    bookmark.set_bookmark(sequence);
+    bookmark.set_bookmark(std::max<int64_t>(0, sequence));
     return writer->Write(bookmark);
   };
   return ToGrpc(api_.WatchStudy(study.spec.name, sequence, emit,

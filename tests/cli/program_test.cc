@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/client.h"
 #include "nlohmann/json.hpp"
 #include "tests/server/coordinator_fixture.h"
 
@@ -182,7 +183,47 @@ TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
   }
   const Result result = watch.get();
   EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("trial 3 COMPLETED: score 0.3"));
   EXPECT_THAT(result.out, HasSubstr("4 of 4 trials, OOM 0 met, 0 predicted\n"));
+}
+
+TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string address = coordinator_->address();
+  Client client(address);
+  // The first event says that the watch is connected.
+  std::promise<void> connected;
+  std::future<absl::Status> first = std::async(std::launch::async, [&] {
+    bool told = false;
+    return client.Watch("plain", 0, [&](const WatchEvent&) {
+      if (!told) connected.set_value();
+      told = true;
+      return true;
+    });
+  });
+  connected.get_future().wait();
+  coordinator_->Drain(absl::Seconds(20));  // ends the watch
+  EXPECT_TRUE(first.get().ok());
+  coordinator_.reset();
+
+  CoordinatorOptions options = Options();
+  options.listen = ParseListenAddress(address).value();
+  auto again = Coordinator::Start(options, clock_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  coordinator_ = *std::move(again);
+  ASSERT_TRUE(client.WaitUntilReachable(absl::Seconds(30)));
+  const std::string session = Register();
+  for (int i = 0; i < 4; ++i) {
+    Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
+  }
+  int finished = 0;
+  const absl::Status replayed = client.Watch("plain", 0, [&](const WatchEvent& event) {
+    const TrialChanged* change = std::get_if<TrialChanged>(&event);
+    if (change != nullptr && change->kind == "finished") ++finished;
+    return finished < 4;
+  });
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_EQ(finished, 4);
 }
 
 TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {

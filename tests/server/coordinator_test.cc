@@ -165,6 +165,32 @@ TEST_F(CoordinatorTest, AWatchBeginsWithTheStudyAndLosesNoChange) {
   EXPECT_FALSE(reader->Read(&event));
 }
 
+TEST_F(CoordinatorTest, AWatchGoesOnFromWhereItWas) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  Complete(Acquire(Register(), "a1").assignment(), 0.7);
+  const int64_t last = Get().sequence();
+  ASSERT_GT(last, 1);
+  // -1: all there were, in order; N: those after N.
+  const std::pair<int64_t, int64_t> cases[] = {{-1, 1}, {last - 1, last}};
+  for (const auto& [after, first] : cases) {
+    SCOPED_TRACE(after);
+    Call call;
+    v1::WatchStudyRequest watch;
+    watch.set_study("plain");
+    watch.set_after_sequence(after);
+    const auto reader = studies_->WatchStudy(&call, watch);
+    v1::WatchStudyResponse event;
+    ASSERT_TRUE(reader->Read(&event));
+    EXPECT_TRUE(event.has_snapshot());
+    for (int64_t sequence = first; sequence <= last; ++sequence) {
+      ASSERT_TRUE(reader->Read(&event));
+      EXPECT_EQ(event.change().sequence(), sequence);
+    }
+    EXPECT_EQ(event.change().kind(), "finished");
+    call.TryCancel();
+  }
+}
+
 TEST_F(CoordinatorTest, LongPollsStarveNobodyAndADrainAnswersThem) {
   const std::string session = Register();
   std::vector<std::future<bool>> polls;
