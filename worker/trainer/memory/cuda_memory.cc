@@ -36,10 +36,15 @@ void ObserveRefusals() {
   static std::once_flag once;
   std::call_once(once, [] {
     cuda_allocator::attachOutOfMemoryObserver(
-        [](int64_t, size_t requested, size_t, size_t device_free) {
+        [](int64_t device, size_t requested, size_t, size_t device_free) {
+          // Torch calls observers after it has let go of the device's lock.
+          const auto stats = cuda_allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
           const std::lock_guard<std::mutex> lock(Refusal().mutex);
-          Refusal().refused = RefusedAllocation{Bytes{static_cast<int64_t>(requested)}, Bytes{},
-                                                Bytes{}, Bytes{static_cast<int64_t>(device_free)}};
+          Refusal().refused =
+              RefusedAllocation{.requested = Bytes{static_cast<int64_t>(requested)},
+                                .live = Bytes{stats.allocated_bytes[kAggregate].current},
+                                .limit = {},
+                                .device_free = Bytes{static_cast<int64_t>(device_free)}};
         });
   });
 }
@@ -95,11 +100,7 @@ class CudaMemory final : public DeviceMemory {
       const std::lock_guard<std::mutex> lock(Refusal().mutex);
       refused = std::exchange(Refusal().refused, std::nullopt);
     }
-    if (refused.has_value()) {
-      refused->limit = limit_;
-      refused->live =
-          Bytes{cuda_allocator::getDeviceStats(device_).allocated_bytes[kAggregate].current};
-    }
+    if (refused.has_value()) refused->limit = limit_;
     return refused;
   }
 

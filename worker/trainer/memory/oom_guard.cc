@@ -1,5 +1,6 @@
 #include "worker/trainer/memory/oom_guard.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace hpo {
@@ -33,6 +34,10 @@ BatchAttempt TryBatch(DeviceMemory& memory, Bytes baseline, absl::FunctionRef<vo
   }
   attempt.fault->refused = memory.TakeRefused();
   attempt.use = memory.Read();
+  if (attempt.fault->refused.has_value()) {
+    attempt.use.live = attempt.fault->refused->live;
+    attempt.use.reserved = std::max(attempt.use.reserved, attempt.use.live);
+  }
   drop();
   attempt.clean = ReturnsToBaseline(memory, baseline);
   return attempt;

@@ -13,7 +13,8 @@ namespace hpo {
 // What TryBatch met. Without `fault` the batch ran to its end.
 struct BatchAttempt {
   std::optional<MemoryFault> fault;
-  // The reading at the fault, before anything was freed.
+  // The reading at the fault; `live` is that of the refused allocation where there was one, because
+  // the exception has freed temporaries on its way here.
   MemoryUse use;
   // After cleaning up, live bytes were the baseline's again. false: something leaked or the device
   // is lost; the process must not be used for another attempt.

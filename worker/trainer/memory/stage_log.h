@@ -36,7 +36,7 @@ class StageLog {
   void Replan(const MemoryPlan& plan, int64_t step);
 
   // An out-of-memory error was met, recovered from or not: the stage "OOM Error", with the reading
-  // before anything was freed.
+  // at the fault.
   void OutOfMemoryMet(const MemoryUse& use, int64_t step);
 
   // What runs from now on: "forward", "backward", ... Attributes a new peak to what ran until now.

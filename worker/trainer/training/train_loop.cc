@@ -1,5 +1,6 @@
 #include "worker/trainer/training/train_loop.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -8,8 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/memory/memory_plan.h"
-#include "common/random.h"
-#include "worker/trainer/training/batch_tensors.h"
+#include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/evaluation.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/trial_log.h"
@@ -28,6 +28,7 @@ int64_t StepsPerEpoch(int64_t rows, int64_t effective_batch) {
 TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
     : parts_(std::move(parts)),
       plan_(plan),
+      evaluation_rows_(plan.micro_batch * parts_.options.config.eval_batch_multiplier),
       total_steps_(parts_.job.epochs *
                    StepsPerEpoch(parts_.data.train.num_rows(), plan.effective_batch)),
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
@@ -66,7 +67,18 @@ std::optional<TrainLoop::Ending> TrainLoop::RunEpoch(int64_t epoch) {
 
 std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   double loss = 0.0;
-  if (auto ending = RunGuarded([&] { loss = ComputeGradients(rows); })) return ending;
+  const auto compute = [&] {
+    const EffectiveBatch batch{.data = parts_.data.train,
+                               .rows = rows,
+                               .plan = plan_,
+                               .seed = parts_.options.seed,
+                               .step = step_,
+                               .max_positions = parts_.max_positions};
+    loss = ComputeGradients(parts_.model, batch, parts_.device, parts_.log);
+    parts_.log.EnterPhase("gradient clipping");
+    gradient_norm_ = parts_.optimizer.ClipGradients(parts_.options.max_grad_norm);
+  };
+  if (auto ending = RunGuarded(compute, [this] { return ShrinkPlan(); })) return ending;
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) {
     return Ending{Failed{
         .failure_class = FailureClass::kDiverged,
@@ -84,64 +96,58 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   return std::nullopt;
 }
 
-double TrainLoop::ComputeGradients(const BatchRows& rows) {
-  auto generator = at::globalContext().defaultGenerator(parts_.device);
-  generator.set_current_seed(Rng(parts_.options.seed, static_cast<uint64_t>(step_)).NextU64());
-  torch::Tensor loss = at::zeros({}, torch::TensorOptions(torch::kFloat32).device(parts_.device));
-  const std::vector<int64_t> sizes = PartSizes(plan_, static_cast<int64_t>(rows.size()));
-  for (const std::span<const int64_t> part : SplitBatch(rows, sizes)) {
-    parts_.log.EnterPhase("forward");
-    const DeviceBatch batch = ToDevice(PadBatch(parts_.data.train, part, parts_.max_positions),
-                                       parts_.data.train.num_labels, parts_.device);
-    const torch::Tensor part_loss =
-        SumOfRowLosses(parts_.model.forward(batch.input), batch.labels) /
-        static_cast<double>(rows.size());
-    parts_.log.EnterPhase("backward");
-    part_loss.backward();
-    loss += part_loss.detach();
-  }
-  parts_.log.EnterPhase("gradient clipping");
-  gradient_norm_ = parts_.optimizer.ClipGradients(parts_.options.max_grad_norm);
-  return loss.item<double>();
-}
-
-std::optional<TrainLoop::Ending> TrainLoop::RunGuarded(absl::FunctionRef<void()> work) {
+std::optional<TrainLoop::Ending> TrainLoop::RunGuarded(absl::FunctionRef<void()> work,
+                                                       absl::FunctionRef<bool()> shrink) {
   while (true) {
     const BatchAttempt attempt =
         TryBatch(parts_.memory, baseline_, work, [this] { parts_.optimizer.ClearGradients(); });
     if (!attempt.fault.has_value()) return std::nullopt;
-    if (auto ending = Recover(attempt)) return ending;
+    if (auto ending = Recover(attempt, shrink)) return ending;
   }
 }
 
-std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt) {
+std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt,
+                                                    absl::FunctionRef<bool()> shrink) {
   clean_ = clean_ && attempt.clean;
   const std::string phase = parts_.log.phase();
   if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
     return Ending{DeviceLostOutcome(*attempt.fault, phase, step_)};
   }
   parts_.log.OutOfMemoryMet(attempt.use, step_);
-  const std::optional<MemoryPlan> smaller =
-      parts_.job.policy == MemoryPolicy::kPlan && attempt.clean ? SmallerPlan(plan_) : std::nullopt;
-  if (!smaller.has_value()) {
-    return Ending{OutOfMemoryOutcome(
-        *attempt.fault, attempt.use,
-        {.job = parts_.job, .phase = phase, .step = step_, .plan = plan_}, parts_.memory.Kind())};
-  }
+  if (parts_.job.policy == MemoryPolicy::kPlan && attempt.clean && shrink()) return std::nullopt;
+  return Ending{OutOfMemoryOutcome(
+      *attempt.fault, attempt.use,
+      {.job = parts_.job, .phase = phase, .step = step_, .plan = plan_}, parts_.memory.Kind())};
+}
+
+bool TrainLoop::ShrinkPlan() {
+  const std::optional<MemoryPlan> smaller = SmallerPlan(plan_);
+  if (!smaller.has_value()) return false;
   plan_ = *smaller;
+  evaluation_rows_ =
+      std::min(evaluation_rows_, plan_.micro_batch * parts_.options.config.eval_batch_multiplier);
   parts_.log.Replan(plan_, step_);
-  return std::nullopt;
+  return true;
+}
+
+bool TrainLoop::ShrinkEvaluation() {
+  // Never more rows than there are: half of a surplus would be the same batch again.
+  evaluation_rows_ = std::min(evaluation_rows_, parts_.data.validation.num_rows());
+  if (evaluation_rows_ <= 1) return false;
+  evaluation_rows_ /= 2;
+  LogWarning(absl::StrFormat("Trial %d - the evaluation after step %d is redone %d rows at a time",
+                             parts_.job.trial.value, step_, evaluation_rows_));
+  return true;
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   Metrics metrics;
   const auto evaluate = [&] {
     parts_.log.EnterPhase("evaluation");
-    const int64_t rows = plan_.micro_batch * parts_.options.config.eval_batch_multiplier;
-    metrics =
-        Evaluate(parts_.model, parts_.data.validation, rows, parts_.max_positions, parts_.device);
+    metrics = Evaluate(parts_.model, parts_.data.validation, evaluation_rows_, parts_.max_positions,
+                       parts_.device);
   };
-  if (auto ending = RunGuarded(evaluate)) return ending;
+  if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
   parts_.log.EnterPhase("between steps");
   metrics["train_loss"] = loss_sum_ / static_cast<double>(loss_steps_);
   loss_sum_ = 0.0;

@@ -1,12 +1,11 @@
 // The training of one trial: epochs, effective batches, measurements, the best weights; and the
 // recovery from running out of memory, at a constant effective batch.
 //
-// One effective batch is one optimizer step. It runs in parts of the plan's micro-batch; every part
-// back-propagates its sum of row losses over the number of rows of the *whole* batch, so that the
-// gradient is the same however it is split. An out-of-memory error anywhere before the optimizer's
-// update undoes the batch (oom_guard.h) and runs it again with half the micro-batch. Random numbers
-// of a batch are a function of (seed, step), so the redone batch draws what an undisturbed run with
-// that micro-batch would have drawn.
+// One effective batch is one optimizer step. An out-of-memory error anywhere before the optimizer's
+// update undoes the batch (memory/oom_guard.h) and runs it again with half the micro-batch; the
+// redone batch equals an undisturbed one with that micro-batch (training/effective_batch.h).
+// Evaluation has a number of rows of its own to halve, which changes no result and does not slow
+// training down.
 #pragma once
 
 #include <functional>
@@ -70,18 +69,22 @@ class TrainLoop {
   std::optional<Ending> RunStep(const BatchRows& rows);
   std::optional<Ending> Measure();
   std::optional<Ending> CheckStop() const;
-  // Runs `work` at smaller and smaller `plan_` until memory suffices.
-  std::optional<Ending> RunGuarded(absl::FunctionRef<void()> work);
-  // After a fault: nullopt when `plan_` is smaller now and the work may be redone.
-  std::optional<Ending> Recover(const BatchAttempt& attempt);
+  // Runs `work` until memory suffices, calling `shrink` before each redo; `shrink` returns false
+  // when there is nothing smaller.
+  std::optional<Ending> RunGuarded(absl::FunctionRef<void()> work,
+                                   absl::FunctionRef<bool()> shrink);
+  // After a fault: nullopt when the work is smaller now and may be redone.
+  std::optional<Ending> Recover(const BatchAttempt& attempt, absl::FunctionRef<bool()> shrink);
+  // Half the micro-batch, for training; half the rows, for evaluation.
+  bool ShrinkPlan();
+  bool ShrinkEvaluation();
 
-  // Gradients of one effective batch; its loss, the mean over its rows.
-  double ComputeGradients(const BatchRows& rows);
   void ReportProgress(double loss);
   bool Improves(const Metrics& metrics) const;
 
   TrainLoopParts parts_;
   MemoryPlan plan_;
+  int64_t evaluation_rows_;  // at a time
   int64_t total_steps_;
   LinearSchedule schedule_;
   Bytes baseline_;  // live bytes between steps: parameters and moments

@@ -1,0 +1,143 @@
+#include "worker/trainer/message_channel.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+class MessageChannelTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { std::signal(SIGPIPE, SIG_IGN); }  // as main does
+  void SetUp() override {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds_), 0);
+    channel_.emplace(fds_[0]);
+  }
+  ~MessageChannelTest() override {
+    Hang();
+    ::close(fds_[0]);
+  }
+
+  void Write(const std::string& text) {
+    ASSERT_EQ(::write(fds_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void WriteMessage(const DownMessage& message) { Write(EncodeDown(message) + "\n"); }
+
+  // Closes the supervisor's end.
+  void Hang() {
+    if (fds_[1] >= 0) ::close(fds_[1]);
+    fds_[1] = -1;
+  }
+
+  // What the trainer sent, up to the end of a line.
+  std::string ReadLine() {
+    std::string line;
+    char chunk[4096];
+    while (line.empty() || line.back() != '\n') {
+      const ssize_t size = ::read(fds_[1], chunk, sizeof(chunk));
+      if (size <= 0) break;
+      line.append(chunk, static_cast<size_t>(size));
+    }
+    return line;
+  }
+
+  static TrainerJob Job(int64_t trial) {
+    TrainerJob job;
+    job.study = "s";
+    job.trial = TrialNumber{trial};
+    return job;
+  }
+
+  int fds_[2] = {-1, -1};
+  std::optional<MessageChannel> channel_;
+};
+
+TEST_F(MessageChannelTest, GivesJobsInOrderThenEndsOnShutdown) {
+  WriteMessage(Job(1));
+  WriteMessage(Job(2));
+  WriteMessage(ShutdownRequest{});
+  EXPECT_EQ(channel_->NextJob()->trial, TrialNumber{1});
+  EXPECT_EQ(channel_->NextJob()->trial, TrialNumber{2});
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+}
+
+TEST_F(MessageChannelTest, PollGivesAStopAgainAndAgain) {
+  WriteMessage(Job(1));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  EXPECT_FALSE(channel_->Poll().has_value());
+  WriteMessage(StopRequest{.reason = "pruned"});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(channel_->Poll().has_value());
+    EXPECT_EQ(channel_->Poll()->reason, "pruned");
+  }
+}
+
+TEST_F(MessageChannelTest, AStopThatComesTooLateDoesNotReachTheNextJob) {
+  WriteMessage(Job(1));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  WriteMessage(StopRequest{.reason = "pruned"});
+  WriteMessage(Job(2));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  EXPECT_FALSE(channel_->Poll().has_value());
+}
+
+TEST_F(MessageChannelTest, AShutdownDuringAnAttemptDrainsIt) {
+  WriteMessage(Job(1));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  WriteMessage(ShutdownRequest{});
+  ASSERT_TRUE(channel_->Poll().has_value());
+  EXPECT_EQ(channel_->Poll()->reason, "drain");
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+}
+
+TEST_F(MessageChannelTest, TheEndOfTheChannelEndsEverything) {
+  WriteMessage(Job(1));
+  Write("{\"type\":");  // torn
+  ASSERT_TRUE(channel_->NextJob().ok());
+  EXPECT_FALSE(channel_->Poll().has_value());
+  Hang();
+  ASSERT_TRUE(channel_->Poll().has_value());
+  EXPECT_EQ(channel_->Poll()->reason, "lease lost");
+  channel_->Send(ProgressMessage{});  // dropped, no signal
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+}
+
+TEST_F(MessageChannelTest, ASecondJobDuringAnAttemptIsAnError) {
+  WriteMessage(Job(1));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  WriteMessage(Job(2));
+  EXPECT_TRUE(channel_->Poll().has_value());
+  EXPECT_THAT(ReadLine(), HasSubstr("a job came while another one ran"));
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+}
+
+TEST_F(MessageChannelTest, NonsenseIsRefusedWithItsReason) {
+  Write("hello\n");
+  EXPECT_EQ(channel_->NextJob().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(MessageChannelTest, MessagesArriveWholeThroughASmallSocket) {
+  // More than the socket holds, so that the writer must wait for the reader.
+  const std::string text(1 << 20, 'x');
+  std::string line;
+  std::thread reader([&] { line = ReadLine(); });
+  channel_->Send(LogMessage{.level = "info", .text = text});
+  reader.join();
+  const auto message = DecodeUp(line);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_EQ(std::get<LogMessage>(*message).text, text);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,90 @@
+#include "worker/trainer/training/training_options.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ReadTrainingOptions, DefaultsHoldWhereNothingIsGiven) {
+  const auto options = ReadTrainingOptions({}, 17);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->learning_rate, 5e-5);
+  EXPECT_EQ(options->weight_decay, 0.01);
+  EXPECT_EQ(options->config.EffectiveBatch(), 8);
+  EXPECT_EQ(options->seed, 17u);
+  EXPECT_FALSE(options->dropout.has_value());
+  EXPECT_FALSE(options->head_dropout.has_value());
+}
+
+TEST(ReadTrainingOptions, EveryParameterIsRead) {
+  const auto options = ReadTrainingOptions({{"head.dropout", 0.3},
+                                            {"head.layers", int64_t{1}},
+                                            {"head.size_1", int64_t{64}},
+                                            {"model.dropout", 0.0},
+                                            {"model.name", std::string("m")},
+                                            {"seed", int64_t{5}},
+                                            {"tok.max_length", int64_t{256}},
+                                            {"train.batch_size", int64_t{4}},
+                                            {"train.beta1", 0.8},
+                                            {"train.beta2", 0.9},
+                                            {"train.eps", 1e-6},
+                                            {"train.eval_batch_multiplier", int64_t{2}},
+                                            {"train.grad_accum", int64_t{3}},
+                                            {"train.lr", int64_t{1}},
+                                            {"train.max_grad_norm", 0.5},
+                                            {"train.warmup_ratio", 0.0},
+                                            {"train.weight_decay", 0.2}},
+                                           17);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->head_dropout, 0.3);
+  EXPECT_EQ(options->config.head_sizes[0], 64);
+  EXPECT_EQ(options->dropout, 0.0);
+  EXPECT_EQ(options->seed, 5u);
+  EXPECT_EQ(options->config.max_length, 256);
+  EXPECT_EQ(options->config.EffectiveBatch(), 12);
+  EXPECT_EQ(options->config.eval_batch_multiplier, 2);
+  EXPECT_EQ(options->beta1, 0.8);
+  EXPECT_EQ(options->beta2, 0.9);
+  EXPECT_EQ(options->eps, 1e-6);
+  EXPECT_EQ(options->learning_rate, 1.0);
+  EXPECT_EQ(options->max_grad_norm, 0.5);
+  EXPECT_EQ(options->warmup_ratio, 0.0);
+  EXPECT_EQ(options->weight_decay, 0.2);
+}
+
+TEST(ReadTrainingOptions, ErrorsNameTheParameterAndTheValue) {
+  const std::pair<ParamMap, const char*> cases[] = {
+      {{{"train.lrr", 1.0}}, "train.lrr: hpo-trainer has no such parameter"},
+      {{{"train.lr", std::string("high")}}, "train.lr: expected a number in [0, inf), got high"},
+      {{{"train.lr", -1e-5}}, "got -1e-05"},
+      {{{"model.dropout", 1.0}}, "model.dropout: expected a number in [0, 1), got 1"},
+      {{{"train.warmup_ratio", 1.5}}, "train.warmup_ratio"},
+      {{{"train.max_grad_norm", 0.0}}, "train.max_grad_norm"},
+      {{{"train.batch_size", 2.5}}, "train.batch_size"},
+      {{{"train.batch_size", int64_t{0}}}, "train.batch_size"},
+      {{{"seed", int64_t{-1}}}, "seed: expected an integer of at least 0, got -1"},
+      {{{"seed", 1.5}}, "seed: expected an integer"},
+      {{{"head.layers", int64_t{4}}}, "head.layers"},
+      {{{"head.layers", int64_t{1}}}, "head.size_1"},
+  };
+  for (const auto& [params, message] : cases) {
+    SCOPED_TRACE(message);
+    const auto options = ReadTrainingOptions(params, 0);
+    ASSERT_FALSE(options.ok());
+    EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(options.status().message()), HasSubstr(message));
+  }
+}
+
+TEST(DescribeParameters, ListsEveryNameThatIsRead) {
+  const std::string text = DescribeParameters();
+  for (const char* name : {"head.size_3", "train.lr", "tok.max_length", "seed", "model.dropout"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(name) + " ")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace hpo
