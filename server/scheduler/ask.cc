@@ -24,7 +24,8 @@ constexpr absl::string_view kMethod = "AcquireTrial";
 bool TakenByAnother(const absl::Status& status) { return absl::IsAborted(status); }
 
 absl::Status CheckOffer(const StudyRuntime& study, const WorkerFacts& facts) {
-  const absl::Status serves = CheckServes(study.spec(), facts);
+  const absl::Status serves =
+      Annotate(CheckServes(study.spec(), facts), absl::StrCat("study ", study.name()));
   return serves.ok() ? CheckDigests(study.name(), study.data_digests(), facts) : serves;
 }
 
@@ -201,7 +202,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
   }
   if (!obstacle.empty()) {
     study.set_obstacle(obstacle);
-    waiting_for = std::move(obstacle);
+    waiting_for = absl::StrCat("study ", study.name(), ": ", obstacle);
   }
   return std::nullopt;
 }
@@ -216,8 +217,8 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   const AskContext context = AskFor(spec, asker.facts, study.next_number());
   const absl::StatusOr<Suggestion> suggestion = study.Suggest(context);
   if (!suggestion.ok()) {
+    study.set_obstacle(std::string(suggestion.status().message()));
     waiting_for = absl::StrCat("study ", study.name(), ": ", suggestion.status().message());
-    study.set_obstacle(waiting_for);
     return std::nullopt;
   }
   TrialRecord record{.study_id = study.id()};

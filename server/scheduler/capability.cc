@@ -53,10 +53,9 @@ std::vector<std::string> ModelChoices(const StudySpec& study) {
   return names;
 }
 
-absl::Status MissingData(const StudySpec& study, const WorkerFacts& worker,
-                         const std::string& file) {
+absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
   return absl::FailedPreconditionError(
-      absl::StrCat("study ", study.name, ": worker ", worker.worker, " has no data file ", file,
+      absl::StrCat("worker ", worker.worker, " has no data file ", file,
                    "; run: scripts/prepare_criteria_data --out DIR (or bring your own ", file,
                    "), then hpo-worker --data DIR"));
 }
@@ -66,9 +65,9 @@ absl::Status MissingModel(const StudySpec& study, const WorkerFacts& worker,
   const absl::string_view weights =
       study.trainer.model_init == "random" ? "" : "model.safetensors, ";
   return absl::FailedPreconditionError(
-      absl::StrCat("study ", study.name, ": worker ", worker.worker, " has no usable model of ",
-                   absl::StrJoin(names, ", "), "; put config.json, ", weights,
-                   "vocab.txt into DIR/", names.front(), ", then hpo-worker --models DIR"));
+      absl::StrCat("worker ", worker.worker, " has no usable model of ", absl::StrJoin(names, ", "),
+                   "; put config.json, ", weights, "vocab.txt into DIR/", names.front(),
+                   ", then hpo-worker --models DIR"));
 }
 
 }  // namespace
@@ -81,7 +80,7 @@ ParamMap CompleteParams(const StudySpec& study, const ParamMap& params) {
 
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {
   for (const std::string& file : {study.trainer.train, study.trainer.validation}) {
-    if (!HasData(worker, file)) return MissingData(study, worker, file);
+    if (!HasData(worker, file)) return MissingData(worker, file);
   }
   const std::vector<std::string> names = ModelChoices(study);
   const bool has_one =

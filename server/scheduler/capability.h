@@ -18,9 +18,7 @@ namespace hpo {
 ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
 
 // Whether the worker has the study's data, and a model that the study may choose.
-//   FailedPrecondition  it lacks one; one line that names the study, what is missing and the
-//   command
-//                       that prepares it
+//   FailedPrecondition  it lacks one; names it and the command that prepares it, in one line
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 
 // Whether the worker can run this configuration: CheckServes, and its model is there.

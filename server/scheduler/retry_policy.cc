@@ -9,6 +9,10 @@
 namespace hpo {
 namespace {
 
+// Free memory of one card differs this much from one look to the next; what is larger by no more is
+// no larger card.
+constexpr Bytes kCapacityNoise = MiB(64);
+
 bool IsTransient(FailureClass failure_class) {
   switch (failure_class) {
     case FailureClass::kTrainerCrashed:
@@ -45,7 +49,7 @@ Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts, Bytes 
                               std::optional<Bytes> largest) {
   if (oom.limit.count <= 0) oom.limit = limit;
   const Bytes bound = std::max(oom.limit, limit);
-  if (largest.has_value() && bound >= *largest) {
+  if (largest.has_value() && bound + kCapacityNoise >= *largest) {
     return End(oom, counts,
                absl::StrCat("out of memory at ", FormatBytes(bound), ", the study's largest"));
   }

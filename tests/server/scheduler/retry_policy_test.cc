@@ -68,11 +68,9 @@ TEST(RetryPolicy, AnOomEndsTheTrialOnlyAtTheLargestCard) {
     std::optional<Bytes> largest;
     bool ends;
   };
-  const Case cases[] = {{kLimit, true},
-                        {GiB(4), true},
-                        {kLimit + MiB(64), false},
-                        {GiB(80), false},
-                        {std::nullopt, false}};
+  const Case cases[] = {{kLimit, true},           {GiB(4), true},
+                        {kLimit + MiB(64), true}, {kLimit + MiB(64) + Bytes{1}, false},
+                        {GiB(80), false},         {std::nullopt, false}};
   for (const OomKind kind : {OomKind::kConfiguration, OomKind::kLatePeak}) {
     for (const bool predicted : {false, true}) {
       for (const Case& test : cases) {

@@ -16,7 +16,8 @@ namespace hpo {
 
 inline constexpr absl::Duration kTtl = absl::Seconds(60);
 
-// A study that any trainer can serve: one parameter, no model, no estimate, and data that the trainer brings.
+// A study that any trainer can serve: one parameter, no model, no estimate, and data that the
+// trainer brings.
 inline StudySpec PlainStudy(const std::string& name = "plain", int64_t trials = 100) {
   StudySpec spec;
   spec.name = name;
