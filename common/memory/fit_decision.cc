@@ -10,6 +10,8 @@ namespace hpo {
 namespace {
 
 constexpr Bytes kCapacityUnit = MiB(64);
+constexpr Bytes kSmallCapacity = GiB(1);
+constexpr Bytes kSmallCapacityUnit = MiB(1);
 constexpr Bytes kSmallestGpuHeadroom = MiB(256);
 constexpr int64_t kGpuHeadroomPercent = 2;
 constexpr const char* kModelName = "model.name";
@@ -67,7 +69,8 @@ Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec&
 }
 
 Bytes QuantizeCapacity(Bytes capacity) {
-  return std::max(Bytes{}, Bytes{capacity.count / kCapacityUnit.count * kCapacityUnit.count});
+  const Bytes unit = capacity < kSmallCapacity ? kSmallCapacityUnit : kCapacityUnit;
+  return std::max(Bytes{}, Bytes{capacity.count / unit.count * unit.count});
 }
 
 FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker)
@@ -82,8 +85,7 @@ FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker)
   }
 }
 
-absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& params,
-                                                              Bytes capacity) const {
+absl::StatusOr<std::optional<EstimateInput>> FitDecider::InputOf(const ParamMap& params) const {
   std::optional<std::string> name = FindString(params, kModelName);
   if (!name.has_value()) name = FindString(trainer_.defaults, kModelName);
   if (!name.has_value()) return std::nullopt;
@@ -91,7 +93,21 @@ absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& pa
   if (known == models_.end()) return std::nullopt;
   EstimateInput input = known->second;
   HPO_ASSIGN_OR_RETURN(input.config, TrainingConfigOf(params, trainer_));
-  return PlanMemory(input, memory_, UsableBytes(capacity, device_, memory_));
+  return input;
+}
+
+absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& params,
+                                                              Bytes capacity) const {
+  HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
+  if (!input.has_value()) return std::nullopt;
+  return PlanMemory(*input, memory_, UsableBytes(capacity, device_, memory_));
+}
+
+absl::StatusOr<std::optional<MemoryEstimate>> FitDecider::Estimate(const ParamMap& params,
+                                                                   const MemoryPlan& plan) const {
+  HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
+  if (!input.has_value()) return std::nullopt;
+  return EstimateMemory(*input, plan);
 }
 
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {

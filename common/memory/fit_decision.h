@@ -34,7 +34,8 @@ using BatchFeasibility = std::function<std::vector<Fit>(std::span<const ParamMap
 // is counted exactly.
 Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec& memory);
 
-// Capacity as decisions see it: rounded down to 64 MiB, so that they can be replayed.
+// Capacity as decisions see it: rounded down to 64 MiB (to 1 MiB below 1 GiB, where 64 MiB would be
+// much of it), so that they can be replayed.
 Bytes QuantizeCapacity(Bytes capacity);
 
 // Decides for one worker and study. Nothing is known of a configuration, and so it fits, where the
@@ -51,6 +52,11 @@ class FitDecider {
   //   InvalidArgument  see TrainingConfigOf, PlanMemory
   absl::StatusOr<std::optional<PlannedMemory>> Plan(const ParamMap& params, Bytes capacity) const;
 
+  // The estimate of `params` under a plan that was chosen elsewhere; nullopt as in Plan.
+  //   InvalidArgument  see TrainingConfigOf, EstimateMemory
+  absl::StatusOr<std::optional<MemoryEstimate>> Estimate(const ParamMap& params,
+                                                         const MemoryPlan& plan) const;
+
   // As Plan. Parameters that are invalid fit: to refuse them is not memory's business.
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
@@ -62,6 +68,8 @@ class FitDecider {
   const MemorySpec& memory() const { return memory_; }
 
  private:
+  absl::StatusOr<std::optional<EstimateInput>> InputOf(const ParamMap& params) const;
+
   TrainerSpec trainer_;
   MemorySpec memory_;
   DeviceProfile device_;

@@ -26,7 +26,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
   Placement placement;
   placement.capacity = QuantizeCapacity(worker.capacity);
   placement.usable = UsableBytes(placement.capacity, worker.device, study.memory);
-  const auto planned = FitDecider(study, worker).Plan(trial.params, placement.capacity);
+  const FitDecider decider(study, worker);
+  const auto planned = decider.Plan(trial.params, placement.capacity);
   if (planned.ok() && planned->has_value()) {
     placement.plan = (*planned)->plan;
     placement.predicted = (*planned)->estimate.needed_limit;
@@ -37,6 +38,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
   }
   if (trial.forced_micro_batch > 0) {
     placement.plan.micro_batch = std::min(trial.forced_micro_batch, placement.plan.effective_batch);
+    const auto forced = decider.Estimate(trial.params, placement.plan);
+    if (forced.ok() && forced->has_value()) placement.predicted = (*forced)->needed_limit;
   }
   return placement;
 }

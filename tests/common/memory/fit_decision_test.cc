@@ -188,11 +188,13 @@ TEST(UsableBytes, LeavesTheHeadroomFree) {
   }
 }
 
-TEST(QuantizeCapacity, RoundsDownTo64MiB) {
-  EXPECT_EQ(QuantizeCapacity(MiB(64)), MiB(64));
-  EXPECT_EQ(QuantizeCapacity(MiB(128) - Bytes{1}), MiB(64));
-  EXPECT_EQ(QuantizeCapacity(MiB(63)), Bytes{});
+TEST(QuantizeCapacity, RoundsDownTo64MiBAndFinerBelow1GiB) {
   EXPECT_EQ(QuantizeCapacity(GiB(24)), GiB(24));
+  EXPECT_EQ(QuantizeCapacity(GiB(2) - Bytes{1}), GiB(2) - MiB(64));
+  EXPECT_EQ(QuantizeCapacity(GiB(1)), GiB(1));
+  EXPECT_EQ(QuantizeCapacity(GiB(1) - Bytes{1}), MiB(1023));
+  EXPECT_EQ(QuantizeCapacity(MiB(8)), MiB(8));
+  EXPECT_EQ(QuantizeCapacity(MiB(1) - Bytes{1}), Bytes{});
 }
 
 TEST(ExplainMisfit, SaysNeededAndAllowed) {
