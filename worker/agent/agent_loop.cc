@@ -211,14 +211,16 @@ class AgentLoop {
                  .models_folder = options_.models_folder,
                  .train_path = services_.data.TrainPath(assignment.trainer.train),
                  .validation_path = services_.data.ValidationPath(assignment.trainer.validation),
-                 .output_dir = OutputFolder(lease)});
+                 .output_dir = OutputFolder(lease),
+                 .base = session_.facts().device.base});
     const AttemptServices attempt{.client = services_.client,
                                   .session = session_,
                                   .keeper = keeper_,
                                   .wake = wake_,
                                   .stop = services_.stop,
                                   .slot = slot_,
-                                  .count_oom_kills = services_.count_oom_kills};
+                                  .count_oom_kills = services_.count_oom_kills,
+                                  .base = session_.facts().device.base};
     return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
   }
 
@@ -258,8 +260,12 @@ class AgentLoop {
       NoteAway(delivered);
       return std::nullopt;
     }
-    kept_models_.Settle(lease.trial.study, OutputFolder(lease), end.finish->outcome,
-                        assignment.objective);
+    if (assignment.demonstration) {
+      kept_models_.Discard(OutputFolder(lease));
+    } else {
+      kept_models_.Settle(lease.trial.study, OutputFolder(lease), end.finish->outcome,
+                          assignment.objective);
+    }
     return std::nullopt;
   }
 

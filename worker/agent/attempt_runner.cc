@@ -273,9 +273,12 @@ class RunningAttempt {
     services_.slot.Discard();
   }
 
-  // A simple trainer says only that it happened.
+  // A simple trainer says only that it happened. The server counts in bytes of the device, a
+  // trainer in bytes of its allocator: the base lies between them.
   void FillIn(OutOfMemory& oom) const {
     if (oom.limit == Bytes{}) oom.limit = job_.limit;
+    if (oom.kind != OomKind::kHost) oom.limit += services_.base;
+    if (oom.needed > Bytes{}) oom.needed += services_.base;
     if (!plans_) oom.plan = end_.plan;
     if (oom.step == 0) oom.step = beat_.step;
   }
@@ -285,6 +288,10 @@ class RunningAttempt {
     MemoryReport report = end_.outcome ? end_.outcome->memory : MemoryReport{};
     if (report.live_peak == Bytes{}) report.live_peak = live_peak_;
     if (report.limit == Bytes{}) report.limit = job_.limit;
+    report.limit += services_.base;
+    if (report.device_peak == Bytes{} && report.reserved_peak > Bytes{}) {
+      report.device_peak = report.reserved_peak + services_.base;
+    }
     report.num_ooms = std::max(report.num_ooms, reports_.num_ooms());
     report.num_replans = std::max(report.num_replans, reports_.num_replans());
     return report;

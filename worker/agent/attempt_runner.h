@@ -39,6 +39,8 @@ struct AttemptServices {
   TrainerSlot& slot;
   // The kernel's count of out-of-memory kills so far.
   std::function<int64_t()> count_oom_kills;
+  // What the device needs for context and libraries (JobPlaces::base).
+  Bytes base;
 };
 
 // Exactly one of the three.

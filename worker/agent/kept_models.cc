@@ -63,11 +63,16 @@ bool IsInside(const fs::path& folder, const fs::path& path) {
 
 void KeptModels::Settle(const std::string& study, const std::string& attempt_folder,
                         const TrialOutcome& outcome, const Objective& objective) {
-  if (keep_all_) return;
-  if (const auto* completed = std::get_if<Completed>(&outcome)) {
+  const auto* completed = std::get_if<Completed>(&outcome);
+  if (completed == nullptr) {
+    Discard(attempt_folder);
+  } else if (!keep_all_) {
     SettleCompleted(study, *completed, objective);
-    return;
   }
+}
+
+void KeptModels::Discard(const std::string& attempt_folder) {
+  if (keep_all_) return;
   std::error_code error;
   std::vector<fs::path> useless;
   for (const fs::directory_entry& entry : fs::directory_iterator(attempt_folder, error)) {

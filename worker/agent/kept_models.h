@@ -23,6 +23,10 @@ class KeptModels {
   void Settle(const std::string& study, const std::string& attempt_folder,
               const TrialOutcome& outcome, const Objective& objective);
 
+  // The same for an attempt that can never be the study's best (a demonstration): all files but the
+  // log are removed.
+  void Discard(const std::string& attempt_folder);
+
  private:
   void SettleCompleted(const std::string& study, const Completed& completed,
                        const Objective& objective);

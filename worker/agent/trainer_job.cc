@@ -1,5 +1,6 @@
 #include "worker/agent/trainer_job.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_format.h"
@@ -30,7 +31,8 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   job.device = places.device;
   job.policy = assignment.policy;
   job.admission = assignment.admission;
-  job.limit = assignment.limit;
+  // 0 would mean no limit.
+  job.limit = std::max(Bytes{1}, assignment.limit - places.base);
   job.plan = assignment.plan;
   job.predicted = assignment.predicted;
   job.seed = assignment.seed;

@@ -16,6 +16,9 @@ struct JobPlaces {
   std::string train_path;
   std::string validation_path;
   std::string output_dir;
+  // Context and libraries: part of what the server allows, not of what a trainer's allocator may
+  // use.
+  Bytes base;
 };
 
 TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places);

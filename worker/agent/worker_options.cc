@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/command_line/command_line.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -52,11 +54,14 @@ std::string DefaultModels() {
   return std::filesystem::is_directory(folder, error) ? folder : "";
 }
 
+// The server counts capacities in units of this.
+constexpr Bytes kSmallestMemoryLimit = MiB(1);
+
 // Text of the options that need a conversion of ours.
 struct RawOptions {
   std::string device;
   std::string memory_limit;
-  double connect_timeout_seconds = 300;
+  std::string connect_timeout = "5m";
 };
 
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -89,9 +94,8 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_flag("--keep-all-models", options.keep_all_models,
                "keep every trial's trained model below --state-dir, not only each study's best");
   app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
-  app.add_option("--connect-timeout", raw.connect_timeout_seconds,
-                 "seconds to wait for the server at the start")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("--connect-timeout", raw.connect_timeout,
+                 "how long to wait for the server at the start, e.g. 30s, 5m")
       ->capture_default_str();
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->envname("HPO_LOG_LEVEL")
@@ -102,7 +106,12 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
 
 absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   options.cpu = raw.device == "cpu";
-  options.connect_timeout = absl::Seconds(raw.connect_timeout_seconds);
+  if (!absl::ParseDuration(raw.connect_timeout, &options.connect_timeout) ||
+      options.connect_timeout < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--connect-timeout: expected a duration such as 30s or 5m, got '",
+                     raw.connect_timeout, "'"));
+  }
   if (options.cpu && !options.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");
   }
@@ -114,8 +123,10 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
     if (!limit.ok()) return Annotate(limit.status(), "--memory-limit");
     options.memory_limit = *limit;
   }
-  if (options.memory_limit && *options.memory_limit <= Bytes{}) {
-    return absl::InvalidArgumentError("--memory-limit: expected more than 0 bytes");
+  if (options.memory_limit && *options.memory_limit < kSmallestMemoryLimit) {
+    return absl::InvalidArgumentError(absl::StrCat("--memory-limit: expected at least ",
+                                                   FormatBytes(kSmallestMemoryLimit), ", got ",
+                                                   FormatBytes(*options.memory_limit)));
   }
   if (options.cpu && !options.memory_limit) {
     return absl::InvalidArgumentError(

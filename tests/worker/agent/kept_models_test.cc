@@ -61,6 +61,17 @@ TEST_F(KeptModelsTest, TheBestStaysWhateverTheOrder) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(HasLog(i)) << i;
 }
 
+TEST_F(KeptModelsTest, ADemonstrationIsNeverTheBest) {
+  Complete(0, 0.5);
+  const fs::path demonstration = Attempt(1);
+  Kept().Discard(demonstration.string());
+  EXPECT_TRUE(HasModel(0));
+  EXPECT_FALSE(HasModel(1));
+  EXPECT_TRUE(HasLog(1));
+  Kept(true).Discard(Attempt(2).string());
+  EXPECT_TRUE(HasModel(2));
+}
+
 TEST_F(KeptModelsTest, LessIsBetterWhenMinimised) {
   Complete(0, 0.5, Direction::kMinimize);
   Complete(1, 0.7, Direction::kMinimize);

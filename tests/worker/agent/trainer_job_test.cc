@@ -62,6 +62,14 @@ TEST(MakeJob, CarriesTheAssignmentToThisMachine) {
   EXPECT_EQ(job.output_dir, "/runs/12");
 }
 
+TEST(MakeJob, WhatTheDeviceNeedsForItselfIsNotTheTrainers) {
+  JobPlaces places = kPlaces();
+  places.base = MiB(640);
+  EXPECT_EQ(MakeJob(WholeAssignment(), places).limit, MiB(260));
+  places.base = GiB(2);
+  EXPECT_EQ(MakeJob(WholeAssignment(), places).limit, Bytes{1}) << "0 would mean no limit";
+}
+
 TEST(MakeJob, ATrainerWithoutModelsGetsNoFolder) {
   Assignment assignment = WholeAssignment();
   JobPlaces places = kPlaces();

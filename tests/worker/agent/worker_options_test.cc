@@ -79,7 +79,7 @@ TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
                                          "--stay",
                                          "--keep-all-models",
                                          "--connect-timeout",
-                                         "0.5",
+                                         "500ms",
                                          "--log-level",
                                          "warn",
                                          "--log-json"});
@@ -125,7 +125,7 @@ TEST_F(WorkerOptionsTest, WrongCommandLinesAreOneLineAndStatus78) {
   const std::pair<std::vector<const char*>, std::string> cases[] = {
       {{"--device", "cpu"}, "--memory-limit"},
       {{"--device", "cpu", "--memory-limit", "lots"}, "lots"},
-      {{"--device", "cpu", "--memory-limit", "0"}, "more than 0"},
+      {{"--device", "cpu", "--memory-limit", "0"}, "at least 1.00 MiB"},
       {{"--device", "tpu"}, "tpu"},
       {{"--gpu", "0", "--device", "cpu", "--memory-limit", "1GiB"}, "expected one of the two"},
       {{"--train", "/nowhere/rows.jsonl"}, "/nowhere/rows.jsonl"},
