@@ -81,7 +81,7 @@ class Deployment(unittest.TestCase):
 
     STUDY = """\
 name: toy
-objective: {metric: score, direction: maximize}
+objective: {metric: macro_f1, direction: maximize}
 trainer: {task: custom, epochs: 1}
 budget: {trials: 6}
 memory: {policy: "off"}

@@ -1,0 +1,186 @@
+"""The whole loop with the real trainer on the CPU: text in, an exported model out, a real
+out-of-memory error on the way; and what the trainer says of bad input."""
+
+import json
+import random
+import struct
+import subprocess
+import unittest
+
+from harness import BIN, DEADLINE_S, SOURCE, Deployment
+
+TINY = SOURCE / "tests" / "golden" / "tiny_models" / "tiny-bert"
+TRAINER = BIN / "hpo-trainer"
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [f"word{chr(97 + a)}{chr(97 + b)}" for a in range(5) for b in range(23)]
+# A first part of all rows needs more than this; a half or a quarter of them does not.
+LIMIT = "32MiB"
+ROWS = 1024
+
+
+def write_rows(path, count, seed):
+    """Texts whose label is whether the criterion's word is in them."""
+    draw = random.Random(seed)
+    with open(path, "w") as out:
+        for _ in range(count):
+            words = draw.sample(WORDS[:8], 4)
+            label = draw.choice(["no", "yes"])
+            asked = draw.choice(words if label == "yes"
+                                else [w for w in WORDS[:8] if w not in words])
+            out.write(json.dumps({"text": " ".join(words), "pair": asked, "label": label}) + "\n")
+
+
+def write_model(folder):
+    folder.mkdir(parents=True)
+    config = json.loads((TINY / "config.json").read_text())
+    del config["num_labels"]
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "vocab.txt").write_text("\n".join(SPECIAL + WORDS) + "\n")
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+
+
+def tensor_names(path):
+    with open(path, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        return {name for name in json.loads(file.read(size)) if name != "__metadata__"}
+
+
+class TextDeployment(Deployment):
+    STUDY = """\
+name: toy
+objective: {metric: macro_f1, direction: maximize}
+trainer: {task: text-classification, train: train.jsonl, validation: valid.jsonl, epochs: 2,
+          init: random, labels: ["no", "yes"]}
+budget: {trials: 3}
+memory: {policy: plan}
+sampler: {type: tpe, seed: 3}
+pruner: {type: none}
+parameters:
+  model.name: {choices: [tiny-bert]}
+  tok.max_length: {int: [16, 32], step: 16}
+  train.batch_size: {choices: [8, 16]}
+  train.lr: {float: [1.0e-4, 1.0e-2], log: true}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.data = self.folder / "data"
+        self.models = self.folder / "models"
+        self.data.mkdir()
+        write_rows(self.data / "train.jsonl", ROWS, seed=1)
+        write_rows(self.data / "valid.jsonl", 64, seed=2)
+        write_model(self.models / "tiny-bert")
+
+    def start_text_worker(self, limit="1GiB"):
+        return self.start("worker", BIN / "hpo-worker", "--server", self.address, "--device", "cpu",
+                          "--memory-limit", limit, "--name", "w0", "--state-dir",
+                          self.folder / "state", "--models", self.models, "--data", self.data)
+
+
+class TextTrial(TextDeployment):
+    STUDY = TextDeployment.STUDY.replace("choices: [8, 16]", f"choices: [32, 64, {ROWS}]")
+
+    def test_a_study_trains_meets_an_oom_and_exports_its_best_model(self):
+        self.start_server()
+        self.hpo("enqueue", "--demonstration", "--no-admission", "--micro-batch", ROWS,
+                 f"train.batch_size={ROWS}", "train.lr=1e-3", "tok.max_length=16")
+        worker = self.start_text_worker(LIMIT)
+        self.hpo("watch", "--until-finished")
+        self.assertEqual(worker.wait(), 0, worker.output())
+
+        counts = self.study()["counts"]
+        self.assertEqual((counts["completed"], counts["demonstration"]), (3, 1))
+        self.assertEqual(counts["oom_met"], 0, "demonstrations are counted apart")
+        for number in range(4):
+            attempt, = self.trial(number)["attempts"]
+            self.assertEqual(attempt["memory"]["baseline_bytes"], 0)
+            self.assertLessEqual(attempt["memory"]["live_peak_bytes"],
+                                 attempt["memory"]["limit_bytes"])
+            if number > 0:
+                self.assertLessEqual(attempt["memory"]["live_peak_bytes"],
+                                     attempt["predicted_bytes"])
+
+        trial = self.trial(0)
+        self.assertEqual(trial["state"], "COMPLETED")
+        attempt, = trial["attempts"]
+        self.assertGreaterEqual(attempt["memory"]["num_ooms"], 1)
+        self.assertEqual(attempt["plan"]["micro_batch"], ROWS)
+        self.assertGreater(attempt["predicted_bytes"], attempt["memory"]["limit_bytes"])
+        self.assertLess(attempt["final_plan"]["micro_batch"], ROWS)
+        self.assertEqual(attempt["final_plan"]["effective_batch"], ROWS)
+
+        export = self.folder / "export"
+        self.hpo("best", "--export", export)
+        self.assertEqual({f.name for f in export.iterdir()},
+                         {"config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json"})
+        config = json.loads((export / "config.json").read_text())
+        self.assertEqual(config["id2label"], {"0": "no", "1": "yes"})
+        self.assertEqual(tensor_names(export / "model.safetensors"),
+                         tensor_names(TINY / "model.safetensors"))
+
+
+class BadTrainerInput(TextDeployment):
+    """`hpo-trainer --job` says what is wrong in one line, and leaves no model."""
+
+    def fail(self, *expected, model=None, **changes):
+        out = self.folder / "out"
+        out.mkdir(exist_ok=True)
+        job = {"type": "job", "study": "toy", "trial": 0, "attempt": 1,
+               "params": {"train.batch_size": 8, "train.lr": 1e-3, "tok.max_length": 16},
+               "task": "text-classification", "train_path": str(self.data / "train.jsonl"),
+               "validation_path": str(self.data / "valid.jsonl"), "labels": ["no", "yes"],
+               "epochs": 1, "measure_every_steps": 0, "model_name": "tiny-bert",
+               "model_path": str(model or self.models / "tiny-bert"), "model_init": "random",
+               "objective": {"metric": "macro_f1", "direction": "maximize"}, "device": "cpu",
+               "policy": "plan", "admission": True, "limit_bytes": 1 << 30,
+               "plan": {"effective_batch": 8, "micro_batch": 8, "checkpointing": False,
+                        "precision": "float32"},
+               "predicted_bytes": 0, "seed": 1, "output_dir": str(out), **changes}
+        path = self.folder / "job.json"
+        path.write_text(json.dumps(job))
+        done = subprocess.run([str(TRAINER), "--job", str(path)], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        outcome = json.loads(done.stdout.splitlines()[-1])["outcome"]
+        self.assertEqual(outcome["kind"], "failed")
+        self.assertNotIn("\n", outcome["message"])
+        for text in expected:
+            self.assertIn(text, outcome["message"])
+        self.assertEqual(list(out.iterdir()), [])
+
+    def test_broken_safetensors(self):
+        whole = (TINY / "model.safetensors").read_bytes()
+        path = self.models / "tiny-bert" / "model.safetensors"
+        for name, content in {"truncated": whole[:-100], "empty": b"",
+                              "header": b"\xff" * 8 + whole[8:]}.items():
+            with self.subTest(name):
+                path.write_bytes(content)
+                self.fail("model.safetensors", model_init="pretrained")
+
+    def test_missing_weights_name_the_folder_and_the_files(self):
+        self.fail(str(self.models / "tiny-bert"), "model.safetensors", model_init="pretrained")
+
+    def test_wrong_vocabulary(self):
+        vocabulary = self.models / "tiny-bert" / "vocab.txt"
+        vocabulary.write_text("\n".join(SPECIAL + WORDS + ["onemore"]) + "\n")
+        self.fail("vocab.txt", "121", "120")
+        vocabulary.write_text("\n".join(["a"] + SPECIAL[1:] + WORDS) + "\n")
+        self.fail("vocab.txt", "[PAD]")
+
+    def test_missing_data_file(self):
+        self.fail("gone.jsonl", train_path=str(self.data / "gone.jsonl"))
+
+    def test_a_label_that_the_data_lacks(self):
+        self.fail("maybe", labels=["maybe", "no", "yes"])
+        with open(self.data / "valid.jsonl", "a") as out:
+            out.write(json.dumps({"text": "x", "pair": "y", "label": "perhaps"}) + "\n")
+        self.fail("valid.jsonl:65", "perhaps", labels=[])
+
+    def test_malformed_rows_name_their_line(self):
+        with open(self.data / "train.jsonl", "a") as out:
+            out.write('{"text": \n')
+        self.fail(f"train.jsonl:{ROWS + 1}")
+
+
+if __name__ == "__main__":
+    unittest.main()
