@@ -26,6 +26,14 @@ StudySpec MakeSpec(const std::string& name) {
   return spec;
 }
 
+std::vector<int64_t> Numbers(const absl::StatusOr<std::vector<Trial>>& trials) {
+  EXPECT_TRUE(trials.ok()) << trials.status();
+  std::vector<int64_t> numbers;
+  if (!trials.ok()) return numbers;
+  for (const Trial& trial : *trials) numbers.push_back(trial.id.number.value);
+  return numbers;
+}
+
 class StoresTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -276,17 +284,9 @@ TEST_F(StoresTest, ListsByStateReasonAndOrder) {
       {{.states = {TrialState::kPruned}, .prune_reasons = {}}, std::nullopt, {1, 3}},
       {{.states = {}, .prune_reasons = {PruneReason::kOutOfMemory}}, std::nullopt, {1}}};
   for (const Case& test : cases) {
-    std::vector<int64_t> numbers;
-    for (const Trial& trial : Trials().ListTrials(test.filter, test.after, 3).value()) {
-      numbers.push_back(trial.id.number.value);
-    }
-    EXPECT_EQ(numbers, test.numbers);
+    EXPECT_EQ(Numbers(Trials().ListTrials(test.filter, test.after, 3)), test.numbers);
   }
-  std::vector<int64_t> best;
-  for (const Trial& trial : Trials().ListBest(Direction::kMaximize, -1).value()) {
-    best.push_back(trial.id.number.value);
-  }
-  EXPECT_EQ(best, (std::vector<int64_t>{2, 4, 0}));
+  EXPECT_EQ(Numbers(Trials().ListBest(Direction::kMaximize, -1)), (std::vector<int64_t>{2, 4, 0}));
   EXPECT_EQ(Trials().ListBest(Direction::kMinimize, 1)->front().id.number, TrialNumber{0});
 }
 
