@@ -1,5 +1,7 @@
 #include "worker/trainer/memory/device_memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -32,7 +34,8 @@ class CpuMemory final : public DeviceMemory {
 
   void ResetPeak() override { allocator_.ResetPeak(); }
   void SetLimit(Bytes limit) override { allocator_.SetLimit(limit); }
-  void ReleaseCache() override {}
+  // What malloc keeps of freed tensors.
+  void ReleaseCache() override { ::malloc_trim(0); }
   std::optional<RefusedAllocation> TakeRefused() override { return allocator_.TakeRefused(); }
   std::string Kind() const override { return "CPU"; }
 
