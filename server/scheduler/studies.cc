@@ -79,9 +79,7 @@ absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool valida
   if (validate_only) {
     const auto stored = FindStudy(spec.name);
     if (!stored.ok()) return true;
-    if ((*stored)->has_trials()) {
-      HPO_RETURN_IF_ERROR(MergeChangedStudy((*stored)->spec(), spec).status());
-    }
+    HPO_RETURN_IF_ERROR(MergeStated(**stored, spec).status());
     return false;
   }
   const std::string body = StudyToJson(spec).dump();
@@ -95,6 +93,19 @@ absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool valida
   return AddOrMerge(spec, request_id, body);
 }
 
+absl::StatusOr<StudySpec> TrialScheduler::MergeStated(const StudyRuntime& known,
+                                                      const StudySpec& spec) const {
+  if (!known.has_trials()) return spec;
+  bool unchanged = false;
+  const auto read = [&](Database& database) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(unchanged, StudyStore(database).WasStated(known.id(), spec));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(store_->Read(read));
+  if (unchanged) return known.spec();
+  return MergeChangedStudy(known.spec(), spec);
+}
+
 absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
                                                 const std::string& request_id,
                                                 const std::string& body) {
@@ -103,8 +114,8 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
     if (study->name() == spec.name) known = study;
   }
   StudySpec taken = spec;
-  if (known != nullptr && known->has_trials()) {
-    HPO_ASSIGN_OR_RETURN(taken, MergeChangedStudy(known->spec(), spec));
+  if (known != nullptr) {
+    HPO_ASSIGN_OR_RETURN(taken, MergeStated(*known, spec));
   }
   StudyRecord record{.spec = taken, .created = clock_.Now()};
   int64_t version = 0;
@@ -115,6 +126,7 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
     } else if (!(known->spec() == taken)) {
       HPO_RETURN_IF_ERROR(studies.UpdateSpec(known->id(), taken));
     }
+    if (known != nullptr) HPO_RETURN_IF_ERROR(studies.RecordStated(known->id(), spec));
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     return studies.RecordAnswer(request_id, "CreateStudy", body,
                                 known == nullptr ? "created" : "known", record.created);

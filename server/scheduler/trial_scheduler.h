@@ -106,6 +106,8 @@ class TrialScheduler {
 
   // studies.cc
   absl::Status StoreSpec(StudyRuntime& study, const StudySpec& spec);
+  // What a study becomes by its file; the file's budget and choices count where the file changed.
+  absl::StatusOr<StudySpec> MergeStated(const StudyRuntime& known, const StudySpec& spec) const;
   absl::StatusOr<bool> AddOrMerge(const StudySpec& spec, const std::string& request_id,
                                   const std::string& body);
   std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;

@@ -11,6 +11,7 @@ CREATE TABLE study (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   spec TEXT NOT NULL,                -- canonical JSON
+  stated TEXT NOT NULL,              -- the same, as the study's file last stated it
   created INTEGER NOT NULL,
   next_number INTEGER NOT NULL DEFAULT 0,
   num_budgeted INTEGER NOT NULL DEFAULT 0,  -- trials that are not demonstrations

@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
 
 absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
   HPO_RETURN_IF_ERROR(
-      database_.Prepare("INSERT INTO study (name, spec, created) VALUES (?1, ?2, ?3)")
+      database_.Prepare("INSERT INTO study (name, spec, stated, created) VALUES (?1, ?2, ?2, ?3)")
           .Bind(spec.name, StudyToJson(spec).dump(), now)
           .Run());
   const int64_t id = database_.LastInsertId();
@@ -53,6 +53,19 @@ absl::Status StudyStore::UpdateSpec(int64_t study_id, const StudySpec& spec) {
                           .Bind(study_id, StudyToJson(spec).dump())
                           .Run());
   return BumpStudiesVersion();
+}
+
+absl::Status StudyStore::RecordStated(int64_t study_id, const StudySpec& spec) {
+  return database_.Prepare("UPDATE study SET stated = ?2 WHERE id = ?1")
+      .Bind(study_id, StudyToJson(spec).dump())
+      .Run();
+}
+
+absl::StatusOr<bool> StudyStore::WasStated(int64_t study_id, const StudySpec& spec) const {
+  Statement stated = database_.Prepare("SELECT stated = ?2 FROM study WHERE id = ?1");
+  stated.Bind(study_id, StudyToJson(spec).dump());
+  HPO_RETURN_IF_ERROR(stated.Next().status());
+  return stated.Int(0) != 0;
 }
 
 absl::Status StudyStore::BumpStudiesVersion() {

@@ -55,6 +55,17 @@ TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
 }
 
+TEST_F(StudiesTest, AnUnchangedFileTakesNothingBack) {
+  AddStudy(PlainStudy("plain", 5));
+  MustAcquire(Register(MakeWorker("a")));
+  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 9}, "").ok());
+  Restart();
+  EXPECT_FALSE(scheduler_->AddStudy(PlainStudy("plain", 5), false, "").value());
+  EXPECT_EQ(Status("plain").spec.budget.trials, 9) << "the file says what it always said";
+  EXPECT_FALSE(scheduler_->AddStudy(PlainStudy("plain", 6), false, "").value());
+  EXPECT_EQ(Status("plain").spec.budget.trials, 6) << "the file was changed";
+}
+
 TEST_F(StudiesTest, ChoicesMayBeAdded) {
   AddStudy(BertStudy());
   ASSERT_TRUE(
