@@ -30,12 +30,13 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   } else {
     running_.erase(trial.id.number);
   }
-  const bool worth_a_line =
-      change.kind == "finished" || change.kind == "replanned" || change.kind == "requeued";
+  const std::string name = absl::StrCat("trial ", trial.id.number.value);
   if (change.kind == "finished") {
     PrintLine(FinishedLine(trial, study));
-  } else if (worth_a_line) {
-    PrintLine(absl::StrCat("trial ", trial.id.number.value, " ", change.kind));
+  } else if (change.kind == "replanned") {
+    PrintLine(name + " met an out-of-memory error: goes on with smaller parts of the same batch");
+  } else if (change.kind == "requeued") {
+    PrintLine(name + " runs again");
   }
   Show(study);
 }

@@ -42,7 +42,8 @@ struct MemoryAnswer {
 // A change of one trial. `sequence` grows by one per change of the study.
 struct TrialEvent {
   int64_t sequence = 0;
-  std::string kind;  // "queued", "started", "measured", "replanned", "requeued", "finished"
+  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned", "requeued",
+                     // "finished"
   Trial trial;
 };
 

@@ -89,7 +89,7 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const LeaseRef& lease,
       HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
     }
     HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
-    transaction.Changed(lease.trial.number, "replanned");
+    transaction.Changed(lease.trial.number, replanned ? "replanned" : "oom_met");
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(writer_.Write(*study, work));

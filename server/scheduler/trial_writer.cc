@@ -9,7 +9,7 @@ namespace {
 
 // Measurements alone give no worker anything to do.
 bool WakesWorkers(const TrialChange& change) {
-  return change.kind != "measured" && change.kind != "replanned";
+  return change.kind != "measured" && change.kind != "oom_met" && change.kind != "replanned";
 }
 
 absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {

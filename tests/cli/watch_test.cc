@@ -32,7 +32,9 @@ TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
   display.Show(Change("replanned", TrialState::kRunning), Running());
   display.Show(Change("finished", TrialState::kCompleted), Running());
   display.Close();
-  EXPECT_EQ(out.str(), "trial 2 replanned\ntrial 2 COMPLETED: f1 0.5\n");
+  EXPECT_EQ(out.str(),
+            "trial 2 met an out-of-memory error: goes on with smaller parts of the same batch\n"
+            "trial 2 COMPLETED: f1 0.5\n");
 }
 
 TEST(WatchDisplay, ATerminalGetsOneLineThatIsRedrawn) {
