@@ -3,8 +3,9 @@
 #
 # Looks, in this order, for a directory that holds include/ and lib/ of a torch installation:
 #   1. HPO_TORCH_ROOT (cache or environment)
-#   2. the package `torch` of the active python3
+#   2. the package `torch` of the active python3, where it is 2.11 and built with CUDA
 #   3. ~/.cache/hpo/torch-*/torch, where scripts/bootstrap puts the wheel
+# scripts/bootstrap decides by the same rules.
 #
 # Defines
 #   LibTorch::headers     include directories (torch's, and CUDA's), language settings
@@ -26,7 +27,13 @@ function(_hpo_find_torch_root result)
         COMMAND ${HPO_PYTHON3} -c
           "import importlib.util as u; s=u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
         OUTPUT_VARIABLE from_python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-      list(APPEND candidates "${from_python}")
+      if(EXISTS "${from_python}/lib/libtorch_cuda.so")
+        file(STRINGS "${from_python}/include/torch/headeronly/version.h" minor
+             REGEX "#define TORCH_VERSION_MINOR 11$")
+        if(minor)
+          list(APPEND candidates "${from_python}")
+        endif()
+      endif()
     endif()
     file(GLOB from_cache "$ENV{HOME}/.cache/hpo/torch-*/torch")
     list(SORT from_cache COMPARE NATURAL ORDER DESCENDING)
@@ -43,12 +50,15 @@ function(_hpo_find_torch_root result)
   set(${result} "" PARENT_SCOPE)
 endfunction()
 
-# cuda_runtime_api.h: from the wheels beside torch (nvidia/cu13), else from an installed toolkit.
+# cuda_runtime_api.h: from the wheels beside torch (nvidia/cu13), else where scripts/bootstrap put
+# them for a torch that is not ours, else from an installed toolkit.
 function(_hpo_find_cuda_headers torch_root result)
   get_filename_component(site_packages "${torch_root}" DIRECTORY)
   file(GLOB beside "${site_packages}/nvidia/cu[0-9]*/include")
   list(SORT beside COMPARE NATURAL ORDER DESCENDING)
-  foreach(candidate IN LISTS beside ITEMS "$ENV{CUDA_HOME}/include" /usr/local/cuda/include)
+  foreach(candidate IN LISTS beside ITEMS
+          "$ENV{HOME}/.cache/hpo/cuda-headers-13.0/nvidia/cu13/include"
+          "$ENV{CUDA_HOME}/include" /usr/local/cuda/include)
     if(EXISTS "${candidate}/cuda_runtime_api.h" AND EXISTS "${candidate}/crt/host_defines.h")
       set(${result} "${candidate}" PARENT_SCOPE)
       return()
