@@ -9,7 +9,6 @@ find_package(nlohmann_json CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
-find_package(Eigen3 CONFIG REQUIRED)
 find_package(OpenSSL REQUIRED)
 
 find_package(PkgConfig REQUIRED)
