@@ -250,7 +250,7 @@ TEST(StudyFile, NamesThePlaceOfBadParameters) {
 TEST(StudyFile, NamesThePlaceOfBadConditions) {
   ExpectErrors({
       {"parameters:\n  n: {int: [1, 5], when: {m: 1}}\n",
-       "my.yaml:7:30: parameters.n.when.m: unknown parameter 'm'; did you mean 'n'?"},
+       "my.yaml:7:30: parameters.n.when.m: unknown parameter 'm'; expected one of model.class"},
       {"parameters:\n  n: {int: [1, 5], when: {}}\n",
        "my.yaml:7:26: parameters.n.when: expected at least one condition, got none"},
       {"parameters:\n  n: {int: [1, 5], when: {n: 1}}\n",
@@ -273,7 +273,7 @@ TEST(StudyFile, NamesThePlaceOfBadConstraints) {
        "my.yaml:8:5: constraints[0]: expected a key 'set', got none"},
       {"parameters: {n: {int: [1, 5]}, m: {int: [1, 5]}}\nconstraints:\n  - when: {n: 1}\n    set: "
        "{k: {int: [1, 2]}}\n",
-       "my.yaml:9:14: constraints[0].set.k: unknown parameter 'k'; did you mean 'n'?"},
+       "my.yaml:9:14: constraints[0].set.k: unknown parameter 'k'; expected one of n, m"},
       {"parameters: {n: {int: [1, 5]}, m: {int: [1, 5]}}\nconstraints:\n  - when: {n: 1}\n    set: "
        "{m: {int: [0, 2]}}\n",
        "my.yaml:9:14: constraints: m: expected a part of [1, 5], got [0, 2]"},

@@ -32,7 +32,7 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   spec.trainer.defaults["train.lr"] = 3e-5;
   spec.trainer.defaults["train.grad_accum"] = int64_t{4};
   AddStudy(spec);
-  const Assignment given = MustAcquire(Register(MakeWorker("a")), MiB(1000));
+  const Assignment given = MustAcquire(Register(MakeWorker("a")), MiB(1100));
   EXPECT_EQ(given.lease.trial, (TrialId{"plain", TrialNumber{0}}));
   EXPECT_EQ(given.lease.attempt, AttemptNumber{1});
   EXPECT_EQ(given.lease.token.size(), 32u);
@@ -40,7 +40,7 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   EXPECT_EQ(given.params.at("train.lr"), ParamValue(3e-5));
   EXPECT_EQ(given.plan.effective_batch, 4);
   EXPECT_EQ(given.plan.micro_batch, 1);
-  EXPECT_EQ(given.limit, MiB(960)) << "rounded down to 64 MiB, a CPU keeps no headroom";
+  EXPECT_EQ(given.limit, MiB(1088)) << "rounded down to 64 MiB, a CPU keeps no headroom";
   EXPECT_EQ(given.lease_ttl, kTtl);
   EXPECT_EQ(given.heartbeat_interval, absl::Seconds(10));
   EXPECT_EQ(given.objective.metric, "score");
