@@ -21,6 +21,24 @@ namespace hpo {
 constexpr int64_t kTrainerProtocolVersion = 1;
 constexpr int kTrainerProtocolFd = 3;
 
+// Exit statuses of a trainer, for ends without an outcome line (docs/TRAINER_PROTOCOL.md, "Exit
+// status").
+namespace trainer_exit {
+enum Status {
+  kDone = 0,
+  kPruned = 10,
+  kOutOfDeviceMemory = 20,
+  kOutOfHostMemory = 21,
+  kDiverged = 22,
+  kBadData = 23,
+  kBadModel = 24,  // model, torch or device
+  kCancelled = 25,
+  kUsage = 64,          // EX_USAGE
+  kConfiguration = 78,  // EX_CONFIG
+  kInternal = 99,
+};
+}  // namespace trainer_exit
+
 // ---- Down: supervisor to trainer -------------------------------------------------------------
 
 // One attempt to run.

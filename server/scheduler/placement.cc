@@ -13,13 +13,6 @@ namespace {
 // Far from the streams that samplers use, which count up from the trial's number.
 constexpr uint64_t kSeedStream = uint64_t{1} << 63;
 
-// Literal batches, for configurations of which memory knows nothing.
-MemoryPlan LiteralPlan(const StudySpec& study, const ParamMap& params) {
-  const auto config = TrainingConfigOf(params, study.trainer);
-  if (!config.ok()) return MemoryPlan{};
-  return MemoryPlan{.effective_batch = config->EffectiveBatch(), .micro_batch = config->batch_size};
-}
-
 }  // namespace
 
 Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial) {
@@ -33,8 +26,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
     placement.predicted = (*planned)->estimate.needed_limit;
     placement.fits = (*planned)->fits;
     if (!placement.fits) placement.misfit = ExplainMisfit(**planned, placement.usable);
-  } else {
-    placement.plan = LiteralPlan(study, trial.params);
+  } else if (const auto config = TrainingConfigOf(trial.params, study.trainer); config.ok()) {
+    placement.plan = LiteralPlan(*config);
   }
   if (trial.forced_micro_batch > 0) {
     placement.plan.micro_batch = std::min(trial.forced_micro_batch, placement.plan.effective_batch);

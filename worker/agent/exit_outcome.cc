@@ -8,20 +8,6 @@
 namespace hpo {
 namespace {
 
-enum TrainerStatus {
-  kDone = 0,
-  kPruned = 10,
-  kOutOfDeviceMemory = 20,
-  kOutOfHostMemory = 21,
-  kDiverged = 22,
-  kBadData = 23,
-  kBadModel = 24,
-  kUserAbort = 25,
-  kUsage = 64,          // EX_USAGE
-  kConfiguration = 78,  // EX_CONFIG
-  kInternal = 99,
-};
-
 std::string WithLog(std::string message, const TrainerEnd& end) {
   if (!end.log_tail.empty()) {
     absl::StrAppend(&message, "; its last output:\n", end.log_tail);
@@ -69,27 +55,27 @@ StoppedByPruner PrunedWithoutOutcome(const TrainerEnd& end) {
 
 TrialOutcome FromStatus(int status, const TrainerEnd& end) {
   switch (status) {
-    case kDone:
+    case trainer_exit::kDone:
       return DoneWithoutOutcome(end);
-    case kPruned:
+    case trainer_exit::kPruned:
       return PrunedWithoutOutcome(end);
-    case kOutOfDeviceMemory:
+    case trainer_exit::kOutOfDeviceMemory:
       return MemoryEnd(OomKind::kConfiguration,
                        "the trainer reported out of device memory (status 20)", end);
-    case kOutOfHostMemory:
+    case trainer_exit::kOutOfHostMemory:
       return MemoryEnd(OomKind::kHost, "the trainer reported out of host memory (status 21)", end);
-    case kDiverged:
+    case trainer_exit::kDiverged:
       return Failure(FailureClass::kDiverged, end);
-    case kBadData:
+    case trainer_exit::kBadData:
       return Failure(FailureClass::kBadData, end);
-    case kBadModel:
+    case trainer_exit::kBadModel:
       return Failure(FailureClass::kBadModel, end);
-    case kUserAbort:
+    case trainer_exit::kCancelled:
       return Cancelled{.reason = "the trainer was stopped by its user (status 25)"};
-    case kUsage:
-    case kConfiguration:
+    case trainer_exit::kUsage:
+    case trainer_exit::kConfiguration:
       return Failure(FailureClass::kBadConfiguration, end);
-    case kInternal:
+    case trainer_exit::kInternal:
       return Failure(FailureClass::kInternal, end);
     default:
       return Failure(FailureClass::kTrainerCrashed, end);
@@ -183,7 +169,7 @@ TrialOutcome ClassifyEnd(const TrainerEnd& end) {
                     end);
   }
   if (end.exit.signal) return FromSignal(*end.exit.signal, end);
-  return FromStatus(end.exit.code.value_or(kInternal), end);
+  return FromStatus(end.exit.code.value_or(trainer_exit::kInternal), end);
 }
 
 std::string DescribeExit(const ProcessExit& exit) {

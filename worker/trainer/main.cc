@@ -29,20 +29,6 @@
 namespace hpo {
 namespace {
 
-// docs/TRAINER_PROTOCOL.md, "Exit status".
-enum ExitStatus {
-  kDone = 0,
-  kPruned = 10,
-  kOutOfDeviceMemory = 20,
-  kOutOfHostMemory = 21,
-  kDiverged = 22,
-  kBadData = 23,
-  kBadEnvironment = 24,  // model, torch or device
-  kCancelled = 25,
-  kUsage = 64,
-  kInternal = 99,
-};
-
 struct Arguments {
   std::string job_path;
   bool list_parameters = false;
@@ -84,28 +70,29 @@ OutcomeMessage WithoutDevice(const TrainerJob& job, const absl::Status& error) {
 int StatusOf(FailureClass failure_class) {
   switch (failure_class) {
     case FailureClass::kBadData:
-      return kBadData;
+      return trainer_exit::kBadData;
     case FailureClass::kBadModel:
-      return kBadEnvironment;
+      return trainer_exit::kBadModel;
     case FailureClass::kBadConfiguration:
-      return kUsage;
+      return trainer_exit::kUsage;
     case FailureClass::kDiverged:
-      return kDiverged;
+      return trainer_exit::kDiverged;
     default:
-      return kInternal;
+      return trainer_exit::kInternal;
   }
 }
 
 int StatusOf(const OutcomeMessage& message) {
-  if (!message.outcome.has_value()) return kCancelled;
+  if (!message.outcome.has_value()) return trainer_exit::kCancelled;
   const TrialOutcome& outcome = *message.outcome;
-  if (std::holds_alternative<StoppedByPruner>(outcome)) return kPruned;
-  if (std::holds_alternative<Cancelled>(outcome)) return kCancelled;
+  if (std::holds_alternative<StoppedByPruner>(outcome)) return trainer_exit::kPruned;
+  if (std::holds_alternative<Cancelled>(outcome)) return trainer_exit::kCancelled;
   if (const auto* oom = std::get_if<OutOfMemory>(&outcome)) {
-    return oom->kind == OomKind::kHost ? kOutOfHostMemory : kOutOfDeviceMemory;
+    return oom->kind == OomKind::kHost ? trainer_exit::kOutOfHostMemory
+                                       : trainer_exit::kOutOfDeviceMemory;
   }
   if (const auto* failed = std::get_if<Failed>(&outcome)) return StatusOf(failed->failure_class);
-  return kDone;
+  return trainer_exit::kDone;
 }
 
 absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
@@ -121,9 +108,9 @@ absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
 
 int RunJobFile(const std::string& path, const std::string& torch_build) {
   const absl::StatusOr<TrainerJob> job = ReadJob(path);
-  if (!job.ok()) return Fail(kUsage, job.status());
+  if (!job.ok()) return Fail(trainer_exit::kUsage, job.status());
   absl::StatusOr<TrialDevice> device = OpenTrialDevice(job->device);
-  if (!device.ok()) return Fail(kBadEnvironment, device.status());
+  if (!device.ok()) return Fail(trainer_exit::kBadModel, device.status());
   StandardOutput output;
   output.Send(MakeHello(torch_build));
   const OutcomeMessage outcome = RunTrial(*job, *device, output, output);
@@ -144,14 +131,14 @@ int Serve(MessageChannel& channel, const std::string& torch_build) {
   std::string device_name;
   while (true) {
     const absl::StatusOr<TrainerJob> job = channel.NextJob();
-    if (absl::IsCancelled(job.status())) return kDone;
-    if (!job.ok()) return Fail(kUsage, job.status());
+    if (absl::IsCancelled(job.status())) return trainer_exit::kDone;
+    if (!job.ok()) return Fail(trainer_exit::kUsage, job.status());
     if (!device.has_value() || device_name != job->device) {
       device.reset();
       absl::StatusOr<TrialDevice> opened = OpenTrialDevice(job->device);
       if (!opened.ok()) {
         channel.Send(WithoutDevice(*job, opened.status()));
-        return Fail(kBadEnvironment, opened.status());
+        return Fail(trainer_exit::kBadModel, opened.status());
       }
       device.emplace(*std::move(opened));
       device_name = job->device;
@@ -211,27 +198,28 @@ void KeepLargeBlocks() {
 int Run(const Arguments& arguments) {
   if (arguments.list_parameters) {
     std::cout << DescribeParameters();
-    return kDone;
+    return trainer_exit::kDone;
   }
   if (const absl::Status log = InitLog(arguments.log_level, arguments.log_json); !log.ok()) {
-    return Fail(kUsage, log);
+    return Fail(trainer_exit::kUsage, log);
   }
   const absl::StatusOr<std::string> torch_build = LoadedTorchBuild();
-  if (!torch_build.ok()) return Fail(kBadEnvironment, torch_build.status());
+  if (!torch_build.ok()) return Fail(trainer_exit::kBadModel, torch_build.status());
   if (const absl::Status same = CheckTorchVersion(HPO_TORCH_VERSION, *torch_build); !same.ok()) {
-    return Fail(kBadEnvironment, same);
+    return Fail(trainer_exit::kBadModel, same);
   }
-  if (const absl::Status set = SetThreads(arguments.threads); !set.ok()) return Fail(kUsage, set);
+  if (const absl::Status set = SetThreads(arguments.threads); !set.ok())
+    return Fail(trainer_exit::kUsage, set);
   KeepLargeBlocks();
   std::signal(SIGPIPE, SIG_IGN);
   if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build);
   const absl::StatusOr<int> fd = ProtocolDescriptor();
-  if (!fd.ok()) return Fail(kUsage, fd.status());
+  if (!fd.ok()) return Fail(trainer_exit::kUsage, fd.status());
   if (::fcntl(*fd, F_GETFD) < 0) {
-    return Fail(kUsage, absl::InvalidArgumentError(
-                            absl::StrCat("file descriptor ", *fd,
-                                         " is not open: hpo-trainer is started by "
-                                         "hpo-worker; to run one job alone use --job FILE")));
+    return Fail(trainer_exit::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                          "file descriptor ", *fd,
+                                          " is not open: hpo-trainer is started by "
+                                          "hpo-worker; to run one job alone use --job FILE")));
   }
   MessageChannel channel(*fd);
   return Serve(channel, *torch_build);
@@ -260,7 +248,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : hpo::kUsage;
+    return app.exit(error) == 0 ? 0 : hpo::trainer_exit::kUsage;
   }
   return hpo::Run(arguments);
 }
