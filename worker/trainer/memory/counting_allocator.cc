@@ -77,6 +77,7 @@ class CountingAllocator::Adapter final : public c10::Allocator {
       throw;
     }
     Sizes().Insert(data, counted);
+    if (AllocationWatcher* const watcher = counts_->watcher()) watcher->Allocated(data, counted);
     return {data, data, &Delete, cpu};
   }
 
@@ -89,7 +90,11 @@ class CountingAllocator::Adapter final : public c10::Allocator {
  private:
   static void Delete(void* data) {
     if (data == nullptr) return;
-    counts_->Release(Sizes().Erase(data));
+    const Bytes size = Sizes().Erase(data);
+    counts_->Release(size);
+    // Told before the address can be given out again.
+    AllocationWatcher* const watcher = counts_->watcher();
+    if (watcher != nullptr && size > Bytes{}) watcher->Freed(data, size);
     c10::free_cpu(data);
   }
 
@@ -112,6 +117,7 @@ void CountingAllocator::SetLimit(Bytes limit) { limit_.store(limit.count); }
 void CountingAllocator::Reserve(Bytes size) {
   const int64_t limit = limit_.load(std::memory_order_relaxed);
   int64_t before = live_.load(std::memory_order_relaxed);
+  if (watcher() != nullptr && !watcher()->Admit(size)) Refuse(size, Bytes{before}, Bytes{limit});
   do {
     if (limit > 0 && before + size.count > limit) Refuse(size, Bytes{before}, Bytes{limit});
   } while (!live_.compare_exchange_weak(before, before + size.count));

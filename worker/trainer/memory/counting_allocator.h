@@ -19,6 +19,20 @@
 
 namespace hpo {
 
+// Sees every allocation and free of the CountingAllocator, in the order in which each thread makes
+// them. Called by the thread that allocates or frees, several at a time where several do; must not
+// allocate tensors. Sizes are as counted (rounded up to kGranularity); an address is unique among
+// those that are live.
+class AllocationWatcher {
+ public:
+  virtual ~AllocationWatcher() = default;
+
+  // false: refused, with the error of an exhausted budget.
+  virtual bool Admit(Bytes size) = 0;
+  virtual void Allocated(const void* address, Bytes size) = 0;
+  virtual void Freed(const void* address, Bytes size) = 0;
+};
+
 class CountingAllocator {
  public:
   // Puts it in front of torch's CPU allocator at the first call; later calls return the same one.
@@ -37,6 +51,10 @@ class CountingAllocator {
   // See DeviceMemory.
   std::optional<RefusedAllocation> TakeRefused();
 
+  // `watcher` sees what happens from now on, until another or nullptr takes its place; it outlives
+  // that. Only while no other thread allocates or frees.
+  void SetWatcher(AllocationWatcher* watcher) { watcher_.store(watcher); }
+
   static constexpr Bytes kGranularity{64};
 
   CountingAllocator(const CountingAllocator&) = delete;
@@ -46,6 +64,7 @@ class CountingAllocator {
   class Adapter;  // the c10::Allocator
 
   CountingAllocator() = default;
+  AllocationWatcher* watcher() const { return watcher_.load(std::memory_order_relaxed); }
   // Takes `size` bytes off the budget, or throws c10::OutOfMemoryError.
   void Reserve(Bytes size);
   // Records and throws.
@@ -57,6 +76,7 @@ class CountingAllocator {
   std::atomic<int64_t> limit_{0};
   std::atomic<int64_t> refused_requested_{0};  // 0: none since the last TakeRefused
   std::atomic<int64_t> refused_live_{0};
+  std::atomic<AllocationWatcher*> watcher_{nullptr};
 };
 
 }  // namespace hpo

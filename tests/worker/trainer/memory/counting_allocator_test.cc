@@ -2,9 +2,12 @@
 
 #include <c10/core/CPUAllocator.h>
 
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/trainer/torch_headers.h"
@@ -88,6 +91,46 @@ TEST_F(CountingAllocatorTest, FreesWhatWasAllocatedBeforeItWasInstalled) {
   void* const foreign = c10::GetDefaultCPUAllocator()->raw_allocate(4096);
   c10::GetCPUAllocator()->raw_deallocate(foreign);
   EXPECT_EQ(allocator_.live(), baseline_);
+}
+
+// Writes down what it sees, and refuses one size.
+class Recorder final : public AllocationWatcher {
+ public:
+  explicit Recorder(Bytes refused) : refused_(refused) {}
+  bool Admit(Bytes size) override { return size != refused_; }
+  void Allocated(const void* address, Bytes size) override {
+    ids_[address] = ++last_id_;
+    events_.push_back(absl::StrCat("+", last_id_, " ", size.count));
+  }
+  void Freed(const void* address, Bytes size) override {
+    events_.push_back(absl::StrCat("-", ids_[address], " ", size.count));
+  }
+  const std::vector<std::string>& events() const { return events_; }
+
+ private:
+  Bytes refused_;
+  int last_id_ = 0;
+  std::map<const void*, int> ids_;
+  std::vector<std::string> events_;
+};
+
+TEST_F(CountingAllocatorTest, AWatcherSeesEveryEventInOrderAndMayRefuse) {
+  Recorder recorder(Bytes{4032});
+  const torch::Tensor before = at::empty({16});
+  allocator_.SetWatcher(&recorder);
+  torch::Tensor first = at::empty({1});
+  const torch::Tensor second = at::empty({100});
+  first.reset();
+  EXPECT_THROW(at::empty({1000}), c10::OutOfMemoryError);
+  EXPECT_NO_THROW(at::empty({16}));
+  allocator_.SetWatcher(nullptr);
+  const torch::Tensor unseen = at::empty({1});
+  EXPECT_THAT(recorder.events(),
+              testing::ElementsAre("+1 64", "+2 448", "-1 64", "+3 64", "-3 64"));
+  const auto refused = allocator_.TakeRefused();
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->requested, Bytes{4032});
+  EXPECT_EQ(allocator_.live() - baseline_, Bytes{64 + 448 + 64});
 }
 
 TEST_F(CountingAllocatorTest, CountsExactlyAcrossThreads) {
