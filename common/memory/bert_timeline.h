@@ -8,25 +8,10 @@
 #include <vector>
 
 #include "common/memory/allocation_timeline.h"
+#include "common/memory/kernel_traits.h"
 #include "common/model_spec.h"
 
 namespace hpo {
-
-// How a device runs the operations, as far as memory can tell.
-struct KernelTraits {
-  // Allocations are counted rounded up to this.
-  int64_t granularity = 64;
-  // Attention with dropout is written out and keeps tokens x tokens (CPU); else a fused kernel.
-  bool plain_attention_with_dropout = true;
-  // Dropout makes its output in two steps, each with an intermediate (CPU); else in one.
-  bool two_step_dropout = true;
-  // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
-  int64_t threads_with_buffers = 0;
-
-  static KernelTraits Cpu();
-  static KernelTraits Cuda();
-  bool operator==(const KernelTraits&) const = default;
-};
 
 // Shapes of one micro-batch through the model.
 struct PassShape {

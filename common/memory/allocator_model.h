@@ -1,0 +1,158 @@
+// A model of PyTorch's CUDA caching allocator: which segments it takes from the device for a
+// sequence of requests, and when it gives up. No memory is touched.
+//
+// Both back ends: native (512 B rounding; a small and a large pool for each stream; 2 MiB, 20 MiB
+// or exact segments; best fit; splitting; freeing cached segments and trying again before an
+// out-of-memory error) and expandable segments (one growing address range for each pool and stream,
+// pages of 2 or 20 MiB). The options are those of PYTORCH_ALLOC_CONF.
+// Left out: memory shared between streams (recordStream), CUDA graphs' private pools.
+//
+// Deterministic. Not thread-safe. A request costs well under a microsecond.
+// Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11, as listed in
+// shared/research/memory.md 2.1 and 2.2.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/bytes.h"
+
+namespace hpo {
+
+struct AllocatorOptions {
+  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+  bool expandable_segments = false;
+  // Blocks from this size on are neither split nor given to smaller requests.
+  int64_t max_split_bytes = kUnlimited;
+  // Share of `limit` above which cached segments are given back before more is taken; 0: never.
+  double garbage_collection_threshold = 0.0;
+  // Requests are rounded up to one of this many steps between powers of two; 0 or 1: to 512 B only.
+  int64_t roundup_power2_divisions = 0;
+  // What may be held from the device (setMemoryFraction, or what the card has left).
+  Bytes limit{kUnlimited};
+  bool operator==(const AllocatorOptions&) const = default;
+};
+
+//   InvalidArgument  names the option: a split size that is not above 20 MiB, a threshold outside
+//                    [0, 1), divisions that are no power of two, a negative limit
+absl::Status ValidateAllocatorOptions(const AllocatorOptions& options);
+
+struct AllocatorStats {
+  Bytes allocated;       // blocks handed out, their rounding and unsplit rest included
+  Bytes allocated_peak;  // torch's allocated_bytes.peak
+  Bytes reserved;        // segments (expandable: pages) held from the device
+  Bytes reserved_peak;
+  int64_t num_retries =
+      0;  // times that cached segments were freed for a request (num_alloc_retries)
+  int64_t num_ooms = 0;
+  int64_t num_segments_taken = 0;
+  bool operator==(const AllocatorStats&) const = default;
+};
+
+class AllocatorModel {
+ public:
+  using Block = int32_t;
+
+  // `options` are valid.
+  explicit AllocatorModel(const AllocatorOptions& options = {});
+
+  // Memory for `size` >= 0 bytes on `stream`; nullopt when the limit does not allow it even after
+  // everything cached was freed. A request that failed changes nothing but the cache.
+  std::optional<Block> Allocate(Bytes size, uint8_t stream = 0);
+
+  // `block` came from Allocate and was not freed.
+  void Free(Block block);
+
+  // Gives every segment that is wholly free back to the device (emptyCache).
+  void EmptyCache();
+
+  const AllocatorStats& stats() const { return stats_; }
+
+  // Segments in address order; for each its size and its blocks as (size, is allocated).
+  // Expandable: unmapped address space is left out.
+  struct Segment {
+    int64_t address = 0;
+    Bytes size;
+    std::vector<std::pair<Bytes, bool>> blocks;
+  };
+  std::vector<Segment> Snapshot() const;
+
+ private:
+  static constexpr Block kNone = -1;
+  enum class State : uint8_t { kAllocated, kFree, kUnmapped };
+
+  struct BlockData {
+    int64_t address = 0;
+    int64_t size = 0;
+    Block previous = kNone;  // neighbours in the segment
+    Block next = kNone;
+    int64_t freed_at = 0;  // request number, for garbage collection
+    State state = State::kFree;
+    uint8_t stream = 0;
+    bool small = false;
+  };
+
+  // A free block as the pools sort it.
+  struct FreeEntry {
+    uint8_t stream;
+    int64_t size;
+    int64_t address;
+    Block block;
+    auto Key() const { return std::tuple(stream, size, address); }
+  };
+  using Pool = std::vector<FreeEntry>;  // ascending by Key
+
+  struct Request {
+    int64_t size = 0;          // rounded
+    int64_t segment_size = 0;  // what a new segment would have
+    uint8_t stream = 0;
+    bool small = false;
+  };
+
+  int64_t RoundedSize(int64_t size) const;
+  Pool& PoolOf(bool small) { return small ? small_pool_ : large_pool_; }
+  Block BestFit(const Request& request);
+  size_t SmallestExpandable(const Pool& pool, size_t found, uint8_t stream) const;
+  Block TakeSegment(const Request& request);
+  Block TakeNativeSegment(const Request& request);
+  Block GrowRange(const Request& request);
+  Block FindRange(const Request& request);
+  // Maps at least `size` bytes at the start of an unmapped block and merges them with free
+  // neighbours; kNone when the limit forbids it.
+  Block MapPages(Block unmapped, int64_t size);
+  void UnmapPages(Block block);
+  bool ShouldSplit(const BlockData& block, const Request& request) const;
+  Block SplitOff(Block block, int64_t size, State rest);
+  Block MergeFree(Block block);
+  void CollectGarbage();
+  bool ReleaseOversize(const Request& request);
+  void ReleaseCached();
+  void ReleaseCached(Pool& pool);
+  void ReturnSegment(Block block);
+
+  bool LimitAllows(int64_t more) const;
+  void Reserve(int64_t bytes);
+  Block NewBlock(const BlockData& data);
+  void DropBlock(Block block);
+  void InsertFree(Block block);
+  void EraseFree(Block block);
+  BlockData& at(Block block) { return blocks_[static_cast<size_t>(block)]; }
+  const BlockData& at(Block block) const { return blocks_[static_cast<size_t>(block)]; }
+
+  AllocatorOptions options_;
+  AllocatorStats stats_;
+  std::vector<BlockData> blocks_;
+  std::vector<Block> unused_;  // entries of blocks_ that may be used again
+  Pool small_pool_;
+  Pool large_pool_;
+  std::vector<Block> ranges_;  // expandable: the first block of each range
+  int64_t next_address_ = 0;
+  int64_t num_requests_ = 0;
+};
+
+}  // namespace hpo

@@ -1,0 +1,126 @@
+// A training step that need not be ours, as data: what `hpo memory estimate --spec` reads. The
+// format with an example: docs/memory.md, "Describing a step". Value types; pure; safe from any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/bytes.h"
+#include "common/memory/allocator_model.h"
+#include "common/memory/kernel_traits.h"
+#include "common/memory/trace_ops.h"
+
+namespace hpo {
+
+// ---- Layers, in the order in which the input passes them
+// -----------------------------------------
+
+// Token ids to vectors.
+struct EmbeddingLayer {
+  int64_t rows = 0;
+  int64_t width = 0;
+};
+
+// A learned vector for each of `rows` positions, added to the tokens' vectors.
+struct PositionLayer {
+  int64_t rows = 0;
+};
+
+// `count` equal encoder layers: self-attention and a feed-forward block of two linear layers, each
+// with dropout, a residual sum and a LayerNorm. Memory is that of torch.nn.TransformerEncoderLayer.
+struct EncoderLayers {
+  int64_t count = 1;
+  int64_t heads = 1;
+  int64_t feed_forward = 0;
+  bool norm_first = false;
+  Activation activation = Activation::kRelu;
+  double dropout = 0.1;
+  double attention_dropout = 0.1;
+  // Each layer keeps its input only and runs forward again in backward.
+  bool checkpointing = false;
+};
+
+struct LinearLayer {
+  int64_t out = 0;
+  bool bias = true;
+};
+
+struct ActivationLayer {
+  Activation function = Activation::kGelu;
+};
+
+struct DropoutLayer {
+  double probability = 0.0;
+};
+
+struct NormLayer {};
+
+// [batch, tokens, width] to [batch, width].
+struct PoolingLayer {
+  enum class Kind { kMean, kFirstToken };
+  Kind kind = Kind::kMean;
+};
+
+using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers, LinearLayer,
+                                    ActivationLayer, DropoutLayer, NormLayer, PoolingLayer>;
+
+// ---- Step
+// ----------------------------------------------------------------------------------------
+
+enum class Optimizer {
+  kNone,         // no update: forward and backward alone
+  kSgd,          // torch.optim.SGD without momentum
+  kSgdMomentum,  // with momentum
+  kAdamForeach,  // torch.optim.Adam and AdamW as they are by default on a GPU
+  kAdamLoop,     // foreach=False; torch::optim::AdamW of LibTorch
+  kAdamFused,    // fused=True
+};
+
+enum class StepPrecision {
+  kFloat32,
+  kHalf,      // weights, gradients and activations in 16 bits
+  kAutocast,  // weights in float32, matrix products in 16 bits
+};
+
+struct DescribedDevice {
+  Bytes base;  // context and libraries
+  // What the device has for this process; nullopt in `allocator.limit` terms: unlimited.
+  Bytes total{AllocatorOptions::kUnlimited};
+  int64_t gemm_workspace = 0;  // of each thread that multiplies matrices
+};
+
+struct StepDescription {
+  std::vector<DescribedLayer> layers;
+  int64_t batch = 0;
+  int64_t length = 0;        // tokens of every row
+  int64_t accumulation = 1;  // forwards and backwards before each update
+  Optimizer optimizer = Optimizer::kAdamForeach;
+  StepPrecision precision = StepPrecision::kFloat32;
+  AttentionKernel attention = AttentionKernel::kEfficient;
+  double clip_norm = 0.0;  // 0: gradients are not clipped
+  // Steps that are replayed: from the second on the cache holds what the first left.
+  int64_t steps = 3;
+  // Forwards of training before the first step whose results are thrown away.
+  int64_t warm_up_forwards = 0;
+  // A forward without gradients before the first step; after each step.
+  bool evaluates_first = false;
+  bool evaluates = false;
+  AllocatorOptions allocator;
+  DescribedDevice device;
+};
+
+// Reads a description from JSON.
+//   InvalidArgument  not JSON; a member missing, unknown, of another type, or out of range: sizes
+//   are
+//                    positive and at most 2^31, layers at most 4096; layers that do not fit
+//                    together (heads that do not divide the width, a first layer that is no
+//                    embedding). Names `origin`, the member and the value
+absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,
+                                                     absl::string_view origin);
+
+}  // namespace hpo

@@ -1,0 +1,153 @@
+#include "common/memory/step_tracer.h"
+
+#include "common/status.h"
+
+namespace hpo {
+
+// ---- TracedStorage -----------------------------------------------------------------------------
+
+TracedStorage::TracedStorage(const TracedStorage& other)
+    : tracer_(other.tracer_), block_(other.block_) {
+  if (tracer_ != nullptr) ++tracer_->blocks_[static_cast<size_t>(block_)].holders;
+}
+
+TracedStorage::TracedStorage(TracedStorage&& other) noexcept
+    : tracer_(std::exchange(other.tracer_, nullptr)), block_(other.block_) {}
+
+TracedStorage& TracedStorage::operator=(TracedStorage other) noexcept {
+  std::swap(tracer_, other.tracer_);
+  std::swap(block_, other.block_);
+  return *this;
+}
+
+TracedStorage::~TracedStorage() {
+  if (tracer_ != nullptr) tracer_->Release(block_);
+}
+
+int64_t TracedStorage::bytes() const {
+  return tracer_ == nullptr ? 0 : tracer_->blocks_[static_cast<size_t>(block_)].bytes;
+}
+
+bool TracedStorage::IsUnique() const {
+  return tracer_ != nullptr && tracer_->blocks_[static_cast<size_t>(block_)].holders == 1;
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+TracedStorage StepTracer::Allocate(int64_t bytes, MemoryClass memory_class) {
+  const auto block = static_cast<int32_t>(blocks_.size());
+  blocks_.push_back({.bytes = bytes, .holders = 1, .memory_class = memory_class});
+  trace_.num_blocks = block + 1;
+  if (bytes > 0) {
+    trace_.events.push_back({.bytes = bytes, .block = block, .memory_class = memory_class});
+  }
+  return TracedStorage(this, block);
+}
+
+void StepTracer::Release(int32_t block) {
+  BlockCount& count = blocks_[static_cast<size_t>(block)];
+  if (--count.holders > 0 || count.bytes == 0 || ending_) return;
+  trace_.events.push_back({.bytes = count.bytes,
+                           .block = block,
+                           .memory_class = count.memory_class,
+                           .allocates = false});
+}
+
+void StepTracer::Touch(int64_t bytes, MemoryClass memory_class) { Allocate(bytes, memory_class); }
+
+TracedTensor StepTracer::NewTensor(int64_t elements, int64_t element_size) {
+  return {.storage = Allocate(elements * element_size),
+          .elements = elements,
+          .element_size = element_size};
+}
+
+void StepTracer::EnterPhase(std::string phase) {
+  trace_.phases.push_back({.first_event = trace_.events.size(), .name = std::move(phase)});
+}
+
+// ---- Parameters --------------------------------------------------------------------------------
+
+TracedParameter StepTracer::AddParameter(const ParameterOptions& options) {
+  const TracedParameter parameter{.index = static_cast<int32_t>(parameters_.size()),
+                                  .elements = options.elements,
+                                  .element_size = options.element_size,
+                                  .trainable = options.trainable};
+  Keep(Allocate(parameter.bytes(), MemoryClass::kWeights));
+  parameters_.push_back(parameter);
+  gradients_.emplace_back();
+  return parameter;
+}
+
+bool StepTracer::HasGradient(const TracedParameter& parameter) const {
+  return static_cast<bool>(gradients_[static_cast<size_t>(parameter.index)]);
+}
+
+void StepTracer::ClearGradients() {
+  for (TracedStorage& gradient : gradients_) gradient.Reset();
+}
+
+// ---- Tape --------------------------------------------------------------------------------------
+
+GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
+                                BackwardFunction backward, int32_t num_outputs) {
+  bool wanted = false;
+  for (const GradientEdge& edge : edges) wanted = wanted || edge.IsWanted();
+  if (!recording_ || !wanted) return {};
+  Node node{.edges = std::move(edges), .saved = std::move(saved), .backward = std::move(backward)};
+  node.incoming.resize(static_cast<size_t>(num_outputs));
+  tape_.push_back(std::move(node));
+  return {.node = static_cast<int32_t>(tape_.size() - 1)};
+}
+
+void StepTracer::Backward(TracedTensor root) {
+  const GradientEdge edge = root.edge;
+  TracedStorage gradient = Allocate(root.element_size);
+  root.storage.Reset();
+  BackwardFrom(0, edge, std::move(gradient));
+}
+
+void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient) {
+  const NoGrad no_grad(*this);
+  Push(root, std::move(gradient));
+  while (NextNode() > first) {
+    Node node = std::move(tape_.back());
+    tape_.pop_back();
+    bool reached = false;
+    for (const TracedStorage& incoming : node.incoming) reached = reached || incoming;
+    if (reached) RunNode(std::move(node));
+  }
+}
+
+void StepTracer::DropTape() {
+  while (!tape_.empty()) tape_.pop_back();
+}
+
+void StepTracer::RunNode(Node node) {
+  TracedGradients outgoing = node.backward(node.incoming, node.saved);
+  HPO_CHECK(outgoing.size() == node.edges.size());
+  for (TracedStorage& incoming : node.incoming) incoming.Reset();
+  for (TracedStorage& saved : node.saved) saved.Reset();
+  for (size_t i = 0; i < outgoing.size(); ++i) {
+    if (outgoing[i] && node.edges[i].IsWanted()) Push(node.edges[i], std::move(outgoing[i]));
+  }
+}
+
+void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {
+  if (edge.parameter >= 0) {
+    AccumulateInto(gradients_[static_cast<size_t>(edge.parameter)], std::move(gradient));
+  } else if (edge.node >= 0) {
+    Node& node = tape_[static_cast<size_t>(edge.node)];
+    AccumulateInto(node.incoming[static_cast<size_t>(edge.output)], std::move(gradient));
+  }
+}
+
+// The first gradient is taken as it is; a sum is made in place where nobody else looks at it.
+void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient) {
+  if (!sum) {
+    sum = std::move(gradient);
+  } else if (!sum.IsUnique()) {
+    sum = Allocate(sum.bytes());
+  }
+}
+
+}  // namespace hpo

@@ -1,0 +1,214 @@
+// A symbolic autograd: runs a model's forward and backward on tensors that have a size but no
+// memory, and writes down what they allocate and free. A model's trace is written like its forward;
+// lifetimes follow by themselves, as in torch: a tensor's memory is freed when its last holder
+// goes, and holders are variables of the forward, what operations save for backward, and gradients
+// on their way.
+//
+//   StepTracer tracer;
+//   const TracedParameter weight = tracer.AddParameter({.elements = 768 * 768});
+//   tracer.EnterPhase("forward");
+//   TracedTensor loss = ...;                     // operations of trace_ops.h
+//   tracer.EnterPhase("backward");
+//   tracer.Backward(std::move(loss));
+//   Replay(tracer.trace(), options);
+//
+// Not thread-safe. About 50 ns an event.
+// Source of the order: torch's autograd engine (torch/csrc/autograd/engine.cpp, input_buffer.cpp,
+// functions/accumulate_grad.h), torch 2.11.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "common/memory/allocation_trace.h"
+
+namespace hpo {
+
+class StepTracer;
+
+// The memory of a tensor, shared by its views. Empty, or counted by its tracer, which outlives it.
+class TracedStorage {
+ public:
+  TracedStorage() = default;
+  TracedStorage(const TracedStorage& other);
+  TracedStorage(TracedStorage&& other) noexcept;
+  TracedStorage& operator=(TracedStorage other) noexcept;
+  ~TracedStorage();
+
+  explicit operator bool() const { return tracer_ != nullptr; }
+  int64_t bytes() const;
+  // No other holder.
+  bool IsUnique() const;
+  void Reset() { *this = TracedStorage(); }
+
+ private:
+  friend class StepTracer;
+  TracedStorage(StepTracer* tracer, int32_t block) : tracer_(tracer), block_(block) {}
+
+  StepTracer* tracer_ = nullptr;
+  int32_t block_ = 0;
+};
+
+// Where a tensor's gradient goes: an output of a node of the tape, a parameter, or nowhere.
+struct GradientEdge {
+  int32_t node = -1;
+  int32_t output = 0;
+  int32_t parameter = -1;
+  bool IsWanted() const { return node >= 0 || parameter >= 0; }
+};
+
+struct TracedTensor {
+  TracedStorage storage;
+  int64_t elements = 0;
+  int64_t element_size = 4;  // bytes
+  GradientEdge edge;
+
+  int64_t bytes() const { return elements * element_size; }
+};
+
+// A parameter of the model; copies name the same one.
+struct TracedParameter {
+  int32_t index = -1;
+  int64_t elements = 0;
+  int64_t element_size = 4;
+  bool trainable = true;
+
+  int64_t bytes() const { return elements * element_size; }
+  GradientEdge Edge() const {
+    return trainable ? GradientEdge{.parameter = index} : GradientEdge{};
+  }
+};
+
+// Gradients into or out of a node, by output or by input; an empty one does not exist.
+using TracedGradients = absl::InlinedVector<TracedStorage, 4>;
+
+// What backward of an operation does: allocates the gradients of its inputs, in the order of the
+// edges it was recorded with. `incoming` may be moved from: a gradient that is passed on.
+using BackwardFunction =
+    std::function<TracedGradients(TracedGradients& incoming, const TracedGradients& saved)>;
+
+class StepTracer {
+ public:
+  StepTracer() = default;
+  ~StepTracer() { ending_ = true; }
+  StepTracer(const StepTracer&) = delete;
+  StepTracer& operator=(const StepTracer&) = delete;
+
+  const AllocationTrace& trace() const { return trace_; }
+
+  // ---- Memory ----
+
+  // bytes >= 0; a tensor without elements holds no memory and makes no event.
+  TracedStorage Allocate(int64_t bytes, MemoryClass memory_class = MemoryClass::kActivations);
+  // Allocated, and freed before anything else happens.
+  void Touch(int64_t bytes, MemoryClass memory_class = MemoryClass::kTemporary);
+  TracedTensor NewTensor(int64_t elements, int64_t element_size = 4);
+
+  // What follows belongs to `phase`.
+  void EnterPhase(std::string phase);
+
+  // ---- Parameters ----
+
+  struct ParameterOptions {
+    int64_t elements = 0;
+    int64_t element_size = 4;
+    int64_t gradient_element_size = 4;
+    bool trainable = true;
+  };
+  // Allocates the weight now; it lives as long as the tracer.
+  TracedParameter AddParameter(const ParameterOptions& options);
+  const std::vector<TracedParameter>& parameters() const { return parameters_; }
+  bool HasGradient(const TracedParameter& parameter) const;
+  // Frees every gradient, in the parameters' order.
+  void ClearGradients();
+
+  // Holds `storage` until the tracer ends: optimizer states, workspaces.
+  void Keep(TracedStorage storage) { kept_.push_back(std::move(storage)); }
+
+  // ---- Tape ----
+
+  // Whether operations are recorded; false inside a NoGrad.
+  bool recording() const { return recording_; }
+
+  // Adds a node. `edges`: where the gradients of its inputs go, in the order in which `backward`
+  // returns them. `saved` is held until the node has run, then freed in order. Nothing is recorded
+  // (and `saved` is let go) without recording or when no edge is wanted. Returns the node's edge.
+  GradientEdge Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
+                      BackwardFunction backward, int32_t num_outputs = 1);
+
+  // Runs the tape from `root`, which has one element, as backward() does, and forgets it. The
+  // root's gradient is one element too.
+  void Backward(TracedTensor root);
+
+  // Runs the part of the tape from node `first` on, with `gradient` arriving at `root`; for
+  // operations that run a piece of forward again (gradient checkpointing).
+  void BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient);
+  // Forgets the tape without running it: a forward whose result is thrown away.
+  void DropTape();
+  int32_t NextNode() const { return static_cast<int32_t>(tape_.size()); }
+
+  class NoGrad {
+   public:
+    explicit NoGrad(StepTracer& tracer) : tracer_(tracer), before_(tracer.recording_) {
+      tracer.recording_ = false;
+    }
+    ~NoGrad() { tracer_.recording_ = before_; }
+    NoGrad(const NoGrad&) = delete;
+    NoGrad& operator=(const NoGrad&) = delete;
+
+   private:
+    StepTracer& tracer_;
+    bool before_;
+  };
+
+  // Recording on inside a NoGrad: the second forward of gradient checkpointing.
+  class EnableGrad {
+   public:
+    explicit EnableGrad(StepTracer& tracer) : tracer_(tracer), before_(tracer.recording_) {
+      tracer.recording_ = true;
+    }
+    ~EnableGrad() { tracer_.recording_ = before_; }
+    EnableGrad(const EnableGrad&) = delete;
+    EnableGrad& operator=(const EnableGrad&) = delete;
+
+   private:
+    StepTracer& tracer_;
+    bool before_;
+  };
+
+ private:
+  friend class TracedStorage;
+
+  struct Node {
+    absl::InlinedVector<GradientEdge, 4> edges;
+    TracedGradients saved;
+    TracedGradients incoming;
+    BackwardFunction backward;
+  };
+
+  struct BlockCount {
+    int64_t bytes = 0;
+    int32_t holders = 0;
+    MemoryClass memory_class = MemoryClass::kActivations;
+  };
+
+  void Release(int32_t block);
+  void RunNode(Node node);
+  void Push(const GradientEdge& edge, TracedStorage gradient);
+  void AccumulateInto(TracedStorage& sum, TracedStorage gradient);
+
+  AllocationTrace trace_;
+  std::vector<BlockCount> blocks_;
+  std::vector<TracedParameter> parameters_;
+  std::vector<TracedStorage> gradients_;  // by parameter
+  std::vector<Node> tape_;
+  std::vector<TracedStorage> kept_;
+  bool recording_ = true;
+  bool ending_ = false;  // what the destructor lets go of is no event
+};
+
+}  // namespace hpo

@@ -1,0 +1,360 @@
+#include "common/memory/trace_ops.h"
+
+#include <algorithm>
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kFloat = 4;
+constexpr int64_t kIndex = 8;
+constexpr int64_t kHalf = 2;
+// Up to this many indices the gradient of an embedding is summed without sorting them.
+constexpr int64_t kUnsortedIndices = 3072;
+// The fused kernels round the number of queries up to this for the log-sum-exp.
+constexpr int64_t kQueryBlock = 32;
+
+TracedGradients Gradients(TracedStorage first) {
+  TracedGradients gradients;
+  gradients.push_back(std::move(first));
+  return gradients;
+}
+
+}  // namespace
+
+// ---- Parameters --------------------------------------------------------------------------------
+
+TracedParameter TraceOps::Parameter(int64_t elements) {
+  return tracer_.AddParameter({.elements = elements,
+                               .element_size = parameter_size_,
+                               .gradient_element_size = parameter_size_,
+                               .trainable = trainable_});
+}
+
+TracedLinear TraceOps::MakeLinear(int64_t in_features, int64_t out_features, bool bias) {
+  TracedLinear layer{.in_features = in_features, .out_features = out_features};
+  layer.weight = Parameter(in_features * out_features);
+  if (bias) layer.bias = Parameter(out_features);
+  return layer;
+}
+
+TracedNorm TraceOps::MakeNorm(int64_t width, bool bias) {
+  TracedNorm norm{.width = width};
+  norm.weight = Parameter(width);
+  if (bias) norm.bias = Parameter(width);
+  return norm;
+}
+
+// ---- Types -------------------------------------------------------------------------------------
+
+void TraceOps::LeaveAutocast() {
+  autocast_ = false;
+  cast_weights_.clear();
+}
+
+TracedTensor TraceOps::Cast(const TracedTensor& input, int64_t element_size) {
+  if (input.element_size == element_size) return input;
+  TracedTensor output = tracer_.NewTensor(input.elements, element_size);
+  output.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+    return Gradients(tracer_.Allocate(bytes));
+  });
+  return output;
+}
+
+TracedTensor TraceOps::CastForProduct(const TracedTensor& input) {
+  return autocast_ ? Cast(input, kHalf) : input;
+}
+
+TracedTensor TraceOps::CastToFloat(const TracedTensor& input) {
+  return autocast_ ? Cast(input, kFloat) : input;
+}
+
+TracedTensor TraceOps::WeightFor(const TracedParameter& parameter, int64_t element_size) {
+  TracedTensor weight{.elements = parameter.elements,
+                      .element_size = parameter.element_size,
+                      .edge = parameter.Edge()};
+  if (parameter.element_size == element_size) return weight;
+  const auto index = static_cast<size_t>(parameter.index);
+  if (cast_weights_.size() <= index) cast_weights_.resize(index + 1);
+  if (cast_weights_[index].storage) return cast_weights_[index];
+  weight = tracer_.NewTensor(parameter.elements, element_size);
+  weight.edge =
+      tracer_.Record({parameter.Edge()}, {}, [this, bytes = parameter.bytes()](auto&, const auto&) {
+        return Gradients(tracer_.Allocate(bytes, MemoryClass::kGradients));
+      });
+  if (autocast_ && parameter.trainable) cast_weights_[index] = weight;
+  return weight;
+}
+
+void TraceOps::TouchWorkspace(bool& exists) {
+  if (exists || traits_.gemm_workspace == 0) return;
+  exists = true;
+  tracer_.Keep(tracer_.Allocate(traits_.gemm_workspace, MemoryClass::kWorkspaces));
+}
+
+// ---- Layers ------------------------------------------------------------------------------------
+
+TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indices,
+                                 const TracedParameter& table, int64_t width) {
+  TracedTensor output = tracer_.NewTensor(num_indices * width, table.element_size);
+  output.edge = tracer_.Record(
+      {table.Edge()}, {indices},
+      [this, num_indices, width, table_bytes = table.bytes()](auto&, const auto&) {
+        if (num_indices <= kUnsortedIndices) {
+          return Gradients(tracer_.Allocate(table_bytes, MemoryClass::kGradients));
+        }
+        const int64_t index_bytes = kIndex * num_indices;
+        const TracedStorage sorted = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
+        const TracedStorage original = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
+        {
+          const TracedStorage range = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
+          tracer_.Touch(2 * index_bytes);  // the sort's other halves
+        }
+        TracedStorage gradient = tracer_.Allocate(table_bytes, MemoryClass::kGradients);
+        absl::InlinedVector<TracedStorage, 4> segments;
+        for (int i = 0; i < 4; ++i) {
+          segments.push_back(tracer_.Allocate(index_bytes, MemoryClass::kTemporary));
+        }
+        tracer_.Touch(kFloat * num_indices * width);  // partial sums
+        return Gradients(std::move(gradient));
+      });
+  return output;
+}
+
+TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer) {
+  const TracedTensor x = CastForProduct(input);
+  const TracedTensor weight = WeightFor(layer.weight, x.element_size);
+  TracedTensor bias;
+  if (layer.bias.has_value()) bias = WeightFor(*layer.bias, x.element_size);
+  TouchWorkspace(forward_workspace_);
+  const int64_t rows = x.elements / layer.in_features;
+  TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
+  const MemoryClass weight_class =
+      weight.storage ? MemoryClass::kTemporary : MemoryClass::kGradients;
+  // A frozen weight's gradient needs no input; the input's gradient needs the weight.
+  const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
+  const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
+  output.edge =
+      tracer_.Record({x.edge, weight.edge, bias.edge}, {kept_input, kept_weight},
+                     [this, weight_class, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
+                      weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
+                      bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1](auto&, const auto&) {
+                       TouchWorkspace(backward_workspace_);
+                       TracedGradients gradients(3);
+                       if (input_bytes >= 0) gradients[0] = tracer_.Allocate(input_bytes);
+                       if (weight_bytes >= 0)
+                         gradients[1] = tracer_.Allocate(weight_bytes, weight_class);
+                       if (bias_bytes >= 0)
+                         gradients[2] = tracer_.Allocate(bias_bytes, weight_class);
+                       return gradients;
+                     });
+  return output;
+}
+
+TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& norm) {
+  const TracedTensor x = CastToFloat(input);
+  const int64_t rows = x.elements / norm.width;
+  TracedTensor output = tracer_.NewTensor(x.elements, x.element_size);
+  const bool has_bias = norm.bias.has_value();
+  TracedStorage mean;
+  if (has_bias) mean = tracer_.Allocate(kFloat * rows);
+  TracedStorage deviation = tracer_.Allocate(kFloat * rows);
+  const GradientEdge bias_edge = has_bias ? norm.bias->Edge() : GradientEdge{};
+  output.edge = tracer_.Record(
+      {x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
+      [this, bytes = x.bytes(), wanted = x.edge.IsWanted(), trains = norm.weight.trainable,
+       weight_bytes = norm.weight.bytes(), has_bias](auto&, const auto&) {
+        TracedGradients gradients(3);
+        if (wanted) gradients[0] = tracer_.Allocate(bytes);
+        if (trains) gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        if (trains && has_bias) {
+          gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        }
+        return gradients;
+      });
+  return output;
+}
+
+TracedTensor TraceOps::Dropout(const TracedTensor& input, double probability) {
+  if (probability == 0.0) return input;
+  const TracedStorage mask = tracer_.Allocate(input.elements);
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  output.edge =
+      tracer_.Record({input.edge}, {mask}, [this, bytes = input.bytes()](auto&, const auto&) {
+        return Gradients(tracer_.Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor TraceOps::Activate(const TracedTensor& input, Activation activation) {
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  const bool keeps_output = activation == Activation::kRelu || activation == Activation::kTanh;
+  output.edge = tracer_.Record({input.edge}, {keeps_output ? output.storage : input.storage},
+                               [this, bytes = input.bytes()](auto&, const auto&) {
+                                 return Gradients(tracer_.Allocate(bytes));
+                               });
+  return output;
+}
+
+TracedTensor TraceOps::Add(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
+  output.edge = tracer_.Record(
+      {a.edge, b.edge}, {},
+      [this, sum = output.element_size, a_size = a.element_size, b_size = b.element_size,
+       elements = output.elements](auto& incoming, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = a_size == sum ? incoming[0] : tracer_.Allocate(elements * a_size);
+        gradients[1] = b_size == sum ? incoming[0] : tracer_.Allocate(elements * b_size);
+        return gradients;
+      });
+  return output;
+}
+
+TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
+  output.edge = tracer_.Record({a.edge, b.edge}, {a.storage, b.storage},
+                               [this, a_bytes = a.edge.IsWanted() ? a.bytes() : -1,
+                                b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
+                                 TracedGradients gradients(2);
+                                 if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
+                                 if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
+                                 return gradients;
+                               });
+  return output;
+}
+
+TracedTensor TraceOps::AddBroadcast(const TracedTensor& input, const TracedParameter& parameter) {
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  output.edge = tracer_.Record({input.edge, parameter.Edge()}, {},
+                               [this, bytes = parameter.bytes()](auto& incoming, const auto&) {
+                                 TracedGradients gradients(2);
+                                 gradients[0] = incoming[0];
+                                 gradients[1] = tracer_.Allocate(
+                                     bytes, MemoryClass::kGradients);  // summed over the rows
+                                 return gradients;
+                               });
+  return output;
+}
+
+TracedTensor TraceOps::Copy(const TracedTensor& input, bool copies_back) {
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  output.edge = tracer_.Record(
+      {input.edge}, {}, [this, copies_back, bytes = input.bytes()](auto& incoming, const auto&) {
+        return Gradients(copies_back ? tracer_.Allocate(bytes) : std::move(incoming[0]));
+      });
+  return output;
+}
+
+TracedTensor TraceOps::Select(const TracedTensor& input, int64_t parts) {
+  TracedTensor view = input;
+  view.elements = input.elements / parts;
+  view.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+    return Gradients(tracer_.Allocate(bytes));
+  });
+  return view;
+}
+
+TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) {
+  TracedTensor output = tracer_.NewTensor(result_elements, input.element_size);
+  output.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+    return Gradients(tracer_.Allocate(bytes));
+  });
+  return output;
+}
+
+TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes) {
+  const TracedTensor x = CastToFloat(logits);
+  const int64_t bytes = rows * classes * x.element_size;
+  TracedTensor log_probabilities = tracer_.NewTensor(rows * classes, x.element_size);
+  log_probabilities.edge = tracer_.Record(
+      {x.edge}, {log_probabilities.storage},
+      [this, bytes](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
+  TracedTensor loss = tracer_.NewTensor(1, x.element_size);
+  const TracedStorage total_weight = tracer_.Allocate(x.element_size);
+  loss.edge = tracer_.Record(
+      {log_probabilities.edge}, {log_probabilities.storage, total_weight},
+      [this, bytes](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
+  return loss;
+}
+
+// ---- Attention ---------------------------------------------------------------------------------
+
+TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,
+                                 const TracedTensor& value, const AttentionShape& shape) {
+  const TracedTensor q = CastForProduct(query);
+  const TracedTensor k = CastForProduct(key);
+  const TracedTensor v = CastForProduct(value);
+  return traits_.attention == AttentionKernel::kMath ? MathAttention(q, k, v, shape)
+                                                     : EfficientAttention(q, k, v, shape);
+}
+
+TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const TracedTensor& key,
+                                          const TracedTensor& value, const AttentionShape& shape) {
+  const bool flash = traits_.attention == AttentionKernel::kFlash;
+  const int64_t queries =
+      flash ? shape.tokens : (shape.tokens + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
+  TracedTensor output = tracer_.NewTensor(shape.HiddenElements(), query.element_size);
+  const TracedStorage logsumexp = tracer_.Allocate(kFloat * shape.batch * shape.heads * queries);
+  output.edge = tracer_.Record(
+      {query.edge, key.edge, value.edge},
+      {query.storage, key.storage, value.storage, output.storage, logsumexp},
+      [this, shape, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
+       value_bytes = value.bytes(),
+       writes_product = !flash && query.element_size == kFloat](auto&, const auto&) {
+        TracedGradients gradients(3);
+        gradients[0] = tracer_.Allocate(query_bytes);
+        gradients[1] = tracer_.Allocate(key_bytes);
+        gradients[2] = tracer_.Allocate(value_bytes);
+        const int64_t delta_bytes = kFloat * shape.batch * shape.heads * shape.tokens;
+        TracedStorage delta;
+        if (writes_product) {
+          TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+          delta = tracer_.Allocate(delta_bytes, MemoryClass::kTemporary);
+          product.Reset();
+        }
+        tracer_.Touch(delta_bytes);
+        return gradients;
+      });
+  return output;
+}
+
+// softmax(q k^T) v, each step written out.
+TracedTensor TraceOps::MathAttention(const TracedTensor& query, const TracedTensor& key,
+                                     const TracedTensor& value, const AttentionShape& shape) {
+  const int64_t score_elements = shape.batch * shape.heads * shape.tokens * shape.tokens;
+  const auto product = [this](const TracedTensor& a, const TracedTensor& b, int64_t elements) {
+    TracedTensor output = tracer_.NewTensor(elements, a.element_size);
+    output.edge =
+        tracer_.Record({a.edge, b.edge}, {a.storage, b.storage},
+                       [this, a_bytes = a.bytes(), b_bytes = b.bytes()](auto&, const auto&) {
+                         TracedGradients gradients(2);
+                         gradients[0] = tracer_.Allocate(a_bytes);
+                         gradients[1] = tracer_.Allocate(b_bytes);
+                         return gradients;
+                       });
+    return output;
+  };
+  const auto scaled = [this](const TracedTensor& input) {
+    TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+    output.edge =
+        tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+          return Gradients(tracer_.Allocate(bytes));
+        });
+    return output;
+  };
+  TracedTensor probabilities;
+  {
+    const TracedTensor scaled_query = scaled(query);
+    const TracedTensor scaled_key = scaled(key);
+    const TracedTensor scores = CastToFloat(product(scaled_query, scaled_key, score_elements));
+    probabilities = tracer_.NewTensor(score_elements, scores.element_size);
+    probabilities.edge = tracer_.Record({scores.edge}, {probabilities.storage},
+                                        [this, bytes = scores.bytes()](auto&, const auto&) {
+                                          return Gradients(tracer_.Allocate(bytes));
+                                        });
+  }
+  const TracedTensor dropped = Cast(Dropout(probabilities, shape.dropout), query.element_size);
+  probabilities.storage.Reset();
+  return product(dropped, value, shape.HiddenElements());
+}
+
+}  // namespace hpo

@@ -1,0 +1,120 @@
+// The operations that models are made of, as a StepTracer runs them: what each allocates in
+// forward, keeps for backward, and allocates in backward. One method for each torch operation.
+//
+// Sizes: `rows` is the product of all dimensions but the last. Tensors are float32 unless their
+// element size says otherwise; under autocast matrix products and attention run in 16 bits and
+// norms, softmax and losses in float32, with torch's casts between them.
+// Source: torch 2.11's kernels (aten/src/ATen/native), backward formulas
+// (tools/autograd/derivatives.yaml) and autocast lists; shared/research/memory.md 1.4, 2.6-2.9.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/memory/kernel_traits.h"
+#include "common/memory/step_tracer.h"
+
+namespace hpo {
+
+struct TracedLinear {
+  TracedParameter weight;
+  std::optional<TracedParameter> bias;
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+};
+
+// LayerNorm (bias) or RMSNorm (none).
+struct TracedNorm {
+  TracedParameter weight;
+  std::optional<TracedParameter> bias;
+  int64_t width = 0;
+};
+
+enum class Activation { kRelu, kGelu, kSilu, kTanh };
+
+// Shape of one attention: queries, keys and values are [batch, heads, tokens, head_size].
+struct AttentionShape {
+  int64_t batch = 0;
+  int64_t tokens = 0;
+  int64_t heads = 0;
+  int64_t head_size = 0;
+  double dropout = 0.0;
+  int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
+};
+
+class TraceOps {
+ public:
+  // `tracer` outlives it.
+  TraceOps(StepTracer& tracer, const KernelTraits& traits) : tracer_(tracer), traits_(traits) {}
+
+  StepTracer& tracer() { return tracer_; }
+  const KernelTraits& traits() const { return traits_; }
+
+  // ---- Parameters ----
+
+  TracedParameter Parameter(int64_t elements);
+  TracedLinear MakeLinear(int64_t in_features, int64_t out_features, bool bias = true);
+  TracedNorm MakeNorm(int64_t width, bool bias = true);
+  // Of parameters made from now on.
+  void SetParameterType(int64_t element_size, bool trainable) {
+    parameter_size_ = element_size;
+    trainable_ = trainable;
+  }
+
+  // ---- Autocast ----
+
+  // Inside, matrix products and attention run in 16 bits; casts of weights are cached until the
+  // end.
+  void EnterAutocast() { autocast_ = true; }
+  void LeaveAutocast();
+
+  // ---- Operations ----
+
+  TracedTensor Embedding(const TracedStorage& indices, int64_t num_indices,
+                         const TracedParameter& table, int64_t width);
+  TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer);
+  TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm);
+  TracedTensor Dropout(const TracedTensor& input, double probability);
+  TracedTensor Activate(const TracedTensor& input, Activation activation);
+  // Sum of two tensors of one shape; the result has the wider type.
+  TracedTensor Add(const TracedTensor& a, const TracedTensor& b);
+  // Product of two tensors of one shape: keeps both.
+  TracedTensor Multiply(const TracedTensor& a, const TracedTensor& b);
+  // A parameter of `elements` of the input, repeated over its rows, added to it.
+  TracedTensor AddBroadcast(const TracedTensor& input, const TracedParameter& parameter);
+  // A copy in another layout (contiguous, reshape); backward passes the gradient on as it is, or,
+  // with `copies_back`, copies it too.
+  TracedTensor Copy(const TracedTensor& input, bool copies_back = false);
+  // To another element type; the same tensor where it has it already.
+  TracedTensor Cast(const TracedTensor& input, int64_t element_size);
+  // One of `parts` equal parts along a dimension, as a view; backward makes the whole gradient.
+  TracedTensor Select(const TracedTensor& input, int64_t parts);
+  TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
+                         const TracedTensor& value, const AttentionShape& shape);
+  // Mean over all but `groups` rows: [groups, *, width] to [groups, width].
+  TracedTensor Mean(const TracedTensor& input, int64_t result_elements);
+  // Mean cross entropy of [rows, classes]: one element.
+  TracedTensor CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes);
+
+ private:
+  TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
+                                  const TracedTensor& value, const AttentionShape& shape);
+  TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
+                             const TracedTensor& value, const AttentionShape& shape);
+  TracedTensor CastForProduct(const TracedTensor& input);
+  TracedTensor CastToFloat(const TracedTensor& input);
+  TracedTensor WeightFor(const TracedParameter& parameter, int64_t element_size);
+  void TouchWorkspace(bool& exists);
+
+  StepTracer& tracer_;
+  KernelTraits traits_;
+  int64_t parameter_size_ = 4;
+  bool trainable_ = true;
+  bool autocast_ = false;
+  std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
+  bool forward_workspace_ = false;
+  bool backward_workspace_ = false;
+};
+
+}  // namespace hpo
