@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -73,8 +74,15 @@ Bytes QuantizeCapacity(Bytes capacity) {
   return std::max(Bytes{}, Bytes{capacity.count / unit.count * unit.count});
 }
 
-FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker)
-    : trainer_(study.trainer), memory_(study.memory), device_(worker.device) {
+Bytes RequiredBytes(const PlannedMemory& planned) {
+  return WithMargin(planned.estimate.needed_limit, planned.margin);
+}
+
+FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, MarginTable margins)
+    : trainer_(study.trainer),
+      memory_(study.memory),
+      device_(worker.device),
+      margins_(std::move(margins)) {
   if (memory_.policy == MemoryPolicy::kOff || !worker.plans) return;
   for (const ModelFacts& model : worker.models) {
     if (!TrainerSupports(model.shape)) continue;
@@ -100,7 +108,20 @@ absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& pa
                                                               Bytes capacity) const {
   HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
   if (!input.has_value()) return std::nullopt;
-  return PlanMemory(*input, memory_, UsableBytes(capacity, device_, memory_));
+  return PlanWithMargin(*input, UsableBytes(capacity, device_, memory_));
+}
+
+// Plans within ever less, until the plan's need fits with the margin of its own class.
+absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& input,
+                                                         Bytes usable) const {
+  Bytes limit = usable;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit));
+    const ResidualClass of = ClassOf(planned.estimate, device_.kind);
+    planned.margin = margins_.Factor(of);
+    if (!planned.fits || RequiredBytes(planned) <= usable) return planned;
+    limit = margins_.LargestNeed(of, usable, planned.estimate.needed_limit - Bytes{1});
+  }
 }
 
 absl::StatusOr<std::optional<MemoryEstimate>> FitDecider::Estimate(const ParamMap& params,
@@ -113,9 +134,8 @@ absl::StatusOr<std::optional<MemoryEstimate>> FitDecider::Estimate(const ParamMa
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
   const absl::StatusOr<std::optional<PlannedMemory>> planned = Plan(params, capacity);
   if (planned.ok() && planned->has_value()) {
-    return Fit{.fits = (*planned)->fits,
-               .needed = (*planned)->estimate.needed_limit,
-               .plan = (*planned)->plan};
+    return Fit{
+        .fits = (*planned)->fits, .needed = RequiredBytes(**planned), .plan = (*planned)->plan};
   }
   Fit unknown;
   if (const auto config = TrainingConfigOf(params, trainer_); config.ok()) {
@@ -134,8 +154,11 @@ BatchFeasibility FitDecider::At(Bytes capacity) const {
 }
 
 std::string ExplainMisfit(const PlannedMemory& planned, Bytes usable) {
-  return absl::StrCat("needs ", FormatBytes(planned.estimate.needed_limit), " at micro-batch ",
-                      planned.plan.micro_batch, ", allowed ", FormatBytes(usable));
+  const std::string margin =
+      planned.margin > 0.0 ? absl::StrFormat(" and %.1f %% margin", 100.0 * planned.margin) : "";
+  return absl::StrCat("needs ", FormatBytes(planned.estimate.needed_limit), margin,
+                      " at micro-batch ", planned.plan.micro_batch, ", allowed ",
+                      FormatBytes(usable));
 }
 
 }  // namespace hpo

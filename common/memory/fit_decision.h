@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/memory/calibration.h"
 #include "common/memory/memory_plan.h"
 #include "common/params.h"
 #include "common/study.h"
@@ -17,8 +18,8 @@
 
 namespace hpo {
 
-// The answer for one configuration. `needed` is 0 where nothing is known of it: then `fits` is
-// true.
+// The answer for one configuration. `needed` is the estimate with its margin; 0 where nothing is
+// known of the configuration: then `fits` is true.
 struct Fit {
   bool fits = true;
   Bytes needed;
@@ -38,14 +39,18 @@ Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec&
 // much of it), so that they can be replayed.
 Bytes QuantizeCapacity(Bytes capacity);
 
-// Decides for one worker and study. Nothing is known of a configuration, and so it fits, where the
-// policy is kOff, the worker's trainer does not plan, or its model is not among the worker's or not
-// one that TrainerSupports. A data set that the worker lacks, or has not measured with the model's
-// vocabulary, counts as one whose rows are all tok.max_length long.
-// Immutable; safe from any thread; a decision costs microseconds.
+// What must be free for `planned` to start: its need with its margin.
+Bytes RequiredBytes(const PlannedMemory& planned);
+
+// Decides for one worker and study. A configuration fits where its estimate with the margin of its
+// class (calibration.h) is within the usable bytes. Nothing is known of a configuration, and so it
+// fits, where the policy is kOff, the worker's trainer does not plan, or its model is not among the
+// worker's or not one that TrainerSupports. A data set that the worker lacks, or has not measured
+// with the model's vocabulary, counts as one whose rows are all tok.max_length long. Immutable;
+// safe from any thread; a decision costs microseconds.
 class FitDecider {
  public:
-  FitDecider(const StudySpec& study, const WorkerFacts& worker);
+  FitDecider(const StudySpec& study, const WorkerFacts& worker, MarginTable margins = {});
 
   // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the
   // usable bytes of `capacity`; nullopt where nothing is known of it.
@@ -69,15 +74,18 @@ class FitDecider {
 
  private:
   absl::StatusOr<std::optional<EstimateInput>> InputOf(const ParamMap& params) const;
+  absl::StatusOr<PlannedMemory> PlanWithMargin(const EstimateInput& input, Bytes usable) const;
 
   TrainerSpec trainer_;
   MemorySpec memory_;
   DeviceProfile device_;
+  MarginTable margins_;
   // By model name: all of an estimate's input but the configuration.
   std::map<std::string, EstimateInput> models_;
 };
 
-// The `Why not` line for people: "needs 9.1 GiB at micro-batch 1, allowed 8.0 GiB".
+// The `Why not` line for people: "needs 9.1 GiB at micro-batch 1, allowed 8.0 GiB"; with a margin
+// "needs 9.1 GiB and 3.0 % margin at ...".
 std::string ExplainMisfit(const PlannedMemory& planned, Bytes usable);
 
 }  // namespace hpo

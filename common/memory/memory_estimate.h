@@ -59,6 +59,8 @@ struct MemoryEstimate {
   Bytes reserved_peak;
   Bytes needed_limit;
   std::string peak_phase;  // "training" (forward and backward) or "evaluation"
+  // What the allocator reserves depends on details that no estimate knows, by more than 3 %.
+  bool fragile = false;
   bool operator==(const MemoryEstimate&) const = default;
 };
 

@@ -14,7 +14,8 @@ namespace hpo {
 struct PlannedMemory {
   MemoryPlan plan;
   MemoryEstimate estimate;
-  bool fits = false;  // needed_limit <= limit
+  bool fits = false;    // needed_limit, with the margin, <= limit
+  double margin = 0.0;  // what calibration adds to the need, as a fraction of it
   bool operator==(const PlannedMemory&) const = default;
 };
 

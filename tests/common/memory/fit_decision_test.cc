@@ -144,6 +144,66 @@ TEST(FitDecider, DecidesByPolicyExactlyAtTheLimit) {
   }
 }
 
+WorkerFacts Card() {
+  WorkerFacts card = Worker();
+  card.device.kind = "cuda";
+  return card;
+}
+
+// No headroom, so that capacity is what may be used.
+StudySpec Exactly(MemoryPolicy policy) {
+  StudySpec study = Study();
+  study.memory.policy = policy;
+  study.memory.headroom = Bytes{};
+  return study;
+}
+
+Bytes NeedOnCard(int64_t micro_batch) {
+  EstimateInput input = ExpectedInput(32);
+  input.device.kind = "cuda";
+  return EstimateMemory(input, PlanOf(64, micro_batch))->needed_limit;
+}
+
+TEST(FitDecider, KeepsTheMarginOfTheConfigurationsClassFree) {
+  const Bytes need = NeedOnCard(32);
+  const ResidualClass of{.device_kind = "cuda", .band = BandOf(need)};
+  const StudySpec study = Exactly(MemoryPolicy::kStrict);
+  for (const double learnt : {0.0, 0.25}) {
+    MarginTable margins;
+    if (learnt > 0.0) margins.Observe({.residual_class = of, .score = learnt});
+    const FitDecider decider(study, Card(), margins);
+    const Bytes required = WithMargin(need, learnt > 0.0 ? learnt : 0.03);
+    const Fit at_limit = decider.Decide(Params(32), required);
+    EXPECT_TRUE(at_limit.fits);
+    EXPECT_EQ(at_limit.needed, required);
+    EXPECT_FALSE(decider.Decide(Params(32), required - Bytes{1}).fits);
+  }
+}
+
+TEST(FitDecider, PlansTheLargestMicroBatchThatFitsWithItsMargin) {
+  const FitDecider decider(Exactly(MemoryPolicy::kPlan), Card());
+  for (const Bytes capacity : {NeedOnCard(24), NeedOnCard(12), NeedOnCard(3)}) {
+    const Fit fit = decider.Decide(Params(32), capacity);
+    EXPECT_TRUE(fit.fits);
+    EXPECT_LE(WithMargin(NeedOnCard(fit.plan.micro_batch), 0.03), capacity);
+    EXPECT_GT(WithMargin(NeedOnCard(fit.plan.micro_batch + 1), 0.03), capacity);
+  }
+}
+
+// Where one band's margin rules a plan out, a smaller plan's band decides by its own.
+TEST(FitDecider, AMarginOfOneBandDoesNotRuleOutAnother) {
+  MarginTable margins;
+  margins.Observe(
+      {.residual_class = {.device_kind = "cuda", .band = NeedBand::kAbove10GiB}, .score = 3.0});
+  const Fit fit =
+      FitDecider(Exactly(MemoryPolicy::kPlan), Card(), margins).Decide(Params(256), GiB(16));
+  EXPECT_TRUE(fit.fits);
+  EXPECT_LE(fit.needed, WithMargin(GiB(10), 0.03));
+  EXPECT_GT(fit.needed, GiB(9));
+  EXPECT_GT(FitDecider(Exactly(MemoryPolicy::kPlan), Card()).Decide(Params(256), GiB(16)).needed,
+            GiB(10));
+}
+
 TEST(FitDecider, ABatchOfCandidatesIsDecidedInOrder) {
   BatchFeasibility feasibility;
   {
@@ -202,6 +262,9 @@ TEST(ExplainMisfit, SaysNeededAndAllowed) {
   planned.plan = PlanOf(64, 1);
   planned.estimate.needed_limit = MiB(9318);
   EXPECT_EQ(ExplainMisfit(planned, GiB(8)), "needs 9.10 GiB at micro-batch 1, allowed 8.00 GiB");
+  planned.margin = 0.03;
+  EXPECT_EQ(ExplainMisfit(planned, GiB(8)),
+            "needs 9.10 GiB and 3.0 % margin at micro-batch 1, allowed 8.00 GiB");
 }
 
 }  // namespace
