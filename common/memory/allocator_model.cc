@@ -17,8 +17,8 @@ constexpr int64_t kLargeSegment = int64_t{20} << 20;
 constexpr int64_t kOwnSegmentFrom = int64_t{10} << 20;
 constexpr int64_t kSegmentUnit = int64_t{2} << 20;
 constexpr int64_t kOversizeSlack = int64_t{20} << 20;
-// Larger than any address space a range could want, small enough that addresses cannot overflow.
-constexpr int64_t kRangeSize = int64_t{1} << 50;
+// Whole pages; more than any device has, and few enough that addresses cannot overflow.
+constexpr int64_t kRangeSize = kLargeSegment << 26;
 
 int64_t RoundUp(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
 

@@ -317,7 +317,7 @@ void RunSteps(const StepDescription& step, StepTracer& tracer) {
       tracer.EnterPhase("backward");
       tracer.Backward(std::move(loss));
     }
-    if (step.clip_norm > 0.0) {
+    if (step.clips) {
       tracer.EnterPhase("gradient clipping");
       optimizer.Clip();
     }

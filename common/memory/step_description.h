@@ -88,10 +88,13 @@ enum class StepPrecision {
 };
 
 struct DescribedDevice {
-  Bytes base;  // context and libraries
-  // What the device has for this process; nullopt in `allocator.limit` terms: unlimited.
+  // Context and libraries; the median of the 35 published runs of bench/memory_published (A100,
+  // torch 2.4).
+  Bytes base = MiB(1505);
+  // What the device has for this process, base included.
   Bytes total{AllocatorOptions::kUnlimited};
-  int64_t gemm_workspace = 0;  // of each thread that multiplies matrices
+  // Of each of the two threads that multiply matrices; cuBLAS's for compute capability 8.
+  int64_t gemm_workspace = 8'519'680;
 };
 
 struct StepDescription {
@@ -102,7 +105,7 @@ struct StepDescription {
   Optimizer optimizer = Optimizer::kAdamForeach;
   StepPrecision precision = StepPrecision::kFloat32;
   AttentionKernel attention = AttentionKernel::kEfficient;
-  double clip_norm = 0.0;  // 0: gradients are not clipped
+  bool clips = false;  // gradients, by their norm
   // Steps that are replayed: from the second on the cache holds what the first left.
   int64_t steps = 3;
   // Forwards of training before the first step whose results are thrown away.

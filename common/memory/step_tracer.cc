@@ -134,6 +134,8 @@ void StepTracer::RunNode(Node node) {
 
 void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {
   if (edge.parameter >= 0) {
+    // A parameter owns its gradient: one that others hold is copied.
+    if (!gradient.IsUnique()) gradient = Allocate(gradient.bytes(), MemoryClass::kGradients);
     AccumulateInto(gradients_[static_cast<size_t>(edge.parameter)], std::move(gradient));
   } else if (edge.node >= 0) {
     Node& node = tape_[static_cast<size_t>(edge.node)];

@@ -1,0 +1,399 @@
+#include "common/memory/step_description.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/json_reader.h"
+#include "common/memory/allocation_timeline.h"
+#include "common/spelling.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kLargestSize = int64_t{1} << 31;
+constexpr int64_t kMostLayers = 4096;
+constexpr int64_t kMostSteps = 100;
+// Layers times steps times forwards of each: keeps an answer below a few seconds.
+constexpr int64_t kMostLayerRuns = 100'000;
+constexpr int64_t kMostBaseBytes = int64_t{1} << 44;
+
+// ---- Words -------------------------------------------------------------------------------------
+
+template <typename T>
+using Words = std::vector<std::pair<const char*, T>>;
+
+template <typename T>
+absl::StatusOr<T> ParseWord(const Json& json, const Words<T>& words) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : words) {
+    if (json.is_string() && json.get_ref<const std::string&>() == name) return value;
+    names.emplace_back(name);
+  }
+  const std::string hint = json.is_string() ? DidYouMean(json.get<std::string>(), names) : "";
+  return absl::InvalidArgumentError(absl::StrCat("expected one of ", absl::StrJoin(names, ", "),
+                                                 "; got ", DescribeJson(json), hint));
+}
+
+absl::StatusOr<Activation> ParseActivation(const Json& json) {
+  return ParseWord<Activation>(json, {{"relu", Activation::kRelu},
+                                      {"gelu", Activation::kGelu},
+                                      {"silu", Activation::kSilu},
+                                      {"tanh", Activation::kTanh}});
+}
+
+absl::StatusOr<bool> ParseNormFirst(const Json& json) {
+  return ParseWord<bool>(json, {{"post", false}, {"pre", true}});
+}
+
+absl::StatusOr<PoolingLayer::Kind> ParsePooling(const Json& json) {
+  return ParseWord<PoolingLayer::Kind>(json, {{"mean", PoolingLayer::Kind::kMean},
+                                              {"first_token", PoolingLayer::Kind::kFirstToken}});
+}
+
+absl::StatusOr<Optimizer> ParseOptimizer(const Json& json) {
+  return ParseWord<Optimizer>(json, {{"none", Optimizer::kNone},
+                                     {"sgd", Optimizer::kSgd},
+                                     {"sgd-momentum", Optimizer::kSgdMomentum},
+                                     {"adam-foreach", Optimizer::kAdamForeach},
+                                     {"adamw-foreach", Optimizer::kAdamForeach},
+                                     {"adam-loop", Optimizer::kAdamLoop},
+                                     {"adamw-loop", Optimizer::kAdamLoop},
+                                     {"adam-fused", Optimizer::kAdamFused},
+                                     {"adamw-fused", Optimizer::kAdamFused}});
+}
+
+absl::StatusOr<StepPrecision> ParsePrecision(const Json& json) {
+  return ParseWord<StepPrecision>(json, {{"float32", StepPrecision::kFloat32},
+                                         {"bfloat16", StepPrecision::kHalf},
+                                         {"float16", StepPrecision::kHalf},
+                                         {"bfloat16-autocast", StepPrecision::kAutocast},
+                                         {"float16-autocast", StepPrecision::kAutocast}});
+}
+
+absl::StatusOr<AttentionKernel> ParseAttention(const Json& json) {
+  return ParseWord<AttentionKernel>(json, {{"flash", AttentionKernel::kFlash},
+                                           {"efficient", AttentionKernel::kEfficient},
+                                           {"math", AttentionKernel::kMath}});
+}
+
+// Bytes as an integer or as a size such as "1487MiB".
+absl::StatusOr<Bytes> ParseSize(const Json& json) {
+  if (json.is_string()) return ParseBytes(json.get<std::string>());
+  int64_t count = -1;
+  if (json.is_number_integer()) count = json.get<int64_t>();
+  if (count >= 0 && count <= AllocatorOptions::kUnlimited / 2) return Bytes{count};
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a number of bytes or a size such as \"24GiB\", got ", DescribeJson(json)));
+}
+
+// ---- Members -----------------------------------------------------------------------------------
+
+absl::Status CheckMembers(const Json& object, const std::vector<std::string>& known) {
+  if (!object.is_object()) return absl::OkStatus();  // the reader says it
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("expected no member '", key, "'",
+                                                     DidYouMean(key, known), "; known are ",
+                                                     absl::StrJoin(known, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> ParseCount(const Json& json, int64_t low, int64_t high) {
+  const bool fits = json.is_number_unsigned() ? json.get<uint64_t>() <= static_cast<uint64_t>(high)
+                                              : json.is_number_integer();
+  if (fits) {
+    const auto value = json.get<int64_t>();
+    if (value >= low && value <= high) return value;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected an integer from ", low, " to ", high, ", got ", DescribeJson(json)));
+}
+
+absl::StatusOr<int64_t> ParsePositive(const Json& json) {
+  return ParseCount(json, 1, kLargestSize);
+}
+
+absl::StatusOr<double> ParseProbability(const Json& json) {
+  if (json.is_number() && json.get<double>() >= 0.0 && json.get<double>() < 1.0) {
+    return json.get<double>();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a number in [0, 1), got ", DescribeJson(json)));
+}
+
+// ---- Layers ------------------------------------------------------------------------------------
+
+absl::StatusOr<DescribedLayer> ParseEncoder(const Json& json) {
+  HPO_RETURN_IF_ERROR(
+      CheckMembers(json, {"type", "layers", "heads", "feed_forward", "norm", "activation",
+                          "dropout", "attention_dropout", "checkpointing"}));
+  EncoderLayers layer;
+  JsonReader reader(json, "");
+  reader.RequiredWith("layers", layer.count,
+                      [](const Json& j) { return ParseCount(j, 1, kMostLayers); });
+  reader.RequiredWith("heads", layer.heads, ParsePositive);
+  reader.RequiredWith("feed_forward", layer.feed_forward, ParsePositive);
+  reader.OptionalWith("norm", layer.norm_first, ParseNormFirst);
+  reader.OptionalWith("activation", layer.activation, ParseActivation);
+  reader.OptionalWith("dropout", layer.dropout, ParseProbability);
+  layer.attention_dropout = layer.dropout;
+  reader.OptionalWith("attention_dropout", layer.attention_dropout, ParseProbability);
+  reader.Optional("checkpointing", layer.checkpointing);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return layer;
+}
+
+enum class LayerType {
+  kEmbedding,
+  kPositions,
+  kEncoder,
+  kLinear,
+  kActivation,
+  kDropout,
+  kNorm,
+  kPooling,
+};
+
+absl::StatusOr<LayerType> ParseLayerType(const Json& json) {
+  return ParseWord<LayerType>(json, {{"embedding", LayerType::kEmbedding},
+                                     {"positions", LayerType::kPositions},
+                                     {"encoder", LayerType::kEncoder},
+                                     {"linear", LayerType::kLinear},
+                                     {"activation", LayerType::kActivation},
+                                     {"dropout", LayerType::kDropout},
+                                     {"norm", LayerType::kNorm},
+                                     {"pooling", LayerType::kPooling}});
+}
+
+// A layer with few members: `known` are those besides the type, `read` reads them.
+template <typename Layer, typename Read>
+absl::StatusOr<DescribedLayer> ParseSmall(const Json& json, std::vector<std::string> known,
+                                          Read read) {
+  known.insert(known.begin(), "type");
+  HPO_RETURN_IF_ERROR(CheckMembers(json, known));
+  Layer layer;
+  JsonReader reader(json, "");
+  read(reader, layer);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return layer;
+}
+
+absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
+  LayerType type = LayerType::kEmbedding;
+  JsonReader typed(json, "");
+  typed.RequiredWith("type", type, ParseLayerType);
+  HPO_RETURN_IF_ERROR(typed.status());
+  switch (type) {
+    case LayerType::kEmbedding:
+      return ParseSmall<EmbeddingLayer>(json, {"rows", "width"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("rows", layer.rows, ParsePositive);
+        reader.RequiredWith("width", layer.width, ParsePositive);
+      });
+    case LayerType::kPositions:
+      return ParseSmall<PositionLayer>(json, {"rows"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("rows", layer.rows, ParsePositive);
+      });
+    case LayerType::kEncoder:
+      return ParseEncoder(json);
+    case LayerType::kLinear:
+      return ParseSmall<LinearLayer>(json, {"out", "bias"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("out", layer.out, ParsePositive);
+        reader.Optional("bias", layer.bias);
+      });
+    case LayerType::kActivation:
+      return ParseSmall<ActivationLayer>(json, {"function"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("function", layer.function, ParseActivation);
+      });
+    case LayerType::kDropout:
+      return ParseSmall<DropoutLayer>(json, {"probability"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("probability", layer.probability, ParseProbability);
+      });
+    case LayerType::kNorm:
+      return ParseSmall<NormLayer>(json, {}, [](auto&, auto&) {});
+    case LayerType::kPooling:
+      return ParseSmall<PoolingLayer>(json, {"kind"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("kind", layer.kind, ParsePooling);
+      });
+  }
+  return absl::InternalError("unknown layer type");
+}
+
+// ---- Device and allocator ----------------------------------------------------------------------
+
+absl::StatusOr<DescribedDevice> ParseDevice(const Json& json) {
+  HPO_RETURN_IF_ERROR(CheckMembers(json, {"base_bytes", "total_bytes", "gemm_workspace_bytes"}));
+  DescribedDevice device;
+  Bytes workspace{device.gemm_workspace};
+  JsonReader reader(json, "");
+  reader.OptionalWith("base_bytes", device.base, ParseSize);
+  reader.OptionalWith("total_bytes", device.total, ParseSize);
+  reader.OptionalWith("gemm_workspace_bytes", workspace, ParseSize);
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (std::max(device.base, workspace).count > kMostBaseBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("expected base and workspace of at most ",
+                                                   FormatBytes(Bytes{kMostBaseBytes}), ", got ",
+                                                   FormatBytes(std::max(device.base, workspace))));
+  }
+  device.gemm_workspace = workspace.count;
+  return device;
+}
+
+absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
+  HPO_RETURN_IF_ERROR(
+      CheckMembers(json, {"expandable_segments", "max_split_bytes", "garbage_collection_threshold",
+                          "roundup_power2_divisions"}));
+  AllocatorOptions options;
+  Bytes max_split{options.max_split_bytes};
+  JsonReader reader(json, "");
+  reader.Optional("expandable_segments", options.expandable_segments);
+  reader.OptionalWith("max_split_bytes", max_split, ParseSize);
+  reader.Optional("garbage_collection_threshold", options.garbage_collection_threshold);
+  reader.Optional("roundup_power2_divisions", options.roundup_power2_divisions);
+  HPO_RETURN_IF_ERROR(reader.status());
+  options.max_split_bytes = max_split.count;
+  HPO_RETURN_IF_ERROR(ValidateAllocatorOptions(options));
+  return options;
+}
+
+// ---- The whole ---------------------------------------------------------------------------------
+
+// Follows the width through the layers; also bounds every tensor.
+class ShapeCheck {
+ public:
+  explicit ShapeCheck(const StepDescription& step) : step_(step) {}
+
+  absl::Status Run() {
+    for (size_t i = 0; i < step_.layers.size(); ++i) {
+      const bool is_embedding = std::holds_alternative<EmbeddingLayer>(step_.layers[i]);
+      if ((i == 0) != is_embedding) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "layers[", i, "]: expected ",
+            is_embedding ? "an embedding only as the first layer" : "an embedding first"));
+      }
+      const absl::Status status =
+          std::visit([this](const auto& layer) { return Check(layer); }, step_.layers[i]);
+      HPO_RETURN_IF_ERROR(Annotate(status, absl::StrCat("layers[", i, "]")));
+    }
+    const int64_t runs = num_layers_ * step_.steps * step_.accumulation;
+    if (num_layers_ > kMostLayers || runs > kMostLayerRuns) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "layers: expected at most ", kMostLayers, " and ", kMostLayerRuns,
+          " runs of a layer (layers x steps x accumulation), got ", num_layers_, " and ", runs));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Bound(std::initializer_list<int64_t> factors) {
+    if (TensorBytes(factors) < kLargestTensorBytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected tensors below ", FormatBytes(Bytes{kLargestTensorBytes}),
+                     ", got one of ", absl::StrJoin(factors, " x "), " bytes"));
+  }
+
+  absl::Status Check(const EmbeddingLayer& layer) {
+    width_ = layer.width;
+    ++num_layers_;
+    HPO_RETURN_IF_ERROR(Bound({8, step_.batch, step_.length, layer.width}));
+    return Bound({8, layer.rows, layer.width});
+  }
+  absl::Status Check(const PositionLayer& layer) {
+    if (layer.rows < step_.length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rows: expected at least the length ", step_.length, ", got ", layer.rows));
+    }
+    return Bound({8, layer.rows, width_});
+  }
+  absl::Status Check(const EncoderLayers& layer) {
+    num_layers_ += layer.count;
+    if (pooled_) return absl::InvalidArgumentError("expected no encoder after pooling");
+    if (width_ % layer.heads != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("heads: expected a divisor of the width ", width_, ", got ", layer.heads));
+    }
+    HPO_RETURN_IF_ERROR(Bound({4, width_, std::max(3 * width_, layer.feed_forward)}));
+    HPO_RETURN_IF_ERROR(
+        Bound({4, step_.batch, step_.length, std::max(3 * width_, layer.feed_forward)}));
+    const bool written_out = step_.attention == AttentionKernel::kMath;
+    return Bound({4, step_.batch, layer.heads, step_.length, written_out ? step_.length : 32});
+  }
+  absl::Status Check(const LinearLayer& layer) {
+    ++num_layers_;
+    HPO_RETURN_IF_ERROR(Bound({4, width_, layer.out}));
+    width_ = layer.out;
+    return Bound({4, step_.batch, pooled_ ? 1 : step_.length, layer.out});
+  }
+  absl::Status Check(const PoolingLayer&) {
+    if (pooled_) return absl::InvalidArgumentError("expected one pooling, got a second");
+    pooled_ = true;
+    return absl::OkStatus();
+  }
+  template <typename Layer>
+  absl::Status Check(const Layer&) {
+    ++num_layers_;
+    return absl::OkStatus();
+  }
+
+  const StepDescription& step_;
+  int64_t width_ = 0;
+  int64_t num_layers_ = 0;
+  bool pooled_ = false;
+};
+
+absl::StatusOr<StepDescription> Parse(const Json& json) {
+  HPO_RETURN_IF_ERROR(CheckMembers(
+      json,
+      {"layers", "batch", "length", "accumulation", "optimizer", "precision", "attention", "clip",
+       "steps", "warm_up_forwards", "evaluates", "evaluates_first", "allocator", "device"}));
+  StepDescription step;
+  JsonReader reader(json, "");
+  reader.RequiredWith("layers", step.layers,
+                      [](const Json& j) { return ArrayFromJson<DescribedLayer>(j, ParseLayer); });
+  reader.RequiredWith("batch", step.batch, ParsePositive);
+  reader.RequiredWith("length", step.length, ParsePositive);
+  const auto up_to = [](int64_t high) {
+    return [high](const Json& j) { return ParseCount(j, 0, high); };
+  };
+  reader.OptionalWith("accumulation", step.accumulation,
+                      [](const Json& j) { return ParseCount(j, 1, kMostLayerRuns); });
+  reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
+  reader.OptionalWith("precision", step.precision, ParsePrecision);
+  const bool half = step.precision != StepPrecision::kFloat32;
+  step.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
+  reader.OptionalWith("attention", step.attention, ParseAttention);
+  reader.Optional("clip", step.clips);
+  reader.OptionalWith("steps", step.steps,
+                      [](const Json& j) { return ParseCount(j, 1, kMostSteps); });
+  reader.OptionalWith("warm_up_forwards", step.warm_up_forwards, up_to(kMostSteps));
+  reader.Optional("evaluates", step.evaluates);
+  reader.Optional("evaluates_first", step.evaluates_first);
+  reader.OptionalWith("allocator", step.allocator, ParseAllocator);
+  reader.OptionalWith("device", step.device, ParseDevice);
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (step.attention == AttentionKernel::kFlash && !half) {
+    return absl::InvalidArgumentError(
+        "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
+  }
+  HPO_RETURN_IF_ERROR(ShapeCheck(step).Run());
+  return step;
+}
+
+}  // namespace
+
+absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,
+                                                     absl::string_view origin) {
+  const absl::StatusOr<Json> parsed = ParseJson(json);
+  if (!parsed.ok()) return Annotate(parsed.status(), origin);
+  absl::StatusOr<StepDescription> step = Parse(*parsed);
+  if (!step.ok()) return Annotate(step.status(), origin);
+  return step;
+}
+
+}  // namespace hpo

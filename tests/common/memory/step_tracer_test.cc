@@ -1,0 +1,213 @@
+#include "common/memory/step_tracer.h"
+
+#include <string>
+#include <vector>
+
+#include "common/memory/trace_ops.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+// "+4 -4": sizes of what is allocated and freed.
+std::string Events(const AllocationTrace& trace, size_t from = 0) {
+  std::string text;
+  for (size_t i = from; i < trace.events.size(); ++i) {
+    if (!text.empty()) text += ' ';
+    text += (trace.events[i].allocates ? "+" : "-") + std::to_string(trace.events[i].bytes);
+  }
+  return text;
+}
+
+// Every block is allocated once, and freed at most once, after that.
+void CheckWellFormed(const AllocationTrace& trace) {
+  std::vector<int> state(static_cast<size_t>(trace.num_blocks), 0);
+  for (const TraceEvent& event : trace.events) {
+    int& s = state[static_cast<size_t>(event.block)];
+    ASSERT_EQ(s, event.allocates ? 0 : 1);
+    ++s;
+    ASSERT_GT(event.bytes, 0);
+  }
+}
+
+TracedGradients One(TracedStorage gradient) {
+  TracedGradients gradients;
+  gradients.push_back(std::move(gradient));
+  return gradients;
+}
+
+TEST(StepTracer, FreesWithTheLastHolder) {
+  StepTracer tracer;
+  {
+    TracedStorage a = tracer.Allocate(100);
+    const TracedStorage b = a;
+    a.Reset();
+    EXPECT_EQ(Events(tracer.trace()), "+100");
+    EXPECT_TRUE(b.IsUnique());
+    tracer.Touch(7);
+  }
+  EXPECT_EQ(Events(tracer.trace()), "+100 +7 -7 -100");
+}
+
+TEST(StepTracer, TensorsWithoutElementsAreNoEvents) {
+  StepTracer tracer;
+  tracer.Allocate(0);
+  EXPECT_EQ(Events(tracer.trace()), "");
+}
+
+TEST(StepTracer, SavedTensorsLiveUntilTheirNodeHasRun) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 1});
+  TracedTensor output;
+  {
+    const TracedTensor saved = tracer.NewTensor(10);
+    output = tracer.NewTensor(5);
+    output.edge = tracer.Record({weight.Edge()}, {saved.storage}, [&](auto&, const auto& kept) {
+      EXPECT_EQ(kept[0].bytes(), 40);
+      return One(tracer.Allocate(4));
+    });
+  }
+  EXPECT_EQ(Events(tracer.trace()), "+4 +40 +20");
+  const size_t before = tracer.trace().events.size();
+  tracer.Backward(std::move(output));
+  // Root's gradient, the output, the weight's gradient (kept), then what came in and was saved.
+  EXPECT_EQ(Events(tracer.trace(), before), "+4 -20 +4 -4 -40");
+  EXPECT_TRUE(tracer.HasGradient(weight));
+  tracer.ClearGradients();
+  EXPECT_FALSE(tracer.HasGradient(weight));
+  CheckWellFormed(tracer.trace());
+}
+
+TEST(StepTracer, SecondGradientOfAParameterIsAddedInPlace) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 25});
+  for (int i = 0; i < 2; ++i) {
+    TracedTensor loss = tracer.NewTensor(1);
+    loss.edge = tracer.Record({weight.Edge()}, {},
+                              [&](auto&, const auto&) { return One(tracer.Allocate(100)); });
+    tracer.Backward(std::move(loss));
+  }
+  EXPECT_EQ(Events(tracer.trace()), "+100 +4 +4 -4 +100 -4 +4 +4 -4 +100 -4 -100");
+}
+
+TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
+  StepTracer tracer;
+  const TracedParameter a = tracer.AddParameter({.elements = 1});
+  const TracedParameter b = tracer.AddParameter({.elements = 1});
+  TracedTensor loss = tracer.NewTensor(1);
+  loss.edge = tracer.Record({a.Edge(), b.Edge()}, {}, [&](auto& incoming, const auto&) {
+    TracedGradients gradients(2);
+    gradients[0] = incoming[0];
+    gradients[1] = incoming[0];
+    return gradients;
+  });
+  const size_t before = tracer.trace().events.size();
+  tracer.Backward(std::move(loss));
+  // The first holder copies; the last one takes it.
+  EXPECT_EQ(Events(tracer.trace(), before), "+4 -4 +4");
+}
+
+TEST(StepTracer, WithoutRecordingNothingIsKept) {
+  StepTracer tracer;
+  TraceOps ops(tracer, KernelTraits::Cuda());
+  const TracedLinear layer = ops.MakeLinear(8, 8);
+  const size_t before = tracer.trace().events.size();
+  {
+    const StepTracer::NoGrad no_grad(tracer);
+    const TracedTensor input = tracer.NewTensor(16);
+    const TracedTensor output = ops.Activate(ops.Linear(input, layer), Activation::kGelu);
+    EXPECT_FALSE(output.edge.IsWanted());
+  }
+  EXPECT_EQ(Events(tracer.trace(), before), "+64 +64 +64 -64 -64 -64");
+  EXPECT_EQ(tracer.NextNode(), 0);
+}
+
+TEST(TraceOps, LinearKeepsItsInputAndMakesGradientsInOrder) {
+  StepTracer tracer;
+  TraceOps ops(tracer, KernelTraits::Cuda());
+  const TracedLinear first = ops.MakeLinear(4, 3);   // 48 and 12 bytes
+  const TracedLinear second = ops.MakeLinear(3, 2);  // 24 and 8 bytes
+  const size_t before = tracer.trace().events.size();
+  TracedTensor output;
+  {
+    const TracedTensor input = tracer.NewTensor(5 * 4);  // 80 bytes
+    output = ops.Linear(ops.Linear(input, first), second);
+  }
+  EXPECT_EQ(Events(tracer.trace(), before), "+80 +60 +40");
+  const size_t backward = tracer.trace().events.size();
+  tracer.Backward(std::move(output));
+  // Input's gradient, weight's, bias'; then the incoming one and the saved input.
+  EXPECT_EQ(Events(tracer.trace(), backward), "+4 -40 +60 +24 +8 -4 -60 +48 +12 -60 -80");
+  CheckWellFormed(tracer.trace());
+}
+
+TEST(TraceOps, AFrozenWeightKeepsNoInput) {
+  StepTracer tracer;
+  TraceOps ops(tracer, KernelTraits::Cuda());
+  const TracedLinear trained = ops.MakeLinear(4, 4);
+  ops.SetParameterType(2, /*trainable=*/false);
+  const TracedLinear frozen = ops.MakeLinear(4, 4);
+  EXPECT_EQ(frozen.weight.bytes(), 32);
+  TracedTensor input = tracer.NewTensor(16);
+  TracedTensor hidden = ops.Linear(input, trained);
+  input = {};
+  const TracedTensor output = ops.Linear(hidden, frozen);
+  const size_t before = tracer.trace().events.size();
+  hidden = {};
+  EXPECT_EQ(Events(tracer.trace(), before), "-64");
+}
+
+TEST(TraceOps, AutocastCastsWeightsOnceAndNormsBack) {
+  StepTracer tracer;
+  TraceOps ops(tracer, KernelTraits::Cuda());
+  const TracedLinear layer = ops.MakeLinear(4, 4, /*bias=*/false);
+  const TracedNorm norm = ops.MakeNorm(4);
+  const size_t before = tracer.trace().events.size();
+  ops.EnterAutocast();
+  TracedTensor hidden = tracer.NewTensor(8);
+  hidden = ops.Linear(hidden, layer);  // cast input 16, weight 32, output 16
+  hidden = ops.Linear(hidden, layer);  // output 16, the weight's cast is there
+  EXPECT_EQ(hidden.element_size, 2);
+  EXPECT_EQ(Events(tracer.trace(), before), "+32 +16 +32 +16 -32 +16");
+  const size_t at_norm = tracer.trace().events.size();
+  hidden = ops.LayerNorm(hidden, norm);  // cast 32, output 32, two statistics of two rows
+  EXPECT_EQ(hidden.element_size, 4);
+  EXPECT_EQ(Events(tracer.trace(), at_norm), "+32 +32 +8 +8 -16");
+  ops.LeaveAutocast();
+  tracer.Backward(std::move(hidden));
+  CheckWellFormed(tracer.trace());
+  EXPECT_TRUE(tracer.HasGradient(layer.weight));
+}
+
+TEST(TraceOps, DropoutOfNothingIsNothing) {
+  StepTracer tracer;
+  TraceOps ops(tracer, KernelTraits::Cuda());
+  const TracedTensor input = tracer.NewTensor(8);
+  const size_t before = tracer.trace().events.size();
+  ops.Dropout(input, 0.0);
+  EXPECT_EQ(tracer.trace().events.size(), before);
+  ops.Dropout(input, 0.5);
+  EXPECT_EQ(Events(tracer.trace(), before), "+8 +32 -8 -32");
+}
+
+TEST(TraceOps, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
+  const auto kept = [](AttentionKernel kernel, int64_t tokens) {
+    StepTracer tracer;
+    KernelTraits traits = KernelTraits::Cuda();
+    traits.attention = kernel;
+    TraceOps ops(tracer, traits);
+    const TracedParameter weight = ops.Parameter(1);
+    const AttentionShape shape{.batch = 1, .tokens = tokens, .heads = 2, .head_size = 8};
+    TracedTensor input = tracer.NewTensor(shape.HiddenElements());
+    input.edge = weight.Edge();
+    const TracedTensor output = ops.Attention(input, input, input, shape);
+    return FindLivePeak(tracer.trace(), Bytes{1}).peak.count;
+  };
+  for (const AttentionKernel kernel : {AttentionKernel::kEfficient, AttentionKernel::kFlash}) {
+    EXPECT_LT(kept(kernel, 512), 9 * kept(kernel, 64));
+  }
+  EXPECT_GT(kept(AttentionKernel::kMath, 512), 30 * kept(AttentionKernel::kMath, 64));
+}
+
+}  // namespace
+}  // namespace hpo
