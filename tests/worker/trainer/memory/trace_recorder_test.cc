@@ -1,0 +1,102 @@
+#include "worker/trainer/memory/trace_recorder.h"
+
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/trainer/torch_headers.h"
+
+namespace hpo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> Lines(const std::vector<RecordedEvent>& events) {
+  std::vector<std::string> lines;
+  for (const RecordedEvent& event : events) {
+    lines.push_back(
+        FormatEvent({.kind = event.kind, .block = event.block, .counted = event.counted}));
+  }
+  return lines;
+}
+
+TEST(TraceRecorder, NumbersBlocksInTheOrderOfTheirAllocation) {
+  TraceRecorder recorder;
+  {
+    const torch::Tensor first = at::empty({16});
+    torch::Tensor second = at::empty({100});
+    second.reset();
+    const torch::Tensor third = at::empty({1});
+    const torch::Tensor view = first.view({4, 4});
+    const torch::Tensor nothing = at::empty({0});
+  }
+  EXPECT_THAT(Lines(recorder.Take()), ElementsAre("+ 0 64 B ", "+ 1 448 B ", "- 1 448 B ",
+                                                  "+ 2 64 B ", "- 2 64 B ", "- 0 64 B "));
+}
+
+TEST(TraceRecorder, NumbersGoOnAfterTake) {
+  TraceRecorder recorder;
+  torch::Tensor kept = at::empty({16});
+  EXPECT_THAT(Lines(recorder.Take()), ElementsAre("+ 0 64 B "));
+  torch::Tensor later = at::empty({16});
+  kept.reset();
+  EXPECT_THAT(Lines(recorder.Take()), ElementsAre("+ 1 64 B ", "- 0 64 B "));
+}
+
+TEST(TraceRecorder, ABlockFromBeforeHasNoNumber) {
+  CountingAllocator::Install();
+  torch::Tensor old = at::empty({16});
+  TraceRecorder recorder;
+  old.reset();
+  EXPECT_THAT(Lines(recorder.Take()), ElementsAre("- -1 64 B "));
+}
+
+TEST(TraceRecorder, NamesTheOperationsThatRun) {
+  const torch::Tensor weight = at::ones({8, 8}).requires_grad_();
+  TraceRecorder recorder;
+  torch::Tensor loss = at::matmul(weight, weight).sum();
+  const std::vector<RecordedEvent> forward = recorder.Take();
+  ASSERT_FALSE(forward.empty());
+  EXPECT_THAT(forward.front().operation, HasSubstr("aten::matmul > aten::mm"));
+  loss.backward();
+  bool in_backward = false;
+  for (const RecordedEvent& event : recorder.Take()) {
+    in_backward |= event.operation.find("MmBackward0") != std::string::npos;
+  }
+  EXPECT_TRUE(in_backward);
+}
+
+TEST(TraceRecorder, RecordsNothingAfterItsEnd) {
+  torch::Tensor kept;
+  {
+    TraceRecorder recorder;
+    kept = at::empty({16});
+  }
+  TraceRecorder next;
+  EXPECT_THAT(next.Take(), IsEmpty());
+}
+
+TEST(TraceRecorder, LosesNoEventOfSeveralThreads) {
+  TraceRecorder recorder;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; ++i) at::empty({16 + i});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int64_t> balance(800, 0);
+  for (const RecordedEvent& event : recorder.Take()) {
+    ASSERT_GE(event.block, 0);
+    ASSERT_LT(event.block, 800);
+    int64_t& count = balance[static_cast<size_t>(event.block)];
+    count += event.kind == RecordedEvent::Kind::kAllocate ? 1 : 2;
+  }
+  EXPECT_THAT(balance, testing::Each(3));  // one allocation, one free
+}
+
+}  // namespace
+}  // namespace hpo
