@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/commands.h"
+#include "cli/memory_commands.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
 #include "common/version.h"
@@ -233,13 +234,22 @@ class Commands {
     CLI::App* group = AddGroup("memory", "What a configuration needs");
     const auto options = std::make_shared<MemoryOptions>();
     CLI::App* estimate = Add(group, "estimate", "Bytes by class, and whether it fits");
-    estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+    const auto spec = std::make_shared<std::string>();
+    CLI::Option* const params =
+        estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+    estimate
+        ->add_option("--spec", *spec,
+                     "A step described in a JSON file (-: read it from standard "
+                     "input) instead of a study's; needs no server")
+        ->type_name("FILE")
+        ->excludes(params);
     estimate->add_option("--worker", options->worker, "On which worker [the largest]")
         ->type_name("NAME");
     estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
         ->type_name("SIZE");
-    On(estimate, [options](Session& session) -> absl::StatusOr<int> {
-      const absl::StatusOr<bool> fits = EstimateMemory(session, *options);
+    On(estimate, [options, spec](Session& session) -> absl::StatusOr<int> {
+      const absl::StatusOr<bool> fits =
+          spec->empty() ? EstimateMemory(session, *options) : EstimateDescribedStep(session, *spec);
       if (!fits.ok()) return fits.status();
       return *fits ? static_cast<int>(kExitOk) : kExitDoesNotFit;
     });

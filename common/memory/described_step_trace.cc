@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kIndex = 8;
 constexpr Bytes kTensorUnit{512};
 constexpr double kFragileSpread = 0.03;
+// From the third part on, every part of an accumulated batch allocates what the second did.
+constexpr int64_t kPartsThatDiffer = 3;
 
 int64_t ElementSize(StepPrecision precision) { return precision == StepPrecision::kHalf ? 2 : 4; }
 
@@ -311,7 +313,7 @@ void RunSteps(const StepDescription& step, StepTracer& tracer) {
   }
   for (int64_t i = 0; i < step.steps; ++i) {
     tracer.ClearGradients();
-    for (int64_t part = 0; part < step.accumulation; ++part) {
+    for (int64_t part = 0; part < std::min(step.accumulation, kPartsThatDiffer); ++part) {
       tracer.EnterPhase("forward");
       TracedTensor loss = model.Loss(ids);
       tracer.EnterPhase("backward");

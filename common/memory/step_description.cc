@@ -18,8 +18,8 @@ using Json = nlohmann::json;
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
 constexpr int64_t kMostSteps = 100;
-// Layers times steps times forwards of each: keeps an answer below a few seconds.
-constexpr int64_t kMostLayerRuns = 100'000;
+// Layers times steps: keeps an answer below a few seconds.
+constexpr int64_t kMostLayerRuns = 20'000;
 constexpr int64_t kMostBaseBytes = int64_t{1} << 44;
 
 // ---- Words -------------------------------------------------------------------------------------
@@ -270,6 +270,9 @@ class ShapeCheck {
   explicit ShapeCheck(const StepDescription& step) : step_(step) {}
 
   absl::Status Run() {
+    if (step_.layers.empty()) {
+      return absl::InvalidArgumentError("layers: expected an embedding first, got no layer");
+    }
     for (size_t i = 0; i < step_.layers.size(); ++i) {
       const bool is_embedding = std::holds_alternative<EmbeddingLayer>(step_.layers[i]);
       if ((i == 0) != is_embedding) {
@@ -281,11 +284,11 @@ class ShapeCheck {
           std::visit([this](const auto& layer) { return Check(layer); }, step_.layers[i]);
       HPO_RETURN_IF_ERROR(Annotate(status, absl::StrCat("layers[", i, "]")));
     }
-    const int64_t runs = num_layers_ * step_.steps * step_.accumulation;
+    const int64_t runs = num_layers_ * step_.steps;
     if (num_layers_ > kMostLayers || runs > kMostLayerRuns) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "layers: expected at most ", kMostLayers, " and ", kMostLayerRuns,
-          " runs of a layer (layers x steps x accumulation), got ", num_layers_, " and ", runs));
+      return absl::InvalidArgumentError(
+          absl::StrCat("layers: expected at most ", kMostLayers, " and ", kMostLayerRuns,
+                       " runs of a layer (layers x steps), got ", num_layers_, " and ", runs));
     }
     return absl::OkStatus();
   }
@@ -362,7 +365,7 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
     return [high](const Json& j) { return ParseCount(j, 0, high); };
   };
   reader.OptionalWith("accumulation", step.accumulation,
-                      [](const Json& j) { return ParseCount(j, 1, kMostLayerRuns); });
+                      [](const Json& j) { return ParseCount(j, 1, kLargestSize); });
   reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
   reader.OptionalWith("precision", step.precision, ParsePrecision);
   const bool half = step.precision != StepPrecision::kFloat32;

@@ -1,0 +1,34 @@
+// How a described step can be made to fit its device: the largest batch, and the cheapest changes.
+// Pure; safe from any thread; a dozen replays each, some milliseconds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/memory/step_description.h"
+
+namespace hpo {
+
+// Whether the steps complete within the device's total less its base.
+bool StepFits(const StepDescription& step);
+
+// The largest batch, at most step.batch, with which it fits, all else equal; nullopt: not even one
+// row. Checked against the batch above it; reserved memory is not strictly monotone, so a larger
+// one may fit too.
+std::optional<int64_t> LargestBatch(const StepDescription& step);
+
+struct StepChange {
+  std::string what;  // "micro-batch 12, 4 parts", "fused optimizer", ...
+  StepDescription step;
+  Bytes device_needed;
+};
+
+// Changes that make a step fit, each on top of those before it, from those that cost no time to
+// those that cost most: attention that is not written out, the fused optimizer, expandable
+// segments, a smaller micro-batch at the same effective batch, gradient checkpointing, 16-bit
+// products. What would not lower the need is left out; the last one fits, or nothing of these is
+// enough. Empty where the step fits as it is, or where nothing helps.
+std::vector<StepChange> CheapestChanges(const StepDescription& step);
+
+}  // namespace hpo

@@ -1,0 +1,213 @@
+#include <string>
+
+#include "common/memory/described_step_trace.h"
+#include "common/memory/step_advice.h"
+#include "common/memory/step_description.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+// The program of shared/research/memory.md 1.4, third row.
+constexpr char kPublished[] = R"({
+  "layers": [
+    {"type": "embedding", "rows": 700962, "width": 768},
+    {"type": "positions", "rows": 512},
+    {"type": "encoder", "layers": 2, "heads": 8, "feed_forward": 1663},
+    {"type": "pooling", "kind": "mean"},
+    {"type": "linear", "out": 553}],
+  "batch": 32, "length": 512, "optimizer": "adam-foreach", "warm_up_forwards": 2,
+  "device": {"base_bytes": 0}})";
+
+StepDescription Parsed(const std::string& json) {
+  const auto step = ParseStepDescription(json, "test");
+  EXPECT_TRUE(step.ok()) << step.status();
+  return step.value_or(StepDescription{});
+}
+
+StepDescription Published() { return Parsed(kPublished); }
+
+TEST(StepDescription, ReadsWhatItSaysAndDefaultsTheRest) {
+  const StepDescription step = Published();
+  ASSERT_EQ(step.layers.size(), 5U);
+  const auto& encoder = std::get<EncoderLayers>(step.layers[2]);
+  EXPECT_EQ(encoder.count, 2);
+  EXPECT_EQ(encoder.feed_forward, 1663);
+  EXPECT_FALSE(encoder.norm_first);
+  EXPECT_EQ(encoder.attention_dropout, 0.1);
+  EXPECT_EQ(step.attention, AttentionKernel::kEfficient);
+  EXPECT_EQ(step.device.base, Bytes{});
+  EXPECT_EQ(step.device.total.count, AllocatorOptions::kUnlimited);
+  const StepDescription half = Parsed(
+      R"({"layers": [{"type": "embedding", "rows": 9, "width": 4}], "batch": 1, "length": 2,
+          "precision": "bfloat16", "device": {"total_bytes": "8GiB"},
+          "allocator": {"expandable_segments": true}})");
+  EXPECT_EQ(half.attention, AttentionKernel::kFlash);
+  EXPECT_EQ(half.device.total, GiB(8));
+  EXPECT_TRUE(half.allocator.expandable_segments);
+}
+
+TEST(StepDescription, RefusesWithPlaceExpectationAndValue) {
+  const std::string embedding = R"({"type": "embedding", "rows": 9, "width": 4})";
+  const auto with = [&](const std::string& layers, const std::string& more = "") {
+    return R"({"layers": [)" + layers + R"(], "batch": 2, "length": 3)" + more + "}";
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {"{", "expected JSON, got something else at byte 2"},
+      {"[]", "expected an object, got an array"},
+      {with(""), "layers: expected an embedding first, got no layer"},
+      {with(R"({"type": "linear", "out": 3})"), "layers[0]: expected an embedding first"},
+      {with(embedding + "," + embedding),
+       "layers[1]: expected an embedding only as the first layer"},
+      {with(embedding + R"(,{"type": "encoder", "layers": 1, "heads": 3, "feed_forward": 8})"),
+       "layers[1]: heads: expected a divisor of the width 4, got 3"},
+      {with(embedding + R"(,{"type": "positions", "rows": 2})"),
+       "layers[1]: rows: expected at least the length 3, got 2"},
+      {with(R"({"type": "embedding", "rows": 0, "width": 4})"),
+       "layers: [0]: rows: expected an integer from 1 to 2147483648, got the integer 0"},
+      {with(R"({"type": "embedding", "rows": -1, "width": 4})"), "got the integer -1"},
+      {with(R"({"type": "embedding", "rows": 1099511627776, "width": 4})"),
+       "got the integer 1099511627776"},
+      {with(R"({"type": "embedding", "rows": 2147483648, "width": 2147483648})"),
+       "layers[0]: expected tensors below 16.00 TiB, got one of 8 x 2147483648 x 2147483648 bytes"},
+      {with(R"({"type": "embeding", "rows": 1, "width": 1})"), "did you mean 'embedding'?"},
+      {with(embedding, R"(, "optimiser": "sgd")"), "did you mean 'optimizer'?"},
+      {with(embedding, R"(, "attention": "flash")"), "expected efficient or math with float32"},
+      {with(embedding, R"(, "optimizer": 3)"), "optimizer: expected one of none, sgd"},
+      {with(embedding, R"(, "steps": 0)"),
+       "steps: expected an integer from 1 to 100, got the integer 0"},
+      {with(embedding, R"(, "allocator": {"garbage_collection_threshold": 2})"),
+       "garbage_collection_threshold: expected 0 <= threshold < 1, got 2"},
+      {with(embedding, R"(, "device": {"base_bytes": -3})"), "got the integer -3"},
+      {with(embedding + R"(,{"type":"encoder","layers":4096,"heads":1,"feed_forward":8})",
+            R"(, "steps": 100)"),
+       "runs of a layer"},
+  };
+  for (const auto& [json, message] : cases) {
+    const auto step = ParseStepDescription(json, "file.json");
+    ASSERT_FALSE(step.ok()) << json;
+    EXPECT_EQ(step.status().code(), absl::StatusCode::kInvalidArgument);
+    const std::string text(step.status().message());
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+    EXPECT_EQ(text.rfind("file.json: ", 0), 0U) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(DescribedStep, CountsParametersAsTorchDoes) {
+  const int64_t width = 768;
+  const int64_t layer = 4 * width * width + 4 * width + 2 * width * 1663 + 1663 + width + 4 * width;
+  EXPECT_EQ(NumParameters(Published()),
+            700962 * width + 512 * width + 2 * layer + 553 * width + 553);
+}
+
+TEST(DescribedStep, MeetsThePublishedMeasurement) {
+  const StepEstimate estimate = EstimateStep(Published());
+  // 13,503 MiB on the device, 1,505 of them context and libraries.
+  EXPECT_NEAR(static_cast<double>(estimate.reserved_peak.count) / (1 << 20), 13503 - 1505, 60);
+  EXPECT_EQ(estimate.peak_phase, "optimizer step");
+  Bytes sum;
+  for (const Bytes bytes : estimate.by_class) sum += bytes;
+  EXPECT_EQ(sum, estimate.tensors);
+  EXPECT_GE(estimate.live_peak, estimate.tensors);
+  EXPECT_GE(estimate.reserved_peak, estimate.live_peak);
+  EXPECT_GE(estimate.needed_limit, estimate.live_peak);
+  EXPECT_LE(estimate.needed_limit, estimate.reserved_peak + MiB(2));
+}
+
+TEST(DescribedStep, NeedsWhatEachOptimizerKeeps) {
+  const auto optimizer_bytes = [](const char* name) {
+    const StepDescription step =
+        Parsed(std::string(R"({"layers": [{"type": "embedding", "rows": 1000, "width": 1024}],
+          "batch": 1, "length": 1, "optimizer": ")") +
+               name + "\"}");
+    const StepEstimate estimate = EstimateStep(step);
+    return std::pair(estimate.by_class[static_cast<size_t>(MemoryClass::kOptimizer)].count,
+                     estimate.by_class[static_cast<size_t>(MemoryClass::kTemporary)].count);
+  };
+  const int64_t p = 4 * 1000 * 1024;
+  using Pair = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(optimizer_bytes("sgd"), (Pair{0, 0}));
+  EXPECT_EQ(optimizer_bytes("sgd-momentum"), (Pair{p, 0}));
+  EXPECT_EQ(optimizer_bytes("adam-fused"), (Pair{2 * p + 512, 0}));
+  EXPECT_EQ(optimizer_bytes("adam-foreach"), (Pair{2 * p, p}));
+  EXPECT_EQ(optimizer_bytes("adam-loop"), (Pair{2 * p, 2 * p}));
+}
+
+TEST(DescribedStep, CheckpointingAndAutocastLowerActivations) {
+  StepDescription step = Published();
+  std::get<EncoderLayers>(step.layers[2]).count = 12;
+  const auto activations = [](const StepDescription& s) {
+    return FindLivePeak(TraceOfStep(s), Bytes{512}).peak;
+  };
+  const Bytes plain = activations(step);
+  StepDescription checkpointed = step;
+  std::get<EncoderLayers>(checkpointed.layers[2]).checkpointing = true;
+  EXPECT_LT(activations(checkpointed), plain);
+  StepDescription autocast = step;
+  autocast.precision = StepPrecision::kAutocast;
+  autocast.attention = AttentionKernel::kFlash;
+  EXPECT_LT(activations(autocast), plain);
+}
+
+TEST(DescribedStep, EveryTraceFreesWhatItAllocatedOnce) {
+  StepDescription step = Published();
+  std::get<EncoderLayers>(step.layers[2]).checkpointing = true;
+  step.accumulation = 2;
+  step.clips = step.evaluates = step.evaluates_first = true;
+  for (const bool norm_first : {false, true}) {
+    for (const auto precision :
+         {StepPrecision::kFloat32, StepPrecision::kHalf, StepPrecision::kAutocast}) {
+      std::get<EncoderLayers>(step.layers[2]).norm_first = norm_first;
+      step.precision = precision;
+      const AllocationTrace trace = TraceOfStep(step);
+      std::vector<int> events(static_cast<size_t>(trace.num_blocks), 0);
+      for (const TraceEvent& event : trace.events) {
+        ASSERT_EQ(events[static_cast<size_t>(event.block)]++, event.allocates ? 0 : 1);
+      }
+    }
+  }
+}
+
+TEST(StepAdvice, FindsTheLargestBatchAndTheCheapestChanges) {
+  StepDescription step = Published();
+  EXPECT_TRUE(StepFits(step));
+  EXPECT_EQ(LargestBatch(step), 32);
+  EXPECT_TRUE(CheapestChanges(step).empty());
+
+  step.device.total = GiB(10);
+  ASSERT_FALSE(StepFits(step));
+  // The states of 547 M parameters alone are 8.2 GiB; the square roots of the step 2 more.
+  std::vector<StepChange> changes = CheapestChanges(step);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes[0].what, "fused optimizer");
+  EXPECT_TRUE(StepFits(changes.back().step));
+  for (size_t i = 1; i < changes.size(); ++i) {
+    EXPECT_LT(changes[i].device_needed, changes[i - 1].device_needed);
+    EXPECT_GE(changes[i].step.batch * changes[i].step.accumulation, 32);
+  }
+
+  step.device.total = GiB(4);
+  EXPECT_EQ(LargestBatch(step), std::nullopt);
+  changes = CheapestChanges(step);
+  EXPECT_FALSE(StepFits(changes.back().step));
+}
+
+TEST(StepAdvice, TheLargestBatchFitsAndOneMoreDoesNot) {
+  StepDescription step = Published();
+  step.optimizer = Optimizer::kAdamFused;
+  step.batch = 200;
+  for (const int64_t gib : {10, 12, 16, 24}) {
+    step.device.total = GiB(gib);
+    StepDescription tried = step;
+    const std::optional<int64_t> largest = LargestBatch(step);
+    ASSERT_TRUE(largest.has_value()) << gib;
+    tried.batch = *largest;
+    EXPECT_TRUE(StepFits(tried));
+    ++tried.batch;
+    EXPECT_EQ(StepFits(tried), *largest == 200);
+  }
+}
+
+}  // namespace
+}  // namespace hpo
