@@ -40,6 +40,7 @@ struct Assignment {
   ParamMap params;
   MemoryPlan plan;
   Bytes predicted;
+  Bytes required;  // the same with its margin: what must be free at the start
   Bytes limit;
   SearchSpace narrowed_space;
   bool admission = true;

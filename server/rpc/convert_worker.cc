@@ -76,6 +76,7 @@ v1::Assignment ToProto(const Assignment& assignment) {
   *proto.mutable_params() = ToProto(assignment.params);
   *proto.mutable_plan() = ToProto(assignment.plan);
   proto.set_predicted_bytes(assignment.predicted.count);
+  proto.set_required_bytes(assignment.required.count);
   proto.set_limit_bytes(assignment.limit.count);
   *proto.mutable_narrowed_space() = ToProto(assignment.narrowed_space);
   proto.set_admission(assignment.admission);

@@ -125,7 +125,8 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& as
   const StudySpec spec = study->spec();
   WorkerFacts then = asker.facts;
   then.capacity = attempt.attempt.capacity;
-  return MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(AskFor(spec, then, number)));
+  return MakeAssignment(spec, record.trial, attempt,
+                        NarrowForCapacity(AskFor(spec, then, number, Knowledge())));
 }
 
 absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker& asker,
@@ -161,6 +162,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
                                                                      std::string& waiting_for) {
   if (!study.WallClockLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
+  const MemoryKnowledge knowledge = Knowledge();
   std::string obstacle;
   for (const QueuedTrial& queued : study.queue()) {
     const Trial& trial = queued.trial;
@@ -169,7 +171,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
       obstacle = absl::StrCat(name, ": ", able.message());
       continue;
     }
-    const Placement placement = PlaceTrial(spec, asker.facts, trial);
+    const Placement placement = PlaceTrial(spec, asker.facts, trial, knowledge);
     if (trial.min_capacity.count > 0 && placement.usable <= trial.min_capacity) {
       obstacle = absl::StrCat(name, " waits for a worker with more than ",
                               FormatBytes(trial.min_capacity));
@@ -184,21 +186,21 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
       }
       continue;
     }
-    std::optional<Assignment> assignment;
+    AttemptRecord attempt;
     const absl::Status claimed =
         writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
           HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(trial.id.number));
           if (record.trial.state != TrialState::kQueued) {
             return absl::AbortedError("another worker took the trial");
           }
-          HPO_ASSIGN_OR_RETURN(assignment,
-                               Start(transaction, study, spec, asker, record, placement));
+          HPO_ASSIGN_OR_RETURN(attempt, Start(transaction, study, asker, record, placement));
           return absl::OkStatus();
         });
     if (TakenByAnother(claimed)) continue;
     HPO_RETURN_IF_ERROR(claimed);
     Started(study, spec, asker.facts);
-    return assignment;
+    const AskContext context = AskFor(spec, asker.facts, trial.id.number, knowledge);
+    return MakeAssignment(spec, trial, attempt, NarrowForCapacity(context));
   }
   if (!obstacle.empty()) {
     study.set_obstacle(obstacle);
@@ -214,7 +216,8 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   absl::MutexLock lock(&study.propose_mutex());
   if (!study.BudgetLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
-  const AskContext context = AskFor(spec, asker.facts, study.next_number());
+  const MemoryKnowledge knowledge = Knowledge();
+  const AskContext context = AskFor(spec, asker.facts, study.next_number(), knowledge);
   const absl::StatusOr<Suggestion> suggestion = study.Suggest(context);
   if (!suggestion.ok()) {
     study.set_obstacle(std::string(suggestion.status().message()));
@@ -224,22 +227,23 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   TrialRecord record{.study_id = study.id()};
   record.trial.id = TrialId{study.name(), context.number};
   record.trial.params = suggestion->params;
-  const Placement placement = PlaceTrial(spec, asker.facts, record.trial);
-  std::optional<Assignment> assignment;
+  const Placement placement = PlaceTrial(spec, asker.facts, record.trial, knowledge);
+  AttemptRecord attempt;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     record.trial.created = transaction.now;
     HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
     HPO_RETURN_IF_ERROR(transaction.trials.InsertSuggestion(
         context.number, SuggestionRecord{.capacity = context.capacity,
+                                         .calibration_version = knowledge.calibration.version,
                                          .history_sequence = suggestion->history_sequence,
                                          .sampler = suggestion->sampler,
                                          .score = suggestion->score}));
-    HPO_ASSIGN_OR_RETURN(assignment, Start(transaction, study, spec, asker, record, placement));
+    HPO_ASSIGN_OR_RETURN(attempt, Start(transaction, study, asker, record, placement));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(writer_.Write(study, work));
   Started(study, spec, asker.facts);
-  return assignment;
+  return MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(context));
 }
 
 void TrialScheduler::Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) {
@@ -247,10 +251,11 @@ void TrialScheduler::Started(StudyRuntime& study, const StudySpec& spec, const W
   for (const DataSetFacts& data : DataOf(spec, facts)) study.PinData(data.name, data.digest);
 }
 
-absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, StudyRuntime& study,
-                                                 const StudySpec& spec, const Asker& asker,
-                                                 TrialRecord& record, const Placement& placement) {
-  for (const DataSetFacts& data : DataOf(spec, asker.facts)) {
+absl::StatusOr<AttemptRecord> TrialScheduler::Start(TrialTransaction& transaction,
+                                                    const StudyRuntime& study, const Asker& asker,
+                                                    TrialRecord& record,
+                                                    const Placement& placement) {
+  for (const DataSetFacts& data : DataOf(study.spec(), asker.facts)) {
     HPO_RETURN_IF_ERROR(
         transaction.studies.PinData(study.id(), study.name(), data.name, data.digest));
   }
@@ -265,6 +270,7 @@ absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, 
   attempt.instance_key = asker.facts.instance_key;
   attempt.token = RandomId();
   attempt.limit = placement.usable;
+  attempt.required = placement.required;
   HPO_RETURN_IF_ERROR(transaction.trials.InsertAttempt(attempt));
   trial.state = TrialState::kRunning;
   if (trial.started == absl::InfinitePast()) trial.started = transaction.now;
@@ -277,8 +283,7 @@ absl::StatusOr<Assignment> TrialScheduler::Start(TrialTransaction& transaction, 
   HPO_RETURN_IF_ERROR(transaction.studies.ForgetAnswer(asker.request_id, kMethod));
   HPO_RETURN_IF_ERROR(transaction.studies.RecordAnswer(
       asker.request_id, kMethod, asker.facts.worker, answer.dump(), transaction.now));
-  return MakeAssignment(spec, trial, attempt,
-                        NarrowForCapacity(AskFor(spec, asker.facts, trial.id.number)));
+  return attempt;
 }
 
 absl::Status TrialScheduler::EndAsPredicted(StudyRuntime& study, const Trial& trial,
@@ -292,7 +297,7 @@ absl::Status TrialScheduler::EndAsPredicted(StudyRuntime& study, const Trial& tr
         record.trial.state = TrialState::kPruned;
         record.trial.outcome = OutOfMemory{.predicted = true,
                                            .limit = placement.usable,
-                                           .needed = placement.predicted,
+                                           .needed = placement.required,
                                            .plan = placement.plan,
                                            .message = placement.misfit};
         record.trial.ended = transaction.now;

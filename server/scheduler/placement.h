@@ -10,25 +10,34 @@
 #include "common/worker_exchange.h"
 #include "common/worker_facts.h"
 #include "sampler/sampler.h"
+#include "server/scheduler/live_calibration.h"
 #include "server/storage/records.h"
 
 namespace hpo {
+
+// What trials have taught about memory.
+struct MemoryKnowledge {
+  CalibrationSnapshot calibration;
+};
 
 struct Placement {
   Bytes capacity;  // quantised
   Bytes usable;    // of it, less the study's headroom: the trial's limit
   MemoryPlan plan;
   Bytes predicted;  // 0: no estimate
+  Bytes required;   // the same with its margin: must be free at the start
   bool fits = true;
   std::string misfit;  // why not, for people
 };
 
 // `worker.capacity` is what the worker can give now.
-Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial);
+Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,
+                     const MemoryKnowledge& knowledge);
 
 // What to ask the study's sampler on behalf of `worker`. Capacity is in usable bytes, the unit of
 // the limits at which trials met OOMs.
-AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number);
+AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
+                  const MemoryKnowledge& knowledge);
 
 // What the worker is told. The narrowed space is its asking context's (AskFor).
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "server/scheduler/attempt_residual.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/storage/row_codec.h"
 
@@ -59,21 +60,6 @@ std::optional<double> ValueOf(const TrialOutcome& outcome, const Objective& obje
   return found->second;
 }
 
-// What the attempt taught about memory, if anything.
-absl::Status ObserveMemory(TrialTransaction& transaction, const FinishRequest& request,
-                           const AttemptRecord& attempt) {
-  if (const auto* oom = std::get_if<OutOfMemory>(&request.outcome)) {
-    const Bytes limit = oom->limit.count > 0 ? oom->limit : attempt.limit;
-    return transaction.trials.UpsertMemoryObservation(attempt, limit, /*censored=*/true,
-                                                      transaction.now);
-  }
-  const MemoryReport& memory = request.memory;
-  const Bytes peak = std::max({memory.device_peak, memory.reserved_peak, memory.live_peak});
-  if (peak.count <= 0) return absl::OkStatus();
-  return transaction.trials.UpsertMemoryObservation(attempt, peak, /*censored=*/false,
-                                                    transaction.now);
-}
-
 bool MetOom(const FinishRequest& request) {
   const auto* oom = std::get_if<OutOfMemory>(&request.outcome);
   return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
@@ -90,6 +76,8 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
                                                     const FinishRequest& request) {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(request.lease.trial.study));
   const std::string body = BodyOf(request);
+  HPO_ASSIGN_OR_RETURN(const std::optional<ResidualRecord> residual,
+                       JudgeEstimate(*study, request));
   FinishResult result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
@@ -98,7 +86,7 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
-    HPO_RETURN_IF_ERROR(FinishIn(transaction, *study, request, result));
+    HPO_RETURN_IF_ERROR(FinishIn(transaction, *study, request, residual, result));
     return transaction.studies.RecordAnswer(request_id, "FinishTrial", body, AnswerText(result),
                                             transaction.now);
   };
@@ -106,8 +94,26 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
   return result;
 }
 
+// Estimates before the transaction, which other writers wait for.
+absl::StatusOr<std::optional<ResidualRecord>> TrialScheduler::JudgeEstimate(
+    const StudyRuntime& study, const FinishRequest& request) const {
+  std::optional<ResidualRecord> residual;
+  const auto judge = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const AttemptRecord attempt, LoadProved(trials, request.lease));
+    const std::optional<RegisteredWorker> worker = workers_.Find(attempt.attempt.worker);
+    if (!worker || worker->facts.instance_key != attempt.instance_key) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const TrialRecord record, trials.LoadTrial(request.lease.trial.number));
+    residual = ResidualOf(study.spec(), worker->facts, record.trial.params, attempt, request);
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadTrials(study, judge));
+  return residual;
+}
+
 absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntime& study,
-                                      const FinishRequest& request, FinishResult& result) {
+                                      const FinishRequest& request,
+                                      const std::optional<ResidualRecord>& residual,
+                                      FinishResult& result) {
   const TrialNumber number = request.lease.trial.number;
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
@@ -120,7 +126,7 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
     attempt.outcome = request.outcome;
     attempt.attempt.memory = request.memory;
     attempt.attempt.final_plan = request.final_plan;
-    HPO_RETURN_IF_ERROR(ObserveMemory(transaction, request, attempt));
+    if (residual) HPO_RETURN_IF_ERROR(transaction.Teach(study.id(), *residual));
   }
   const Verdict verdict = AfterOutcome(request.outcome, record.retries, attempt.limit,
                                        LargestUsable(spec, record.trial));

@@ -28,7 +28,7 @@ TrialScheduler::TrialScheduler(std::unique_ptr<Store> store, const Clock& clock,
       clock_(clock),
       options_(std::move(options)),
       workers_(clock, options_.lease),
-      writer_(*store_, clock, [this] { WakeAll(); }) {}
+      writer_(*store_, clock, calibration_, [this] { WakeAll(); }) {}
 
 TrialScheduler::~TrialScheduler() {
   Drain();
@@ -56,6 +56,8 @@ absl::Status TrialScheduler::Load() {
     for (StudyRecord& record : records) {
       HPO_RETURN_IF_ERROR(LoadStudy(database, std::move(record)));
     }
+    HPO_ASSIGN_OR_RETURN(const auto residuals, CalibrationStore(database).LoadAll());
+    for (const auto& [taught, residual] : residuals) calibration_.Publish(taught, residual);
     HPO_ASSIGN_OR_RETURN(const int64_t version, StudyStore(database).StudiesVersion());
     absl::MutexLock lock(&mutex_);
     studies_version_ = version;

@@ -23,6 +23,7 @@
 #include "common/worker_exchange.h"
 #include "common/worker_facts.h"
 #include "server/scheduler/lease.h"
+#include "server/scheduler/live_calibration.h"
 #include "server/scheduler/placement.h"
 #include "server/scheduler/retry_policy.h"
 #include "server/scheduler/study_request.h"
@@ -91,6 +92,8 @@ class TrialScheduler {
                                      ReleaseReason reason, Bytes needed, const std::string& note);
 
   const WorkerRegistry& workers() const { return workers_; }
+  // What trials have taught about memory by now.
+  MemoryKnowledge Knowledge() const { return {.calibration = calibration_.Snapshot()}; }
   int64_t epoch() const { return epoch_; }
 
  private:
@@ -132,9 +135,10 @@ class TrialScheduler {
                                                        std::string& waiting_for);
   absl::StatusOr<std::optional<Assignment>> Propose(StudyRuntime& study, const Asker& asker,
                                                     std::string& waiting_for);
-  absl::StatusOr<Assignment> Start(TrialTransaction& transaction, StudyRuntime& study,
-                                   const StudySpec& spec, const Asker& asker, TrialRecord& record,
-                                   const Placement& placement);
+  // The attempt that holds the trial from this transaction on.
+  absl::StatusOr<AttemptRecord> Start(TrialTransaction& transaction, const StudyRuntime& study,
+                                      const Asker& asker, TrialRecord& record,
+                                      const Placement& placement);
   absl::Status EndAsPredicted(StudyRuntime& study, const Trial& trial, const Placement& placement);
   void Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts);
   AcquireResult EmptyAnswer() const;
@@ -151,8 +155,11 @@ class TrialScheduler {
     Verdict verdict;
   };
   std::optional<Bytes> LargestUsable(const StudySpec& spec, const Trial& trial) const;
+  absl::StatusOr<std::optional<ResidualRecord>> JudgeEstimate(const StudyRuntime& study,
+                                                              const FinishRequest& request) const;
   absl::Status FinishIn(TrialTransaction& transaction, StudyRuntime& study,
-                        const FinishRequest& request, FinishResult& result);
+                        const FinishRequest& request, const std::optional<ResidualRecord>& residual,
+                        FinishResult& result);
   absl::Status RecordResult(TrialTransaction& transaction, const StudySpec& spec,
                             const FinishRequest& request, const Verdict& verdict,
                             TrialRecord& record, AttemptRecord& attempt);
@@ -169,6 +176,7 @@ class TrialScheduler {
   const Clock& clock_;
   const SchedulerOptions options_;
   WorkerRegistry workers_;
+  LiveCalibration calibration_;
   TrialWriter writer_;
   int64_t epoch_ = 0;
 

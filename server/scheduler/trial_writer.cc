@@ -37,16 +37,25 @@ absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber num
   return change;
 }
 
+absl::Status TrialTransaction::Teach(int64_t study_id, const ResidualRecord& record) {
+  HPO_ASSIGN_OR_RETURN(const int64_t version, residuals_.Insert(study_id, record, now));
+  taught_.push_back({.version = version, .residual = record.residual});
+  return absl::OkStatus();
+}
+
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<TrialChange> changes;
+  std::vector<CalibrationStore::Stored> taught;
   const auto write = [&](Database& database) -> absl::Status {
     TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
     HPO_RETURN_IF_ERROR(work(transaction));
+    taught = transaction.taught();
     return AppendEvents(transaction, changes);
   };
   HPO_RETURN_IF_ERROR(store_.Write(write, [&] {
     const absl::Duration now = clock_.Monotonic();
     for (const TrialChange& change : changes) study.Publish(change, now, now);
+    for (const auto& [version, residual] : taught) calibration_.Publish(version, residual);
   }));
   if (std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
   return absl::OkStatus();

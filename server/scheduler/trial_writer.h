@@ -9,7 +9,9 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "server/scheduler/lease.h"
+#include "server/scheduler/live_calibration.h"
 #include "server/scheduler/study_runtime.h"
+#include "server/storage/calibration_store.h"
 #include "server/storage/store.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
@@ -20,7 +22,7 @@ namespace hpo {
 class TrialTransaction {
  public:
   TrialTransaction(Database& database, int64_t study_id, const std::string& study, absl::Time time)
-      : trials(database, study_id, study), studies(database), now(time) {}
+      : trials(database, study_id, study), studies(database), now(time), residuals_(database) {}
 
   TrialStore trials;
   StudyStore studies;
@@ -32,8 +34,14 @@ class TrialTransaction {
   }
   const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
 
+  // Adds to what calibration learns from. At most once per attempt.
+  absl::Status Teach(int64_t study_id, const ResidualRecord& record);
+  const std::vector<CalibrationStore::Stored>& taught() const { return taught_; }
+
  private:
+  CalibrationStore residuals_;
   std::vector<std::pair<TrialNumber, std::string>> changed_;
+  std::vector<CalibrationStore::Stored> taught_;
 };
 
 // Reads the trial as `transaction` left it. With attempts, measurements and lease.
@@ -46,8 +54,12 @@ class TrialWriter {
   using Work = std::function<absl::Status(TrialTransaction&)>;
 
   // `after_change` runs after a commit that may give a waiting worker something to do.
-  TrialWriter(Store& store, const Clock& clock, std::function<void()> after_change)
-      : store_(store), clock_(clock), after_change_(std::move(after_change)) {}
+  TrialWriter(Store& store, const Clock& clock, LiveCalibration& calibration,
+              std::function<void()> after_change)
+      : store_(store),
+        clock_(clock),
+        calibration_(calibration),
+        after_change_(std::move(after_change)) {}
 
   // Durable and published when it returns OK. Events are appended in the order of Changed().
   // Fails with what `work` returned; then nothing was written or published.
@@ -56,6 +68,7 @@ class TrialWriter {
  private:
   Store& store_;
   const Clock& clock_;
+  LiveCalibration& calibration_;
   const std::function<void()> after_change_;
 };
 

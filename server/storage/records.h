@@ -7,8 +7,10 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/memory/calibration.h"
 #include "common/study.h"
 #include "common/trial.h"
+#include "common/worker_facts.h"
 
 namespace hpo {
 
@@ -61,13 +63,27 @@ struct AttemptRecord {
   Attempt attempt;
   std::string instance_key;  // of the worker process
   std::string token;
-  Bytes limit;  // what the trial may use
+  Bytes limit;     // what the trial may use
+  Bytes required;  // what must be free for it to start; 0: nothing known
   // Of this attempt, whether or not the trial took it.
   std::optional<TrialOutcome> outcome;
 
   bool HoldsLease() const {
     return attempt.state == AttemptState::kLeased || attempt.state == AttemptState::kSuspect;
   }
+};
+
+// What an attempt's end said about its memory estimate.
+struct ResidualRecord {
+  TrialNumber trial;
+  AttemptNumber attempt;
+  Residual residual;
+  MemoryPlan plan;           // that the prediction is for
+  MemoryEstimate predicted;  // its need, live, reserved and fragility are stored
+  MemoryReport used;         // its live, reserved and device bytes are stored
+  Bytes limit;
+  DeviceProfile device;
+  std::string torch_build;
 };
 
 // What a suggestion depended on.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr absl::string_view kAttemptColumns =
     "number, attempt, state, worker, instance_key, token, capacity, usable, predicted, plan, "
-    "final_plan, memory, outcome, end_note, started, ended";
+    "final_plan, memory, outcome, end_note, started, ended, required";
 
 absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id) {
   AttemptRecord record;
@@ -39,6 +39,7 @@ absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id
   attempt.end_note = row.Text(13);
   attempt.started = row.Time(14);
   attempt.ended = row.Time(15);
+  record.required = row.Size(16);
   return record;
 }
 
@@ -112,10 +113,10 @@ absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
   return database_
       .Prepare(
           "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
-          "NULL, NULL, '', ?12, NULL)")
+          "NULL, NULL, '', ?12, NULL, ?13)")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             attempt.worker, record.instance_key, record.token, attempt.capacity, record.limit,
-            attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started)
+            attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required)
       .Run();
 }
 
@@ -150,19 +151,6 @@ absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRec
   return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
       .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,
             suggestion.history_sequence, suggestion.sampler, suggestion.score)
-      .Run();
-}
-
-absl::Status TrialStore::UpsertMemoryObservation(const AttemptRecord& attempt, Bytes bytes,
-                                                 bool censored, absl::Time now) {
-  return database_
-      .Prepare(
-          "INSERT OR REPLACE INTO memory_observation SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
-          "COALESCE((SELECT device FROM worker WHERE name = ?9), ''), ?10")
-      .Bind(study_id_, attempt.trial.value, attempt.attempt.number.value,
-            censored ? "CENSORED" : "PEAK", bytes, attempt.limit, attempt.attempt.predicted,
-            JsonText(PlanToJson(attempt.attempt.final_plan.value_or(attempt.attempt.plan))),
-            attempt.attempt.worker, now)
       .Run();
 }
 

@@ -45,9 +45,6 @@ class TrialStore {
                                              const std::vector<Measurement>& measurements);
 
   absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
-  // One per attempt; a later one replaces it. `device` is the card's name.
-  absl::Status UpsertMemoryObservation(const AttemptRecord& attempt, Bytes bytes, bool censored,
-                                       absl::Time now);
 
   // Appends to the change log and returns the event's sequence within the study.
   absl::StatusOr<int64_t> AppendEvent(TrialNumber trial, absl::string_view kind, absl::Time now);

@@ -189,12 +189,14 @@ class AgentLoop {
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,
                  lease.attempt.value, FormatParams(assignment.params));
     if (services_.stop.raised()) return GiveBack({.lease = lease});
-    if (DoesNotFit(assignment, capacity)) {
+    // The call may have waited for a trial: what is free counts now.
+    const Bytes now = services_.capacity.Available().value_or(capacity);
+    if (DoesNotFit(assignment, now)) {
       GiveBack({.lease = lease,
                 .reason = ReleaseReason::kRejected,
-                .needed = assignment.predicted,
-                .note = absl::StrCat("needs ", FormatBytes(assignment.predicted), ", has ",
-                                     FormatBytes(capacity), " now")});
+                .needed = assignment.required,
+                .note = absl::StrCat("needs ", FormatBytes(assignment.required), ", has ",
+                                     FormatBytes(now), " now")});
       services_.stop.WaitFor(options_.first_retry);
       return std::nullopt;
     }
@@ -226,7 +228,7 @@ class AgentLoop {
 
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
     return assignment.admission && assignment.policy != MemoryPolicy::kOff &&
-           assignment.predicted > capacity;
+           assignment.required > capacity;
   }
 
   absl::Status PrepareRun(const LeaseRef& lease) {

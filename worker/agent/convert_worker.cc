@@ -111,6 +111,7 @@ absl::StatusOr<Assignment> FromProto(const v1::Assignment& proto) {
   HPO_ASSIGN_OR_RETURN(assignment.params, FromProto(proto.params()));
   HPO_ASSIGN_OR_RETURN(assignment.plan, FromProto(proto.plan()));
   assignment.predicted = Bytes{proto.predicted_bytes()};
+  assignment.required = Bytes{proto.required_bytes()};
   assignment.limit = Bytes{proto.limit_bytes()};
   HPO_ASSIGN_OR_RETURN(assignment.narrowed_space, FromProto(proto.narrowed_space()));
   assignment.admission = proto.admission();

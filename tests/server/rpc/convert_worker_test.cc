@@ -61,6 +61,7 @@ Assignment FullAssignment() {
   assignment.params = {{"train.lr", 3e-5}};
   assignment.plan = {.effective_batch = 64, .micro_batch = 8};
   assignment.predicted = GiB(1);
+  assignment.required = GiB(1) + MiB(31);
   assignment.limit = GiB(2);
   assignment.narrowed_space.parameters = {{.name = "train.lr"}};
   assignment.admission = false;
@@ -89,6 +90,7 @@ TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
   EXPECT_EQ(proto.params().at("train.lr").double_value(), 3e-5);
   EXPECT_EQ(FromProto(proto.plan()).value(), FullAssignment().plan);
   EXPECT_EQ(proto.predicted_bytes(), GiB(1).count);
+  EXPECT_EQ(proto.required_bytes(), (GiB(1) + MiB(31)).count);
   EXPECT_EQ(proto.limit_bytes(), GiB(2).count);
   EXPECT_EQ(proto.narrowed_space().parameters(0).name(), "train.lr");
   EXPECT_FALSE(proto.admission());

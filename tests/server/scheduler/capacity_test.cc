@@ -154,7 +154,7 @@ TEST_F(CapacityTest, AnEnqueuedTrialThatFitsNowhereEndsWithoutStarting) {
       "bert", {.params = {{"train.batch_size", int64_t{64}}, {"model.name", std::string("tiny")}}});
   StudySpec spec = BertStudy();
   Trial trial = Load("bert", number.value).trial;
-  ASSERT_FALSE(PlaceTrial(spec, MakeBertWorker("tight", Bytes{1}), trial).fits);
+  ASSERT_FALSE(PlaceTrial(spec, MakeBertWorker("tight", Bytes{1}), trial, {}).fits);
   const AcquireResult none = Acquire(session, Bytes{1});
   EXPECT_FALSE(none.assignment);
   const TrialRecord ended = Load("bert", number.value);

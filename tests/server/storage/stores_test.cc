@@ -76,6 +76,7 @@ class StoresTest : public ::testing::Test {
     attempt.attempt.worker = "host:gpu0";
     attempt.attempt.capacity = GiB(8);
     attempt.attempt.predicted = GiB(3);
+    attempt.required = GiB(3) + MiB(92);
     attempt.attempt.plan = {.effective_batch = 32, .micro_batch = 8};
     attempt.attempt.started = kNow;
     attempt.instance_key = "key";
@@ -197,6 +198,7 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_EQ(loaded->attempt.end_note, "transient");
   EXPECT_EQ(loaded->outcome, attempt.outcome);
   EXPECT_EQ(loaded->token, "token");
+  EXPECT_EQ(loaded->required, attempt.required);
   EXPECT_EQ(loaded->limit, GiB(7));
   EXPECT_TRUE(Trials().LoadLeases()->empty());
   EXPECT_TRUE(absl::IsNotFound(Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
@@ -290,28 +292,23 @@ TEST_F(StoresTest, ListsByStateReasonAndOrder) {
   EXPECT_EQ(Trials().ListBest(Direction::kMinimize, 1)->front().id.number, TrialNumber{0});
 }
 
-TEST_F(StoresTest, ASuggestionAndAMemoryObservationAreKept) {
+TEST_F(StoresTest, ASuggestionIsKeptWithWhatItDependedOn) {
   Insert(NewTrial(0));
-  AttemptRecord attempt = NewAttempt(0);
-  ASSERT_TRUE(Trials().InsertAttempt(attempt).ok());
   ASSERT_TRUE(Trials()
-                  .InsertSuggestion(
-                      TrialNumber{0},
-                      {.capacity = GiB(8), .history_sequence = 12, .sampler = "tpe", .score = 0.5})
+                  .InsertSuggestion(TrialNumber{0}, {.capacity = GiB(8),
+                                                     .calibration_version = 7,
+                                                     .history_sequence = 12,
+                                                     .sampler = "tpe",
+                                                     .score = 0.5})
                   .ok());
   EXPECT_EQ(Trials().LoadSampler(TrialNumber{0}).value(), "tpe");
-  WorkerFacts worker;
-  worker.worker = "host:gpu0";
-  worker.device.name = "H200";
-  ASSERT_TRUE(Studies().UpsertWorker(worker, kNow).ok());
-  ASSERT_TRUE(Trials().UpsertMemoryObservation(attempt, GiB(7), /*censored=*/true, kNow).ok());
   Statement row = database_->Prepare(
-      "SELECT kind, bytes, device, (SELECT capacity FROM suggestion) FROM memory_observation");
+      "SELECT capacity, calibration_version, history_sequence, score FROM suggestion");
   ASSERT_TRUE(row.Next().value());
-  EXPECT_EQ(row.Text(0), "CENSORED");
-  EXPECT_EQ(row.Size(1), GiB(7));
-  EXPECT_EQ(row.Text(2), "H200");
-  EXPECT_EQ(row.Size(3), GiB(8));
+  EXPECT_EQ(row.Size(0), GiB(8));
+  EXPECT_EQ(row.Int(1), 7);
+  EXPECT_EQ(row.Int(2), 12);
+  EXPECT_EQ(row.Real(3), 0.5);
 }
 
 TEST_F(StoresTest, DamagedColumnsAreDataLoss) {

@@ -49,11 +49,19 @@ class FakeCapacity final : public DeviceCapacity {
   absl::StatusOr<DeviceProfile> Profile() override {
     return DeviceProfile{.kind = "cpu", .name = "test"};
   }
-  absl::StatusOr<Bytes> Available() override { return Bytes{available_.load()}; }
+  absl::StatusOr<Bytes> Available() override {
+    return Bytes{num_reads_++ < reads_before_drop_ ? available_.load() : dropped_.load()};
+  }
   void TrainerStarting() override {}
   void TrainerRuns(std::optional<pid_t>) override {}
 
   std::atomic<int64_t> available_{GiB(1).count};
+  // From the read of this number on, `dropped_` is free.
+  std::atomic<int64_t> reads_before_drop_{INT64_MAX};
+  std::atomic<int64_t> dropped_{0};
+
+ private:
+  std::atomic<int64_t> num_reads_{0};
 };
 
 class AgentLoopTest : public ::testing::Test {
@@ -85,6 +93,7 @@ class AgentLoopTest : public ::testing::Test {
     assignment.params = std::move(params);
     assignment.plan = {.effective_batch = 32, .micro_batch = 16};
     assignment.predicted = MiB(100);
+    assignment.required = MiB(103);
     assignment.limit = MiB(900);
     assignment.objective.metric = "macro_f1";
     return assignment;
@@ -262,7 +271,8 @@ TEST_F(AgentLoopTest, AKillThatTheKernelCountedIsHostMemory) {
 
 TEST_F(AgentLoopTest, ATrialThatNoLongerFitsIsRejectedWithItsNeed) {
   Assignment big = MakeAssignment(0);
-  big.predicted = MiB(600);
+  big.predicted = MiB(480);
+  big.required = MiB(600);  // with its margin
   coordinator_.AddAssignment(big);
   Add(1);
   capacity_.available_ = MiB(500).count;
@@ -276,13 +286,25 @@ TEST_F(AgentLoopTest, ATrialThatNoLongerFitsIsRejectedWithItsNeed) {
   EXPECT_EQ(coordinator_.capacities().front(), MiB(500));
 }
 
+TEST_F(AgentLoopTest, WhatIsFreeWhenTheTrialComesCounts) {
+  Add(0);
+  capacity_.reads_before_drop_ = 2;  // registering and asking
+  capacity_.dropped_ = MiB(101).count;
+  Run();
+  const std::vector<TrialRelease> releases = coordinator_.releases();
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].needed, MiB(103));
+  EXPECT_THAT(releases[0].note, HasSubstr("has 101.00 MiB now"));
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+}
+
 TEST_F(AgentLoopTest, WithoutAdmissionItRunsWhateverTheEstimateSays) {
   Assignment demonstration = MakeAssignment(0);
-  demonstration.predicted = GiB(100);
+  demonstration.required = GiB(100);
   demonstration.admission = false;
   coordinator_.AddAssignment(demonstration);
   Assignment unmanaged = MakeAssignment(1);
-  unmanaged.predicted = GiB(100);
+  unmanaged.required = GiB(100);
   unmanaged.policy = MemoryPolicy::kOff;
   coordinator_.AddAssignment(unmanaged);
   Run();

@@ -37,6 +37,7 @@ v1::Assignment WireAssignment() {
   proto.mutable_plan()->set_effective_batch(32);
   proto.mutable_plan()->set_micro_batch(8);
   proto.set_predicted_bytes(1000);
+  proto.set_required_bytes(1030);
   proto.set_limit_bytes(2000);
   proto.set_admission(true);
   proto.set_memory_policy("strict");
@@ -65,6 +66,7 @@ TEST(ConvertWorker, AnAssignmentArrivesWhole) {
                                           {"model.name", std::string("bert-base-uncased")}}));
   EXPECT_EQ(assignment->plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 8}));
   EXPECT_EQ(assignment->predicted, Bytes{1000});
+  EXPECT_EQ(assignment->required, Bytes{1030});
   EXPECT_EQ(assignment->limit, Bytes{2000});
   EXPECT_TRUE(assignment->admission);
   EXPECT_FALSE(assignment->demonstration);
