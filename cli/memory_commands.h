@@ -1,7 +1,11 @@
-// The commands of `hpo memory`. Those that need no server say so.
+// The commands of `hpo memory`. Those that need no server say so. A bool: it fits.
+//
+// Codes, apart from each command's own: InvalidArgument where a word, size or file is wrong,
+// NotFound where a file, model or trial is not there.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/commands.h"
@@ -11,5 +15,40 @@ namespace hpo {
 // Whether the step that the file at `path` ("-": standard input) describes fits its device. Needs
 // no server. The format: docs/memory.md, "Describing a step".
 absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& path);
+
+// A device that need not be here: see cli/offline_card.h.
+struct CardOptions {
+  std::vector<std::string> cards;  // sizes
+  std::string kind = "cuda";       // or "cpu": a budget of live bytes
+  std::string headroom;            // a size; empty: the default
+};
+
+// Memory of this machine: cards with the processes on them, host, control group. Needs no server,
+// and no card.
+absl::Status ShowMemoryStatus(Session& session);
+
+struct MemoryFitOptions {
+  std::string model;  // a name of the catalogue, or a config.json
+  std::vector<int64_t> lengths;
+  CardOptions device;
+  int64_t grad_accum = 1;
+};
+// The largest micro-batch for each length and card. Whether any cell has one. Needs no server.
+absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options);
+
+struct MemorySpaceOptions {
+  std::string file;  // a study's file or preset; empty: the session's study, from its server
+  CardOptions device;
+};
+// How much of a study's space fits each card. Whether all of it fits all of them by the study's own
+// policy.
+absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions& options);
+
+struct MemoryPlanOptions {
+  std::vector<std::string> params;
+  CardOptions device;  // one card
+};
+// The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
+absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);
 
 }  // namespace hpo

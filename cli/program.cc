@@ -6,12 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/commands.h"
-#include "cli/memory_commands.h"
+#include "cli/memory_program.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
 #include "common/version.h"
@@ -19,7 +20,6 @@
 namespace hpo {
 namespace {
 
-constexpr int kExitDoesNotFit = 3;
 constexpr int kExitNothingCompleted = 6;
 
 constexpr char kExamples[] = R"(
@@ -31,6 +31,7 @@ Examples:
   hpo best --export ./model                 the best model's folder, ready for Hugging Face
   hpo enqueue train.lr=3e-5 train.batch_size=16
   hpo memory estimate model.name=bert-large-uncased train.batch_size=64
+  hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
   hpo study extend criteria --add 50
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
@@ -43,9 +44,6 @@ struct GlobalOptions {
   std::string study;
   std::string output = "table";
 };
-
-// What the chosen command does; returns the exit status where it is not the status' own.
-using Action = std::function<absl::StatusOr<int>(Session&)>;
 
 Action Plain(std::function<absl::Status(Session&)> action) {
   return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
@@ -67,7 +65,8 @@ class Commands {
     AddBest();
     AddEnqueue();
     AddWatch();
-    AddMemory();
+    AddMemoryCommands(*AddGroup("memory", "What a configuration needs, and what fits"),
+                      [this](CLI::App* command, Action action) { On(command, std::move(action)); });
   }
 
   const Action& chosen() const { return chosen_; }
@@ -227,31 +226,6 @@ class Commands {
       const absl::StatusOr<bool> completed = WatchStudy(session, *until_finished);
       if (!completed.ok()) return completed.status();
       return *completed || !*until_finished ? kExitOk : kExitNothingCompleted;
-    });
-  }
-
-  void AddMemory() {
-    CLI::App* group = AddGroup("memory", "What a configuration needs");
-    const auto options = std::make_shared<MemoryOptions>();
-    CLI::App* estimate = Add(group, "estimate", "Bytes by class, and whether it fits");
-    const auto spec = std::make_shared<std::string>();
-    CLI::Option* const params =
-        estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
-    estimate
-        ->add_option("--spec", *spec,
-                     "A step described in a JSON file (-: read it from standard "
-                     "input) instead of a study's; needs no server")
-        ->type_name("FILE")
-        ->excludes(params);
-    estimate->add_option("--worker", options->worker, "On which worker [the largest]")
-        ->type_name("NAME");
-    estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
-        ->type_name("SIZE");
-    On(estimate, [options, spec](Session& session) -> absl::StatusOr<int> {
-      const absl::StatusOr<bool> fits =
-          spec->empty() ? EstimateMemory(session, *options) : EstimateDescribedStep(session, *spec);
-      if (!fits.ok()) return fits.status();
-      return *fits ? static_cast<int>(kExitOk) : kExitDoesNotFit;
     });
   }
 

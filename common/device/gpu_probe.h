@@ -17,6 +17,7 @@ struct GpuProcess {
   int64_t pid = 0;
   // nullopt where the driver does not tell (other users' processes, some virtual cards).
   std::optional<Bytes> used;
+  std::string name;  // of its program; empty where the driver does not tell
   bool operator==(const GpuProcess&) const = default;
 };
 

@@ -19,6 +19,7 @@ constexpr ReturnCode kSuccess = 0;
 constexpr ReturnCode kInsufficientSize = 7;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned int kTextLength = 96;  // longest of the fixed-size texts: names and UUIDs
+constexpr unsigned int kPathLength = 1024;
 
 struct DeviceRecord;
 using Device = DeviceRecord*;
@@ -97,7 +98,7 @@ std::vector<GpuProcess> ReadProcessList(ReturnCode (*call)(Device, unsigned int*
 }  // namespace
 
 // The library and the calls found in it. Only the calls of which there are two kinds may be null
-// after Load: memory_v2 and processes_*.
+// after Load: memory_v2, processes_* and process_name.
 struct NvmlProbe::Library {
   std::string path;
   LibraryHandle handle;
@@ -115,6 +116,7 @@ struct NvmlProbe::Library {
   ReturnCode (*memory_v2)(Device, MemoryV2*) = nullptr;
   ReturnCode (*processes_v1)(Device, unsigned int*, ProcessV1*) = nullptr;
   ReturnCode (*processes_v2)(Device, unsigned int*, ProcessV2*) = nullptr;
+  ReturnCode (*process_name)(unsigned int, char*, unsigned int) = nullptr;
 
   ~Library() {
     if (initialized) shutdown();
@@ -129,6 +131,7 @@ struct NvmlProbe::Library {
   absl::StatusOr<GpuState> ReadDevice(unsigned int index) const;
   absl::Status ReadMemory(Device device, GpuState& gpu) const;
   std::vector<GpuProcess> ReadProcesses(Device device) const;
+  std::string ProcessName(int64_t pid) const;
 };
 
 absl::Status NvmlProbe::Library::Load() {
@@ -164,6 +167,7 @@ absl::Status NvmlProbe::Library::Load() {
           {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"},
           processes_v2);
   Resolve(library, {"nvmlDeviceGetComputeRunningProcesses"}, processes_v1);
+  Resolve(library, {"nvmlSystemGetProcessName"}, process_name);
   return absl::OkStatus();
 }
 
@@ -196,9 +200,26 @@ absl::Status NvmlProbe::Library::ReadMemory(Device device, GpuState& gpu) const 
 }
 
 std::vector<GpuProcess> NvmlProbe::Library::ReadProcesses(Device device) const {
-  if (processes_v2 != nullptr) return ReadProcessList(processes_v2, device);
-  if (processes_v1 != nullptr) return ReadProcessList(processes_v1, device);
-  return {};
+  std::vector<GpuProcess> processes;
+  if (processes_v2 != nullptr) {
+    processes = ReadProcessList(processes_v2, device);
+  } else if (processes_v1 != nullptr) {
+    processes = ReadProcessList(processes_v1, device);
+  }
+  for (GpuProcess& running : processes) running.name = ProcessName(running.pid);
+  return processes;
+}
+
+// The driver names a process by its path, and some versions by the whole command line.
+std::string NvmlProbe::Library::ProcessName(int64_t pid) const {
+  std::array<char, kPathLength> text{};
+  if (process_name == nullptr ||
+      process_name(static_cast<unsigned int>(pid), text.data(), kPathLength - 1) != kSuccess) {
+    return "";
+  }
+  const std::string line(text.data());
+  const std::string program = line.substr(0, line.find(' '));
+  return program.substr(program.rfind('/') + 1);
 }
 
 absl::StatusOr<GpuState> NvmlProbe::Library::ReadDevice(unsigned int index) const {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/memory/device_defaults.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -50,8 +51,8 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
   profile.uuid = gpu.uuid;
   profile.driver = gpu.driver;
   profile.total = limit_ ? std::min(*limit_, gpu.total) : gpu.total;
-  profile.base = kTypicalBase;
-  profile.workspace = kTypicalWorkspace;
+  profile.base = kDefaultCudaBase;
+  profile.workspace = kDefaultCudaWorkspace;
   return profile;
 }
 

@@ -54,11 +54,6 @@ class CpuCapacity final : public DeviceCapacity {
 // is taken for it.
 class GpuCapacity final : public DeviceCapacity {
  public:
-  // Context and libraries of a LibTorch process, until one has been measured (CUDA 13 on Hopper:
-  // about 0.5 GiB), and cuBLAS workspaces.
-  static constexpr Bytes kTypicalBase = MiB(640);
-  static constexpr Bytes kTypicalWorkspace = MiB(96);
-
   // `limit`: --memory-limit, where it is below what the card has.
   GpuCapacity(GpuProbe& probe, int64_t index, std::optional<Bytes> limit)
       : probe_(probe), index_(index), limit_(limit) {}

@@ -18,6 +18,7 @@ namespace {
 
 constexpr unsigned long long kGiB = 1ULL << 30;
 constexpr int kInvalidArgument = 2;
+constexpr int kNoPermission = 4;
 constexpr int kInsufficientSize = 7;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned int kNumCards = 2;
@@ -127,6 +128,13 @@ int nvmlDeviceGetMemoryInfo_v2(void*, MemoryV2* memory) {
   memory->reserved = kGiB;
   memory->free = 20 * kGiB;
   memory->used = 3 * kGiB;
+  return 0;
+}
+
+// Process 1000 is another user's.
+int nvmlSystemGetProcessName(unsigned int pid, char* text, unsigned int length) {
+  if (pid == 1000) return kNoPermission;
+  std::snprintf(text, length, "/opt/bin/python%u train.py --part 1/2", pid);
   return 0;
 }
 

@@ -40,7 +40,7 @@ TEST(NvmlProbe, ReadsAProcessListLongerThanItsFirstGuess) {
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   ASSERT_EQ(gpu->processes.size(), 40u);
   EXPECT_EQ(gpu->processes[0], (GpuProcess{.pid = 1000, .used = std::nullopt}));
-  EXPECT_EQ(gpu->processes[39], (GpuProcess{.pid = 1039, .used = MiB(39)}));
+  EXPECT_EQ(gpu->processes[39], (GpuProcess{.pid = 1039, .used = MiB(39), .name = "python1039"}));
 }
 
 TEST(NvmlProbe, FallsBackToTheFirstVersionsOfTheCalls) {

@@ -1,0 +1,24 @@
+// What `hpo memory status` shows of this machine. Pure: values in, text out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/device/gpu_probe.h"
+#include "common/device/host_memory.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+struct MemoryStatus {
+  std::vector<GpuState> cards;
+  std::string cards_note;  // why there are none
+  HostMemory host;
+  std::optional<CgroupMemory> cgroup;  // nullopt: no memory controller
+};
+
+nlohmann::ordered_json MemoryStatusJson(const MemoryStatus& status);
+std::string MemoryStatusText(const MemoryStatus& status, int width);
+
+}  // namespace hpo

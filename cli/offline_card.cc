@@ -1,0 +1,122 @@
+#include "cli/offline_card.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/device_defaults.h"
+#include "common/model_catalog.h"
+#include "common/read_file.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+// What a study with an unnamed model would train.
+std::vector<std::string> ModelNames(const StudySpec& study) {
+  std::vector<std::string> names;
+  if (const Parameter* const model = study.space.Find(kModelNameParameter)) {
+    if (const auto* const domain = std::get_if<CategoricalDomain>(&model->domain)) {
+      for (const ParamValue& choice : domain->choices) names.push_back(FormatParam(choice));
+    }
+  } else if (const auto name = FindString(study.trainer.defaults, kModelNameParameter)) {
+    names.push_back(*name);
+  }
+  return names;
+}
+
+absl::StatusOr<Bytes> ParseSize(absl::string_view option, const std::string& word) {
+  const absl::StatusOr<Bytes> size = ParseBytes(word);
+  if (!size.ok()) return Annotate(size.status(), option);
+  return *size;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
+  ModelFacts facts;
+  facts.name = name_or_path;
+  if (const std::optional<ModelShape> shape = KnownModelShape(name_or_path)) {
+    facts.shape = *shape;
+    return facts;
+  }
+  std::error_code error;
+  std::filesystem::path path(name_or_path);
+  if (std::filesystem::is_directory(path, error)) path /= "config.json";
+  if (!std::filesystem::exists(path, error)) {
+    return absl::NotFoundError(absl::StrCat("model '", name_or_path,
+                                            "': expected a name of the catalogue or a config.json; "
+                                            "it is neither"));
+  }
+  HPO_ASSIGN_OR_RETURN(const std::string json, ReadFile(path.string()));
+  HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(json, path.string()));
+  return facts;
+}
+
+std::vector<ModelFacts> FindModels(const StudySpec& study) {
+  std::vector<ModelFacts> models;
+  for (const std::string& name : ModelNames(study)) {
+    absl::StatusOr<ModelFacts> facts = FindTraceableModel(name);
+    if (facts.ok()) models.push_back(*std::move(facts));
+  }
+  return models;
+}
+
+absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path) {
+  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindModel(name_or_path));
+  if (!TrainerSupports(facts.shape)) {
+    return absl::UnimplementedError(absl::StrCat("model ", name_or_path,
+                                                 ": expected family bert, got ", facts.shape.family,
+                                                 ", whose training steps cannot be traced yet"));
+  }
+  return facts;
+}
+
+absl::StatusOr<OfflineDevice> ParseDevice(const CardOptions& options) {
+  OfflineDevice device{.kind = options.kind};
+  for (const std::string& card : options.cards) {
+    HPO_ASSIGN_OR_RETURN(device.cards.emplace_back(), ParseSize("--card", card));
+    if (device.cards.back() > Bytes{}) continue;
+    return absl::InvalidArgumentError("--card: expected more than 0 B, got 0 B");
+  }
+  if (device.cards.empty()) return absl::InvalidArgumentError("--card: expected a size, got none");
+  if (!options.headroom.empty()) {
+    HPO_ASSIGN_OR_RETURN(device.headroom, ParseSize("--headroom", options.headroom));
+  }
+  return device;
+}
+
+FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const ModelFacts> models,
+                          const OfflineDevice& device) {
+  study.memory.policy = policy;
+  if (device.headroom.has_value()) study.memory.headroom = device.headroom;
+  WorkerFacts worker;
+  worker.device = DefaultDevice(device.kind, Bytes{});
+  worker.models.assign(models.begin(), models.end());
+  return FitDecider(study, worker);
+}
+
+std::string BasisText(const OfflineDevice& device) {
+  const DeviceProfile profile = DefaultDevice(device.kind, Bytes{});
+  if (profile.kind == "cpu") {
+    return absl::StrCat("hpo-trainer's kernels, float32, fused AdamW; ", profile.name,
+                        ": live bytes alone");
+  }
+  return absl::StrCat("hpo-trainer's kernels, float32, memory-efficient attention, fused AdamW; ",
+                      profile.name, ": base ", FormatBytes(profile.base), ", workspaces ",
+                      FormatBytes(profile.workspace));
+}
+
+nlohmann::ordered_json BasisJson(const OfflineDevice& device) {
+  const DeviceProfile profile = DefaultDevice(device.kind, Bytes{});
+  return {{"kernels", "hpo-trainer"},
+          {"precision", "float32"},
+          {"optimizer", "adamw-fused"},
+          {"attention", profile.kind == "cpu" ? "written out with dropout" : "memory-efficient"},
+          {"device", profile.name},
+          {"base_bytes", profile.base.count},
+          {"workspaces_bytes", profile.workspace.count}};
+}
+
+}  // namespace hpo

@@ -1,0 +1,55 @@
+// How a configuration can be made to fit a card: the largest micro-batch, and the cheapest changes,
+// by the decisions of a FitDecider. Pure; safe from any thread; tens of microseconds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/memory/fit_decision.h"
+
+namespace hpo {
+
+// One configuration as a policy decides it for one capacity.
+struct ConfigVerdict {
+  PlannedMemory planned;
+  Bytes required;  // with the margin
+  Bytes usable;    // capacity less headroom
+};
+
+//   NotFound         nothing is known of the configuration's model
+//   InvalidArgument  see TrainingConfigOf, EstimateMemory
+absl::StatusOr<ConfigVerdict> JudgeConfig(const FitDecider& decider, const ParamMap& params,
+                                          Bytes capacity);
+
+// The largest train.batch_size, at most `most`, with which `params` fits `capacity` by `strict`, a
+// decider of policy kStrict; nullopt: not even 1. Codes as JudgeConfig.
+absl::StatusOr<std::optional<ConfigVerdict>> LargestBatchSize(const FitDecider& strict,
+                                                              const ParamMap& params,
+                                                              Bytes capacity, int64_t most);
+
+struct ConfigChange {
+  std::string what;  // "micro-batch 12 in 4 parts", ...
+  std::string cost;  // what it costs, in a few words
+  ParamMap params;   // after it
+  ConfigVerdict verdict;
+};
+
+struct ConfigAdvice {
+  ConfigVerdict literal;  // the configuration at its word
+  // Each on top of those before it, from what costs nothing to what costs most, until it fits: a
+  // smaller evaluation batch where evaluation is the peak, a smaller micro-batch with accumulation
+  // at the same effective batch, shorter texts. Empty where the configuration fits.
+  std::vector<ConfigChange> changes;
+  bool fits = false;  // literally, or with the changes
+  // The smallest capacity (to 1 MiB) on which the configuration runs by plan, with margin and
+  // headroom.
+  Bytes smallest_capacity;
+};
+
+// `strict` and `plan` decide by those policies, and are alike otherwise. Codes as JudgeConfig.
+absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDecider& plan,
+                                          const ParamMap& params, Bytes capacity);
+
+}  // namespace hpo

@@ -1,0 +1,244 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "cli/memory_status.h"
+#include "tests/cli/run_offline.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class MemoryCommands : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("hpo-memory-" + std::to_string(getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+
+  std::filesystem::path folder_;
+};
+
+constexpr char kTinyConfig[] = R"({"model_type": "bert", "vocab_size": 1000, "hidden_size": 64,
+  "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256,
+  "max_position_embeddings": 128, "type_vocab_size": 2})";
+
+// ---- fit ----
+
+TEST_F(MemoryCommands, FitShowsTheMatrix) {
+  const nlohmann::json json = RunOfflineJson({"memory", "fit", "--model", "bert-base-uncased",
+                                              "--card", "8GiB,24GiB", "--lengths", "128,512"});
+  ASSERT_EQ(json["cells"].size(), 4u);
+  EXPECT_EQ(json["basis"]["kernels"], "hpo-trainer");
+  EXPECT_THAT(json["basis"]["device"].get<std::string>(), HasSubstr("shipped defaults"));
+  const auto rows = [&json](size_t cell) { return json["cells"][cell]["micro_batch"].get<int>(); };
+  EXPECT_EQ(json["cells"][1]["length"], 128);
+  EXPECT_EQ(json["cells"][1]["card_bytes"], int64_t{24} << 30);
+  EXPECT_LT(rows(0), rows(1));  // a larger card
+  EXPECT_GT(rows(0), rows(2));  // longer texts
+  for (const nlohmann::json& cell : json["cells"]) {
+    EXPECT_LE(cell["required_bytes"], cell["usable_bytes"]);
+  }
+  const ProgramResult text = RunOffline({"memory", "fit", "--model", "bert-base-uncased", "--card",
+                                         "8GiB", "--card", "24GiB", "--lengths", "128"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, HasSubstr("LENGTH  8.00 GiB  24.00 GiB"));
+}
+
+TEST_F(MemoryCommands, FitIsThreeWhereNothingFits) {
+  const nlohmann::json json = RunOfflineJson(
+      {"memory", "fit", "--model", "bert-large-uncased", "--card", "1GiB"}, /*status=*/3);
+  EXPECT_TRUE(json["cells"][0]["micro_batch"].is_null());
+  EXPECT_THAT(RunOffline({"memory", "fit", "--model", "bert-large-uncased", "--card", "1GiB"}).out,
+              HasSubstr("none"));
+}
+
+TEST_F(MemoryCommands, FitTakesAConfigFileOrItsFolder) {
+  const std::string config = Write("config.json", kTinyConfig);
+  const std::vector<std::string> rest = {"--card", "64MiB", "--device", "cpu", "--lengths", "128"};
+  std::vector<std::string> file = {"memory", "fit", "--model", config};
+  file.insert(file.end(), rest.begin(), rest.end());
+  std::vector<std::string> folder = {"memory", "fit", "--model", folder_};
+  folder.insert(folder.end(), rest.begin(), rest.end());
+  const nlohmann::json json = RunOfflineJson(file);
+  EXPECT_GT(json["cells"][0]["micro_batch"], 0);
+  EXPECT_EQ(RunOfflineJson(folder)["cells"], json["cells"]);
+  EXPECT_EQ(json["basis"]["base_bytes"], 0);
+}
+
+TEST_F(MemoryCommands, FitRefusesInOneLine) {
+  const std::string bad = Write("config.json", "{\"model_type\": \"bert\"}");
+  ExpectRefused({"memory", "fit", "--model", "bert-bse", "--card", "8GiB"}, 3, "bert-bse");
+  ExpectRefused({"memory", "fit", "--model", bad, "--card", "8GiB"}, 2, "config.json");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "8Gigs"}, 2,
+                "--card: expected a size such as 2GiB");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "0"}, 2, "--card");
+  ExpectRefused(
+      {"memory", "fit", "--model", "bert-base-uncased", "--card", "8GiB", "--lengths", "128,1024"},
+      2, "bert-base-uncased takes at most 512 tokens, got 1024");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased"}, 2, "--card");
+  ExpectRefused(
+      {"memory", "fit", "--model", "bert-base-uncased", "--card", "8GiB", "--lengths", "0"}, 2,
+      "--lengths");
+}
+
+// ---- plan ----
+
+TEST_F(MemoryCommands, PlanMakesTheFailedConfigurationOfTheSourcesFit) {
+  const std::vector<std::string> words = {"memory",
+                                          "plan",
+                                          "model.name=bert-large-uncased",
+                                          "train.batch_size=48",
+                                          "train.grad_accum=4",
+                                          "tok.max_length=480",
+                                          "--card",
+                                          "23.56GiB"};
+  const nlohmann::json json = RunOfflineJson(words);
+  EXPECT_EQ(json["strict"]["fits"], false);
+  EXPECT_EQ(json["fits"], true);
+  ASSERT_EQ(json["changes"].size(), 1u);
+  const nlohmann::json& verdict = json["changes"][0]["verdict"];
+  EXPECT_EQ(verdict["plan"]["effective_batch"], 192);
+  EXPECT_LE(verdict["required_bytes"], verdict["usable_bytes"]);
+  EXPECT_LT(verdict["required_bytes"], json["strict"]["required_bytes"]);
+  const ProgramResult text = RunOffline(words);
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, HasSubstr("as it is"));
+  EXPECT_THAT(text.out, HasSubstr("fits 23.56 GiB with these changes"));
+}
+
+TEST_F(MemoryCommands, PlanIsThreeWhereNothingHelps) {
+  const ProgramResult text = RunOffline(
+      {"memory", "plan", "model.name=bert-large-uncased", "train.batch_size=4", "--card", "2GiB"});
+  EXPECT_EQ(text.status, 3);
+  EXPECT_THAT(text.out, HasSubstr("does not fit 2.00 GiB: take a smaller model"));
+}
+
+TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
+  ExpectRefused({"memory", "plan", "train.batch_size=4", "--card", "2GiB"}, 2,
+                "expected model.name=NAME");
+  ExpectRefused({"memory", "plan", "model.name=roberta", "--card", "2GiB"}, 3, "roberta");
+  ExpectRefused(
+      {"memory", "plan", "model.name=bert-base-uncased", "train.batch=4", "--card", "2GiB"}, 2,
+      "train.batch");
+  ExpectRefused(
+      {"memory", "plan", "model.name=bert-base-uncased", "train.batch_size=0", "--card", "2GiB"}, 2,
+      "train.batch_size: expected [1, ");
+  ExpectRefused(
+      {"memory", "plan", "model.name=bert-base-uncased", "train.batch_size=x", "--card", "2GiB"}, 2,
+      "train.batch_size");
+}
+
+// ---- space ----
+
+TEST_F(MemoryCommands, SpaceOfAPresetNeedsNoServer) {
+  const nlohmann::json json =
+      RunOfflineJson({"memory", "space", "criteria", "--card", "8GiB,24GiB"}, /*status=*/3);
+  EXPECT_EQ(json["configurations"], 2616);
+  EXPECT_EQ(json["sampled"], false);
+  ASSERT_EQ(json["cards"].size(), 2u);
+  EXPECT_LT(json["cards"][0]["strict"]["fits"], json["cards"][1]["strict"]["fits"]);
+  EXPECT_LE(json["cards"][0]["strict"]["fits"], json["cards"][0]["plan"]["fits"]);
+  EXPECT_FALSE(json["cards"][0]["strict"]["cut"].is_null());
+  EXPECT_THAT(RunOffline({"memory", "space", "criteria", "--card", "8GiB"}).out,
+              HasSubstr("study criteria: 2616 configurations of model.name, tok.max_length"));
+}
+
+TEST_F(MemoryCommands, SpaceIsZeroWhereAllOfItFitsByTheStudysPolicy) {
+  const std::string study = R"(name: small
+objective: {metric: f1, direction: maximize}
+trainer: {train: t.jsonl, validation: v.jsonl}
+budget: {trials: 1}
+memory: {policy: POLICY}
+parameters:
+  model.name: {choices: [bert-base-uncased]}
+  train.batch_size: {choices: [8, 512]}
+)";
+  const auto with = [&](const std::string& policy) {
+    std::string text = study;
+    text.replace(text.find("POLICY"), 6, policy);
+    return RunOffline({"memory", "space", Write("small.yaml", text), "--card", "12GiB"}).status;
+  };
+  EXPECT_EQ(with("plan"), 0);
+  EXPECT_EQ(with("strict"), 3);
+}
+
+TEST_F(MemoryCommands, SpaceRefusesInOneLine) {
+  ExpectRefused({"memory", "space", "criterion", "--card", "8GiB"}, 3, "criterion");
+  ExpectRefused({"memory", "space", "--card", "8GiB"}, 5, "cannot reach hpo-server");
+  ExpectRefused({"memory", "space", Write("bad.yaml", "name: ["), "--card", "8GiB"}, 2, "bad.yaml");
+}
+
+// ---- status ----
+
+TEST_F(MemoryCommands, StatusAlwaysShowsTheHost) {
+  const nlohmann::json json = RunOfflineJson({"memory", "status"});
+  EXPECT_GT(json["host"]["total_bytes"], 0);
+  EXPECT_LE(json["host"]["available_bytes"], json["host"]["total_bytes"]);
+  EXPECT_TRUE(json["cards"].is_array());
+  EXPECT_THAT(RunOffline({"memory", "status"}).out, HasSubstr("host "));
+}
+
+MemoryStatus OneCard() {
+  MemoryStatus status;
+  status.cards = {{.index = 0,
+                   .uuid = "GPU-1",
+                   .name = "NVIDIA H200",
+                   .driver = "580.65",
+                   .total = GiB(140),
+                   .free = GiB(100),
+                   .used = GiB(40),
+                   .processes = {{.pid = 7, .used = GiB(39), .name = "python3"},
+                                 {.pid = 8, .used = std::nullopt, .name = ""}}}};
+  status.host = {.total = GiB(64), .available = GiB(32)};
+  status.cgroup = CgroupMemory{.limit = GiB(16), .used = GiB(2), .oom_kills = 3};
+  return status;
+}
+
+TEST(MemoryStatusText, ListsTheProcessesOfEachCard) {
+  const std::string text = MemoryStatusText(OneCard(), 0);
+  EXPECT_THAT(text, HasSubstr("NVIDIA H200  140.00 GiB  40.00 GiB  100.00 GiB  580.65"));
+  EXPECT_THAT(text, HasSubstr("python3  39.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("not told"));
+  EXPECT_THAT(text, HasSubstr("host     32.00 GiB of 64.00 GiB available"));
+  EXPECT_THAT(text, HasSubstr("cgroup   2.00 GiB used of 16.00 GiB, 3 processes killed"));
+}
+
+TEST(MemoryStatusText, SaysWhyThereIsNoCard) {
+  MemoryStatus status = OneCard();
+  status.cards.clear();
+  status.cards_note = "no NVIDIA driver";
+  status.cgroup = CgroupMemory{.used = GiB(2)};
+  const std::string text = MemoryStatusText(status, 0);
+  EXPECT_THAT(text, HasSubstr("cards    none: no NVIDIA driver\n"));
+  EXPECT_THAT(text, HasSubstr("2.00 GiB used of no limit\n"));
+  EXPECT_THAT(text, Not(HasSubstr("PID")));
+  status.cgroup = std::nullopt;
+  EXPECT_THAT(MemoryStatusText(status, 0), HasSubstr("cgroup   none\n"));
+}
+
+TEST(MemoryStatusJson, WhatIsNotKnownIsNull) {
+  const nlohmann::ordered_json json = MemoryStatusJson(OneCard());
+  EXPECT_EQ(json["cards"][0]["processes"][0]["program"], "python3");
+  EXPECT_EQ(json["cards"][0]["processes"][0]["used_bytes"], GiB(39).count);
+  EXPECT_TRUE(json["cards"][0]["processes"][1]["used_bytes"].is_null());
+  EXPECT_EQ(json["cgroup"]["limit_bytes"], GiB(16).count);
+  MemoryStatus bare;
+  EXPECT_TRUE(MemoryStatusJson(bare)["cgroup"].is_null());
+}
+
+}  // namespace
+}  // namespace hpo

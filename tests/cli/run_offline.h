@@ -1,0 +1,53 @@
+// Runs `hpo` in this process, without a server.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+struct ProgramResult {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+// Nothing listens where it looks for a server.
+inline ProgramResult RunOffline(std::vector<std::string> words) {
+  words.insert(words.begin(), "hpo");
+  words.insert(words.end(), {"--server", "127.0.0.1:1"});
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  ProgramResult result;
+  result.status = RunHpo(static_cast<int>(argv.size()), argv.data(), Terminal{}, out, err);
+  result.out = out.str();
+  result.err = err.str();
+  return result;
+}
+
+inline nlohmann::json RunOfflineJson(std::vector<std::string> words, int status = 0) {
+  words.insert(words.end(), {"--output", "json"});
+  const ProgramResult result = RunOffline(std::move(words));
+  EXPECT_EQ(result.status, status) << result.err;
+  return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
+// One line on standard error that holds `message`, and nothing on standard output.
+inline void ExpectRefused(const std::vector<std::string>& words, int status,
+                          const std::string& message) {
+  const ProgramResult result = RunOffline(words);
+  EXPECT_EQ(result.status, status) << message;
+  EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+}  // namespace hpo
