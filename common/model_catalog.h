@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/model_spec.h"
@@ -11,10 +12,15 @@
 
 namespace hpo {
 
-// Shape of a published model by the name that studies use ("bert-base-uncased",
-// "microsoft/deberta-v3-base", "all-minilm-l6-v2", ...); nullopt for another name.
-// Source: the models' published config.json files.
+// Shape of a published model by its name on the Hugging Face hub ("bert-base-uncased",
+// "microsoft/deberta-v3-base", "Qwen/Qwen2.5-7B-Instruct", ...), also where the hub has moved it
+// ("google-bert/bert-base-uncased"), or tuned to instructions ("meta-llama/Llama-3.2-1B-Instruct");
+// nullopt for another name.
+// Source: the models' published config.json files; scripts/reference/model_catalog.py has them.
 std::optional<ModelShape> KnownModelShape(absl::string_view name);
+
+// Every name of the table, by family.
+std::vector<std::string> KnownModelNames();
 
 // Sets the facts of `model` in `space.model_facts`: "model.class" ("heavy" from kHeavyParameters on
 // or when listed, else "base") and "model.family". Replaces what was there: what a worker registers

@@ -1,129 +1,143 @@
 #include "common/model_spec.h"
 
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/json_reader.h"
 #include "common/status.h"
 
 namespace hpo {
 namespace {
 
-// Relative positions that DeBERTa v3 distinguishes in each direction (position_buckets).
-constexpr int64_t kDebertaPositionBuckets = 256;
-
-bool IsRoberta(const ModelShape& shape) {
-  return shape.family == "roberta" || shape.family == "xlm-roberta";
-}
-
-bool IsDeberta(const ModelShape& shape) { return shape.family == "deberta-v2"; }
-
-// RoBERTa numbers positions from pad_token_id + 1, so that many rows of its table are never used.
-int64_t UnusedPositions(const ModelShape& shape) {
-  return IsRoberta(shape) ? shape.pad_token_id + 1 : 0;
-}
-
-void CheckSize(JsonReader& reader, const char* key, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) {
-    reader.Fail(key, absl::StrCat("expected an integer in [", low, ", ", high, "], got ", value));
-  }
-}
-
-// Member names of one JSON form of a shape: ours, or config.json's.
-struct ShapeKeys {
-  const char* family;
-  const char* num_layers;
-  const char* num_heads;
-  const char* max_positions;
-  const char* hidden_dropout;
-  const char* attention_dropout;
+struct KnownType {
+  const char* model_type;
+  ModelFamily family;
 };
 
-constexpr ShapeKeys kConfigKeys = {.family = "model_type",
-                                   .num_layers = "num_hidden_layers",
-                                   .num_heads = "num_attention_heads",
-                                   .max_positions = "max_position_embeddings",
-                                   .hidden_dropout = "hidden_dropout_prob",
-                                   .attention_dropout = "attention_probs_dropout_prob"};
+constexpr KnownType kKnownTypes[] = {
+    {"bert", ModelFamily::kBert},           {"roberta", ModelFamily::kRoberta},
+    {"xlm-roberta", ModelFamily::kRoberta}, {"camembert", ModelFamily::kRoberta},
+    {"deberta-v2", ModelFamily::kDeberta},  {"distilbert", ModelFamily::kDistilBert},
+    {"electra", ModelFamily::kElectra},     {"gpt2", ModelFamily::kGpt2},
+    {"llama", ModelFamily::kLlama},         {"qwen2", ModelFamily::kQwen2},
+};
 
-constexpr ShapeKeys kOwnKeys = {.family = "family",
-                                .num_layers = "num_layers",
-                                .num_heads = "num_heads",
-                                .max_positions = "max_positions",
-                                .hidden_dropout = "hidden_dropout",
-                                .attention_dropout = "attention_dropout"};
-
-// The bounds keep NumParameters and every byte count far from 2^63.
-void CheckShape(JsonReader& reader, const ShapeKeys& keys, const ModelShape& shape) {
-  CheckSize(reader, "vocab_size", shape.vocab_size, 1, 1 << 24);
-  CheckSize(reader, "hidden_size", shape.hidden_size, 1, 1 << 17);
-  CheckSize(reader, keys.num_layers, shape.num_layers, 1, 1 << 12);
-  CheckSize(reader, keys.num_heads, shape.num_heads, 1, 1 << 12);
-  CheckSize(reader, "intermediate_size", shape.intermediate_size, 1, 1 << 20);
-  CheckSize(reader, keys.max_positions, shape.max_positions, 1, 1 << 24);
-  CheckSize(reader, "type_vocab_size", shape.type_vocab_size, IsDeberta(shape) ? 0 : 1, 1 << 20);
-  CheckSize(reader, "pad_token_id", shape.pad_token_id, 0, shape.vocab_size - 1);
-  if (reader.status().ok() && shape.hidden_size % shape.num_heads != 0) {
-    reader.Fail(keys.num_heads, absl::StrCat("expected a divisor of hidden_size ",
-                                             shape.hidden_size, ", got ", shape.num_heads));
-  }
-  const std::pair<const char*, double> rates[] = {
-      {keys.hidden_dropout, shape.hidden_dropout},
-      {keys.attention_dropout, shape.attention_dropout}};
-  for (const auto& [key, rate] : rates) {
-    if (!(rate >= 0.0 && rate < 1.0)) {
-      reader.Fail(key, absl::StrCat("expected a number in [0, 1), got ", rate));
-    }
-  }
-  const std::pair<const char*, double> positives[] = {
-      {"layer_norm_eps", shape.layer_norm_eps}, {"initializer_range", shape.initializer_range}};
-  for (const auto& [key, value] : positives) {
-    if (!(value > 0.0 && value < 1.0)) {
-      reader.Fail(key, absl::StrCat("expected a number in (0, 1), got ", value));
-    }
-  }
+bool HasTokenTypes(ModelFamily family) {
+  return family == ModelFamily::kBert || family == ModelFamily::kRoberta ||
+         family == ModelFamily::kElectra;
 }
 
-ModelShape ReadShape(JsonReader& reader, const ShapeKeys& keys) {
-  ModelShape shape;
-  reader.Required(keys.family, shape.family);
-  reader.Required("vocab_size", shape.vocab_size);
-  reader.Required("hidden_size", shape.hidden_size);
-  reader.Required(keys.num_layers, shape.num_layers);
-  reader.Required(keys.num_heads, shape.num_heads);
-  reader.Required("intermediate_size", shape.intermediate_size);
-  reader.Required(keys.max_positions, shape.max_positions);
-  reader.Required("type_vocab_size", shape.type_vocab_size);
-  reader.Optional("layer_norm_eps", shape.layer_norm_eps);
-  reader.Optional(keys.hidden_dropout, shape.hidden_dropout);
-  reader.Optional(keys.attention_dropout, shape.attention_dropout);
-  reader.Optional("initializer_range", shape.initializer_range);
-  reader.Optional("pad_token_id", shape.pad_token_id);
-  reader.Optional("hidden_act", shape.hidden_act);
-  return shape;
+// The first thing that is wrong with a shape.
+class ShapeCheck {
+ public:
+  void Size(const char* key, int64_t value, int64_t low, int64_t high) {
+    if (value >= low && value <= high) return;
+    Fail(key, absl::StrCat("expected an integer in [", low, ", ", high, "], got ", value));
+  }
+
+  void Rate(const char* key, double value) {
+    if (value >= 0.0 && value < 1.0) return;
+    Fail(key, absl::StrCat("expected a number in [0, 1), got ", value));
+  }
+
+  void Positive(const char* key, double value) {
+    if (value > 0.0 && value < 1.0) return;
+    Fail(key, absl::StrCat("expected a number in (0, 1), got ", value));
+  }
+
+  // `value` and `whole` are in range already, or nothing is said.
+  void Divides(const char* key, int64_t value, const char* whole_key, int64_t whole) {
+    if (!status_.ok() || whole % value == 0) return;
+    Fail(key, absl::StrCat("expected a divisor of ", whole_key, " ", whole, ", got ", value));
+  }
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Fail(const char* key, const std::string& message) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat(key == nullptr ? "" : key, ": ", message));
+  }
+
+  absl::Status status_;
+};
+
+nlohmann::json RelativeToJson(const RelativeAttention& relative) {
+  return {{"span", relative.span},
+          {"bucketed", relative.bucketed},
+          {"content_to_position", relative.content_to_position},
+          {"position_to_content", relative.position_to_content},
+          {"share_projections", relative.share_projections}};
 }
 
-absl::StatusOr<ModelShape> ShapeFromConfig(absl::string_view text) {
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
+absl::StatusOr<RelativeAttention> RelativeFromJson(const nlohmann::json& json) {
   JsonReader reader(json, "");
-  ModelShape shape = ReadShape(reader, kConfigKeys);
-  std::string positions = "absolute";
-  if (shape.family == "bert") reader.Optional("position_embedding_type", positions);
-  if (positions != "absolute") {
-    reader.Fail("position_embedding_type", absl::StrCat("expected absolute, got ", positions));
-  }
-  shape.max_positions -= UnusedPositions(shape);
-  CheckShape(reader, kConfigKeys, shape);
+  RelativeAttention relative;
+  reader.Required("span", relative.span);
+  reader.Required("bucketed", relative.bucketed);
+  reader.Required("content_to_position", relative.content_to_position);
+  reader.Required("position_to_content", relative.position_to_content);
+  reader.Required("share_projections", relative.share_projections);
   HPO_RETURN_IF_ERROR(reader.status());
-  return shape;
+  return relative;
 }
 
 }  // namespace
 
-absl::StatusOr<ModelShape> ParseModelConfig(absl::string_view json, absl::string_view origin) {
-  absl::StatusOr<ModelShape> shape = ShapeFromConfig(json);
-  if (!shape.ok()) return Annotate(shape.status(), origin);
-  return shape;
+std::optional<ModelFamily> ModelFamilyOf(absl::string_view model_type) {
+  for (const KnownType& known : kKnownTypes) {
+    if (model_type == known.model_type) return known.family;
+  }
+  return std::nullopt;
+}
+
+bool IsDecoder(ModelFamily family) {
+  return family == ModelFamily::kGpt2 || family == ModelFamily::kLlama ||
+         family == ModelFamily::kQwen2;
+}
+
+int64_t UnusedPositions(const ModelShape& shape) {
+  return ModelFamilyOf(shape.family) == ModelFamily::kRoberta ? shape.pad_token_id + 1 : 0;
+}
+
+absl::Status CheckKnownFamily(const ModelShape& shape) {
+  if (ModelFamilyOf(shape.family).has_value()) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const KnownType& known : kKnownTypes) names.push_back(known.model_type);
+  return absl::UnimplementedError(absl::StrCat(
+      "model_type: expected one of ", absl::StrJoin(names, ", "), "; got '", shape.family, "'"));
+}
+
+absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
+  const std::optional<ModelFamily> family = ModelFamilyOf(shape.family);
+  if (!family.has_value()) return absl::OkStatus();
+  ShapeCheck check;
+  check.Size("vocab_size", shape.vocab_size, 1, 1 << 24);
+  check.Size(keys.hidden_size, shape.hidden_size, 1, 1 << 17);
+  check.Size(keys.num_layers, shape.num_layers, 1, 1 << 12);
+  check.Size(keys.num_heads, shape.num_heads, 1, 1 << 12);
+  check.Size(keys.intermediate_size, shape.intermediate_size, 1, 1 << 20);
+  check.Size(keys.max_positions, shape.max_positions, 1, 1 << 24);
+  check.Size(keys.type_vocab_size, shape.type_vocab_size, HasTokenTypes(*family) ? 1 : 0, 1 << 20);
+  check.Size(keys.pad_token_id, shape.pad_token_id, 0, shape.vocab_size - 1);
+  check.Size("num_key_value_heads", shape.num_key_value_heads, 0, shape.num_heads);
+  check.Size(keys.head_size, shape.head_size, 0, 1 << 14);
+  check.Size("embedding_size", shape.embedding_size, 0, 1 << 17);
+  check.Size("conv_kernel_size", shape.conv_kernel_size, 0, 1 << 8);
+  check.Size("position_buckets or max_relative_positions", shape.relative.span, 0, 1 << 20);
+  if (shape.head_size == 0) {
+    check.Divides(keys.num_heads, shape.num_heads, keys.hidden_size, shape.hidden_size);
+  }
+  check.Divides("num_key_value_heads", shape.KeyValueHeads(), keys.num_heads, shape.num_heads);
+  check.Rate(keys.hidden_dropout, shape.hidden_dropout);
+  check.Rate(keys.attention_dropout, shape.attention_dropout);
+  check.Rate(keys.embedding_dropout, shape.embedding_dropout);
+  check.Positive(keys.layer_norm_eps, shape.layer_norm_eps);
+  check.Positive("initializer_range", shape.initializer_range);
+  return check.status();
 }
 
 nlohmann::json ModelShapeToJson(const ModelShape& shape) {
@@ -140,35 +154,59 @@ nlohmann::json ModelShapeToJson(const ModelShape& shape) {
           {"attention_dropout", shape.attention_dropout},
           {"initializer_range", shape.initializer_range},
           {"pad_token_id", shape.pad_token_id},
-          {"hidden_act", shape.hidden_act}};
+          {"hidden_act", shape.hidden_act},
+          {"num_key_value_heads", shape.num_key_value_heads},
+          {"head_size", shape.head_size},
+          {"embedding_size", shape.embedding_size},
+          {"tied_head", shape.tied_head},
+          {"attention_bias", shape.attention_bias},
+          {"mlp_bias", shape.mlp_bias},
+          {"embedding_dropout", shape.embedding_dropout},
+          {"relative", RelativeToJson(shape.relative)},
+          {"relative_norm", shape.relative_norm},
+          {"no_positions", shape.no_positions},
+          {"conv_kernel_size", shape.conv_kernel_size},
+          {"stored_type", shape.stored_type}};
 }
 
 absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
   JsonReader reader(json, "");
-  ModelShape shape = ReadShape(reader, kOwnKeys);
-  CheckShape(reader, kOwnKeys, shape);
+  ModelShape shape;
+  reader.Required("family", shape.family);
   HPO_RETURN_IF_ERROR(reader.status());
+  if (!ModelFamilyOf(shape.family).has_value()) return shape;
+  reader.Required("vocab_size", shape.vocab_size);
+  reader.Required("hidden_size", shape.hidden_size);
+  reader.Required("num_layers", shape.num_layers);
+  reader.Required("num_heads", shape.num_heads);
+  reader.Required("intermediate_size", shape.intermediate_size);
+  reader.Required("max_positions", shape.max_positions);
+  reader.Required("type_vocab_size", shape.type_vocab_size);
+  reader.Optional("layer_norm_eps", shape.layer_norm_eps);
+  reader.Optional("hidden_dropout", shape.hidden_dropout);
+  reader.Optional("attention_dropout", shape.attention_dropout);
+  reader.Optional("initializer_range", shape.initializer_range);
+  reader.Optional("pad_token_id", shape.pad_token_id);
+  reader.Optional("hidden_act", shape.hidden_act);
+  reader.Optional("num_key_value_heads", shape.num_key_value_heads);
+  reader.Optional("head_size", shape.head_size);
+  reader.Optional("embedding_size", shape.embedding_size);
+  reader.Optional("tied_head", shape.tied_head);
+  reader.Optional("attention_bias", shape.attention_bias);
+  reader.Optional("mlp_bias", shape.mlp_bias);
+  reader.Optional("embedding_dropout", shape.embedding_dropout);
+  reader.OptionalWith("relative", shape.relative, RelativeFromJson);
+  reader.Optional("relative_norm", shape.relative_norm);
+  reader.Optional("no_positions", shape.no_positions);
+  reader.Optional("conv_kernel_size", shape.conv_kernel_size);
+  reader.Optional("stored_type", shape.stored_type);
+  HPO_RETURN_IF_ERROR(reader.status());
+  HPO_RETURN_IF_ERROR(CheckShape(shape, ShapeKeys{}));
   return shape;
 }
 
-int64_t NumParameters(const ModelShape& shape) {
-  const int64_t hidden = shape.hidden_size;
-  const int64_t layer_norm = 2 * hidden;
-  const int64_t square = hidden * hidden + hidden;  // weight and bias
-  const int64_t feed_forward =
-      2 * hidden * shape.intermediate_size + shape.intermediate_size + hidden;
-  const int64_t layer = 4 * square + feed_forward + 2 * layer_norm;
-  const int64_t words_and_types = (shape.vocab_size + shape.type_vocab_size) * hidden + layer_norm;
-  if (IsDeberta(shape)) {
-    // Shared table of relative positions with its own normalisation; no absolute ones, no pooler.
-    const int64_t relative = 2 * kDebertaPositionBuckets * hidden + layer_norm;
-    return words_and_types + relative + shape.num_layers * layer;
-  }
-  const int64_t positions = (shape.max_positions + UnusedPositions(shape)) * hidden;
-  const int64_t pooler = square;
-  return words_and_types + positions + shape.num_layers * layer + pooler;
+bool TrainerSupports(const ModelShape& shape) {
+  return ModelFamilyOf(shape.family) == ModelFamily::kBert;
 }
-
-bool TrainerSupports(const ModelShape& shape) { return shape.family == "bert"; }
 
 }  // namespace hpo

@@ -17,6 +17,24 @@ constexpr EnumPairs<ReleaseReason, v1::ReleaseReason, 3> kReleaseReasons = {{
 
 }  // namespace
 
+static v1::RelativeAttention ToProto(const RelativeAttention& relative) {
+  v1::RelativeAttention proto;
+  proto.set_span(relative.span);
+  proto.set_bucketed(relative.bucketed);
+  proto.set_content_to_position(relative.content_to_position);
+  proto.set_position_to_content(relative.position_to_content);
+  proto.set_share_projections(relative.share_projections);
+  return proto;
+}
+
+static RelativeAttention FromProto(const v1::RelativeAttention& proto) {
+  return RelativeAttention{.span = proto.span(),
+                           .bucketed = proto.bucketed(),
+                           .content_to_position = proto.content_to_position(),
+                           .position_to_content = proto.position_to_content(),
+                           .share_projections = proto.share_projections()};
+}
+
 static v1::ModelShape ToProto(const ModelShape& shape) {
   v1::ModelShape proto;
   proto.set_family(shape.family);
@@ -33,6 +51,18 @@ static v1::ModelShape ToProto(const ModelShape& shape) {
   proto.set_initializer_range(shape.initializer_range);
   proto.set_pad_token_id(shape.pad_token_id);
   proto.set_hidden_act(shape.hidden_act);
+  proto.set_num_key_value_heads(shape.num_key_value_heads);
+  proto.set_head_size(shape.head_size);
+  proto.set_embedding_size(shape.embedding_size);
+  proto.set_tied_head(shape.tied_head);
+  proto.set_attention_bias(shape.attention_bias);
+  proto.set_mlp_bias(shape.mlp_bias);
+  proto.set_embedding_dropout(shape.embedding_dropout);
+  *proto.mutable_relative() = ToProto(shape.relative);
+  proto.set_relative_norm(shape.relative_norm);
+  proto.set_no_positions(shape.no_positions);
+  proto.set_conv_kernel_size(shape.conv_kernel_size);
+  proto.set_stored_type(shape.stored_type);
   return proto;
 }
 
@@ -50,7 +80,19 @@ static ModelShape FromProto(const v1::ModelShape& proto) {
                     .attention_dropout = proto.attention_dropout(),
                     .initializer_range = proto.initializer_range(),
                     .pad_token_id = proto.pad_token_id(),
-                    .hidden_act = proto.hidden_act()};
+                    .hidden_act = proto.hidden_act(),
+                    .num_key_value_heads = proto.num_key_value_heads(),
+                    .head_size = proto.head_size(),
+                    .embedding_size = proto.embedding_size(),
+                    .tied_head = proto.tied_head(),
+                    .attention_bias = proto.attention_bias(),
+                    .mlp_bias = proto.mlp_bias(),
+                    .embedding_dropout = proto.embedding_dropout(),
+                    .relative = FromProto(proto.relative()),
+                    .relative_norm = proto.relative_norm(),
+                    .no_positions = proto.no_positions(),
+                    .conv_kernel_size = proto.conv_kernel_size(),
+                    .stored_type = proto.stored_type()};
 }
 
 static v1::Model ToProto(const ModelFacts& model) {

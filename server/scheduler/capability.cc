@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/model_spec.h"
+#include "common/model_parameters.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -121,8 +121,7 @@ std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
   for (const WorkerFacts& worker : workers) {
     for (const ModelFacts& model : worker.models) {
       ParamMap& known = facts[model.name];
-      const bool heavy = NumParameters(model.shape) >= kHeavyParameters;
-      known.emplace("model.class", std::string(heavy ? "heavy" : "base"));
+      known.emplace("model.class", std::string(IsHeavy(model.shape) ? "heavy" : "base"));
       known.emplace("model.family", model.shape.family);
     }
   }

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "sampler/model_space.h"
-#include "tests/sampler/golden_file.h"
+#include "tests/golden_file.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
-#include "tests/sampler/golden_file.h"
+#include "tests/golden_file.h"
 
 namespace hpo {
 namespace {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/model_config.h"
 #include "common/read_file.h"
 #include "common/sha256.h"
 #include "common/status.h"

@@ -89,6 +89,16 @@ TEST_F(CatalogTest, ABrokenModelIsNamedAndTheOthersStay) {
   EXPECT_THAT(catalog.warnings[1], HasSubstr("vocab.txt"));
 }
 
+// A user's own trainer may run what we know nothing of.
+TEST_F(CatalogTest, AModelOfAnUnknownTypeIsOfferedByName) {
+  Write("models/theirs/config.json", R"({"model_type": "t5", "d_model": 512})");
+  const ModelCatalog catalog = Scan();
+  EXPECT_THAT(catalog.warnings, IsEmpty());
+  ASSERT_THAT(catalog.models, SizeIs(1));
+  EXPECT_EQ(catalog.models[0].shape, ModelShape{.family = "t5"});
+  EXPECT_EQ(catalog.models[0].tokenizer_digest, "");
+}
+
 TEST_F(CatalogTest, WeightsChangeTheDigestAndAreSeen) {
   WriteModel("m");
   const ModelFacts without = Scan().models.at(0);

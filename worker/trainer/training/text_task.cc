@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/model_config.h"
 #include "common/status.h"
 #include "worker/text/dataset.h"
 

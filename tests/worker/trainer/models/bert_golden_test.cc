@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/model_config.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "worker/trainer/models/safetensors.h"

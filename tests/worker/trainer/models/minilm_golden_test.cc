@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/model_config.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"

@@ -1,0 +1,64 @@
+// Low-rank adapters on a frozen model: what is trained, and what the frozen weights take.
+// Sources: Hu et al. 2021 (arXiv:2106.09685); the rules by which adapters are put on modules are
+// those of Hugging Face's peft 0.21 (golden data: scripts/reference/model_catalog.py).
+// Pure; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/bytes.h"
+#include "common/model_parameters.h"
+
+namespace hpo {
+
+// A target that means every linear layer outside the head.
+inline constexpr char kAllLinear[] = "all-linear";
+
+struct LoraOptions {
+  int64_t rank = 8;
+  double alpha = 16.0;  // scales the adapters' output; costs no memory
+  // Ends of module names: "q_proj" is every module called so, "layers.0.self_attn.q_proj" one.
+  // Empty: what peft takes for the family, queries and values.
+  std::vector<std::string> targets;
+  bool operator==(const LoraOptions&) const = default;
+};
+
+// The tensors that are trained, in the order of named_parameters(): A [rank, inputs] and
+// B [outputs, rank] of every target, in the base model's order of modules, and a copy of every
+// tensor of a classification head, which is trained whole beside its frozen original.
+//   InvalidArgument  a rank not in [1, 2^16], a target that no linear layer or embedding has, no
+//                    targets for a family that has no default (distilbert, camembert), and what
+//                    ParameterTensors says
+//   Unimplemented    the family is not known
+absl::StatusOr<std::vector<ParameterTensor>> LoraTensors(const ModelShape& shape,
+                                                         const TaskHead& head,
+                                                         const LoraOptions& options);
+
+// How frozen weights are stored.
+struct FrozenStorage {
+  enum class Type { kFloat32, kFloat16, kBFloat16, kNf4 };
+  Type type = Type::kFloat32;
+  // kNf4: the blocks' scales are quantised too ("double quantisation").
+  bool double_quantization = true;
+  // kNf4: bytes of an element of what is not quantised (embeddings, norms, biases, the head): 4 after
+  // peft's prepare_model_for_kbit_training, 2 where they stay as they were loaded.
+  int64_t rest_element_bytes = 4;
+  bool operator==(const FrozenStorage&) const = default;
+};
+
+// Bytes of each device tensor that `tensor` is stored as; more than one only for a quantised one.
+// NF4 stores linear layers' weights (except the heads') as 4-bit codes, a scale for each block of
+// 64, and a table of 16 floats. The scales are float32; double quantisation makes them one byte
+// each, with a float32 for each 256 and one for their mean.
+// Sources: Dettmers et al. 2023 (arXiv:2305.14314), section 3; bitsandbytes' quantize_4bit.
+std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor, const FrozenStorage& storage);
+
+// Of all `tensors` together, each device tensor rounded up to a multiple of `granularity` (>= 1).
+// Quantised with double quantisation they share one table of 256 floats, counted here.
+Bytes FrozenBytes(const std::vector<ParameterTensor>& tensors, const FrozenStorage& storage,
+                  int64_t granularity);
+
+}  // namespace hpo
