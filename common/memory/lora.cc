@@ -94,9 +94,9 @@ absl::Status CheckAllMatched(const std::vector<std::string>& targets,
                              const std::vector<bool>& matched, const std::string& family) {
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!matched[i]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "lora.targets: expected ends of names of linear layers or embeddings of ", family,
-          ", got '", targets[i], "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("lora.targets: expected ends of names of linear layers or embeddings of ",
+                       family, ", got '", targets[i], "'"));
     }
   }
   return absl::OkStatus();
@@ -108,8 +108,8 @@ absl::StatusOr<std::vector<ParameterTensor>> LoraTensors(const ModelShape& shape
                                                          const TaskHead& head,
                                                          const LoraOptions& options) {
   if (options.rank < 1 || options.rank > kMaxRank) {
-    return absl::InvalidArgumentError(absl::StrCat("lora.rank: expected an integer in [1, ",
-                                                   kMaxRank, "], got ", options.rank));
+    return absl::InvalidArgumentError(
+        absl::StrCat("lora.rank: expected an integer in [1, ", kMaxRank, "], got ", options.rank));
   }
   HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> base, ParameterTensors(shape, head));
   std::vector<std::string> targets = options.targets;
@@ -154,8 +154,8 @@ std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor,
       break;
   }
   // Linear layers are replaced; GPT-2's transposed ones are too (bitsandbytes turns them around).
-  const bool linear = tensor.kind == ParameterKind::kLinear ||
-                      tensor.kind == ParameterKind::kTransposedLinear;
+  const bool linear =
+      tensor.kind == ParameterKind::kLinear || tensor.kind == ParameterKind::kTransposedLinear;
   if (!linear || IsHead(tensor.name)) return {storage.rest_element_bytes * elements};
   const int64_t scales = CeilDiv(elements, kNf4Block);
   std::vector<int64_t> bytes = {CeilDiv(elements, 2), kNf4TableBytes};

@@ -43,8 +43,8 @@ struct FrozenStorage {
   Type type = Type::kFloat32;
   // kNf4: the blocks' scales are quantised too ("double quantisation").
   bool double_quantization = true;
-  // kNf4: bytes of an element of what is not quantised (embeddings, norms, biases, the head): 4 after
-  // peft's prepare_model_for_kbit_training, 2 where they stay as they were loaded.
+  // kNf4: bytes of an element of what is not quantised (embeddings, norms, biases, the head): 4
+  // after peft's prepare_model_for_kbit_training, 2 where they stay as they were loaded.
   int64_t rest_element_bytes = 4;
   bool operator==(const FrozenStorage&) const = default;
 };

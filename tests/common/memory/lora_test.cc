@@ -44,9 +44,8 @@ TEST(LoraTensors, AreThoseOfPeft) {
   for (const nlohmann::json& expected : Golden()["lora"]) {
     const std::string name = expected["model"];
     SCOPED_TRACE(absl::StrCat(name, " ", expected["targets"].dump()));
-    const auto tensors =
-        LoraTensors(ShapeOf(name), HeadOf(expected["head"]),
-                    {.rank = expected["rank"], .targets = expected["targets"]});
+    const auto tensors = LoraTensors(ShapeOf(name), HeadOf(expected["head"]),
+                                     {.rank = expected["rank"], .targets = expected["targets"]});
     ASSERT_TRUE(tensors.ok()) << tensors.status();
     EXPECT_EQ(CountElements(*tensors), expected["parameters"].get<int64_t>());
     EXPECT_EQ(tensors->size(), expected["tensors"].get<size_t>());
