@@ -71,6 +71,8 @@ struct UpWriter {
                            {"total_bytes", message.total.count},
                            {"peak_bytes", message.peak.count},
                            {"step", message.step}};
+    if (message.predicted > Bytes{}) json["predicted_bytes"] = message.predicted.count;
+    if (message.needed > Bytes{}) json["needed_bytes"] = message.needed.count;
     if (message.plan.has_value()) json["plan"] = PlanToJson(*message.plan);
     return json;
   }
@@ -175,6 +177,8 @@ UpMessage ReadMemory(JsonReader& reader) {
   reader.Optional("free_bytes", message.free);
   reader.Optional("total_bytes", message.total);
   reader.Optional("peak_bytes", message.peak);
+  reader.Optional("predicted_bytes", message.predicted);
+  reader.Optional("needed_bytes", message.needed);
   reader.OptionalWith("plan", message.plan, PlanFromJson);
   reader.Optional("step", message.step);
   return message;

@@ -101,8 +101,9 @@ struct MeasurementMessage {
   bool operator==(const MeasurementMessage&) const = default;
 };
 
-// Memory at a stage: "Trial Start", "Training Start", "Training End", "Trial Success", "OOM Error",
-// "replan" (then `plan` is the new one).
+// Memory at a stage: "Trial Start", "Training Start", "Probe" (the batch that needs the most, run
+// and thrown away), "Training End", "Trial Success", "OOM Error", "Growth" (live bytes between
+// steps do not return to what they were), "replan" (then `plan` is the new one).
 struct MemoryMessage {
   std::string stage;
   Bytes allocated;
@@ -110,6 +111,10 @@ struct MemoryMessage {
   Bytes free;
   Bytes total;
   Bytes peak;
+  // The peak that was predicted for the plan in force; 0: unknown.
+  Bytes predicted;
+  // "OOM Error": the peak would have been this or more (a censored observation); else 0.
+  Bytes needed;
   std::optional<MemoryPlan> plan;
   int64_t step = 0;
   bool operator==(const MemoryMessage&) const = default;

@@ -18,10 +18,12 @@ absl::StatusOr<PlannedMemory> Evaluate(const EstimateInput& input, int64_t micro
   return planned;
 }
 
-// The largest micro-batch below `too_large` that fits, or m = 1 with fits = false. The estimate
-// grows with m as long as the batch has several parts, which it has for every m < too_large.
-absl::StatusOr<PlannedMemory> LargestBelow(const EstimateInput& input, int64_t too_large,
-                                           Bytes limit) {
+}  // namespace
+
+// By bisection: the estimate grows with m as long as the batch has several parts, which it has for
+// every m < too_large.
+absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t too_large,
+                                        Bytes limit) {
   HPO_ASSIGN_OR_RETURN(PlannedMemory best, Evaluate(input, 1, limit));
   if (!best.fits) return best;
   while (best.plan.micro_batch + 1 < too_large) {
@@ -35,8 +37,6 @@ absl::StatusOr<PlannedMemory> LargestBelow(const EstimateInput& input, int64_t t
   }
   return best;
 }
-
-}  // namespace
 
 MemoryPlan LiteralPlan(const TrainingConfig& config) {
   MemoryPlan plan;
@@ -52,7 +52,7 @@ absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const Memor
   if (whole.fits || memory.policy == MemoryPolicy::kStrict || input.config.batch_size == 1) {
     return whole;
   }
-  return LargestBelow(input, input.config.batch_size, limit);
+  return PlanBelow(input, input.config.batch_size, limit);
 }
 
 std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan) {

@@ -29,8 +29,13 @@ MemoryPlan LiteralPlan(const TrainingConfig& config);
 absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
                                          Bytes limit);
 
-// The plan after an OOM: micro-batch halved (rounded up to at least 1), effective batch kept.
-// nullopt when the micro-batch is 1 already.
+// As kPlan, but below `micro_batch`, which is known to be too large. micro_batch > 1.
+//   InvalidArgument  see EstimateMemory
+absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t micro_batch,
+                                        Bytes limit);
+
+// The plan after an OOM where nothing better is known: micro-batch halved (rounded up to at least
+// 1), effective batch kept. nullopt when the micro-batch is 1 already.
 std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan);
 
 // Rows of each part of one effective batch: ceil(E/m) parts of m rows, the last one shorter.

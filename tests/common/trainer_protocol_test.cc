@@ -67,6 +67,7 @@ TEST(TrainerProtocol, UpMessagesComeBackWhole) {
                     .plan = plan,
                     .step = 7},
       MemoryMessage{.stage = "Trial Start"},
+      MemoryMessage{.stage = "OOM Error", .predicted = MiB(6), .needed = MiB(7), .step = 2},
       CheckpointMessage{.kind = "best", .path = "/out/best", .step = 3},
       ProgressMessage{.step = 5, .total_steps = 10, .loss = 0.25},
       LogMessage{.level = "warning", .text = "slow\nwith \"quotes\""},

@@ -61,6 +61,7 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     return std::nullopt;
   }
 
@@ -97,13 +98,13 @@ class TrialRun {
     if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
       return std::nullopt;
     }
-    const EstimateInput input = EstimateInputOf(folder_, data_, options_, job_.device);
-    const auto estimate = EstimateMemory(input, plan_);
+    const auto estimate = EstimateMemory(estimate_input_, plan_);
     if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
     PlannedMemory planned{
         .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
     if (!planned.fits) {
-      const auto smaller = PlanMemory(input, MemorySpec{.policy = job_.policy}, job_.limit);
+      const auto smaller =
+          PlanMemory(estimate_input_, MemorySpec{.policy = job_.policy}, job_.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
     }
@@ -145,7 +146,7 @@ class TrialRun {
     if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
       return DeviceLostOutcome(*attempt.fault, log_.phase(), 0);
     }
-    log_.OutOfMemoryMet(attempt.use, 0);
+    log_.OutOfMemoryMet(attempt.use, NeededAtLeast(*attempt.fault, attempt.use), job_.predicted, 0);
     return OutOfMemoryOutcome(*attempt.fault, attempt.use,
                               {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
                               device_.memory->Kind());
@@ -180,6 +181,7 @@ class TrialRun {
     TrainLoop loop({.job = job_,
                     .options = options_,
                     .data = data_,
+                    .estimate_input = estimate_input_,
                     .max_positions = folder_.shape.max_positions,
                     .device = device_.device,
                     .memory = *device_.memory,
@@ -225,6 +227,7 @@ class TrialRun {
   TrainingOptions options_;
   ModelFolder folder_;
   TextData data_;
+  EstimateInput estimate_input_;
   MemoryPlan plan_;
   bool clean_ = true;
   std::shared_ptr<TextClassifier> model_;

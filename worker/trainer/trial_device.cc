@@ -6,17 +6,13 @@
 #include "common/status.h"
 
 namespace hpo {
-namespace {
 
-// One linear layer forward and backward.
 void WarmUp(torch::Device device) {
   const auto options = torch::TensorOptions(torch::kFloat32).device(device);
   const torch::Tensor weight = at::ones({64, 64}, options).requires_grad_();
   const torch::Tensor bias = at::ones({64}, options).requires_grad_();
   at::linear(at::ones({64, 64}, options), weight, bias).sum().backward();
 }
-
-}  // namespace
 
 absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, OpenDeviceMemory(name));

@@ -17,8 +17,11 @@ struct TrialDevice {
   Bytes baseline;
 };
 
-// Opens "cpu" or "cuda:N" and runs a small forward and backward on it, so that what libraries keep
-// for good (cuBLAS workspaces, thread pools) is there before the baseline is taken.
+// A small forward and backward, so that what libraries keep for good (cuBLAS workspaces, thread
+// pools) is there. Throws what torch throws.
+void WarmUp(torch::Device device);
+
+// Opens "cpu" or "cuda:N" and warms it up before the baseline is taken.
 //   InvalidArgument, FailedPrecondition  see OpenDeviceMemory
 absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name);
 

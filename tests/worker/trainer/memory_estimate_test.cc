@@ -134,9 +134,11 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
   NoEvents events;
   NoStops stops;
   StageLog log(job, **memory, events);
+  const EstimateInput input = EstimateInputOf(folder, data, options, "cpu", before);
   TrainLoop loop({.job = job,
                   .options = options,
                   .data = data,
+                  .estimate_input = input,
                   .max_positions = folder.shape.max_positions,
                   .device = torch::kCPU,
                   .memory = **memory,
@@ -165,7 +167,7 @@ Comparison Compare(const Point& point) {
   const TextData data = DataOf(point);
   const TrainingOptions options = OptionsOf(point);
   const auto estimate =
-      EstimateMemory(EstimateInputOf(FolderOf(point), data, options, "cpu"),
+      EstimateMemory(EstimateInputOf(FolderOf(point), data, options, "cpu", Bytes{}),
                      {.effective_batch = point.EffectiveBatch(), .micro_batch = point.micro_batch});
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return {.measured = MeasuredPeak(point, data, options), .estimate = *estimate};

@@ -92,8 +92,8 @@ TEST_F(RunTrialTest, LearnsAndKeepsTheBestWeights) {
   EXPECT_DOUBLE_EQ(completed.metrics.at("macro_f1"), best);
   EXPECT_LT(measurements.back().measurement.metrics.at("train_loss"),
             measurements.front().measurement.metrics.at("train_loss"));
-  EXPECT_THAT(events_.Stages(),
-              ElementsAre("Trial Start", "Training Start", "Training End", "Trial Success"));
+  EXPECT_THAT(events_.Stages(), ElementsAre("Trial Start", "Training Start", "Probe",
+                                            "Training End", "Trial Success"));
 }
 
 TEST_F(RunTrialTest, TheBestFolderTrainsAgain) {
@@ -154,7 +154,10 @@ TEST_F(RunTrialTest, AnOutOfMemoryBatchIsRedoneSmallerAndEqualsAnUndisturbedRun)
   EXPECT_GE(met.memory.num_ooms, 1);
   EXPECT_EQ(met.memory.num_replans, 1);
   EXPECT_LE(met.memory.live_peak, job.limit);
-  EXPECT_EQ(met.final_plan, (MemoryPlan{.effective_batch = 8, .micro_batch = 4}));
+  // The largest that fits, by the estimate.
+  EXPECT_EQ(met.final_plan.effective_batch, 8);
+  EXPECT_GE(met.final_plan.micro_batch, 4);
+  EXPECT_LT(met.final_plan.micro_batch, 8);
   EXPECT_THAT(events_.Stages(), Contains("OOM Error"));
   EXPECT_THAT(events_.Stages(), Contains("replan"));
   for (const MemoryMessage& message : events_.All<MemoryMessage>()) {

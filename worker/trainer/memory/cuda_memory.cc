@@ -1,6 +1,8 @@
 // The module hpo_cuda: the only code of the tree that names CUDA. See cuda_module.h for its
 // contract.
 #include <ATen/Context.h>
+#include <ATen/cuda/CUDAContextLight.h>
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -67,6 +69,7 @@ class CudaMemory final : public DeviceMemory {
     use.reserved = Bytes{stats.reserved_bytes[kAggregate].current};
     use.peak = Bytes{stats.allocated_bytes[kAggregate].peak};
     use.reserved_peak = Bytes{stats.reserved_bytes[kAggregate].peak};
+    use.alloc_retries = stats.num_alloc_retries;
     size_t free = 0;
     size_t total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
@@ -92,6 +95,23 @@ class CudaMemory final : public DeviceMemory {
   void ReleaseCache() override {
     C10_CUDA_CHECK(cudaDeviceSynchronize());
     cuda_allocator::emptyCache();
+  }
+
+  bool Relieve(Relief relief) override {
+    switch (relief) {
+      case Relief::kNewWorkspaces:
+        C10_CUDA_CHECK(cudaDeviceSynchronize());
+        at::cuda::clearCublasWorkspaces();
+        cuda_allocator::emptyCache();
+        return true;
+      case Relief::kExpandableSegments:
+        if (c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments()) {
+          return false;
+        }
+        c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+        return true;
+    }
+    return false;
   }
 
   std::optional<RefusedAllocation> TakeRefused() override {

@@ -36,6 +36,7 @@ class CpuMemory final : public DeviceMemory {
   void SetLimit(Bytes limit) override { allocator_.SetLimit(limit); }
   // What malloc keeps of freed tensors.
   void ReleaseCache() override { ::malloc_trim(0); }
+  bool Relieve(Relief) override { return false; }
   std::optional<RefusedAllocation> TakeRefused() override { return allocator_.TakeRefused(); }
   std::string Kind() const override { return "CPU"; }
 

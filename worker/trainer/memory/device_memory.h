@@ -2,6 +2,7 @@
 // the caching allocator of CUDA. Everything that decides or reports about memory goes through it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct MemoryUse {
   Bytes reserved_peak;  // largest `reserved` since ResetPeak
   Bytes free;           // what the device would still give
   Bytes total;          // of the device; with a limit, the limit
+  // How often the allocator had to give its cache back to serve a request, since the process began;
+  // 0 on a CPU.
+  int64_t alloc_retries = 0;
 };
 
 // The last allocation that was refused.
@@ -27,6 +31,12 @@ struct RefusedAllocation {
   Bytes live;         // at that moment
   Bytes limit;        // in force at that moment; 0: none but the device's size
   Bytes device_free;  // what the device would still have given; 0 when unknown
+};
+
+// What a device can do about a shortage beyond giving its cache back.
+enum class Relief {
+  kNewWorkspaces,       // libraries' workspaces are freed; what runs next makes new ones
+  kExpandableSegments,  // from now on the allocator's segments grow instead of becoming more
 };
 
 // Methods may throw c10::Error when the device is lost (a sticky CUDA error). Thread-safe.
@@ -44,6 +54,9 @@ class DeviceMemory {
 
   // Gives caches back to the device, after all work on it is done.
   virtual void ReleaseCache() = 0;
+
+  // false: there is nothing of the kind here, or it is so already.
+  virtual bool Relieve(Relief relief) = 0;
 
   // The last refusal since the last call.
   virtual std::optional<RefusedAllocation> TakeRefused() = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -18,19 +19,35 @@ constexpr int32_t kCudaOutOfMemory = 2;
 
 // Texts of plain c10::Error that mean a CUDA library could not get memory. After pytorch's
 // CublasHandlePool, cuDNN's status names and the driver's message.
-constexpr std::array<absl::string_view, 7> kDeviceMemoryTexts = {
-    "CUDA out of memory",
-    "CUDA error: out of memory",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUBLAS_STATUS_NOT_INITIALIZED",
-    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+constexpr std::array<absl::string_view, 5> kDeviceMemoryTexts = {
+    "CUDA out of memory",         "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
+};
+
+// What those libraries also say when something else is wrong: MemoryFault::certain is false.
+constexpr std::array<absl::string_view, 3> kLikelyDeviceMemoryTexts = {
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_NOT_SUPPORTED",
     "mha_graph.execute",
 };
 
-constexpr std::array<absl::string_view, 2> kHostMemoryTexts = {
+constexpr std::array<absl::string_view, 3> kHostMemoryTexts = {
     "DefaultCPUAllocator: can't allocate memory",
     "DefaultCPUAllocator: not enough memory",
+    "cudaHostAlloc",
+};
+
+// Where CUDA's text does not tell pinned host memory from the card's, the stack does.
+constexpr std::array<absl::string_view, 2> kHostAllocators = {
+    "CachingHostAllocator",
+    "PinnedMemory",
+};
+
+// A collective that failed leaves its communicator broken, whatever it failed of.
+constexpr std::array<absl::string_view, 2> kCommunicatorTexts = {
+    "NCCL error",
+    "ncclUnhandledCudaError",
 };
 
 // Errors after which the CUDA context is dead, by their text in older torch versions.
@@ -49,13 +66,21 @@ bool ContainsAny(absl::string_view text, const std::array<absl::string_view, N>&
                      [text](absl::string_view needle) { return absl::StrContains(text, needle); });
 }
 
-std::optional<MemoryFaultType> TypeOf(const c10::Error& error) {
+std::string StackOf(const c10::Error& error) {
+  return error.backtrace() != nullptr ? error.backtrace()->get() : std::string();
+}
+
+std::optional<MemoryFaultType> TypeOf(const c10::Error& error, const std::string& stack) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) {
     return MemoryFaultType::kDevice;
   }
   const std::string& text = error.msg();
-  if (ContainsAny(text, kDeviceMemoryTexts)) return MemoryFaultType::kDevice;
+  if (ContainsAny(text, kCommunicatorTexts)) return MemoryFaultType::kDeviceLost;
   if (ContainsAny(text, kHostMemoryTexts)) return MemoryFaultType::kHost;
+  if (ContainsAny(text, kDeviceMemoryTexts)) {
+    return ContainsAny(stack, kHostAllocators) ? MemoryFaultType::kHost : MemoryFaultType::kDevice;
+  }
+  if (ContainsAny(text, kLikelyDeviceMemoryTexts)) return MemoryFaultType::kDevice;
   if (const auto* cuda = dynamic_cast<const c10::AcceleratorError*>(&error)) {
     return cuda->get_error_code() == kCudaOutOfMemory ? MemoryFaultType::kDevice
                                                       : MemoryFaultType::kDeviceLost;
@@ -68,11 +93,14 @@ std::optional<MemoryFaultType> TypeOf(const c10::Error& error) {
 
 std::optional<MemoryFault> ClassifyError(const std::exception& error) {
   if (const auto* torch_error = dynamic_cast<const c10::Error*>(&error)) {
-    const std::optional<MemoryFaultType> type = TypeOf(*torch_error);
+    std::string stack = StackOf(*torch_error);
+    const std::optional<MemoryFaultType> type = TypeOf(*torch_error, stack);
     if (!type.has_value()) return std::nullopt;
-    MemoryFault fault{.type = *type, .message = torch_error->msg(), .traceback = {}, .refused = {}};
-    if (torch_error->backtrace() != nullptr) fault.traceback = torch_error->backtrace()->get();
-    return fault;
+    return MemoryFault{.type = *type,
+                       .message = torch_error->msg(),
+                       .traceback = std::move(stack),
+                       .refused = {},
+                       .certain = !ContainsAny(torch_error->msg(), kLikelyDeviceMemoryTexts)};
   }
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return MemoryFault{.type = MemoryFaultType::kHost,
@@ -81,6 +109,10 @@ std::optional<MemoryFault> ClassifyError(const std::exception& error) {
                        .refused = {}};
   }
   return std::nullopt;
+}
+
+Bytes NeededAtLeast(const MemoryFault& fault, const MemoryUse& use) {
+  return fault.refused.has_value() ? fault.refused->live + fault.refused->requested : use.peak;
 }
 
 OomKind KindOfOom(const MemoryFault& fault, const MemoryUse& use, int64_t step) {

@@ -13,7 +13,7 @@ namespace hpo {
 enum class MemoryFaultType {
   kDevice,      // the device's allocator, or a CUDA library that wanted memory
   kHost,        // std::bad_alloc, the host's allocator
-  kDeviceLost,  // a sticky CUDA error: every further call of this process fails
+  kDeviceLost,  // a sticky CUDA error or a broken communicator: this process cannot go on
 };
 
 // An error taken out of its exception: holds no tensor.
@@ -22,6 +22,9 @@ struct MemoryFault {
   std::string message;    // without the stack
   std::string traceback;  // the stack where it was thrown; may be empty
   std::optional<RefusedAllocation> refused;
+  // false: such an error mostly means memory, and goes away with a smaller batch; where nothing
+  // smaller helps, it is a failure.
+  bool certain = true;
 };
 
 // What `error` says about memory, or nullopt when it is another error. By type for
@@ -29,6 +32,10 @@ struct MemoryFault {
 // for what CUDA's libraries and torch's own CPU allocator throw as plain c10::Error.
 // `refused` is left empty.
 std::optional<MemoryFault> ClassifyError(const std::exception& error);
+
+// Live bytes that would have been needed at `fault`, at least: what was live and what was asked
+// for; where that is unknown, the peak that was reached.
+Bytes NeededAtLeast(const MemoryFault& fault, const MemoryUse& use);
 
 // The kind of DESIGN decision 3. `use` is the reading before anything was freed, `step` the number
 // of optimizer steps done.

@@ -66,23 +66,48 @@ void StageLog::Stage(const std::string& stage, int64_t step) {
   events_.Send(MessageOf(stage, use, step));
 }
 
-void StageLog::OutOfMemoryMet(const MemoryUse& use, int64_t step) {
+void StageLog::OutOfMemoryMet(const MemoryUse& use, Bytes needed, Bytes predicted, int64_t step) {
   ++report_.num_ooms;
   NotePeak(use);
   LogWarning(FormatStage(job_.trial, "OOM Error", use));
-  events_.Send(MessageOf("OOM Error", use, step));
+  MemoryMessage message = MessageOf("OOM Error", use, step);
+  message.needed = needed;
+  message.predicted = predicted;
+  events_.Send(message);
 }
 
-void StageLog::Replan(const MemoryPlan& plan, int64_t step) {
+void StageLog::StartPeak() {
+  NotePeak(memory_.Read());
+  memory_.ResetPeak();
+}
+
+Bytes StageLog::Probed(Bytes predicted) {
+  const MemoryUse use = memory_.Read();
+  NotePeak(use);
+  LogInfo(absl::StrFormat("Trial %d - Probe: peak %s, predicted %s", job_.trial.value,
+                          FormatBytes(use.peak), FormatBytes(predicted)));
+  MemoryMessage message = MessageOf("Probe", use, 0);
+  message.predicted = predicted;
+  events_.Send(message);
+  return use.peak;
+}
+
+void StageLog::Replan(const MemoryPlan& plan, int64_t step, const std::string& why) {
   ++report_.num_replans;
   const MemoryUse use = memory_.Read();
   LogWarning(absl::StrFormat(
-      "Trial %d - replan: step %d is redone with micro-batch %d in %d parts, effective batch %d "
-      "kept",
-      job_.trial.value, step + 1, plan.micro_batch, plan.NumParts(), plan.effective_batch));
+      "Trial %d - replan (%s): from step %d on micro-batch %d in %d parts, effective batch %d kept",
+      job_.trial.value, why, step + 1, plan.micro_batch, plan.NumParts(), plan.effective_batch));
   MemoryMessage message = MessageOf("replan", use, step);
   message.plan = plan;
   events_.Send(message);
+}
+
+void StageLog::Growing(const Growth& growth, int64_t step) {
+  LogWarning(absl::StrFormat("Trial %d - live bytes grow: %s in %d times '%s', up to step %d",
+                             job_.trial.value, FormatBytes(growth.bytes), growth.times,
+                             growth.stage, step));
+  events_.Send(MessageOf("Growth", memory_.Read(), step));
 }
 
 void StageLog::EnterPhase(const char* phase) {
@@ -103,6 +128,8 @@ MemoryMessage StageLog::MessageOf(const std::string& stage, const MemoryUse& use
           .free = use.free,
           .total = use.total,
           .peak = use.peak,
+          .predicted = {},
+          .needed = {},
           .plan = std::nullopt,
           .step = step};
 }

@@ -7,6 +7,7 @@
 #include "common/trainer_protocol.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/memory/device_memory.h"
+#include "worker/trainer/memory/growth_watch.h"
 
 namespace hpo {
 
@@ -32,12 +33,21 @@ class StageLog {
   // "Training Start" before it.
   void Stage(const std::string& stage, int64_t step);
 
-  // An effective batch is redone under `plan` after an out-of-memory error.
-  void Replan(const MemoryPlan& plan, int64_t step);
+  // From the step after `step` on, `plan` is in force; `why`: "out of memory", ...
+  void Replan(const MemoryPlan& plan, int64_t step, const std::string& why);
 
   // An out-of-memory error was met, recovered from or not: the stage "OOM Error", with the reading
-  // at the fault.
-  void OutOfMemoryMet(const MemoryUse& use, int64_t step);
+  // at the fault. `needed`, `predicted`: see MemoryMessage.
+  void OutOfMemoryMet(const MemoryUse& use, Bytes needed, Bytes predicted, int64_t step);
+
+  // The peak starts again from what is live now; the one before stays in the report.
+  void StartPeak();
+
+  // The stage "Probe": the peak since StartPeak against the `predicted` one (0: none). Returns it.
+  Bytes Probed(Bytes predicted);
+
+  // Live bytes do not come back: the stage "Growth", and a line that says where.
+  void Growing(const Growth& growth, int64_t step);
 
   // What runs from now on: "forward", "backward", ... Attributes a new peak to what ran until now.
   void EnterPhase(const char* phase);

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "worker/text/batcher.h"
 #include "worker/trainer/training/batch_tensors.h"
 #include "worker/trainer/training/metrics.h"
 
@@ -47,12 +46,12 @@ void CountMultiLabel(const torch::Tensor& logits, const PaddedBatch& batch,
 
 }  // namespace
 
-Metrics Evaluate(TextClassifier& model, const EncodedDataset& data, int64_t rows_per_batch,
-                 int64_t max_positions, torch::Device device) {
+Metrics Evaluate(TextClassifier& model, const EncodedDataset& data,
+                 std::span<const BatchRows> batches, int64_t max_positions, torch::Device device) {
   const EvaluationMode mode(model);
   ClassificationCounts counts(data.num_labels, data.multi_label);
   double sum_loss = 0.0;
-  for (const BatchRows& rows : EvaluationBatches(data, rows_per_batch)) {
+  for (const BatchRows& rows : batches) {
     const PaddedBatch padded = PadBatch(data, rows, max_positions);
     const DeviceBatch batch = ToDevice(padded, data.num_labels, device);
     const torch::Tensor logits = model.forward(batch.input);

@@ -2,19 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/trial.h"
+#include "worker/text/batcher.h"
 #include "worker/text/encoded_dataset.h"
 #include "worker/trainer/models/text_classifier.h"
 
 namespace hpo {
 
-// Runs every row without dropout and without gradients, `rows_per_batch` (> 0) at a time, longest
-// rows first, so that the first batch needs the most memory. Gives "accuracy", "macro_f1",
-// "micro_f1" (see ClassificationCounts) and "loss", the mean over rows. A label is predicted when
-// its logit is the largest, or with several labels a row when it is positive.
-// `data` is not empty. Leaves the model in training mode. Throws what torch throws.
-Metrics Evaluate(TextClassifier& model, const EncodedDataset& data, int64_t rows_per_batch,
-                 int64_t max_positions, torch::Device device);
+// Runs `batches` of `data` without dropout and without gradients. All of EvaluationBatches give the
+// data set's metrics; the first of them, which has the longest rows, needs the most memory. Gives
+// "accuracy", "macro_f1", "micro_f1" (see ClassificationCounts) and "loss", the mean over rows. A
+// label is predicted when its logit is the largest, or with several labels a row when it is
+// positive. There is at least one row. Leaves the model in training mode. Throws what torch throws.
+Metrics Evaluate(TextClassifier& model, const EncodedDataset& data,
+                 std::span<const BatchRows> batches, int64_t max_positions, torch::Device device);
 
 }  // namespace hpo

@@ -14,10 +14,6 @@
 namespace hpo {
 namespace {
 
-// What cuBLAS allocates through torch's allocator on recent cards: 32 MiB for each of the two
-// threads that multiply matrices (shared/research/memory.md 2.5).
-constexpr Bytes kCudaWorkspace = MiB(64);
-
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -67,7 +63,8 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
 }
 
 EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
-                              const TrainingOptions& options, const std::string& device) {
+                              const TrainingOptions& options, const std::string& device,
+                              Bytes baseline) {
   EstimateInput input;
   input.model = model.shape;
   input.config = options.config;
@@ -75,7 +72,7 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   input.workload.train_lengths = LengthsOf(data.train);
   input.workload.validation_lengths = LengthsOf(data.validation);
   input.device.kind = absl::StartsWith(device, "cuda") ? "cuda" : "cpu";
-  if (input.device.kind == "cuda") input.device.workspace = kCudaWorkspace;
+  if (input.device.kind == "cuda") input.device.workspace = baseline;
   return input;
 }
 

@@ -2,13 +2,18 @@
 // recovery from running out of memory, at a constant effective batch.
 //
 // One effective batch is one optimizer step. An out-of-memory error anywhere before the optimizer's
-// update undoes the batch (memory/oom_guard.h) and runs it again with half the micro-batch; the
-// redone batch equals an undisturbed one with that micro-batch (training/effective_batch.h).
-// Evaluation has a number of rows of its own to halve, which changes no result and does not slow
-// training down.
+// update undoes the batch (memory/oom_guard.h) and, as memory/recovery_policy.h decides, runs it
+// again in smaller parts; the redone batch equals an undisturbed one with that micro-batch
+// (training/effective_batch.h). Evaluation has a number of rows of its own to halve, which changes
+// no result and does not slow training down.
+//
+// Before the first step the batch that needs the most is probed: run, compared with the prediction
+// and thrown away, so that what does not fit is found out where it is cheap. No parameter and no
+// random number of the trial depends on it.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -17,8 +22,12 @@
 #include "common/trial.h"
 #include "worker/text/batcher.h"
 #include "worker/trainer/event_sink.h"
+#include "worker/trainer/memory/growth_watch.h"
 #include "worker/trainer/memory/oom_guard.h"
+#include "worker/trainer/memory/recovery_policy.h"
+#include "worker/trainer/memory/replanner.h"
 #include "worker/trainer/memory/stage_log.h"
+#include "worker/trainer/memory/thrash_guard.h"
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/schedule.h"
@@ -32,6 +41,7 @@ struct TrainLoopParts {
   const TrainerJob& job;
   const TrainingOptions& options;
   const TextData& data;
+  const EstimateInput& estimate_input;
   int64_t max_positions;
   torch::Device device;
   DeviceMemory& memory;
@@ -65,19 +75,30 @@ class TrainLoop {
     std::optional<TrialOutcome> outcome;
   };
 
+  // Both parts of the probe, and the comparison; nothing with the policy kOff.
+  std::optional<Ending> Probe();
+  void JudgeProbe();
   std::optional<Ending> RunEpoch(int64_t epoch);
   std::optional<Ending> RunStep(const BatchRows& rows);
   std::optional<Ending> Measure();
+  // Gradients of one effective batch, clipped; returns its loss.
+  double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
   std::optional<Ending> CheckStop() const;
   // Runs `work` until memory suffices, calling `shrink` before each redo; `shrink` returns false
   // when there is nothing smaller.
   std::optional<Ending> RunGuarded(absl::FunctionRef<void()> work,
                                    absl::FunctionRef<bool()> shrink);
-  // After a fault: nullopt when the work is smaller now and may be redone.
+  // After a fault: nullopt when the work may be redone.
   std::optional<Ending> Recover(const BatchAttempt& attempt, absl::FunctionRef<bool()> shrink);
-  // Half the micro-batch, for training; half the rows, for evaluation.
+  // Does what DecideRecovery says; false when that is to end.
+  bool TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink);
+  // A smaller micro-batch, for training; half the rows, for evaluation.
   bool ShrinkPlan();
   bool ShrinkEvaluation();
+  void UsePlan(const MemoryPlan& plan, const std::string& why);
+  // At the end of `stage`, a quiet point (memory/growth_watch.h).
+  void WatchMemory(const char* stage);
+  void WatchThrashing();
 
   void ReportProgress(double loss);
   bool Improves(const Metrics& metrics) const;
@@ -87,8 +108,14 @@ class TrainLoop {
   int64_t evaluation_rows_;  // at a time
   int64_t total_steps_;
   LinearSchedule schedule_;
+  Replanner replanner_;
   Bytes baseline_;  // live bytes between steps: parameters and moments
   bool clean_ = true;
+  std::map<OomKind, int64_t> redos_;
+  bool workspaces_renewed_ = false;
+  bool renew_workspaces_ = false;  // before the next redo
+  ThrashGuard thrash_guard_;
+  GrowthWatch growth_watch_;
 
   int64_t step_ = 0;  // optimizer steps done
   int64_t measured_step_ = -1;

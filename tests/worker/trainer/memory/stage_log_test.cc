@@ -61,14 +61,30 @@ TEST(StageLog, AttributesThePeakToItsPhase) {
   EXPECT_EQ(report.reserved_peak, report.live_peak);
 }
 
+TEST(StageLog, AProbeIsItsOwnPeakAgainstThePrediction) {
+  const TrainerJob job;
+  RecordingEvents events;
+  StageLog log(job, *TestDevice().memory, events);
+  { const torch::Tensor large = at::empty({100000}); }
+  log.StartPeak();
+  { const torch::Tensor probed = at::empty({50000}); }
+  EXPECT_EQ(log.Probed(KiB(300)) - log.baseline(), Bytes{200000});
+  EXPECT_EQ(log.Report().live_peak - log.baseline(), Bytes{400000}) << "the larger one stays";
+  const auto messages = events.All<MemoryMessage>();
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(messages[0].stage, "Probe");
+  EXPECT_EQ(messages[0].peak - log.baseline(), Bytes{200000});
+  EXPECT_EQ(messages[0].predicted, KiB(300));
+}
+
 TEST(StageLog, CountsAndTellsWhatHappened) {
   TrainerJob job;
   job.limit = GiB(3);
   RecordingEvents events;
   StageLog log(job, *TestDevice().memory, events);
   log.Stage("Trial Start", 0);
-  log.OutOfMemoryMet({.live = MiB(5), .reserved = MiB(6), .peak = MiB(7)}, 3);
-  log.Replan({.effective_batch = 8, .micro_batch = 2}, 3);
+  log.OutOfMemoryMet({.live = MiB(5), .reserved = MiB(6), .peak = MiB(7)}, MiB(9), MiB(6), 3);
+  log.Replan({.effective_batch = 8, .micro_batch = 2}, 3, "out of memory");
   const MemoryReport report = log.Report();
   EXPECT_EQ(report.num_ooms, 1);
   EXPECT_EQ(report.num_replans, 1);
@@ -78,6 +94,8 @@ TEST(StageLog, CountsAndTellsWhatHappened) {
   ASSERT_EQ(messages.size(), 3u);
   EXPECT_EQ(messages[1].stage, "OOM Error");
   EXPECT_EQ(messages[1].allocated, MiB(5));
+  EXPECT_EQ(messages[1].needed, MiB(9));
+  EXPECT_EQ(messages[1].predicted, MiB(6));
   EXPECT_EQ(messages[1].step, 3);
   EXPECT_EQ(messages[2].stage, "replan");
   EXPECT_EQ(messages[2].plan, (MemoryPlan{.effective_batch = 8, .micro_batch = 2}));

@@ -1,0 +1,99 @@
+#include "worker/trainer/memory/replanner.h"
+
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+EstimateInput Input() {
+  EstimateInput input;
+  input.model = {.family = "bert",
+                 .vocab_size = 1000,
+                 .hidden_size = 64,
+                 .num_layers = 2,
+                 .num_heads = 4,
+                 .intermediate_size = 256,
+                 .max_positions = 128,
+                 .type_vocab_size = 2,
+                 .hidden_dropout = 0.1,
+                 .attention_dropout = 0.1};
+  input.config.batch_size = 64;
+  input.config.max_length = 64;
+  input.workload.num_labels = 3;
+  input.device.kind = "cpu";
+  return input;
+}
+
+MemoryPlan Plan(int64_t micro_batch) { return {.effective_batch = 64, .micro_batch = micro_batch}; }
+
+Bytes Need(int64_t micro_batch) {
+  const auto estimate = EstimateMemory(Input(), Plan(micro_batch));
+  EXPECT_TRUE(estimate.ok()) << estimate.status();
+  return estimate->needed_limit;
+}
+
+constexpr Bytes kBaseline = KiB(3);
+
+TEST(Replanner, PredictsWithTheBaseline) {
+  const Replanner replanner(Input(), kBaseline, Bytes{});
+  EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Need(8) + kBaseline);
+  EXPECT_FALSE(replanner.PredictedPeak(Plan(0)).has_value());
+}
+
+TEST(Replanner, JumpsToTheLargestThatFits) {
+  Replanner replanner(Input(), kBaseline, Need(11) + kBaseline);
+  EXPECT_FALSE(replanner.Fits(Plan(12)));
+  EXPECT_TRUE(replanner.Fits(Plan(11)));
+  EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(11));
+}
+
+TEST(Replanner, TheBaselineIsPartOfTheLimit) {
+  Replanner replanner(Input(), MiB(1), Need(11) + MiB(1) - Bytes{1});
+  EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(10));
+}
+
+TEST(Replanner, WhatWasSeenCorrectsEveryPlan) {
+  Replanner replanner(Input(), Bytes{}, Need(32));
+  EXPECT_TRUE(replanner.Fits(Plan(32)));
+  // A probe under 16 rows needed as much as 24 were to need.
+  const Bytes seen = Need(24);
+  EXPECT_TRUE(replanner.Correct(Plan(16), seen));
+  EXPECT_EQ(replanner.correction(), seen - Need(16));
+  EXPECT_EQ(replanner.PredictedPeak(Plan(16)), Need(16)) << "the prediction itself stays";
+  EXPECT_FALSE(replanner.Fits(Plan(32)));
+  const auto chosen = replanner.Smaller(Plan(32));
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_LE(Need(chosen->micro_batch) + replanner.correction(), Need(32));
+  EXPECT_GT(Need(chosen->micro_batch + 1) + replanner.correction(), Need(32));
+  EXPECT_FALSE(replanner.Correct(Plan(16), Need(12))) << "less than seen before";
+  EXPECT_EQ(replanner.correction(), seen - Need(16));
+}
+
+TEST(Replanner, ToleratesOnePercent) {
+  Replanner replanner(Input(), Bytes{}, Bytes{});
+  const Bytes need = Need(32);
+  ASSERT_GT(need.count / 100, Replanner::kSmallTolerance.count);
+  EXPECT_FALSE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 - 1}));
+  EXPECT_TRUE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 + 2}));
+}
+
+TEST(Replanner, HalvesWhereTheEstimateHasNothingToSay) {
+  Replanner no_limit(Input(), Bytes{}, Bytes{});
+  EXPECT_EQ(no_limit.Smaller(Plan(9)), Plan(4));
+  Replanner nothing_fits(Input(), Bytes{}, Need(1) - Bytes{1});
+  EXPECT_EQ(nothing_fits.Smaller(Plan(9)), Plan(4));
+  // By the estimate it had to run, so the estimate is of no use.
+  Replanner should_fit(Input(), Bytes{}, Need(40));
+  EXPECT_EQ(should_fit.Smaller(Plan(32)), Plan(16));
+  EXPECT_FALSE(should_fit.Smaller(Plan(1)).has_value());
+}
+
+TEST(Replanner, AChoiceThatFailedIsAtLeastHalved) {
+  Replanner replanner(Input(), Bytes{}, Need(20));
+  EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(20));
+  replanner.Correct(Plan(20), Need(20) + Bytes{64});  // refused by one block
+  EXPECT_EQ(replanner.Smaller(Plan(20)), Plan(10));
+}
+
+}  // namespace
+}  // namespace hpo

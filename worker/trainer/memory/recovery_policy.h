@@ -1,0 +1,48 @@
+// What follows an out-of-memory error: the verdict of each kind, and the steps of the ladder that
+// leads there. Pure; free of torch.
+//
+// The ladder, top to bottom (shared/research/memory.md 4.4):
+//    1 the message is copied out of the exception            TryBatch (memory/oom_guard.h)
+//    2 the scope that owns the graph is left, and what of a  TryBatch; DropFailedBackward
+//      failed backward waits in torch's queue is dropped      (training/backward_barrier.h)
+//    3 gradients are dropped                                 TryBatch, `drop`
+//    4 random state and data position are those of before    ComputeGradients: functions of the
+//    step 5 caches go back to the device                          TryBatch 6 workspaces too, where
+//    nothing smaller is left         RecoveryAction::kRenewWorkspaces 7 live bytes are compared
+//    with the baseline, exactly    TryBatch 8 a smaller plan, by the corrected estimate Replanner
+//    (memory/replanner.h) 9 the same effective batch runs again TrainLoop::RunGuarded
+//   10 what was seen is told: "needs more than ..."          StageLog::OutOfMemoryMet
+#pragma once
+
+#include <cstdint>
+
+#include "common/study.h"
+#include "common/trial.h"
+
+namespace hpo {
+
+enum class RecoveryAction {
+  kShrink,           // fewer rows at a time, then again
+  kRedo,             // the same again, now that caches are empty
+  kRenewWorkspaces,  // the same again, with libraries' workspaces made anew
+  kEnd,              // the attempt is over
+};
+
+struct RecoveryCase {
+  OomKind kind = OomKind::kConfiguration;
+  // There is something smaller, and the policy allows it.
+  bool can_shrink = true;
+  bool steps_done = false;  // an optimizer step would be lost
+  int64_t redos = 0;        // answers kRedo so far in this trial, for this kind
+  bool workspaces_renewed = false;
+};
+
+// kConfiguration, kLatePeak  (A, D)  shrink. The end teaches the sampler.
+// kDirtyDevice               (B)     nothing of ours is too big: end, to be queued again, unless
+//                                    steps would be lost; then shrink
+// kFragmentation, kHost      (C, E)  once the same again, then shrink
+// Where shrinking is out of the question, A, C and D renew workspaces once before the end. A lost
+// device is no case: its process ends.
+RecoveryAction DecideRecovery(const RecoveryCase& now);
+
+}  // namespace hpo

@@ -1,0 +1,48 @@
+#include "worker/trainer/memory/replanner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hpo {
+
+Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit)
+    : input_(std::move(input)), baseline_(baseline), limit_(limit) {
+  // On a card the estimate counts the baseline itself: as workspaces.
+  if (limit > Bytes{} && input_.device.kind == "cpu") limit_ = std::max(Bytes{1}, limit - baseline);
+}
+
+std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
+  const auto estimate = EstimateMemory(input_, plan);
+  if (!estimate.ok()) return std::nullopt;
+  return estimate->live_peak + baseline_;
+}
+
+bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {
+  const std::optional<Bytes> predicted = PredictedPeak(plan);
+  if (!predicted.has_value()) return false;
+  const Bytes excess = seen - *predicted;
+  correction_ = std::max(correction_, excess);
+  const Bytes share{static_cast<int64_t>(static_cast<double>(predicted->count) * kTolerance)};
+  return excess > std::max(share, kSmallTolerance);
+}
+
+bool Replanner::Fits(const MemoryPlan& plan) const {
+  const auto estimate = EstimateMemory(input_, plan);
+  if (!estimate.ok() || limit_ == Bytes{}) return true;
+  return estimate->needed_limit + correction_ <= limit_;
+}
+
+std::optional<MemoryPlan> Replanner::Smaller(const MemoryPlan& plan) {
+  const std::optional<MemoryPlan> half = SmallerPlan(plan);
+  if (!half.has_value() || limit_ == Bytes{} || Fits(plan)) return half;
+  const auto fitting = PlanBelow(input_, plan.micro_batch, limit_ - correction_);
+  if (!fitting.ok() || !fitting->fits) return half;
+  MemoryPlan chosen = plan;
+  chosen.micro_batch = fitting->plan.micro_batch;
+  if (std::exchange(has_chosen_, true)) {
+    chosen.micro_batch = std::min(chosen.micro_batch, half->micro_batch);
+  }
+  return chosen;
+}
+
+}  // namespace hpo

@@ -1,0 +1,51 @@
+// Chooses the micro-batch anew from what a trial has shown to need. Free of torch.
+//
+// The estimate is corrected by one constant: by how much what was seen exceeds what was predicted,
+// the most of all observations. An error that grows with the micro-batch is so bounded from above
+// for every smaller one.
+#pragma once
+
+#include <optional>
+
+#include "common/memory/memory_plan.h"
+
+namespace hpo {
+
+// One trial's. Not thread-safe.
+class Replanner {
+ public:
+  // `baseline`: live bytes before the trial, which its limit covers too. `limit`: what the trial
+  // may use; 0: not known, and every smaller plan is half the one before.
+  Replanner(EstimateInput input, Bytes baseline, Bytes limit);
+
+  // Live bytes at the peak that the estimate promises for `plan`, the baseline included; nullopt
+  // where it has no answer.
+  std::optional<Bytes> PredictedPeak(const MemoryPlan& plan) const;
+
+  // Under `plan` as many live bytes were needed, or at least as many. Returns whether that exceeds
+  // the prediction by more than kTolerance.
+  bool Correct(const MemoryPlan& plan, Bytes seen);
+
+  // Whether `plan` is within the limit by the corrected estimate; true where nothing is known.
+  bool Fits(const MemoryPlan& plan) const;
+
+  // A smaller plan than `plan`, which did not run: the largest that fits by the corrected estimate;
+  // half, where none does or `plan` itself had to run by it; at most half, where a plan of this
+  // function has already failed. nullopt at micro-batch 1.
+  std::optional<MemoryPlan> Smaller(const MemoryPlan& plan);
+
+  Bytes correction() const { return correction_; }
+
+  // What a prediction may be short of by without being wrong: 1 %, and 64 KiB.
+  static constexpr double kTolerance = 0.01;
+  static constexpr Bytes kSmallTolerance = KiB(64);
+
+ private:
+  EstimateInput input_;
+  Bytes baseline_;
+  Bytes limit_;
+  Bytes correction_;
+  bool has_chosen_ = false;
+};
+
+}  // namespace hpo
