@@ -75,6 +75,8 @@ TracedParameter StepTracer::AddParameter(const ParameterOptions& options) {
   Keep(Allocate(parameter.bytes(), MemoryClass::kWeights));
   parameters_.push_back(parameter);
   gradients_.emplace_back();
+  arriving_.emplace_back();
+  uses_.push_back(0);
   return parameter;
 }
 
@@ -93,6 +95,9 @@ GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, Trac
   bool wanted = false;
   for (const GradientEdge& edge : edges) wanted = wanted || edge.IsWanted();
   if (!recording_ || !wanted) return {};
+  for (const GradientEdge& edge : edges) {
+    if (edge.parameter >= 0) ++uses_[static_cast<size_t>(edge.parameter)];
+  }
   Node node{.edges = std::move(edges), .saved = std::move(saved), .backward = std::move(backward)};
   node.incoming.resize(static_cast<size_t>(num_outputs));
   tape_.push_back(std::move(node));
@@ -114,12 +119,17 @@ void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gr
     tape_.pop_back();
     bool reached = false;
     for (const TracedStorage& incoming : node.incoming) reached = reached || incoming;
+    const absl::InlinedVector<GradientEdge, 4> edges = node.edges;
     if (reached) RunNode(std::move(node));
+    for (const GradientEdge& edge : edges) FinishUse(edge);
   }
 }
 
 void StepTracer::DropTape() {
-  while (!tape_.empty()) tape_.pop_back();
+  while (!tape_.empty()) {
+    for (const GradientEdge& edge : tape_.back().edges) FinishUse(edge);
+    tape_.pop_back();
+  }
 }
 
 void StepTracer::RunNode(Node node) {
@@ -134,20 +144,29 @@ void StepTracer::RunNode(Node node) {
 
 void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {
   if (edge.parameter >= 0) {
-    // A parameter owns its gradient: one that others hold is copied.
-    if (!gradient.IsUnique()) gradient = Allocate(gradient.bytes(), MemoryClass::kGradients);
-    AccumulateInto(gradients_[static_cast<size_t>(edge.parameter)], std::move(gradient));
+    AccumulateInto(arriving_[static_cast<size_t>(edge.parameter)], std::move(gradient));
   } else if (edge.node >= 0) {
     Node& node = tape_[static_cast<size_t>(edge.node)];
     AccumulateInto(node.incoming[static_cast<size_t>(edge.output)], std::move(gradient));
   }
 }
 
+void StepTracer::FinishUse(const GradientEdge& edge) {
+  if (edge.parameter < 0) return;
+  const auto index = static_cast<size_t>(edge.parameter);
+  if (--uses_[index] > 0 || !arriving_[index]) return;
+  TracedStorage arrived = std::move(arriving_[index]);
+  if (gradients_[index]) return;  // added in place
+  // A parameter owns its gradient: one that others hold is copied.
+  if (!arrived.IsUnique()) arrived = Allocate(arrived.bytes(), MemoryClass::kGradients);
+  gradients_[index] = std::move(arrived);
+}
+
 // The first gradient is taken as it is; a sum is made in place where nobody else looks at it.
 void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient) {
   if (!sum) {
     sum = std::move(gradient);
-  } else if (!sum.IsUnique()) {
+  } else if (!options_.sums_in_place || !sum.IsUnique()) {
     sum = Allocate(sum.bytes());
   }
 }

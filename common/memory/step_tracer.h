@@ -93,7 +93,14 @@ using BackwardFunction =
 
 class StepTracer {
  public:
+  struct Options {
+    // Gradients that meet are summed into the first where nobody else holds it, as on a device;
+    // else always into a new tensor, as FakeTensors are.
+    bool sums_in_place = true;
+  };
+
   StepTracer() = default;
+  explicit StepTracer(const Options& options) : options_(options) {}
   ~StepTracer() { ending_ = true; }
   StepTracer(const StepTracer&) = delete;
   StepTracer& operator=(const StepTracer&) = delete;
@@ -199,12 +206,19 @@ class StepTracer {
   void Release(int32_t block);
   void RunNode(Node node);
   void Push(const GradientEdge& edge, TracedStorage gradient);
+  // One use of the edge's parameter is done with.
+  void FinishUse(const GradientEdge& edge);
   void AccumulateInto(TracedStorage& sum, TracedStorage gradient);
 
+  Options options_;
   AllocationTrace trace_;
   std::vector<BlockCount> blocks_;
   std::vector<TracedParameter> parameters_;
-  std::vector<TracedStorage> gradients_;  // by parameter
+  // By parameter: its gradient; the sum on its way there, complete when the uses on the tape are
+  // done with.
+  std::vector<TracedStorage> gradients_;
+  std::vector<TracedStorage> arriving_;
+  std::vector<int32_t> uses_;
   std::vector<Node> tape_;
   std::vector<TracedStorage> kept_;
   bool recording_ = true;

@@ -90,6 +90,49 @@ TEST(StepTracer, SecondGradientOfAParameterIsAddedInPlace) {
   EXPECT_EQ(Events(tracer.trace()), "+100 +4 +4 -4 +100 -4 +4 +4 -4 +100 -4 -100");
 }
 
+// A tied head: the sum of both uses is complete before it meets what an earlier part left.
+TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 25});
+  const auto run = [&] {
+    TracedTensor x;
+    for (int use = 0; use < 2; ++use) {
+      x.edge = tracer.Record({weight.Edge(), x.edge}, {}, [&](auto&, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = tracer.Allocate(100);
+        gradients[1] = tracer.Allocate(8);
+        return gradients;
+      });
+    }
+    const size_t from = tracer.trace().events.size();
+    x.elements = 1;
+    tracer.Backward(x);
+    return Events(tracer.trace(), from);
+  };
+  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8");
+  // The first use's gradient waits for the second's beside the one that exists.
+  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8 -100");
+  tracer.ClearGradients();
+  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8");
+}
+
+TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
+  for (const bool in_place : {true, false}) {
+    StepTracer tracer({.sums_in_place = in_place});
+    const TracedParameter weight = tracer.AddParameter({.elements = 25});
+    const GradientEdge edge = tracer.Record({weight.Edge(), weight.Edge()}, {}, [&](auto&, auto&) {
+      TracedGradients gradients(2);
+      gradients[0] = tracer.Allocate(100);
+      gradients[1] = tracer.Allocate(100);
+      return gradients;
+    });
+    const size_t from = tracer.trace().events.size();
+    tracer.Backward({.elements = 1, .edge = edge});
+    EXPECT_EQ(Events(tracer.trace(), from),
+              in_place ? "+4 +100 +100 -4 -100" : "+4 +100 +100 -4 +100 -100 -100");
+  }
+}
+
 TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
   StepTracer tracer;
   const TracedParameter a = tracer.AddParameter({.elements = 1});
