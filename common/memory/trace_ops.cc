@@ -133,18 +133,19 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
   const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
   const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
+  // The input's gradient passes a view, so that it arrives last.
   output.edge =
-      tracer_.Record({x.edge, weight.edge, bias.edge}, {kept_input, kept_weight},
+      tracer_.Record({bias.edge, weight.edge, x.edge}, {kept_input, kept_weight},
                      [this, weight_class, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
                       weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
                       bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1](auto&, const auto&) {
                        TouchWorkspace(backward_workspace_);
                        TracedGradients gradients(3);
-                       if (input_bytes >= 0) gradients[0] = tracer_.Allocate(input_bytes);
+                       if (input_bytes >= 0) gradients[2] = tracer_.Allocate(input_bytes);
                        if (weight_bytes >= 0)
                          gradients[1] = tracer_.Allocate(weight_bytes, weight_class);
                        if (bias_bytes >= 0)
-                         gradients[2] = tracer_.Allocate(bias_bytes, weight_class);
+                         gradients[0] = tracer_.Allocate(bias_bytes, weight_class);
                        return gradients;
                      });
   return output;
@@ -279,16 +280,18 @@ TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, in
 // ---- Attention ---------------------------------------------------------------------------------
 
 TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,
-                                 const TracedTensor& value, const AttentionShape& shape) {
+                                 const TracedTensor& value, const AttentionShape& shape,
+                                 const TracedStorage& mask) {
   const TracedTensor q = CastForProduct(query);
   const TracedTensor k = CastForProduct(key);
   const TracedTensor v = CastForProduct(value);
   return traits_.attention == AttentionKernel::kMath ? MathAttention(q, k, v, shape)
-                                                     : EfficientAttention(q, k, v, shape);
+                                                     : EfficientAttention(q, k, v, shape, mask);
 }
 
 TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const TracedTensor& key,
-                                          const TracedTensor& value, const AttentionShape& shape) {
+                                          const TracedTensor& value, const AttentionShape& shape,
+                                          const TracedStorage& mask) {
   const bool flash = traits_.attention == AttentionKernel::kFlash;
   const int64_t queries =
       flash ? shape.tokens : (shape.tokens + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
@@ -296,7 +299,7 @@ TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const Trace
   const TracedStorage logsumexp = tracer_.Allocate(kFloat * shape.batch * shape.heads * queries);
   output.edge = tracer_.Record(
       {query.edge, key.edge, value.edge},
-      {query.storage, key.storage, value.storage, output.storage, logsumexp},
+      {mask, query.storage, key.storage, value.storage, output.storage, logsumexp},
       [this, shape, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
        value_bytes = value.bytes(),
        writes_product = !flash && query.element_size == kFloat](auto&, const auto&) {

@@ -90,8 +90,10 @@ class TraceOps {
   TracedTensor Cast(const TracedTensor& input, int64_t element_size);
   // One of `parts` equal parts along a dimension, as a view; backward makes the whole gradient.
   TracedTensor Select(const TracedTensor& input, int64_t parts);
+  // `mask`: kept for backward by the fused kernels; empty: none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
-                         const TracedTensor& value, const AttentionShape& shape);
+                         const TracedTensor& value, const AttentionShape& shape,
+                         const TracedStorage& mask = {});
   // Mean over all but `groups` rows: [groups, *, width] to [groups, width].
   TracedTensor Mean(const TracedTensor& input, int64_t result_elements);
   // Mean cross entropy of [rows, classes]: one element.
@@ -99,7 +101,8 @@ class TraceOps {
 
  private:
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
-                                  const TracedTensor& value, const AttentionShape& shape);
+                                  const TracedTensor& value, const AttentionShape& shape,
+                                  const TracedStorage& mask);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
   TracedTensor CastForProduct(const TracedTensor& input);

@@ -1,0 +1,193 @@
+// BERT and RoBERTa: transformers/models/{bert,roberta,xlm_roberta}/modeling_*.py.
+#include "common/memory/encoder_trace.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/model_ops.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kIndex = 8;
+constexpr int64_t kInt = 4;
+constexpr int64_t kBool = 1;
+// The efficient kernel reads its mask in rows of a multiple of this.
+constexpr int64_t kMaskAlignment = 8;
+
+struct Layer {
+  TracedLinear query, key, value, attention_dense;
+  TracedNorm attention_norm;
+  TracedLinear intermediate, output_dense;
+  TracedNorm output_norm;
+};
+
+class EncoderTrace final : public ModelTrace {
+ public:
+  EncoderTrace(TraceOps& ops, const ModelShape& shape, const TaskHead& head,
+               const std::vector<ParameterTensor>& tensors)
+      : ops_(ops),
+        model_ops_(ops),
+        shape_(shape),
+        labels_(head.num_labels),
+        is_roberta_(*ModelFamilyOf(shape.family) == ModelFamily::kRoberta),
+        parameters_(ops, tensors),
+        prefix_(is_roberta_ ? "roberta." : "bert.") {
+    for (int64_t i = 0; i < shape.num_layers; ++i) {
+      const std::string name = absl::StrCat(prefix_, "encoder.layer.", i, ".");
+      layers_.push_back({.query = parameters_.Linear(name + "attention.self.query"),
+                         .key = parameters_.Linear(name + "attention.self.key"),
+                         .value = parameters_.Linear(name + "attention.self.value"),
+                         .attention_dense = parameters_.Linear(name + "attention.output.dense"),
+                         .attention_norm = parameters_.Norm(name + "attention.output.LayerNorm"),
+                         .intermediate = parameters_.Linear(name + "intermediate.dense"),
+                         .output_dense = parameters_.Linear(name + "output.dense"),
+                         .output_norm = parameters_.Norm(name + "output.LayerNorm")});
+    }
+  }
+
+  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
+    const Encoded encoded = Encode(batch, ids);
+    TracedTensor x = encoded.pooled;
+    if (is_roberta_) {
+      x = ops_.Dropout(ops_.Select(encoded.hidden, batch.tokens), shape_.hidden_dropout);
+      x = DenseTanh(x, "classifier.dense");
+    }
+    x = ops_.Dropout(x, shape_.hidden_dropout);
+    x = ops_.Linear(x, parameters_.Linear(is_roberta_ ? "classifier.out_proj" : "classifier"));
+    return ops_.CrossEntropy(x, batch.rows, labels_);
+  }
+
+ private:
+  struct Encoded {
+    TracedTensor hidden;
+    TracedTensor pooled;  // BERT's first token
+  };
+
+  Encoded Encode(const ModelBatch& batch, const TracedStorage& ids) {
+    Encoded encoded{.hidden = Embed(batch, ids)};
+    const TracedStorage mask = PaddingMask(batch);
+    for (const Layer& layer : layers_) encoded.hidden = RunLayer(layer, encoded.hidden, batch);
+    if (!is_roberta_) {
+      encoded.pooled = DenseTanh(ops_.Select(encoded.hidden, batch.tokens), "bert.pooler.dense");
+    }
+    return encoded;
+  }
+
+  TracedTensor Embed(const ModelBatch& batch, const TracedStorage& ids) {
+    const int64_t tokens = batch.rows * batch.tokens;
+    const int64_t width = shape_.hidden_size;
+    // BERT's positions and types are those of one row, expanded; RoBERTa's depend on the padding.
+    const int64_t positions = is_roberta_ ? tokens : batch.tokens;
+    const TracedStorage position_ids = is_roberta_ ? PositionsFromIds(tokens) : TracedStorage();
+    const TracedStorage type_ids = model_ops_.Plain(positions, kIndex);
+    const TracedTensor words = ops_.Embedding(ids, tokens, Table("word"), width);
+    const TracedTensor types = ops_.Embedding(type_ids, tokens, Table("token_type"), width);
+    TracedTensor sum = ops_.Add(words, types);
+    const TracedTensor places = ops_.Embedding(position_ids, positions, Table("position"), width);
+    sum = is_roberta_ ? ops_.Add(sum, places) : model_ops_.AddExpanded(sum, places);
+    sum = ops_.LayerNorm(sum, parameters_.Norm(prefix_ + "embeddings.LayerNorm"));
+    return ops_.Dropout(sum, shape_.hidden_dropout);
+  }
+
+  const TracedParameter& Table(const char* name) const {
+    return parameters_.At(absl::StrCat(prefix_, "embeddings.", name, "_embeddings.weight"));
+  }
+
+  // Counts the tokens that are no padding.
+  TracedStorage PositionsFromIds(int64_t tokens) {
+    TracedStorage present = model_ops_.Plain(tokens, kBool);
+    const TracedStorage mask = model_ops_.Plain(tokens, kInt);
+    present.Reset();
+    TracedStorage counted = model_ops_.Plain(tokens, kIndex);
+    counted = model_ops_.Plain(tokens, kInt);
+    TracedStorage shifted = model_ops_.Plain(tokens, kInt);  // by past tokens: none
+    counted.Reset();
+    const TracedStorage masked = model_ops_.Plain(tokens, kInt);
+    shifted.Reset();
+    const TracedStorage wide = model_ops_.Plain(tokens, kIndex);
+    return model_ops_.Plain(tokens, kIndex);
+  }
+
+  // [rows, 1, tokens, tokens], true where both tokens are no padding.
+  TracedStorage PaddingMask(const ModelBatch& batch) {
+    const int64_t tokens = batch.tokens;
+    const TracedStorage present = model_ops_.Plain(batch.rows * tokens, kBool);
+    const TracedStorage row_ids = model_ops_.Plain(batch.rows, kIndex);
+    const TracedStorage head_ids = model_ops_.Plain(1, kIndex);
+    const TracedStorage query_ids = RangeFromZero(tokens);
+    const TracedStorage key_ids = RangeFromZero(tokens);
+    const TracedStorage all = model_ops_.Plain(1, kBool);
+    TracedStorage compared = model_ops_.Plain(tokens, kBool);
+    const TracedStorage allowed = model_ops_.Plain(tokens, kBool);
+    compared.Reset();
+    const TracedStorage of_keys = model_ops_.Plain(batch.rows * tokens, kBool);
+    return model_ops_.Plain(batch.rows * tokens * tokens, kBool);
+  }
+
+  TracedStorage RangeFromZero(int64_t tokens) {
+    const TracedStorage range = model_ops_.Plain(tokens, kIndex);
+    return model_ops_.Plain(tokens, kIndex);
+  }
+
+  // The mask as numbers, as the fused kernel takes it.
+  TracedStorage AttentionBias(const ModelBatch& batch, int64_t element_size) {
+    const int64_t tokens = batch.tokens;
+    const int64_t padded = (tokens + kMaskAlignment - 1) / kMaskAlignment * kMaskAlignment;
+    TracedStorage bias = model_ops_.Plain(batch.rows * tokens * tokens, element_size);
+    if (padded != tokens) bias = model_ops_.Plain(batch.rows * tokens * padded, element_size);
+    return bias;
+  }
+
+  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
+    const TracedTensor attended = DenseAddNorm(layer.attention_dense, layer.attention_norm,
+                                               Attend(layer, input, batch), input);
+    const TracedTensor inner =
+        ops_.Activate(ops_.Linear(attended, layer.intermediate), Activation::kGelu);
+    return DenseAddNorm(layer.output_dense, layer.output_norm, inner, attended);
+  }
+
+  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
+    const TracedTensor query = ops_.Linear(input, layer.query);
+    const TracedTensor key = ops_.Linear(input, layer.key);
+    const TracedTensor value = ops_.Linear(input, layer.value);
+    const AttentionShape attention{.batch = batch.rows,
+                                   .tokens = batch.tokens,
+                                   .heads = shape_.num_heads,
+                                   .head_size = shape_.HeadSize(),
+                                   .dropout = shape_.attention_dropout};
+    return ops_.Attention(query, key, value, attention, AttentionBias(batch, query.element_size));
+  }
+
+  TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm,
+                            const TracedTensor& input, const TracedTensor& residual) {
+    TracedTensor hidden = ops_.Linear(input, dense);
+    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    return ops_.LayerNorm(ops_.Add(hidden, residual), norm);
+  }
+
+  TracedTensor DenseTanh(const TracedTensor& input, const char* module) {
+    return ops_.Activate(ops_.Linear(input, parameters_.Linear(module)), Activation::kTanh);
+  }
+
+  TraceOps& ops_;
+  ModelOps model_ops_;
+  ModelShape shape_;
+  int64_t labels_;
+  bool is_roberta_;
+  ModelParameters parameters_;
+  std::string prefix_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const ModelShape& shape,
+                                             const TaskHead& head,
+                                             const std::vector<ParameterTensor>& tensors) {
+  return std::make_unique<EncoderTrace>(ops, shape, head, tensors);
+}
+
+}  // namespace hpo

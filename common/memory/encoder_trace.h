@@ -1,0 +1,19 @@
+// The encoders of model_trace.h; each in a file of its own.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/memory/model_trace.h"
+
+namespace hpo {
+
+// `tensors`: ParameterTensors(shape, head), head for classification.
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const ModelShape& shape,
+                                             const TaskHead& head,
+                                             const std::vector<ParameterTensor>& tensors);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& shape,
+                                             const TaskHead& head,
+                                             const std::vector<ParameterTensor>& tensors);
+
+}  // namespace hpo

@@ -1,0 +1,187 @@
+#include "common/memory/model_ops.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+TracedGradients Gradients(TracedStorage first) {
+  TracedGradients gradients;
+  gradients.push_back(std::move(first));
+  return gradients;
+}
+
+}  // namespace
+
+TracedStorage ModelOps::Plain(int64_t elements, int64_t element_size) {
+  return tracer().Allocate(elements * element_size);
+}
+
+TracedTensor ModelOps::View(const TracedTensor& input) {
+  TracedTensor output = input;
+  output.edge = tracer().Record({input.edge}, {}, [](auto& incoming, const auto&) {
+    return Gradients(std::move(incoming[0]));
+  });
+  return output;
+}
+
+TracedTensor ModelOps::Scale(const TracedTensor& input) {
+  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
+  output.edge =
+      tracer().Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+        return Gradients(tracer().Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor ModelOps::MatrixProduct(const TracedTensor& a, const TracedTensor& b,
+                                     int64_t elements) {
+  TracedTensor output = tracer().NewTensor(elements, a.element_size);
+  output.edge = tracer().Record({a.edge, b.edge},
+                                {b.edge.IsWanted() ? a.storage : TracedStorage(),
+                                 a.edge.IsWanted() ? b.storage : TracedStorage()},
+                                [this, a_bytes = a.edge.IsWanted() ? a.bytes() : -1,
+                                 b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
+                                  TracedGradients gradients(2);
+                                  if (b_bytes >= 0) gradients[1] = tracer().Allocate(b_bytes);
+                                  if (a_bytes >= 0) gradients[0] = tracer().Allocate(a_bytes);
+                                  return gradients;
+                                });
+  return output;
+}
+
+TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage& factor) {
+  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
+  output.edge =
+      tracer().Record({input.edge}, {factor}, [this, bytes = input.bytes()](auto&, const auto&) {
+        return Gradients(tracer().Allocate(bytes));
+      });
+  return output;
+}
+
+// Kept and allocated as a product with the mask is.
+TracedTensor ModelOps::MaskedFill(const TracedTensor& input, const TracedStorage& mask) {
+  return MultiplyBy(input, mask);
+}
+
+TracedTensor ModelOps::MaskedFillInPlace(const TracedTensor& input, const TracedStorage& mask) {
+  TracedTensor output = input;
+  output.edge =
+      tracer().Record({input.edge}, {mask}, [this, bytes = input.bytes()](auto&, const auto&) {
+        return Gradients(tracer().Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor ModelOps::Convolution(const TracedTensor& input, const TracedParameter& weight,
+                                   const TracedParameter& bias) {
+  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
+  output.edge =
+      tracer().Record({input.edge, weight.Edge(), bias.Edge()}, {input.storage},
+                      [this, bytes = input.bytes(), weight_bytes = weight.bytes(),
+                       bias_bytes = bias.bytes()](auto&, const auto&) {
+                        TracedGradients gradients(3);
+                        gradients[0] = tracer().Allocate(bytes);
+                        gradients[1] = tracer().Allocate(weight_bytes, MemoryClass::kGradients);
+                        gradients[2] = tracer().Allocate(bias_bytes, MemoryClass::kGradients);
+                        return gradients;
+                      });
+  return output;
+}
+
+TracedTensor ModelOps::Softmax(const TracedTensor& input) {
+  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
+  output.edge = tracer().Record({input.edge}, {output.storage},
+                                [this, bytes = input.bytes()](auto&, const auto&) {
+                                  return Gradients(tracer().Allocate(bytes));
+                                });
+  return output;
+}
+
+TracedTensor ModelOps::Gather(const TracedTensor& input, const TracedStorage& index,
+                              int64_t elements) {
+  TracedTensor output = tracer().NewTensor(elements, input.element_size);
+  output.edge = tracer().Record({input.edge}, {index, input.storage},
+                                [this, bytes = input.bytes()](auto&, const auto&) {
+                                  return Gradients(tracer().Allocate(bytes));
+                                });
+  return output;
+}
+
+TracedTensor ModelOps::Repeat(const TracedTensor& input, int64_t times) {
+  TracedTensor output = tracer().NewTensor(input.elements * times, input.element_size);
+  output.edge =
+      tracer().Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
+        return Gradients(tracer().Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor ModelOps::AddExpanded(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = tracer().NewTensor(a.elements, a.element_size);
+  output.edge =
+      tracer().Record({a.edge, b.edge}, {}, [this, bytes = b.bytes()](auto& incoming, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = incoming[0];
+        gradients[1] = tracer().Allocate(bytes);
+        return gradients;
+      });
+  return output;
+}
+
+TracedTensor ModelOps::AddInPlace(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = a;
+  output.edge = tracer().Record({a.edge, b.edge}, {}, [](auto& incoming, const auto&) {
+    TracedGradients gradients(2);
+    gradients[0] = incoming[0];
+    gradients[1] = incoming[0];
+    return gradients;
+  });
+  return output;
+}
+
+// ---- Parameters --------------------------------------------------------------------------------
+
+ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors) {
+  for (const ParameterTensor& tensor : tensors) {
+    by_name_[tensor.name] = {ops.Parameter(tensor.NumElements()), tensor.rows, tensor.columns};
+  }
+}
+
+const ModelParameters::Entry& ModelParameters::Find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  HPO_CHECK(found != by_name_.end());
+  return found->second;
+}
+
+const TracedParameter& ModelParameters::At(const std::string& name) const {
+  return Find(name).parameter;
+}
+
+TracedLinear ModelParameters::Linear(absl::string_view module) const {
+  const Entry& weight = Find(absl::StrCat(module, ".weight"));
+  TracedLinear linear{
+      .weight = weight.parameter, .in_features = weight.columns, .out_features = weight.rows};
+  const std::string bias = absl::StrCat(module, ".bias");
+  if (Has(bias)) linear.bias = At(bias);
+  return linear;
+}
+
+TracedNorm ModelParameters::Norm(absl::string_view module) const {
+  const Entry& weight = Find(absl::StrCat(module, ".weight"));
+  TracedNorm norm{.weight = weight.parameter, .width = weight.rows};
+  const std::string bias = absl::StrCat(module, ".bias");
+  if (Has(bias)) norm.bias = At(bias);
+  return norm;
+}
+
+TracedTensor ModelParameters::AsTensor(const TracedParameter& parameter) {
+  return {.elements = parameter.elements,
+          .element_size = parameter.element_size,
+          .edge = parameter.Edge()};
+}
+
+}  // namespace hpo

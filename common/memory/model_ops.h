@@ -1,0 +1,82 @@
+// Operations that Hugging Face's models write out one by one, as a StepTracer runs them: what the
+// layers of trace_ops.h are too coarse for. One method for each torch operation; sizes are
+// elements. Source: torch 2.11's backward formulas (tools/autograd/derivatives.yaml), checked
+// against FakeTensor runs of the models (scripts/reference/model_traces.py).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/memory/trace_ops.h"
+#include "common/model_parameters.h"
+
+namespace hpo {
+
+class ModelOps {
+ public:
+  // `ops` outlives it.
+  explicit ModelOps(TraceOps& ops) : ops_(ops) {}
+
+  // What no gradient flows through: masks, indices, positions.
+  TracedStorage Plain(int64_t elements, int64_t element_size);
+
+  // The same memory; a node of its own for gradients to meet at.
+  TracedTensor View(const TracedTensor& input);
+  // Times a number.
+  TracedTensor Scale(const TracedTensor& input);
+  // Plus a number: backward passes the gradient on.
+  TracedTensor AddToNumber(const TracedTensor& input) { return ops_.Copy(input); }
+  // Product of matrices; keeps both. b's gradient comes first.
+  TracedTensor MatrixProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
+  // Product with something that no gradient flows through and that may be smaller; keeps it.
+  TracedTensor MultiplyBy(const TracedTensor& input, const TracedStorage& factor);
+  TracedTensor MaskedFill(const TracedTensor& input, const TracedStorage& mask);
+  // The result has the input's memory; the gradient is filled in a copy.
+  TracedTensor MaskedFillInPlace(const TracedTensor& input, const TracedStorage& mask);
+  // One-dimensional, as many outputs as inputs.
+  TracedTensor Convolution(const TracedTensor& input, const TracedParameter& weight,
+                           const TracedParameter& bias);
+  TracedTensor Softmax(const TracedTensor& input);
+  // Keeps input and index; backward scatters into zeros of the input's size.
+  TracedTensor Gather(const TracedTensor& input, const TracedStorage& index, int64_t elements);
+  TracedTensor Repeat(const TracedTensor& input, int64_t times);
+  // `b` is repeated over `a`; its gradient is a sum.
+  TracedTensor AddExpanded(const TracedTensor& a, const TracedTensor& b);
+  // a += b: the result has a's memory.
+  TracedTensor AddInPlace(const TracedTensor& a, const TracedTensor& b);
+
+ private:
+  StepTracer& tracer() { return ops_.tracer(); }
+
+  TraceOps& ops_;
+};
+
+// The parameters of a model by name, made in the order of ParameterTensors.
+class ModelParameters {
+ public:
+  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors);
+
+  // The tensor must exist.
+  const TracedParameter& At(const std::string& name) const;
+  bool Has(const std::string& name) const { return by_name_.count(name) > 0; }
+  // `module`.weight and, where it exists, `module`.bias.
+  TracedLinear Linear(absl::string_view module) const;
+  TracedNorm Norm(absl::string_view module) const;
+  // A parameter as the input of an operation.
+  static TracedTensor AsTensor(const TracedParameter& parameter);
+
+ private:
+  struct Entry {
+    TracedParameter parameter;
+    int64_t rows = 0;
+    int64_t columns = 0;
+  };
+  const Entry& Find(const std::string& name) const;
+
+  std::map<std::string, Entry> by_name_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// Forward of a catalogued model as Hugging Face's implementation runs it on a CUDA device, written
+// for a StepTracer: what a training step of it allocates and frees. Families: BERT, RoBERTa (XLM-R,
+// CamemBERT) and DeBERTa v2 and v3, under a classification head.
+//
+// Source: the modules of transformers 5.23 (scaled dot product attention; DeBERTa's own, written
+// out) on torch 2.11. tests/common/memory/model_trace_test.cc compares every allocation and free
+// with a FakeTensor run of those modules; temporaries inside CUDA's kernels are not seen by it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/memory/trace_ops.h"
+#include "common/model_parameters.h"
+
+namespace hpo {
+
+struct ModelBatch {
+  int64_t rows = 0;
+  int64_t tokens = 0;  // of every row, padding included
+};
+
+// Makes the parameters when created; each Forward is one pass. Holds references to its TraceOps.
+class ModelTrace {
+ public:
+  virtual ~ModelTrace() = default;
+  // From the batch's tensors, ids and mask of rows x tokens int64 each, to the loss.
+  virtual TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) = 0;
+};
+
+//   Unimplemented    a family without a trace here
+//   InvalidArgument  see ParameterTensors; a head other than for classification
+absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
+                                                           const TaskHead& head);
+
+}  // namespace hpo
