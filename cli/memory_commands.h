@@ -51,4 +51,29 @@ struct MemoryPlanOptions {
 // The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);
 
+struct MemoryDatasetOptions {
+  std::string file;
+  std::string tokenizer;  // a model's folder; empty: words are counted
+  std::string model;      // empty: the tokenizer's, else bert-base-uncased
+  std::string items_key;  // empty: found by itself
+  int64_t batch_size = 1;
+  int64_t grad_accum = 1;
+  int64_t passes = 1;
+  int64_t max_length = 0;  // 0: the longest text's, else 128
+  int64_t keep_up_to = 0;  // 0: 5 items, or the 99th percentile of the texts
+  CardOptions device;
+};
+// What the batches of a data file take, and what would save how much. Whether the largest batch
+// fits as it is. Needs no server.
+absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOptions& options);
+
+// A trial's predicted and measured bytes, attempt by attempt, why it fit or did not, and what that
+// taught.
+absl::Status ExplainTrialMemory(Session& session, TrialNumber number);
+
+// `before` as it is given; after: the same with the words of `compare` in place of its own. Whether
+// what comes after fits.
+absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& before,
+                                   const std::vector<std::string>& compare);
+
 }  // namespace hpo

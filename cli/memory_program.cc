@@ -32,9 +32,10 @@ CLI::App* Add(CLI::App& group, const std::string& name, const std::string& help,
 void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   CLI::Option* const card =
       command->add_option("--card", device.cards, "What the card has, such as 24GiB")
-          ->required()
+          ->required(device.cards.empty())
           ->allow_extra_args(false)
-          ->type_name(several ? "SIZE,..." : "SIZE");
+          ->type_name(several ? "SIZE,..." : "SIZE")
+          ->capture_default_str();
   if (several) card->delimiter(',');
   command->add_option("--device", device.kind, "cuda, or cpu for a budget of live bytes")
       ->check(CLI::IsMember({"cuda", "cpu"}))
@@ -46,6 +47,7 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
 void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryOptions>();
   const auto spec = std::make_shared<std::string>();
+  const auto compare = std::make_shared<std::vector<std::string>>();
   CLI::App* const estimate =
       Add(group, "estimate", "Bytes by class, and whether it fits",
           "hpo memory estimate model.name=bert-large-uncased train.batch_size=48 --limit 24GiB");
@@ -57,23 +59,40 @@ void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
                    "input) instead of a study's; needs no server")
       ->type_name("FILE")
       ->excludes(params);
+  estimate
+      ->add_option("--compare", *compare,
+                   "Parameters to change: the estimate before and after them")
+      ->type_name("NAME=VALUE")
+      ->excludes("--spec");
   estimate->add_option("--worker", options->worker, "On which worker [the largest]")
       ->type_name("NAME");
   estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
       ->type_name("SIZE");
-  on_chosen(estimate, Verdict([options, spec](Session& session) {
-              return spec->empty() ? EstimateMemory(session, *options)
-                                   : EstimateDescribedStep(session, *spec);
+  on_chosen(estimate, Verdict([options, spec, compare](Session& session) {
+              if (!spec->empty()) return EstimateDescribedStep(session, *spec);
+              return compare->empty() ? EstimateMemory(session, *options)
+                                      : CompareMemory(session, *options, *compare);
+            }));
+}
+
+void AddExplain(CLI::App& group, const OnChosen& on_chosen) {
+  const auto number = std::make_shared<int64_t>();
+  CLI::App* const explain =
+      Add(group, "explain", "Why a trial fit or did not: predicted and measured bytes",
+          "hpo memory explain 12");
+  explain->add_option("trial", *number, "The trial's number")
+      ->type_name("N")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  on_chosen(explain, Plain([number](Session& session) {
+              return ExplainTrialMemory(session, TrialNumber{*number});
             }));
 }
 
 void AddStatus(CLI::App& group, const OnChosen& on_chosen) {
   CLI::App* const status = Add(group, "status", "Memory of this machine's cards and of its host",
                                "hpo memory status --output json");
-  on_chosen(status, [](Session& session) -> absl::StatusOr<int> {
-    if (absl::Status shown = ShowMemoryStatus(session); !shown.ok()) return shown;
-    return kExitOk;
-  });
+  on_chosen(status, Plain(ShowMemoryStatus));
 }
 
 void AddFit(CLI::App& group, const OnChosen& on_chosen) {
@@ -125,13 +144,57 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
             Verdict([options](Session& session) { return ShowMemoryPlan(session, *options); }));
 }
 
+void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryDatasetOptions>();
+  options->device.cards = {"16GiB"};
+  CLI::App* const dataset =
+      Add(group, "dataset", "What the batches of a data file take, and what would save how much",
+          "hpo memory dataset train.jsonl --passes 6 --batch-size 4 --card 16GiB");
+  const auto count = [dataset](const std::string& name, int64_t& value, const std::string& help) {
+    return dataset->add_option(name, value, help)->type_name("N")->check(CLI::Range(1, 1 << 20));
+  };
+  dataset->add_option("file", options->file, "JSON lines or CSV")->type_name("FILE")->required();
+  dataset
+      ->add_option("--tokenizer", options->tokenizer,
+                   "Folder of the model whose tokens are counted [words are]")
+      ->type_name("MODEL_DIR");
+  dataset
+      ->add_option("--model", options->model,
+                   "Name or config.json [the tokenizer's, else bert-base-uncased]")
+      ->type_name("NAME");
+  dataset
+      ->add_option("--items", options->items_key,
+                   "Member of a sample that lists its items [the first list of objects]")
+      ->type_name("KEY");
+  count("--batch-size", options->batch_size, "Samples of a batch")->capture_default_str();
+  count("--grad-accum", options->grad_accum, "Batches of an effective batch")
+      ->capture_default_str();
+  count("--passes", options->passes, "Forward passes over a batch before its backward")
+      ->capture_default_str();
+  count("--max-length", options->max_length, "Tokens of an input [the longest text's, else 128]");
+  count("--keep", options->keep_up_to,
+        "Try without larger samples [5 items, or the 99th percentile of the tokens]");
+  AddDevice(dataset, options->device, /*several=*/false);
+  on_chosen(dataset,
+            Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); }));
+}
+
 }  // namespace
+
+Action Plain(std::function<absl::Status(Session&)> action) {
+  return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
+    if (absl::Status status = action(session); !status.ok()) return status;
+    return kExitOk;
+  };
+}
 
 void AddMemoryCommands(CLI::App& group, const OnChosen& on_chosen) {
   AddEstimate(group, on_chosen);
   AddFit(group, on_chosen);
   AddSpace(group, on_chosen);
   AddPlan(group, on_chosen);
+  AddDataset(group, on_chosen);
+  AddExplain(group, on_chosen);
   AddStatus(group, on_chosen);
 }
 

@@ -45,13 +45,6 @@ struct GlobalOptions {
   std::string output = "table";
 };
 
-Action Plain(std::function<absl::Status(Session&)> action) {
-  return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
-    if (absl::Status status = action(session); !status.ok()) return status;
-    return kExitOk;
-  };
-}
-
 // The commands of one program run, and the one that was chosen. CLI11 keeps references to the
 // values, so they live on the heap as long as the actions do.
 class Commands {

@@ -31,4 +31,7 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
 // The estimate by class and the verdict.
 std::string MemoryText(const MemoryVerdict& verdict, int width);
 
+// Two estimates side by side, with what the second has more or less.
+std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width);
+
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/export_model.h"
 #include "cli/json.h"
+#include "cli/memory_commands.h"
 #include "cli/param_words.h"
 #include "cli/text.h"
 #include "cli/wording.h"
@@ -51,6 +52,15 @@ absl::StatusOr<TrialListing> ReadPage(Client& client, TrialQuery query, int page
 // The only study's name, where none was given.
 absl::StatusOr<StudyStatus> FindStudy(Session& session) {
   return session.client.GetStudy(session.study);
+}
+
+absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
+  MemoryQuery query{.study = study.spec.name, .worker = options.worker};
+  HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
+  if (!options.limit.empty()) {
+    HPO_ASSIGN_OR_RETURN(query.limit, ParseBytes(options.limit));
+  }
+  return query;
 }
 
 }  // namespace
@@ -140,11 +150,7 @@ absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
 
 absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  MemoryQuery query{.study = study.spec.name, .worker = options.worker};
-  HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
-  if (!options.limit.empty()) {
-    HPO_ASSIGN_OR_RETURN(query.limit, ParseBytes(options.limit));
-  }
+  HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
   HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.EstimateMemory(query));
   if (session.json) {
     session.out << MemoryJson(verdict).dump(kJsonIndent) << "\n";
@@ -152,6 +158,23 @@ absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& optio
     session.out << MemoryText(verdict, session.terminal.columns);
   }
   return verdict.fits;
+}
+
+absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& options,
+                                   const std::vector<std::string>& compare) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(MemoryQuery query, QueryOf(study, options));
+  HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseParamWords(compare, study.spec.space));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.EstimateMemory(query));
+  for (const auto& [name, value] : changed) query.params[name] = value;
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.EstimateMemory(query));
+  if (session.json) {
+    const Json json = {{"before", MemoryJson(before)}, {"after", MemoryJson(after)}};
+    session.out << json.dump(kJsonIndent) << "\n";
+  } else {
+    session.out << CompareText(before, after, session.terminal.columns);
+  }
+  return after.fits;
 }
 
 }  // namespace hpo

@@ -113,6 +113,30 @@ std::string ParamLines(const ParamMap& params) {
   return text;
 }
 
+// The estimate by class, then its sums.
+std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verdict) {
+  const MemoryEstimate& estimate = verdict.estimate;
+  return {{"weights", estimate.weights},
+          {"gradients", estimate.gradients},
+          {"optimizer", estimate.optimizer},
+          {"activations", estimate.activations},
+          {"head", estimate.head},
+          {"workspaces", estimate.workspaces},
+          {"base", estimate.base},
+          {"live peak", estimate.live_peak},
+          {"reserved peak", estimate.reserved_peak},
+          {"needed limit", estimate.needed_limit},
+          {"usable", verdict.usable}};
+}
+
+std::string VerdictText(const MemoryVerdict& verdict) {
+  const std::string text = absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
+                                        Printable(verdict.estimate.peak_phase), ", batch ",
+                                        DescribePlan(verdict.plan), "\n");
+  if (verdict.explanation.empty()) return text;
+  return absl::StrCat(text, Printable(verdict.explanation), "\n");
+}
+
 }  // namespace
 
 std::string TrialTable(const std::vector<Trial>& trials, int width) {
@@ -179,24 +203,22 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
 
 std::string MemoryText(const MemoryVerdict& verdict, int width) {
   Table table({{"CLASS"}, {"BYTES", Align::kRight}});
-  const MemoryEstimate& estimate = verdict.estimate;
-  const std::pair<const char*, Bytes> rows[] = {{"weights", estimate.weights},
-                                                {"gradients", estimate.gradients},
-                                                {"optimizer", estimate.optimizer},
-                                                {"activations", estimate.activations},
-                                                {"head", estimate.head},
-                                                {"workspaces", estimate.workspaces},
-                                                {"base", estimate.base},
-                                                {"live peak", estimate.live_peak},
-                                                {"reserved peak", estimate.reserved_peak},
-                                                {"needed limit", estimate.needed_limit},
-                                                {"usable", verdict.usable}};
-  for (const auto& [name, size] : rows) table.AddRow({name, FormatBytes(size)});
-  std::string text =
-      absl::StrCat(table.Render(width), "\n", verdict.fits ? "fits" : "does not fit", ", peak in ",
-                   Printable(estimate.peak_phase), ", batch ", DescribePlan(verdict.plan), "\n");
-  if (!verdict.explanation.empty()) absl::StrAppend(&text, Printable(verdict.explanation), "\n");
-  return text;
+  for (const auto& [name, size] : MemoryLines(verdict)) table.AddRow({name, FormatBytes(size)});
+  return absl::StrCat(table.Render(width), "\n", VerdictText(verdict));
+}
+
+std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width) {
+  Table table(
+      {{"CLASS"}, {"BEFORE", Align::kRight}, {"AFTER", Align::kRight}, {"CHANGE", Align::kRight}});
+  const auto first = MemoryLines(before);
+  const auto second = MemoryLines(after);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Bytes change = second[i].second - first[i].second;
+    table.AddRow({first[i].first, FormatBytes(first[i].second), FormatBytes(second[i].second),
+                  absl::StrCat(change > Bytes{} ? "+" : "", FormatBytes(change))});
+  }
+  return absl::StrCat(table.Render(width), "\nbefore: ", VerdictText(before),
+                      "after: ", VerdictText(after));
 }
 
 }  // namespace hpo

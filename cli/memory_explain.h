@@ -1,0 +1,42 @@
+// Why a trial fit its card or did not: what `hpo memory explain` shows. Pure: values in, text out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/client.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+
+struct AttemptExplanation {
+  AttemptNumber number;
+  std::string worker;
+  MemoryPlan plan;  // what it ended with
+  bool replanned = false;
+  Bytes predicted;  // for the plan it began with; 0: no estimate
+  Bytes used;       // 0: not told
+  // Of what `used` is: "device" (the process' share of the card), "reserved" or "live"; empty.
+  std::string measured;
+  Bytes allowed;
+  std::string peak_phase;
+  int64_t num_ooms = 0;
+  // (used - predicted) / predicted; only where both are known of one plan.
+  std::optional<double> error;
+  std::string lesson;  // what calibration and sampler took from it
+};
+
+struct TrialExplanation {
+  TrialNumber number;
+  std::string state;
+  std::string verdict;  // why it fit or did not
+  std::vector<AttemptExplanation> attempts;
+};
+
+TrialExplanation ExplainTrial(const Trial& trial);
+
+nlohmann::ordered_json ExplanationJson(const TrialExplanation& explanation);
+std::string ExplanationText(const TrialExplanation& explanation, int width);
+
+}  // namespace hpo
