@@ -19,6 +19,12 @@ namespace {
 constexpr size_t kNumLargest = 5;
 constexpr const char* kTextKeys[] = {"text", "Text", "sentence", "review"};
 
+int64_t NumWords(absl::string_view text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
+  return static_cast<int64_t>(words.size());
+}
+
 // Adds samples to a profile as they are read.
 class Profiler {
  public:
@@ -111,14 +117,7 @@ class Profiler {
       return static_cast<int64_t>(
           options_.tokenizer->Encode(text, second, kNoTruncation).ids.size());
     }
-    int64_t words = 0;
-    for (const absl::string_view part : {text, absl::string_view(pair.value_or(""))}) {
-      for (const absl::string_view word :
-           absl::StrSplit(part, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
-        words += word.empty() ? 0 : 1;
-      }
-    }
-    return words;
+    return NumWords(text) + (pair.has_value() ? NumWords(*pair) : 0);
   }
 
   const ProfileOptions& options_;

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/device_defaults.h"
 #include "common/model_catalog.h"
+#include "common/model_config.h"
 #include "common/read_file.h"
+#include "common/spelling.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -47,7 +49,8 @@ absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
   if (!std::filesystem::exists(path, error)) {
     return absl::NotFoundError(absl::StrCat("model '", name_or_path,
                                             "': expected a name of the catalogue or a config.json; "
-                                            "it is neither"));
+                                            "it is neither",
+                                            DidYouMean(name_or_path, KnownModelNames())));
   }
   HPO_ASSIGN_OR_RETURN(const std::string json, ReadFile(path.string()));
   HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(json, path.string()));
