@@ -180,16 +180,17 @@ class DebertaTrace final : public ModelTrace {
     return ops_.Copy(ops_.Linear(input, projection), /*copies_back=*/true);
   }
 
-  TracedTensor Attend(const Layer& layer, const TracedTensor& input, TracedTensor relative) {
+  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const TracedTensor& relative) {
     const TracedTensor query = Heads(input, layer.query);
     const TracedTensor key = Heads(input, layer.key);
     const TracedTensor value = Heads(input, layer.value);
     TracedTensor scores = model_ops_.MatrixProduct(query, model_ops_.Scale(key), ScoreElements());
+    TracedTensor dropped;
     std::optional<TracedTensor> bias;
     if (shape_.relative.span > 0) {
-      relative = ops_.Dropout(relative, shape_.hidden_dropout);
+      dropped = ops_.Dropout(relative, shape_.hidden_dropout);
       // Gradients of both projections meet at a view of the table, then those of the layers.
-      bias = PositionScores(layer, query, key, model_ops_.View(relative));
+      bias = PositionScores(layer, query, key, model_ops_.View(dropped));
     }
     if (bias.has_value()) scores = ops_.Add(scores, *bias);
     const TracedStorage keep = model_ops_.Plain(batch_.rows * Square(), kBool);

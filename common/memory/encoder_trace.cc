@@ -67,7 +67,8 @@ class EncoderTrace final : public ModelTrace {
   };
 
   Encoded Encode(const ModelBatch& batch, const TracedStorage& ids) {
-    Encoded encoded{.hidden = Embed(batch, ids)};
+    const TracedTensor embedded = Embed(batch, ids);
+    Encoded encoded{.hidden = embedded};
     const TracedStorage mask = PaddingMask(batch);
     for (const Layer& layer : layers_) encoded.hidden = RunLayer(layer, encoded.hidden, batch);
     if (!is_roberta_) {

@@ -8,6 +8,8 @@
 namespace hpo {
 namespace {
 
+constexpr int64_t kFloat = 4;
+
 TracedGradients Gradients(TracedStorage first) {
   TracedGradients gradients;
   gradients.push_back(std::move(first));
@@ -37,8 +39,10 @@ TracedTensor ModelOps::Scale(const TracedTensor& input) {
   return output;
 }
 
-TracedTensor ModelOps::MatrixProduct(const TracedTensor& a, const TracedTensor& b,
+TracedTensor ModelOps::MatrixProduct(const TracedTensor& left, const TracedTensor& right,
                                      int64_t elements) {
+  const TracedTensor a = ops_.CastForProduct(left);
+  const TracedTensor b = ops_.CastForProduct(right);
   TracedTensor output = tracer().NewTensor(elements, a.element_size);
   output.edge = tracer().Record({a.edge, b.edge},
                                 {b.edge.IsWanted() ? a.storage : TracedStorage(),
@@ -92,8 +96,10 @@ TracedTensor ModelOps::Convolution(const TracedTensor& input, const TracedParame
   return output;
 }
 
+// Under autocast the result is float32, without a cast of the input.
 TracedTensor ModelOps::Softmax(const TracedTensor& input) {
-  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
+  TracedTensor output =
+      tracer().NewTensor(input.elements, ops_.in_autocast() ? kFloat : input.element_size);
   output.edge = tracer().Record({input.edge}, {output.storage},
                                 [this, bytes = input.bytes()](auto&, const auto&) {
                                   return Gradients(tracer().Allocate(bytes));

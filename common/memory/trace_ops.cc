@@ -121,31 +121,31 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
 }
 
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer) {
-  const TracedTensor x = CastForProduct(input);
-  const TracedTensor weight = WeightFor(layer.weight, x.element_size);
+  // Casts in torch's order: the last argument first.
+  const int64_t element_size = autocast_ ? kHalf : input.element_size;
   TracedTensor bias;
-  if (layer.bias.has_value()) bias = WeightFor(*layer.bias, x.element_size);
+  if (layer.bias.has_value()) bias = WeightFor(*layer.bias, element_size);
+  const TracedTensor weight = WeightFor(layer.weight, element_size);
+  const TracedTensor x = CastForProduct(input);
   TouchWorkspace(forward_workspace_);
   const int64_t rows = x.elements / layer.in_features;
   TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
-  const MemoryClass weight_class =
-      weight.storage ? MemoryClass::kTemporary : MemoryClass::kGradients;
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
   const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
   const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
   // The input's gradient passes a view, so that it arrives last.
   output.edge =
       tracer_.Record({bias.edge, weight.edge, x.edge}, {kept_input, kept_weight},
-                     [this, weight_class, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
+                     [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
                       weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
                       bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1](auto&, const auto&) {
                        TouchWorkspace(backward_workspace_);
                        TracedGradients gradients(3);
                        if (input_bytes >= 0) gradients[2] = tracer_.Allocate(input_bytes);
                        if (weight_bytes >= 0)
-                         gradients[1] = tracer_.Allocate(weight_bytes, weight_class);
+                         gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
                        if (bias_bytes >= 0)
-                         gradients[0] = tracer_.Allocate(bias_bytes, weight_class);
+                         gradients[0] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients);
                        return gradients;
                      });
   return output;
@@ -263,17 +263,20 @@ TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) 
 }
 
 TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes) {
-  const TracedTensor x = CastToFloat(logits);
-  const int64_t bytes = rows * classes * x.element_size;
-  TracedTensor log_probabilities = tracer_.NewTensor(rows * classes, x.element_size);
-  log_probabilities.edge = tracer_.Record(
-      {x.edge}, {log_probabilities.storage},
-      [this, bytes](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
+  const int64_t elements = rows * classes;
+  TracedTensor log_probabilities = tracer_.NewTensor(elements, logits.element_size);
+  log_probabilities.edge =
+      tracer_.Record({logits.edge}, {log_probabilities.storage},
+                     [this, bytes = log_probabilities.bytes()](auto&, const auto&) {
+                       return Gradients(tracer_.Allocate(bytes));
+                     });
+  // The softmax keeps its input's type, under autocast too; the loss does not.
+  const TracedTensor x = CastToFloat(log_probabilities);
   TracedTensor loss = tracer_.NewTensor(1, x.element_size);
   const TracedStorage total_weight = tracer_.Allocate(x.element_size);
   loss.edge = tracer_.Record(
-      {log_probabilities.edge}, {log_probabilities.storage, total_weight},
-      [this, bytes](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
+      {x.edge}, {x.storage, total_weight},
+      [this, bytes = x.bytes()](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
   return loss;
 }
 

@@ -68,6 +68,10 @@ class TraceOps {
   // end.
   void EnterAutocast() { autocast_ = true; }
   void LeaveAutocast();
+  bool in_autocast() const { return autocast_; }
+  // What a matrix product, and what a norm or softmax, takes in place of `input`.
+  TracedTensor CastForProduct(const TracedTensor& input);
+  TracedTensor CastToFloat(const TracedTensor& input);
 
   // ---- Operations ----
 
@@ -105,8 +109,6 @@ class TraceOps {
                                   const TracedStorage& mask);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
-  TracedTensor CastForProduct(const TracedTensor& input);
-  TracedTensor CastToFloat(const TracedTensor& input);
   TracedTensor WeightFor(const TracedParameter& parameter, int64_t element_size);
   void TouchWorkspace(bool& exists);
 

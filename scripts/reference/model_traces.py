@@ -40,9 +40,13 @@ CASES = {
     "bert": (BERT, TOKENS),
     "bert, no dropout": (dict(BERT, **NO_DROPOUT), TOKENS),
     "bert, aligned length": (BERT, 8),
+    "bert, autocast": (dict(BERT, num_attention_heads=2), 8, "autocast"),
+    "bert, bfloat16": (dict(BERT, num_attention_heads=2), 8, "bfloat16"),
     "roberta": (ROBERTA, TOKENS),
     "deberta-v3": (DEBERTA, TOKENS),
     "deberta-v3, no dropout": (dict(DEBERTA, **NO_DROPOUT), TOKENS),
+    "deberta-v3, autocast": (DEBERTA, TOKENS, "autocast"),
+    "deberta-v3, bfloat16": (DEBERTA, TOKENS, "bfloat16"),
     "deberta-v2, convolution": (dict(DEBERTA, conv_kernel_size=3, conv_act="gelu"), TOKENS),
     "deberta, own projections": (
         dict(DEBERTA, share_att_key=False, position_buckets=-1, max_relative_positions=9,
@@ -117,26 +121,35 @@ class Recorder(TorchDispatchMode):
             self.events.append(-name)
 
 
-def trace(config, tokens):
+def autocast(enabled):
+    torch.cuda.is_available = lambda: True  # asked once, by this
+    context = torch.autocast("cuda", torch.float16, enabled=enabled)
+    torch.cuda.is_available = lambda: False
+    return context
+
+
+def trace(config, tokens, precision="float32"):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
     hf_config.problem_type = "single_label_classification"
     attention = "eager" if hf_config.model_type == "deberta-v2" else "sdpa"
+    dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"):
         model = transformers.AutoModelForSequenceClassification.from_config(
-            hf_config, attn_implementation=attention).train()
+            hf_config, attn_implementation=attention, dtype=dtype).train()
         ids = torch.randint(0, 5, (ROWS, tokens))
         mask = torch.ones(ROWS, tokens, dtype=torch.long)
         labels = torch.randint(0, NUM_LABELS, (ROWS,))
         recorder = Recorder([*model.parameters(), *model.buffers(), ids, mask, labels])
         with recorder:
-            loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+            with autocast(precision == "autocast"):
+                loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
             forward = len(recorder.events)
             loss.backward()
         events = list(recorder.events)
     return {"config": dict(config, model_type=hf_config.model_type), "tokens": tokens,
-            "forward": events[:forward], "backward": events[forward:]}
+            "precision": precision, "forward": events[:forward], "backward": events[forward:]}
 
 
 def main(path):

@@ -81,13 +81,17 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     const ModelBatch batch = {.rows = golden["rows"], .tokens = entry["tokens"]};
     StepTracer tracer({.sums_in_place = golden["sums_in_place"]});
     TraceOps ops(tracer, KernelTraits::Cuda());
+    const std::string precision = entry["precision"];
+    ops.SetParameterType(precision == "bfloat16" ? 2 : 4, /*trainable=*/true);
     auto model = MakeModelTrace(
         ops, shape,
         {.kind = TaskHead::Kind::kSequenceClassification, .num_labels = golden["num_labels"]});
     ASSERT_TRUE(model.ok()) << model.status();
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);
     tracer.EnterPhase("forward");
+    if (precision == "autocast") ops.EnterAutocast();
     TracedTensor loss = (*model)->Loss(batch, ids);
+    ops.LeaveAutocast();
     tracer.Backward(std::move(loss));
     ExpectSame(Canonical(TracedSizes(tracer.trace())), Canonical(GoldenSizes(entry)));
   }

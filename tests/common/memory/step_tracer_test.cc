@@ -208,10 +208,10 @@ TEST(TraceOps, AutocastCastsWeightsOnceAndNormsBack) {
   const size_t before = tracer.trace().events.size();
   ops.EnterAutocast();
   TracedTensor hidden = tracer.NewTensor(8);
-  hidden = ops.Linear(hidden, layer);  // cast input 16, weight 32, output 16
+  hidden = ops.Linear(hidden, layer);  // cast weight 32, input 16, output 16
   hidden = ops.Linear(hidden, layer);  // output 16, the weight's cast is there
   EXPECT_EQ(hidden.element_size, 2);
-  EXPECT_EQ(Events(tracer.trace(), before), "+32 +16 +32 +16 -32 +16");
+  EXPECT_EQ(Events(tracer.trace(), before), "+32 +32 +16 +16 -32 +16");
   const size_t at_norm = tracer.trace().events.size();
   hidden = ops.LayerNorm(hidden, norm);  // cast 32, output 32, two statistics of two rows
   EXPECT_EQ(hidden.element_size, 4);
