@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
+
+#include "common/memory/model_trace.h"
+#include "common/status.h"
 
 namespace hpo {
 namespace {
@@ -216,6 +220,34 @@ class Model {
   int64_t width_ = 0;
 };
 
+// A described model: known, or its layers.
+class AnyModel {
+ public:
+  AnyModel(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
+    if (step.model.has_value()) {
+      auto known = MakeModelTrace(ops, step.model->shape, step.model->head);
+      HPO_CHECK(known.ok());  // ParseStepDescription refuses what has no trace
+      known_ = *std::move(known);
+    } else {
+      layers_.emplace(ops, step);
+    }
+  }
+
+  TracedTensor Loss(const TracedStorage& ids) {
+    if (layers_.has_value()) return layers_->Loss(ids);
+    if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
+    TracedTensor loss = known_->Loss({.rows = step_.batch, .tokens = step_.length}, ids);
+    ops_.LeaveAutocast();
+    return loss;
+  }
+
+ private:
+  TraceOps& ops_;
+  const StepDescription& step_;
+  std::optional<Model> layers_;
+  std::unique_ptr<ModelTrace> known_;
+};
+
 // ---- Optimizer ---------------------------------------------------------------------------------
 
 class DescribedOptimizer {
@@ -297,7 +329,7 @@ void RunSteps(const StepDescription& step, StepTracer& tracer) {
   TraceOps ops(tracer, TraitsOf(step));
   ops.SetParameterType(ElementSize(step.precision), /*trainable=*/true);
   tracer.EnterPhase("load");
-  Model model(ops, step);
+  AnyModel model(ops, step);
   DescribedOptimizer optimizer(tracer, step.optimizer);
   const TracedStorage ids = tracer.Allocate(kIndex * step.batch * step.length);
   const auto evaluate = [&] {
@@ -349,7 +381,7 @@ AllocationTrace TraceOfStep(const StepDescription& step) {
 int64_t NumParameters(const StepDescription& step) {
   StepTracer tracer;
   TraceOps ops(tracer, TraitsOf(step));
-  const Model model(ops, step);
+  const AnyModel model(ops, step);
   int64_t elements = 0;
   for (const TracedParameter& parameter : tracer.parameters()) elements += parameter.elements;
   return elements;

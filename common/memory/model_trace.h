@@ -29,6 +29,10 @@ class ModelTrace {
   virtual TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) = 0;
 };
 
+// Whether MakeModelTrace has the family.
+//   Unimplemented  it has not; names it and those that it has
+absl::Status CheckHasTrace(const ModelShape& shape);
+
 //   Unimplemented    a family without a trace here
 //   InvalidArgument  see ParameterTensors; a head other than for classification
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,

@@ -7,6 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "common/json_reader.h"
 #include "common/memory/allocation_timeline.h"
+#include "common/memory/model_trace.h"
+#include "common/model_catalog.h"
+#include "common/model_config.h"
 #include "common/spelling.h"
 #include "common/status.h"
 
@@ -225,6 +228,47 @@ absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
   return absl::InternalError("unknown layer type");
 }
 
+// ---- Known models ------------------------------------------------------------------------------
+
+// A name of the catalogue, or the content of a config.json.
+absl::StatusOr<ModelShape> ParseModel(const Json& json) {
+  if (json.is_object()) {
+    HPO_ASSIGN_OR_RETURN(const ModelShape shape, ParseModelConfig(json.dump(), "config.json"));
+    HPO_RETURN_IF_ERROR(CheckHasTrace(shape));
+    return shape;
+  }
+  if (!json.is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a model's name or the content of its config.json, got ", DescribeJson(json)));
+  }
+  const auto& name = json.get_ref<const std::string&>();
+  const std::optional<ModelShape> shape = KnownModelShape(name);
+  if (!shape.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a model of the catalogue (docs/memory.md) or the content of a "
+                     "config.json, got '",
+                     name, "'", DidYouMean(name, KnownModelNames())));
+  }
+  HPO_RETURN_IF_ERROR(CheckHasTrace(*shape));
+  return *shape;
+}
+
+void ReadModel(JsonReader& reader, StepDescription& step) {
+  int64_t num_labels = 2;
+  reader.OptionalWith("num_labels", num_labels,
+                      [](const Json& j) { return ParseCount(j, 1, 1 << 20); });
+  if (!reader.Has("model")) {
+    if (reader.Has("num_labels")) {
+      reader.Fail("num_labels",
+                  "expected with a model only; of layers the last one's width counts");
+    }
+    return;
+  }
+  step.model.emplace();
+  reader.RequiredWith("model", step.model->shape, ParseModel);
+  step.model->head.num_labels = num_labels;
+}
+
 // ---- Device and allocator ----------------------------------------------------------------------
 
 absl::StatusOr<DescribedDevice> ParseDevice(const Json& json) {
@@ -270,6 +314,7 @@ class ShapeCheck {
   explicit ShapeCheck(const StepDescription& step) : step_(step) {}
 
   absl::Status Run() {
+    if (step_.model.has_value()) return CheckModel(*step_.model);
     if (step_.layers.empty()) {
       return absl::InvalidArgumentError("layers: expected an embedding first, got no layer");
     }
@@ -284,6 +329,11 @@ class ShapeCheck {
           std::visit([this](const auto& layer) { return Check(layer); }, step_.layers[i]);
       HPO_RETURN_IF_ERROR(Annotate(status, absl::StrCat("layers[", i, "]")));
     }
+    return CheckRuns();
+  }
+
+ private:
+  absl::Status CheckRuns() const {
     const int64_t runs = num_layers_ * step_.steps;
     if (num_layers_ > kMostLayers || runs > kMostLayerRuns) {
       return absl::InvalidArgumentError(
@@ -293,7 +343,24 @@ class ShapeCheck {
     return absl::OkStatus();
   }
 
- private:
+  // Every tensor of the model is smaller than one of these.
+  absl::Status CheckModel(const DescribedModel& model) {
+    const ModelShape& shape = model.shape;
+    if (step_.length > shape.max_positions) {
+      return absl::InvalidArgumentError(absl::StrCat("length: expected at most the model's ",
+                                                     shape.max_positions, " positions, got ",
+                                                     step_.length));
+    }
+    const int64_t rows = step_.batch;
+    const int64_t widest = std::max(shape.hidden_size, shape.intermediate_size);
+    const int64_t keys = std::max(step_.length + 8, 2 * shape.relative.span);
+    HPO_RETURN_IF_ERROR(Bound({8, rows, step_.length, widest}));
+    HPO_RETURN_IF_ERROR(Bound({8, rows, shape.num_heads, step_.length, keys}));
+    HPO_RETURN_IF_ERROR(Bound({8, rows, 2 * shape.relative.span, shape.hidden_size}));
+    num_layers_ = shape.num_layers;
+    return CheckRuns();
+  }
+
   absl::Status Bound(std::initializer_list<int64_t> factors) {
     if (TensorBytes(factors) < kLargestTensorBytes) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -352,13 +419,20 @@ class ShapeCheck {
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
-      json,
-      {"layers", "batch", "length", "accumulation", "optimizer", "precision", "attention", "clip",
-       "steps", "warm_up_forwards", "evaluates", "evaluates_first", "allocator", "device"}));
+      json, {"layers", "model", "num_labels", "batch", "length", "accumulation", "optimizer",
+             "precision", "attention", "clip", "steps", "warm_up_forwards", "evaluates",
+             "evaluates_first", "allocator", "device"}));
   StepDescription step;
   JsonReader reader(json, "");
-  reader.RequiredWith("layers", step.layers,
-                      [](const Json& j) { return ArrayFromJson<DescribedLayer>(j, ParseLayer); });
+  const auto parse_layers = [](const Json& j) {
+    return ArrayFromJson<DescribedLayer>(j, ParseLayer);
+  };
+  if (reader.Has("model")) {
+    if (reader.Has("layers")) reader.Fail("layers", "expected none beside a model");
+  } else {
+    reader.RequiredWith("layers", step.layers, parse_layers);
+  }
+  ReadModel(reader, step);
   reader.RequiredWith("batch", step.batch, ParsePositive);
   reader.RequiredWith("length", step.length, ParsePositive);
   const auto up_to = [](int64_t high) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/memory/allocator_model.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/trace_ops.h"
+#include "common/model_parameters.h"
 
 namespace hpo {
 
@@ -69,6 +71,12 @@ struct PoolingLayer {
 using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers, LinearLayer,
                                     ActivationLayer, DropoutLayer, NormLayer, PoolingLayer>;
 
+// A catalogued model as Hugging Face runs it (model_trace.h), every batch padded.
+struct DescribedModel {
+  ModelShape shape;
+  TaskHead head = {.kind = TaskHead::Kind::kSequenceClassification};
+};
+
 // ---- Step
 // ----------------------------------------------------------------------------------------
 
@@ -98,7 +106,9 @@ struct DescribedDevice {
 };
 
 struct StepDescription {
+  // One of the two.
   std::vector<DescribedLayer> layers;
+  std::optional<DescribedModel> model;
   int64_t batch = 0;
   int64_t length = 0;        // tokens of every row
   int64_t accumulation = 1;  // forwards and backwards before each update

@@ -295,7 +295,7 @@ TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& 
 TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const TracedTensor& key,
                                           const TracedTensor& value, const AttentionShape& shape,
                                           const TracedStorage& mask) {
-  const bool flash = traits_.attention == AttentionKernel::kFlash;
+  const bool flash = traits_.attention == AttentionKernel::kFlash && !mask;
   const int64_t queries =
       flash ? shape.tokens : (shape.tokens + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
   TracedTensor output = tracer_.NewTensor(shape.HiddenElements(), query.element_size);

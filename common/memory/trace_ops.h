@@ -94,7 +94,8 @@ class TraceOps {
   TracedTensor Cast(const TracedTensor& input, int64_t element_size);
   // One of `parts` equal parts along a dimension, as a view; backward makes the whole gradient.
   TracedTensor Select(const TracedTensor& input, int64_t parts);
-  // `mask`: kept for backward by the fused kernels; empty: none.
+  // `mask`: kept for backward by the fused kernels; empty: none. With one, the efficient kernel
+  // runs in flash's place, which takes none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
                          const TracedTensor& value, const AttentionShape& shape,
                          const TracedStorage& mask = {});

@@ -47,6 +47,54 @@ TEST(StepDescription, ReadsWhatItSaysAndDefaultsTheRest) {
   EXPECT_TRUE(half.allocator.expandable_segments);
 }
 
+TEST(StepDescription, TakesAModelByNameOrByItsConfiguration) {
+  const StepDescription named = Parsed(R"({"model": "roberta-base", "batch": 2, "length": 16})");
+  ASSERT_TRUE(named.model.has_value());
+  EXPECT_TRUE(named.layers.empty());
+  EXPECT_EQ(named.model->head.num_labels, 2);
+  const StepDescription configured = Parsed(
+      R"({"model": {"model_type": "roberta", "vocab_size": 50265, "hidden_size": 768,
+                    "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+                    "max_position_embeddings": 514, "type_vocab_size": 1, "pad_token_id": 1,
+                    "layer_norm_eps": 1e-5},
+          "num_labels": 7, "batch": 2, "length": 16})");
+  ASSERT_TRUE(configured.model.has_value());
+  EXPECT_EQ(configured.model->shape, named.model->shape);
+  EXPECT_EQ(configured.model->head.num_labels, 7);
+}
+
+TEST(StepDescription, RefusesModelsThatItCannotTrace) {
+  const auto with = [](const std::string& model, const std::string& more = "") {
+    return R"({"batch": 2, "length": 16, "model": )" + model + more + "}";
+  };
+  const std::pair<std::string, std::string> cases[] = {
+      {with("3"),
+       "model: expected a model's name or the content of its config.json, got the integer 3"},
+      {with(R"("roberta-bas")"), "did you mean 'roberta-base'?"},
+      {with(R"("gpt2")"),
+       "model: model_type: expected one of bert, roberta, xlm-roberta, camembert, deberta-v2 (the "
+       "families with a trace); got 'gpt2'"},
+      {with(R"({"model_type": "t5"})"), "got 't5'"},
+      {with(R"({"model_type": "bert"})"), "model: config.json: vocab_size: missing"},
+      {with(R"("bert-base-cased")", R"(, "num_labels": 0)"),
+       "num_labels: expected an integer from 1 to 1048576, got the integer 0"},
+      {with(R"("bert-base-cased")", R"(, "layers": [])"), "layers: expected none beside a model"},
+      {R"({"model": "bert-base-cased", "batch": 1, "length": 513})",
+       "length: expected at most the model's 512 positions, got 513"},
+      {R"({"model": "microsoft/deberta-v3-large", "batch": 2147483648, "length": 512})",
+       "expected tensors below 16.00 TiB"},
+      {R"({"layers": [], "num_labels": 2, "batch": 1, "length": 1})",
+       "num_labels: expected with a model only"},
+  };
+  for (const auto& [json, expected] : cases) {
+    const auto step = ParseStepDescription(json, "spec.json");
+    ASSERT_FALSE(step.ok()) << json;
+    EXPECT_EQ(step.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(std::string(step.status().message()).find(expected), std::string::npos)
+        << step.status().message();
+  }
+}
+
 TEST(StepDescription, RefusesWithPlaceExpectationAndValue) {
   const std::string embedding = R"({"type": "embedding", "rows": 9, "width": 4})";
   const auto with = [&](const std::string& layers, const std::string& more = "") {
@@ -207,6 +255,35 @@ TEST(StepAdvice, TheLargestBatchFitsAndOneMoreDoesNot) {
     ++tried.batch;
     EXPECT_EQ(StepFits(tried), *largest == 200);
   }
+}
+
+// Adding the states up by hand; what is saved for backward is model_trace_test's.
+TEST(DescribedStep, OfAKnownModelHoldsItsParametersFourTimes) {
+  const StepDescription step = Parsed(
+      R"({"model": "bert-base-uncased", "num_labels": 3, "batch": 1, "length": 8,
+          "optimizer": "adamw-fused", "device": {"base_bytes": 0}})");
+  const StepEstimate estimate = EstimateStep(step);
+  EXPECT_EQ(estimate.num_parameters, 109'484'547);
+  const auto bytes = [&](MemoryClass memory_class) {
+    return estimate.by_class[static_cast<size_t>(memory_class)].count;
+  };
+  EXPECT_NEAR(static_cast<double>(bytes(MemoryClass::kWeights)), 4 * 109'484'547.0, 60'000);
+  EXPECT_NEAR(static_cast<double>(bytes(MemoryClass::kOptimizer)), 8 * 109'484'547.0, 320'000);
+  EXPECT_EQ(estimate.peak_phase, "backward");
+}
+
+// The out-of-memory error of the sources: DeBERTa of base size, 128 rows of 384 tokens, 31.5 GB.
+TEST(DescribedStep, DebertaNeedsFarMoreThanBertOfItsSize) {
+  const auto device_needed = [](const std::string& model, const std::string& batch) {
+    const auto step = Parsed(R"({"model": ")" + model + R"(", "batch": )" + batch +
+                             R"(, "length": 384, "device": {"total_bytes": "31.5GB"}})");
+    return EstimateStep(step);
+  };
+  const StepEstimate deberta = device_needed("microsoft/deberta-v3-base", "128");
+  EXPECT_FALSE(deberta.fits);
+  EXPECT_GT(deberta.device_needed, GiB(80));
+  EXPECT_LT(device_needed("roberta-base", "128").device_needed, GiB(40));
+  EXPECT_TRUE(device_needed("microsoft/deberta-v3-base", "32").fits);
 }
 
 }  // namespace
