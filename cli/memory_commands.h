@@ -23,6 +23,14 @@ struct CardOptions {
   std::string headroom;            // a size; empty: the default
 };
 
+// Whose training step it is. Empty: hpo-trainer where it runs the model, in float32 with fused
+// AdamW, else Hugging Face's, in float32 with torch's AdamW.
+struct KernelOptions {
+  std::string kernels;    // "hpo-trainer", "huggingface"
+  std::string precision;  // as in docs/memory.md, "Describing a step"
+  std::string optimizer;
+};
+
 // Memory of this machine: cards with the processes on them, host, control group. Needs no server,
 // and no card.
 absl::Status ShowMemoryStatus(Session& session);
@@ -31,6 +39,7 @@ struct MemoryFitOptions {
   std::string model;  // a name of the catalogue, or a config.json
   std::vector<int64_t> lengths;
   CardOptions device;
+  KernelOptions kernels;
   int64_t grad_accum = 1;
 };
 // The largest micro-batch for each length and card. Whether any cell has one. Needs no server.
@@ -47,6 +56,7 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
 struct MemoryPlanOptions {
   std::vector<std::string> params;
   CardOptions device;  // one card
+  KernelOptions kernels;
 };
 // The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);

@@ -87,7 +87,7 @@ Json ReportJson(const DatasetReport& report) {
           {"grad_accum", options.grad_accum},
           {"passes", options.passes},
           {"card_bytes", report.device.cards.front().count},
-          {"basis", BasisJson(report.device)},
+          {"basis", BasisJson(TrainerBasis(report.device))},
           {"useful_share", report.diagnosis.useful_share},
           {"as_it_is", TreatmentJson(report.diagnosis.as_it_is)},
           {"savings", std::move(savings)}};
@@ -144,7 +144,7 @@ std::string ReportText(const DatasetReport& report, int width) {
   const bool fits = report.diagnosis.as_it_is.verdict.planned.fits;
   return absl::StrCat(ProfileText(report), "\n", table.Render(width), "\n",
                       fits ? "fits " : "does not fit ", FormatBytes(report.device.cards.front()),
-                      " as it is\n", BasisText(report.device), "\n");
+                      " as it is\n", BasisText(TrainerBasis(report.device)), "\n");
 }
 
 // ---- Command ----

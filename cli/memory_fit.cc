@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/memory_commands.h"
+#include "cli/model_step.h"
 #include "cli/offline_card.h"
 #include "cli/table.h"
 #include "common/memory/config_advice.h"
@@ -22,6 +23,7 @@ constexpr int64_t kMostRows = 1 << 16;
 struct FitMatrix {
   ModelFacts model;
   OfflineDevice device;
+  Basis basis;
   std::vector<int64_t> lengths;
   // By length, then card; nullopt: not even one row.
   std::vector<std::vector<std::optional<ConfigVerdict>>> cells;
@@ -45,7 +47,7 @@ Json MatrixJson(const FitMatrix& matrix) {
     }
   }
   return {{"model", matrix.model.name},
-          {"basis", BasisJson(matrix.device)},
+          {"basis", BasisJson(matrix.basis)},
           {"most_rows", kMostRows},
           {"cells", std::move(cells)}};
 }
@@ -68,7 +70,7 @@ std::string MatrixText(const FitMatrix& matrix, int width) {
     table.AddRow(std::move(cells));
   }
   return absl::StrCat("Largest micro-batch of ", matrix.model.name, "\n\n", table.Render(width),
-                      "\n", BasisText(matrix.device), "\n");
+                      "\n", BasisText(matrix.basis), "\n");
 }
 
 absl::Status CheckLengths(const ModelFacts& model, const std::vector<int64_t>& lengths) {
@@ -81,32 +83,62 @@ absl::Status CheckLengths(const ModelFacts& model, const std::vector<int64_t>& l
   return absl::OkStatus();
 }
 
+// One row of the matrix by hpo-trainer's decisions.
+absl::Status AddTrainerRow(const FitDecider& strict, const MemoryFitOptions& options,
+                           int64_t length, FitMatrix& matrix) {
+  const ParamMap params = {{"model.name", matrix.model.name},
+                           {"tok.max_length", length},
+                           {"train.grad_accum", options.grad_accum}};
+  auto& row = matrix.cells.emplace_back();
+  for (const Bytes card : matrix.device.cards) {
+    HPO_ASSIGN_OR_RETURN(row.emplace_back(), LargestBatchSize(strict, params, card, kMostRows));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddStepRow(const MemoryFitOptions& options, int64_t length, FitMatrix& matrix) {
+  const TrainingConfig config{
+      .batch_size = 1, .grad_accum = options.grad_accum, .max_length = length};
+  HPO_ASSIGN_OR_RETURN(const StepDescription step,
+                       MakeModelStep(matrix.model, options.kernels, matrix.device, config));
+  matrix.basis = BasisOf(step, options.kernels);
+  auto& row = matrix.cells.emplace_back();
+  for (const Bytes card : matrix.device.cards) {
+    row.push_back(LargestStep(step, matrix.device, card, kMostRows));
+  }
+  return absl::OkStatus();
+}
+
+bool HasCell(const FitMatrix& matrix) {
+  for (const auto& row : matrix.cells) {
+    for (const auto& cell : row) {
+      if (cell.has_value()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options) {
   FitMatrix matrix{.lengths = options.lengths};
-  HPO_ASSIGN_OR_RETURN(matrix.model, FindTraceableModel(options.model));
+  HPO_ASSIGN_OR_RETURN(matrix.model, FindModel(options.model));
   HPO_ASSIGN_OR_RETURN(matrix.device, ParseDevice(options.device));
   HPO_RETURN_IF_ERROR(CheckLengths(matrix.model, options.lengths));
+  HPO_ASSIGN_OR_RETURN(const bool trainer, UsesTrainer(options.kernels, matrix.model.shape));
+  matrix.basis = TrainerBasis(matrix.device);
   const FitDecider strict =
       OfflineDecider({}, MemoryPolicy::kStrict, {&matrix.model, 1}, matrix.device);
-  bool any = false;
   for (const int64_t length : options.lengths) {
-    const ParamMap params = {{"model.name", matrix.model.name},
-                             {"tok.max_length", length},
-                             {"train.grad_accum", options.grad_accum}};
-    auto& row = matrix.cells.emplace_back();
-    for (const Bytes card : matrix.device.cards) {
-      HPO_ASSIGN_OR_RETURN(row.emplace_back(), LargestBatchSize(strict, params, card, kMostRows));
-      any = any || row.back().has_value();
-    }
+    HPO_RETURN_IF_ERROR(trainer ? AddTrainerRow(strict, options, length, matrix)
+                                : AddStepRow(options, length, matrix));
   }
   if (session.json) {
     session.out << MatrixJson(matrix).dump(kJsonIndent) << "\n";
   } else {
     session.out << MatrixText(matrix, session.terminal.columns);
   }
-  return any;
+  return HasCell(matrix);
 }
 
 }  // namespace hpo

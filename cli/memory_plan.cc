@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/json.h"
 #include "cli/memory_commands.h"
+#include "cli/model_step.h"
 #include "cli/offline_card.h"
 #include "cli/param_words.h"
 #include "cli/table.h"
@@ -79,7 +80,7 @@ Json VerdictJson(const ConfigVerdict& verdict) {
   return json;
 }
 
-Json AdviceJson(const ParamMap& params, Bytes card, const OfflineDevice& device,
+Json AdviceJson(const ParamMap& params, Bytes card, const Basis& basis,
                 const ConfigAdvice& advice) {
   Json changes = Json::array();
   for (const ConfigChange& change : advice.changes) {
@@ -90,7 +91,7 @@ Json AdviceJson(const ParamMap& params, Bytes card, const OfflineDevice& device,
   }
   return {{"params", Json::parse(ParamsToJson(params).dump())},
           {"card_bytes", card.count},
-          {"basis", BasisJson(device)},
+          {"basis", BasisJson(basis)},
           {"strict", VerdictJson(advice.literal)},
           {"changes", std::move(changes)},
           {"fits", advice.fits},
@@ -100,14 +101,13 @@ Json AdviceJson(const ParamMap& params, Bytes card, const OfflineDevice& device,
 std::string Verdict(const ConfigAdvice& advice, Bytes card) {
   const std::string size = FormatBytes(card);
   if (advice.literal.planned.fits) return absl::StrCat("fits ", size, " as it is\n");
-  const std::string smallest = absl::StrCat("; by micro-batches alone it runs from ",
+  const std::string smallest = absl::StrCat("; with micro-batches of one row it runs from ",
                                             FormatBytes(advice.smallest_capacity), " on\n");
   if (advice.fits) return absl::StrCat("fits ", size, " with these changes", smallest);
   return absl::StrCat("does not fit ", size, ": take a smaller model", smallest);
 }
 
-std::string AdviceText(Bytes card, const OfflineDevice& device, const ConfigAdvice& advice,
-                       int width) {
+std::string AdviceText(Bytes card, const Basis& basis, const ConfigAdvice& advice, int width) {
   Table table({{"CHANGE"},
                {"BATCH = PARTS"},
                {"BEFORE", Align::kRight},
@@ -127,24 +127,51 @@ std::string AdviceText(Bytes card, const OfflineDevice& device, const ConfigAdvi
     row(change.what, before, change.verdict, change.cost);
     before = change.verdict.required;
   }
-  return absl::StrCat(table.Render(width), "\n", Verdict(advice, card), BasisText(device), "\n");
+  return absl::StrCat(table.Render(width), "\n", Verdict(advice, card), BasisText(basis), "\n");
+}
+
+// What Hugging Face's step knows nothing of.
+absl::Status CheckStepParams(const ParamMap& params) {
+  for (const char* const name : {"train.eval_batch_multiplier", "head.layers", "head.size_1",
+                                 "head.size_2", "head.size_3"}) {
+    if (!params.contains(name)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected none, as this is a parameter of hpo-trainer alone"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ConfigAdvice> Advise(const ModelFacts& model, const MemoryPlanOptions& options,
+                                    const OfflineDevice& device, const ParamMap& params,
+                                    Basis& basis) {
+  const Bytes card = device.cards.front();
+  HPO_ASSIGN_OR_RETURN(const bool trainer, UsesTrainer(options.kernels, model.shape));
+  if (trainer) {
+    basis = TrainerBasis(device);
+    return AdviseConfig(OfflineDecider({}, MemoryPolicy::kStrict, {&model, 1}, device),
+                        OfflineDecider({}, MemoryPolicy::kPlan, {&model, 1}, device), params, card);
+  }
+  HPO_RETURN_IF_ERROR(CheckStepParams(params));
+  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, {}));
+  HPO_ASSIGN_OR_RETURN(const StepDescription step,
+                       MakeModelStep(model, options.kernels, device, config));
+  basis = BasisOf(step, options.kernels);
+  return AdviseStep(step, params, device, card);
 }
 
 }  // namespace
 
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options) {
   HPO_ASSIGN_OR_RETURN(const ParamMap params, ParseConfig(options.params));
-  HPO_ASSIGN_OR_RETURN(const ModelFacts model,
-                       FindTraceableModel(*FindString(params, "model.name")));
+  HPO_ASSIGN_OR_RETURN(const ModelFacts model, FindModel(*FindString(params, "model.name")));
   HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
+  Basis basis;
+  HPO_ASSIGN_OR_RETURN(const ConfigAdvice advice, Advise(model, options, device, params, basis));
   const Bytes card = device.cards.front();
-  const FitDecider strict = OfflineDecider({}, MemoryPolicy::kStrict, {&model, 1}, device);
-  const FitDecider plan = OfflineDecider({}, MemoryPolicy::kPlan, {&model, 1}, device);
-  HPO_ASSIGN_OR_RETURN(const ConfigAdvice advice, AdviseConfig(strict, plan, params, card));
   if (session.json) {
-    session.out << AdviceJson(params, card, device, advice).dump(kJsonIndent) << "\n";
+    session.out << AdviceJson(params, card, basis, advice).dump(kJsonIndent) << "\n";
   } else {
-    session.out << AdviceText(card, device, advice, session.terminal.columns);
+    session.out << AdviceText(card, basis, advice, session.terminal.columns);
   }
   return advice.fits;
 }

@@ -44,6 +44,21 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
       ->type_name("SIZE");
 }
 
+void AddKernels(CLI::App* command, KernelOptions& options) {
+  command
+      ->add_option("--kernels", options.kernels,
+                   "Whose training step [hpo-trainer's where it runs the model]")
+      ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
+  command
+      ->add_option("--precision", options.precision,
+                   "Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [float32]")
+      ->type_name("NAME");
+  command
+      ->add_option("--optimizer", options.optimizer,
+                   "Hugging Face's step: adamw-foreach, adamw-fused, sgd, ... [adamw-foreach]")
+      ->type_name("NAME");
+}
+
 void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryOptions>();
   const auto spec = std::make_shared<std::string>();
@@ -114,6 +129,7 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  AddKernels(fit, options->kernels);
   AddDevice(fit, options->device, /*several=*/true);
   on_chosen(fit, Verdict([options](Session& session) { return ShowMemoryFit(session, *options); }));
 }
@@ -139,6 +155,7 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
           "hpo memory plan model.name=bert-large-uncased train.batch_size=48 tok.max_length=480 "
           "--card 24GiB");
   plan->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  AddKernels(plan, options->kernels);
   AddDevice(plan, options->device, /*several=*/false);
   on_chosen(plan,
             Verdict([options](Session& session) { return ShowMemoryPlan(session, *options); }));

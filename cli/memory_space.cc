@@ -76,7 +76,7 @@ Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const Space
           {"sampled", survey.sampled},
           {"unknown", survey.unknown},
           {"parameters", survey.parameters},
-          {"basis", BasisJson(device)},
+          {"basis", BasisJson(TrainerBasis(device))},
           {"cards", std::move(cards)},
           {"models", std::move(models)}};
 }
@@ -126,10 +126,10 @@ std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
                    absl::StrJoin(survey.parameters, ", "), "\n");
   if (survey.unknown > 0) {
     absl::StrAppend(&text, survey.unknown,
-                    " of models that cannot be traced yet are left out of the shares\n");
+                    " of models that hpo-trainer does not run are left out of the shares\n");
   }
   return absl::StrCat(text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                      BasisText(device), "\n");
+                      BasisText(TrainerBasis(device)), "\n");
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {

@@ -100,26 +100,31 @@ FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const 
   return FitDecider(study, worker);
 }
 
-std::string BasisText(const OfflineDevice& device) {
+Basis TrainerBasis(const OfflineDevice& device) {
   const DeviceProfile profile = DefaultDevice(device.kind, Bytes{});
-  if (profile.kind == "cpu") {
-    return absl::StrCat("hpo-trainer's kernels, float32, fused AdamW; ", profile.name,
-                        ": live bytes alone");
-  }
-  return absl::StrCat("hpo-trainer's kernels, float32, memory-efficient attention, fused AdamW; ",
-                      profile.name, ": base ", FormatBytes(profile.base), ", workspaces ",
-                      FormatBytes(profile.workspace));
+  return {.kernels = "hpo-trainer",
+          .precision = "float32",
+          .optimizer = "adamw-fused",
+          .attention = profile.kind == "cpu" ? "math where it has dropout" : "efficient",
+          .device = profile.name,
+          .base = profile.base,
+          .workspaces = profile.workspace};
 }
 
-nlohmann::ordered_json BasisJson(const OfflineDevice& device) {
-  const DeviceProfile profile = DefaultDevice(device.kind, Bytes{});
-  return {{"kernels", "hpo-trainer"},
-          {"precision", "float32"},
-          {"optimizer", "adamw-fused"},
-          {"attention", profile.kind == "cpu" ? "written out with dropout" : "memory-efficient"},
-          {"device", profile.name},
-          {"base_bytes", profile.base.count},
-          {"workspaces_bytes", profile.workspace.count}};
+std::string BasisText(const Basis& basis) {
+  return absl::StrCat(basis.kernels, "'s training step, ", basis.precision, ", ", basis.optimizer,
+                      ", attention ", basis.attention, "; ", basis.device, ": base ",
+                      FormatBytes(basis.base), ", workspaces ", FormatBytes(basis.workspaces));
+}
+
+nlohmann::ordered_json BasisJson(const Basis& basis) {
+  return {{"kernels", basis.kernels},
+          {"precision", basis.precision},
+          {"optimizer", basis.optimizer},
+          {"attention", basis.attention},
+          {"device", basis.device},
+          {"base_bytes", basis.base.count},
+          {"workspaces_bytes", basis.workspaces.count}};
 }
 
 }  // namespace hpo

@@ -24,11 +24,11 @@ namespace hpo {
 //   InvalidArgument  see ParseModelConfig
 absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path);
 
-// The models that a study may draw, or its default one, as far as they can be found and traced.
+// The models that a study may draw, or its default one, as far as hpo-trainer runs them.
 std::vector<ModelFacts> FindModels(const StudySpec& study);
 
-// As FindModel, for a model whose training steps can be traced.
-//   Unimplemented  its family cannot; says which can
+// As FindModel, for a model that hpo-trainer runs.
+//   Unimplemented  hpo-trainer does not run its family
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path);
 
 struct OfflineDevice {
@@ -44,8 +44,18 @@ absl::StatusOr<OfflineDevice> ParseDevice(const CardOptions& options);
 FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const ModelFacts> models,
                           const OfflineDevice& device);
 
-// What the figures stand on, in one line: whose kernels, precision, attention, device defaults.
-std::string BasisText(const OfflineDevice& device);
-nlohmann::ordered_json BasisJson(const OfflineDevice& device);
+// What figures stand on.
+struct Basis {
+  std::string kernels;  // "hpo-trainer", "Hugging Face"
+  std::string precision;
+  std::string optimizer;
+  std::string attention;
+  std::string device;  // where its figures come from
+  Bytes base;
+  Bytes workspaces;
+};
+Basis TrainerBasis(const OfflineDevice& device);
+std::string BasisText(const Basis& basis);  // one line
+nlohmann::ordered_json BasisJson(const Basis& basis);
 
 }  // namespace hpo

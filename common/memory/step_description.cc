@@ -454,15 +454,28 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   reader.OptionalWith("allocator", step.allocator, ParseAllocator);
   reader.OptionalWith("device", step.device, ParseDevice);
   HPO_RETURN_IF_ERROR(reader.status());
-  if (step.attention == AttentionKernel::kFlash && !half) {
-    return absl::InvalidArgumentError(
-        "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
-  }
-  HPO_RETURN_IF_ERROR(ShapeCheck(step).Run());
+  HPO_RETURN_IF_ERROR(CheckStep(step));
   return step;
 }
 
 }  // namespace
+
+absl::StatusOr<Optimizer> OptimizerNamed(absl::string_view name) {
+  return ParseOptimizer(Json(std::string(name)));
+}
+
+absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name) {
+  return ParsePrecision(Json(std::string(name)));
+}
+
+absl::Status CheckStep(const StepDescription& step) {
+  if (step.attention == AttentionKernel::kFlash && step.precision == StepPrecision::kFloat32) {
+    return absl::InvalidArgumentError(
+        "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
+  }
+  if (step.model.has_value()) HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape));
+  return ShapeCheck(step).Run();
+}
 
 absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,
                                                      absl::string_view origin) {

@@ -127,6 +127,16 @@ struct StepDescription {
   DescribedDevice device;
 };
 
+// By the names of the description, such as "adamw-fused" and "bfloat16-autocast".
+//   InvalidArgument  another name; lists them
+absl::StatusOr<Optimizer> OptimizerNamed(absl::string_view name);
+absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name);
+
+// Whether a step that was not read by ParseStepDescription can be traced.
+//   InvalidArgument  what ParseStepDescription says of layers, lengths and tensors
+//   Unimplemented    a model whose family has no trace
+absl::Status CheckStep(const StepDescription& step);
+
 // Reads a description from JSON.
 //   InvalidArgument  not JSON; a member missing, unknown, of another type, or out of range: sizes
 //   are

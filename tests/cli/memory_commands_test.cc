@@ -130,7 +130,7 @@ TEST_F(MemoryCommands, PlanIsThreeWhereNothingHelps) {
 TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
   ExpectRefused({"memory", "plan", "train.batch_size=4", "--card", "2GiB"}, 2,
                 "expected model.name=NAME");
-  ExpectRefused({"memory", "plan", "model.name=roberta", "--card", "2GiB"}, 3, "roberta");
+  ExpectRefused({"memory", "plan", "model.name=robertina", "--card", "2GiB"}, 3, "robertina");
   ExpectRefused(
       {"memory", "plan", "model.name=bert-base-uncased", "train.batch=4", "--card", "2GiB"}, 2,
       "train.batch");

@@ -1,0 +1,198 @@
+#include "cli/model_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/calibration.h"
+#include "common/memory/described_step_trace.h"
+#include "common/memory/step_advice.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kTrainer[] = "hpo-trainer";
+constexpr char kCuda[] = "cuda";
+constexpr char kDefaultPrecision[] = "float32";
+constexpr char kDefaultOptimizer[] = "adamw-foreach";
+
+std::string OrDefault(const std::string& word, const char* otherwise) {
+  return word.empty() ? otherwise : word;
+}
+
+Bytes Usable(const OfflineDevice& device, Bytes card) {
+  const MemorySpec memory{.headroom = device.headroom};
+  return UsableBytes(card, {.kind = kCuda}, memory);
+}
+
+ResidualClass ClassFor(Bytes needed, bool fragile) {
+  return {.device_kind = kCuda, .band = BandOf(needed), .fragile = fragile};
+}
+
+// What a step may need without a margin, so that it fits `usable` with one.
+Bytes WithoutMargin(Bytes usable) {
+  return MarginTable().LargestNeed(ClassFor(usable, /*fragile=*/false), usable, usable);
+}
+
+// The smallest card, to a MiB, that has `required` usable bytes.
+Bytes CardFor(const OfflineDevice& device, Bytes required) {
+  int64_t too_small = 0;
+  int64_t enough = 2 * (required.count >> 20) + 1024;
+  while (enough - too_small > 1) {
+    const int64_t middle = too_small + (enough - too_small) / 2;
+    (Usable(device, MiB(middle)) >= required ? enough : too_small) = middle;
+  }
+  return MiB(enough);
+}
+
+// The description rounds parts up to whole ones; `effective_batch` is what they make.
+MemoryPlan PlanOf(const StepDescription& step, int64_t effective_batch) {
+  MemoryPlan plan{.effective_batch = effective_batch, .micro_batch = step.batch};
+  if (step.precision != StepPrecision::kFloat32) plan.precision = Precision::kBfloat16;
+  return plan;
+}
+
+MemoryEstimate ToMemoryEstimate(const StepEstimate& estimate, Bytes base) {
+  const auto of = [&estimate](MemoryClass memory_class) {
+    return estimate.by_class[static_cast<size_t>(memory_class)];
+  };
+  return {.weights = of(MemoryClass::kWeights),
+          .gradients = of(MemoryClass::kGradients),
+          .optimizer = of(MemoryClass::kOptimizer),
+          .activations = of(MemoryClass::kActivations) + of(MemoryClass::kTemporary),
+          .workspaces = of(MemoryClass::kWorkspaces),
+          .base = base,
+          .live_peak = estimate.live_peak,
+          .reserved_peak = estimate.reserved_peak,
+          .needed_limit = estimate.device_needed,
+          .peak_phase = estimate.peak_phase,
+          .fragile = estimate.fragile};
+}
+
+// The effective batch in parts of one row.
+StepDescription RowByRow(const StepDescription& step) {
+  StepDescription rows = step;
+  rows.accumulation = step.batch * step.accumulation;
+  rows.batch = 1;
+  return rows;
+}
+
+std::string CostOf(const std::string& change) {
+  if (change.rfind("micro-batch", 0) == 0) return "the same gradients from more, smaller passes";
+  if (change.rfind("16-bit", 0) == 0) return "rounding; it is faster";
+  return "none";
+}
+
+}  // namespace
+
+absl::StatusOr<bool> UsesTrainer(const KernelOptions& kernels, const ModelShape& shape) {
+  const bool asked = kernels.kernels == kTrainer;
+  if (asked && !TrainerSupports(shape)) {
+    return absl::UnimplementedError(
+        absl::StrCat("--kernels: expected huggingface for family ", shape.family,
+                     ", which hpo-trainer does not run, got hpo-trainer"));
+  }
+  const bool special = !kernels.precision.empty() || !kernels.optimizer.empty();
+  if (asked && special) {
+    return absl::InvalidArgumentError(
+        "--kernels: hpo-trainer trains in float32 with fused AdamW; expected no --precision and no "
+        "--optimizer with it");
+  }
+  return asked || (kernels.kernels.empty() && !special && TrainerSupports(shape));
+}
+
+absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const KernelOptions& kernels,
+                                              const OfflineDevice& device,
+                                              const TrainingConfig& config) {
+  if (device.kind != kCuda) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device: expected cuda for Hugging Face's kernels, got ", device.kind));
+  }
+  StepDescription step;
+  step.model = DescribedModel{.shape = model.shape};
+  if (config.dropout.has_value()) {
+    step.model->shape.hidden_dropout = *config.dropout;
+    step.model->shape.attention_dropout = *config.dropout;
+  }
+  step.batch = config.batch_size;
+  step.accumulation = config.grad_accum;
+  step.length = config.max_length;
+  absl::StatusOr<Optimizer> optimizer =
+      OptimizerNamed(OrDefault(kernels.optimizer, kDefaultOptimizer));
+  if (!optimizer.ok()) return Annotate(optimizer.status(), "--optimizer");
+  step.optimizer = *optimizer;
+  absl::StatusOr<StepPrecision> precision =
+      PrecisionNamed(OrDefault(kernels.precision, kDefaultPrecision));
+  if (!precision.ok()) return Annotate(precision.status(), "--precision");
+  step.precision = *precision;
+  if (absl::Status checked = CheckStep(step); !checked.ok()) return Annotate(checked, model.name);
+  return step;
+}
+
+Basis BasisOf(const StepDescription& step, const KernelOptions& kernels) {
+  return {.kernels = "Hugging Face",
+          .precision = OrDefault(kernels.precision, kDefaultPrecision),
+          .optimizer = OrDefault(kernels.optimizer, kDefaultOptimizer),
+          .attention = step.model->shape.family == "deberta-v2" ? "written out" : "efficient",
+          .device = "CUDA card, median of 35 published runs",
+          .base = step.device.base,
+          .workspaces = Bytes{2 * step.device.gemm_workspace}};
+}
+
+ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device, Bytes card) {
+  const StepEstimate estimate = EstimateStep(step);
+  ConfigVerdict verdict;
+  verdict.planned.plan = PlanOf(step, step.batch * step.accumulation);
+  verdict.planned.estimate = ToMemoryEstimate(estimate, step.device.base);
+  verdict.planned.margin = MarginTable().Factor(ClassFor(estimate.device_needed, estimate.fragile));
+  verdict.required = RequiredBytes(verdict.planned);
+  verdict.usable = Usable(device, card);
+  verdict.planned.fits = verdict.required <= verdict.usable;
+  return verdict;
+}
+
+std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const OfflineDevice& device,
+                                         Bytes card, int64_t most) {
+  StepDescription tried = step;
+  tried.device.total = WithoutMargin(Usable(device, card));
+  int64_t fits = 0;
+  int64_t too_large = most + 1;
+  for (tried.batch = 1; too_large - fits > 1;) {
+    (StepFits(tried) ? fits : too_large) = tried.batch;
+    // Doubling while everything fits, halving after.
+    tried.batch = too_large > most ? std::min(2 * fits, most) : fits + (too_large - fits) / 2;
+    if (tried.batch == fits) break;
+  }
+  // A layout that others of its steps do not have needs more than the margin of those that have.
+  for (; fits > 0; --fits) {
+    tried.batch = fits;
+    const ConfigVerdict verdict = JudgeStep(tried, device, card);
+    if (verdict.planned.fits) return verdict;
+  }
+  return std::nullopt;
+}
+
+ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
+                        const OfflineDevice& device, Bytes card) {
+  ConfigAdvice advice;
+  advice.literal = JudgeStep(step, device, card);
+  advice.smallest_capacity = CardFor(
+      device, std::min(advice.literal.required, JudgeStep(RowByRow(step), device, card).required));
+  advice.fits = advice.literal.planned.fits;
+  if (advice.fits) return advice;
+  StepDescription limited = step;
+  limited.device.total = WithoutMargin(Usable(device, card));
+  for (const StepChange& change : CheapestChanges(limited)) {
+    ConfigVerdict verdict = JudgeStep(change.step, device, card);
+    verdict.planned.plan = PlanOf(change.step, step.batch * step.accumulation);
+    advice.changes.push_back({.what = change.what,
+                              .cost = CostOf(change.what),
+                              .params = params,
+                              .verdict = std::move(verdict)});
+    advice.fits = advice.changes.back().verdict.planned.fits;
+  }
+  return advice;
+}
+
+}  // namespace hpo

@@ -1,0 +1,43 @@
+// Verdicts on Hugging Face's training step of a model, for `hpo memory fit` and `plan`, by
+// replaying its allocations: for models that hpo-trainer does not run, and for comparison. The
+// answers have the form of those for hpo-trainer.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/offline_card.h"
+#include "common/memory/config_advice.h"
+#include "common/memory/step_description.h"
+
+namespace hpo {
+
+// Whether `kernels` means hpo-trainer's for this model.
+//   InvalidArgument  a precision or an optimizer that hpo-trainer does not have
+//   Unimplemented    hpo-trainer is asked for, and does not run the family
+absl::StatusOr<bool> UsesTrainer(const KernelOptions& kernels, const ModelShape& shape);
+
+// The step of one configuration: under a head of two labels, padded, so that attention is
+// efficient. The device is as the description's default, without a limit.
+//   InvalidArgument  a precision or optimizer without that name, a device that is no card, what
+//                    CheckStep says
+//   Unimplemented    a family without a trace
+absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const KernelOptions& kernels,
+                                              const OfflineDevice& device,
+                                              const TrainingConfig& config);
+
+Basis BasisOf(const StepDescription& step, const KernelOptions& kernels);
+
+// For one card, with the margin before any evidence. Some ten milliseconds.
+ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device, Bytes card);
+
+// As LargestBatchSize.
+std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const OfflineDevice& device,
+                                         Bytes card, int64_t most);
+
+// As AdviseConfig, with the changes of CheapestChanges; `params` are kept as they are.
+ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
+                        const OfflineDevice& device, Bytes card);
+
+}  // namespace hpo

@@ -1,0 +1,86 @@
+// Described steps whose model is known: what they take, and what makes them fit.
+#include <string>
+
+#include "common/memory/described_step_trace.h"
+#include "common/memory/step_advice.h"
+#include "common/model_catalog.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<StepDescription> Parse(const std::string& members) {
+  return ParseStepDescription("{\"batch\": 8, \"length\": 128, " + members + "}", "step.json");
+}
+
+StepDescription Step(const std::string& members) {
+  const auto step = Parse(members);
+  EXPECT_TRUE(step.ok()) << step.status();
+  return *step;
+}
+
+TEST(KnownModelStep, HoldsItsWeightsGradientsAndMoments) {
+  const StepEstimate estimate = EstimateStep(Step(R"("model": "roberta-base")"));
+  const int64_t weights = 4 * estimate.num_parameters;
+  const auto held = [&estimate](MemoryClass memory_class) {
+    return estimate.by_class[static_cast<size_t>(memory_class)].count;
+  };
+  EXPECT_NEAR(static_cast<double>(held(MemoryClass::kWeights)), static_cast<double>(weights),
+              0.001 * static_cast<double>(weights));
+  EXPECT_NEAR(static_cast<double>(held(MemoryClass::kOptimizer)),
+              2.0 * static_cast<double>(weights), 0.001 * static_cast<double>(weights));
+  EXPECT_LE(estimate.live_peak, estimate.reserved_peak);
+  EXPECT_LE(estimate.needed_limit, estimate.reserved_peak);
+}
+
+TEST(KnownModelStep, AutocastKeepsLessForBackward) {
+  const Bytes full = EstimateStep(Step(R"("model": "microsoft/deberta-v3-base")")).needed_limit;
+  const Bytes half =
+      EstimateStep(
+          Step(R"("model": "microsoft/deberta-v3-base", "precision": "bfloat16-autocast")"))
+          .needed_limit;
+  EXPECT_LT(half, full);
+}
+
+TEST(KnownModelStep, FitsBySmallerMicroBatches) {
+  StepDescription step =
+      Step(R"("model": "bert-base-uncased", "device": {"total_bytes": "4400MiB"})");
+  step.batch = 64;
+  ASSERT_FALSE(StepFits(step));
+  const auto changes = CheapestChanges(step);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_LE(changes.back().device_needed, step.device.total);
+  EXPECT_LT(changes.back().step.batch, 64);
+  EXPECT_TRUE(LargestBatch(step).has_value());
+}
+
+TEST(CheckStep, SaysWhatCannotBeTraced) {
+  StepDescription step = Step(R"("model": "bert-base-uncased")");
+  EXPECT_TRUE(CheckStep(step).ok());
+  step.length = 513;
+  EXPECT_THAT(std::string(CheckStep(step).message()), HasSubstr("512"));
+  step.length = 512;
+  step.batch = 2'000'000'000;
+  EXPECT_EQ(CheckStep(step).code(), absl::StatusCode::kInvalidArgument);
+  step.batch = 8;
+  step.attention = AttentionKernel::kFlash;
+  EXPECT_THAT(std::string(CheckStep(step).message()), HasSubstr("16-bit"));
+  step.attention = AttentionKernel::kEfficient;
+  step.model->shape = *KnownModelShape("gpt2");
+  EXPECT_EQ(CheckStep(step).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(CheckStep(StepDescription{.batch = 1, .length = 1}).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(NamedWords, AreThoseOfTheDescription) {
+  EXPECT_EQ(OptimizerNamed("adamw-fused").value(), Optimizer::kAdamFused);
+  EXPECT_EQ(PrecisionNamed("float16-autocast").value(), StepPrecision::kAutocast);
+  EXPECT_THAT(std::string(OptimizerNamed("adam").status().message()), HasSubstr("adam-foreach"));
+  EXPECT_EQ(PrecisionNamed("fp16").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hpo
