@@ -61,11 +61,12 @@ a line of a library
 2026-11-21T14:00:10.000Z info Trial 4 - Trial Start: Allocated: 0.00GB
 """
 
-    def test_the_log_says_when_an_oom_was_met(self):
+    def test_the_log_says_when_an_oom_was_met_and_its_copies_say_nothing_more(self):
         with tempfile.TemporaryDirectory() as folder:
-            log = pathlib.Path(folder) / "trainer.log"
-            log.write_text(self.LOG, encoding="utf-8")
-            self.assertEqual(bench.redone_seconds([log]), {3: [2.5, 0.25]})
+            logs = [pathlib.Path(folder) / name for name in ("trainer.log", "copy.log")]
+            for log in logs:
+                log.write_text(self.LOG, encoding="utf-8")
+            self.assertEqual(bench.redone_seconds(logs), {3: [2.5, 0.25]})
 
     def test_time_lost(self):
         good, bad, running = attempt(10, 19), attempt(1, 5), attempt(20, None)
