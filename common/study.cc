@@ -76,6 +76,10 @@ absl::Status CheckPolicies(const StudySpec& spec) {
   if (spec.memory.headroom.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
   }
+  for (const std::string& name : spec.memory.relevant) {
+    if (spec.space.Find(name) != nullptr) continue;
+    return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
+  }
   if (spec.sampler.type != "tpe" && spec.sampler.type != "random") {
     return Expected("sampler.type", "tpe or random", absl::StrCat("'", spec.sampler.type, "'"));
   }

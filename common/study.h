@@ -65,6 +65,9 @@ struct MemorySpec {
   // Gradient checkpointing and lower precision may be planned (later issues' trainer uses them).
   bool allow_checkpointing = false;
   bool allow_lower_precision = false;
+  // The parameters that memory depends on, for trainers of which nothing else is known; empty:
+  // whole numbers and choices (common/memory/learned_need.h).
+  std::vector<std::string> relevant;
   bool operator==(const MemorySpec&) const = default;
 };
 

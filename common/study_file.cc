@@ -116,6 +116,7 @@ absl::StatusOr<MemorySpec> ReadMemory(const YamlValue& value) {
   map.Read("headroom", memory.headroom, ReadHeadroom);
   map.Read("allow_checkpointing", memory.allow_checkpointing, ReadBool);
   map.Read("allow_lower_precision", memory.allow_lower_precision, ReadBool);
+  map.Read("relevant", memory.relevant, ReadStrings);
   HPO_RETURN_IF_ERROR(map.Finish());
   return memory;
 }

@@ -76,6 +76,8 @@ nlohmann::json ToJson(const MemorySpec& memory) {
                          {"allow_checkpointing", memory.allow_checkpointing},
                          {"allow_lower_precision", memory.allow_lower_precision}};
   if (memory.headroom.has_value()) json["headroom_bytes"] = memory.headroom->count;
+  // Left out where it says nothing, so that studies stored before it was known read as they were.
+  if (!memory.relevant.empty()) json["relevant"] = memory.relevant;
   return json;
 }
 
@@ -87,6 +89,7 @@ absl::StatusOr<MemorySpec> MemoryFromJson(const nlohmann::json& json) {
     return NamedFromJson(member, ParseMemoryPolicy, "plan, strict or off");
   });
   reader.Optional("headroom_bytes", headroom);
+  reader.Optional("relevant", memory.relevant);
   reader.Required("allow_checkpointing", memory.allow_checkpointing);
   reader.Required("allow_lower_precision", memory.allow_lower_precision);
   HPO_RETURN_IF_ERROR(reader.status());

@@ -78,11 +78,17 @@ Bytes RequiredBytes(const PlannedMemory& planned) {
   return WithMargin(planned.estimate.needed_limit, planned.margin);
 }
 
-FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, MarginTable margins)
+bool GoesByLearnedNeed(const MemorySpec& memory, const WorkerFacts& worker) {
+  if (memory.policy == MemoryPolicy::kOff) return false;
+  return !worker.plans || memory.policy == MemoryPolicy::kStrict;
+}
+
+FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence)
     : trainer_(study.trainer),
       memory_(study.memory),
       device_(worker.device),
-      margins_(std::move(margins)) {
+      evidence_(std::move(evidence)),
+      learns_(GoesByLearnedNeed(study.memory, worker)) {
   if (memory_.policy == MemoryPolicy::kOff || !worker.plans) return;
   for (const ModelFacts& model : worker.models) {
     if (!TrainerSupports(model.shape)) continue;
@@ -118,9 +124,9 @@ absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& in
   for (;;) {
     HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit));
     const ResidualClass of = ClassOf(planned.estimate, device_.kind);
-    planned.margin = margins_.Factor(of);
+    planned.margin = evidence_.margins.Factor(of);
     if (!planned.fits || RequiredBytes(planned) <= usable) return planned;
-    limit = margins_.LargestNeed(of, usable, planned.estimate.needed_limit - Bytes{1});
+    limit = evidence_.margins.LargestNeed(of, usable, planned.estimate.needed_limit - Bytes{1});
   }
 }
 
@@ -131,17 +137,26 @@ absl::StatusOr<std::optional<MemoryEstimate>> FitDecider::Estimate(const ParamMa
   return EstimateMemory(*input, plan);
 }
 
+std::optional<LearnedFit> FitDecider::Learned(const ParamMap& params, Bytes capacity) const {
+  if (!learns_) return std::nullopt;
+  return evidence_.learned.Decide(params, UsableBytes(capacity, device_, memory_));
+}
+
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
   const absl::StatusOr<std::optional<PlannedMemory>> planned = Plan(params, capacity);
   if (planned.ok() && planned->has_value()) {
     return Fit{
         .fits = (*planned)->fits, .needed = RequiredBytes(**planned), .plan = (*planned)->plan};
   }
-  Fit unknown;
+  Fit literal;
   if (const auto config = TrainingConfigOf(params, trainer_); config.ok()) {
-    unknown.plan = LiteralPlan(*config);
+    literal.plan = LiteralPlan(*config);
   }
-  return unknown;
+  if (const std::optional<LearnedFit> learned = Learned(params, capacity)) {
+    literal.fits = learned->fits;
+    literal.needed = learned->needed;
+  }
+  return literal;
 }
 
 BatchFeasibility FitDecider::At(Bytes capacity) const {

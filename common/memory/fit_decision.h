@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/memory/calibration.h"
+#include "common/memory/learned_need.h"
 #include "common/memory/memory_plan.h"
 #include "common/params.h"
 #include "common/study.h"
@@ -42,18 +43,29 @@ Bytes QuantizeCapacity(Bytes capacity);
 // What must be free for `planned` to start: its need with its margin.
 Bytes RequiredBytes(const PlannedMemory& planned);
 
+// What trials have taught about memory.
+struct MemoryEvidence {
+  MarginTable margins;  // of estimates
+  LearnedNeed learned;  // where there is none
+};
+
+// Whether decisions for this worker go by LearnedNeed where there is no estimate: a trainer that
+// plans could split what does not fit, unless the policy is strict.
+bool GoesByLearnedNeed(const MemorySpec& memory, const WorkerFacts& worker);
+
 // Decides for one worker and study. A configuration fits where its estimate with the margin of its
-// class (calibration.h) is within the usable bytes. Nothing is known of a configuration, and so it
-// fits, where the policy is kOff, the worker's trainer does not plan, or its model is not among the
-// worker's or not one that TrainerSupports. A data set that the worker lacks, or has not measured
-// with the model's vocabulary, counts as one whose rows are all tok.max_length long. Immutable;
-// safe from any thread; a decision costs microseconds.
+// class (calibration.h) is within the usable bytes. There is no estimate where the policy is kOff,
+// the worker's trainer does not plan, or the model is not among the worker's or not one that
+// TrainerSupports: then LearnedNeed decides where GoesByLearnedNeed, else the configuration fits. A
+// data set that the worker lacks, or has not measured with the model's vocabulary, counts as one
+// whose rows are all tok.max_length long. Immutable; safe from any thread; a decision costs
+// microseconds.
 class FitDecider {
  public:
-  FitDecider(const StudySpec& study, const WorkerFacts& worker, MarginTable margins = {});
+  FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence = {});
 
   // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the
-  // usable bytes of `capacity`; nullopt where nothing is known of it.
+  // usable bytes of `capacity`; nullopt where there is none.
   //   InvalidArgument  see TrainingConfigOf, PlanMemory
   absl::StatusOr<std::optional<PlannedMemory>> Plan(const ParamMap& params, Bytes capacity) const;
 
@@ -62,7 +74,12 @@ class FitDecider {
   absl::StatusOr<std::optional<MemoryEstimate>> Estimate(const ParamMap& params,
                                                          const MemoryPlan& plan) const;
 
-  // As Plan. Parameters that are invalid fit: to refuse them is not memory's business.
+  // What LearnedNeed says within the usable bytes of `capacity`; nullopt where decisions do not go
+  // by it.
+  std::optional<LearnedFit> Learned(const ParamMap& params, Bytes capacity) const;
+
+  // As Plan, then as Learned. Parameters that are invalid fit: to refuse them is not memory's
+  // business.
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
   // Decide for many, bound to `capacity` (quantised by the caller). The function holds a copy of
@@ -79,7 +96,8 @@ class FitDecider {
   TrainerSpec trainer_;
   MemorySpec memory_;
   DeviceProfile device_;
-  MarginTable margins_;
+  MemoryEvidence evidence_;
+  bool learns_;
   // By model name: all of an estimate's input but the configuration.
   std::map<std::string, EstimateInput> models_;
 };

@@ -11,6 +11,8 @@
 
 `job` holds params (typed), train_path, validation_path, labels, epochs, seed, output_dir, limit_bytes
 and more: docs/TRAINER_PROTOCOL.md. Raise OutOfMemory, BadData or any exception to end a trial badly.
+What torch used of the card is told by itself; a program without torch calls used(bytes). From that
+the server learns which configurations fit, and stops proposing others.
 """
 import json
 import math
@@ -31,6 +33,35 @@ class OutOfMemory(Exception):
 
 class BadData(Exception):
     """The data file or its labels are wrong; no other configuration will do better."""
+
+
+peak_bytes = 0
+
+
+def used(num_bytes):
+    """Tells how much memory the trial has used so far; the most of several calls counts."""
+    global peak_bytes  # pylint: disable=global-statement
+    peak_bytes = max(peak_bytes, int(num_bytes))
+
+
+def cuda():
+    """torch.cuda, where the program trains with torch on a card."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch and torch.cuda.is_available() else None
+
+
+def start_counting():
+    global peak_bytes  # pylint: disable=global-statement
+    peak_bytes = 0
+    if cuda():
+        cuda().reset_peak_memory_stats()
+
+
+def memory():
+    if peak_bytes or not cuda():
+        return {"live_peak_bytes": peak_bytes}
+    return {"live_peak_bytes": cuda().max_memory_allocated(),
+            "reserved_peak_bytes": cuda().max_memory_reserved()}
 
 
 class Channel:
@@ -87,6 +118,8 @@ def run_trial(channel, job, train):
         return {"kind": "failed", "class": "BAD_DATA", "message": str(error)}
     except Exception as error:  # pylint: disable=broad-except  (the trial fails, the worker goes on)
         traceback.print_exc()
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
+            return {"kind": "out_of_memory", "error_message": str(error)}
         return {"kind": "failed", "class": "INTERNAL", "message": repr(error)}
 
 
@@ -96,4 +129,6 @@ def main(train):
                  capabilities=["stop", "reuse"])
     while (message := channel.receive())["type"] != "shutdown":
         if message["type"] == "job":
-            channel.send(type="outcome", outcome=run_trial(channel, message, train))
+            start_counting()
+            outcome = run_trial(channel, message, train)
+            channel.send(type="outcome", outcome=outcome, memory=memory())

@@ -37,6 +37,7 @@ def train(job, report):
     size = 2 ** params["features.log2"]
     if job["limit_bytes"] and size * 8 > job["limit_bytes"]:
         raise hpo_trainer.OutOfMemory(f"{size} weights need {size * 8} bytes")
+    hpo_trainer.used(size * 8)
     rows = read_rows(job["train_path"], size)
     valid = read_rows(job["validation_path"], size)
     weights = [0.0] * size

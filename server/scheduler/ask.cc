@@ -126,7 +126,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& as
   WorkerFacts then = asker.facts;
   then.capacity = attempt.attempt.capacity;
   return MakeAssignment(spec, record.trial, attempt,
-                        NarrowForCapacity(AskFor(spec, then, number, Knowledge())));
+                        NarrowForCapacity(AskFor(spec, then, number, Knowledge(*study, then))));
 }
 
 absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker& asker,
@@ -162,9 +162,11 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
                                                                      std::string& waiting_for) {
   if (!study.WallClockLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
-  const MemoryKnowledge knowledge = Knowledge();
+  const std::vector<QueuedTrial> queue = study.queue();
+  if (queue.empty()) return std::nullopt;
+  const MemoryKnowledge knowledge = Knowledge(study, asker.facts);
   std::string obstacle;
-  for (const QueuedTrial& queued : study.queue()) {
+  for (const QueuedTrial& queued : queue) {
     const Trial& trial = queued.trial;
     const std::string name = absl::StrCat("trial #", trial.id.number.value);
     if (const absl::Status able = CheckCanRun(spec, asker.facts, trial.params); !able.ok()) {
@@ -216,9 +218,13 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   absl::MutexLock lock(&study.propose_mutex());
   if (!study.BudgetLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
-  const MemoryKnowledge knowledge = Knowledge();
-  const AskContext context = AskFor(spec, asker.facts, study.next_number(), knowledge);
-  const absl::StatusOr<Suggestion> suggestion = study.Suggest(context);
+  MemoryKnowledge knowledge;
+  AskContext context;
+  const absl::StatusOr<Suggestion> suggestion = study.Suggest([&](const History& seen) {
+    knowledge = KnowledgeFor(spec, asker.facts, seen, calibration_.Snapshot());
+    context = AskFor(spec, asker.facts, study.next_number(), knowledge);
+    return context;
+  });
   if (!suggestion.ok()) {
     study.set_obstacle(std::string(suggestion.status().message()));
     waiting_for = absl::StrCat("study ", study.name(), ": ", suggestion.status().message());
@@ -234,7 +240,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
     HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
     HPO_RETURN_IF_ERROR(transaction.trials.InsertSuggestion(
         context.number, SuggestionRecord{.capacity = context.capacity,
-                                         .calibration_version = knowledge.calibration.version,
+                                         .calibration_version = knowledge.calibration_version,
                                          .history_sequence = suggestion->history_sequence,
                                          .sampler = suggestion->sampler,
                                          .score = suggestion->score}));

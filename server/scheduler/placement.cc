@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/memory/fit_decision.h"
 #include "common/random.h"
 #include "server/scheduler/capability.h"
@@ -13,14 +16,56 @@ namespace {
 // Far from the streams that samplers use, which count up from the trial's number.
 constexpr uint64_t kSeedStream = uint64_t{1} << 63;
 
+// What trials used and where they met OOMs. A refusal by estimate is no evidence: it would confirm
+// itself.
+std::vector<NeedObservation> NeedsOf(const History& history) {
+  std::vector<NeedObservation> needs;
+  for (const auto& [number, trial] : history.trials()) {
+    if (trial.prune_reason == PruneReason::kPredictedOutOfMemory) continue;
+    for (const MemoryObservation& seen : trial.memory) {
+      needs.push_back({.params = trial.params, .bytes = seen.bytes, .censored = seen.censored});
+    }
+  }
+  return needs;
+}
+
+// Without an estimate: the batch as it is, by what was learnt.
+void PlaceLiterally(const FitDecider& decider, const StudySpec& study, const Trial& trial,
+                    Placement& placement) {
+  if (const auto config = TrainingConfigOf(trial.params, study.trainer); config.ok()) {
+    placement.plan = LiteralPlan(*config);
+  }
+  const std::optional<LearnedFit> learned = decider.Learned(trial.params, placement.capacity);
+  if (!learned) return;
+  placement.predicted = learned->expected;
+  placement.required = learned->needed;
+  placement.fits = learned->fits;
+  if (!placement.fits) {
+    placement.misfit =
+        absl::StrCat("needs ", FormatBytes(placement.required),
+                     " by what other trials used, allowed ", FormatBytes(placement.usable));
+  }
+}
+
 }  // namespace
+
+MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
+                             const History& history, CalibrationSnapshot calibration) {
+  MemoryKnowledge knowledge;
+  knowledge.evidence.margins = std::move(calibration.margins);
+  knowledge.calibration_version = calibration.version;
+  if (GoesByLearnedNeed(study.memory, worker)) {
+    knowledge.evidence.learned = LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
+  }
+  return knowledge;
+}
 
 Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,
                      const MemoryKnowledge& knowledge) {
   Placement placement;
   placement.capacity = QuantizeCapacity(worker.capacity);
   placement.usable = UsableBytes(placement.capacity, worker.device, study.memory);
-  const FitDecider decider(study, worker, knowledge.calibration.margins);
+  const FitDecider decider(study, worker, knowledge.evidence);
   const auto planned = decider.Plan(trial.params, placement.capacity);
   if (planned.ok() && planned->has_value()) {
     placement.plan = (*planned)->plan;
@@ -28,8 +73,8 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
     placement.required = RequiredBytes(**planned);
     placement.fits = (*planned)->fits;
     if (!placement.fits) placement.misfit = ExplainMisfit(**planned, placement.usable);
-  } else if (const auto config = TrainingConfigOf(trial.params, study.trainer); config.ok()) {
-    placement.plan = LiteralPlan(*config);
+  } else {
+    PlaceLiterally(decider, study, trial, placement);
   }
   if (trial.forced_micro_batch > 0) {
     placement.plan.micro_batch = std::min(trial.forced_micro_batch, placement.plan.effective_batch);
@@ -51,7 +96,7 @@ AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber
       .capacity = UsableBytes(capacity, worker.device, study.memory),
       .feasibility = study.memory.policy == MemoryPolicy::kOff
                          ? BatchFeasibility()
-                         : FitDecider(study, worker, knowledge.calibration.margins).At(capacity)};
+                         : FitDecider(study, worker, knowledge.evidence).At(capacity)};
 }
 
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,

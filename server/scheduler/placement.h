@@ -5,20 +5,27 @@
 
 #include "absl/time/time.h"
 #include "common/bytes.h"
+#include "common/memory/fit_decision.h"
 #include "common/study.h"
 #include "common/trial.h"
 #include "common/worker_exchange.h"
 #include "common/worker_facts.h"
+#include "sampler/history.h"
 #include "sampler/sampler.h"
 #include "server/scheduler/live_calibration.h"
 #include "server/storage/records.h"
 
 namespace hpo {
 
-// What trials have taught about memory.
+// What trials have taught about memory, with the version of calibration that it holds.
 struct MemoryKnowledge {
-  CalibrationSnapshot calibration;
+  MemoryEvidence evidence;
+  int64_t calibration_version = 0;
 };
+
+// `history` is the study's: what LearnedNeed learns from, where decisions for `worker` go by it.
+MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
+                             const History& history, CalibrationSnapshot calibration);
 
 struct Placement {
   Bytes capacity;  // quantised

@@ -198,14 +198,17 @@ void StudyRuntime::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {
   if (found != leases_.end() && found->second.attempt == attempt) found->second.suspect = true;
 }
 
-absl::StatusOr<Suggestion> StudyRuntime::Suggest(const AskContext& context) {
+absl::StatusOr<Suggestion> StudyRuntime::Suggest(
+    const std::function<AskContext(const History&)>& make_context) {
   std::deque<HistoryEvent> events;
+  History seen;
   {
     absl::MutexLock lock(&mutex_);
     events.swap(unobserved_);
+    seen = history_;
   }
   for (const HistoryEvent& event : events) sampler_->Observe(event);
-  return sampler_->Suggest(context);
+  return sampler_->Suggest(make_context(seen));
 }
 
 std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {

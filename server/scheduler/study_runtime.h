@@ -113,8 +113,8 @@ class StudyRuntime {
   // Single flight: whoever proposes or enqueues a trial holds this over suggestion and commit, so
   // that the next suggestion sees this trial.
   absl::Mutex& propose_mutex() const ABSL_LOCK_RETURNED(propose_mutex_) { return propose_mutex_; }
-  // Folds what was published into the sampler and asks it.
-  absl::StatusOr<Suggestion> Suggest(const AskContext& context)
+  // Folds what was published into the sampler and asks it, in a context made from the same history.
+  absl::StatusOr<Suggestion> Suggest(const std::function<AskContext(const History&)>& make_context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
   // The pruner's word on a running trial. A stop is final and remembered with the lease.
   std::optional<PruneDecision> DecidePruning(TrialNumber trial);

@@ -92,8 +92,11 @@ class TrialScheduler {
                                      ReleaseReason reason, Bytes needed, const std::string& note);
 
   const WorkerRegistry& workers() const { return workers_; }
-  // What trials have taught about memory by now.
-  MemoryKnowledge Knowledge() const { return {.calibration = calibration_.Snapshot()}; }
+  // What trials have taught about memory by now, as decisions of `study` for `worker` go by it.
+  MemoryKnowledge Knowledge(const StudyRuntime& study, const WorkerFacts& worker) const {
+    return KnowledgeFor(study.spec(), worker, study.history(), calibration_.Snapshot());
+  }
+  CalibrationSnapshot calibration() const { return calibration_.Snapshot(); }
   int64_t epoch() const { return epoch_; }
 
  private:

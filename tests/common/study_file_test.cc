@@ -62,7 +62,7 @@ trainer:
   labels: [no, "yes", 3]
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
 budget: {trials: 20, wall_clock: 1h30m}
-memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true}
+memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
 sampler: {type: random, seed: 18446744073709551615, startup_trials: 3}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
 heavy_models: [small]
@@ -100,7 +100,8 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
   EXPECT_EQ(spec->memory, (MemorySpec{.policy = MemoryPolicy::kStrict,
                                       .headroom = MiB(512),
                                       .allow_checkpointing = true,
-                                      .allow_lower_precision = true}));
+                                      .allow_lower_precision = true,
+                                      .relevant = {"tok.max_length"}}));
   EXPECT_EQ(spec->sampler,
             (SamplerSpec{.type = "random", .seed = UINT64_MAX, .startup_trials = 3}));
   EXPECT_EQ(

@@ -53,7 +53,8 @@ TEST(StudyJson, KeepsEveryField) {
   spec.memory = {.policy = MemoryPolicy::kOff,
                  .headroom = MiB(3),
                  .allow_checkpointing = true,
-                 .allow_lower_precision = true};
+                 .allow_lower_precision = true,
+                 .relevant = {"train.lr"}};
   spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1};
   spec.pruner = {.type = "none", .startup_trials = 1, .warmup_steps = 2, .interval_steps = 3};
   spec.heavy_models = {"roberta-base"};
@@ -63,6 +64,7 @@ TEST(StudyJson, KeepsEveryField) {
 
   spec.budget = {};
   spec.memory.headroom.reset();
+  spec.memory.relevant.clear();
   const auto unlimited = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));
   ASSERT_TRUE(unlimited.ok()) << unlimited.status();
   EXPECT_EQ(*unlimited, spec);
@@ -122,6 +124,10 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        "budget.wall_clock: expected >= 0, got -1h"},
       {[](StudySpec& spec) { spec.memory.headroom = Bytes{-1}; },
        "memory.headroom: expected >= 0, got -1"},
+      {[](StudySpec& spec) {
+         spec.memory.relevant = {"train.lr", "train.size"};
+       },
+       "memory.relevant: expected parameters of the study, got 'train.size'"},
       {[](StudySpec& spec) { spec.sampler.type = "grid"; },
        "sampler.type: expected tpe or random, got 'grid'"},
       {[](StudySpec& spec) { spec.sampler.startup_trials = -1; },
@@ -224,6 +230,8 @@ TEST(MergeChangedStudy, NamesTheFirstFieldThatMayNotChange) {
        "trainer.defaults.x: stored nothing, file has 0.5"},
       {[](StudySpec& spec) { spec.memory.policy = MemoryPolicy::kStrict; },
        "memory.policy: stored \"plan\", file has \"strict\""},
+      {[](StudySpec& spec) { spec.memory.relevant = {"train.lr"}; },
+       "memory.relevant: stored nothing, file has [\"train.lr\"]"},
       {[](StudySpec& spec) { spec.sampler.seed = 5; }, "sampler.seed: stored 0, file has 5"},
       {[](StudySpec& spec) { spec.pruner.type = "none"; },
        "pruner.type: stored \"median\", file has \"none\""},

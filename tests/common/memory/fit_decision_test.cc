@@ -171,7 +171,7 @@ TEST(FitDecider, KeepsTheMarginOfTheConfigurationsClassFree) {
   for (const double learnt : {0.0, 0.25}) {
     MarginTable margins;
     if (learnt > 0.0) margins.Observe({.residual_class = of, .score = learnt});
-    const FitDecider decider(study, Card(), margins);
+    const FitDecider decider(study, Card(), {.margins = margins});
     const Bytes required = WithMargin(need, learnt > 0.0 ? learnt : 0.03);
     const Fit at_limit = decider.Decide(Params(32), required);
     EXPECT_TRUE(at_limit.fits);
@@ -195,13 +195,53 @@ TEST(FitDecider, AMarginOfOneBandDoesNotRuleOutAnother) {
   MarginTable margins;
   margins.Observe(
       {.residual_class = {.device_kind = "cuda", .band = NeedBand::kAbove10GiB}, .score = 3.0});
-  const Fit fit =
-      FitDecider(Exactly(MemoryPolicy::kPlan), Card(), margins).Decide(Params(256), GiB(16));
+  const Fit fit = FitDecider(Exactly(MemoryPolicy::kPlan), Card(), {.margins = margins})
+                      .Decide(Params(256), GiB(16));
   EXPECT_TRUE(fit.fits);
   EXPECT_LE(fit.needed, WithMargin(GiB(10), 0.03));
   EXPECT_GT(fit.needed, GiB(9));
   EXPECT_GT(FitDecider(Exactly(MemoryPolicy::kPlan), Card()).Decide(Params(256), GiB(16)).needed,
             GiB(10));
+}
+
+// Of a trainer that says nothing but what it used, decisions go by that.
+TEST(FitDecider, WithoutAnEstimateWhatWasLearntDecides) {
+  const std::vector<NeedObservation> met = {{Params(16), GiB(2), /*censored=*/true}};
+  SearchSpace space;
+  space.parameters = {Parameter{.name = "train.batch_size",
+                                .domain = IntDomain{.low = 1, .high = 64},
+                                .when = {},
+                                .default_value = {}}};
+  const MemoryEvidence evidence{.learned = LearnedNeed(space, {}, met)};
+  StudySpec strict = Study();
+  strict.memory.policy = MemoryPolicy::kStrict;
+  StudySpec off = Study();
+  off.memory.policy = MemoryPolicy::kOff;
+  WorkerFacts foreign = Worker();
+  foreign.plans = false;
+  WorkerFacts planning = Worker();
+  planning.models.clear();
+  struct Case {
+    const char* name;
+    StudySpec study;
+    WorkerFacts worker;
+    bool learns;
+  };
+  const Case cases[] = {{"a trainer that does not plan", Study(), foreign, true},
+                        {"one that does, of a model it lacks", Study(), planning, false},
+                        {"the same, the batch being literal", strict, planning, true},
+                        {"memory left alone", off, foreign, false}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const FitDecider decider(c.study, c.worker, evidence);
+    EXPECT_EQ(decider.Learned(Params(16), GiB(2)).has_value(), c.learns);
+    EXPECT_EQ(decider.Decide(Params(16), GiB(2)).fits, !c.learns);
+    EXPECT_EQ(decider.Decide(Params(16), GiB(2)).plan, PlanOf(32, 16));
+    EXPECT_TRUE(decider.Decide(Params(15), GiB(2)).fits);
+    EXPECT_TRUE(decider.Decide(Params(16), GiB(3)).fits);
+  }
+  EXPECT_TRUE(FitDecider(Study(), Worker(), evidence).Decide(Params(16), GiB(64)).fits)
+      << "an estimate comes first";
 }
 
 TEST(FitDecider, ABatchOfCandidatesIsDecidedInOrder) {

@@ -58,6 +58,9 @@ TEST(ResidualOf, ThePlanThatRanIsWhatCounts) {
   ASSERT_TRUE(record);
   EXPECT_EQ(record->plan, kHalf);
   EXPECT_NEAR(record->residual.score, 0.0, 1e-9);
+  request.memory.num_replans = 1;
+  EXPECT_EQ(Judge(request)->plan, kWhole) << "its probe had the peak";
+  request.memory.num_replans = 0;
   request.final_plan = {};  // a trainer that does not speak of plans
   EXPECT_EQ(Judge(request)->plan, kWhole);
 }

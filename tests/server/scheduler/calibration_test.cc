@@ -21,10 +21,8 @@ class CalibrationTest : public SchedulerFixture {
     ASSERT_TRUE(finished.ok()) << finished.status();
   }
 
-  double Factor() const {
-    return scheduler_->Knowledge().calibration.margins.Factor({.device_kind = "cpu"});
-  }
-  int64_t Version() const { return scheduler_->Knowledge().calibration.version; }
+  double Factor() const { return scheduler_->calibration().margins.Factor({.device_kind = "cpu"}); }
+  int64_t Version() const { return scheduler_->calibration().version; }
 
   // Of the trial's suggestion.
   int64_t StoredVersion(int64_t number) {
@@ -53,11 +51,11 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   EXPECT_TRUE(PlaceTrial(BertStudy(), tight, like_third, {}).fits);
   StudySpec strict = BertStudy();
   strict.memory.policy = MemoryPolicy::kStrict;
-  EXPECT_FALSE(PlaceTrial(strict, tight, like_third, scheduler_->Knowledge()).fits);
-  EXPECT_FALSE(AskFor(strict, tight, TrialNumber{9}, scheduler_->Knowledge())
-                   .feasibility({&third.params, 1})
-                   .front()
-                   .fits)
+  const MemoryKnowledge knowledge =
+      KnowledgeFor(strict, tight, History(), scheduler_->calibration());
+  EXPECT_FALSE(PlaceTrial(strict, tight, like_third, knowledge).fits);
+  EXPECT_FALSE(
+      AskFor(strict, tight, TrialNumber{9}, knowledge).feasibility({&third.params, 1}).front().fits)
       << "the sampler keeps the same margin";
 }
 
@@ -83,10 +81,10 @@ TEST_F(CalibrationTest, ARestartedServerKnowsTheSame) {
   AddStudy(BertStudy());
   const std::string session = Register(MakeBertWorker("a"));
   for (const double factor : {0.95, 1.04, 0.9, 1.01}) CompleteUsing(MustAcquire(session), factor);
-  const CalibrationSnapshot before = scheduler_->Knowledge().calibration;
+  const CalibrationSnapshot before = scheduler_->calibration();
   EXPECT_EQ(before.version, 4);
   Restart();
-  EXPECT_EQ(scheduler_->Knowledge().calibration.margins, before.margins);
+  EXPECT_EQ(scheduler_->calibration().margins, before.margins);
   EXPECT_EQ(Version(), before.version);
 }
 

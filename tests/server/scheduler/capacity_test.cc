@@ -19,6 +19,13 @@ OutOfMemory OomAt(Bytes limit) {
   return oom;
 }
 
+// Trials are proposed whatever others of their size met.
+StudySpec UnlearntStudy() {
+  StudySpec spec = PlainStudy();
+  spec.memory.policy = MemoryPolicy::kOff;
+  return spec;
+}
+
 class CapacityTest : public SchedulerFixture {
  protected:
   TrialNumber Enqueue(const std::string& study, const EnqueueRequest& request) {
@@ -29,7 +36,7 @@ class CapacityTest : public SchedulerFixture {
 };
 
 TEST_F(CapacityTest, AnOomOnTheSmallCardRunsAgainOnTheLargeOne) {
-  AddStudy(PlainStudy());
+  AddStudy(UnlearntStudy());
   const std::string small = Register(MakeWorker("small", kSmall));
   const std::string large = Register(MakeWorker("large", kLarge));
   const LeaseRef lease = MustAcquire(small, kSmall).lease;
@@ -46,7 +53,7 @@ TEST_F(CapacityTest, AnOomOnTheSmallCardRunsAgainOnTheLargeOne) {
 }
 
 TEST_F(CapacityTest, AHeartbeatThatCouldNotMeasureLeavesTheCapacity) {
-  AddStudy(PlainStudy());
+  AddStudy(UnlearntStudy());
   const std::string small = Register(MakeWorker("small", kSmall));
   const std::string large = Register(MakeWorker("large", kLarge));
   ASSERT_TRUE(scheduler_->Heartbeat(large, {}, Bytes{0}).ok());

@@ -131,6 +131,7 @@ TEST_F(PythonTrainerTest, LearnsAndServesSeveralTrials) {
     ASSERT_EQ(measured.size(), 3u);
     EXPECT_EQ(measured[2].step, 3);
     EXPECT_TRUE(outcome.clean);
+    EXPECT_EQ(outcome.memory.live_peak, Bytes{4096 * 8});
   }
   Send(ShutdownRequest{});
   EXPECT_EQ(process_->WaitFor(kPatience), ProcessExit({.code = 0, .signal = std::nullopt}));
