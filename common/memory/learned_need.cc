@@ -11,6 +11,8 @@ namespace {
 
 // An OOM at a limit is taken to have needed this much of it.
 constexpr double kBeyondLimit = 1.02;
+// A use of so much of a limit is no close call.
+constexpr double kToSpare = 0.9;
 // OOMs that one fit contradicts take part in the next; it settles in two or three rounds.
 constexpr int kMaxRounds = 10;
 // A row that determines its own prediction tells nothing of the error without it.
@@ -59,9 +61,22 @@ LearnedNeed::LearnedNeed(const SearchSpace& space, const std::vector<std::string
     (seen.censored ? ooms_ : uses_).push_back({terms_.PointOf(seen.params), seen.bytes});
   }
   directions_.assign(terms_.num_numbers(), Direction::kGrows);
-  if (uses_.size() < kFewestUses) return;
-  FitTerms(NeedTerms(terms_));
+  if (uses_.size() >= kFewestUses) LearnFrom(NeedTerms(terms_));
+}
+
+void LearnedNeed::LearnFrom(const NeedTerms& candidates) {
+  FitTerms(candidates);
   LearnDirections();
+  if (std::erase_if(ooms_, [this](const Seen& oom) { return IsContradicted(oom); }) == 0) return;
+  FitTerms(candidates);
+  LearnDirections();
+}
+
+bool LearnedNeed::IsContradicted(const Seen& oom) const {
+  const double spare = kToSpare * static_cast<double>(oom.bytes.count);
+  return std::any_of(uses_.begin(), uses_.end(), [&](const Seen& use) {
+    return static_cast<double>(use.bytes.count) <= spare && NoLarger(oom.point, use.point);
+  });
 }
 
 void LearnedNeed::FitTerms(const NeedTerms& candidates) {
@@ -108,6 +123,7 @@ void LearnedNeed::LearnMargin(const Columns& rows_by_term) {
 }
 
 void LearnedNeed::LearnDirections() {
+  directions_.assign(terms_.num_numbers(), Direction::kGrows);
   for (size_t number = 0; number < directions_.size(); ++number) {
     bool grows = false;
     bool shrinks = false;

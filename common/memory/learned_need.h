@@ -14,7 +14,8 @@
 //     has to reach far. With few uses a floor that shrinks with each.
 //   - What was seen beats what is fitted: a configuration no larger in anything than one that ran
 //     within the limit fits; one no smaller than one that met an OOM there does not. What larger
-//     means goes by the exponents that the fit uses; before the first fit, by the numbers.
+//     means goes by the exponents that the fit uses; before the first fit, by the numbers. An OOM
+//     where a larger configuration ran with a tenth to spare was not for its size: it is left out.
 //
 // Immutable; safe from any thread. A prediction costs microseconds, a fit milliseconds.
 // Sources: nonnegative_least_squares.h; leave-one-out errors from leverages: Allen 1974 (PRESS),
@@ -72,10 +73,12 @@ class LearnedNeed {
   // Which way the need goes with a number.
   enum class Direction { kGrows, kShrinks, kBoth };
 
+  void LearnFrom(const NeedTerms& candidates);
   void FitTerms(const NeedTerms& candidates);
   void LearnMargin(const Columns& rows_by_term);
   void LearnDirections();
   LearnedFit Predict(const NeedPoint& point, Bytes usable) const;
+  bool IsContradicted(const Seen& oom) const;
   bool NoLarger(const NeedPoint& a, const NeedPoint& b) const;
 
   std::vector<Seen> uses_;

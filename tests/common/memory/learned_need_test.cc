@@ -172,6 +172,22 @@ TEST(LearnedNeed, AnOomAboveTheFitRaisesIt) {
   EXPECT_EQ(LearnedNeed(space, {}, seen).Decide(odd, GiB(100)).expected, before);
 }
 
+// One that others caused, on a card that they shared.
+TEST(LearnedNeed, AnOomWhereLargerOnesRanWithMuchToSpareIsLeftOut) {
+  const auto law = [](const ParamMap& params) {
+    return 1e8 + 1e3 * *FindDouble(params, "batch") * *FindDouble(params, "length");
+  };
+  const SearchSpace space = SizesSpace();
+  std::vector<NeedObservation> seen = Observe(law, 20, 11, space);
+  const LearnedNeed before(space, {}, seen);
+  seen.push_back(Oom(Sizes(2, 64, 128, 1), GiB(4)));
+  const LearnedNeed after(space, {}, seen);
+  for (const ParamMap& params : {Sizes(2, 64, 128, 1), Sizes(64, 512, 1024, 12)}) {
+    EXPECT_TRUE(after.Decide(params, GiB(4)).fits);
+    EXPECT_EQ(after.Decide(params, GiB(4)), before.Decide(params, GiB(4)));
+  }
+}
+
 TEST(LearnedNeed, UnusualConfigurationsAreNoTrouble) {
   const auto law = [](const ParamMap& params) { return 1e8 * *FindDouble(params, "batch"); };
   const SearchSpace space = SizesSpace();

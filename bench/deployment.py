@@ -1,0 +1,53 @@
+"""A server, workers and the CLI in real processes on loopback: tests/integration/harness.py, for
+benchmarks."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def built(build, *options):
+    """The folder of a build, absolute; build/release, built first, where none is given."""
+    if build is not None:
+        return os.path.abspath(build)
+    subprocess.run([os.path.join(ROOT, "scripts/build"), "release", *options], check=True,
+                   stdout=sys.stderr)
+    return os.path.join(ROOT, "build/release")
+
+
+@contextlib.contextmanager
+def deployment(build, study):
+    """A harness.Deployment over the study (YAML, named toy), ended with all its processes."""
+    os.environ["HPO_BIN_DIR"] = os.path.join(build, "bin")
+    os.environ.setdefault("HPO_FAKE_TRAINER", "none")  # the harness wants a name
+    folder = os.path.join(ROOT, "tests/integration")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    import harness  # pylint: disable=import-outside-toplevel
+
+    running = harness.Deployment()
+    running.STUDY = study
+    running.setUp()
+    try:
+        yield running
+    finally:
+        running.tearDown()
+
+
+def start_worker(running, build, limit_mib, *options, environment=None):
+    """A worker on the CPU of whose memory so many MiB may be used; it leaves with the study's end."""
+    return running.start("w0", os.path.join(build, "bin/hpo-worker"), "--server", running.address,
+                         "--device", "cpu", "--memory-limit", f"{limit_mib}MiB", "--name", "w0",
+                         "--state-dir", running.folder / "state", *options,
+                         environment=environment)
+
+
+def run_to_the_end(running, worker, seconds):
+    """Waits until the study is finished and its worker has left; fails with the worker's log."""
+    status = worker.wait(seconds)
+    if status != 0:
+        raise RuntimeError(f"the worker ended with {status}:\n{worker.output()[-2000:]}")
+    return running.trials("--limit", "1000")
