@@ -65,11 +65,11 @@ LearnedNeed::LearnedNeed(const SearchSpace& space, const std::vector<std::string
 }
 
 void LearnedNeed::LearnFrom(const NeedTerms& candidates) {
-  FitTerms(candidates);
-  LearnDirections();
-  if (std::erase_if(ooms_, [this](const Seen& oom) { return IsContradicted(oom); }) == 0) return;
-  FitTerms(candidates);
-  LearnDirections();
+  FitTerms(candidates, {});
+  if (ooms_.empty()) return;
+  // By the uses alone, as a fit bends to explain what it is given.
+  std::erase_if(ooms_, [this](const Seen& oom) { return IsContradicted(oom); });
+  FitTerms(candidates, ooms_);
 }
 
 bool LearnedNeed::IsContradicted(const Seen& oom) const {
@@ -79,13 +79,13 @@ bool LearnedNeed::IsContradicted(const Seen& oom) const {
   });
 }
 
-void LearnedNeed::FitTerms(const NeedTerms& candidates) {
+void LearnedNeed::FitTerms(const NeedTerms& candidates, std::span<const Seen> ooms) {
   Columns columns(candidates.size());
   for (const Seen& use : uses_) {
     AppendRow(RowOf(candidates, use.point, static_cast<double>(use.bytes.count)), columns);
   }
   std::vector<std::vector<double>> waiting;
-  for (const Seen& oom : ooms_) {
+  for (const Seen& oom : ooms) {
     const double need = kBeyondLimit * static_cast<double>(oom.bytes.count);
     waiting.push_back(RowOf(candidates, oom.point, need));
   }
@@ -106,6 +106,7 @@ void LearnedNeed::FitTerms(const NeedTerms& candidates) {
   }
   LearnMargin(SelectColumns(columns, fit_.columns));
   terms_ = candidates.Select(fit_.columns);
+  LearnDirections();
 }
 
 void LearnedNeed::LearnMargin(const Columns& rows_by_term) {

@@ -74,7 +74,7 @@ class LearnedNeed {
   enum class Direction { kGrows, kShrinks, kBoth };
 
   void LearnFrom(const NeedTerms& candidates);
-  void FitTerms(const NeedTerms& candidates);
+  void FitTerms(const NeedTerms& candidates, std::span<const Seen> ooms);
   void LearnMargin(const Columns& rows_by_term);
   void LearnDirections();
   LearnedFit Predict(const NeedPoint& point, Bytes usable) const;
