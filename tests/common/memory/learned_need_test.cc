@@ -218,7 +218,7 @@ TEST(LearnedNeed, AvoidsOomsUnderLawsThatItHasToLearn) {
     double most_ooms;
     double most_refused;
   };
-  for (const Case& c : {Case{0.01, 3, 0.01, 0.08}, Case{0.03, 2, 0.02, 0.15}}) {
+  for (const Case& c : {Case{0.01, 2, 0.01, 0.08}, Case{0.03, 1, 0.02, 0.15}}) {
     double late = 0.0;
     double late_ooms = 0.0;
     double refused = 0.0;
