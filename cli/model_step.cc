@@ -110,7 +110,7 @@ absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const Ker
         absl::StrCat("--device: expected cuda for Hugging Face's kernels, got ", device.kind));
   }
   StepDescription step;
-  step.model = DescribedModel{.shape = model.shape};
+  step.model = DescribeModel(model.shape);
   if (config.dropout.has_value()) {
     step.model->shape.hidden_dropout = *config.dropout;
     step.model->shape.attention_dropout = *config.dropout;

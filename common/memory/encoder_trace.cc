@@ -14,8 +14,6 @@ namespace {
 constexpr int64_t kIndex = 8;
 constexpr int64_t kInt = 4;
 constexpr int64_t kBool = 1;
-// The efficient kernel reads its mask in rows of a multiple of this.
-constexpr int64_t kMaskAlignment = 8;
 
 struct Layer {
   TracedLinear query, key, value, attention_dense;
@@ -118,28 +116,14 @@ class EncoderTrace final : public ModelTrace {
     const TracedStorage present = model_ops_.Plain(batch.rows * tokens, kBool);
     const TracedStorage row_ids = model_ops_.Plain(batch.rows, kIndex);
     const TracedStorage head_ids = model_ops_.Plain(1, kIndex);
-    const TracedStorage query_ids = RangeFromZero(tokens);
-    const TracedStorage key_ids = RangeFromZero(tokens);
+    const TracedStorage query_ids = model_ops_.Range(tokens);
+    const TracedStorage key_ids = model_ops_.Range(tokens);
     const TracedStorage all = model_ops_.Plain(1, kBool);
     TracedStorage compared = model_ops_.Plain(tokens, kBool);
     const TracedStorage allowed = model_ops_.Plain(tokens, kBool);
     compared.Reset();
     const TracedStorage of_keys = model_ops_.Plain(batch.rows * tokens, kBool);
     return model_ops_.Plain(batch.rows * tokens * tokens, kBool);
-  }
-
-  TracedStorage RangeFromZero(int64_t tokens) {
-    const TracedStorage range = model_ops_.Plain(tokens, kIndex);
-    return model_ops_.Plain(tokens, kIndex);
-  }
-
-  // The mask as numbers, as the fused kernel takes it.
-  TracedStorage AttentionBias(const ModelBatch& batch, int64_t element_size) {
-    const int64_t tokens = batch.tokens;
-    const int64_t padded = (tokens + kMaskAlignment - 1) / kMaskAlignment * kMaskAlignment;
-    TracedStorage bias = model_ops_.Plain(batch.rows * tokens * tokens, element_size);
-    if (padded != tokens) bias = model_ops_.Plain(batch.rows * tokens * padded, element_size);
-    return bias;
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
@@ -159,7 +143,8 @@ class EncoderTrace final : public ModelTrace {
                                    .heads = shape_.num_heads,
                                    .head_size = shape_.HeadSize(),
                                    .dropout = shape_.attention_dropout};
-    return ops_.Attention(query, key, value, attention, AttentionBias(batch, query.element_size));
+    return ops_.Attention(query, key, value, attention,
+                          model_ops_.AttentionBias(batch.rows, batch.tokens, query.element_size));
   }
 
   TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm,

@@ -1,4 +1,4 @@
-// The encoders of model_trace.h; each in a file of its own.
+// The models of model_trace.h; each kind in a file of its own.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,14 @@
 
 namespace hpo {
 
-// `tensors`: ParameterTensors(shape, head), head for classification.
+// `tensors`: ParameterTensors(shape, head); heads as MakeModelTrace takes them.
 std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const ModelShape& shape,
                                              const TaskHead& head,
                                              const std::vector<ParameterTensor>& tensors);
 std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& shape,
+                                             const TaskHead& head,
+                                             const std::vector<ParameterTensor>& tensors);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
                                              const TaskHead& head,
                                              const std::vector<ParameterTensor>& tensors);
 

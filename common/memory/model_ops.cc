@@ -9,6 +9,9 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kFloat = 4;
+constexpr int64_t kIndex = 8;
+// The efficient kernel reads its mask in rows of a multiple of this.
+constexpr int64_t kMaskAlignment = 8;
 
 TracedGradients Gradients(TracedStorage first) {
   TracedGradients gradients;
@@ -20,6 +23,18 @@ TracedGradients Gradients(TracedStorage first) {
 
 TracedStorage ModelOps::Plain(int64_t elements, int64_t element_size) {
   return tracer().Allocate(elements * element_size);
+}
+
+TracedStorage ModelOps::Range(int64_t elements) {
+  const TracedStorage range = Plain(elements, kIndex);
+  return Plain(elements, kIndex);  // plus the number of past tokens
+}
+
+TracedStorage ModelOps::AttentionBias(int64_t rows, int64_t tokens, int64_t element_size) {
+  const int64_t padded = (tokens + kMaskAlignment - 1) / kMaskAlignment * kMaskAlignment;
+  TracedStorage bias = Plain(rows * tokens * tokens, element_size);
+  if (padded != tokens) bias = Plain(rows * tokens * padded, element_size);
+  return bias;
 }
 
 TracedTensor ModelOps::View(const TracedTensor& input) {
@@ -147,6 +162,82 @@ TracedTensor ModelOps::AddInPlace(const TracedTensor& a, const TracedTensor& b) 
     return gradients;
   });
   return output;
+}
+
+TracedTensor ModelOps::MultiplyExpanded(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = tracer().NewTensor(a.elements, a.element_size);
+  output.edge = tracer().Record({a.edge, b.edge},
+                                {b.edge.IsWanted() ? a.storage : TracedStorage(),
+                                 a.edge.IsWanted() ? b.storage : TracedStorage()},
+                                [this, bytes = a.bytes(), a_wanted = a.edge.IsWanted(),
+                                 b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
+                                  TracedGradients gradients(2);
+                                  if (a_wanted) gradients[0] = tracer().Allocate(bytes);
+                                  if (b_bytes >= 0) {
+                                    const TracedStorage product = tracer().Allocate(bytes);
+                                    gradients[1] = tracer().Allocate(b_bytes);
+                                  }
+                                  return gradients;
+                                });
+  return output;
+}
+
+TracedTensor ModelOps::RotateHalf(const TracedTensor& x) {
+  const auto half = [&] {
+    TracedTensor view = x;
+    view.elements = x.elements / 2;
+    view.edge = tracer().Record({x.edge}, {}, [this, bytes = x.bytes()](auto&, const auto&) {
+      return Gradients(tracer().Allocate(bytes));
+    });
+    return view;
+  };
+  const TracedTensor first = half();
+  const TracedTensor second = half();
+  const TracedTensor negated = Scale(second);
+  TracedTensor output = tracer().NewTensor(x.elements, x.element_size);
+  output.edge = tracer().Record({negated.edge, first.edge}, {}, [](auto& incoming, const auto&) {
+    TracedGradients gradients(2);
+    gradients[0] = incoming[0];
+    gradients[1] = incoming[0];
+    return gradients;
+  });
+  return output;
+}
+
+TracedTensor ModelOps::ReciprocalDeviation(const TracedTensor& x, int64_t rows,
+                                           TracedStorage& variance) {
+  TracedTensor mean;
+  {
+    TracedTensor square = tracer().NewTensor(x.elements, kFloat);
+    square.edge =
+        tracer().Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
+          const TracedStorage power = tracer().Allocate(bytes);
+          const TracedStorage twice = tracer().Allocate(bytes);
+          return Gradients(tracer().Allocate(bytes));
+        });
+    mean = ops_.Mean(square, rows);
+  }
+  variance = mean.storage;
+  const TracedTensor sum = AddToNumber(mean);
+  TracedTensor output = tracer().NewTensor(rows, kFloat);
+  output.edge = tracer().Record({sum.edge}, {output.storage},
+                                [this, bytes = output.bytes()](auto&, const auto&) {
+                                  const TracedStorage cube = tracer().Allocate(bytes);
+                                  const TracedStorage half = tracer().Allocate(bytes);
+                                  return Gradients(tracer().Allocate(bytes));
+                                });
+  return output;
+}
+
+TracedTensor ModelOps::RmsNorm(const TracedTensor& input, const TracedParameter& weight) {
+  TracedTensor hidden = ops_.Cast(input, kFloat);
+  TracedStorage variance;
+  {
+    const TracedTensor deviation =
+        ReciprocalDeviation(hidden, hidden.elements / weight.elements, variance);
+    hidden = MultiplyExpanded(hidden, deviation);
+  }
+  return MultiplyExpanded(ops_.Cast(hidden, input.element_size), ModelParameters::AsTensor(weight));
 }
 
 // ---- Parameters --------------------------------------------------------------------------------

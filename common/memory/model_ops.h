@@ -23,6 +23,11 @@ class ModelOps {
   // What no gradient flows through: masks, indices, positions.
   TracedStorage Plain(int64_t elements, int64_t element_size);
 
+  // 0, 1, ... of one row, as torch makes position ids: int64.
+  TracedStorage Range(int64_t elements);
+  // A mask of [rows, 1, tokens, tokens] as numbers, as the fused kernels take it: its rows padded.
+  TracedStorage AttentionBias(int64_t rows, int64_t tokens, int64_t element_size);
+
   // The same memory; a node of its own for gradients to meet at.
   TracedTensor View(const TracedTensor& input);
   // Times a number.
@@ -43,12 +48,21 @@ class ModelOps {
   // Keeps input and index; backward scatters into zeros of the input's size.
   TracedTensor Gather(const TracedTensor& input, const TracedStorage& index, int64_t elements);
   TracedTensor Repeat(const TracedTensor& input, int64_t times);
+  // (-x2, x1) of the halves of x's last dimension.
+  TracedTensor RotateHalf(const TracedTensor& x);
+  // Written out in float32, as Llama's is.
+  TracedTensor RmsNorm(const TracedTensor& input, const TracedParameter& weight);
   // `b` is repeated over `a`; its gradient is a sum.
   TracedTensor AddExpanded(const TracedTensor& a, const TracedTensor& b);
   // a += b: the result has a's memory.
   TracedTensor AddInPlace(const TracedTensor& a, const TracedTensor& b);
 
  private:
+  // Product with a smaller `b` that is repeated over `a`; its gradient is a product, summed.
+  TracedTensor MultiplyExpanded(const TracedTensor& a, const TracedTensor& b);
+  // Mean over the last dimension of x squared, plus a number, to the power -1/2.
+  TracedTensor ReciprocalDeviation(const TracedTensor& x, int64_t rows, TracedStorage& variance);
+
   StepTracer& tracer() { return ops_.tracer(); }
 
   TraceOps& ops_;

@@ -1,6 +1,7 @@
 // Forward of a catalogued model as Hugging Face's implementation runs it on a CUDA device, written
 // for a StepTracer: what a training step of it allocates and frees. Families: BERT, RoBERTa (XLM-R,
-// CamemBERT) and DeBERTa v2 and v3, under a classification head.
+// CamemBERT) and DeBERTa v2 and v3 under a classification head, Llama and Qwen2 under a language
+// model's.
 //
 // Source: the modules of transformers 5.23 (scaled dot product attention; DeBERTa's own, written
 // out) on torch 2.11. tests/common/memory/model_trace_test.cc compares every allocation and free
@@ -32,9 +33,11 @@ class ModelTrace {
 // Whether MakeModelTrace has the family.
 //   Unimplemented  it has not; names it and those that it has
 absl::Status CheckHasTrace(const ModelShape& shape);
+//   InvalidArgument  the family's trace has another head
+absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head);
 
 //   Unimplemented    a family without a trace here
-//   InvalidArgument  see ParameterTensors; a head other than for classification
+//   InvalidArgument  see ParameterTensors; another head than the family has here
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
                                                            const TaskHead& head);
 

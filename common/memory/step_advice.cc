@@ -93,6 +93,10 @@ std::optional<StepChange> Checkpoint(const StepDescription& step) {
 
 std::optional<StepChange> UseAutocast(const StepDescription& step) {
   if (step.precision != StepPrecision::kFloat32) return std::nullopt;
+  // A decoder's casts under autocast are not traced.
+  if (step.model.has_value() && step.model->head.kind == TaskHead::Kind::kCausalLm) {
+    return std::nullopt;
+  }
   StepChange change{.what = "16-bit products (autocast)", .step = step};
   change.step.precision = StepPrecision::kAutocast;
   if (step.attention == AttentionKernel::kEfficient) {

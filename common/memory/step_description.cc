@@ -21,8 +21,6 @@ using Json = nlohmann::json;
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
 constexpr int64_t kMostSteps = 100;
-// Layers times steps: keeps an answer below a few seconds.
-constexpr int64_t kMostLayerRuns = 20'000;
 constexpr int64_t kMostBaseBytes = int64_t{1} << 44;
 
 // ---- Words -------------------------------------------------------------------------------------
@@ -264,9 +262,13 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
     }
     return;
   }
-  step.model.emplace();
-  reader.RequiredWith("model", step.model->shape, ParseModel);
+  ModelShape shape;
+  reader.RequiredWith("model", shape, ParseModel);
+  step.model = DescribeModel(shape);
   step.model->head.num_labels = num_labels;
+  if (reader.Has("num_labels") && step.model->head.kind == TaskHead::Kind::kCausalLm) {
+    reader.Fail("num_labels", "expected none of a decoder, which predicts tokens");
+  }
 }
 
 // ---- Device and allocator ----------------------------------------------------------------------
@@ -307,115 +309,6 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 }
 
 // ---- The whole ---------------------------------------------------------------------------------
-
-// Follows the width through the layers; also bounds every tensor.
-class ShapeCheck {
- public:
-  explicit ShapeCheck(const StepDescription& step) : step_(step) {}
-
-  absl::Status Run() {
-    if (step_.model.has_value()) return CheckModel(*step_.model);
-    if (step_.layers.empty()) {
-      return absl::InvalidArgumentError("layers: expected an embedding first, got no layer");
-    }
-    for (size_t i = 0; i < step_.layers.size(); ++i) {
-      const bool is_embedding = std::holds_alternative<EmbeddingLayer>(step_.layers[i]);
-      if ((i == 0) != is_embedding) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "layers[", i, "]: expected ",
-            is_embedding ? "an embedding only as the first layer" : "an embedding first"));
-      }
-      const absl::Status status =
-          std::visit([this](const auto& layer) { return Check(layer); }, step_.layers[i]);
-      HPO_RETURN_IF_ERROR(Annotate(status, absl::StrCat("layers[", i, "]")));
-    }
-    return CheckRuns();
-  }
-
- private:
-  absl::Status CheckRuns() const {
-    const int64_t runs = num_layers_ * step_.steps;
-    if (num_layers_ > kMostLayers || runs > kMostLayerRuns) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("layers: expected at most ", kMostLayers, " and ", kMostLayerRuns,
-                       " runs of a layer (layers x steps), got ", num_layers_, " and ", runs));
-    }
-    return absl::OkStatus();
-  }
-
-  // Every tensor of the model is smaller than one of these.
-  absl::Status CheckModel(const DescribedModel& model) {
-    const ModelShape& shape = model.shape;
-    if (step_.length > shape.max_positions) {
-      return absl::InvalidArgumentError(absl::StrCat("length: expected at most the model's ",
-                                                     shape.max_positions, " positions, got ",
-                                                     step_.length));
-    }
-    const int64_t rows = step_.batch;
-    const int64_t widest = std::max(shape.hidden_size, shape.intermediate_size);
-    const int64_t keys = std::max(step_.length + 8, 2 * shape.relative.span);
-    HPO_RETURN_IF_ERROR(Bound({8, rows, step_.length, widest}));
-    HPO_RETURN_IF_ERROR(Bound({8, rows, shape.num_heads, step_.length, keys}));
-    HPO_RETURN_IF_ERROR(Bound({8, rows, 2 * shape.relative.span, shape.hidden_size}));
-    num_layers_ = shape.num_layers;
-    return CheckRuns();
-  }
-
-  absl::Status Bound(std::initializer_list<int64_t> factors) {
-    if (TensorBytes(factors) < kLargestTensorBytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected tensors below ", FormatBytes(Bytes{kLargestTensorBytes}),
-                     ", got one of ", absl::StrJoin(factors, " x "), " bytes"));
-  }
-
-  absl::Status Check(const EmbeddingLayer& layer) {
-    width_ = layer.width;
-    ++num_layers_;
-    HPO_RETURN_IF_ERROR(Bound({8, step_.batch, step_.length, layer.width}));
-    return Bound({8, layer.rows, layer.width});
-  }
-  absl::Status Check(const PositionLayer& layer) {
-    if (layer.rows < step_.length) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("rows: expected at least the length ", step_.length, ", got ", layer.rows));
-    }
-    return Bound({8, layer.rows, width_});
-  }
-  absl::Status Check(const EncoderLayers& layer) {
-    num_layers_ += layer.count;
-    if (pooled_) return absl::InvalidArgumentError("expected no encoder after pooling");
-    if (width_ % layer.heads != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("heads: expected a divisor of the width ", width_, ", got ", layer.heads));
-    }
-    HPO_RETURN_IF_ERROR(Bound({4, width_, std::max(3 * width_, layer.feed_forward)}));
-    HPO_RETURN_IF_ERROR(
-        Bound({4, step_.batch, step_.length, std::max(3 * width_, layer.feed_forward)}));
-    const bool written_out = step_.attention == AttentionKernel::kMath;
-    return Bound({4, step_.batch, layer.heads, step_.length, written_out ? step_.length : 32});
-  }
-  absl::Status Check(const LinearLayer& layer) {
-    ++num_layers_;
-    HPO_RETURN_IF_ERROR(Bound({4, width_, layer.out}));
-    width_ = layer.out;
-    return Bound({4, step_.batch, pooled_ ? 1 : step_.length, layer.out});
-  }
-  absl::Status Check(const PoolingLayer&) {
-    if (pooled_) return absl::InvalidArgumentError("expected one pooling, got a second");
-    pooled_ = true;
-    return absl::OkStatus();
-  }
-  template <typename Layer>
-  absl::Status Check(const Layer&) {
-    ++num_layers_;
-    return absl::OkStatus();
-  }
-
-  const StepDescription& step_;
-  int64_t width_ = 0;
-  int64_t num_layers_ = 0;
-  bool pooled_ = false;
-};
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
@@ -460,21 +353,21 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
 
 }  // namespace
 
+DescribedModel DescribeModel(const ModelShape& shape) {
+  DescribedModel model{.shape = shape};
+  const std::optional<ModelFamily> family = ModelFamilyOf(shape.family);
+  model.head.kind = family.has_value() && IsDecoder(*family)
+                        ? TaskHead::Kind::kCausalLm
+                        : TaskHead::Kind::kSequenceClassification;
+  return model;
+}
+
 absl::StatusOr<Optimizer> OptimizerNamed(absl::string_view name) {
   return ParseOptimizer(Json(std::string(name)));
 }
 
 absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name) {
   return ParsePrecision(Json(std::string(name)));
-}
-
-absl::Status CheckStep(const StepDescription& step) {
-  if (step.attention == AttentionKernel::kFlash && step.precision == StepPrecision::kFloat32) {
-    return absl::InvalidArgumentError(
-        "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
-  }
-  if (step.model.has_value()) HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape));
-  return ShapeCheck(step).Run();
 }
 
 absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,

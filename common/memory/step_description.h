@@ -71,11 +71,15 @@ struct PoolingLayer {
 using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers, LinearLayer,
                                     ActivationLayer, DropoutLayer, NormLayer, PoolingLayer>;
 
-// A catalogued model as Hugging Face runs it (model_trace.h), every batch padded.
+// A catalogued model as Hugging Face runs it (model_trace.h), every batch padded: an encoder is
+// fine-tuned for classification, a decoder for language modelling.
 struct DescribedModel {
   ModelShape shape;
   TaskHead head = {.kind = TaskHead::Kind::kSequenceClassification};
 };
+
+// Under the head that the family's trace has.
+DescribedModel DescribeModel(const ModelShape& shape);
 
 // ---- Step
 // ----------------------------------------------------------------------------------------

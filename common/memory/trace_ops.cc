@@ -262,7 +262,8 @@ TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) 
   return output;
 }
 
-TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes) {
+TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
+                                    const TracedStorage& labels) {
   const int64_t elements = rows * classes;
   TracedTensor log_probabilities = tracer_.NewTensor(elements, logits.element_size);
   log_probabilities.edge =
@@ -275,7 +276,7 @@ TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, in
   TracedTensor loss = tracer_.NewTensor(1, x.element_size);
   const TracedStorage total_weight = tracer_.Allocate(x.element_size);
   loss.edge = tracer_.Record(
-      {x.edge}, {x.storage, total_weight},
+      {x.edge}, {x.storage, labels, total_weight},
       [this, bytes = x.bytes()](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
   return loss;
 }

@@ -101,8 +101,9 @@ class TraceOps {
                          const TracedStorage& mask = {});
   // Mean over all but `groups` rows: [groups, *, width] to [groups, width].
   TracedTensor Mean(const TracedTensor& input, int64_t result_elements);
-  // Mean cross entropy of [rows, classes]: one element.
-  TracedTensor CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes);
+  // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
+  TracedTensor CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
+                            const TracedStorage& labels = {});
 
  private:
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,

@@ -36,6 +36,13 @@ DEBERTA = dict(ENCODER, model_type="deberta-v2", type_vocab_size=0, relative_att
                share_att_key=True, pos_att_type="p2c|c2p", position_biased_input=False)
 NO_DROPOUT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
+DECODER = dict(vocab_size=96, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+               num_key_value_heads=2, intermediate_size=40, max_position_embeddings=24,
+               rms_norm_eps=1e-5, use_cache=False)
+LLAMA = dict(DECODER, model_type="llama", tie_word_embeddings=False)
+QWEN2 = dict(DECODER, model_type="qwen2", tie_word_embeddings=True)
+DECODERS = ("llama", "qwen2")
+
 CASES = {
     "bert": (BERT, TOKENS),
     "bert, no dropout": (dict(BERT, **NO_DROPOUT), TOKENS),
@@ -53,6 +60,11 @@ CASES = {
              position_biased_input=True, type_vocab_size=2, norm_rel_ebd="none"), TOKENS),
     "deberta, contents to positions": (dict(DEBERTA, pos_att_type="c2p", share_att_key=False),
                                        TOKENS),
+    "llama": (LLAMA, TOKENS),
+    "llama, bfloat16": (LLAMA, TOKENS, "bfloat16"),
+    "llama, every head its keys": (dict(LLAMA, num_key_value_heads=4), 8, "bfloat16"),
+    "qwen2": (QWEN2, TOKENS),
+    "qwen2, bfloat16": (QWEN2, 8, "bfloat16"),
     "deberta, absolute": (
         dict(DEBERTA, relative_attention=False, position_biased_input=True, pos_att_type=[],
              embedding_size=8, norm_rel_ebd="none"), TOKENS),
@@ -132,15 +144,18 @@ def trace(config, tokens, precision="float32"):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
-    hf_config.problem_type = "single_label_classification"
+    decodes = hf_config.model_type in DECODERS
+    hf_config.problem_type = None if decodes else "single_label_classification"
+    auto = (transformers.AutoModelForCausalLM if decodes
+            else transformers.AutoModelForSequenceClassification)
     attention = "eager" if hf_config.model_type == "deberta-v2" else "sdpa"
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"):
-        model = transformers.AutoModelForSequenceClassification.from_config(
+        model = auto.from_config(
             hf_config, attn_implementation=attention, dtype=dtype).train()
         ids = torch.randint(0, 5, (ROWS, tokens))
         mask = torch.ones(ROWS, tokens, dtype=torch.long)
-        labels = torch.randint(0, NUM_LABELS, (ROWS,))
+        labels = ids if decodes else torch.randint(0, NUM_LABELS, (ROWS,))
         recorder = Recorder([*model.parameters(), *model.buffers(), ids, mask, labels])
         with recorder:
             with autocast(precision == "autocast"):

@@ -63,6 +63,18 @@ TEST(StepDescription, TakesAModelByNameOrByItsConfiguration) {
   EXPECT_EQ(configured.model->head.num_labels, 7);
 }
 
+TEST(StepDescription, GivesAModelTheHeadOfItsFamily) {
+  StepDescription step = Parsed(R"({"model": "Qwen/Qwen2.5-0.5B", "batch": 2, "length": 16})");
+  EXPECT_EQ(step.model->head.kind, TaskHead::Kind::kCausalLm);
+  EXPECT_EQ(DescribeModel(step.model->shape).head, step.model->head);
+  EXPECT_TRUE(CheckStep(step).ok()) << CheckStep(step);
+  step.model->head.kind = TaskHead::Kind::kSequenceClassification;
+  EXPECT_EQ(CheckStep(step).message(), "head: expected one for language modelling on qwen2");
+  step = Parsed(R"({"model": "bert-base-cased", "batch": 2, "length": 16})");
+  step.model->head.kind = TaskHead::Kind::kCausalLm;
+  EXPECT_EQ(CheckStep(step).message(), "head: expected one for classification on bert");
+}
+
 TEST(StepDescription, RefusesModelsThatItCannotTrace) {
   const auto with = [](const std::string& model, const std::string& more = "") {
     return R"({"batch": 2, "length": 16, "model": )" + model + more + "}";
@@ -72,8 +84,12 @@ TEST(StepDescription, RefusesModelsThatItCannotTrace) {
        "model: expected a model's name or the content of its config.json, got the integer 3"},
       {with(R"("roberta-bas")"), "did you mean 'roberta-base'?"},
       {with(R"("gpt2")"),
-       "model: model_type: expected one of bert, roberta, xlm-roberta, camembert, deberta-v2 (the "
-       "families with a trace); got 'gpt2'"},
+       "model: model_type: expected one of bert, roberta, xlm-roberta, camembert, deberta-v2, "
+       "llama, qwen2 (the families with a trace); got 'gpt2'"},
+      {with(R"("Qwen/Qwen2.5-0.5B")", R"(, "num_labels": 2)"),
+       "num_labels: expected none of a decoder, which predicts tokens"},
+      {with(R"("Qwen/Qwen2.5-0.5B")", R"(, "precision": "bfloat16-autocast")"),
+       "precision: expected float32, bfloat16 or float16 of a decoder"},
       {with(R"({"model_type": "t5"})"), "got 't5'"},
       {with(R"({"model_type": "bert"})"), "model: config.json: vocab_size: missing"},
       {with(R"("bert-base-cased")", R"(, "num_labels": 0)"),

@@ -83,9 +83,11 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     TraceOps ops(tracer, KernelTraits::Cuda());
     const std::string precision = entry["precision"];
     ops.SetParameterType(precision == "bfloat16" ? 2 : 4, /*trainable=*/true);
-    auto model = MakeModelTrace(
-        ops, shape,
-        {.kind = TaskHead::Kind::kSequenceClassification, .num_labels = golden["num_labels"]});
+    const bool decodes = IsDecoder(*ModelFamilyOf(shape.family));
+    const TaskHead head = {
+        .kind = decodes ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification,
+        .num_labels = golden["num_labels"]};
+    auto model = MakeModelTrace(ops, shape, head);
     ASSERT_TRUE(model.ok()) << model.status();
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);
     tracer.EnterPhase("forward");

@@ -1,0 +1,193 @@
+// Llama and Qwen2: transformers/models/{llama,qwen2}/modeling_*.py, without a cache of keys.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/encoder_trace.h"
+#include "common/memory/model_ops.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kIndex = 8;
+constexpr int64_t kBool = 1;
+constexpr int64_t kFloat = 4;
+
+struct Layer {
+  TracedLinear query, key, value, output;
+  TracedLinear gate, up, down;
+  TracedParameter input_norm, attended_norm;
+};
+
+// Cosines and sines of every position.
+struct Rotation {
+  TracedStorage cosines, sines;
+};
+
+class DecoderTrace final : public ModelTrace {
+ public:
+  DecoderTrace(TraceOps& ops, const ModelShape& shape, const TaskHead&,
+               const std::vector<ParameterTensor>& tensors)
+      : ops_(ops),
+        model_ops_(ops),
+        shape_(shape),
+        parameters_(ops, tensors),
+        table_(parameters_.At("model.embed_tokens.weight")) {
+    for (int64_t i = 0; i < shape.num_layers; ++i) {
+      const std::string name = absl::StrCat("model.layers.", i, ".");
+      layers_.push_back(
+          {.query = parameters_.Linear(name + "self_attn.q_proj"),
+           .key = parameters_.Linear(name + "self_attn.k_proj"),
+           .value = parameters_.Linear(name + "self_attn.v_proj"),
+           .output = parameters_.Linear(name + "self_attn.o_proj"),
+           .gate = parameters_.Linear(name + "mlp.gate_proj"),
+           .up = parameters_.Linear(name + "mlp.up_proj"),
+           .down = parameters_.Linear(name + "mlp.down_proj"),
+           .input_norm = parameters_.At(name + "input_layernorm.weight"),
+           .attended_norm = parameters_.At(name + "post_attention_layernorm.weight")});
+    }
+    head_ = {.weight = table_, .in_features = shape.hidden_size, .out_features = shape.vocab_size};
+    if (!shape.tied_head) head_ = parameters_.Linear("lm_head");
+  }
+
+  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
+    batch_ = batch;
+    const TracedTensor logits = ops_.Linear(Decode(ids), head_);
+    const TracedTensor as_float = ops_.Cast(logits, kFloat);
+    const TracedStorage padded = model_ops_.Plain(batch.rows * (batch.tokens + 1), kIndex);
+    const TracedStorage labels = model_ops_.Plain(Tokens(), kIndex);
+    return ops_.CrossEntropy(as_float, Tokens(), shape_.vocab_size, labels);
+  }
+
+ private:
+  // Query heads that share a key head.
+  int64_t Groups() const { return shape_.num_heads / shape_.KeyValueHeads(); }
+  int64_t Tokens() const { return batch_.rows * batch_.tokens; }
+
+  TracedTensor Decode(const TracedStorage& ids) {
+    const TracedTensor embedded = ops_.Embedding(ids, Tokens(), table_, shape_.hidden_size);
+    const TracedStorage positions = model_ops_.Range(batch_.tokens);
+    const TracedStorage mask = CausalMask();
+    const Rotation rotation = Rotations(embedded.element_size);
+    TracedTensor hidden = embedded;
+    for (const Layer& layer : layers_) hidden = RunLayer(layer, hidden, rotation);
+    hidden = model_ops_.RmsNorm(hidden, parameters_.At("model.norm.weight"));
+    return hidden;
+  }
+
+  // [rows, 1, tokens, tokens]: true where a token may look.
+  TracedStorage CausalMask() {
+    const int64_t tokens = batch_.tokens;
+    const TracedStorage present = model_ops_.Plain(Tokens(), kBool);
+    const TracedStorage row_ids = model_ops_.Plain(batch_.rows, kIndex);
+    const TracedStorage head_ids = model_ops_.Plain(1, kIndex);
+    const TracedStorage query_ids = model_ops_.Range(tokens);
+    const TracedStorage key_ids = model_ops_.Range(tokens);
+    TracedStorage all = model_ops_.Plain(1, kBool);
+    TracedStorage compared = model_ops_.Plain(tokens * tokens, kBool);
+    const TracedStorage causal = model_ops_.Plain(tokens * tokens, kBool);
+    compared.Reset();
+    all.Reset();
+    const TracedStorage of_keys = model_ops_.Plain(Tokens(), kBool);
+    return model_ops_.Plain(batch_.rows * tokens * tokens, kBool);
+  }
+
+  Rotation Rotations(int64_t element_size) {
+    const int64_t angles = batch_.tokens * shape_.HeadSize();
+    TracedStorage positions = model_ops_.Plain(batch_.tokens, kFloat);
+    const TracedStorage half = model_ops_.Plain(angles / 2, kFloat);
+    positions.Reset();
+    const TracedStorage whole = model_ops_.Plain(angles, kFloat);
+    Rotation rotation;
+    rotation.cosines = model_ops_.Plain(angles, kFloat);
+    rotation.cosines = model_ops_.Plain(angles, kFloat);  // times a factor
+    rotation.sines = model_ops_.Plain(angles, kFloat);
+    rotation.sines = model_ops_.Plain(angles, kFloat);
+    if (element_size == kFloat) return rotation;
+    return {.cosines = model_ops_.Plain(angles, element_size),
+            .sines = model_ops_.Plain(angles, element_size)};
+  }
+
+  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
+    TracedTensor residual = input;
+    TracedTensor hidden = model_ops_.RmsNorm(input, layer.input_norm);
+    hidden = Attend(layer, hidden, rotation);
+    hidden = ops_.Add(residual, hidden);
+    residual = hidden;
+    hidden = model_ops_.RmsNorm(hidden, layer.attended_norm);
+    hidden = FeedForward(layer, hidden);
+    hidden = ops_.Add(residual, hidden);
+    return hidden;
+  }
+
+  TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
+    const TracedTensor gate = ops_.Activate(ops_.Linear(input, layer.gate), Activation::kSilu);
+    return ops_.Linear(ops_.Multiply(gate, ops_.Linear(input, layer.up)), layer.down);
+  }
+
+  // Heads apart, as a view. Its gradient is put together again by a copy, unless it comes from the
+  // attention itself, which lays it out as the projection does.
+  TracedTensor Heads(const TracedTensor& input, const TracedLinear& projection,
+                     bool copies_back = true) {
+    const TracedTensor projected = ops_.Linear(input, projection);
+    return copies_back ? ops_.Select(projected, 1) : model_ops_.View(projected);
+  }
+
+  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
+    TracedTensor query = Heads(input, layer.query);
+    TracedTensor key = Heads(input, layer.key);
+    const TracedTensor value = Heads(input, layer.value, /*copies_back=*/Groups() > 1);
+    {
+      TracedTensor turned_query = Rotate(query, rotation);
+      TracedTensor turned_key = Rotate(key, rotation);
+      query = std::move(turned_query);
+      key = std::move(turned_key);
+    }
+    const TracedTensor context = AttendTo(query, key, value);
+    return ops_.Linear(context, layer.output);
+  }
+
+  TracedTensor AttendTo(const TracedTensor& query, const TracedTensor& key,
+                        const TracedTensor& value) {
+    const TracedTensor keys = Groups() == 1 ? key : model_ops_.Repeat(key, Groups());
+    const TracedTensor values = Groups() == 1 ? value : model_ops_.Repeat(value, Groups());
+    const AttentionShape attention{.batch = batch_.rows,
+                                   .tokens = batch_.tokens,
+                                   .heads = shape_.num_heads,
+                                   .head_size = shape_.HeadSize(),
+                                   .dropout = shape_.attention_dropout};
+    return ops_.Attention(query, keys, values, attention,
+                          model_ops_.AttentionBias(batch_.rows, batch_.tokens, query.element_size));
+  }
+
+  // x cos + (-x2, x1) sin.
+  TracedTensor Rotate(const TracedTensor& x, const Rotation& rotation) {
+    const TracedTensor along = model_ops_.MultiplyBy(x, rotation.cosines);
+    TracedTensor across;
+    {
+      const TracedTensor turned = model_ops_.RotateHalf(x);
+      across = model_ops_.MultiplyBy(turned, rotation.sines);
+    }
+    return ops_.Add(along, across);
+  }
+
+  TraceOps& ops_;
+  ModelOps model_ops_;
+  ModelShape shape_;
+  ModelParameters parameters_;
+  TracedParameter table_;
+  TracedLinear head_;
+  std::vector<Layer> layers_;
+  ModelBatch batch_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
+                                             const TaskHead& head,
+                                             const std::vector<ParameterTensor>& tensors) {
+  return std::make_unique<DecoderTrace>(ops, shape, head, tensors);
+}
+
+}  // namespace hpo
