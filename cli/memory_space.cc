@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/memory_commands.h"
+#include "cli/model_step.h"
 #include "cli/offline_card.h"
 #include "cli/table.h"
 #include "cli/wording.h"
@@ -21,6 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kJsonIndent = 2;
+constexpr char kStepBasis[] =
+    "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
 
 // "71.4 %"; of nothing, 0.
 std::string Percent(int64_t part, int64_t whole) {
@@ -29,6 +32,12 @@ std::string Percent(int64_t part, int64_t whole) {
 }
 
 int64_t Known(const SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
+
+// Whose training step a known model's figures are.
+std::string KernelsOf(const ModelSurvey& model) {
+  const absl::StatusOr<ModelFacts> facts = FindModel(model.name);
+  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : "hpo-trainer";
+}
 
 Json CutJson(const std::optional<SpaceCut>& cut) {
   if (!cut.has_value()) return nullptr;
@@ -55,6 +64,7 @@ Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const Space
     Json entry = {
         {"name", model.name}, {"configurations", model.configurations}, {"known", model.known}};
     if (model.known) {
+      entry["kernels"] = KernelsOf(model);
       entry["smallest_strict_bytes"] = model.smallest_literal.count;
       entry["smallest_plan_bytes"] = model.smallest_plan.count;
       entry["largest_strict_bytes"] = model.largest_literal.count;
@@ -77,6 +87,7 @@ Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const Space
           {"unknown", survey.unknown},
           {"parameters", survey.parameters},
           {"basis", BasisJson(TrainerBasis(device))},
+          {"huggingface_basis", kStepBasis},
           {"cards", std::move(cards)},
           {"models", std::move(models)}};
 }
@@ -104,6 +115,7 @@ std::string CardTable(const SpaceSurvey& survey, int width) {
 
 std::string ModelTable(const SpaceSurvey& survey, int width) {
   Table table({{"MODEL"},
+               {"KERNELS"},
                {"CONFIGURATIONS", Align::kRight},
                {"SMALLEST", Align::kRight},
                {"BY PLAN", Align::kRight},
@@ -111,8 +123,9 @@ std::string ModelTable(const SpaceSurvey& survey, int width) {
                {"FIT STRICT, BY CARD"}});
   for (const ModelSurvey& model : survey.models) {
     const std::string name = model.name.empty() ? "(the study's)" : model.name;
-    table.AddRow({name, absl::StrCat(model.configurations), OrDash(model.smallest_literal),
-                  OrDash(model.smallest_plan), OrDash(model.largest_literal),
+    table.AddRow({name, model.known ? KernelsOf(model) : "-", absl::StrCat(model.configurations),
+                  OrDash(model.smallest_literal), OrDash(model.smallest_plan),
+                  OrDash(model.largest_literal),
                   model.known ? absl::StrJoin(model.strict_fits, ", ") : "not known"});
   }
   return table.Render(width);
@@ -126,10 +139,10 @@ std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
                    absl::StrJoin(survey.parameters, ", "), "\n");
   if (survey.unknown > 0) {
     absl::StrAppend(&text, survey.unknown,
-                    " of models that hpo-trainer does not run are left out of the shares\n");
+                    " of models whose steps cannot be traced are left out of the shares\n");
   }
   return absl::StrCat(text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                      BasisText(TrainerBasis(device)), "\n");
+                      BasisText(TrainerBasis(device)), "\n", "Hugging Face: ", kStepBasis, "\n");
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
@@ -152,8 +165,15 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
   HPO_ASSIGN_OR_RETURN(const StudySpec study, FindSpec(session, options.file));
   const FitDecider decider =
       OfflineDecider(study, MemoryPolicy::kStrict, FindModels(study), device);
-  HPO_ASSIGN_OR_RETURN(const SpaceSurvey survey,
-                       SurveySpace(study, decider, {.cards = device.cards}));
+  StepNeeds steps(study, device);
+  HPO_ASSIGN_OR_RETURN(
+      const SpaceSurvey survey,
+      SurveySpace(study, decider,
+                  {.cards = device.cards,
+                   .otherwise = [&steps](const ParamMap& params, const TrainingConfig& config,
+                                         const MemoryPlan& plan) {
+                     return steps.Of(params, config, plan);
+                   }}));
   if (session.json) {
     session.out << SurveyJson(study, device, survey).dump(kJsonIndent) << "\n";
   } else {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/allocation_trace.h"
 #include "common/memory/calibration.h"
 #include "common/memory/described_step_trace.h"
 #include "common/memory/step_advice.h"
@@ -14,6 +15,10 @@ namespace {
 
 constexpr char kTrainer[] = "hpo-trainer";
 constexpr char kCuda[] = "cuda";
+// The second part of an accumulation is the first that meets gradients; the second step the first
+// that meets a cache.
+constexpr int64_t kPartsThatDiffer = 2;
+constexpr int64_t kStepsToSteady = 2;
 constexpr char kDefaultPrecision[] = "float32";
 constexpr char kDefaultOptimizer[] = "adamw-foreach";
 
@@ -193,6 +198,42 @@ ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
     advice.fits = advice.changes.back().verdict.planned.fits;
   }
   return advice;
+}
+
+StepNeeds::StepNeeds(const StudySpec& study, const OfflineDevice& device)
+    : defaults_(study.trainer.defaults), device_(device) {}
+
+const ModelFacts* StepNeeds::Find(const std::string& name) {
+  auto found = models_.find(name);
+  if (found == models_.end()) {
+    absl::StatusOr<ModelFacts> facts = FindModel(name);
+    std::optional<ModelFacts> model;
+    if (facts.ok()) model = *std::move(facts);
+    found = models_.emplace(name, std::move(model)).first;
+  }
+  return found->second.has_value() ? &*found->second : nullptr;
+}
+
+Bytes StepNeeds::Of(const ParamMap& params, const TrainingConfig& config, const MemoryPlan& plan) {
+  const std::optional<std::string> chosen = FindString(params, kModelNameParameter);
+  const std::string name = chosen.value_or(FindString(defaults_, kModelNameParameter).value_or(""));
+  const ModelFacts* const model = Find(name);
+  if (model == nullptr) return Bytes{};
+  TrainingConfig part = config;
+  part.max_length = std::min(config.max_length, model->shape.max_positions);
+  part.batch_size = plan.micro_batch;
+  part.grad_accum = plan.NumParts() > 1 ? kPartsThatDiffer : 1;
+  const Key key = {name, part.batch_size, part.max_length, part.dropout.value_or(-1.0),
+                   part.grad_accum > 1};
+  const auto [known, is_new] = known_.try_emplace(key);
+  if (!is_new) return known->second;
+  absl::StatusOr<StepDescription> step = MakeModelStep(*model, {}, device_, part);
+  if (!step.ok()) return Bytes{};
+  step->steps = kStepsToSteady;
+  const Bytes reserved = Replay(TraceOfStep(*step), step->allocator).stats.reserved_peak;
+  const Bytes needed = reserved + step->device.base;
+  known->second = WithMargin(needed, MarginTable().Factor(ClassFor(needed, /*fragile=*/false)));
+  return known->second;
 }
 
 }  // namespace hpo

@@ -3,8 +3,10 @@
 // answers have the form of those for hpo-trainer.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "absl/status/statusor.h"
 #include "cli/offline_card.h"
@@ -39,5 +41,28 @@ std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const Offl
 // As AdviseConfig, with the changes of CheapestChanges; `params` are kept as they are.
 ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
                         const OfflineDevice& device, Bytes card);
+
+// What Hugging Face's steps of a study's models need, for `hpo memory space`: what their segments
+// take without a limit, the base and the margin; so many configurations cannot each be replayed at
+// many limits, and a limit below that often does. 0 where a model has no trace. Answers are
+// remembered. Not thread-safe.
+class StepNeeds {
+ public:
+  // `device` outlives it.
+  StepNeeds(const StudySpec& study, const OfflineDevice& device);
+
+  Bytes Of(const ParamMap& params, const TrainingConfig& config, const MemoryPlan& plan);
+
+ private:
+  // Model, micro-batch, tokens, dropout, whether there are several parts.
+  using Key = std::tuple<std::string, int64_t, int64_t, double, bool>;
+
+  const ModelFacts* Find(const std::string& name);
+
+  const ParamMap defaults_;
+  const OfflineDevice& device_;
+  std::map<std::string, std::optional<ModelFacts>> models_;
+  std::map<Key, Bytes> known_;
+};
 
 }  // namespace hpo

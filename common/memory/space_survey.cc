@@ -130,26 +130,27 @@ struct Configuration {
 };
 
 // 0 where nothing is known.
-absl::StatusOr<Bytes> NeedOf(const FitDecider& decider, const ParamMap& params,
+absl::StatusOr<Bytes> NeedOf(const FitDecider& decider, const NeedOfPlan& otherwise,
+                             const ParamMap& params, const TrainingConfig& config,
                              const MemoryPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const std::optional<MemoryEstimate> estimate,
                        decider.Estimate(params, plan));
-  if (!estimate.has_value()) return Bytes{};
+  if (!estimate.has_value()) return otherwise ? otherwise(params, config, plan) : Bytes{};
   const double margin = MarginTable().Factor(ClassOf(*estimate, decider.device().kind));
   return WithMargin(estimate->needed_limit, margin);
 }
 
 absl::StatusOr<Configuration> Measure(const StudySpec& study, const FitDecider& decider,
-                                      const ParamMap& params) {
+                                      const NeedOfPlan& otherwise, const ParamMap& params) {
   Configuration measured{.params = params};
   HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study.trainer));
   MemoryPlan plan = LiteralPlan(config);
-  HPO_ASSIGN_OR_RETURN(measured.literal, NeedOf(decider, params, plan));
+  HPO_ASSIGN_OR_RETURN(measured.literal, NeedOf(decider, otherwise, params, config, plan));
   measured.planned = measured.literal;
   measured.known = measured.literal > Bytes{};
   if (!measured.known || plan.micro_batch == 1) return measured;
   plan.micro_batch = 1;
-  HPO_ASSIGN_OR_RETURN(const Bytes smallest, NeedOf(decider, params, plan));
+  HPO_ASSIGN_OR_RETURN(const Bytes smallest, NeedOf(decider, otherwise, params, config, plan));
   measured.planned = std::min(measured.literal, smallest);
   return measured;
 }
@@ -161,7 +162,7 @@ absl::StatusOr<std::vector<Configuration>> MeasureAll(const StudySpec& study,
   std::vector<Configuration> configurations;
   absl::Status status;
   const auto add = [&](const ParamMap& params) {
-    absl::StatusOr<Configuration> measured = Measure(study, decider, params);
+    absl::StatusOr<Configuration> measured = Measure(study, decider, options.otherwise, params);
     if (!measured.ok()) {
       status = measured.status();
       return false;

@@ -7,6 +7,7 @@
 // cards.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,13 @@
 
 namespace hpo {
 
+// What must be free, margin included, for a configuration under a plan; 0: nothing is known.
+using NeedOfPlan = std::function<Bytes(const ParamMap&, const TrainingConfig&, const MemoryPlan&)>;
+
 struct SurveyOptions {
   std::vector<Bytes> cards;
+  // Asked for configurations of which the decider knows nothing; may be empty.
+  NeedOfPlan otherwise;
   // Where the space has more configurations than this, that many are drawn instead.
   int64_t most_configurations = 50'000;
   uint64_t seed = 0;

@@ -153,6 +153,13 @@ TEST_F(MemoryCommands, SpaceOfAPresetNeedsNoServer) {
   EXPECT_LT(json["cards"][0]["strict"]["fits"], json["cards"][1]["strict"]["fits"]);
   EXPECT_LE(json["cards"][0]["strict"]["fits"], json["cards"][0]["plan"]["fits"]);
   EXPECT_FALSE(json["cards"][0]["strict"]["cut"].is_null());
+  EXPECT_EQ(json["unknown"], 0);
+  for (const nlohmann::json& model : json["models"]) {
+    const std::string name = model["name"];
+    const bool ours = name == "all-minilm-l6-v2" || name.rfind("bert-", 0) == 0;
+    EXPECT_EQ(model["kernels"], ours ? "hpo-trainer" : "Hugging Face") << name;
+    EXPECT_LE(model["smallest_plan_bytes"], model["smallest_strict_bytes"]) << name;
+  }
   EXPECT_THAT(RunOffline({"memory", "space", "criteria", "--card", "8GiB"}).out,
               HasSubstr("study criteria: 2616 configurations of model.name, tok.max_length"));
 }

@@ -84,6 +84,24 @@ TEST(AdviseStep, KeepsTheEffectiveBatchAndEndsWithWhatFits) {
   EXPECT_TRUE(AdviseStep(step, {}, kCard, advice.smallest_capacity).fits);
 }
 
+TEST(StepNeeds, IsAnUpperBoundOfTheVerdictAndCloseToIt) {
+  StudySpec study;
+  study.trainer.defaults = {{"model.name", std::string("roberta-base")}};
+  StepNeeds needs(study, kCard);
+  for (const int64_t micro_batch : {1, 8, 32}) {
+    const TrainingConfig config = {.batch_size = 32, .grad_accum = 2, .max_length = 256};
+    const MemoryPlan plan = {.effective_batch = 64, .micro_batch = micro_batch};
+    const Bytes need = needs.Of({}, config, plan);
+    StepDescription step = Step("roberta-base", micro_batch, 256);
+    const Bytes judged = JudgeStep(step, kCard, GiB(24)).required;
+    EXPECT_GE(need.count, judged.count * 99 / 100);
+    EXPECT_LE(need.count, judged.count * 115 / 100);
+    EXPECT_EQ(needs.Of({}, config, plan), need);
+  }
+  EXPECT_EQ(needs.Of({{"model.name", std::string("gpt2")}}, {}, {}), Bytes{});
+  EXPECT_EQ(needs.Of({{"model.name", std::string("nobody/knows")}}, {}, {}), Bytes{});
+}
+
 TEST(MemoryFitOfAStep, IsMarkedAsHuggingFaces) {
   const nlohmann::json json = RunOfflineJson(
       {"memory", "fit", "--model", "roberta-base", "--card", "8GiB,24GiB", "--lengths", "256"});
