@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/encoder_trace.h"
+#include "common/memory/family_traces.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {

@@ -1,11 +1,10 @@
 // BERT and RoBERTa: transformers/models/{bert,roberta,xlm_roberta}/modeling_*.py.
-#include "common/memory/encoder_trace.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/family_traces.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {
