@@ -66,7 +66,9 @@ Json ReportJson(const MemoryReport& report) {
           {"limit_bytes", SizeJson(report.limit)},
           {"peak_phase", report.peak_phase},
           {"num_ooms", report.num_ooms},
-          {"num_replans", report.num_replans}};
+          {"num_replans", report.num_replans},
+          {"growth_bytes", report.growth.count},
+          {"growth_stage", report.growth_stage}};
 }
 
 Json AttemptJson(const Attempt& attempt) {

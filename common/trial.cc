@@ -264,7 +264,9 @@ nlohmann::json MemoryReportToJson(const MemoryReport& report) {
           {"limit_bytes", report.limit.count},
           {"peak_phase", report.peak_phase},
           {"num_ooms", report.num_ooms},
-          {"num_replans", report.num_replans}};
+          {"num_replans", report.num_replans},
+          {"growth_bytes", report.growth.count},
+          {"growth_stage", report.growth_stage}};
 }
 
 absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json) {
@@ -278,6 +280,8 @@ absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json) {
   reader.Optional("peak_phase", report.peak_phase);
   reader.Optional("num_ooms", report.num_ooms);
   reader.Optional("num_replans", report.num_replans);
+  reader.Optional("growth_bytes", report.growth);
+  reader.Optional("growth_stage", report.growth_stage);
   HPO_RETURN_IF_ERROR(reader.status());
   return report;
 }

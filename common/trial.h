@@ -125,6 +125,9 @@ struct MemoryReport {
   std::string peak_phase;
   int64_t num_ooms = 0;  // met and recovered, or met at the end
   int64_t num_replans = 0;
+  // Live bytes that did not come back, and what ran when they grew ("training step"); 0: none.
+  Bytes growth;
+  std::string growth_stage;
   bool operator==(const MemoryReport&) const = default;
 };
 

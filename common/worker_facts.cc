@@ -29,17 +29,25 @@ absl::StatusOr<ModelFacts> ModelFactsFromJson(const nlohmann::json& json) {
   return facts;
 }
 
-nlohmann::json DeviceToJson(const DeviceProfile& device) {
+}  // namespace
+
+nlohmann::json DeviceProfileToJson(const DeviceProfile& device) {
   return {{"kind", device.kind},
           {"name", device.name},
           {"uuid", device.uuid},
           {"driver", device.driver},
           {"total_bytes", device.total.count},
           {"base_bytes", device.base.count},
-          {"workspace_bytes", device.workspace.count}};
+          {"workspace_bytes", device.workspace.count},
+          {"source", device.source},
+          {"torch_build", device.torch_build},
+          {"capability", device.capability},
+          {"attention", device.attention},
+          {"allocator", device.allocator},
+          {"threads", device.threads}};
 }
 
-absl::StatusOr<DeviceProfile> DeviceFromJson(const nlohmann::json& json) {
+absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json) {
   DeviceProfile device;
   JsonReader reader(json, "");
   reader.Required("kind", device.kind);
@@ -49,11 +57,15 @@ absl::StatusOr<DeviceProfile> DeviceFromJson(const nlohmann::json& json) {
   reader.Required("total_bytes", device.total);
   reader.Optional("base_bytes", device.base);
   reader.Optional("workspace_bytes", device.workspace);
+  reader.Optional("source", device.source);
+  reader.Optional("torch_build", device.torch_build);
+  reader.Optional("capability", device.capability);
+  reader.Optional("attention", device.attention);
+  reader.Optional("allocator", device.allocator);
+  reader.Optional("threads", device.threads);
   HPO_RETURN_IF_ERROR(reader.status());
   return device;
 }
-
-}  // namespace
 
 nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) {
   nlohmann::json models = nlohmann::json::array();
@@ -66,7 +78,7 @@ nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) {
           {"torch_build", facts.torch_build},
           {"trainer", facts.trainer},
           {"plans", facts.plans},
-          {"device", DeviceToJson(facts.device)},
+          {"device", DeviceProfileToJson(facts.device)},
           {"capacity_bytes", facts.capacity.count},
           {"models", models},
           {"data_sets", data_sets}};
@@ -81,7 +93,7 @@ absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
   reader.Optional("torch_build", facts.torch_build);
   reader.Optional("trainer", facts.trainer);
   reader.Optional("plans", facts.plans);
-  reader.RequiredWith("device", facts.device, DeviceFromJson);
+  reader.RequiredWith("device", facts.device, DeviceProfileFromJson);
   reader.Required("capacity_bytes", facts.capacity);
   reader.OptionalWith("models", facts.models, [](const nlohmann::json& member) {
     return ArrayFromJson<ModelFacts>(member, ModelFactsFromJson);

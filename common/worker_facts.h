@@ -1,6 +1,7 @@
 // What a worker tells the server when it registers (DESIGN.md, "Who knows what").
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ struct DeviceProfile {
   Bytes base;
   // Workspaces that a trial on this device allocates (cuBLAS and the like).
   Bytes workspace;
+  // Where base and workspace are from: "measured" (hpo-trainer --profile-device) or "default".
+  std::string source = "default";
+  // What they were measured with; empty and 0 with defaults.
+  std::string torch_build;
+  std::string capability;  // compute capability, "9.0"; on a CPU the instruction set, "AVX2"
+  std::string attention;   // kernel that training takes: "flash", "efficient", "cudnn", "math"
+  std::string allocator;   // options, "expandable_segments:False"
+  int64_t threads = 0;     // on a CPU
   bool operator==(const DeviceProfile&) const = default;
 };
 
@@ -47,6 +56,11 @@ struct WorkerFacts {
   std::vector<DataSetFacts> data_sets;
   bool operator==(const WorkerFacts&) const = default;
 };
+
+// One line of hpo-trainer --profile-device, and part of WorkerFacts.
+//   InvalidArgument  a member missing or of another type; names it
+nlohmann::json DeviceProfileToJson(const DeviceProfile& device);
+absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json);
 
 // For the server's database. FromJson accepts what ToJson wrote.
 //   InvalidArgument  a member missing, of another type or out of range; names it

@@ -147,6 +147,8 @@ v1::MemoryReport ToProto(const MemoryReport& report) {
   proto.set_peak_phase(report.peak_phase);
   proto.set_num_ooms(report.num_ooms);
   proto.set_num_replans(report.num_replans);
+  proto.set_growth_bytes(report.growth.count);
+  proto.set_growth_stage(report.growth_stage);
   return proto;
 }
 
@@ -158,7 +160,9 @@ MemoryReport FromProto(const v1::MemoryReport& proto) {
                       .limit = Bytes{proto.limit_bytes()},
                       .peak_phase = proto.peak_phase(),
                       .num_ooms = proto.num_ooms(),
-                      .num_replans = proto.num_replans()};
+                      .num_replans = proto.num_replans(),
+                      .growth = Bytes{proto.growth_bytes()},
+                      .growth_stage = proto.growth_stage()};
 }
 
 v1::Outcome ToProto(const TrialOutcome& outcome) {

@@ -162,6 +162,12 @@ static v1::DeviceProfile ToProto(const DeviceProfile& device) {
   proto.set_total_bytes(device.total.count);
   proto.set_base_bytes(device.base.count);
   proto.set_workspace_bytes(device.workspace.count);
+  proto.set_source(device.source);
+  proto.set_torch_build(device.torch_build);
+  proto.set_capability(device.capability);
+  proto.set_attention(device.attention);
+  proto.set_allocator(device.allocator);
+  proto.set_threads(device.threads);
   return proto;
 }
 
@@ -172,7 +178,13 @@ static DeviceProfile FromProto(const v1::DeviceProfile& proto) {
                        .driver = proto.driver(),
                        .total = Bytes{proto.total_bytes()},
                        .base = Bytes{proto.base_bytes()},
-                       .workspace = Bytes{proto.workspace_bytes()}};
+                       .workspace = Bytes{proto.workspace_bytes()},
+                       .source = proto.source().empty() ? "default" : proto.source(),
+                       .torch_build = proto.torch_build(),
+                       .capability = proto.capability(),
+                       .attention = proto.attention(),
+                       .allocator = proto.allocator(),
+                       .threads = proto.threads()};
 }
 
 static absl::Status CheckSizes(const WorkerFacts& facts) {

@@ -153,7 +153,9 @@ TEST(MemoryReport, JsonKeepsEveryField) {
                                .limit = MiB(5),
                                .peak_phase = "backward",
                                .num_ooms = 6,
-                               .num_replans = 7};
+                               .num_replans = 7,
+                               .growth = MiB(8),
+                               .growth_stage = "evaluation"};
   const auto again = MemoryReportFromJson(MemoryReportToJson(report));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, report);

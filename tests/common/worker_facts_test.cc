@@ -20,7 +20,13 @@ WorkerFacts FullFacts() {
                   .driver = "580",
                   .total = GiB(140),
                   .base = MiB(500),
-                  .workspace = MiB(32)};
+                  .workspace = MiB(32),
+                  .source = "measured",
+                  .torch_build = "2.11.0+cu130",
+                  .capability = "9.0",
+                  .attention = "efficient",
+                  .allocator = "expandable_segments:True",
+                  .threads = 3};
   facts.capacity = GiB(139);
   facts.models = {{.name = "bert-base-uncased",
                    .shape = *KnownModelShape("bert-base-uncased"),

@@ -124,6 +124,10 @@ class AgentLoop {
 
   absl::Status ReadDevice(WorkerFacts& facts) {
     HPO_ASSIGN_OR_RETURN(facts.device, services_.capacity.Profile());
+    if (services_.device_profiles != nullptr) {
+      facts.device =
+          services_.device_profiles->Complete(std::move(facts.device), facts.torch_build);
+    }
     HPO_ASSIGN_OR_RETURN(facts.capacity, services_.capacity.Available());
     return absl::OkStatus();
   }

@@ -17,6 +17,7 @@
 #include "worker/agent/capacity.h"
 #include "worker/agent/coordinator_client.h"
 #include "worker/agent/data_catalog.h"
+#include "worker/agent/device_profiles.h"
 #include "worker/agent/model_catalog.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/stop_signal.h"
@@ -63,6 +64,7 @@ struct AgentServices {
   Outbox& outbox;
   StopSignal& stop;
   std::function<int64_t()> count_oom_kills;
+  DeviceProfiles* device_profiles = nullptr;  // null: there is nothing to measure
 };
 
 // Runs until there is a reason to end. Messages go to the log; errors that end the worker are the

@@ -87,15 +87,28 @@ absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
   return GpuDevice(*std::move(probe), gpu, options.memory_limit);
 }
 
+std::string OwnTrainer() {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / "hpo-trainer").string();
+}
+
+// Measures a card, with our own trainer; nullopt where there is nothing to measure.
+std::optional<DeviceProfiles> MakeProfiles(const WorkerOptions& options, const Device& device,
+                                           const std::string& state) {
+  if (!options.trainer.empty() || device.probe == nullptr) return std::nullopt;
+  return DeviceProfiles(
+      {.argv = {OwnTrainer(), "--profile-device", "--device", device.trainer_device},
+       .environment = device.trainer_environment,
+       .log_path = state + "/device_profile.log"},
+      state + "/device_profile.json");
+}
+
 std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, const Device& device) {
   if (!options.trainer.empty()) {
     return std::make_unique<CommandLauncher>(
         std::vector<std::string>{"/bin/sh", "-c", "exec " + options.trainer},
         device.trainer_environment, options.trainer);
   }
-  const std::string program =
-      (fs::read_symlink("/proc/self/exe").parent_path() / "hpo-trainer").string();
-  return std::make_unique<CommandLauncher>(std::vector<std::string>{program},
+  return std::make_unique<CommandLauncher>(std::vector<std::string>{OwnTrainer()},
                                            device.trainer_environment, "hpo-trainer");
 }
 
@@ -147,6 +160,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                     .cache_folder = state.path + "/data_facts",
                     .require_text_rows = options.trainer.empty()});
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device);
+  std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state.path);
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
   const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
   const AgentServices services{.client = *client,
@@ -157,7 +171,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                                .models = models,
                                .outbox = outbox,
                                .stop = stop,
-                               .count_oom_kills = CountOomKills};
+                               .count_oom_kills = CountOomKills,
+                               .device_profiles = profiles.has_value() ? &*profiles : nullptr};
   AgentOptions agent;
   agent.worker = name;
   agent.version = WorkerVersion();

@@ -20,8 +20,11 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
+#include "common/worker_facts.h"
+#include "worker/trainer/device_profile.h"
 #include "worker/trainer/message_channel.h"
 #include "worker/trainer/run_trial.h"
+#include "worker/trainer/suite/memory_suite.h"
 #include "worker/trainer/torch_version.h"
 #include "worker/trainer/training/training_options.h"
 #include "worker/trainer/trial_device.h"
@@ -32,6 +35,9 @@ namespace {
 struct Arguments {
   std::string job_path;
   bool list_parameters = false;
+  bool profile_device = false;
+  std::string memory_suite;    // folder for traces
+  std::string device = "cpu";  // of the two above
   int threads = 0;
   std::string log_level = "info";
   bool log_json = false;
@@ -147,6 +153,22 @@ int Serve(MessageChannel& channel, const std::string& torch_build) {
   }
 }
 
+int PrintProfile(const std::string& device, const std::string& torch_build) {
+  const absl::StatusOr<DeviceProfile> profile = ProfileDevice(device, torch_build);
+  if (!profile.ok()) return Fail(trainer_exit::kBadModel, profile.status());
+  std::cout << DeviceProfileToJson(*profile).dump() << std::endl;
+  return trainer_exit::kDone;
+}
+
+int PrintMemorySuite(const Arguments& arguments, const std::string& torch_build) {
+  const absl::Status run =
+      RunMemorySuite({.device = arguments.device,
+                      .torch_build = torch_build,
+                      .trace_folder = arguments.memory_suite},
+                     [](const nlohmann::json& line) { std::cout << line.dump() << std::endl; });
+  return run.ok() ? trainer_exit::kDone : Fail(trainer_exit::kBadModel, run);
+}
+
 absl::StatusOr<int> ProtocolDescriptor() {
   const char* const text = std::getenv("HPO_TRAINER_FD");
   if (text == nullptr) return kTrainerProtocolFd;
@@ -212,6 +234,8 @@ int Run(const Arguments& arguments) {
     return Fail(trainer_exit::kUsage, set);
   KeepLargeBlocks();
   std::signal(SIGPIPE, SIG_IGN);
+  if (!arguments.memory_suite.empty()) return PrintMemorySuite(arguments, *torch_build);
+  if (arguments.profile_device) return PrintProfile(arguments.device, *torch_build);
   if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build);
   const absl::StatusOr<int> fd = ProtocolDescriptor();
   if (!fd.ok()) return Fail(trainer_exit::kUsage, fd.status());
@@ -244,6 +268,15 @@ int main(int argc, char** argv) {
   app.add_flag("--log-json", arguments.log_json, "Log one JSON object per line");
   app.add_flag("--list-parameters", arguments.list_parameters,
                "List the parameters a study may search, and exit");
+  app.add_flag(
+      "--profile-device", arguments.profile_device,
+      "Measure what the device holds beyond tensors, print it as one line of JSON, and exit");
+  app.add_option("--memory-suite", arguments.memory_suite,
+                 "Train synthetic configurations, print how their memory was predicted as lines of "
+                 "JSON, write the allocator's traces to this folder, and exit")
+      ->type_name("FOLDER");
+  app.add_option("--device", arguments.device, "The device of these two: cpu or cuda:N")
+      ->capture_default_str();
   app.set_version_flag("--version", HPO_VERSION " (torch " HPO_TORCH_VERSION ")");
   try {
     app.parse(argc, argv);

@@ -124,7 +124,7 @@ class TrialRun {
     oom.phase = planned.estimate.peak_phase;
     oom.plan = planned.plan;
     oom.message = ExplainMisfit(planned, job_.limit);
-    LogError(FormatOomBlock(job_, device_.memory->Kind(), oom.message));
+    LogError(FormatOomBlock(job_, device_.memory->Describe().kind, oom.message));
     return oom;
   }
 
@@ -149,7 +149,7 @@ class TrialRun {
     log_.OutOfMemoryMet(attempt.use, NeededAtLeast(*attempt.fault, attempt.use), job_.predicted, 0);
     return OutOfMemoryOutcome(*attempt.fault, attempt.use,
                               {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
-                              device_.memory->Kind());
+                              device_.memory->Describe().kind);
   }
 
   absl::Status BuildOnDevice() {
@@ -261,11 +261,18 @@ TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, EventSin
   }
 }
 
-bool IsAtBaseline(TrialDevice& device) {
+// Whether live bytes are the baseline's again. What is above it goes into `report`, with the stage
+// in which it grew where the trial has noticed that.
+bool IsAtBaseline(TrialDevice& device, MemoryReport& report) {
   try {
     device.memory->SetLimit(Bytes{});
     device.memory->ReleaseCache();
-    return device.memory->Read().live == device.baseline;
+    const Bytes drift = device.memory->Read().live - device.baseline;
+    if (drift > Bytes{}) {
+      report.growth = drift;
+      if (report.growth_stage.empty()) report.growth_stage = "trial";
+    }
+    return drift == Bytes{};
   } catch (const std::exception&) {
     return false;
   }
@@ -282,7 +289,7 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
     TrainLoopResult result = RunAndCatch(job, device, events, stops, log);
     message.final_plan = result.final_plan;
     message.memory = log.Report();
-    message.clean = IsAtBaseline(device) && result.clean;
+    message.clean = IsAtBaseline(device, message.memory) && result.clean;
     message.outcome = std::move(result.outcome);
     const bool success =
         message.outcome.has_value() && std::holds_alternative<Completed>(*message.outcome);
@@ -295,7 +302,9 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
   if (!message.clean) {
     LogError(absl::StrCat("Trial ", job.trial.value,
                           " - the process is not clean: live bytes are not the baseline's ",
-                          FormatBytes(device.baseline)));
+                          FormatBytes(device.baseline), " again; ",
+                          FormatBytes(message.memory.growth), " more, from stage '",
+                          message.memory.growth_stage, "'"));
   }
   return message;
 }

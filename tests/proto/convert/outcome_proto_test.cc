@@ -107,7 +107,9 @@ TEST(OutcomeProto, MeasurementsAndReportsRoundTrip) {
                             .limit = MiB(5),
                             .peak_phase = "backward",
                             .num_ooms = 2,
-                            .num_replans = 1};
+                            .num_replans = 1,
+                            .growth = MiB(6),
+                            .growth_stage = "evaluation"};
   EXPECT_EQ(FromProto(ToProto(report)), report);
 }
 

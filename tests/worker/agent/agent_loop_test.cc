@@ -115,7 +115,8 @@ class AgentLoopTest : public ::testing::Test {
                                  .models = models,
                                  .outbox = outbox,
                                  .stop = stop,
-                                 .count_oom_kills = [this] { return oom_kills_.load(); }};
+                                 .count_oom_kills = [this] { return oom_kills_.load(); },
+                                 .device_profiles = device_profiles_};
     return RunAgent(services, options_, slot_options_);
   }
 
@@ -146,6 +147,7 @@ class AgentLoopTest : public ::testing::Test {
   FakeCapacity capacity_;
   StopSignal stop_;
   std::atomic<int64_t> oom_kills_{0};
+  DeviceProfiles* device_profiles_ = nullptr;
   AgentOptions options_;
   TrainerSlotOptions slot_options_;
 };
@@ -186,6 +188,20 @@ TEST_F(AgentLoopTest, TellsTheServerWhatItsTrainerCanDo) {
   launcher_.environment_["HPO_FAKE_CAPABILITIES"] = "stop";
   Run();
   EXPECT_FALSE(coordinator_.registrations().back().plans);
+}
+
+TEST_F(AgentLoopTest, RegistersWithWhatWasMeasuredOfTheDevice) {
+  const DeviceProfile measured{.kind = "cpu", .base = MiB(7), .source = "measured"};
+  DeviceProfiles profiles(
+      {.argv = {"/bin/sh", "-c", "echo '" + DeviceProfileToJson(measured).dump() + "'"},
+       .environment = {},
+       .log_path = (folder_ / "profile.log").string()},
+      (folder_ / "profile.json").string());
+  device_profiles_ = &profiles;
+  Run();
+  ASSERT_THAT(coordinator_.registrations(), SizeIs(1));
+  EXPECT_EQ(coordinator_.registrations()[0].device.base, MiB(7));
+  EXPECT_EQ(coordinator_.registrations()[0].device.name, "test");
 }
 
 TEST_F(AgentLoopTest, EachAttemptKeepsItsOwnOutput) {

@@ -346,6 +346,20 @@ TEST_F(RecoveryTest, MemoryThatDoesNotComeBackIsToldWithItsStage) {
   ASSERT_EQ(At("Growth").size(), 1u);
   EXPECT_EQ(At("Growth").at(0).step, 4);
   EXPECT_FALSE(message.clean);
+  EXPECT_EQ(message.memory.growth_stage, "training step");
+  EXPECT_EQ(message.memory.growth, 6 * KiB(32));
+}
+
+TEST_F(RecoveryTest, ADriftOfTheBaselineIsTold) {
+  torch::Tensor kept;
+  events_.on_poll = [&kept] {
+    if (!kept.defined()) kept = at::empty({100});  // once: no growth, yet not given back
+  };
+  const OutcomeMessage message = Run(trial_.Job());
+  EXPECT_TRUE(At("Growth").empty());
+  EXPECT_FALSE(message.clean);
+  EXPECT_EQ(message.memory.growth_stage, "trial");
+  EXPECT_EQ(message.memory.growth, Bytes{448});
 }
 
 }  // namespace

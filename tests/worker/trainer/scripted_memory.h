@@ -39,7 +39,7 @@ class ScriptedMemory final : public DeviceMemory {
     if (refused.has_value()) on_refused(*refused);
     return refused;
   }
-  std::string Kind() const override { return real_.Kind(); }
+  DeviceDescription Describe() const override { return real_.Describe(); }
 
  private:
   DeviceMemory& real_;

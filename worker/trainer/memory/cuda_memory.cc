@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "worker/trainer/memory/device_memory.h"
@@ -49,6 +50,19 @@ void ObserveRefusals() {
                                 .device_free = Bytes{static_cast<int64_t>(device_free)}};
         });
   });
+}
+
+// As the driver writes it: "GPU-8-4-4-4-12" in hexadecimal.
+std::string FormatUuid(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    char hexadecimal[3];
+    std::snprintf(hexadecimal, sizeof hexadecimal, "%02x",
+                  static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+    text += hexadecimal;
+  }
+  return text;
 }
 
 class CudaMemory final : public DeviceMemory {
@@ -124,7 +138,17 @@ class CudaMemory final : public DeviceMemory {
     return refused;
   }
 
-  std::string Kind() const override { return "GPU"; }
+  DeviceDescription Describe() const override {
+    cudaDeviceProp properties{};
+    C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_));
+    using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
+    return {.kind = "GPU",
+            .name = properties.name,
+            .uuid = FormatUuid(properties.uuid),
+            .capability = std::to_string(properties.major) + "." + std::to_string(properties.minor),
+            .allocator = std::string("expandable_segments:") +
+                         (Config::use_expandable_segments() ? "True" : "False")};
+  }
 
  private:
   c10::DeviceIndex device_;

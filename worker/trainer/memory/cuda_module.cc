@@ -17,7 +17,7 @@ std::string ModulePath() {
   return (program.parent_path().parent_path() / "lib" / "hpo_cuda.so").string();
 }
 
-absl::StatusOr<OpenCudaMemoryFunction> LoadModule() {
+absl::StatusOr<void*> LoadModule() {
   const std::string path = ModulePath();
   // RTLD_GLOBAL: torch's CUDA libraries register their kernels with the libtorch_cpu that is there.
   void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
@@ -26,22 +26,33 @@ absl::StatusOr<OpenCudaMemoryFunction> LoadModule() {
         absl::StrCat("cannot load torch's CUDA libraries: ", ::dlerror(),
                      " (expected a CUDA build of torch in HPO_TORCH_ROOT; or use --device cpu)"));
   }
-  void* const symbol = ::dlsym(module, "hpo_open_cuda_memory");
+  return module;
+}
+
+// A new T of card `index`, from the module's function `name`.
+template <typename T>
+absl::StatusOr<std::unique_ptr<T>> Open(const char* name, int index) {
+  static const absl::StatusOr<void*> module = LoadModule();
+  if (!module.ok()) return module.status();
+  void* const symbol = ::dlsym(*module, name);
   if (symbol == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(path, ": not a module of this program"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(ModulePath(), ": not a module of this program"));
   }
-  return reinterpret_cast<OpenCudaMemoryFunction>(symbol);
+  std::array<char, 1024> error{};
+  T* const made = reinterpret_cast<OpenCudaFunction<T>>(symbol)(index, error.data(), error.size());
+  if (made == nullptr) return absl::FailedPreconditionError(error.data());
+  return std::unique_ptr<T>(made);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenCudaMemory(int index) {
-  static const absl::StatusOr<OpenCudaMemoryFunction> open = LoadModule();
-  if (!open.ok()) return open.status();
-  std::array<char, 1024> error{};
-  DeviceMemory* const memory = (*open)(index, error.data(), error.size());
-  if (memory == nullptr) return absl::FailedPreconditionError(error.data());
-  return std::unique_ptr<DeviceMemory>(memory);
+  return Open<DeviceMemory>("hpo_open_cuda_memory", index);
+}
+
+absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenCudaLog(int index) {
+  return Open<AllocatorLog>("hpo_open_cuda_log", index);
 }
 
 }  // namespace hpo

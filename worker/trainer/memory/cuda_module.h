@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/memory/device_memory.h"
 
 namespace hpo {
@@ -15,8 +16,12 @@ namespace hpo {
 //   FailedPrecondition  see OpenDeviceMemory
 absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenCudaMemory(int index);
 
-// What the module exports, with C linkage, as `hpo_open_cuda_memory`: a new object, or null and a
-// message of at most `error_size` bytes in `error`.
-using OpenCudaMemoryFunction = DeviceMemory* (*)(int index, char* error, size_t error_size);
+// The same for the log of its allocator. The card's memory is open already.
+absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenCudaLog(int index);
+
+// What the module exports, with C linkage, as `hpo_open_cuda_memory` and `hpo_open_cuda_log`: a new
+// object, or null and a message of at most `error_size` bytes in `error`.
+template <typename T>
+using OpenCudaFunction = T* (*)(int index, char* error, size_t error_size);
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "worker/trainer/memory/device_memory.h"
 
+#include <ATen/Version.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/device/host_memory.h"
+#include "common/status.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/cuda_module.h"
 
@@ -38,7 +40,13 @@ class CpuMemory final : public DeviceMemory {
   void ReleaseCache() override { ::malloc_trim(0); }
   bool Relieve(Relief) override { return false; }
   std::optional<RefusedAllocation> TakeRefused() override { return allocator_.TakeRefused(); }
-  std::string Kind() const override { return "CPU"; }
+  DeviceDescription Describe() const override {
+    return {.kind = "CPU",
+            .name = {},
+            .uuid = {},
+            .capability = at::get_cpu_capability(),
+            .allocator = "counting"};
+  }
 
  private:
   CountingAllocator& allocator_;
@@ -47,15 +55,21 @@ class CpuMemory final : public DeviceMemory {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device) {
-  if (device == "cpu") return std::make_unique<CpuMemory>();
+absl::StatusOr<std::optional<int>> CardNumber(const std::string& device) {
+  if (device == "cpu") return std::nullopt;
   int index = 0;
   if (absl::StartsWith(device, "cuda:") &&
       absl::SimpleAtoi(absl::StripPrefix(device, "cuda:"), &index) && index >= 0) {
-    return OpenCudaMemory(index);
+    return index;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("device: expected cpu or cuda:N, got '", device, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device) {
+  HPO_ASSIGN_OR_RETURN(const std::optional<int> card, CardNumber(device));
+  if (card.has_value()) return OpenCudaMemory(*card);
+  return std::make_unique<CpuMemory>();
 }
 
 }  // namespace hpo

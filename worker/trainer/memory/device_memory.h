@@ -33,6 +33,15 @@ struct RefusedAllocation {
   Bytes device_free;  // what the device would still have given; 0 when unknown
 };
 
+// What a device is.
+struct DeviceDescription {
+  std::string kind;        // "CPU" or "GPU": how log lines call it
+  std::string name;        // of the card
+  std::string uuid;        // of the card, as the driver writes it: "GPU-..."
+  std::string capability;  // "9.0"; on a CPU the instruction set, "AVX2"
+  std::string allocator;   // options
+};
+
 // What a device can do about a shortage beyond giving its cache back.
 enum class Relief {
   kNewWorkspaces,       // libraries' workspaces are freed; what runs next makes new ones
@@ -61,9 +70,12 @@ class DeviceMemory {
   // The last refusal since the last call.
   virtual std::optional<RefusedAllocation> TakeRefused() = 0;
 
-  // "CPU" or "GPU": how log lines call it.
-  virtual std::string Kind() const = 0;
+  virtual DeviceDescription Describe() const = 0;
 };
+
+// N of "cuda:N"; nullopt for "cpu".
+//   InvalidArgument  neither
+absl::StatusOr<std::optional<int>> CardNumber(const std::string& device);
 
 // The memory of `device`, "cpu" or "cuda:N". At most one object for each device lives at a time.
 // A CPU gets the counting allocator; for CUDA lib/hpo_cuda.so beside the program's folder is loaded

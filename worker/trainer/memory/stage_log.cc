@@ -107,6 +107,8 @@ void StageLog::Growing(const Growth& growth, int64_t step) {
   LogWarning(absl::StrFormat("Trial %d - live bytes grow: %s in %d times '%s', up to step %d",
                              job_.trial.value, FormatBytes(growth.bytes), growth.times,
                              growth.stage, step));
+  report_.growth = growth.bytes;
+  report_.growth_stage = growth.stage;
   events_.Send(MessageOf("Growth", memory_.Read(), step));
 }
 

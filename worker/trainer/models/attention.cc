@@ -1,5 +1,6 @@
 #include "worker/trainer/models/attention.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,11 +15,17 @@ torch::Tensor AttentionBias(const torch::Tensor& mask) {
       .unsqueeze(1);
 }
 
+namespace {
+
+bool IsFused(torch::Device device, double dropout) { return !device.is_cpu() || dropout == 0.0; }
+
+}  // namespace
+
 torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training) {
   const double probability = training ? dropout : 0.0;
-  if (!query.is_cpu() || probability == 0.0) {
+  if (IsFused(query.device(), probability)) {
     const int64_t tokens = query.size(2);
     return at::scaled_dot_product_attention(query, key, value,
                                             bias.expand({-1, -1, tokens, tokens}), probability);
@@ -29,6 +36,18 @@ torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
   torch::Tensor probabilities = at::softmax(scores, /*dim=*/-1);
   scores.reset();
   return at::matmul(Dropout(probabilities, probability, training), value);
+}
+
+std::string AttentionKernel(torch::Device device, double dropout) {
+  if (!IsFused(device, dropout)) return "math";
+  const auto options = torch::TensorOptions(torch::kFloat32).device(device);
+  const torch::Tensor query = at::zeros({2, 2, 16, 64}, options).requires_grad_();
+  const torch::Tensor mask = at::ones({2, 16}, options.dtype(torch::kInt64));
+  const torch::Tensor bias = AttentionBias(mask).expand({-1, -1, 16, 16});
+  // In the order of torch's sdp::SDPBackend.
+  static constexpr std::array<const char*, 4> kNames = {"math", "flash", "efficient", "cudnn"};
+  const int64_t choice = at::_fused_sdp_choice(query, query, query, bias, dropout);
+  return choice >= 0 && choice < 4 ? kNames[static_cast<size_t>(choice)] : "other";
 }
 
 }  // namespace hpo

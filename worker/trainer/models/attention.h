@@ -2,6 +2,8 @@
 // memory it takes can be predicted.
 #pragma once
 
+#include <string>
+
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
@@ -20,5 +22,9 @@ torch::Tensor AttentionBias(const torch::Tensor& mask);
 torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training);
+
+// Which kernel Attend takes on `device` while training with `dropout`: "flash", "efficient",
+// "cudnn", or "math" where attention is written out. Runs a tiny example.
+std::string AttentionKernel(torch::Device device, double dropout);
 
 }  // namespace hpo

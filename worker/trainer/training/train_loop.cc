@@ -185,9 +185,10 @@ std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt,
                          .message = absl::StrCat("in phase '", phase, "', and nothing smaller ",
                                                  "helps: ", attempt.fault->message)}};
   }
-  return Ending{OutOfMemoryOutcome(
-      *attempt.fault, attempt.use,
-      {.job = parts_.job, .phase = phase, .step = step_, .plan = plan_}, parts_.memory.Kind())};
+  return Ending{
+      OutOfMemoryOutcome(*attempt.fault, attempt.use,
+                         {.job = parts_.job, .phase = phase, .step = step_, .plan = plan_},
+                         parts_.memory.Describe().kind)};
 }
 
 bool TrainLoop::TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink) {

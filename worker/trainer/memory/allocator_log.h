@@ -1,0 +1,74 @@
+// What a device's allocator does, event by event, and the file format that keeps it: golden traces,
+// which tests replay through the model of the allocator where there is no card.
+//
+// Format, one item a line: "hpo-trace 1", then free lines starting with "#", then events.
+//   + BLOCK BYTES [STREAM]  allocated; blocks and streams are numbered from 0 as they appear, and
+//                           stream 0 is left out
+//   - BLOCK                 freed
+//   S BYTES, s BYTES        a segment taken from the device, given back
+//   M BYTES, m BYTES        pages mapped, unmapped (expandable segments)
+//   ! BYTES                 out of memory, for a request of so many bytes
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+struct AllocatorEvent {
+  char kind = '+';  // as in the file
+  int64_t block = 0;
+  int64_t bytes = 0;
+  int64_t stream = 0;
+  bool operator==(const AllocatorEvent&) const = default;
+};
+
+// Records from its making to its end; one at a time in a process.
+class AllocatorLog {
+ public:
+  virtual ~AllocatorLog() = default;
+
+  // What happened since the start or the last call; numbers go on. A block that is older than the
+  // log is not part of it. Only while nothing allocates.
+  virtual std::vector<AllocatorEvent> Take() = 0;
+};
+
+// Of "cpu" (the counting allocator; sizes as counted) or "cuda:N" (the caching allocator).
+//   InvalidArgument, FailedPrecondition  see OpenDeviceMemory
+absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenAllocatorLog(const std::string& device);
+
+// `about`: lines for the head of the file, without "#".
+std::string FormatTrace(const std::vector<AllocatorEvent>& events,
+                        const std::vector<std::string>& about);
+
+// The events of FormatTrace's text.
+//   InvalidArgument  not such a file; names the line
+absl::StatusOr<std::vector<AllocatorEvent>> ParseTrace(absl::string_view text);
+
+// Gives addresses their numbers. Not thread-safe.
+class BlockNumbers {
+ public:
+  // A new block at `address`.
+  int64_t Add(uint64_t address) { return numbers_[address] = next_++; }
+
+  // The block at `address`, which is gone then; -1 where there was none.
+  int64_t Remove(uint64_t address) {
+    const auto found = numbers_.find(address);
+    if (found == numbers_.end()) return -1;
+    const int64_t number = found->second;
+    numbers_.erase(found);
+    return number;
+  }
+
+ private:
+  std::unordered_map<uint64_t, int64_t> numbers_;
+  int64_t next_ = 0;
+};
+
+}  // namespace hpo
