@@ -39,7 +39,7 @@ struct DeviceProfile {
   std::string capability;  // compute capability, "9.0"; on a CPU the instruction set, "AVX2"
   std::string attention;   // kernel that training takes: "flash", "efficient", "cudnn", "math"
   std::string allocator;   // options, "expandable_segments:False"
-  int64_t threads = 0;     // on a CPU
+  int64_t threads = 0;     // of a trainer on a CPU; 0: not known
   bool operator==(const DeviceProfile&) const = default;
 };
 

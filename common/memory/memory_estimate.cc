@@ -116,8 +116,10 @@ void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan) {
   HPO_RETURN_IF_ERROR(Validate(input, plan));
-  const KernelTraits traits =
-      input.device.kind == "cpu" ? KernelTraits::Cpu() : KernelTraits::Cuda();
+  KernelTraits traits = input.device.kind == "cpu" ? KernelTraits::Cpu() : KernelTraits::Cuda();
+  if (traits.threads_with_buffers > 0 && input.device.threads > 0) {
+    traits.threads_with_buffers = input.device.threads;
+  }
   const Workload& workload = input.workload;
   const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
   const PassShape train =

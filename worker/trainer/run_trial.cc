@@ -1,5 +1,7 @@
 #include "worker/trainer/run_trial.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -62,6 +64,7 @@ class TrialRun {
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
+    estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
   }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "common/memory/memory_plan.h"
+#include "common/model_catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"
@@ -269,6 +271,29 @@ TEST(EstimateMemory, HugeSizesAreHugeAndPositive) {
     EXPECT_GE(estimate.needed_limit, estimate.live_peak) << kind;
     EXPECT_EQ(estimate.live_peak, SumOfClasses(estimate)) << kind;
   }
+}
+
+TEST(MemoryEstimate, CountsTheBuffersOfAsManyThreadsAsThereAre) {
+  EstimateInput input;
+  // Small enough for buffers to matter: with a large vocabulary the peak is elsewhere.
+  input.model = *KnownModelShape("bert-base-uncased");
+  input.model.vocab_size = 500;
+  input.model.hidden_size = 96;
+  input.model.intermediate_size = 384;
+  input.model.num_layers = 1;
+  input.config.batch_size = 4;
+  input.config.dropout = 0.0;  // fused attention, whose threads have buffers
+  input.device.kind = "cpu";
+  const MemoryPlan plan = LiteralPlan(input.config);
+  const Bytes unknown = EstimateMemory(input, plan)->live_peak;
+  input.device.threads = 64;
+  EXPECT_EQ(EstimateMemory(input, plan)->live_peak, unknown);
+  input.device.threads = 2;
+  const Bytes two = EstimateMemory(input, plan)->live_peak;
+  input.device.threads = 48;
+  const Bytes many = EstimateMemory(input, plan)->live_peak;
+  EXPECT_LT(two, many);
+  EXPECT_LT(many, unknown);
 }
 
 }  // namespace

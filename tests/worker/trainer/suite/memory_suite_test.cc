@@ -77,7 +77,7 @@ TEST_F(MemorySuiteTest, OnACpuEveryPredictionIsACloseBound) {
     const auto predicted = line["predicted_live_bytes"].get<double>();
     const auto measured = line["measured_live_bytes"].get<double>();
     EXPECT_GE(predicted, measured);
-    EXPECT_LE(predicted, 1.15 * measured + (128 << 10));
+    EXPECT_LE(predicted, 1.02 * measured + (72 << 10));
   }
   // What was to run, ran; far below the need nothing did.
   const auto ladders = OfType(lines, "ladder");
