@@ -288,12 +288,13 @@ TEST(MemoryEstimate, CountsTheBuffersOfAsManyThreadsAsThereAre) {
   const Bytes unknown = EstimateMemory(input, plan)->live_peak;
   input.device.threads = 64;
   EXPECT_EQ(EstimateMemory(input, plan)->live_peak, unknown);
-  input.device.threads = 2;
-  const Bytes two = EstimateMemory(input, plan)->live_peak;
-  input.device.threads = 48;
+  input.device.threads = 256;
   const Bytes many = EstimateMemory(input, plan)->live_peak;
-  EXPECT_LT(two, many);
-  EXPECT_LT(many, unknown);
+  EXPECT_GT(many, unknown);
+  input.device.threads = 512;
+  EXPECT_GT(EstimateMemory(input, plan)->live_peak, many);
+  input.device.threads = 1;
+  EXPECT_LT(EstimateMemory(input, plan)->live_peak, unknown);
 }
 
 }  // namespace
