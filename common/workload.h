@@ -31,6 +31,7 @@ struct DataSetFacts {
 // The workload of one trial.
 struct Workload {
   int64_t num_labels = 2;
+  bool multi_label = false;
   LengthHistogram train_lengths;  // empty: assume every row is max_length long
   LengthHistogram validation_lengths;
 };

@@ -77,10 +77,10 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
       .vector = bytes({kFloat, model.hidden_size}),
       .wide_vector = bytes({kFloat, model.intermediate_size}),
       .forward_buffers = bytes({kFloat, threads, query_block, key_block + 2 + head_size}),
-      .backward_buffers = bytes({kFloat, threads, 2, query_block, key_block}),
+      .backward_buffers = bytes({kFloat, threads, query_block, 2 * key_block + 1}),
       .norm_buffers = bytes({kFloat, threads, 2, model.hidden_size}),
       .hidden_dropout = model.hidden_dropout > 0.0,
-      .plain_attention = traits.plain_attention_with_dropout && model.attention_dropout > 0.0,
+      .plain_attention = traits.cpu && model.attention_dropout > 0.0,
   };
 }
 
@@ -90,14 +90,14 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
 void Dropout(AllocationTimeline& time, int64_t mask, int64_t output, const KernelTraits& traits) {
   time.Allocate(mask);
   time.Allocate(output);
-  if (traits.two_step_dropout) time.Touch(output);
+  if (traits.cpu) time.Touch(output);
 }
 
 // Frees the mask; leaves the gradient of the input.
 void DropoutBackward(AllocationTimeline& time, int64_t mask, int64_t output,
                      const KernelTraits& traits) {
   time.Allocate(output);
-  if (traits.two_step_dropout) time.Touch(output);
+  if (traits.cpu) time.Touch(output);
   time.Free(mask);
 }
 
@@ -299,17 +299,11 @@ AllocationTimeline LayerEvaluation(const Sizes& size) {
 }  // namespace
 
 KernelTraits KernelTraits::Cpu() {
-  return {.granularity = 64,
-          .plain_attention_with_dropout = true,
-          .two_step_dropout = true,
-          .threads_with_buffers = 64};
+  return {.granularity = 64, .cpu = true, .threads_with_buffers = 64};
 }
 
 KernelTraits KernelTraits::Cuda() {
-  return {.granularity = 512,
-          .plain_attention_with_dropout = false,
-          .two_step_dropout = false,
-          .threads_with_buffers = 0};
+  return {.granularity = 512, .cpu = false, .threads_with_buffers = 0};
 }
 
 int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& traits) {

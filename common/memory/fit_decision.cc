@@ -51,6 +51,7 @@ Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
   } else if (train != nullptr && !train->labels.empty()) {
     workload.num_labels = static_cast<int64_t>(train->labels.size());
   }
+  workload.multi_label = train != nullptr && train->multi_label;
   workload.train_lengths = Condensed(train, model.tokenizer_digest);
   workload.validation_lengths =
       Condensed(FindDataSet(worker, trainer.validation), model.tokenizer_digest);

@@ -15,13 +15,13 @@ enum class AttentionKernel {
 struct KernelTraits {
   // Allocations are counted rounded up to this.
   int64_t granularity = 64;
-  // Attention with dropout is written out and keeps tokens x tokens (CPU); else a fused kernel.
-  bool plain_attention_with_dropout = true;
-  // Dropout makes its output in two steps, each with an intermediate (CPU); else in one.
-  bool two_step_dropout = true;
+  // Torch's CPU kernels: dropout makes its output in two steps, each with an intermediate;
+  // attention with dropout is written out and keeps tokens x tokens; a number in an operation
+  // becomes a tensor of its own.
+  bool cpu = true;
   // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
   int64_t threads_with_buffers = 0;
-  AttentionKernel attention = AttentionKernel::kEfficient;
+  AttentionKernel attention = AttentionKernel::kEfficient;  // but on a CPU
   // Each thread that multiplies matrices keeps a workspace of this size (cuBLAS); 0: none. Backward
   // has a thread of its own.
   int64_t gemm_workspace = 0;

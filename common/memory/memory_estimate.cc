@@ -1,10 +1,12 @@
 #include "common/memory/memory_estimate.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
+#include "common/memory/trial_passes.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -12,7 +14,6 @@ namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
-constexpr int64_t kMostRows = int64_t{1} << 60;
 
 // Labels, the step count, norms of the clipping, scalars: what no formula counts.
 constexpr int64_t kSmallTensors = 64 << 10;
@@ -42,7 +43,56 @@ absl::Status CheckSizes(std::initializer_list<NamedSize> sizes) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const EstimateInput& input, const MemoryPlan& plan) {
+PassShape ShapeOf(const EstimateInput& input, const BatchShape& batch) {
+  const TrainingConfig& config = input.config;
+  PassShape shape{.model = input.model,
+                  .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+                  .num_labels = input.workload.num_labels,
+                  .rows = batch.rows,
+                  .tokens = batch.tokens};
+  if (config.dropout.has_value()) {
+    shape.model.hidden_dropout = *config.dropout;
+    shape.model.attention_dropout = *config.dropout;
+  }
+  return shape;
+}
+
+// Of all parts of an effective batch. From the second on, each meets the gradients (`encoder`
+// bytes) of those before it.
+AllocationTimeline::Level TrainingPeak(const EstimateInput& input, const KernelTraits& traits,
+                                       std::span<const BatchShape> parts, int64_t encoder) {
+  AllocationTimeline::Level peak =
+      TrainingPass(ShapeOf(input, parts.front()), traits, /*gradients_exist=*/false).peak();
+  for (const BatchShape& part : parts.subspan(1)) {
+    AllocationTimeline::Level later =
+        TrainingPass(ShapeOf(input, part), traits, /*gradients_exist=*/true).peak();
+    later.gradients += encoder;
+    if (later.Total() > peak.Total()) peak = later;
+  }
+  return peak;
+}
+
+Bytes Percent(Bytes size, int64_t percent) {
+  return size + Bytes{size.count / 100 * (percent - 100)};
+}
+
+// The caching allocator's share, the workspaces and the base.
+void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
+  if (device.kind == "cpu") {
+    estimate.reserved_peak = estimate.live_peak;
+    estimate.needed_limit = estimate.live_peak;
+    return;
+  }
+  estimate.workspaces = device.workspace;
+  estimate.base = device.base;
+  estimate.reserved_peak = Percent(estimate.live_peak, kReservedOverLive) + device.workspace;
+  estimate.needed_limit =
+      Percent(estimate.live_peak, kNeededOverLive) + device.workspace + device.base;
+}
+
+}  // namespace
+
+absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& plan) {
   const ModelShape& model = input.model;
   const TrainingConfig& config = input.config;
   HPO_RETURN_IF_ERROR(CheckSizes({
@@ -68,72 +118,22 @@ absl::Status Validate(const EstimateInput& input, const MemoryPlan& plan) {
   return absl::OkStatus();
 }
 
-// At least 1; kMostRows where nothing is known.
-int64_t NumRows(const LengthHistogram& lengths) {
-  if (lengths.empty()) return kMostRows;
-  int64_t rows = 0;
-  for (const auto& [length, count] : lengths) {
-    rows = std::min(kMostRows, rows + std::clamp<int64_t>(count, 0, kMostRows));
-  }
-  return std::max<int64_t>(rows, 1);
+KernelTraits TraitsOf(const DeviceProfile& device) {
+  if (device.kind != "cpu") return KernelTraits::Cuda();
+  KernelTraits traits = KernelTraits::Cpu();
+  if (device.threads > 0) traits.threads_with_buffers = device.threads;
+  return traits;
 }
-
-// The largest batch of `rows` rows of this data, padded as worker/text/batcher.h does.
-PassShape LongestBatch(const EstimateInput& input, const LengthHistogram& lengths, int64_t rows) {
-  const TrainingConfig& config = input.config;
-  PassShape shape{
-      .model = input.model,
-      .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-      .num_labels = input.workload.num_labels,
-      .rows = std::min(rows, NumRows(lengths)),
-      .tokens = std::min(LongestPadded(lengths, config.max_length), input.model.max_positions)};
-  if (config.dropout.has_value()) {
-    shape.model.hidden_dropout = *config.dropout;
-    shape.model.attention_dropout = *config.dropout;
-  }
-  return shape;
-}
-
-Bytes Percent(Bytes size, int64_t percent) {
-  return size + Bytes{size.count / 100 * (percent - 100)};
-}
-
-// The caching allocator's share, the workspaces and the base.
-void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
-  if (device.kind == "cpu") {
-    estimate.reserved_peak = estimate.live_peak;
-    estimate.needed_limit = estimate.live_peak;
-    return;
-  }
-  estimate.workspaces = device.workspace;
-  estimate.base = device.base;
-  estimate.reserved_peak = Percent(estimate.live_peak, kReservedOverLive) + device.workspace;
-  estimate.needed_limit =
-      Percent(estimate.live_peak, kNeededOverLive) + device.workspace + device.base;
-}
-
-}  // namespace
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan) {
-  HPO_RETURN_IF_ERROR(Validate(input, plan));
-  KernelTraits traits = input.device.kind == "cpu" ? KernelTraits::Cpu() : KernelTraits::Cuda();
-  if (traits.threads_with_buffers > 0 && input.device.threads > 0) {
-    traits.threads_with_buffers = input.device.threads;
-  }
-  const Workload& workload = input.workload;
-  const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
-  const PassShape train =
-      LongestBatch(input, workload.train_lengths, std::min(plan.micro_batch, effective_batch));
-  const PassShape validation =
-      LongestBatch(input, workload.validation_lengths,
-                   TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier}));
-
+  HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
+  const KernelTraits traits = TraitsOf(input.device);
+  const TrialPasses passes = LargestPasses(input, plan);
+  const MeasuredSteps& largest = passes.stretches.front();
+  const PassShape validation = ShapeOf(input, largest.evaluation.front());
   const int64_t encoder = EncoderParameterBytes(input.model, traits);
-  const int64_t head = HeadParameterBytes(train, traits);
-  // From the second part on, every part meets the gradients of those before it.
-  const bool several_parts = effective_batch > train.rows;
-  AllocationTimeline::Level peak = TrainingPass(train, traits, several_parts).peak();
-  if (several_parts) peak.gradients += encoder;
+  const int64_t head = HeadParameterBytes(validation, traits);
+  AllocationTimeline::Level peak = TrainingPeak(input, traits, largest.steps.front(), encoder);
   const AllocationTimeline::Level evaluation = EvaluationPass(validation, traits).peak();
 
   MemoryEstimate estimate;

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
+#include "common/memory/kernel_traits.h"
 #include "common/model_spec.h"
 #include "common/params.h"
 #include "common/study.h"
@@ -30,6 +31,7 @@ struct TrainingConfig {
   int64_t head_layers = 0;            // head.layers: hidden layers of the head, 0-3
   int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
   std::optional<double> dropout;  // model.dropout: of hidden states and attention; else the model's
+  std::optional<double> head_dropout;  // head.dropout; else that of hidden states
   bool operator==(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -71,6 +73,13 @@ struct EstimateInput {
   Workload workload;
   DeviceProfile device;
 };
+
+// Whether the sizes of `input` and `plan` are ones that a model may have.
+//   InvalidArgument  as EstimateMemory
+absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& plan);
+
+// How `device` runs a trial's operations.
+KernelTraits TraitsOf(const DeviceProfile& device);
 
 // An upper bound that is close: never less than what a run uses, at the workload's longest batch. A
 // histogram bounds the rows of a batch too; an empty one counts as rows enough, all of them

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/memory/memory_replay.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -13,7 +14,7 @@ absl::StatusOr<PlannedMemory> Evaluate(const EstimateInput& input, int64_t micro
   PlannedMemory planned;
   planned.plan = LiteralPlan(input.config);
   planned.plan.micro_batch = micro_batch;
-  HPO_ASSIGN_OR_RETURN(planned.estimate, EstimateMemory(input, planned.plan));
+  HPO_ASSIGN_OR_RETURN(planned.estimate, EstimateWithin(input, planned.plan, limit));
   planned.fits = planned.estimate.needed_limit <= limit;
   return planned;
 }
@@ -21,7 +22,8 @@ absl::StatusOr<PlannedMemory> Evaluate(const EstimateInput& input, int64_t micro
 }  // namespace
 
 // By bisection: the estimate grows with m as long as the batch has several parts, which it has for
-// every m < too_large.
+// every m < too_large; but with two parts the second gets smaller as the first gets larger. Then
+// this is one that fits, while the next larger one does not.
 absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t too_large,
                                         Bytes limit) {
   HPO_ASSIGN_OR_RETURN(PlannedMemory best, Evaluate(input, 1, limit));

@@ -88,6 +88,10 @@ void StepTracer::ClearGradients() {
   for (TracedStorage& gradient : gradients_) gradient.Reset();
 }
 
+void StepTracer::ClearGradient(const TracedParameter& parameter) {
+  gradients_[static_cast<size_t>(parameter.index)].Reset();
+}
+
 // ---- Tape --------------------------------------------------------------------------------------
 
 GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
@@ -106,9 +110,9 @@ GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, Trac
 
 void StepTracer::Backward(TracedTensor root) {
   const GradientEdge edge = root.edge;
-  TracedStorage gradient = Allocate(root.element_size);
+  const TracedStorage gradient = Allocate(root.element_size);  // the caller's until the end
   root.storage.Reset();
-  BackwardFrom(0, edge, std::move(gradient));
+  BackwardFrom(0, edge, gradient);
 }
 
 void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient) {
@@ -119,9 +123,11 @@ void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gr
     tape_.pop_back();
     bool reached = false;
     for (const TracedStorage& incoming : node.incoming) reached = reached || incoming;
-    const absl::InlinedVector<GradientEdge, 4> edges = node.edges;
-    if (reached) RunNode(std::move(node));
-    for (const GradientEdge& edge : edges) FinishUse(edge);
+    if (reached) {
+      RunNode(std::move(node));
+    } else {
+      for (const GradientEdge& edge : node.edges) FinishUse(edge);
+    }
   }
 }
 
@@ -139,6 +145,7 @@ void StepTracer::RunNode(Node node) {
   for (TracedStorage& saved : node.saved) saved.Reset();
   for (size_t i = 0; i < outgoing.size(); ++i) {
     if (outgoing[i] && node.edges[i].IsWanted()) Push(node.edges[i], std::move(outgoing[i]));
+    FinishUse(node.edges[i]);
   }
 }
 

@@ -132,6 +132,7 @@ class StepTracer {
   bool HasGradient(const TracedParameter& parameter) const;
   // Frees every gradient, in the parameters' order.
   void ClearGradients();
+  void ClearGradient(const TracedParameter& parameter);
 
   // Holds `storage` until the tracer ends: optimizer states, workspaces.
   void Keep(TracedStorage storage) { kept_.push_back(std::move(storage)); }
@@ -142,8 +143,9 @@ class StepTracer {
   bool recording() const { return recording_; }
 
   // Adds a node. `edges`: where the gradients of its inputs go, in the order in which `backward`
-  // returns them. `saved` is held until the node has run, then freed in order. Nothing is recorded
-  // (and `saved` is let go) without recording or when no edge is wanted. Returns the node's edge.
+  // returns them and in which they arrive there. `saved` is held until the node has run, then freed
+  // in order. Nothing is recorded (and `saved` is let go) without recording or when no edge is
+  // wanted. Returns the node's edge.
   GradientEdge Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
                       BackwardFunction backward, int32_t num_outputs = 1);
 

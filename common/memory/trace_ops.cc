@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t kFloat = 4;
 constexpr int64_t kIndex = 8;
 constexpr int64_t kHalf = 2;
+constexpr int64_t kNumber = 8;  // a double or an int64
 // Up to this many indices the gradient of an embedding is summed without sorting them.
 constexpr int64_t kUnsortedIndices = 3072;
 // The fused kernels round the number of queries up to this for the log-sum-exp.
@@ -99,7 +100,7 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
   output.edge = tracer_.Record(
       {table.Edge()}, {indices},
       [this, num_indices, width, table_bytes = table.bytes()](auto&, const auto&) {
-        if (num_indices <= kUnsortedIndices) {
+        if (traits_.cpu || num_indices <= kUnsortedIndices) {
           return Gradients(tracer_.Allocate(table_bytes, MemoryClass::kGradients));
         }
         const int64_t index_bytes = kIndex * num_indices;
@@ -170,13 +171,17 @@ TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& no
         if (trains && has_bias) {
           gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
         }
+        // Partial sums of the two of a thread (CPU).
+        if (traits_.cpu) tracer_.Touch(2 * traits_.threads_with_buffers * weight_bytes);
         return gradients;
       });
+  mean.Reset();
   return output;
 }
 
 TracedTensor TraceOps::Dropout(const TracedTensor& input, double probability) {
   if (probability == 0.0) return input;
+  if (traits_.cpu) return CpuDropout(input);
   const TracedStorage mask = tracer_.Allocate(input.elements);
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
   output.edge =
@@ -223,6 +228,18 @@ TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
   return output;
 }
 
+TracedTensor TraceOps::AddRepeated(const TracedTensor& a, const TracedTensor& b) {
+  TracedTensor output = tracer_.NewTensor(a.elements, a.element_size);
+  output.edge =
+      tracer_.Record({a.edge, b.edge}, {}, [this, bytes = b.bytes()](auto& incoming, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = incoming[0];
+        gradients[1] = tracer_.Allocate(bytes);  // summed over the repetitions
+        return gradients;
+      });
+  return output;
+}
+
 TracedTensor TraceOps::AddBroadcast(const TracedTensor& input, const TracedParameter& parameter) {
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
   output.edge = tracer_.Record({input.edge, parameter.Edge()}, {},
@@ -237,12 +254,45 @@ TracedTensor TraceOps::AddBroadcast(const TracedTensor& input, const TracedParam
 }
 
 TracedTensor TraceOps::Copy(const TracedTensor& input, bool copies_back) {
-  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  return Relayout(input, /*copies=*/true, copies_back);
+}
+
+TracedTensor TraceOps::Relayout(const TracedTensor& input, bool copies, bool copies_back) {
+  TracedTensor output = copies ? tracer_.NewTensor(input.elements, input.element_size) : input;
   output.edge = tracer_.Record(
       {input.edge}, {}, [this, copies_back, bytes = input.bytes()](auto& incoming, const auto&) {
         return Gradients(copies_back ? tracer_.Allocate(bytes) : std::move(incoming[0]));
       });
   return output;
+}
+
+TraceOps::Number::Number(TraceOps& ops, int64_t element_size) {
+  if (!ops.traits_.cpu) return;
+  as_given_ = ops.tracer_.Allocate(kNumber, MemoryClass::kTemporary);
+  if (element_size > 0) converted_ = ops.tracer_.Allocate(element_size, MemoryClass::kTemporary);
+}
+
+TracedTensor TraceOps::Scale(const TracedTensor& input) {
+  const Number number(*this, input.element_size);
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  output.edge = tracer_.Record(
+      {input.edge}, {},
+      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
+        const Number factor(*this, element_size);
+        return Gradients(tracer_.Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor TraceOps::ScaleInPlace(TracedTensor input) {
+  const Number number(*this, input.element_size);
+  input.edge = tracer_.Record(
+      {input.edge}, {},
+      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
+        const Number factor(*this, element_size);
+        return Gradients(tracer_.Allocate(bytes));
+      });
+  return input;
 }
 
 TracedTensor TraceOps::Select(const TracedTensor& input, int64_t parts) {
@@ -281,11 +331,30 @@ TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, in
   return loss;
 }
 
+TracedTensor TraceOps::BinaryCrossEntropy(const TracedTensor& logits) {
+  const TracedTensor x = CastToFloat(logits);
+  TracedTensor loss;
+  {
+    const TracedStorage log_sigmoid = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
+    tracer_.Touch(x.bytes());
+    const TracedStorage by_element = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
+    loss = tracer_.NewTensor(1, x.element_size);
+  }
+  loss.edge = tracer_.Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
+    return Gradients(tracer_.Allocate(bytes));
+  });
+  return loss;
+}
+
 // ---- Attention ---------------------------------------------------------------------------------
 
 TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,
                                  const TracedTensor& value, const AttentionShape& shape,
                                  const TracedStorage& mask) {
+  if (traits_.cpu) {
+    return shape.dropout > 0.0 ? CpuWrittenAttention(query, key, value, shape)
+                               : CpuFlashAttention(query, key, value, shape, mask);
+  }
   const TracedTensor q = CastForProduct(query);
   const TracedTensor k = CastForProduct(key);
   const TracedTensor v = CastForProduct(value);
@@ -324,44 +393,43 @@ TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const Trace
   return output;
 }
 
+// The gradient of the second factor is made first.
+TracedTensor TraceOps::BatchedProduct(const TracedTensor& a, const TracedTensor& b,
+                                      int64_t elements) {
+  TracedTensor output = tracer_.NewTensor(elements, a.element_size);
+  output.edge =
+      tracer_.Record({a.edge, b.edge}, {b.storage, a.storage},
+                     [this, a_bytes = a.bytes(), b_bytes = b.bytes()](auto&, const auto&) {
+                       TracedGradients gradients(2);
+                       gradients[1] = tracer_.Allocate(b_bytes);
+                       gradients[0] = tracer_.Allocate(a_bytes);
+                       return gradients;
+                     });
+  return output;
+}
+
+TracedTensor TraceOps::Softmax(const TracedTensor& input) {
+  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
+  output.edge = tracer_.Record({input.edge}, {output.storage},
+                               [this, bytes = input.bytes()](auto&, const auto&) {
+                                 return Gradients(tracer_.Allocate(bytes));
+                               });
+  return output;
+}
+
 // softmax(q k^T) v, each step written out.
 TracedTensor TraceOps::MathAttention(const TracedTensor& query, const TracedTensor& key,
                                      const TracedTensor& value, const AttentionShape& shape) {
   const int64_t score_elements = shape.batch * shape.heads * shape.tokens * shape.tokens;
-  const auto product = [this](const TracedTensor& a, const TracedTensor& b, int64_t elements) {
-    TracedTensor output = tracer_.NewTensor(elements, a.element_size);
-    output.edge =
-        tracer_.Record({a.edge, b.edge}, {a.storage, b.storage},
-                       [this, a_bytes = a.bytes(), b_bytes = b.bytes()](auto&, const auto&) {
-                         TracedGradients gradients(2);
-                         gradients[0] = tracer_.Allocate(a_bytes);
-                         gradients[1] = tracer_.Allocate(b_bytes);
-                         return gradients;
-                       });
-    return output;
-  };
-  const auto scaled = [this](const TracedTensor& input) {
-    TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-    output.edge =
-        tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-          return Gradients(tracer_.Allocate(bytes));
-        });
-    return output;
-  };
   TracedTensor probabilities;
   {
-    const TracedTensor scaled_query = scaled(query);
-    const TracedTensor scaled_key = scaled(key);
-    const TracedTensor scores = CastToFloat(product(scaled_query, scaled_key, score_elements));
-    probabilities = tracer_.NewTensor(score_elements, scores.element_size);
-    probabilities.edge = tracer_.Record({scores.edge}, {probabilities.storage},
-                                        [this, bytes = scores.bytes()](auto&, const auto&) {
-                                          return Gradients(tracer_.Allocate(bytes));
-                                        });
+    const TracedTensor scaled_query = Scale(query);
+    const TracedTensor scaled_key = Scale(key);
+    probabilities = Softmax(CastToFloat(BatchedProduct(scaled_query, scaled_key, score_elements)));
   }
   const TracedTensor dropped = Cast(Dropout(probabilities, shape.dropout), query.element_size);
   probabilities.storage.Reset();
-  return product(dropped, value, shape.HiddenElements());
+  return BatchedProduct(dropped, value, shape.HiddenElements());
 }
 
 }  // namespace hpo

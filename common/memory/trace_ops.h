@@ -4,6 +4,8 @@
 // Sizes: `rows` is the product of all dimensions but the last. Tensors are float32 unless their
 // element size says otherwise; under autocast matrix products and attention run in 16 bits and
 // norms, softmax and losses in float32, with torch's casts between them.
+// On a CPU every event is torch's: tests/worker/trainer/memory_trace_test.cc compares them. Its
+// kernels' own ways are in trace_ops_cpu.cc.
 // Source: torch 2.11's kernels (aten/src/ATen/native), backward formulas
 // (tools/autograd/derivatives.yaml) and autocast lists; shared/research/memory.md 1.4, 2.6-2.9.
 #pragma once
@@ -85,17 +87,30 @@ class TraceOps {
   TracedTensor Add(const TracedTensor& a, const TracedTensor& b);
   // Product of two tensors of one shape: keeps both.
   TracedTensor Multiply(const TracedTensor& a, const TracedTensor& b);
+  // `a` and, repeated over it, the smaller `b`.
+  TracedTensor AddRepeated(const TracedTensor& a, const TracedTensor& b);
   // A parameter of `elements` of the input, repeated over its rows, added to it.
   TracedTensor AddBroadcast(const TracedTensor& input, const TracedParameter& parameter);
   // A copy in another layout (contiguous, reshape); backward passes the gradient on as it is, or,
   // with `copies_back`, copies it too.
   TracedTensor Copy(const TracedTensor& input, bool copies_back = false);
+  // As Copy, but where `copies` is false the result is a view of the input.
+  TracedTensor Relayout(const TracedTensor& input, bool copies, bool copies_back);
+  // Times or divided by a number.
+  TracedTensor Scale(const TracedTensor& input);
+  // As Scale, in place: nobody else looks at the input's values.
+  TracedTensor ScaleInPlace(TracedTensor input);
   // To another element type; the same tensor where it has it already.
   TracedTensor Cast(const TracedTensor& input, int64_t element_size);
   // One of `parts` equal parts along a dimension, as a view; backward makes the whole gradient.
   TracedTensor Select(const TracedTensor& input, int64_t parts);
-  // `mask`: kept for backward by the fused kernels; empty: none. With one, the efficient kernel
-  // runs in flash's place, which takes none.
+  // A projection, [batch, tokens, hidden], as one of the three inputs of Attention: a view.
+  enum class AttentionRole { kQuery, kKey, kValue };
+  TracedTensor SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
+                          AttentionRole role);
+  // `mask`: what is added to the scores, kept for backward by the fused kernels; empty: none. On a
+  // card, with one, the efficient kernel
+  // runs in the place of flash, which takes none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
                          const TracedTensor& value, const AttentionShape& shape,
                          const TracedStorage& mask = {});
@@ -104,6 +119,19 @@ class TraceOps {
   // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
   TracedTensor CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
                             const TracedStorage& labels = {});
+  // Sum over all elements of the binary cross entropy.
+  TracedTensor BinaryCrossEntropy(const TracedTensor& logits);
+
+  // A number on its way into an operation with a tensor of `element_size`; 0: no conversion. Events
+  // on a CPU alone.
+  class Number {
+   public:
+    Number(TraceOps& ops, int64_t element_size = 4);
+
+   private:
+    TracedStorage as_given_;
+    TracedStorage converted_;  // freed first
+  };
 
  private:
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
@@ -111,6 +139,15 @@ class TraceOps {
                                   const TracedStorage& mask);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
+  TracedTensor BatchedProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
+  TracedTensor Softmax(const TracedTensor& input);
+  TracedTensor CpuDropout(const TracedTensor& input);
+  TracedTensor CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
+                                 const TracedTensor& value, const AttentionShape& shape,
+                                 const TracedStorage& mask);
+  // As worker/trainer/models/attention.cc writes it out.
+  TracedTensor CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,
+                                   const TracedTensor& value, const AttentionShape& shape);
   TracedTensor WeightFor(const TracedParameter& parameter, int64_t element_size);
   void TouchWorkspace(bool& exists);
 

@@ -64,6 +64,7 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
       lookup.ReadInt("train.eval_batch_multiplier", 1, &config.eval_batch_multiplier));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("head.layers", 0, &config.head_layers));
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("model.dropout", &config.dropout));
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("head.dropout", &config.head_dropout));
   if (config.head_layers > kMaxHeadLayers) {
     return absl::InvalidArgumentError(absl::StrCat("head.layers: expected at most ", kMaxHeadLayers,
                                                    ", got ", config.head_layers));

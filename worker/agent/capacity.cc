@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/device/processors.h"
 #include "common/memory/device_defaults.h"
 #include "common/status.h"
 
@@ -36,6 +37,7 @@ std::string HostName() {
 
 absl::StatusOr<DeviceProfile> CpuCapacity::Profile() {
   DeviceProfile profile;
+  HPO_ASSIGN_OR_RETURN(profile.threads, TrainerThreads());
   profile.kind = "cpu";
   profile.name = ProcessorName();
   profile.uuid = HostName();

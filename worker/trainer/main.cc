@@ -2,7 +2,6 @@
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -17,6 +16,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/device/processors.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
@@ -179,20 +179,12 @@ absl::StatusOr<int> ProtocolDescriptor() {
 }
 
 // Processors this process may use: less than the machine's in a container or under taskset.
-int AvailableProcessors() {
-  cpu_set_t processors;
-  CPU_ZERO(&processors);
-  return ::sched_getaffinity(0, sizeof(processors), &processors) == 0 ? CPU_COUNT(&processors) : 1;
-}
-
 absl::Status SetThreads(int from_flag) {
   int threads = from_flag;
-  const char* const text = std::getenv("HPO_NUM_THREADS");
-  if (threads == 0 && text != nullptr && (!absl::SimpleAtoi(text, &threads) || threads < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("HPO_NUM_THREADS: expected a positive number, got '", text, "'"));
+  if (threads == 0) {
+    HPO_ASSIGN_OR_RETURN(threads, TrainerThreads());
   }
-  at::set_num_threads(threads > 0 ? threads : AvailableProcessors());
+  at::set_num_threads(threads);
   at::set_num_interop_threads(1);
   return absl::OkStatus();
 }

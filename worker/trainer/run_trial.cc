@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_plan.h"
+#include "common/memory/memory_replay.h"
 #include "common/status.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/model_folder.h"
@@ -101,7 +102,7 @@ class TrialRun {
     if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
       return std::nullopt;
     }
-    const auto estimate = EstimateMemory(estimate_input_, plan_);
+    const auto estimate = EstimateWithin(estimate_input_, plan_, job_.limit);
     if (!estimate.ok()) return Failure(FailureClass::kBadConfiguration, estimate.status());
     PlannedMemory planned{
         .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
@@ -160,7 +161,7 @@ class TrialRun {
     const HeadOptions head{
         .num_labels = static_cast<int64_t>(data_.labels.size()),
         .hidden_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-        .dropout = options_.head_dropout.value_or(folder_.shape.hidden_dropout)};
+        .dropout = config.head_dropout.value_or(folder_.shape.hidden_dropout)};
     HPO_ASSIGN_OR_RETURN(model_, MakeTextClassifier(folder_.shape, head, device_.device));
     std::vector<std::string> to_initialize = ParameterNames(*model_);
     if (job_.model_init == "pretrained") {

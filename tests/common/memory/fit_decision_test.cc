@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/memory/memory_replay.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"
 
@@ -124,8 +125,8 @@ TEST(FitDecider, DecidesByPolicyExactlyAtTheLimit) {
   StudySpec plan = Study();
   StudySpec strict = Study();
   strict.memory.policy = MemoryPolicy::kStrict;
-  const Bytes one_row = EstimateMemory(ExpectedInput(32), PlanOf(64, 1))->needed_limit;
-  const Bytes whole = EstimateMemory(ExpectedInput(32), PlanOf(64, 32))->needed_limit;
+  const Bytes one_row = ReplayMemory(ExpectedInput(32), PlanOf(64, 1))->needed_limit;
+  const Bytes whole = ReplayMemory(ExpectedInput(32), PlanOf(64, 32))->needed_limit;
   ASSERT_LT(one_row, whole);
   struct Case {
     StudySpec study;

@@ -151,7 +151,9 @@ TEST(EstimateMemory, NoBatchHasMoreRowsThanTheData) {
   input.config.eval_batch_multiplier = 1000;
   EXPECT_EQ(Estimate(input, PlanOf(64, 64)), Estimate(input, PlanOf(5, 5)));
   EXPECT_EQ(Estimate(input, PlanOf(64, 5)), Estimate(input, PlanOf(5, 5))) << "one part, not 13";
-  EXPECT_EQ(Estimate(input, PlanOf(64, 4)).gradients, Estimate(input, PlanOf(64, 4)).weights);
+  // Later parts meet the gradients of those before them; the largest part decides.
+  EXPECT_EQ(Estimate(input, PlanOf(64, 2)).gradients, Estimate(input, PlanOf(64, 2)).weights);
+  EXPECT_LT(Estimate(input, PlanOf(64, 4)).gradients, Estimate(input, PlanOf(64, 4)).weights);
 }
 
 TEST(EstimateMemory, TheConfigurationsDropoutBeatsTheModels) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/memory/memory_replay.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"
 
@@ -18,7 +19,7 @@ EstimateInput Configured(int64_t batch_size, int64_t grad_accum) {
 }
 
 Bytes NeededAt(const EstimateInput& input, int64_t micro_batch) {
-  const auto estimate = EstimateMemory(input, PlanOf(input.config.EffectiveBatch(), micro_batch));
+  const auto estimate = ReplayMemory(input, PlanOf(input.config.EffectiveBatch(), micro_batch));
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return estimate.value_or(MemoryEstimate{}).needed_limit;
 }
@@ -66,7 +67,7 @@ TEST(PlanMemory, SaysSoWhereNotEvenOneRowFits) {
   const PlannedMemory planned = PlanFor(input, MemoryPolicy::kPlan, KiB(1));
   EXPECT_FALSE(planned.fits);
   EXPECT_EQ(planned.plan, PlanOf(16, 1));
-  EXPECT_EQ(planned.estimate.needed_limit, NeededAt(input, 1));
+  EXPECT_GE(planned.estimate.needed_limit, NeededAt(input, 1));
 }
 
 // The one case where the need is not monotone in m: the whole batch as one part.

@@ -70,8 +70,9 @@ TEST(StepTracer, SavedTensorsLiveUntilTheirNodeHasRun) {
   EXPECT_EQ(Events(tracer.trace()), "+4 +40 +20");
   const size_t before = tracer.trace().events.size();
   tracer.Backward(std::move(output));
-  // Root's gradient, the output, the weight's gradient (kept), then what came in and was saved.
-  EXPECT_EQ(Events(tracer.trace(), before), "+4 -20 +4 -4 -40");
+  // Root's gradient, the output, the weight's gradient (kept), what was saved; the root's gradient
+  // is the caller's until the end.
+  EXPECT_EQ(Events(tracer.trace(), before), "+4 -20 +4 -40 -4");
   EXPECT_TRUE(tracer.HasGradient(weight));
   tracer.ClearGradients();
   EXPECT_FALSE(tracer.HasGradient(weight));
@@ -87,7 +88,7 @@ TEST(StepTracer, SecondGradientOfAParameterIsAddedInPlace) {
                               [&](auto&, const auto&) { return One(tracer.Allocate(100)); });
     tracer.Backward(std::move(loss));
   }
-  EXPECT_EQ(Events(tracer.trace()), "+100 +4 +4 -4 +100 -4 +4 +4 -4 +100 -4 -100");
+  EXPECT_EQ(Events(tracer.trace()), "+100 +4 +4 -4 +100 -4 +4 +4 -4 +100 -100 -4");
 }
 
 // A tied head: the sum of both uses is complete before it meets what an earlier part left.
@@ -109,11 +110,11 @@ TEST(StepTracer, GradientsOfAllUsesMeetBeforeTheyAreAddedToTheParameters) {
     tracer.Backward(x);
     return Events(tracer.trace(), from);
   };
-  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8");
+  EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -100 -8 -4");
   // The first use's gradient waits for the second's beside the one that exists.
-  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8 -100");
+  EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -100 -100 -8 -4");
   tracer.ClearGradients();
-  EXPECT_EQ(run(), "+4 +100 +8 -4 +100 +8 -8 -100 -8");
+  EXPECT_EQ(run(), "+4 +100 +8 +100 +8 -8 -100 -8 -4");
 }
 
 TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
@@ -129,7 +130,7 @@ TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
     const size_t from = tracer.trace().events.size();
     tracer.Backward({.elements = 1, .edge = edge});
     EXPECT_EQ(Events(tracer.trace(), from),
-              in_place ? "+4 +100 +100 -4 -100" : "+4 +100 +100 -4 +100 -100 -100");
+              in_place ? "+4 +100 +100 -100 -4" : "+4 +100 +100 +100 -100 -100 -4");
   }
 }
 
@@ -146,8 +147,8 @@ TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
   });
   const size_t before = tracer.trace().events.size();
   tracer.Backward(std::move(loss));
-  // The first holder copies; the last one takes it.
-  EXPECT_EQ(Events(tracer.trace(), before), "+4 -4 +4");
+  // Both copy: the root's gradient is the caller's.
+  EXPECT_EQ(Events(tracer.trace(), before), "+4 -4 +4 +4 -4");
 }
 
 TEST(StepTracer, WithoutRecordingNothingIsKept) {
@@ -179,8 +180,9 @@ TEST(TraceOps, LinearKeepsItsInputAndMakesGradientsInOrder) {
   EXPECT_EQ(Events(tracer.trace(), before), "+80 +60 +40");
   const size_t backward = tracer.trace().events.size();
   tracer.Backward(std::move(output));
-  // Input's gradient, weight's, bias'; then the incoming one and the saved input.
-  EXPECT_EQ(Events(tracer.trace(), backward), "+4 -40 +60 +24 +8 -4 -60 +48 +12 -60 -80");
+  // Input's gradient, weight's, bias'; then the incoming one and the saved input. The root's
+  // gradient goes last.
+  EXPECT_EQ(Events(tracer.trace(), backward), "+4 -40 +60 +24 +8 -60 +48 +12 -60 -80 -4");
   CheckWellFormed(tracer.trace());
 }
 

@@ -76,6 +76,7 @@ TEST(CpuCapacity, IsItsLimit) {
   EXPECT_EQ(profile.total, GiB(2));
   EXPECT_EQ(profile.base, Bytes{});
   EXPECT_FALSE(profile.name.empty());
+  EXPECT_GE(profile.threads, 1);
 }
 
 TEST(GpuCapacity, IsWhatIsFree) {

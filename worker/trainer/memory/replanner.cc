@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/memory/memory_replay.h"
+
 namespace hpo {
 
 Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit)
@@ -27,7 +29,7 @@ bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {
 }
 
 bool Replanner::Fits(const MemoryPlan& plan) const {
-  const auto estimate = EstimateMemory(input_, plan);
+  const auto estimate = EstimateWithin(input_, plan, limit_ - correction_);
   if (!estimate.ok() || limit_ == Bytes{}) return true;
   return estimate->needed_limit + correction_ <= limit_;
 }

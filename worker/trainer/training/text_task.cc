@@ -41,9 +41,9 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
   const std::string config_path = model.path + "/config.json";
   HPO_ASSIGN_OR_RETURN(model.config_json, ReadTextFile(config_path));
   HPO_ASSIGN_OR_RETURN(model.shape, ParseModelConfig(model.config_json, config_path));
-  if (options.dropout.has_value()) {
-    model.shape.hidden_dropout = *options.dropout;
-    model.shape.attention_dropout = *options.dropout;
+  if (const std::optional<double> dropout = options.config.dropout; dropout.has_value()) {
+    model.shape.hidden_dropout = *dropout;
+    model.shape.attention_dropout = *dropout;
   }
   HPO_ASSIGN_OR_RETURN(model.tokenizer, MakeTokenizer(model.path, model.shape));
   return model;
@@ -69,6 +69,7 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   input.model = model.shape;
   input.config = options.config;
   input.workload.num_labels = static_cast<int64_t>(data.labels.size());
+  input.workload.multi_label = data.train.multi_label;
   input.workload.train_lengths = LengthsOf(data.train);
   input.workload.validation_lengths = LengthsOf(data.validation);
   input.device.kind = absl::StartsWith(device, "cuda") ? "cuda" : "cpu";

@@ -80,11 +80,7 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
   TrainingOptions options;
   HPO_ASSIGN_OR_RETURN(options.config, TrainingConfigOf(params, TrainerSpec{}));
   constexpr double kAny = std::numeric_limits<double>::infinity();
-  double dropout = -1.0;
-  double head_dropout = -1.0;
   const NumberRange ranges[] = {
-      {"head.dropout", 0.0, 1.0, &head_dropout},
-      {"model.dropout", 0.0, 1.0, &dropout},
       {"train.beta1", 0.0, 1.0, &options.beta1},
       {"train.beta2", 0.0, 1.0, &options.beta2},
       {"train.eps", std::numeric_limits<double>::min(), 1.0, &options.eps},
@@ -94,8 +90,6 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
-  if (dropout >= 0.0) options.dropout = dropout;
-  if (head_dropout >= 0.0) options.head_dropout = head_dropout;
   options.seed = job_seed;
   if (const auto found = params.find("seed"); found != params.end()) {
     const std::optional<int64_t> seed = FindInt(params, "seed");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -12,7 +11,7 @@
 namespace hpo {
 
 struct TrainingOptions {
-  TrainingConfig config;  // batch, length, head: what memory depends on
+  TrainingConfig config;  // batch, length, head, dropout: what memory depends on
   double learning_rate = 5e-5;
   double weight_decay = 0.01;
   double warmup_ratio = 0.1;
@@ -20,8 +19,6 @@ struct TrainingOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
-  std::optional<double> dropout;       // model.dropout; else config.json's
-  std::optional<double> head_dropout;  // head.dropout; else the hidden dropout
   uint64_t seed = 0;
 };
 

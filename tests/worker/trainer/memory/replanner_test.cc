@@ -1,5 +1,6 @@
 #include "worker/trainer/memory/replanner.h"
 
+#include "common/memory/memory_replay.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -26,7 +27,13 @@ EstimateInput Input() {
 
 MemoryPlan Plan(int64_t micro_batch) { return {.effective_batch = 64, .micro_batch = micro_batch}; }
 
+// What a plan needs, and the bound that predictions are.
 Bytes Need(int64_t micro_batch) {
+  const auto estimate = ReplayMemory(Input(), Plan(micro_batch));
+  EXPECT_TRUE(estimate.ok()) << estimate.status();
+  return estimate->needed_limit;
+}
+Bytes Bound(int64_t micro_batch) {
   const auto estimate = EstimateMemory(Input(), Plan(micro_batch));
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return estimate->needed_limit;
@@ -36,7 +43,7 @@ constexpr Bytes kBaseline = KiB(3);
 
 TEST(Replanner, PredictsWithTheBaseline) {
   const Replanner replanner(Input(), kBaseline, Bytes{});
-  EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Need(8) + kBaseline);
+  EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Bound(8) + kBaseline);
   EXPECT_FALSE(replanner.PredictedPeak(Plan(0)).has_value());
 }
 
@@ -56,22 +63,22 @@ TEST(Replanner, WhatWasSeenCorrectsEveryPlan) {
   Replanner replanner(Input(), Bytes{}, Need(32));
   EXPECT_TRUE(replanner.Fits(Plan(32)));
   // A probe under 16 rows needed as much as 24 were to need.
-  const Bytes seen = Need(24);
+  const Bytes seen = Bound(24);
   EXPECT_TRUE(replanner.Correct(Plan(16), seen));
-  EXPECT_EQ(replanner.correction(), seen - Need(16));
-  EXPECT_EQ(replanner.PredictedPeak(Plan(16)), Need(16)) << "the prediction itself stays";
+  EXPECT_EQ(replanner.correction(), seen - Bound(16));
+  EXPECT_EQ(replanner.PredictedPeak(Plan(16)), Bound(16)) << "the prediction itself stays";
   EXPECT_FALSE(replanner.Fits(Plan(32)));
   const auto chosen = replanner.Smaller(Plan(32));
   ASSERT_TRUE(chosen.has_value());
   EXPECT_LE(Need(chosen->micro_batch) + replanner.correction(), Need(32));
   EXPECT_GT(Need(chosen->micro_batch + 1) + replanner.correction(), Need(32));
-  EXPECT_FALSE(replanner.Correct(Plan(16), Need(12))) << "less than seen before";
-  EXPECT_EQ(replanner.correction(), seen - Need(16));
+  EXPECT_FALSE(replanner.Correct(Plan(16), Bound(12))) << "less than seen before";
+  EXPECT_EQ(replanner.correction(), seen - Bound(16));
 }
 
 TEST(Replanner, ToleratesOnePercent) {
   Replanner replanner(Input(), Bytes{}, Bytes{});
-  const Bytes need = Need(32);
+  const Bytes need = Bound(32);
   ASSERT_GT(need.count / 100, Replanner::kSmallTolerance.count);
   EXPECT_FALSE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 - 1}));
   EXPECT_TRUE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 + 2}));

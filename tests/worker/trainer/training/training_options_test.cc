@@ -15,8 +15,8 @@ TEST(ReadTrainingOptions, DefaultsHoldWhereNothingIsGiven) {
   EXPECT_EQ(options->weight_decay, 0.01);
   EXPECT_EQ(options->config.EffectiveBatch(), 8);
   EXPECT_EQ(options->seed, 17u);
-  EXPECT_FALSE(options->dropout.has_value());
-  EXPECT_FALSE(options->head_dropout.has_value());
+  EXPECT_FALSE(options->config.dropout.has_value());
+  EXPECT_FALSE(options->config.head_dropout.has_value());
 }
 
 TEST(ReadTrainingOptions, EveryParameterIsRead) {
@@ -39,9 +39,9 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"train.weight_decay", 0.2}},
                                            17);
   ASSERT_TRUE(options.ok()) << options.status();
-  EXPECT_EQ(options->head_dropout, 0.3);
+  EXPECT_EQ(options->config.head_dropout, 0.3);
   EXPECT_EQ(options->config.head_sizes[0], 64);
-  EXPECT_EQ(options->dropout, 0.0);
+  EXPECT_EQ(options->config.dropout, 0.0);
   EXPECT_EQ(options->seed, 5u);
   EXPECT_EQ(options->config.max_length, 256);
   EXPECT_EQ(options->config.EffectiveBatch(), 12);

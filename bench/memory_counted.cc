@@ -1,0 +1,279 @@
+// Runs the trainer on random configurations on a CPU, and compares what its counting allocator
+// counted with what memory's model said before; then runs configurations under limits around the
+// predicted need. bench/memory_counted starts it and says which goals are met.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/command_line/exit_status.h"
+#include "common/log.h"
+#include "common/memory/memory_replay.h"
+#include "common/random.h"
+#include "nlohmann/json.hpp"
+#include "tests/worker/trainer/synthetic_trial.h"
+#include "worker/trainer/run_trial.h"
+#include "worker/trainer/trial_device.h"
+
+namespace hpo {
+namespace {
+
+constexpr Bytes kBlock{512};
+
+struct Arguments {
+  uint64_t seed = 1;
+  int configurations = 240;
+  int ladder_configurations = 50;
+  int ladder_limits = 20;
+  int threads = 1;
+  std::string folder;
+  bool verbose = false;
+};
+
+// ---- Random configurations ---------------------------------------------------------------------
+
+class Draw {
+ public:
+  Draw(uint64_t seed, uint64_t stream) : rng_(seed, stream) {}
+  int64_t Between(int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(rng_.Below(static_cast<uint64_t>(most - least + 1)));
+  }
+  // Small numbers as likely as large ones.
+  int64_t LogBetween(int64_t least, int64_t most) {
+    const double low = std::log(static_cast<double>(least));
+    const double high = std::log(static_cast<double>(most) + 1.0);
+    const double value = std::exp(low + (high - low) * rng_.Uniform());
+    return std::clamp(static_cast<int64_t>(value), least, most);
+  }
+  bool Chance(double probability) { return rng_.Uniform() < probability; }
+  double Dropout() { return Chance(0.35) ? 0.0 : 0.05 + 0.4 * rng_.Uniform(); }
+  std::vector<int64_t> Lengths(int64_t rows, int64_t longest) {
+    std::vector<int64_t> lengths;
+    for (int64_t i = 0; i < rows; ++i) lengths.push_back(Between(3, longest));
+    return lengths;
+  }
+
+ private:
+  Rng rng_;
+};
+
+SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
+  Draw draw(seed, stream);
+  SyntheticTrial trial;
+  trial.heads = draw.Between(1, 8);
+  trial.hidden = trial.heads * 4 * draw.LogBetween(1, 10);
+  trial.intermediate = draw.LogBetween(16, 5 * trial.hidden);
+  trial.layers = draw.Between(1, 5);
+  trial.vocabulary = draw.LogBetween(30, 20000);
+  trial.positions = draw.LogBetween(32, 1000);
+  trial.token_types = draw.Between(1, 4);
+  trial.hidden_dropout = draw.Dropout();
+  trial.attention_dropout = draw.Dropout();
+  if (draw.Chance(0.5)) trial.head_dropout = draw.Dropout();
+  for (int64_t i = draw.Between(0, 3); i > 0; --i) {
+    trial.head_sizes.push_back(draw.LogBetween(2, 500));
+  }
+  trial.multi_label = draw.Chance(0.3);
+  trial.batch_size = draw.LogBetween(1, 16);
+  trial.grad_accum = draw.LogBetween(1, 4);
+  trial.micro_batch = draw.Between(1, trial.batch_size);
+  trial.eval_batch_multiplier = draw.LogBetween(1, 8);
+  trial.max_length = draw.LogBetween(16, 320);
+  const int64_t rows =
+      std::max<int64_t>(2, draw.Between(trial.batch_size, 2 * trial.batch_size * trial.grad_accum));
+  const int64_t longest = draw.LogBetween(3, std::min<int64_t>(400, 2 * trial.max_length));
+  trial.train_lengths = draw.Lengths(rows, longest);
+  trial.validation_lengths = draw.Lengths(draw.LogBetween(1, 40), longest);
+  trial.labels = draw.Between(trial.multi_label ? 1 : 2, trial.multi_label ? 40 : rows);
+  trial.epochs = draw.Between(1, 2);
+  trial.seed = static_cast<uint64_t>(draw.Between(1, 1000));
+  return trial;
+}
+
+// ---- Runs --------------------------------------------------------------------------------------
+
+class Bench {
+ public:
+  explicit Bench(Arguments arguments, TrialDevice device)
+      : arguments_(std::move(arguments)), device_(std::move(device)) {}
+
+  absl::StatusOr<nlohmann::json> Run() {
+    for (int i = 0; i < arguments_.configurations; ++i) {
+      const absl::Status compared = Compare(RandomTrial(arguments_.seed, static_cast<uint64_t>(i)));
+      if (!compared.ok()) return compared;
+    }
+    for (int i = 0; i < arguments_.ladder_configurations; ++i) {
+      // Not the configurations above.
+      const uint64_t stream = (uint64_t{1} << 32) + static_cast<uint64_t>(i);
+      const absl::Status climbed = Climb(RandomTrial(arguments_.seed, stream));
+      if (!climbed.ok()) return climbed;
+    }
+    return nlohmann::json{{"configurations", num_compared_},
+                          {"exact", num_exact_},
+                          {"exact_to_the_byte", num_exact_bytes_},
+                          {"worst_error", worst_error_},
+                          {"closed_form_below", num_bound_below_},
+                          {"closed_form_worst_excess", worst_excess_},
+                          {"ladder_runs", num_rungs_},
+                          {"ladder_right", num_right_}};
+  }
+
+ private:
+  struct NoEvents final : public EventSink, public StopSource {
+    void Send(const UpMessage&) override {}
+    std::optional<StopRequest> Poll() override { return std::nullopt; }
+  };
+
+  OutcomeMessage RunJob(const TrainerJob& job) {
+    NoEvents events;
+    return RunTrial(job, device_, events, events);
+  }
+
+  absl::StatusOr<MemoryEstimate> Predict(const TrainerJob& job, JobDescription& description) {
+    auto described = DescribeJob(job, arguments_.threads);
+    if (!described.ok()) return described.status();
+    description = *std::move(described);
+    return ReplayMemory(description.input, job.plan, description.passes);
+  }
+
+  absl::Status Compare(const SyntheticTrial& trial) {
+    const SyntheticFolder folder(trial, arguments_.folder);
+    const TrainerJob job = folder.Job();
+    JobDescription description;
+    const auto predicted = Predict(job, description);
+    if (!predicted.ok()) return predicted.status();
+    const auto bound = EstimateMemory(description.input, job.plan);
+    if (!bound.ok()) return bound.status();
+    const OutcomeMessage outcome = RunJob(job);
+    if (!outcome.outcome.has_value() || !std::holds_alternative<Completed>(*outcome.outcome)) {
+      return absl::InternalError(absl::StrCat("expected a completed trial, got ",
+                                              OutcomeToJson(*outcome.outcome).dump(), " for ",
+                                              Describe(trial)));
+    }
+    const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
+    Note(trial, predicted->live_peak, bound->live_peak, counted);
+    return absl::OkStatus();
+  }
+
+  void Note(const SyntheticTrial& trial, Bytes predicted, Bytes bound, Bytes counted) {
+    const auto error = [counted](Bytes said) {
+      return static_cast<double>((said - counted).count) / static_cast<double>(counted.count);
+    };
+    ++num_compared_;
+    num_exact_bytes_ += predicted == counted;
+    const bool exact = RoundUp(predicted, kBlock) == RoundUp(counted, kBlock);
+    num_exact_ += exact;
+    worst_error_ = std::max(worst_error_, std::abs(error(predicted)));
+    num_bound_below_ += bound < counted;
+    worst_excess_ = std::max(worst_excess_, error(bound));
+    if (arguments_.verbose || !exact) {
+      std::printf("predicted %lld, counted %lld, closed form %+.2f %%: %s\n",
+                  static_cast<long long>(predicted.count), static_cast<long long>(counted.count),
+                  100.0 * error(bound), Describe(trial).c_str());
+    }
+  }
+
+  // Limits from 0.9 to 1.1 of the predicted need, the need itself and one unit less among them.
+  std::vector<Bytes> Rungs(Bytes need) const {
+    std::vector<Bytes> limits = {need, need - CountedUnit()};
+    const int spread = arguments_.ladder_limits - static_cast<int>(limits.size());
+    for (int i = 0; i < spread; ++i) {
+      const double factor = 0.9 + 0.2 * i / std::max(1, spread - 1);
+      limits.push_back(Bytes{static_cast<int64_t>(factor * static_cast<double>(need.count))});
+    }
+    return limits;
+  }
+
+  static Bytes CountedUnit() { return Bytes{KernelTraits::Cpu().granularity}; }
+
+  // Under policy strict, which runs the batch as it is or not at all.
+  absl::Status Climb(SyntheticTrial trial) {
+    trial.micro_batch = trial.batch_size;
+    const SyntheticFolder folder(trial, arguments_.folder);
+    TrainerJob job = folder.Job();
+    job.policy = MemoryPolicy::kStrict;
+    JobDescription description;
+    const auto predicted = Predict(job, description);
+    if (!predicted.ok()) return predicted.status();
+    const Bytes need = predicted->needed_limit + device_.baseline;
+    for (const Bytes limit : Rungs(need)) {
+      job.limit = limit;
+      const OutcomeMessage outcome = RunJob(job);
+      const bool ran =
+          outcome.outcome.has_value() && std::holds_alternative<Completed>(*outcome.outcome);
+      const bool refused =
+          outcome.outcome.has_value() && std::holds_alternative<OutOfMemory>(*outcome.outcome);
+      if (!ran && !refused) {
+        return absl::InternalError(absl::StrCat("expected a run or an out-of-memory, got ",
+                                                OutcomeToJson(*outcome.outcome).dump()));
+      }
+      const bool right = ran == (limit >= need) && outcome.clean;
+      ++num_rungs_;
+      num_right_ += right;
+      if (!right) {
+        std::printf("limit %lld of a predicted need of %lld: %s: %s\n",
+                    static_cast<long long>(limit.count), static_cast<long long>(need.count),
+                    ran ? "ran" : "out of memory", Describe(trial).c_str());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Arguments arguments_;
+  TrialDevice device_;
+  int num_compared_ = 0;
+  int num_exact_ = 0;
+  int num_exact_bytes_ = 0;
+  double worst_error_ = 0.0;
+  int num_bound_below_ = 0;
+  double worst_excess_ = 0.0;
+  int num_rungs_ = 0;
+  int num_right_ = 0;
+};
+
+int RunProgram(const Arguments& arguments) {
+  at::set_num_threads(arguments.threads);
+  at::set_num_interop_threads(1);
+  absl::Status status = InitLog("off", /*json=*/false);
+  absl::StatusOr<TrialDevice> device = OpenTrialDevice("cpu");
+  if (status.ok()) status = device.status();
+  if (status.ok()) {
+    const auto result = Bench(arguments, *std::move(device)).Run();
+    if (result.ok()) {
+      std::printf("%s\n", result->dump().c_str());
+      return kExitOk;
+    }
+    status = result.status();
+  }
+  std::fprintf(stderr, "memory_counted: %s\n", std::string(status.message()).c_str());
+  return kExitFailure;
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main(int argc, char** argv) {
+  hpo::Arguments arguments;
+  arguments.folder = std::filesystem::temp_directory_path().string();
+  CLI::App app("Predicted against counted memory of random configurations, on a CPU");
+  app.add_option("--seed", arguments.seed, "of the configurations");
+  app.add_option("--configurations", arguments.configurations, "to compare");
+  app.add_option("--ladder-configurations", arguments.ladder_configurations, "to run under limits");
+  app.add_option("--ladder-limits", arguments.ladder_limits, "of each")->check(CLI::Range(3, 1000));
+  app.add_option("--threads", arguments.threads, "of torch")->check(CLI::Range(1, 1024));
+  app.add_option("--folder", arguments.folder, "for the trials' files");
+  app.add_flag("--verbose", arguments.verbose, "a line for every configuration");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? hpo::kExitOk : hpo::kExitUsage;
+  }
+  return hpo::RunProgram(arguments);
+}

@@ -1,0 +1,114 @@
+// Torch's CPU kernels where they allocate otherwise than CUDA's.
+#include <algorithm>
+
+#include "common/memory/trace_ops.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kFloat = 4;
+
+TracedGradients Gradients(TracedStorage first) {
+  TracedGradients gradients;
+  gradients.push_back(std::move(first));
+  return gradients;
+}
+
+// Rows of queries and keys that a thread of the fused kernel takes at a time
+// (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp).
+struct FlashBlock {
+  int64_t queries;
+  int64_t keys;
+};
+
+FlashBlock FlashBlockOf(int64_t tokens) {
+  const int64_t queries = tokens >= 768 ? 256 : tokens >= 192 ? 64 : 32;
+  return {.queries = std::min(queries, tokens), .keys = std::min<int64_t>(512, tokens)};
+}
+
+}  // namespace
+
+// Input times mask as float, then times a number; the mask itself has one byte an element.
+TracedTensor TraceOps::CpuDropout(const TracedTensor& input) {
+  const TracedStorage mask = tracer_.Allocate(input.elements);
+  TracedTensor output;
+  {
+    const TracedStorage float_mask = tracer_.Allocate(input.bytes(), MemoryClass::kTemporary);
+    output = tracer_.NewTensor(input.elements, input.element_size);
+  }
+  { const Number scale(*this, input.element_size); }
+  output.edge = tracer_.Record(
+      {input.edge}, {mask},
+      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
+        TracedStorage float_mask = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+        const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+        float_mask.Reset();
+        const Number scale(*this, element_size);
+        return Gradients(tracer_.Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor TraceOps::CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
+                                         const TracedTensor& value, const AttentionShape& shape,
+                                         const TracedStorage& mask) {
+  const FlashBlock block = FlashBlockOf(shape.tokens);
+  const int64_t threads = std::max<int64_t>(1, traits_.threads_with_buffers);
+  TracedTensor output = tracer_.NewTensor(shape.HiddenElements());
+  const TracedStorage logsumexp =
+      tracer_.Allocate(kFloat * shape.batch * shape.heads * shape.tokens);
+  tracer_.Touch(kFloat * threads * block.queries * (block.keys + 2 + shape.head_size));
+  output.edge = tracer_.Record(
+      {query.edge, key.edge, value.edge},
+      {mask, key.storage, query.storage, value.storage, logsumexp, output.storage},
+      [this, shape, block, threads, bytes = output.bytes()](auto&, const auto&) {
+        TracedGradients gradients(3);
+        for (TracedStorage& gradient : gradients) gradient = tracer_.Allocate(bytes);
+        const TracedStorage buffer = tracer_.Allocate(
+            kFloat * threads * 2 * block.queries * block.keys, MemoryClass::kTemporary);
+        // One of each thread that has work.
+        absl::InlinedVector<TracedStorage, 8> sums;
+        for (int64_t i = 0; i < std::min(threads, shape.batch * shape.heads); ++i) {
+          sums.push_back(tracer_.Allocate(kFloat * block.queries, MemoryClass::kTemporary));
+        }
+        sums.clear();
+        return gradients;
+      });
+  return output;
+}
+
+// Backward, gradients of written-out attention come by heads: [batch * heads, ...]. As [batch *
+// tokens, hidden] again they are views for one head, or for the key, whose gradient comes
+// transposed, for one row; else copies. Fused attention gives them in the projections' layout.
+TracedTensor TraceOps::SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
+                                  AttentionRole role) {
+  if (!traits_.cpu || shape.dropout == 0.0) return projected;
+  const bool copies = role == AttentionRole::kKey ? shape.batch > 1 : shape.heads > 1;
+  return Relayout(projected, /*copies=*/false, copies);
+}
+
+// The inputs keep the layout of [batch, tokens, hidden]; products want [batch * heads, ...]: a view
+// where one of the two is 1, else a copy.
+TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,
+                                           const TracedTensor& value, const AttentionShape& shape) {
+  const int64_t score_elements = shape.batch * shape.heads * shape.tokens * shape.tokens;
+  const bool copies = shape.batch > 1 && shape.heads > 1;
+  TracedTensor probabilities;
+  {
+    TracedTensor scores;
+    {
+      const TracedTensor q = Relayout(query, copies, /*copies_back=*/false);
+      const TracedTensor k = Relayout(key, copies, /*copies_back=*/false);
+      scores = BatchedProduct(q, k, score_elements);
+    }
+    scores = ScaleInPlace(std::move(scores));
+    probabilities = Softmax(scores);
+  }
+  const TracedTensor dropped = Dropout(probabilities, shape.dropout);
+  const TracedTensor v = Relayout(value, copies, /*copies_back=*/false);
+  TracedTensor context = BatchedProduct(dropped, v, shape.HiddenElements());
+  // Backward: the gradient by heads, before the product's.
+  return Relayout(context, /*copies=*/false, copies);
+}
+
+}  // namespace hpo

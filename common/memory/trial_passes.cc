@@ -1,0 +1,79 @@
+#include "common/memory/trial_passes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/memory/allocation_timeline.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kMostRows = int64_t{1} << 60;
+
+// At least 1; kMostRows where nothing is known.
+int64_t NumRows(const LengthHistogram& lengths) {
+  if (lengths.empty()) return kMostRows;
+  int64_t rows = 0;
+  for (const auto& [length, count] : lengths) {
+    rows = std::min(kMostRows, rows + std::clamp<int64_t>(count, 0, kMostRows));
+  }
+  return std::max<int64_t>(rows, 1);
+}
+
+// Leaves out what another is at least as large as in both dimensions.
+std::vector<BatchShape> Maximal(std::vector<BatchShape> shapes) {
+  std::sort(shapes.begin(), shapes.end(), [](const BatchShape& a, const BatchShape& b) {
+    return a.rows != b.rows ? a.rows > b.rows : a.tokens > b.tokens;
+  });
+  std::vector<BatchShape> maximal;
+  for (const BatchShape& shape : shapes) {
+    if (maximal.empty() || shape.tokens > maximal.back().tokens) maximal.push_back(shape);
+  }
+  return maximal;
+}
+
+}  // namespace
+
+TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
+  const Workload& workload = input.workload;
+  const auto shape_of = [&input](int64_t rows, const LengthHistogram& lengths) {
+    return BatchShape{.rows = rows,
+                      .tokens = std::min(LongestPadded(lengths, input.config.max_length),
+                                         input.model.max_positions)};
+  };
+  const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
+  const int64_t rows = std::min(plan.micro_batch, effective_batch);
+  std::vector<BatchShape> parts = {shape_of(rows, workload.train_lengths)};
+  if (effective_batch > rows) {
+    parts.push_back(shape_of(std::min(rows, effective_batch - rows), workload.train_lengths));
+  }
+  const int64_t evaluation_rows =
+      std::min(TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier}),
+               NumRows(workload.validation_lengths));
+  return {.stretches = {{.steps = {std::move(parts)},
+                         .evaluation = {shape_of(evaluation_rows, workload.validation_lengths)}}}};
+}
+
+TrialPasses DecidingPasses(const TrialPasses& all) {
+  std::vector<BatchShape> first;
+  std::vector<BatchShape> later;
+  MeasuredSteps deciding;
+  for (const MeasuredSteps& stretch : all.stretches) {
+    for (const std::vector<BatchShape>& parts : stretch.steps) {
+      first.push_back(parts.front());
+      later.insert(later.end(), parts.begin() + 1, parts.end());
+    }
+    deciding.evaluation.insert(deciding.evaluation.end(), stretch.evaluation.begin(),
+                               stretch.evaluation.end());
+  }
+  deciding.evaluation = Maximal(std::move(deciding.evaluation));
+  for (const BatchShape& shape : Maximal(std::move(first))) deciding.steps.push_back({shape});
+  if (!deciding.steps.empty()) {
+    later = Maximal(std::move(later));
+    std::vector<BatchShape>& parts = deciding.steps.front();
+    parts.insert(parts.end(), later.begin(), later.end());
+  }
+  return {.stretches = {std::move(deciding)}, .scales_gradients = all.scales_gradients};
+}
+
+}  // namespace hpo

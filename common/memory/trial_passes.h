@@ -1,0 +1,41 @@
+// The batches of a trial, as memory sees them: how many rows of how many tokens, in which order.
+// Pure; safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/memory/memory_estimate.h"
+
+namespace hpo {
+
+// One batch as it runs: a part of an effective batch, or of an evaluation.
+struct BatchShape {
+  int64_t rows = 1;
+  int64_t tokens = 16;  // of every row, padding included
+  bool operator==(const BatchShape&) const = default;
+};
+
+// Steps, and the evaluation that follows them.
+struct MeasuredSteps {
+  std::vector<std::vector<BatchShape>> steps;  // the parts of each effective batch
+  std::vector<BatchShape> evaluation;
+  bool operator==(const MeasuredSteps&) const = default;
+};
+
+// What of a trial is run, in this order; the probe before it too.
+struct TrialPasses {
+  std::vector<MeasuredSteps> stretches;
+  bool scales_gradients = true;  // clipping finds the norm too large
+};
+
+// The largest batches that the workload allows: every part has its longest row, in the data or
+// allowed. Of equal parts after the first there is one.
+TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan);
+
+// Of all the passes of a trial, those that its peak can be in: no other has as many rows and as
+// many tokens. An effective batch's first part and its later ones, which meet gradients, compare
+// apart.
+TrialPasses DecidingPasses(const TrialPasses& all);
+
+}  // namespace hpo

@@ -1,0 +1,200 @@
+// The drift guard: what the trainer allocates and frees on a CPU, event by event, against the trace
+// that memory's model generates for it. When a change of model or training code fails this, common/
+// memory/bert_trace.cc (or trace_ops) has to follow it.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/bert_trace.h"
+#include "common/memory/memory_replay.h"
+#include "gtest/gtest.h"
+#include "tests/worker/trainer/synthetic_trial.h"
+#include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/memory/trace_recorder.h"
+#include "worker/trainer/run_trial.h"
+
+namespace hpo {
+namespace {
+
+// Before torch looks at it: which kernels run must not depend on the machine.
+const int kInstructionSet = setenv("ATEN_CPU_CAPABILITY", "avx2", /*overwrite=*/1);
+
+// Takes the recording when training ends, before the model and the optimizer go.
+class TakeAtTrainingEnd final : public EventSink, public StopSource {
+ public:
+  explicit TakeAtTrainingEnd(TraceRecorder& recorder) : recorder_(recorder) {}
+  void Send(const UpMessage& message) override {
+    const auto* memory = std::get_if<MemoryMessage>(&message);
+    if (memory != nullptr && memory->stage == "Training End") events = recorder_.Take();
+  }
+  std::optional<StopRequest> Poll() override { return std::nullopt; }
+
+  std::vector<RecordedEvent> events;
+
+ private:
+  TraceRecorder& recorder_;
+};
+
+std::vector<RecordedEvent> Record(const TrainerJob& job) {
+  TrialDevice& device = TestDevice();  // opened before the recording
+  TraceRecorder recorder;
+  TakeAtTrainingEnd sink(recorder);
+  const OutcomeMessage outcome = RunTrial(job, device, sink, sink);
+  EXPECT_TRUE(outcome.outcome.has_value() && std::holds_alternative<Completed>(*outcome.outcome))
+      << OutcomeToJson(*outcome.outcome);
+  return sink.events;
+}
+
+std::string FormatGenerated(const TraceEvent& event) {
+  return absl::StrCat(event.allocates ? "+ " : "- ", event.block, " ", event.bytes, " B");
+}
+
+bool Matches(const RecordedEvent& recorded, const TraceEvent& generated) {
+  return (recorded.kind == RecordedEvent::Kind::kAllocate) == generated.allocates &&
+         recorded.block == generated.block &&
+         recorded.counted == RoundUp(Bytes{generated.bytes}, CountingAllocator::kGranularity);
+}
+
+// The first event in which the two differ, with those around it; "" where they agree.
+std::string FirstDifference(const std::vector<RecordedEvent>& recorded,
+                            const AllocationTrace& generated) {
+  const size_t common = std::min(recorded.size(), generated.events.size());
+  size_t at = 0;
+  while (at < common && Matches(recorded[at], generated.events[at])) ++at;
+  if (at == recorded.size() && at == generated.events.size()) return "";
+  std::string text = absl::StrCat("event ", at, " differs, in phase '", generated.PhaseOf(at),
+                                  "' (trainer: ", recorded.size(),
+                                  " events, model: ", generated.events.size(), ")\n");
+  const size_t begin = at < 8 ? 0 : at - 8;
+  const size_t end = std::min(at + 8, std::max(recorded.size(), generated.events.size()));
+  for (size_t i = begin; i < end; ++i) {
+    absl::StrAppend(&text, i == at ? "> " : "  ", "model ",
+                    i < generated.events.size() ? FormatGenerated(generated.events[i]) : "end",
+                    "   trainer ", i < recorded.size() ? FormatEvent(recorded[i]) : "end", "\n");
+  }
+  return text;
+}
+
+void ExpectSameEvents(TrainerJob job, bool scales_gradients = false) {
+  // Whether clipping scales is a matter of values; here it is chosen.
+  job.params["train.max_grad_norm"] = scales_gradients ? 1e-6 : 1e6;
+  auto described = DescribeJob(job, /*threads=*/1);
+  ASSERT_TRUE(described.ok()) << described.status();
+  described->passes.scales_gradients = scales_gradients;
+  const AllocationTrace generated = TraceBertTrial(
+      ClassifierShapeOf(described->input), described->passes, TraitsOf(described->input.device));
+  const std::string difference = FirstDifference(Record(job), generated);
+  EXPECT_TRUE(difference.empty()) << difference;
+}
+
+void ExpectSameEvents(const SyntheticTrial& trial) {
+  SCOPED_TRACE(Describe(trial));
+  const SyntheticFolder folder(trial, testing::TempDir());
+  ExpectSameEvents(folder.Job());
+}
+
+// Sizes that tell every tensor from every other.
+SyntheticTrial Small() {
+  SyntheticTrial trial;
+  trial.hidden = 24;
+  trial.intermediate = 56;
+  trial.heads = 2;
+  trial.vocabulary = 101;
+  trial.positions = 70;
+  trial.token_types = 3;
+  trial.labels = 5;
+  trial.batch_size = 7;
+  trial.micro_batch = 7;
+  trial.train_lengths = {30, 30, 30, 30, 30, 30, 30};
+  trial.validation_lengths = {40, 40, 40, 40, 40, 40, 40, 40};
+  return trial;
+}
+
+TEST(MemoryTrace, IsTheTrainersWithAndWithoutDropout) {
+  for (const double hidden : {0.0, 0.1}) {
+    for (const double attention : {0.0, 0.1}) {
+      SyntheticTrial trial = Small();
+      trial.hidden_dropout = hidden;
+      trial.attention_dropout = attention;
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersInPartsWithAShorterLastOne) {
+  for (const double dropout : {0.0, 0.1}) {
+    SyntheticTrial trial = Small();
+    trial.hidden_dropout = trial.attention_dropout = dropout;
+    trial.micro_batch = 3;
+    ExpectSameEvents(trial);
+  }
+}
+
+// One row, one head: what is a copy elsewhere is a view.
+TEST(MemoryTrace, IsTheTrainersForOneRowAndForOneHead) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t rows : {1, 4}) {
+      for (const int64_t heads : {1, 3}) {
+        SyntheticTrial trial = Small();
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.micro_batch = rows;
+        trial.heads = heads;
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersWithHeadLayersAndSeveralLabels) {
+  for (const bool multi_label : {false, true}) {
+    for (const double head_dropout : {0.0, 0.2}) {
+      SyntheticTrial trial = Small();
+      trial.multi_label = multi_label;
+      trial.head_dropout = head_dropout;
+      trial.head_sizes = {33, 17};
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+// Several steps and epochs over rows of many lengths, the last batch shorter; the evaluation in
+// batches of its own.
+TEST(MemoryTrace, IsTheTrainersOverRealLengths) {
+  SyntheticTrial trial = Small();
+  trial.batch_size = 4;
+  trial.micro_batch = 2;
+  trial.eval_batch_multiplier = 2;
+  trial.train_lengths = {3, 60, 17, 33, 45, 20, 9, 51, 64, 12};
+  trial.validation_lengths = {5, 70, 23, 41, 38};
+  trial.max_length = 66;
+  ExpectSameEvents(trial);
+}
+
+// Blocks of the fused attention kernel change at 192 and 768 tokens.
+TEST(MemoryTrace, IsTheTrainersForLongRows) {
+  for (const int64_t tokens : {176, 192, 520, 768}) {
+    SyntheticTrial trial = Small();
+    trial.hidden_dropout = trial.attention_dropout = 0.0;
+    trial.layers = 1;
+    trial.positions = 1000;
+    trial.max_length = 1000;
+    trial.batch_size = trial.micro_batch = 2;
+    trial.labels = 2;
+    trial.train_lengths = {tokens, tokens};
+    trial.validation_lengths = {tokens};
+    ExpectSameEvents(trial);
+  }
+}
+
+// Weights from a file, gradients scaled, the best weights written.
+TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
+  const TinyTrial tiny;
+  ExpectSameEvents(tiny.Job(), /*scales_gradients=*/true);
+}
+
+}  // namespace
+}  // namespace hpo
