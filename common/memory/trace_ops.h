@@ -108,9 +108,8 @@ class TraceOps {
   enum class AttentionRole { kQuery, kKey, kValue };
   TracedTensor SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
                           AttentionRole role);
-  // `mask`: what is added to the scores, kept for backward by the fused kernels; empty: none. On a
-  // card, with one, the efficient kernel
-  // runs in the place of flash, which takes none.
+  // `mask`: what is added to the scores, kept for backward by the fused kernels; empty: none. With
+  // one, a card runs the efficient kernel in flash's place, which takes none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
                          const TracedTensor& value, const AttentionShape& shape,
                          const TracedStorage& mask = {});
