@@ -2,7 +2,7 @@
 // The trial's allocation trace is generated and its highest point found: on a CPU what the
 // trainer's counting allocator will report, to the byte, where the batches are known.
 //
-// Pure and deterministic; safe from any thread. About 0.1 ms for 12 layers.
+// Pure and deterministic; safe from any thread. 24 layers in two parts: 1.2 ms (2 busy cores, -O1).
 #pragma once
 
 #include "absl/status/statusor.h"
