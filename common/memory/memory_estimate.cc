@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
+// Forward's and backward's: each has a workspace of cuBLAS.
+constexpr int64_t kThreadsThatMultiply = 2;
 
 // Labels, the step count, norms of the clipping, scalars: what no formula counts.
 constexpr int64_t kSmallTensors = 64 << 10;
@@ -119,7 +121,11 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
 }
 
 KernelTraits TraitsOf(const DeviceProfile& device) {
-  if (device.kind != "cpu") return KernelTraits::Cuda();
+  if (device.kind != "cpu") {
+    KernelTraits traits = KernelTraits::Cuda();
+    traits.gemm_workspace = device.workspace.count / kThreadsThatMultiply;
+    return traits;
+  }
   KernelTraits traits = KernelTraits::Cpu();
   if (device.threads > 0) traits.threads_with_buffers = device.threads;
   return traits;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
+#include "common/memory/cached_replay.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -16,15 +17,21 @@ namespace {
 constexpr int64_t kLargestExcess = 20;
 constexpr Bytes kSmallExcess = KiB(256);
 
-bool HasTrace(const EstimateInput& input) {
-  return input.device.kind == "cpu" && TrainerSupports(input.model);
+// Our trainer runs the model, and no sum of its trace overflows.
+bool CanBeTraced(const EstimateInput& input, const MemoryEstimate& bound) {
+  return TrainerSupports(input.model) && bound.live_peak.count < kLargestTensorBytes;
 }
 
-// `head`: bytes of the head's parameters, whose gradients come before all others.
-MemoryEstimate EstimateOf(const LivePeak& live, Bytes head) {
+// Tensors at their peak. The head's gradients come before all others.
+MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrace& trace,
+                          const KernelTraits& traits) {
+  const LivePeak live = FindLivePeak(trace, Bytes{traits.granularity});
   const auto bytes = [&live](MemoryClass memory_class) {
     return live.by_class[static_cast<size_t>(memory_class)];
   };
+  const PassShape pass{
+      .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
+  const Bytes head{HeadParameterBytes(pass, traits)};
   MemoryEstimate estimate;
   const Bytes head_gradients = std::min(head, bytes(MemoryClass::kGradients));
   estimate.weights = bytes(MemoryClass::kWeights) - head;
@@ -32,7 +39,9 @@ MemoryEstimate EstimateOf(const LivePeak& live, Bytes head) {
   estimate.gradients = bytes(MemoryClass::kGradients) - head_gradients;
   estimate.activations = bytes(MemoryClass::kActivations) + bytes(MemoryClass::kTemporary);
   estimate.head = 3 * head + head_gradients;
-  estimate.live_peak = estimate.reserved_peak = estimate.needed_limit = live.peak;
+  estimate.live_peak = live.peak - bytes(MemoryClass::kWorkspaces);
+  estimate.reserved_peak = estimate.needed_limit = estimate.live_peak;
+  estimate.peak_phase = trace.PhaseOf(live.event);
   return estimate;
 }
 
@@ -56,27 +65,32 @@ BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
 
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan,
                                             const TrialPasses& passes) {
-  if (!HasTrace(input)) {
-    return absl::UnimplementedError(absl::StrCat("replay: expected a bert on a cpu, got ",
-                                                 input.model.family, " on ", input.device.kind));
+  if (input.device.kind != "cpu" || !TrainerSupports(input.model)) {
+    return absl::UnimplementedError(
+        absl::StrCat("replay of given passes: expected a bert on a cpu, got ", input.model.family,
+                     " on ", input.device.kind));
   }
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  // No sum of a trace overflows below that.
-  if (bound.live_peak.count >= kLargestTensorBytes) return bound;
-  const KernelTraits traits = TraitsOf(input.device);
+  if (!CanBeTraced(input, bound)) return bound;
   const BertClassifierShape shape = ClassifierShapeOf(input);
-  const AllocationTrace trace = TraceBertTrial(shape, DecidingPasses(passes), traits);
-  const LivePeak live = FindLivePeak(trace, Bytes{traits.granularity});
-  const PassShape head{
-      .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
-  MemoryEstimate estimate = EstimateOf(live, Bytes{HeadParameterBytes(head, traits)});
-  estimate.peak_phase = trace.PhaseOf(live.event);
-  return estimate;
+  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), TraitsOf(input.device)),
+                    TraitsOf(input.device));
 }
 
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan) {
-  HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
-  return ReplayMemory(input, plan, LargestPasses(input, plan));
+  HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
+  if (!CanBeTraced(input, bound)) return bound;
+  if (input.device.kind == "cpu") return ReplayMemory(input, plan, LargestPasses(input, plan));
+  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const KernelTraits traits = TraitsOf(input.device);
+  const CachedReplay replay(input, plan, shape, traits);
+  const CachedBytes need = replay.Need();
+  MemoryEstimate estimate = EstimateOf(shape, replay.trace(), traits);
+  estimate.workspaces = input.device.workspace;
+  estimate.base = input.device.base;
+  estimate.reserved_peak = need.reserved_peak;
+  estimate.needed_limit = need.needed_limit + estimate.base;
+  return estimate;
 }
 
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
@@ -84,7 +98,9 @@ absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const 
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
   const Bytes excess{limit.count / kLargestExcess + kSmallExcess.count};
   const bool decided = bound.needed_limit <= limit || bound.needed_limit - limit > excess;
-  return decided || !HasTrace(input) ? bound : ReplayMemory(input, plan);
+  return decided || input.device.kind != "cpu" || !CanBeTraced(input, bound)
+             ? bound
+             : ReplayMemory(input, plan);
 }
 
 }  // namespace hpo

@@ -125,7 +125,9 @@ TEST(ReplayMemory, SaysNoToOtherDevicesAndBadSizes) {
   EstimateInput input = Input(64, 1, 64, 0.1);
   EXPECT_EQ(ReplayMemory(input, PlanOf(8, 0)).status().code(), absl::StatusCode::kInvalidArgument);
   input.device.kind = "cuda";
-  EXPECT_EQ(ReplayMemory(input, PlanOf(8, 8)).status().code(), absl::StatusCode::kUnimplemented);
+  const MemoryPlan plan = PlanOf(8, 8);
+  EXPECT_EQ(ReplayMemory(input, plan, LargestPasses(input, plan)).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 TEST(ReplayMemory, SizesBeyondAnyDeviceAreTheBoundsAndDoNotOverflow) {
