@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/clock.h"
+#include "common/memory/memory_replay.h"
 #include "common/status.h"
 #include "common/write_file.h"
 #include "worker/trainer/device_profile.h"
@@ -80,7 +81,10 @@ class MemorySuite {
   absl::Duration Elapsed() const { return clock_.Monotonic() - start_; }
 
   MemoryEstimate Predict(const SuitePoint& point) const {
-    const auto estimate = EstimateMemory(SuiteInput(point, kSteps, trainer_profile_), point.plan);
+    const EstimateInput input = SuiteInput(point, kSteps, trainer_profile_);
+    // Admission goes by the bound on a CPU; a card is held against the replay.
+    const auto estimate = profile_.kind == "cpu" ? EstimateMemory(input, point.plan)
+                                                 : ReplayMemory(input, point.plan);
     HPO_CHECK(estimate.ok());  // the points are ours
     return *estimate;
   }
