@@ -1,10 +1,13 @@
 #include "common/memory/fit_decision.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -100,13 +103,16 @@ FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, Memory
   }
 }
 
-absl::StatusOr<std::optional<EstimateInput>> FitDecider::InputOf(const ParamMap& params) const {
+std::optional<std::string> FitDecider::KnownModelOf(const ParamMap& params) const {
   std::optional<std::string> name = FindString(params, kModelName);
   if (!name.has_value()) name = FindString(trainer_.defaults, kModelName);
+  return name.has_value() && models_.contains(*name) ? name : std::nullopt;
+}
+
+absl::StatusOr<std::optional<EstimateInput>> FitDecider::InputOf(const ParamMap& params) const {
+  const std::optional<std::string> name = KnownModelOf(params);
   if (!name.has_value()) return std::nullopt;
-  const auto known = models_.find(*name);
-  if (known == models_.end()) return std::nullopt;
-  EstimateInput input = known->second;
+  EstimateInput input = models_.at(*name);
   HPO_ASSIGN_OR_RETURN(input.config, TrainingConfigOf(params, trainer_));
   return input;
 }
@@ -160,11 +166,39 @@ Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
   return literal;
 }
 
+// Decisions at one capacity, by all that they depend on. Thread-safe.
+class FitDecider::Frontier {
+ public:
+  Frontier(const FitDecider& decider, Bytes capacity) : decider_(decider), capacity_(capacity) {}
+
+  Fit Decide(const ParamMap& params) {
+    std::optional<std::string> model = decider_.KnownModelOf(params);
+    const auto config = TrainingConfigOf(params, decider_.trainer_);
+    if (!model.has_value() || !config.ok()) return decider_.Decide(params, capacity_);
+    const Key key(*std::move(model), *config);
+    const absl::MutexLock lock(&mutex_);
+    if (const auto known = fits_.find(key); known != fits_.end()) return known->second;
+    const Fit fit = decider_.Decide(params, capacity_);
+    if (fits_.size() < kMostRemembered) fits_.emplace(key, fit);
+    return fit;
+  }
+
+ private:
+  using Key = std::pair<std::string, TrainingConfig>;
+  static constexpr size_t kMostRemembered = 16'384;
+
+  const FitDecider decider_;
+  const Bytes capacity_;
+  absl::Mutex mutex_;
+  std::map<Key, Fit> fits_ ABSL_GUARDED_BY(mutex_);
+};
+
 BatchFeasibility FitDecider::At(Bytes capacity) const {
-  return [decider = *this, capacity](std::span<const ParamMap> candidates) {
+  return [frontier =
+              std::make_shared<Frontier>(*this, capacity)](std::span<const ParamMap> candidates) {
     std::vector<Fit> fits;
     fits.reserve(candidates.size());
-    for (const ParamMap& params : candidates) fits.push_back(decider.Decide(params, capacity));
+    for (const ParamMap& params : candidates) fits.push_back(frontier->Decide(params));
     return fits;
   };
 }

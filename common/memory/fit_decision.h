@@ -83,13 +83,18 @@ class FitDecider {
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
   // Decide for many, bound to `capacity` (quantised by the caller). The function holds a copy of
-  // this decider.
+  // this decider, and remembers what it decided: configurations that differ only in what does not
+  // matter to memory are decided once.
   BatchFeasibility At(Bytes capacity) const;
 
   const DeviceProfile& device() const { return device_; }
   const MemorySpec& memory() const { return memory_; }
 
  private:
+  class Frontier;
+
+  // The name in `params`, or the study's default; nullopt where it is not one of models_.
+  std::optional<std::string> KnownModelOf(const ParamMap& params) const;
   absl::StatusOr<std::optional<EstimateInput>> InputOf(const ParamMap& params) const;
   absl::StatusOr<PlannedMemory> PlanWithMargin(const EstimateInput& input, Bytes usable) const;
 

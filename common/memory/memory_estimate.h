@@ -6,6 +6,7 @@
 // form for our own kernels: shared/research/memory.md 1.2 and 7.1.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +33,7 @@ struct TrainingConfig {
   int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
   std::optional<double> dropout;  // model.dropout: of hidden states and attention; else the model's
   std::optional<double> head_dropout;  // head.dropout; else that of hidden states
-  bool operator==(const TrainingConfig&) const = default;
+  auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
   int64_t EffectiveBatch() const {

@@ -308,5 +308,27 @@ TEST(ExplainMisfit, SaysNeededAndAllowed) {
             "needs 9.10 GiB and 3.0 % margin at micro-batch 1, allowed 8.00 GiB");
 }
 
+// Asked again and in any order, with whatever does not matter to memory, the answer is Decide's.
+TEST(FitDecider, AnswersForManyAsForEach) {
+  const FitDecider decider(Exactly(MemoryPolicy::kPlan), Card());
+  const Bytes capacity = NeedOnCard(12);
+  const BatchFeasibility feasibility = decider.At(capacity);
+  std::vector<ParamMap> candidates;
+  for (const int64_t batch_size : {8, 32, 8, 64, 32}) {
+    candidates.push_back(Params(batch_size));
+    candidates.back()["train.lr"] = 1e-5 * static_cast<double>(candidates.size());
+  }
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<Fit> fits = feasibility(candidates);
+    ASSERT_EQ(fits.size(), candidates.size());
+    for (size_t i = 0; i < fits.size(); ++i) {
+      EXPECT_EQ(fits[i], decider.Decide(candidates[i], capacity));
+    }
+  }
+  ParamMap unknown = Params(8);
+  unknown["model.name"] = std::string("someone/else");
+  EXPECT_TRUE(feasibility({&unknown, 1}).front().fits);
+}
+
 }  // namespace
 }  // namespace hpo

@@ -1,0 +1,92 @@
+// How long the memory engine takes to answer, in microseconds: medians over repetitions.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "common/memory/bert_trace.h"
+#include "common/memory/fit_decision.h"
+#include "common/memory/memory_replay.h"
+#include "common/status.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+namespace {
+
+// bert-large on a card of 24 GiB, 16 rows of 512 tokens in 4 parts.
+EstimateInput BertLarge(const std::string& device) {
+  EstimateInput input;
+  input.model.family = "bert";
+  input.model.vocab_size = 30522;
+  input.model.hidden_size = 1024;
+  input.model.num_layers = 24;
+  input.model.num_heads = 16;
+  input.model.intermediate_size = 4096;
+  input.model.max_positions = 512;
+  input.model.type_vocab_size = 2;
+  input.config.batch_size = 48;
+  input.config.grad_accum = 4;
+  input.config.max_length = 512;
+  input.device.kind = device;
+  input.device.workspace = device == "cuda" ? MiB(64) : Bytes{};
+  return input;
+}
+
+double MedianMicroseconds(int repetitions, absl::FunctionRef<void()> work) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  for (int i = 0; i < repetitions; ++i) {
+    const auto begin = Clock::now();
+    work();
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+  }
+  std::nth_element(times.begin(), times.begin() + repetitions / 2, times.end());
+  return times[static_cast<size_t>(repetitions) / 2];
+}
+
+double ReplayMicroseconds(const EstimateInput& input, const MemoryPlan& plan) {
+  TrialPasses passes = LargestPasses(input, plan);
+  std::vector<std::vector<BatchShape>>& steps = passes.stretches.front().steps;
+  steps.push_back(steps.front());
+  passes.stretches.front().evaluation.clear();
+  const AllocationTrace trace =
+      TraceBertTrial(ClassifierShapeOf(input), passes, TraitsOf(input.device));
+  return MedianMicroseconds(51, [&] { HPO_CHECK(Replay(trace, {}).completed); });
+}
+
+// A configuration that the decider has met before, as the sampler asks for it again and again.
+double DecisionMicroseconds(const EstimateInput& input) {
+  StudySpec study;
+  study.trainer.defaults["model.name"] = std::string("bert-large-uncased");
+  WorkerFacts worker;
+  worker.device = input.device;
+  worker.models = {{.name = "bert-large-uncased", .shape = input.model}};
+  const BatchFeasibility feasibility = FitDecider(study, worker).At(GiB(24));
+  const std::vector<ParamMap> candidates(24, ParamMap{{"train.batch_size", input.config.batch_size},
+                                                      {"train.grad_accum", input.config.grad_accum},
+                                                      {"tok.max_length", input.config.max_length}});
+  return MedianMicroseconds(101, [&] { HPO_CHECK(feasibility(candidates).size() == 24); }) / 24;
+}
+
+int Main() {
+  const EstimateInput card = BertLarge("cuda");
+  const MemoryPlan plan{.effective_batch = 64, .micro_batch = 16};
+  const double closed_form =
+      MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
+  const double planned =
+      MedianMicroseconds(101, [&] { HPO_CHECK(PlanMemory(card, {}, GiB(24)).ok()); });
+  std::cout << nlohmann::json{{"closed_form_us", closed_form},
+                              {"replay_us", ReplayMicroseconds(card, plan)},
+                              {"plan_us", planned},
+                              {"frontier_us", DecisionMicroseconds(card)}}
+                   .dump()
+            << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main() { return hpo::Main(); }
