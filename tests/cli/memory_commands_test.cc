@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/memory_status.h"
-#include "tests/cli/run_offline.h"
+#include "tests/cli/run_program.h"
 
 namespace hpo {
 namespace {

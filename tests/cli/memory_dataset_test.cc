@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/cli/run_offline.h"
+#include "tests/cli/run_program.h"
 
 namespace hpo {
 namespace {

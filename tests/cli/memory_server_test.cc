@@ -10,6 +10,7 @@
 #include "common/model_catalog.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/worker_proto.h"
+#include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
 namespace hpo {
@@ -32,31 +33,14 @@ parameters:
 
 class MemoryServer : public CoordinatorFixture {
  protected:
-  struct Result {
-    int status = 0;
-    std::string out;
-    std::string err;
-  };
-
-  Result Run(std::vector<std::string> words) const {
-    words.insert(words.begin(), "hpo");
+  ProgramResult Run(std::vector<std::string> words) const {
     words.insert(words.end(), {"--server", coordinator_->address()});
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out;
-    std::ostringstream err;
-    Result result;
-    result.status = RunHpo(static_cast<int>(argv.size()), argv.data(), Terminal{}, out, err);
-    result.out = out.str();
-    result.err = err.str();
-    return result;
+    return RunProgram(std::move(words));
   }
 
   nlohmann::json RunJson(std::vector<std::string> words, int status) const {
     words.insert(words.end(), {"--output", "json"});
-    const Result result = Run(words);
-    EXPECT_EQ(result.status, status) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+    return ParsedOutput(Run(std::move(words)), status);
   }
 
   // A worker of 2 GiB on a CPU whose trainer plans, with the study's model and data.
@@ -107,7 +91,7 @@ TEST_F(MemoryServer, TwoConfigurationsAreCompared) {
   EXPECT_EQ(json["after"]["plan"]["micro_batch"], 8);
   EXPECT_EQ(json["before"]["weights_bytes"], json["after"]["weights_bytes"]);
   EXPECT_GT(json["before"]["activations_bytes"], json["after"]["activations_bytes"]);
-  const Result text = Run(words);
+  const ProgramResult text = Run(words);
   EXPECT_THAT(text.out, HasSubstr("before: does not fit"));
   EXPECT_THAT(text.out, HasSubstr("after: fits"));
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/memory/step_advice.h"
-#include "tests/cli/run_offline.h"
+#include "tests/cli/run_program.h"
 
 namespace hpo {
 namespace {

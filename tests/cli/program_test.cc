@@ -12,6 +12,7 @@
 
 #include "cli/client.h"
 #include "nlohmann/json.hpp"
+#include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 
 namespace hpo {
@@ -23,35 +24,18 @@ using testing::StartsWith;
 // `hpo` against a real server in this process.
 class ProgramTest : public CoordinatorFixture {
  protected:
-  struct Result {
-    int status = 0;
-    std::string out;
-    std::string err;
-  };
-
-  Result Run(std::vector<std::string> words) const {
-    words.insert(words.begin(), "hpo");
+  ProgramResult Run(std::vector<std::string> words) const {
     if (coordinator_ != nullptr) {
       words.push_back("--server");
       words.push_back(coordinator_->address());
     }
-    std::vector<const char*> argv;
-    for (const std::string& word : words) argv.push_back(word.c_str());
-    std::ostringstream out;
-    std::ostringstream err;
-    Result result;
-    result.status = RunHpo(static_cast<int>(argv.size()), argv.data(), Terminal{}, out, err);
-    result.out = out.str();
-    result.err = err.str();
-    return result;
+    return RunProgram(std::move(words));
   }
 
   nlohmann::json RunJson(std::vector<std::string> words) const {
     words.push_back("--output");
     words.push_back("json");
-    const Result result = Run(words);
-    EXPECT_EQ(result.status, 0) << result.err;
-    return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+    return ParsedOutput(Run(std::move(words)));
   }
 
   std::string WriteStudy(const std::string& yaml) const {
@@ -62,7 +46,7 @@ class ProgramTest : public CoordinatorFixture {
 
   void ExpectFails(const std::vector<std::string>& words, int status,
                    const std::string& message) const {
-    const Result result = Run(words);
+    const ProgramResult result = Run(words);
     EXPECT_EQ(result.status, status) << message;
     EXPECT_THAT(result.err, HasSubstr(message));
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
@@ -71,7 +55,7 @@ class ProgramTest : public CoordinatorFixture {
 };
 
 TEST_F(ProgramTest, AnEmptyServerSaysWhatToDo) {
-  const Result status = Run({"status"});
+  const ProgramResult status = Run({"status"});
   EXPECT_EQ(status.status, 0);
   EXPECT_THAT(status.out, HasSubstr("no studies; add one with: hpo study create FILE"));
   EXPECT_EQ(RunJson({"study", "list"}), nlohmann::json::array());
@@ -80,7 +64,7 @@ TEST_F(ProgramTest, AnEmptyServerSaysWhatToDo) {
 
 TEST_F(ProgramTest, AStudyFileIsValidatedThenCreated) {
   const std::string path = WriteStudy(kPlainStudy);
-  const Result valid = Run({"study", "validate", path});
+  const ProgramResult valid = Run({"study", "validate", path});
   EXPECT_EQ(valid.status, 0) << valid.err;
   EXPECT_THAT(valid.out, StartsWith(path + " is valid: study plain\n"));
   EXPECT_THAT(valid.out, HasSubstr("train.batch_size"));
@@ -108,7 +92,7 @@ TEST_F(ProgramTest, TrialsAreListedShownAndFiltered) {
   oom.mutable_out_of_memory()->set_limit_bytes(int64_t{8} << 30);
   Finish(Acquire(session, "a2").assignment(), oom);
 
-  const Result list = Run({"trial", "list"});
+  const ProgramResult list = Run({"trial", "list"});
   EXPECT_THAT(list.out, HasSubstr("PRUNED (OUT_OF_MEMORY)"));
   EXPECT_THAT(list.out, HasSubstr("COMPLETED"));
   const nlohmann::json pruned = RunJson({"trial", "list", "--state", "Pruned"});
@@ -174,14 +158,14 @@ TEST_F(ProgramTest, ABudgetIsExtended) {
 
 TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
   ASSERT_TRUE(Create(kPlainStudy).ok());
-  std::future<Result> watch = std::async(std::launch::async, [this] {
+  std::future<ProgramResult> watch = std::async(std::launch::async, [this] {
     return Run({"watch", "--until-finished"});
   });
   const std::string session = Register();
   for (int i = 0; i < 4; ++i) {
     Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
   }
-  const Result result = watch.get();
+  const ProgramResult result = watch.get();
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("trial 3 COMPLETED: score 0.3"));
   EXPECT_THAT(result.out, HasSubstr("4 of 4 trials, OOM 0 met, 0 predicted\n"));

@@ -1,10 +1,11 @@
-// Runs `hpo` in this process, without a server.
+// Runs `hpo` in this process.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/program.h"
@@ -18,10 +19,8 @@ struct ProgramResult {
   std::string err;
 };
 
-// Nothing listens where it looks for a server.
-inline ProgramResult RunOffline(std::vector<std::string> words) {
+inline ProgramResult RunProgram(std::vector<std::string> words) {
   words.insert(words.begin(), "hpo");
-  words.insert(words.end(), {"--server", "127.0.0.1:1"});
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
   std::ostringstream out;
@@ -33,11 +32,21 @@ inline ProgramResult RunOffline(std::vector<std::string> words) {
   return result;
 }
 
-inline nlohmann::json RunOfflineJson(std::vector<std::string> words, int status = 0) {
-  words.insert(words.end(), {"--output", "json"});
-  const ProgramResult result = RunOffline(std::move(words));
+// What a run with `--output json` printed; discarded where that was no JSON.
+inline nlohmann::json ParsedOutput(const ProgramResult& result, int status = 0) {
   EXPECT_EQ(result.status, status) << result.err;
   return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
+// Nothing listens where it looks for a server.
+inline ProgramResult RunOffline(std::vector<std::string> words) {
+  words.insert(words.end(), {"--server", "127.0.0.1:1"});
+  return RunProgram(std::move(words));
+}
+
+inline nlohmann::json RunOfflineJson(std::vector<std::string> words, int status = 0) {
+  words.insert(words.end(), {"--output", "json"});
+  return ParsedOutput(RunOffline(std::move(words)), status);
 }
 
 // One line on standard error that holds `message`, and nothing on standard output.
