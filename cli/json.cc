@@ -247,6 +247,8 @@ Json TrialJson(const TrialView& view) {
   return json;
 }
 
+void PrintJson(const Json& json, std::ostream& out) { out << json.dump(/*indent=*/2) << "\n"; }
+
 Json MemoryJson(const MemoryVerdict& verdict) {
   const MemoryEstimate& estimate = verdict.estimate;
   return {{"fits", verdict.fits},

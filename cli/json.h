@@ -2,12 +2,16 @@
 // Fields are only ever added. What has no value yet is null.
 #pragma once
 
+#include <ostream>
 #include <vector>
 
 #include "cli/client.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
+
+// The document on lines of its own, indented.
+void PrintJson(const nlohmann::ordered_json& json, std::ostream& out);
 
 nlohmann::ordered_json StudyJson(const StudyStatus& study);
 

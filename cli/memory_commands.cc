@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/json.h"
 #include "cli/table.h"
 #include "common/memory/described_step_trace.h"
 #include "common/memory/step_advice.h"
@@ -17,8 +18,6 @@ namespace hpo {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kJsonIndent = 2;
 
 struct DescribedAnswer {
   StepDescription step;
@@ -120,7 +119,7 @@ absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& 
     if (!answer.estimate.fits) answer.changes = CheapestChanges(answer.step);
   }
   if (session.json) {
-    session.out << AnswerJson(answer).dump(kJsonIndent) << "\n";
+    PrintJson(AnswerJson(answer), session.out);
   } else {
     session.out << AnswerText(answer, session.terminal.columns);
   }

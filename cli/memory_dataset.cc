@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/dataset_diagnosis.h"
 #include "cli/dataset_profile.h"
+#include "cli/json.h"
 #include "cli/memory_commands.h"
 #include "cli/offline_card.h"
 #include "cli/table.h"
@@ -20,7 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
 constexpr char kDefaultModel[] = "bert-base-uncased";
 constexpr int64_t kDefaultLength = 128;
 constexpr int64_t kDefaultItems = 5;
@@ -205,7 +205,7 @@ absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOpti
       DiagnoseDataset(report.profile, report.options, decider(MemoryPolicy::kStrict),
                       decider(MemoryPolicy::kPlan), report.device.cards.front()));
   if (session.json) {
-    session.out << ReportJson(report).dump(kJsonIndent) << "\n";
+    PrintJson(ReportJson(report), session.out);
   } else {
     session.out << ReportText(report, session.terminal.columns);
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/json.h"
 #include "cli/memory_commands.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -14,8 +15,6 @@ namespace hpo {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kJsonIndent = 2;
 
 const OutOfMemory* OomOf(const Trial& trial) {
   return trial.outcome ? std::get_if<OutOfMemory>(&*trial.outcome) : nullptr;
@@ -208,7 +207,7 @@ absl::Status ExplainTrialMemory(Session& session, TrialNumber number) {
   HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study.spec.name, number));
   const TrialExplanation explanation = ExplainTrial(view.trial);
   if (session.json) {
-    session.out << ExplanationJson(explanation).dump(kJsonIndent) << "\n";
+    PrintJson(ExplanationJson(explanation), session.out);
   } else {
     session.out << ExplanationText(explanation, session.terminal.columns);
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/json.h"
 #include "cli/memory_commands.h"
 #include "cli/model_step.h"
 #include "cli/offline_card.h"
@@ -17,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
 constexpr int64_t kMostRows = 1 << 16;
 
 struct FitMatrix {
@@ -134,7 +134,7 @@ absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& opt
                                 : AddStepRow(options, length, matrix));
   }
   if (session.json) {
-    session.out << MatrixJson(matrix).dump(kJsonIndent) << "\n";
+    PrintJson(MatrixJson(matrix), session.out);
   } else {
     session.out << MatrixText(matrix, session.terminal.columns);
   }

@@ -22,8 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
-
 // The parameters that memory depends on, with the values that a command line may give them.
 SearchSpace MemoryParameters() {
   const int64_t most = 1 << 20;
@@ -169,7 +167,7 @@ absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& o
   HPO_ASSIGN_OR_RETURN(const ConfigAdvice advice, Advise(model, options, device, params, basis));
   const Bytes card = device.cards.front();
   if (session.json) {
-    session.out << AdviceJson(params, card, basis, advice).dump(kJsonIndent) << "\n";
+    PrintJson(AdviceJson(params, card, basis, advice), session.out);
   } else {
     session.out << AdviceText(card, basis, advice, session.terminal.columns);
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/json.h"
 #include "cli/memory_commands.h"
 #include "cli/model_step.h"
 #include "cli/offline_card.h"
@@ -21,7 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
 constexpr char kStepBasis[] =
     "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
 
@@ -175,7 +175,7 @@ absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions&
                      return steps.Of(params, config, plan);
                    }}));
   if (session.json) {
-    session.out << SurveyJson(study, device, survey).dump(kJsonIndent) << "\n";
+    PrintJson(SurveyJson(study, device, survey), session.out);
   } else {
     session.out << SurveyText(study, device, survey, session.terminal.columns);
   }

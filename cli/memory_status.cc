@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/json.h"
 #include "cli/memory_commands.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -19,8 +20,6 @@ namespace hpo {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kJsonIndent = 2;
 
 Json OrNull(const std::optional<Bytes>& size) { return size ? Json(size->count) : Json(nullptr); }
 
@@ -128,7 +127,7 @@ absl::Status ShowMemoryStatus(Session& session) {
     status.cgroup = *cgroup;
   }
   if (session.json) {
-    session.out << MemoryStatusJson(status).dump(kJsonIndent) << "\n";
+    PrintJson(MemoryStatusJson(status), session.out);
   } else {
     session.out << MemoryStatusText(status, session.terminal.columns);
   }

@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
-
 Json StudiesJson(const std::vector<StudyStatus>& studies) {
   Json json = Json::array();
   for (const StudyStatus& study : studies) json.push_back(StudyJson(study));
@@ -34,7 +32,7 @@ absl::Status ShowStatus(Session& session) {
   }
   if (session.json) {
     const Json json = {{"server", session.client.address()}, {"studies", StudiesJson(studies)}};
-    session.out << json.dump(kJsonIndent) << "\n";
+    PrintJson(json, session.out);
     return absl::OkStatus();
   }
   session.out << "hpo-server at " << session.client.address() << "\n";
@@ -48,7 +46,7 @@ absl::Status ShowStatus(Session& session) {
 absl::Status ListStudies(Session& session) {
   HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies, session.client.ListStudies());
   if (session.json) {
-    session.out << StudiesJson(studies).dump(kJsonIndent) << "\n";
+    PrintJson(StudiesJson(studies), session.out);
   } else {
     session.out << StudyTable(studies, session.terminal.columns);
   }
@@ -58,7 +56,7 @@ absl::Status ListStudies(Session& session) {
 absl::Status ShowStudy(Session& session) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
   if (session.json) {
-    session.out << StudyJson(study).dump(kJsonIndent) << "\n";
+    PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
   }
   session.out << StudyText(study, session.terminal.columns) << "\n"
@@ -69,7 +67,7 @@ absl::Status ShowStudy(Session& session) {
 absl::Status ExtendStudy(Session& session, const StudyChange& change) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.UpdateStudy(change));
   if (session.json) {
-    session.out << StudyJson(study).dump(kJsonIndent) << "\n";
+    PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
   }
   const Budget& budget = study.spec.budget;
@@ -89,7 +87,7 @@ absl::Status SubmitStudyFile(Session& session, const std::string& path, bool val
                        {"stored", !validate_only},
                        {"created", check.created},
                        {"study", StudyJson(check.study)}};
-    session.out << json.dump(kJsonIndent) << "\n";
+    PrintJson(json, session.out);
     return absl::OkStatus();
   }
   const std::string& name = check.study.spec.name;

@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kJsonIndent = 2;
 constexpr TrialState kStates[] = {TrialState::kQueued,    TrialState::kRunning,
                                   TrialState::kCompleted, TrialState::kPruned,
                                   TrialState::kFailed,    TrialState::kCancelled};
@@ -81,7 +80,7 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
                        {"page", options.page},
                        {"last_page", listing.next_token.empty()},
                        {"trials", std::move(trials)}};
-    session.out << json.dump(kJsonIndent) << "\n";
+    PrintJson(json, session.out);
     return absl::OkStatus();
   }
   session.out << TrialTable(listing.trials, session.terminal.columns);
@@ -96,7 +95,7 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
   HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study.spec.name, number));
   if (session.json) {
-    session.out << TrialJson(view).dump(kJsonIndent) << "\n";
+    PrintJson(TrialJson(view), session.out);
   } else {
     session.out << TrialText(view, session.terminal.columns);
   }
@@ -123,7 +122,7 @@ absl::Status ShowBest(Session& session, int count, const std::string& export_to)
     for (const Trial& trial : best) trials.push_back(TrialJson(trial));
     Json json = {{"study", study.spec.name}, {"trials", std::move(trials)}};
     if (!export_to.empty()) json["exported_to"] = export_to;
-    session.out << json.dump(kJsonIndent) << "\n";
+    PrintJson(json, session.out);
     return absl::OkStatus();
   }
   session.out << BestText(best, study, session.terminal.columns);
@@ -140,7 +139,7 @@ absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
   HPO_ASSIGN_OR_RETURN(enqueued.params, ParseParamWords(options.params, study.spec.space));
   HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.EnqueueTrial(enqueued));
   if (session.json) {
-    session.out << TrialJson(trial).dump(kJsonIndent) << "\n";
+    PrintJson(TrialJson(trial), session.out);
   } else {
     session.out << "trial " << Hash(trial.id.number) << " of " << trial.id.study
                 << " queued: " << FormatParams(trial.params) << "\n";
@@ -153,7 +152,7 @@ absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& optio
   HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
   HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.EstimateMemory(query));
   if (session.json) {
-    session.out << MemoryJson(verdict).dump(kJsonIndent) << "\n";
+    PrintJson(MemoryJson(verdict), session.out);
   } else {
     session.out << MemoryText(verdict, session.terminal.columns);
   }
@@ -170,7 +169,7 @@ absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& option
   HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.EstimateMemory(query));
   if (session.json) {
     const Json json = {{"before", MemoryJson(before)}, {"after", MemoryJson(after)}};
-    session.out << json.dump(kJsonIndent) << "\n";
+    PrintJson(json, session.out);
   } else {
     session.out << CompareText(before, after, session.terminal.columns);
   }
