@@ -7,6 +7,7 @@
 #include "common/memory/allocation_trace.h"
 #include "common/memory/calibration.h"
 #include "common/memory/described_step_trace.h"
+#include "common/memory/largest_fitting.h"
 #include "common/memory/step_advice.h"
 #include "common/status.h"
 
@@ -83,12 +84,6 @@ StepDescription RowByRow(const StepDescription& step) {
   return rows;
 }
 
-std::string CostOf(const std::string& change) {
-  if (change.rfind("micro-batch", 0) == 0) return "the same gradients from more, smaller passes";
-  if (change.rfind("16-bit", 0) == 0) return "rounding; it is faster";
-  return "none";
-}
-
 }  // namespace
 
 absl::StatusOr<bool> UsesTrainer(const KernelOptions& kernels, const ModelShape& shape) {
@@ -161,17 +156,12 @@ std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const Offl
                                          Bytes card, int64_t most) {
   StepDescription tried = step;
   tried.device.total = WithoutMargin(Usable(device, card));
-  int64_t fits = 0;
-  int64_t too_large = most + 1;
-  for (tried.batch = 1; too_large - fits > 1;) {
-    (StepFits(tried) ? fits : too_large) = tried.batch;
-    // Doubling while everything fits, halving after.
-    tried.batch = too_large > most ? std::min(2 * fits, most) : fits + (too_large - fits) / 2;
-    if (tried.batch == fits) break;
-  }
+  const auto fits = [&tried](int64_t batch) -> absl::StatusOr<bool> {
+    tried.batch = batch;
+    return StepFits(tried);
+  };
   // A layout that others of its steps do not have needs more than the margin of those that have.
-  for (; fits > 0; --fits) {
-    tried.batch = fits;
+  for (tried.batch = *LargestFitting(most, fits); tried.batch > 0; --tried.batch) {
     const ConfigVerdict verdict = JudgeStep(tried, device, card);
     if (verdict.planned.fits) return verdict;
   }
@@ -192,7 +182,7 @@ ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
     ConfigVerdict verdict = JudgeStep(change.step, device, card);
     verdict.planned.plan = PlanOf(change.step, step.batch * step.accumulation);
     advice.changes.push_back({.what = change.what,
-                              .cost = CostOf(change.what),
+                              .cost = change.cost,
                               .params = params,
                               .verdict = std::move(verdict)});
     advice.fits = advice.changes.back().verdict.planned.fits;

@@ -1,9 +1,9 @@
 #include "common/memory/config_advice.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/largest_fitting.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -90,21 +90,13 @@ absl::StatusOr<std::optional<ConfigVerdict>> LargestBatchSize(const FitDecider& 
                                                               Bytes capacity, int64_t most) {
   ParamMap tried_params = params;
   std::optional<ConfigVerdict> best;
-  int64_t fits = 0;
-  int64_t too_large = most + 1;
-  for (int64_t next = 1; too_large - fits > 1;) {
-    tried_params[kBatchSize] = next;
+  const auto fits = [&](int64_t batch_size) -> absl::StatusOr<bool> {
+    tried_params[kBatchSize] = batch_size;
     HPO_ASSIGN_OR_RETURN(const ConfigVerdict tried, JudgeConfig(strict, tried_params, capacity));
-    if (Fits(tried)) {
-      fits = next;
-      best = tried;
-    } else {
-      too_large = next;
-    }
-    // Doubling while everything fits, halving after.
-    next = too_large > most ? std::min(2 * next, most) : fits + (too_large - fits) / 2;
-    if (next == fits) break;
-  }
+    if (Fits(tried)) best = tried;
+    return Fits(tried);
+  };
+  HPO_RETURN_IF_ERROR(LargestFitting(most, fits).status());
   return best;
 }
 

@@ -20,8 +20,7 @@ Bytes DeviceNeeded(const StepDescription& step) {
   return FindNeededLimit(TraceOfStep(step), step.allocator) + step.device.base;
 }
 
-// ---- Kinds of change: what it is called and the changed step; nullopt where it does not apply
-// ----
+// ---- Kinds of change: nullopt where one does not apply ----
 
 std::optional<StepChange> FuseAttention(const StepDescription& step) {
   if (step.attention != AttentionKernel::kMath) return std::nullopt;
@@ -73,13 +72,15 @@ std::string DescribeParts(const StepDescription& step) {
 
 std::optional<StepChange> SplitBatch(const StepDescription& step) {
   if (step.batch == 1) return std::nullopt;
-  StepChange change{.step = InParts(step, LargestMicroBatch(step))};
+  StepChange change{.cost = "the same gradients from more, smaller passes",
+                    .step = InParts(step, LargestMicroBatch(step))};
   change.what = DescribeParts(change.step);
   return change;
 }
 
 std::optional<StepChange> Checkpoint(const StepDescription& step) {
-  StepChange change{.what = "gradient checkpointing", .step = step};
+  StepChange change{
+      .what = "gradient checkpointing", .cost = "a second forward of every layer", .step = step};
   bool changed = false;
   for (DescribedLayer& layer : change.step.layers) {
     auto* encoder = std::get_if<EncoderLayers>(&layer);
@@ -97,7 +98,8 @@ std::optional<StepChange> UseAutocast(const StepDescription& step) {
   if (step.model.has_value() && step.model->head.kind == TaskHead::Kind::kCausalLm) {
     return std::nullopt;
   }
-  StepChange change{.what = "16-bit products (autocast)", .step = step};
+  StepChange change{
+      .what = "16-bit products (autocast)", .cost = "rounding; it is faster", .step = step};
   change.step.precision = StepPrecision::kAutocast;
   if (step.attention == AttentionKernel::kEfficient) {
     change.step.attention = AttentionKernel::kFlash;

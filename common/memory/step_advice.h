@@ -19,7 +19,8 @@ bool StepFits(const StepDescription& step);
 std::optional<int64_t> LargestBatch(const StepDescription& step);
 
 struct StepChange {
-  std::string what;  // "micro-batch 12, 4 parts", "fused optimizer", ...
+  std::string what;           // "micro-batch 12 in 4 parts", "fused optimizer", ...
+  std::string cost = "none";  // what it takes in exchange
   StepDescription step;
   Bytes device_needed;
 };
