@@ -81,11 +81,16 @@ ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& option
 }
 
 Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options, Bytes unit) {
+  AllocatorOptions unlimited = options;
+  unlimited.limit = Bytes{AllocatorOptions::kUnlimited};
+  return FindNeededLimit(trace, options, Replay(trace, unlimited).stats, unit);
+}
+
+Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
+                      const AllocatorStats& unlimited, Bytes unit) {
   AllocatorOptions limited = options;
-  limited.limit = Bytes{AllocatorOptions::kUnlimited};
-  const ReplayResult free = Replay(trace, limited);
-  int64_t enough = RoundUp(free.stats.reserved_peak, unit).count / unit.count;
-  int64_t too_little = free.stats.allocated_peak.count / unit.count - 1;
+  int64_t enough = RoundUp(unlimited.reserved_peak, unit).count / unit.count;
+  int64_t too_little = unlimited.allocated_peak.count / unit.count - 1;
   while (enough - too_little > 1) {
     const int64_t middle = too_little + (enough - too_little) / 2;
     limited.limit = Bytes{middle * unit.count};

@@ -76,5 +76,8 @@ ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& option
 // tensors and what segments need without a limit; found by bisection, about ten replays.
 Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
                       Bytes unit = MiB(2));
+// As above, where `unlimited`, the replay without a limit, is known already.
+Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
+                      const AllocatorStats& unlimited, Bytes unit = MiB(2));
 
 }  // namespace hpo

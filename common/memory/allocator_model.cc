@@ -340,7 +340,6 @@ bool AllocatorModel::LimitAllows(int64_t more) const {
 void AllocatorModel::Reserve(int64_t bytes) {
   stats_.reserved.count += bytes;
   stats_.reserved_peak = std::max(stats_.reserved_peak, stats_.reserved);
-  ++stats_.num_segments_taken;
 }
 
 // Leaves the first `size` bytes in `block`; the rest becomes a new block behind it, in no pool.

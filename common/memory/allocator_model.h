@@ -50,7 +50,6 @@ struct AllocatorStats {
   int64_t num_retries =
       0;  // times that cached segments were freed for a request (num_alloc_retries)
   int64_t num_ooms = 0;
-  int64_t num_segments_taken = 0;
   bool operator==(const AllocatorStats&) const = default;
 };
 

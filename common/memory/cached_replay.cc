@@ -12,7 +12,7 @@ constexpr Bytes kSegmentUnit = MiB(2);
 // The needed limit is searched to this share of the reserved peak.
 constexpr int64_t kLimitSteps = 256;
 
-// The median row's length, padded; the longest allowed where no row is known.
+// The median row's tokens; the longest allowed where no row is known.
 int64_t MedianTokens(const EstimateInput& input) {
   const LengthHistogram& lengths = input.workload.train_lengths;
   int64_t rows = 0;
@@ -20,12 +20,9 @@ int64_t MedianTokens(const EstimateInput& input) {
   int64_t seen = 0;
   for (const auto& [length, count] : lengths) {
     seen += std::max<int64_t>(0, count);
-    if (2 * seen >= rows && count > 0) {
-      return std::min(LongestPadded({{length, 1}}, input.config.max_length),
-                      input.model.max_positions);
-    }
+    if (2 * seen >= rows && count > 0) return LongestTokens(input, {{length, 1}});
   }
-  return std::min(LongestPadded(lengths, input.config.max_length), input.model.max_positions);
+  return LongestTokens(input, lengths);
 }
 
 // The step of the longest rows, with all rows of `tokens`.
@@ -59,10 +56,11 @@ bool CachedReplay::FitsWithin(Bytes limit) const {
 CachedBytes CachedReplay::Need() const {
   CachedBytes need;
   for (const AllocationTrace& trace : traces_) {
-    const Bytes reserved = Replay(trace, {}).stats.reserved_peak;
-    const Bytes unit = RoundUp(Bytes{reserved.count / kLimitSteps + 1}, kSegmentUnit);
-    need.reserved_peak = std::max(need.reserved_peak, reserved);
-    need.needed_limit = std::max(need.needed_limit, FindNeededLimit(trace, {}, unit));
+    const AllocatorStats unlimited = Replay(trace, {}).stats;
+    const Bytes unit =
+        RoundUp(Bytes{unlimited.reserved_peak.count / kLimitSteps + 1}, kSegmentUnit);
+    need.reserved_peak = std::max(need.reserved_peak, unlimited.reserved_peak);
+    need.needed_limit = std::max(need.needed_limit, FindNeededLimit(trace, {}, unlimited, unit));
   }
   return need;
 }

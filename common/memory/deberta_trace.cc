@@ -112,7 +112,7 @@ class DebertaTrace final : public ModelTrace {
       positions.storage = model_ops_.Plain(words.elements, words.element_size);
     } else {
       positions = ops_.Embedding({}, batch_.tokens, table("position"), width);
-      sum = model_ops_.AddExpanded(sum, positions);
+      sum = ops_.AddRepeated(sum, positions);
     }
     TracedTensor type_vectors;
     if (shape_.type_vocab_size > 0) {
@@ -184,7 +184,7 @@ class DebertaTrace final : public ModelTrace {
     const TracedTensor query = Heads(input, layer.query);
     const TracedTensor key = Heads(input, layer.key);
     const TracedTensor value = Heads(input, layer.value);
-    TracedTensor scores = model_ops_.MatrixProduct(query, model_ops_.Scale(key), ScoreElements());
+    TracedTensor scores = model_ops_.MatrixProduct(query, ops_.Scale(key), ScoreElements());
     TracedTensor dropped;
     std::optional<TracedTensor> bias;
     if (shape_.relative.span > 0) {
@@ -232,13 +232,13 @@ class DebertaTrace final : public ModelTrace {
       content_index = ClampedIndex(/*negated=*/false);
       from_content = model_ops_.Gather(from_content, content_index, ScoreElements());
       // 0 + the first term: a copy.
-      score = model_ops_.AddToNumber(model_ops_.Scale(from_content));
+      score = model_ops_.AddToNumber(ops_.Scale(from_content));
     }
     if (p2c) {
       position_index = ClampedIndex(/*negated=*/true);
       from_position = AtEveryPosition(key, position_query);
       from_position = model_ops_.Gather(from_position, position_index, ScoreElements());
-      const TracedTensor scaled = model_ops_.Scale(from_position);
+      const TracedTensor scaled = ops_.Scale(from_position);
       score = score.has_value() ? model_ops_.AddInPlace(*score, scaled)
                                 : model_ops_.AddToNumber(scaled);
     }

@@ -400,7 +400,7 @@ StepEstimate EstimateStep(const StepDescription& step) {
   estimate.tensors = live.peak;
   estimate.live_peak = replay.stats.allocated_peak;
   estimate.reserved_peak = replay.stats.reserved_peak;
-  estimate.needed_limit = FindNeededLimit(trace, step.allocator);
+  estimate.needed_limit = FindNeededLimit(trace, step.allocator, replay.stats);
   estimate.device_peak = estimate.reserved_peak + step.device.base;
   estimate.device_needed = estimate.needed_limit + step.device.base;
   estimate.peak_phase = trace.PhaseOf(replay.peak_event);

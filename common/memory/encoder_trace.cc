@@ -85,7 +85,7 @@ class EncoderTrace final : public ModelTrace {
     const TracedTensor types = ops_.Embedding(type_ids, tokens, Table("token_type"), width);
     TracedTensor sum = ops_.Add(words, types);
     const TracedTensor places = ops_.Embedding(position_ids, positions, Table("position"), width);
-    sum = is_roberta_ ? ops_.Add(sum, places) : model_ops_.AddExpanded(sum, places);
+    sum = is_roberta_ ? ops_.Add(sum, places) : ops_.AddRepeated(sum, places);
     sum = ops_.LayerNorm(sum, parameters_.Norm(prefix_ + "embeddings.LayerNorm"));
     return ops_.Dropout(sum, shape_.hidden_dropout);
   }

@@ -45,6 +45,26 @@ MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrac
   return estimate;
 }
 
+// The input is one that can be traced.
+MemoryEstimate ReplayOnCpu(const EstimateInput& input, const TrialPasses& passes) {
+  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const KernelTraits traits = TraitsOf(input.device);
+  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), traits), traits);
+}
+
+MemoryEstimate ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan) {
+  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const KernelTraits traits = TraitsOf(input.device);
+  const CachedReplay replay(input, plan, shape, traits);
+  const CachedBytes need = replay.Need();
+  MemoryEstimate estimate = EstimateOf(shape, replay.trace(), traits);
+  estimate.workspaces = input.device.workspace;
+  estimate.base = input.device.base;
+  estimate.reserved_peak = need.reserved_peak;
+  estimate.needed_limit = need.needed_limit + estimate.base;
+  return estimate;
+}
+
 }  // namespace
 
 BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
@@ -71,26 +91,14 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
                      " on ", input.device.kind));
   }
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  if (!CanBeTraced(input, bound)) return bound;
-  const BertClassifierShape shape = ClassifierShapeOf(input);
-  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), TraitsOf(input.device)),
-                    TraitsOf(input.device));
+  return CanBeTraced(input, bound) ? ReplayOnCpu(input, passes) : bound;
 }
 
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
   if (!CanBeTraced(input, bound)) return bound;
-  if (input.device.kind == "cpu") return ReplayMemory(input, plan, LargestPasses(input, plan));
-  const BertClassifierShape shape = ClassifierShapeOf(input);
-  const KernelTraits traits = TraitsOf(input.device);
-  const CachedReplay replay(input, plan, shape, traits);
-  const CachedBytes need = replay.Need();
-  MemoryEstimate estimate = EstimateOf(shape, replay.trace(), traits);
-  estimate.workspaces = input.device.workspace;
-  estimate.base = input.device.base;
-  estimate.reserved_peak = need.reserved_peak;
-  estimate.needed_limit = need.needed_limit + estimate.base;
-  return estimate;
+  return input.device.kind == "cpu" ? ReplayOnCpu(input, LargestPasses(input, plan))
+                                    : ReplayOnGpu(input, plan);
 }
 
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
@@ -100,7 +108,7 @@ absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const 
   const bool decided = bound.needed_limit <= limit || bound.needed_limit - limit > excess;
   return decided || input.device.kind != "cpu" || !CanBeTraced(input, bound)
              ? bound
-             : ReplayMemory(input, plan);
+             : ReplayOnCpu(input, LargestPasses(input, plan));
 }
 
 }  // namespace hpo

@@ -13,12 +13,6 @@ constexpr int64_t kIndex = 8;
 // The efficient kernel reads its mask in rows of a multiple of this.
 constexpr int64_t kMaskAlignment = 8;
 
-TracedGradients Gradients(TracedStorage first) {
-  TracedGradients gradients;
-  gradients.push_back(std::move(first));
-  return gradients;
-}
-
 }  // namespace
 
 TracedStorage ModelOps::Plain(int64_t elements, int64_t element_size) {
@@ -40,17 +34,8 @@ TracedStorage ModelOps::AttentionBias(int64_t rows, int64_t tokens, int64_t elem
 TracedTensor ModelOps::View(const TracedTensor& input) {
   TracedTensor output = input;
   output.edge = tracer().Record({input.edge}, {}, [](auto& incoming, const auto&) {
-    return Gradients(std::move(incoming[0]));
+    return OneGradient(std::move(incoming[0]));
   });
-  return output;
-}
-
-TracedTensor ModelOps::Scale(const TracedTensor& input) {
-  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
-  output.edge =
-      tracer().Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-        return Gradients(tracer().Allocate(bytes));
-      });
   return output;
 }
 
@@ -74,10 +59,7 @@ TracedTensor ModelOps::MatrixProduct(const TracedTensor& left, const TracedTenso
 
 TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage& factor) {
   TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
-  output.edge =
-      tracer().Record({input.edge}, {factor}, [this, bytes = input.bytes()](auto&, const auto&) {
-        return Gradients(tracer().Allocate(bytes));
-      });
+  output.edge = tracer().RecordLike(input, {factor});
   return output;
 }
 
@@ -88,10 +70,7 @@ TracedTensor ModelOps::MaskedFill(const TracedTensor& input, const TracedStorage
 
 TracedTensor ModelOps::MaskedFillInPlace(const TracedTensor& input, const TracedStorage& mask) {
   TracedTensor output = input;
-  output.edge =
-      tracer().Record({input.edge}, {mask}, [this, bytes = input.bytes()](auto&, const auto&) {
-        return Gradients(tracer().Allocate(bytes));
-      });
+  output.edge = tracer().RecordLike(input, {mask});
   return output;
 }
 
@@ -115,41 +94,20 @@ TracedTensor ModelOps::Convolution(const TracedTensor& input, const TracedParame
 TracedTensor ModelOps::Softmax(const TracedTensor& input) {
   TracedTensor output =
       tracer().NewTensor(input.elements, ops_.in_autocast() ? kFloat : input.element_size);
-  output.edge = tracer().Record({input.edge}, {output.storage},
-                                [this, bytes = input.bytes()](auto&, const auto&) {
-                                  return Gradients(tracer().Allocate(bytes));
-                                });
+  output.edge = tracer().RecordLike(input, {output.storage});
   return output;
 }
 
 TracedTensor ModelOps::Gather(const TracedTensor& input, const TracedStorage& index,
                               int64_t elements) {
   TracedTensor output = tracer().NewTensor(elements, input.element_size);
-  output.edge = tracer().Record({input.edge}, {index, input.storage},
-                                [this, bytes = input.bytes()](auto&, const auto&) {
-                                  return Gradients(tracer().Allocate(bytes));
-                                });
+  output.edge = tracer().RecordLike(input, {index, input.storage});
   return output;
 }
 
 TracedTensor ModelOps::Repeat(const TracedTensor& input, int64_t times) {
   TracedTensor output = tracer().NewTensor(input.elements * times, input.element_size);
-  output.edge =
-      tracer().Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-        return Gradients(tracer().Allocate(bytes));
-      });
-  return output;
-}
-
-TracedTensor ModelOps::AddExpanded(const TracedTensor& a, const TracedTensor& b) {
-  TracedTensor output = tracer().NewTensor(a.elements, a.element_size);
-  output.edge =
-      tracer().Record({a.edge, b.edge}, {}, [this, bytes = b.bytes()](auto& incoming, const auto&) {
-        TracedGradients gradients(2);
-        gradients[0] = incoming[0];
-        gradients[1] = tracer().Allocate(bytes);
-        return gradients;
-      });
+  output.edge = tracer().RecordLike(input);
   return output;
 }
 
@@ -183,17 +141,9 @@ TracedTensor ModelOps::MultiplyExpanded(const TracedTensor& a, const TracedTenso
 }
 
 TracedTensor ModelOps::RotateHalf(const TracedTensor& x) {
-  const auto half = [&] {
-    TracedTensor view = x;
-    view.elements = x.elements / 2;
-    view.edge = tracer().Record({x.edge}, {}, [this, bytes = x.bytes()](auto&, const auto&) {
-      return Gradients(tracer().Allocate(bytes));
-    });
-    return view;
-  };
-  const TracedTensor first = half();
-  const TracedTensor second = half();
-  const TracedTensor negated = Scale(second);
+  const TracedTensor first = ops_.Select(x, 2);
+  const TracedTensor second = ops_.Select(x, 2);
+  const TracedTensor negated = ops_.Scale(second);
   TracedTensor output = tracer().NewTensor(x.elements, x.element_size);
   output.edge = tracer().Record({negated.edge, first.edge}, {}, [](auto& incoming, const auto&) {
     TracedGradients gradients(2);
@@ -213,7 +163,7 @@ TracedTensor ModelOps::ReciprocalDeviation(const TracedTensor& x, int64_t rows,
         tracer().Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
           const TracedStorage power = tracer().Allocate(bytes);
           const TracedStorage twice = tracer().Allocate(bytes);
-          return Gradients(tracer().Allocate(bytes));
+          return OneGradient(tracer().Allocate(bytes));
         });
     mean = ops_.Mean(square, rows);
   }
@@ -224,7 +174,7 @@ TracedTensor ModelOps::ReciprocalDeviation(const TracedTensor& x, int64_t rows,
                                 [this, bytes = output.bytes()](auto&, const auto&) {
                                   const TracedStorage cube = tracer().Allocate(bytes);
                                   const TracedStorage half = tracer().Allocate(bytes);
-                                  return Gradients(tracer().Allocate(bytes));
+                                  return OneGradient(tracer().Allocate(bytes));
                                 });
   return output;
 }

@@ -30,8 +30,6 @@ class ModelOps {
 
   // The same memory; a node of its own for gradients to meet at.
   TracedTensor View(const TracedTensor& input);
-  // Times a number.
-  TracedTensor Scale(const TracedTensor& input);
   // Plus a number: backward passes the gradient on.
   TracedTensor AddToNumber(const TracedTensor& input) { return ops_.Copy(input); }
   // Product of matrices; keeps both. b's gradient comes first.
@@ -52,8 +50,6 @@ class ModelOps {
   TracedTensor RotateHalf(const TracedTensor& x);
   // Written out in float32, as Llama's is.
   TracedTensor RmsNorm(const TracedTensor& input, const TracedParameter& weight);
-  // `b` is repeated over `a`; its gradient is a sum.
-  TracedTensor AddExpanded(const TracedTensor& a, const TracedTensor& b);
   // a += b: the result has a's memory.
   TracedTensor AddInPlace(const TracedTensor& a, const TracedTensor& b);
 

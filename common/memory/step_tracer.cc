@@ -108,6 +108,12 @@ GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, Trac
   return {.node = static_cast<int32_t>(tape_.size() - 1)};
 }
 
+GradientEdge StepTracer::RecordLike(const TracedTensor& input, TracedGradients saved) {
+  return Record({input.edge}, std::move(saved), [this, bytes = input.bytes()](auto&, const auto&) {
+    return OneGradient(Allocate(bytes));
+  });
+}
+
 void StepTracer::Backward(TracedTensor root) {
   const GradientEdge edge = root.edge;
   const TracedStorage gradient = Allocate(root.element_size);  // the caller's until the end

@@ -86,6 +86,13 @@ struct TracedParameter {
 // Gradients into or out of a node, by output or by input; an empty one does not exist.
 using TracedGradients = absl::InlinedVector<TracedStorage, 4>;
 
+// The gradient of an operation with one input.
+inline TracedGradients OneGradient(TracedStorage gradient) {
+  TracedGradients gradients;
+  gradients.push_back(std::move(gradient));
+  return gradients;
+}
+
 // What backward of an operation does: allocates the gradients of its inputs, in the order of the
 // edges it was recorded with. `incoming` may be moved from: a gradient that is passed on.
 using BackwardFunction =
@@ -123,7 +130,6 @@ class StepTracer {
   struct ParameterOptions {
     int64_t elements = 0;
     int64_t element_size = 4;
-    int64_t gradient_element_size = 4;
     bool trainable = true;
   };
   // Allocates the weight now; it lives as long as the tracer.
@@ -148,6 +154,9 @@ class StepTracer {
   // wanted. Returns the node's edge.
   GradientEdge Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
                       BackwardFunction backward, int32_t num_outputs = 1);
+  // As Record, for the usual operation with one input: its gradient is a tensor of the input's
+  // size.
+  GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {});
 
   // Runs the tape from `root`, which has one element, as backward() does, and forgets it. The
   // root's gradient is one element too.

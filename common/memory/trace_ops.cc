@@ -14,21 +14,13 @@ constexpr int64_t kUnsortedIndices = 3072;
 // The fused kernels round the number of queries up to this for the log-sum-exp.
 constexpr int64_t kQueryBlock = 32;
 
-TracedGradients Gradients(TracedStorage first) {
-  TracedGradients gradients;
-  gradients.push_back(std::move(first));
-  return gradients;
-}
-
 }  // namespace
 
 // ---- Parameters --------------------------------------------------------------------------------
 
 TracedParameter TraceOps::Parameter(int64_t elements) {
-  return tracer_.AddParameter({.elements = elements,
-                               .element_size = parameter_size_,
-                               .gradient_element_size = parameter_size_,
-                               .trainable = trainable_});
+  return tracer_.AddParameter(
+      {.elements = elements, .element_size = parameter_size_, .trainable = trainable_});
 }
 
 TracedLinear TraceOps::MakeLinear(int64_t in_features, int64_t out_features, bool bias) {
@@ -55,9 +47,7 @@ void TraceOps::LeaveAutocast() {
 TracedTensor TraceOps::Cast(const TracedTensor& input, int64_t element_size) {
   if (input.element_size == element_size) return input;
   TracedTensor output = tracer_.NewTensor(input.elements, element_size);
-  output.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-    return Gradients(tracer_.Allocate(bytes));
-  });
+  output.edge = tracer_.RecordLike(input);
   return output;
 }
 
@@ -80,7 +70,7 @@ TracedTensor TraceOps::WeightFor(const TracedParameter& parameter, int64_t eleme
   weight = tracer_.NewTensor(parameter.elements, element_size);
   weight.edge =
       tracer_.Record({parameter.Edge()}, {}, [this, bytes = parameter.bytes()](auto&, const auto&) {
-        return Gradients(tracer_.Allocate(bytes, MemoryClass::kGradients));
+        return OneGradient(tracer_.Allocate(bytes, MemoryClass::kGradients));
       });
   if (autocast_ && parameter.trainable) cast_weights_[index] = weight;
   return weight;
@@ -101,7 +91,7 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
       {table.Edge()}, {indices},
       [this, num_indices, width, table_bytes = table.bytes()](auto&, const auto&) {
         if (traits_.cpu || num_indices <= kUnsortedIndices) {
-          return Gradients(tracer_.Allocate(table_bytes, MemoryClass::kGradients));
+          return OneGradient(tracer_.Allocate(table_bytes, MemoryClass::kGradients));
         }
         const int64_t index_bytes = kIndex * num_indices;
         const TracedStorage sorted = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
@@ -116,7 +106,7 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
           segments.push_back(tracer_.Allocate(index_bytes, MemoryClass::kTemporary));
         }
         tracer_.Touch(kFloat * num_indices * width);  // partial sums
-        return Gradients(std::move(gradient));
+        return OneGradient(std::move(gradient));
       });
   return output;
 }
@@ -184,20 +174,14 @@ TracedTensor TraceOps::Dropout(const TracedTensor& input, double probability) {
   if (traits_.cpu) return CpuDropout(input);
   const TracedStorage mask = tracer_.Allocate(input.elements);
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-  output.edge =
-      tracer_.Record({input.edge}, {mask}, [this, bytes = input.bytes()](auto&, const auto&) {
-        return Gradients(tracer_.Allocate(bytes));
-      });
+  output.edge = tracer_.RecordLike(input, {mask});
   return output;
 }
 
 TracedTensor TraceOps::Activate(const TracedTensor& input, Activation activation) {
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
   const bool keeps_output = activation == Activation::kRelu || activation == Activation::kTanh;
-  output.edge = tracer_.Record({input.edge}, {keeps_output ? output.storage : input.storage},
-                               [this, bytes = input.bytes()](auto&, const auto&) {
-                                 return Gradients(tracer_.Allocate(bytes));
-                               });
+  output.edge = tracer_.RecordLike(input, {keeps_output ? output.storage : input.storage});
   return output;
 }
 
@@ -261,7 +245,7 @@ TracedTensor TraceOps::Relayout(const TracedTensor& input, bool copies, bool cop
   TracedTensor output = copies ? tracer_.NewTensor(input.elements, input.element_size) : input;
   output.edge = tracer_.Record(
       {input.edge}, {}, [this, copies_back, bytes = input.bytes()](auto& incoming, const auto&) {
-        return Gradients(copies_back ? tracer_.Allocate(bytes) : std::move(incoming[0]));
+        return OneGradient(copies_back ? tracer_.Allocate(bytes) : std::move(incoming[0]));
       });
   return output;
 }
@@ -279,7 +263,7 @@ TracedTensor TraceOps::Scale(const TracedTensor& input) {
       {input.edge}, {},
       [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
         const Number factor(*this, element_size);
-        return Gradients(tracer_.Allocate(bytes));
+        return OneGradient(tracer_.Allocate(bytes));
       });
   return output;
 }
@@ -290,7 +274,7 @@ TracedTensor TraceOps::ScaleInPlace(TracedTensor input) {
       {input.edge}, {},
       [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
         const Number factor(*this, element_size);
-        return Gradients(tracer_.Allocate(bytes));
+        return OneGradient(tracer_.Allocate(bytes));
       });
   return input;
 }
@@ -298,17 +282,13 @@ TracedTensor TraceOps::ScaleInPlace(TracedTensor input) {
 TracedTensor TraceOps::Select(const TracedTensor& input, int64_t parts) {
   TracedTensor view = input;
   view.elements = input.elements / parts;
-  view.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-    return Gradients(tracer_.Allocate(bytes));
-  });
+  view.edge = tracer_.RecordLike(input);
   return view;
 }
 
 TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) {
   TracedTensor output = tracer_.NewTensor(result_elements, input.element_size);
-  output.edge = tracer_.Record({input.edge}, {}, [this, bytes = input.bytes()](auto&, const auto&) {
-    return Gradients(tracer_.Allocate(bytes));
-  });
+  output.edge = tracer_.RecordLike(input);
   return output;
 }
 
@@ -319,15 +299,13 @@ TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, in
   log_probabilities.edge =
       tracer_.Record({logits.edge}, {log_probabilities.storage},
                      [this, bytes = log_probabilities.bytes()](auto&, const auto&) {
-                       return Gradients(tracer_.Allocate(bytes));
+                       return OneGradient(tracer_.Allocate(bytes));
                      });
   // The softmax keeps its input's type, under autocast too; the loss does not.
   const TracedTensor x = CastToFloat(log_probabilities);
   TracedTensor loss = tracer_.NewTensor(1, x.element_size);
   const TracedStorage total_weight = tracer_.Allocate(x.element_size);
-  loss.edge = tracer_.Record(
-      {x.edge}, {x.storage, labels, total_weight},
-      [this, bytes = x.bytes()](auto&, const auto&) { return Gradients(tracer_.Allocate(bytes)); });
+  loss.edge = tracer_.RecordLike(x, {x.storage, labels, total_weight});
   return loss;
 }
 
@@ -340,9 +318,7 @@ TracedTensor TraceOps::BinaryCrossEntropy(const TracedTensor& logits) {
     const TracedStorage by_element = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
     loss = tracer_.NewTensor(1, x.element_size);
   }
-  loss.edge = tracer_.Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
-    return Gradients(tracer_.Allocate(bytes));
-  });
+  loss.edge = tracer_.RecordLike(x, {x.storage});
   return loss;
 }
 
@@ -410,10 +386,7 @@ TracedTensor TraceOps::BatchedProduct(const TracedTensor& a, const TracedTensor&
 
 TracedTensor TraceOps::Softmax(const TracedTensor& input) {
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-  output.edge = tracer_.Record({input.edge}, {output.storage},
-                               [this, bytes = input.bytes()](auto&, const auto&) {
-                                 return Gradients(tracer_.Allocate(bytes));
-                               });
+  output.edge = tracer_.RecordLike(input, {output.storage});
   return output;
 }
 

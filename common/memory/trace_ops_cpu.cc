@@ -8,12 +8,6 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 
-TracedGradients Gradients(TracedStorage first) {
-  TracedGradients gradients;
-  gradients.push_back(std::move(first));
-  return gradients;
-}
-
 // Rows of queries and keys that a thread of the fused kernel takes at a time
 // (aten/src/ATen/native/cpu/FlashAttentionKernel.cpp).
 struct FlashBlock {
@@ -44,7 +38,7 @@ TracedTensor TraceOps::CpuDropout(const TracedTensor& input) {
         const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
         float_mask.Reset();
         const Number scale(*this, element_size);
-        return Gradients(tracer_.Allocate(bytes));
+        return OneGradient(tracer_.Allocate(bytes));
       });
   return output;
 }

@@ -34,12 +34,14 @@ std::vector<BatchShape> Maximal(std::vector<BatchShape> shapes) {
 
 }  // namespace
 
+int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths) {
+  return std::min(LongestPadded(lengths, input.config.max_length), input.model.max_positions);
+}
+
 TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
   const Workload& workload = input.workload;
   const auto shape_of = [&input](int64_t rows, const LengthHistogram& lengths) {
-    return BatchShape{.rows = rows,
-                      .tokens = std::min(LongestPadded(lengths, input.config.max_length),
-                                         input.model.max_positions)};
+    return BatchShape{.rows = rows, .tokens = LongestTokens(input, lengths)};
   };
   const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
   const int64_t rows = std::min(plan.micro_batch, effective_batch);

@@ -29,6 +29,10 @@ struct TrialPasses {
   bool scales_gradients = true;  // clipping finds the norm too large
 };
 
+// Tokens of a batch whose longest row is that of `lengths`: truncated, padded, no more than the
+// model has positions.
+int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths);
+
 // The largest batches that the workload allows: every part has its longest row, in the data or
 // allowed. Of equal parts after the first there is one.
 TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan);
