@@ -41,8 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto vocabulary = hpo::ParseVocabulary(content, "vocab.txt", rows);
   const auto config = hpo::ParseTokenizerConfig(parts[1], "tokenizer_config.json");
   if (!vocabulary.ok()) return 0;
-  const hpo::WordPieceTokenizer tokenizer(*vocabulary,
-                                          config.ok() ? *config : hpo::BertNormalization{});
-  CheckEncoding(tokenizer, parts[2], parts[3]);
+  const hpo::BertNormalization normalization =
+      config.ok() ? hpo::BertNormalizationOf(*config) : hpo::BertNormalization{};
+  CheckEncoding(*hpo::MakeBertTokenizer(*vocabulary, normalization), parts[2], parts[3]);
   return 0;
 }

@@ -1,43 +1,99 @@
 #include "worker/text/tokenizer.h"
 
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/read_file.h"
+#include "common/status.h"
+#include "worker/text/byte_bpe_tokenizer.h"
+#include "worker/text/tokenizer_config.h"
 #include "worker/text/wordpiece.h"
 
 namespace hpo {
 namespace {
 
-enum class TokenizerFamily { kWordPiece, kByteBpe, kUnigram, kUnknown };
+enum class TokenizerFamily { kBert, kRoberta, kGpt2, kQwen2 };
 
-TokenizerFamily FamilyOf(absl::string_view model_type) {
-  if (model_type == "bert") return TokenizerFamily::kWordPiece;
-  if (model_type == "roberta") return TokenizerFamily::kByteBpe;
-  if (model_type == "deberta-v2" || model_type == "xlm-roberta") return TokenizerFamily::kUnigram;
-  return TokenizerFamily::kUnknown;
+struct FamilyNames {
+  TokenizerFamily family;
+  absl::string_view tokenizer_class;  // in tokenizer_config.json, without the ending "Fast"
+  absl::string_view model_type;       // in config.json
+};
+
+constexpr FamilyNames kFamilies[] = {
+    {TokenizerFamily::kBert, "BertTokenizer", "bert"},
+    {TokenizerFamily::kBert, "DistilBertTokenizer", "distilbert"},
+    {TokenizerFamily::kBert, "ElectraTokenizer", "electra"},
+    {TokenizerFamily::kRoberta, "RobertaTokenizer", "roberta"},
+    {TokenizerFamily::kGpt2, "GPT2Tokenizer", "gpt2"},
+    {TokenizerFamily::kQwen2, "Qwen2Tokenizer", "qwen2"},
+};
+
+std::optional<TokenizerFamily> FamilyOf(const TokenizerConfig& config,
+                                        absl::string_view model_type) {
+  for (const FamilyNames& names : kFamilies) {
+    if (names.tokenizer_class == config.tokenizer_class) return names.family;
+  }
+  for (const FamilyNames& names : kFamilies) {
+    if (names.model_type == model_type) return names.family;
+  }
+  return std::nullopt;
 }
 
-absl::Status NoTokenizer(const std::string& folder, const ModelShape& shape,
-                         absl::string_view kind) {
-  return absl::UnimplementedError(absl::StrCat(
-      folder,
-      "/config.json: model_type: expected bert (the one family with a tokenizer here), got '",
-      shape.family, "'", kind));
+bool HasFile(const std::string& folder, const char* name) {
+  std::error_code error;
+  return std::filesystem::exists(folder + "/" + name, error);
+}
+
+// RoBERTa's vocabulary holds its special tokens.
+TokenizerFamily FamilyOfByteBpe(const std::string& folder) {
+  const absl::StatusOr<std::string> vocabulary = ReadFile(folder + "/vocab.json");
+  const bool roberta = vocabulary.ok() && absl::StrContains(*vocabulary, "\"<mask>\"");
+  return roberta ? TokenizerFamily::kRoberta : TokenizerFamily::kGpt2;
+}
+
+std::optional<TokenizerFamily> FamilyOfFiles(const std::string& folder) {
+  if (HasFile(folder, "vocab.txt")) return TokenizerFamily::kBert;
+  if (HasFile(folder, "vocab.json")) return FamilyOfByteBpe(folder);
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Load(TokenizerFamily family, const std::string& folder,
+                                                const TokenizerConfig& config, int64_t model_rows) {
+  switch (family) {
+    case TokenizerFamily::kBert:
+      return LoadBertTokenizer(folder, config, model_rows);
+    case TokenizerFamily::kRoberta:
+      return LoadByteBpeTokenizer(ByteBpeFamily::kRoberta, folder, config, model_rows);
+    case TokenizerFamily::kGpt2:
+      return LoadByteBpeTokenizer(ByteBpeFamily::kGpt2, folder, config, model_rows);
+    case TokenizerFamily::kQwen2:
+      return LoadByteBpeTokenizer(ByteBpeFamily::kQwen2, folder, config, model_rows);
+  }
+  return absl::InternalError("a family without tokenizer");
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& folder,
                                                          const ModelShape& shape) {
-  switch (FamilyOf(shape.family)) {
-    case TokenizerFamily::kWordPiece:
-      return LoadWordPiece(folder, shape.vocab_size);
-    case TokenizerFamily::kByteBpe:
-      return NoTokenizer(folder, shape, " (byte-level BPE)");
-    case TokenizerFamily::kUnigram:
-      return NoTokenizer(folder, shape, " (SentencePiece unigram)");
-    case TokenizerFamily::kUnknown:
-      return NoTokenizer(folder, shape, "");
-  }
-  return NoTokenizer(folder, shape, "");
+  HPO_ASSIGN_OR_RETURN(const TokenizerConfig config, ReadTokenizerConfig(folder));
+  const std::optional<TokenizerFamily> family = FamilyOf(config, shape.family);
+  if (family.has_value()) return Load(*family, folder, config, shape.vocab_size);
+  return absl::UnimplementedError(
+      absl::StrCat(folder, "/config.json: model_type: expected one with a tokenizer here, got '",
+                   shape.family, "'"));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder) {
+  HPO_ASSIGN_OR_RETURN(const TokenizerConfig config, ReadTokenizerConfig(folder));
+  std::optional<TokenizerFamily> family = FamilyOf(config, /*model_type=*/"");
+  if (!family.has_value()) family = FamilyOfFiles(folder);
+  if (family.has_value()) return Load(*family, folder, config, /*model_rows=*/0);
+  return absl::NotFoundError(absl::StrCat(
+      folder, ": expected vocab.txt, or vocab.json and merges.txt, got a folder without"));
 }
 
 }  // namespace hpo

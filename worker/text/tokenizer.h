@@ -18,7 +18,8 @@ namespace hpo {
 // For Encode's max_length: keep everything.
 constexpr int64_t kNoTruncation = std::numeric_limits<int64_t>::max();
 
-// One row of input. Both vectors are equally long; `type_ids` is 0 for the text and 1 for its pair.
+// One row of input. Both vectors are equally long; `type_ids` are as the family wants them: 0 for
+// the text and 1 for its pair where it tells them apart, 0 everywhere where it does not (RoBERTa).
 struct Encoding {
   std::vector<int32_t> ids;
   std::vector<int32_t> type_ids;
@@ -50,12 +51,18 @@ class Tokenizer {
   virtual const std::string& digest() const = 0;
 };
 
-// The tokenizer of the model in `folder`, chosen by `shape.family`.
+// The tokenizer of the model in `folder`. Where there is a tokenizer.json, that decides alone, as
+// it does in Hugging Face's library. Else the family is that of tokenizer_config.json's
+// tokenizer_class, or of `shape.family`, and its vocabulary files are read.
 //   NotFound         a file of the tokenizer is missing; names it
 //   InvalidArgument  a file is broken, or does not belong to a model of `shape.vocab_size`; names
-//                    file and line
-//   Unimplemented    no tokenizer for this family
+//                    file and place
+//   Unimplemented    no tokenizer for this family, or a part of tokenizer.json that is not known
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& folder,
                                                          const ModelShape& shape);
+
+// The same where only files of the tokenizer are: without config.json the family is told by
+// tokenizer_config.json, else by the names of the files, and any number of tokens is taken.
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder);
 
 }  // namespace hpo

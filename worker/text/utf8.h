@@ -1,7 +1,9 @@
-// Checks of encoded text.
+// Checks of encoded text, and its characters one by one.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 
@@ -13,5 +15,19 @@ size_t FindInvalidUtf8(absl::string_view text);
 
 // Characters of well-formed UTF-8.
 size_t CountCharacters(absl::string_view text);
+
+// Bytes of the character that `text` begins with. `text`: well-formed UTF-8, not empty.
+inline size_t CharacterSize(absl::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// The first character of `text`. Same preconditions.
+int32_t FirstCharacter(absl::string_view text);
+
+void AppendCharacter(int32_t character, std::string& text);
+
+// `text` with U+FFFD for every byte that is not part of a character.
+std::string ReplaceInvalidUtf8(absl::string_view text);
 
 }  // namespace hpo

@@ -1,7 +1,6 @@
 #include "worker/text/vocab_trie.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace hpo {
 namespace {
@@ -14,8 +13,10 @@ constexpr double kCrowded = 0.95;
 }  // namespace
 
 VocabTrie::VocabTrie(std::span<const std::string> tokens) {
-  std::vector<size_t> order(tokens.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].empty()) order.push_back(i);
+  }
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return tokens[a] < tokens[b]; });
   struct Pending {
     Node node;
@@ -25,7 +26,7 @@ VocabTrie::VocabTrie(std::span<const std::string> tokens) {
   };
   units_.resize(kBytes + 1);
   units_[kRoot].parent = kNoParent;
-  std::vector<Pending> stack = {{kRoot, 0, 0, tokens.size()}};
+  std::vector<Pending> stack = {{kRoot, 0, 0, order.size()}};
   std::vector<Edge> edges;
   while (!stack.empty()) {
     Pending at = stack.back();

@@ -26,22 +26,30 @@ class VocabTrie {
     bool operator==(const Match&) const = default;
   };
 
-  // Token i has id i. Tokens are distinct and not empty. O(bytes of all tokens) and a little more.
+  // Token i has id i; an empty string is no token. Tokens are distinct. O(bytes of all tokens) and
+  // a little more.
   explicit VocabTrie(std::span<const std::string> tokens);
 
   // The node after `prefix`, from the root; kNowhere when no token begins with it.
   Node Descend(absl::string_view prefix) const;
 
-  // The longest s such that `text` begins with s and (the prefix of `start`) + s is a token.
-  Match LongestMatch(Node start, absl::string_view text) const {
-    Match best;
-    if (start == kNowhere) return best;
+  // Calls visit(match) for every s, shortest first, such that `text` begins with s and (the prefix
+  // of `start`) + s is a token.
+  template <typename Visit>
+  void ForEachMatch(Node start, absl::string_view text, Visit visit) const {
+    if (start == kNowhere) return;
     Node node = start;
     for (size_t i = 0; i < text.size(); ++i) {
       node = Child(node, static_cast<unsigned char>(text[i]));
       if (node == kNowhere) break;
-      if (const int32_t id = units_[static_cast<size_t>(node)].id; id >= 0) best = {id, i + 1};
+      if (const int32_t id = units_[static_cast<size_t>(node)].id; id >= 0) visit(Match{id, i + 1});
     }
+  }
+
+  // The longest of these; id -1 when there is none.
+  Match LongestMatch(Node start, absl::string_view text) const {
+    Match best;
+    ForEachMatch(start, text, [&](const Match& match) { best = match; });
     return best;
   }
 

@@ -16,7 +16,7 @@ constexpr int64_t kMaxPaddingRows = 128;
 constexpr int64_t kPaddingRowMultiple = 8;
 
 bool RowsMatch(int64_t tokens, int64_t model_rows) {
-  if (tokens == model_rows) return true;
+  if (model_rows == 0 || tokens == model_rows) return true;
   return tokens < model_rows && model_rows - tokens < kMaxPaddingRows &&
          model_rows % kPaddingRowMultiple == 0;
 }

@@ -15,10 +15,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-const WordPieceTokenizer& Letters() {
-  static const WordPieceTokenizer* const tokenizer = new WordPieceTokenizer(
-      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {});
-  return *tokenizer;
+const Tokenizer& Letters() {
+  static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {}));
+  return **tokenizer;
 }
 
 TEST(MeasureDataSet, TellsWhatMattersToMemory) {

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/batcher.h"
+#include "worker/text/wordpiece.h"
 
 namespace hpo {
 namespace {
@@ -14,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-WordPieceTokenizer LettersTokenizer() {
-  return WordPieceTokenizer(
+std::unique_ptr<PipelineTokenizer> LettersTokenizer() {
+  return MakeBertTokenizer(
       {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c"}, .digest = "letters"}, {});
 }
 
@@ -25,7 +26,7 @@ TEST(EncodeDataset, KeepsRowsApart) {
                         .multi_label = true,
                         .pairs = true,
                         .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
-  const auto data = EncodeDataset(dataset, LettersTokenizer(), 16);
+  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 16);
   ASSERT_TRUE(data.ok()) << data.status();
   ASSERT_EQ(data->num_rows(), 3);
   EXPECT_THAT(data->Ids(0), ElementsAre(2, 4, 5, 3, 6, 3));
@@ -45,14 +46,14 @@ TEST(EncodeDataset, TruncatesEveryRow) {
   const Dataset dataset{.path = "f",
                         .label_names = {"x", "y"},
                         .rows = {{"a b c a b c", std::nullopt, {0}}, {"a", std::nullopt, {1}}}};
-  const auto data = EncodeDataset(dataset, LettersTokenizer(), 4);
+  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 4);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_THAT(data->Ids(0), ElementsAre(2, 4, 5, 3));
   EXPECT_THAT(data->Ids(1), ElementsAre(2, 4, 3));
 }
 
 TEST(EncodeDataset, WithoutRowsHasNone) {
-  const auto data = EncodeDataset({}, LettersTokenizer(), 4);
+  const auto data = EncodeDataset({}, *LettersTokenizer(), 4);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->num_rows(), 0);
   EXPECT_EQ(EncodedDataset{}.num_rows(), 0);
@@ -63,7 +64,7 @@ TEST(EncodeDataset, NeedsRoomForAToken) {
   for (const auto& [pairs, max_length] : cases) {
     SCOPED_TRACE(max_length);
     const Dataset dataset{.path = "f", .pairs = pairs};
-    const auto data = EncodeDataset(dataset, LettersTokenizer(), max_length);
+    const auto data = EncodeDataset(dataset, *LettersTokenizer(), max_length);
     EXPECT_EQ(data.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(data.status().message()), HasSubstr("tok.max_length"));
   }

@@ -67,7 +67,7 @@ TEST_F(MakeTokenizerTest, AnotherModelsVocabularyIsRefused) {
 }
 
 TEST_F(MakeTokenizerTest, FamiliesWithoutATokenizerAreNamed) {
-  for (const char* family : {"roberta", "deberta-v2", "xlm-roberta", "gpt2", ""}) {
+  for (const char* family : {"mamba", "t5", ""}) {
     SCOPED_TRACE(family);
     shape_.family = family;
     const auto tokenizer = MakeTokenizer(folder_, shape_);
