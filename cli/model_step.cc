@@ -118,7 +118,7 @@ absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const Ker
   step.batch = config.batch_size;
   step.accumulation = config.grad_accum;
   step.length = config.max_length;
-  absl::StatusOr<Optimizer> optimizer =
+  absl::StatusOr<StepOptimizer> optimizer =
       OptimizerNamed(OrDefault(kernels.optimizer, kDefaultOptimizer));
   if (!optimizer.ok()) return Annotate(optimizer.status(), "--optimizer");
   step.optimizer = *optimizer;

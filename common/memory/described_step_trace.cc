@@ -252,7 +252,7 @@ class AnyModel {
 
 class DescribedOptimizer {
  public:
-  DescribedOptimizer(StepTracer& tracer, Optimizer kind) : tracer_(tracer), kind_(kind) {}
+  DescribedOptimizer(StepTracer& tracer, StepOptimizer kind) : tracer_(tracer), kind_(kind) {}
 
   void Clip() {
     // One norm for each gradient, stacked; the scaling is in place.
@@ -265,19 +265,19 @@ class DescribedOptimizer {
 
   void Step() {
     switch (kind_) {
-      case Optimizer::kNone:
-      case Optimizer::kSgd:
+      case StepOptimizer::kNone:
+      case StepOptimizer::kSgd:
         return;
-      case Optimizer::kSgdMomentum:
+      case StepOptimizer::kSgdMomentum:
         MakeStates(1);
         return;
-      case Optimizer::kAdamFused:
+      case StepOptimizer::kAdamFused:
         MakeStates(2);
         return;
-      case Optimizer::kAdamForeach:
+      case StepOptimizer::kAdamForeach:
         MakeStates(2);
         return AllSquareRoots();
-      case Optimizer::kAdamLoop:
+      case StepOptimizer::kAdamLoop:
         MakeStates(2);
         for (const TracedParameter& parameter : tracer_.parameters()) {
           if (!parameter.trainable) continue;
@@ -298,7 +298,7 @@ class DescribedOptimizer {
     has_states_ = true;
     for (const TracedParameter& parameter : tracer_.parameters()) {
       if (!parameter.trainable) continue;
-      if (kind_ == Optimizer::kAdamFused)
+      if (kind_ == StepOptimizer::kAdamFused)
         tracer_.Keep(tracer_.Allocate(4, MemoryClass::kOptimizer));
       for (int i = 0; i < per_parameter; ++i) {
         tracer_.Keep(tracer_.Allocate(parameter.bytes(), MemoryClass::kOptimizer));
@@ -314,7 +314,7 @@ class DescribedOptimizer {
   }
 
   StepTracer& tracer_;
-  Optimizer kind_;
+  StepOptimizer kind_;
   bool has_states_ = false;
 };
 

@@ -31,11 +31,11 @@ std::optional<StepChange> FuseAttention(const StepDescription& step) {
 }
 
 std::optional<StepChange> FuseOptimizer(const StepDescription& step) {
-  if (step.optimizer != Optimizer::kAdamForeach && step.optimizer != Optimizer::kAdamLoop) {
+  if (step.optimizer != StepOptimizer::kAdamForeach && step.optimizer != StepOptimizer::kAdamLoop) {
     return std::nullopt;
   }
   StepChange change{.what = "fused optimizer", .step = step};
-  change.step.optimizer = Optimizer::kAdamFused;
+  change.step.optimizer = StepOptimizer::kAdamFused;
   return change;
 }
 

@@ -56,16 +56,16 @@ absl::StatusOr<PoolingLayer::Kind> ParsePooling(const Json& json) {
                                               {"first_token", PoolingLayer::Kind::kFirstToken}});
 }
 
-absl::StatusOr<Optimizer> ParseOptimizer(const Json& json) {
-  return ParseWord<Optimizer>(json, {{"none", Optimizer::kNone},
-                                     {"sgd", Optimizer::kSgd},
-                                     {"sgd-momentum", Optimizer::kSgdMomentum},
-                                     {"adam-foreach", Optimizer::kAdamForeach},
-                                     {"adamw-foreach", Optimizer::kAdamForeach},
-                                     {"adam-loop", Optimizer::kAdamLoop},
-                                     {"adamw-loop", Optimizer::kAdamLoop},
-                                     {"adam-fused", Optimizer::kAdamFused},
-                                     {"adamw-fused", Optimizer::kAdamFused}});
+absl::StatusOr<StepOptimizer> ParseOptimizer(const Json& json) {
+  return ParseWord<StepOptimizer>(json, {{"none", StepOptimizer::kNone},
+                                         {"sgd", StepOptimizer::kSgd},
+                                         {"sgd-momentum", StepOptimizer::kSgdMomentum},
+                                         {"adam-foreach", StepOptimizer::kAdamForeach},
+                                         {"adamw-foreach", StepOptimizer::kAdamForeach},
+                                         {"adam-loop", StepOptimizer::kAdamLoop},
+                                         {"adamw-loop", StepOptimizer::kAdamLoop},
+                                         {"adam-fused", StepOptimizer::kAdamFused},
+                                         {"adamw-fused", StepOptimizer::kAdamFused}});
 }
 
 absl::StatusOr<StepPrecision> ParsePrecision(const Json& json) {
@@ -362,7 +362,7 @@ DescribedModel DescribeModel(const ModelShape& shape) {
   return model;
 }
 
-absl::StatusOr<Optimizer> OptimizerNamed(absl::string_view name) {
+absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name) {
   return ParseOptimizer(Json(std::string(name)));
 }
 

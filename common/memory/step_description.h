@@ -84,7 +84,7 @@ DescribedModel DescribeModel(const ModelShape& shape);
 // ---- Step
 // ----------------------------------------------------------------------------------------
 
-enum class Optimizer {
+enum class StepOptimizer {
   kNone,         // no update: forward and backward alone
   kSgd,          // torch.optim.SGD without momentum
   kSgdMomentum,  // with momentum
@@ -116,7 +116,7 @@ struct StepDescription {
   int64_t batch = 0;
   int64_t length = 0;        // tokens of every row
   int64_t accumulation = 1;  // forwards and backwards before each update
-  Optimizer optimizer = Optimizer::kAdamForeach;
+  StepOptimizer optimizer = StepOptimizer::kAdamForeach;
   StepPrecision precision = StepPrecision::kFloat32;
   AttentionKernel attention = AttentionKernel::kEfficient;
   bool clips = false;  // gradients, by their norm
@@ -133,7 +133,7 @@ struct StepDescription {
 
 // By the names of the description, such as "adamw-fused" and "bfloat16-autocast".
 //   InvalidArgument  another name; lists them
-absl::StatusOr<Optimizer> OptimizerNamed(absl::string_view name);
+absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name);
 absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name);
 
 // Whether a step that was not read by ParseStepDescription can be traced.

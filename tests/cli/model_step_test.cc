@@ -44,7 +44,7 @@ TEST(MakeModelStep, FollowsTheConfiguration) {
   EXPECT_EQ(step->batch, 3);
   EXPECT_EQ(step->accumulation, 5);
   EXPECT_EQ(step->length, 64);
-  EXPECT_EQ(step->optimizer, Optimizer::kAdamFused);
+  EXPECT_EQ(step->optimizer, StepOptimizer::kAdamFused);
   EXPECT_EQ(step->precision, StepPrecision::kAutocast);
   EXPECT_EQ(step->model->shape.hidden_dropout, 0.0);
 }

@@ -67,9 +67,9 @@ absl::Status LoadKernels(torch::Device device, std::span<const BatchShape> shape
     const DeviceBatch batch = MakeBatch(shape, device);
     model->train();
     SumOfRowLosses(model->forward(batch.input), batch.labels).backward();
-    optimizer.ClipGradients(1.0);
+    ClipGradients(optimizer.groups(), 1.0);
     optimizer.Step(1e-5);
-    optimizer.ClearGradients();
+    ClearGradients(optimizer.groups());
     model->eval();
     const torch::NoGradGuard no_grad;
     model->forward(batch.input);

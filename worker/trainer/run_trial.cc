@@ -235,7 +235,7 @@ class TrialRun {
   MemoryPlan plan_;
   bool clean_ = true;
   std::shared_ptr<TextClassifier> model_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
 };
 
 // What an exception that nobody below expected means for the trial.

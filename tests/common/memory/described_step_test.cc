@@ -259,7 +259,7 @@ TEST(StepAdvice, FindsTheLargestBatchAndTheCheapestChanges) {
 
 TEST(StepAdvice, TheLargestBatchFitsAndOneMoreDoesNot) {
   StepDescription step = Published();
-  step.optimizer = Optimizer::kAdamFused;
+  step.optimizer = StepOptimizer::kAdamFused;
   step.batch = 200;
   for (const int64_t gib : {10, 12, 16, 24}) {
     step.device.total = GiB(gib);

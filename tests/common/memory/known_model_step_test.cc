@@ -76,7 +76,7 @@ TEST(CheckStep, SaysWhatCannotBeTraced) {
 }
 
 TEST(NamedWords, AreThoseOfTheDescription) {
-  EXPECT_EQ(OptimizerNamed("adamw-fused").value(), Optimizer::kAdamFused);
+  EXPECT_EQ(OptimizerNamed("adamw-fused").value(), StepOptimizer::kAdamFused);
   EXPECT_EQ(PrecisionNamed("float16-autocast").value(), StepPrecision::kAutocast);
   EXPECT_THAT(std::string(OptimizerNamed("adam").status().message()), HasSubstr("adam-foreach"));
   EXPECT_EQ(PrecisionNamed("fp16").status().code(), absl::StatusCode::kInvalidArgument);

@@ -5,6 +5,7 @@
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/trainer/memory/oom_guard.h"
 #include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/random_state.h"
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/evaluation.h"
@@ -28,7 +29,7 @@ class FaultInjectionTest : public TinyModelTest {
   // Loss and norm of one effective batch: forward, backward, clipping.
   std::pair<double, double> Batch(const MemoryPlan& plan) {
     const double loss = Compute(plan, kStep);
-    return {loss, optimizer_->ClipGradients(0.1)};
+    return {loss, ClipGradients(optimizer_->groups(), 0.1)};
   }
 
   // Runs `work` with its k-th allocation refused, for every k, and `check` after each recovery.
@@ -38,7 +39,7 @@ class FaultInjectionTest : public TinyModelTest {
     const Bytes baseline = memory_.Read().live;
     const auto drop = [this] {
       DropFailedBackward(torch::kCPU);
-      optimizer_->ClearGradients();
+      ClearGradients(optimizer_->groups());
     };
     for (int64_t k = 1;; ++k) {
       SCOPED_TRACE(k);
@@ -94,7 +95,7 @@ TEST_F(FaultInjectionTest, TheOptimizersUpdateAllocatesNothing) {
   FailingAllocations faults;
   faults.FailAt(1);
   EXPECT_NO_THROW(optimizer_->Step(1e-3));
-  EXPECT_NO_THROW(optimizer_->ClearGradients());
+  EXPECT_NO_THROW(ClearGradients(optimizer_->groups()));
   EXPECT_EQ(faults.count(), 0);
 }
 

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/models/weights.h"
+#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 
 namespace hpo {

@@ -16,6 +16,7 @@
 #include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/suite/suite_plan.h"
+#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 #include "worker/trainer/trial_device.h"
 

@@ -2,20 +2,9 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "common/status.h"
 
 namespace hpo {
-
-std::vector<ParameterGroup> DecayGroups(const torch::nn::Module& model, double weight_decay) {
-  std::vector<ParameterGroup> groups = {{{}, weight_decay}, {{}, 0.0}};
-  for (const auto& item : model.named_parameters()) {
-    const bool decays =
-        !absl::EndsWith(item.key(), "bias") && !absl::StrContains(item.key(), "LayerNorm");
-    groups[decays ? 0 : 1].parameters.push_back(item.value());
-  }
-  return groups;
-}
 
 AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options)
     : groups_(std::move(groups)), options_(options) {
@@ -32,16 +21,6 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options)
   HPO_CHECK(step_.defined());
 }
 
-std::vector<torch::Tensor> AdamW::Gradients(const ParameterGroup& group) const {
-  std::vector<torch::Tensor> gradients;
-  gradients.reserve(group.parameters.size());
-  for (const torch::Tensor& parameter : group.parameters) {
-    HPO_CHECK(parameter.grad().defined());
-    gradients.push_back(parameter.grad());
-  }
-  return gradients;
-}
-
 void AdamW::Step(double learning_rate) {
   const torch::NoGradGuard no_grad;
   step_.fill_(static_cast<double>(++num_steps_));
@@ -49,29 +28,22 @@ void AdamW::Step(double learning_rate) {
     const std::vector<torch::Tensor>& parameters = groups_[i].parameters;
     if (parameters.empty()) continue;
     const std::vector<torch::Tensor> steps(parameters.size(), step_);
-    at::_fused_adamw_(parameters, Gradients(groups_[i]), moments_[i].first, moments_[i].second,
+    at::_fused_adamw_(parameters, GradientsOf(groups_[i]), moments_[i].first, moments_[i].second,
                       /*max_exp_avg_sqs=*/{}, steps, learning_rate, options_.beta1, options_.beta2,
                       groups_[i].weight_decay, options_.eps, /*amsgrad=*/false,
                       /*maximize=*/false);
   }
 }
 
-void AdamW::ClearGradients() {
-  for (ParameterGroup& group : groups_) {
-    for (torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+std::vector<NamedTensor> AdamW::State() const {
+  std::vector<NamedTensor> state;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    for (size_t k = 0; k < groups_[i].names.size(); ++k) {
+      state.emplace_back(groups_[i].names[k] + ".exp_avg", moments_[i].first[k]);
+      state.emplace_back(groups_[i].names[k] + ".exp_avg_sq", moments_[i].second[k]);
+    }
   }
-}
-
-double AdamW::ClipGradients(double max_norm) {
-  const torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> gradients;
-  for (const ParameterGroup& group : groups_) {
-    for (torch::Tensor& gradient : Gradients(group)) gradients.push_back(std::move(gradient));
-  }
-  const double norm =
-      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)), 2.0).item<double>();
-  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
-  return norm;
+  return state;
 }
 
 }  // namespace hpo

@@ -1,7 +1,4 @@
 // AdamW: Adam with weight decay apart from the gradient. A thin layer over torch's fused kernels.
-//
-// Never leaves parameters half updated: both moments are allocated by the constructor and Step
-// allocates nothing, so that an out-of-memory error cannot come from it.
 // Source: Loshchilov and Hutter 2019 (arXiv:1711.05101), algorithm 2; bias correction as in
 // PyTorch.
 #pragma once
@@ -9,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/training/optimizer.h"
 
 namespace hpo {
 
@@ -19,38 +16,24 @@ struct AdamWOptions {
   double eps = 1e-8;
 };
 
-// Parameters that share a weight decay.
-struct ParameterGroup {
-  std::vector<torch::Tensor> parameters;
-  double weight_decay = 0.0;
-};
-
-// Two groups: weights decay by `weight_decay`; biases and LayerNorm's parameters do not.
-std::vector<ParameterGroup> DecayGroups(const torch::nn::Module& model, double weight_decay);
-
-// Not thread-safe. All parameters are float32 and on one device.
-class AdamW {
+// All parameters are float32.
+class AdamW final : public Optimizer {
  public:
   // Allocates 8 bytes for each parameter element, and 4 for the step count.
   AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& options);
 
-  // One update of every parameter from its gradient, which must be defined. Allocates no tensor.
-  void Step(double learning_rate);
-
-  // Frees every gradient.
-  void ClearGradients();
-
-  // Scales all gradients so that their joint 2-norm is at most `max_norm` (> 0; infinity: only
-  // measures). Returns the norm before. May allocate a few kilobytes; changes no parameter.
-  double ClipGradients(double max_norm);
+  const std::vector<ParameterGroup>& groups() const override { return groups_; }
+  void Step(double learning_rate) override;
+  int64_t num_steps() const override { return num_steps_; }
+  // "<parameter>.exp_avg", "<parameter>.exp_avg_sq".
+  std::vector<NamedTensor> State() const override;
+  void SetNumSteps(int64_t num_steps) override { num_steps_ = num_steps; }
 
  private:
   struct Moments {
     std::vector<torch::Tensor> first;
     std::vector<torch::Tensor> second;
   };
-
-  std::vector<torch::Tensor> Gradients(const ParameterGroup& group) const;
 
   std::vector<ParameterGroup> groups_;
   std::vector<Moments> moments_;  // one for each group

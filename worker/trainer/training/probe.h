@@ -5,7 +5,6 @@
 #include "common/trial.h"
 #include "worker/text/batcher.h"
 #include "worker/text/encoded_dataset.h"
-#include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
@@ -13,19 +12,5 @@ namespace hpo {
 // under this plan. One part alone would not do where there are several, because the second and
 // later ones meet the gradients of those before.
 BatchRows HeaviestBatch(const EncodedDataset& data, const MemoryPlan& plan);
-
-// Puts the random state of `device` back to what it was, at the end of its life. Allocates no
-// tensor: memory may have run out meanwhile.
-class RandomStateKeeper {
- public:
-  explicit RandomStateKeeper(torch::Device device);
-  ~RandomStateKeeper();
-  RandomStateKeeper(const RandomStateKeeper&) = delete;
-  RandomStateKeeper& operator=(const RandomStateKeeper&) = delete;
-
- private:
-  at::Generator generator_;
-  at::Generator state_;
-};
 
 }  // namespace hpo

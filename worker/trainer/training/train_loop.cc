@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/memory/memory_plan.h"
+#include "worker/trainer/random_state.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/evaluation.h"
@@ -66,7 +67,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
   const auto train = [this] {
     parts_.log.StartPeak();
     ComputeClipped(HeaviestBatch(parts_.data.train, plan_), plan_);
-    parts_.optimizer.ClearGradients();
+    ClearGradients(parts_.optimizer.groups());
   };
   if (auto ending = RunGuarded(train, [this] { return ShrinkPlan(); })) return ending;
   const auto evaluate = [this] {
@@ -121,7 +122,7 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   }
   parts_.log.EnterPhase("optimizer step");
   parts_.optimizer.Step(schedule_.At(step_));
-  parts_.optimizer.ClearGradients();
+  ClearGradients(parts_.optimizer.groups());
   ++step_;
   loss_sum_ += loss;
   ++loss_steps_;
@@ -140,7 +141,7 @@ double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) 
                              .max_positions = parts_.max_positions};
   const double loss = ComputeGradients(parts_.model, batch, parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
-  gradient_norm_ = parts_.optimizer.ClipGradients(parts_.options.max_grad_norm);
+  gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm);
   return loss;
 }
 
@@ -152,7 +153,7 @@ std::optional<TrainLoop::Ending> TrainLoop::RunGuarded(absl::FunctionRef<void()>
   };
   const auto drop = [this] {
     DropFailedBackward(parts_.device);
-    parts_.optimizer.ClearGradients();
+    ClearGradients(parts_.optimizer.groups());
   };
   while (true) {
     const BatchAttempt attempt = TryBatch(parts_.memory, baseline_, batch, drop);

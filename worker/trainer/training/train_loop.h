@@ -29,7 +29,7 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"
 #include "worker/trainer/models/text_classifier.h"
-#include "worker/trainer/training/adamw.h"
+#include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/schedule.h"
 #include "worker/trainer/training/text_task.h"
 #include "worker/trainer/training/training_options.h"
@@ -46,7 +46,7 @@ struct TrainLoopParts {
   torch::Device device;
   DeviceMemory& memory;
   TextClassifier& model;
-  AdamW& optimizer;
+  Optimizer& optimizer;
   StageLog& log;
   EventSink& events;
   StopSource& stops;

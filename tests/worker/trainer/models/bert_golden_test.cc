@@ -74,14 +74,15 @@ TEST_F(BertGolden, GradientsAgree) {
 }
 
 TEST_F(BertGolden, FiveAdamWStepsAgree) {
-  AdamW optimizer({{model_->parameters(), /*weight_decay=*/0.01}}, AdamWOptions{});
+  AdamW optimizer({{.names = {}, .parameters = model_->parameters(), .weight_decay = 0.01}},
+                  AdamWOptions{});
   const torch::Tensor expected_losses = Expected("adamw.losses");
   for (int64_t step = 0; step < 5; ++step) {
     const torch::Tensor loss = Loss();
     EXPECT_NEAR(loss.item<double>(), expected_losses[step].item<double>(), 1e-5) << step;
     loss.backward();
     optimizer.Step(1e-3);
-    optimizer.ClearGradients();
+    ClearGradients(optimizer.groups());
   }
   const auto parameters = model_->named_parameters();
   for (const char* name :

@@ -93,9 +93,9 @@ TEST(MiniLmGolden, TwentyStepsHaveTheReferencesLosses) {
                                static_cast<double>(batch.labels.size(0));
     EXPECT_NEAR(loss.item<double>(), losses[step], 1e-4) << "step " << step;
     loss.backward();
-    optimizer.ClipGradients(golden.at("max_grad_norm").get<double>());
+    ClipGradients(optimizer.groups(), golden.at("max_grad_norm").get<double>());
     optimizer.Step(golden.at("lr").get<double>());
-    optimizer.ClearGradients();
+    ClearGradients(optimizer.groups());
   }
 }
 

@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/random_state.h"
 
 namespace hpo {
 namespace {

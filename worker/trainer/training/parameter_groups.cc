@@ -1,0 +1,51 @@
+#include "worker/trainer/training/parameter_groups.h"
+
+#include <utility>
+
+#include "common/status.h"
+
+namespace hpo {
+
+std::vector<ParameterGroup> DecayGroups(const torch::nn::Module& model, double weight_decay) {
+  std::vector<ParameterGroup> groups(2);
+  groups[0].weight_decay = weight_decay;
+  for (const auto& item : model.named_parameters()) {
+    if (!item.value().requires_grad()) continue;
+    // Vectors are biases and the weights of norms.
+    const bool decays = item.value().dim() > 1;
+    ParameterGroup& group = groups[decays ? 0 : 1];
+    group.names.push_back(item.key());
+    group.parameters.push_back(item.value());
+  }
+  return groups;
+}
+
+std::vector<torch::Tensor> GradientsOf(const ParameterGroup& group) {
+  std::vector<torch::Tensor> gradients;
+  gradients.reserve(group.parameters.size());
+  for (const torch::Tensor& parameter : group.parameters) {
+    HPO_CHECK(parameter.grad().defined());
+    gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+void ClearGradients(std::span<const ParameterGroup> groups) {
+  for (const ParameterGroup& group : groups) {
+    for (const torch::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+  }
+}
+
+double ClipGradients(std::span<const ParameterGroup> groups, double max_norm) {
+  const torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> gradients;
+  for (const ParameterGroup& group : groups) {
+    for (torch::Tensor& gradient : GradientsOf(group)) gradients.push_back(std::move(gradient));
+  }
+  const double norm =
+      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)), 2.0).item<double>();
+  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
+  return norm;
+}
+
+}  // namespace hpo

@@ -1,0 +1,35 @@
+// The trained parameters of a model, and what happens to their gradients between backward and the
+// optimizer's step.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "worker/trainer/torch_headers.h"
+
+namespace hpo {
+
+// Parameters that share a weight decay.
+struct ParameterGroup {
+  std::vector<std::string> names;  // of each parameter, as the model registers it
+  std::vector<torch::Tensor> parameters;
+  double weight_decay = 0.0;
+};
+
+// Two groups of what requires gradients: matrices decay by `weight_decay`; vectors, which
+// are biases and the weights of norms, do not.
+std::vector<ParameterGroup> DecayGroups(const torch::nn::Module& model, double weight_decay);
+
+// The gradient of each parameter, all of which must be defined.
+std::vector<torch::Tensor> GradientsOf(const ParameterGroup& group);
+
+// Frees every gradient.
+void ClearGradients(std::span<const ParameterGroup> groups);
+
+// Scales all gradients, which must be defined, so that their joint 2-norm is at most `max_norm`
+// (> 0; infinity: only measures). Returns the norm before. May allocate a few kilobytes; changes no
+// parameter.
+double ClipGradients(std::span<const ParameterGroup> groups, double max_norm);
+
+}  // namespace hpo
