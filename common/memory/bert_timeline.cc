@@ -321,16 +321,33 @@ int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& trait
   return embeddings + model.num_layers * (4 * square + wide + 2 * norm) + square;
 }
 
-int64_t HeadParameterBytes(const PassShape& shape, const KernelTraits& traits) {
-  int64_t bytes = 0;
+std::vector<ParameterExtent> HeadExtents(const PassShape& shape) {
+  std::vector<ParameterExtent> extents;
   int64_t width = shape.model.hidden_size;
   const auto add_layer = [&](int64_t next) {
-    bytes += Rounded(TensorBytes({kFloat, width, next}), traits);
-    bytes += Rounded(TensorBytes({kFloat, next}), traits);
+    extents.push_back({.rows = next, .columns = width});
+    extents.push_back({.rows = next});
     width = next;
   };
   for (const int64_t size : shape.head_sizes) add_layer(size);
   add_layer(shape.num_labels);
+  return extents;
+}
+
+int64_t HeadParameterBytes(const PassShape& shape, const KernelTraits& traits) {
+  int64_t bytes = 0;
+  for (const ParameterExtent& extent : HeadExtents(shape)) {
+    bytes += Rounded(TensorBytes({kFloat, extent.rows, extent.columns}), traits);
+  }
+  return bytes;
+}
+
+int64_t HeadStateBytes(const OptimizerSpec& optimizer, const PassShape& shape,
+                       const KernelTraits& traits) {
+  int64_t bytes = 0;
+  for (const ParameterExtent& extent : HeadExtents(shape)) {
+    for (const int64_t size : StateBytes(optimizer, extent)) bytes += Rounded(size, traits);
+  }
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/kernel_traits.h"
+#include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
 
 namespace hpo {
@@ -25,6 +26,12 @@ struct PassShape {
 // Bytes of the parameters, each tensor rounded up on its own.
 int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& traits);
 int64_t HeadParameterBytes(const PassShape& shape, const KernelTraits& traits);
+
+// The head's parameters.
+std::vector<ParameterExtent> HeadExtents(const PassShape& shape);
+// What the optimizer keeps for the head alone, each tensor rounded up on its own.
+int64_t HeadStateBytes(const OptimizerSpec& optimizer, const PassShape& shape,
+                       const KernelTraits& traits);
 
 // Forward and backward of one micro-batch, from the batch's tensors to the last gradient. Encoder
 // gradients are `gradients` of the timeline, added to what is there when `gradients_exist`; the

@@ -55,9 +55,9 @@ class Classifier {
  public:
   Classifier(TraceOps& ops, const BertClassifierShape& shape) : ops_(ops), shape_(shape) {
     const int64_t hidden = shape.model.hidden_size;
-    words_ = ops.Parameter(shape.model.vocab_size * hidden);
-    positions_ = ops.Parameter(shape.model.max_positions * hidden);
-    types_ = ops.Parameter(shape.model.type_vocab_size * hidden);
+    words_ = ops.Parameter(shape.model.vocab_size, hidden);
+    positions_ = ops.Parameter(shape.model.max_positions, hidden);
+    types_ = ops.Parameter(shape.model.type_vocab_size, hidden);
     norm_ = ops.MakeNorm(hidden);
     for (int64_t i = 0; i < shape.model.num_layers; ++i) layers_.push_back(MakeLayer());
     pooler_ = ops.MakeLinear(hidden, hidden);
@@ -225,18 +225,16 @@ class TracedTrial {
     groups_ = model_.Groups();
   }
 
-  // Moments of each parameter, and the number of steps.
   void AllocateStates() {
-    bool counts_steps = false;
+    std::vector<ParameterExtent> extents;
     for (const auto* group : {&groups_.decaying, &groups_.others}) {
       for (const TracedParameter& parameter : *group) {
-        for (int moment = 0; moment < 2; ++moment) {
-          tracer_.Keep(tracer_.Allocate(parameter.bytes(), MemoryClass::kOptimizer));
-        }
-        if (!std::exchange(counts_steps, true)) {
-          tracer_.Keep(tracer_.Allocate(kFloat, MemoryClass::kOptimizer));
-        }
+        extents.push_back(
+            {.rows = parameter.elements / parameter.columns, .columns = parameter.columns});
       }
+    }
+    for (const int64_t bytes : OptimizerBytes(shape_.optimizer, extents)) {
+      tracer_.Keep(tracer_.Allocate(bytes, MemoryClass::kOptimizer));
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "common/memory/allocation_trace.h"
 #include "common/memory/kernel_traits.h"
+#include "common/memory/optimizer_states.h"
 #include "common/memory/trial_passes.h"
 #include "common/model_spec.h"
 
@@ -21,6 +22,7 @@ struct BertClassifierShape {
   double head_dropout = 0.0;
   int64_t num_labels = 2;
   bool multi_label = false;  // several labels a row
+  OptimizerSpec optimizer;
 };
 
 // Phases: "model", "optimizer states", then "forward" and "backward" of each part, "gradient

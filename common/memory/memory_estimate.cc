@@ -7,6 +7,7 @@
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
 #include "common/memory/trial_passes.h"
+#include "common/model_parameters.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -25,9 +26,6 @@ constexpr int64_t kSmallTensors = 64 << 10;
 // 1.20 and 1.05). In percent.
 constexpr int64_t kReservedOverLive = 138;
 constexpr int64_t kNeededOverLive = 134;
-
-// AdamW keeps two moments of each parameter.
-constexpr int64_t kMomentsPerParameter = 2;
 
 struct NamedSize {
   const char* name;
@@ -76,6 +74,23 @@ AllocationTimeline::Level TrainingPeak(const EstimateInput& input, const KernelT
 
 Bytes Percent(Bytes size, int64_t percent) {
   return size + Bytes{size.count / 100 * (percent - 100)};
+}
+
+// What the optimizer keeps for everything but the head, which `head` bytes are for.
+absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape& shape,
+                                     const KernelTraits& traits, Bytes head) {
+  const OptimizerSpec optimizer = input.config.Optimizer();
+  if (optimizer.kind == OptimizerKind::kAdamW) {
+    return 2 * Bytes{EncoderParameterBytes(input.model, traits)};
+  }
+  HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors, ParameterTensors(input.model));
+  std::vector<ParameterExtent> extents = HeadExtents(shape);
+  for (const ParameterTensor& tensor : tensors) extents.push_back({tensor.rows, tensor.columns});
+  Bytes all;
+  for (const int64_t bytes : OptimizerBytes(optimizer, extents)) {
+    all += RoundUp(Bytes{bytes}, Bytes{traits.granularity});
+  }
+  return all - head;
 }
 
 // The caching allocator's share, the workspaces and the base.
@@ -149,10 +164,11 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
     estimate.peak_phase = "evaluation";
   }
   estimate.weights = Bytes{encoder};
-  estimate.optimizer = kMomentsPerParameter * Bytes{encoder};
+  const Bytes head_states{HeadStateBytes(input.config.Optimizer(), validation, traits)};
+  HPO_ASSIGN_OR_RETURN(estimate.optimizer, OptimizerShare(input, validation, traits, head_states));
   estimate.gradients = Bytes{peak.gradients};
   estimate.activations = Bytes{peak.other + kSmallTensors};
-  estimate.head = (2 + kMomentsPerParameter) * Bytes{head};
+  estimate.head = 2 * Bytes{head} + head_states;
   estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
                        estimate.activations + estimate.head;
   AddDevice(input.device, estimate);

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
 #include "common/memory/kernel_traits.h"
+#include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
 #include "common/params.h"
 #include "common/study.h"
@@ -32,7 +33,9 @@ struct TrainingConfig {
   int64_t head_layers = 0;            // head.layers: hidden layers of the head, 0-3
   int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
   std::optional<double> dropout;  // model.dropout: of hidden states and attention; else the model's
-  std::optional<double> head_dropout;  // head.dropout; else that of hidden states
+  std::optional<double> head_dropout;               // head.dropout; else that of hidden states
+  OptimizerKind optimizer = OptimizerKind::kAdamW;  // train.optimizer
+  double momentum = 0.9;                            // train.momentum: SGD's
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -40,6 +43,8 @@ struct TrainingConfig {
     int64_t product = 0;
     return __builtin_mul_overflow(batch_size, grad_accum, &product) ? INT64_MAX : product;
   }
+
+  OptimizerSpec Optimizer() const { return {.kind = optimizer, .has_momentum = momentum != 0.0}; }
 };
 
 // Reads a TrainingConfig from a configuration over the study's trainer defaults.

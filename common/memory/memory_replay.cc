@@ -35,10 +35,11 @@ MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrac
   MemoryEstimate estimate;
   const Bytes head_gradients = std::min(head, bytes(MemoryClass::kGradients));
   estimate.weights = bytes(MemoryClass::kWeights) - head;
-  estimate.optimizer = bytes(MemoryClass::kOptimizer) - 2 * head;
+  const Bytes head_states{HeadStateBytes(shape.optimizer, pass, traits)};
+  estimate.optimizer = bytes(MemoryClass::kOptimizer) - head_states;
   estimate.gradients = bytes(MemoryClass::kGradients) - head_gradients;
   estimate.activations = bytes(MemoryClass::kActivations) + bytes(MemoryClass::kTemporary);
-  estimate.head = 3 * head + head_gradients;
+  estimate.head = head + head_states + head_gradients;
   estimate.live_peak = live.peak - bytes(MemoryClass::kWorkspaces);
   estimate.reserved_peak = estimate.needed_limit = estimate.live_peak;
   estimate.peak_phase = trace.PhaseOf(live.event);
@@ -74,7 +75,8 @@ BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
       .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
       .head_dropout = 0.0,
       .num_labels = input.workload.num_labels,
-      .multi_label = input.workload.multi_label};
+      .multi_label = input.workload.multi_label,
+      .optimizer = config.Optimizer()};
   if (config.dropout.has_value()) {
     shape.model.hidden_dropout = *config.dropout;
     shape.model.attention_dropout = *config.dropout;

@@ -194,7 +194,8 @@ TracedTensor ModelOps::RmsNorm(const TracedTensor& input, const TracedParameter&
 
 ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors) {
   for (const ParameterTensor& tensor : tensors) {
-    by_name_[tensor.name] = {ops.Parameter(tensor.NumElements()), tensor.rows, tensor.columns};
+    by_name_[tensor.name] = {ops.Parameter(tensor.rows, tensor.columns), tensor.rows,
+                             tensor.columns};
   }
 }
 

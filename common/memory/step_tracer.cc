@@ -70,6 +70,7 @@ void StepTracer::EnterPhase(std::string phase) {
 TracedParameter StepTracer::AddParameter(const ParameterOptions& options) {
   const TracedParameter parameter{.index = static_cast<int32_t>(parameters_.size()),
                                   .elements = options.elements,
+                                  .columns = options.columns,
                                   .element_size = options.element_size,
                                   .trainable = options.trainable};
   Keep(Allocate(parameter.bytes(), MemoryClass::kWeights));

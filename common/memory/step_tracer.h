@@ -74,6 +74,7 @@ struct TracedTensor {
 struct TracedParameter {
   int32_t index = -1;
   int64_t elements = 0;
+  int64_t columns = 1;  // a matrix's; 1: a vector
   int64_t element_size = 4;
   bool trainable = true;
 
@@ -129,6 +130,7 @@ class StepTracer {
 
   struct ParameterOptions {
     int64_t elements = 0;
+    int64_t columns = 1;
     int64_t element_size = 4;
     bool trainable = true;
   };

@@ -18,14 +18,16 @@ constexpr int64_t kQueryBlock = 32;
 
 // ---- Parameters --------------------------------------------------------------------------------
 
-TracedParameter TraceOps::Parameter(int64_t elements) {
-  return tracer_.AddParameter(
-      {.elements = elements, .element_size = parameter_size_, .trainable = trainable_});
+TracedParameter TraceOps::Parameter(int64_t rows, int64_t columns) {
+  return tracer_.AddParameter({.elements = rows * columns,
+                               .columns = columns,
+                               .element_size = parameter_size_,
+                               .trainable = trainable_});
 }
 
 TracedLinear TraceOps::MakeLinear(int64_t in_features, int64_t out_features, bool bias) {
   TracedLinear layer{.in_features = in_features, .out_features = out_features};
-  layer.weight = Parameter(in_features * out_features);
+  layer.weight = Parameter(out_features, in_features);
   if (bias) layer.bias = Parameter(out_features);
   return layer;
 }

@@ -55,7 +55,7 @@ class TraceOps {
 
   // ---- Parameters ----
 
-  TracedParameter Parameter(int64_t elements);
+  TracedParameter Parameter(int64_t rows, int64_t columns = 1);
   TracedLinear MakeLinear(int64_t in_features, int64_t out_features, bool bias = true);
   TracedNorm MakeNorm(int64_t width, bool bias = true);
   // Of parameters made from now on.

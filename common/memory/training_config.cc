@@ -39,6 +39,21 @@ class Lookup {
     return absl::OkStatus();
   }
 
+  // A word that `parse` knows.
+  template <typename Value>
+  absl::Status ReadWord(const std::string& name, absl::StatusOr<Value> (*parse)(absl::string_view),
+                        Value* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const std::string* const word = std::get_if<std::string>(given);
+    const auto parsed = parse(word == nullptr ? FormatParam(*given) : *word);
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": ", parsed.status().message()));
+    }
+    *value = *parsed;
+    return absl::OkStatus();
+  }
+
  private:
   const ParamValue* Find(const std::string& name) const {
     for (const ParamMap* values : {&params_, &defaults_}) {
@@ -65,6 +80,10 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadInt("head.layers", 0, &config.head_layers));
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("model.dropout", &config.dropout));
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("head.dropout", &config.head_dropout));
+  HPO_RETURN_IF_ERROR(lookup.ReadWord("train.optimizer", &ParseOptimizerKind, &config.optimizer));
+  std::optional<double> momentum;
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.momentum", &momentum));
+  config.momentum = momentum.value_or(config.momentum);
   if (config.head_layers > kMaxHeadLayers) {
     return absl::InvalidArgumentError(absl::StrCat("head.layers: expected at most ", kMaxHeadLayers,
                                                    ", got ", config.head_layers));

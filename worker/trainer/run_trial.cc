@@ -16,8 +16,8 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/oom_outcome.h"
+#include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/text_task.h"
 #include "worker/trainer/training/train_loop.h"
 #include "worker/trainer/trial_log.h"
@@ -173,9 +173,12 @@ class TrialRun {
     InitializeParameters(*model_, to_initialize, folder_.shape.initializer_range,
                          folder_.shape.pad_token_id, options_.seed);
     log_.EnterPhase("optimizer states");
-    optimizer_ = std::make_unique<AdamW>(
-        DecayGroups(*model_, options_.weight_decay),
-        AdamWOptions{.beta1 = options_.beta1, .beta2 = options_.beta2, .eps = options_.eps});
+    optimizer_ =
+        MakeOptimizer(DecayGroups(*model_, options_.weight_decay), {.kind = config.optimizer,
+                                                                    .beta1 = options_.beta1,
+                                                                    .beta2 = options_.beta2,
+                                                                    .eps = options_.eps,
+                                                                    .momentum = config.momentum});
     return absl::OkStatus();
   }
 

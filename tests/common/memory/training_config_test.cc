@@ -18,6 +18,8 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"head.size_1", int64_t{512}},
                            {"head.size_2", int64_t{64}},
                            {"model.dropout", 0.25},
+                           {"train.optimizer", std::string("sgd")},
+                           {"train.momentum", 0.5},
                            {"train.lr", 3e-5}};
   const auto config = TrainingConfigOf(params, TrainerSpec{});
   ASSERT_TRUE(config.ok()) << config.status();
@@ -27,7 +29,9 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                                      .eval_batch_multiplier = 2,
                                      .head_layers = 2,
                                      .head_sizes = {512, 64, 0},
-                                     .dropout = 0.25}));
+                                     .dropout = 0.25,
+                                     .optimizer = OptimizerKind::kSgd,
+                                     .momentum = 0.5}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 
@@ -51,6 +55,10 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"head.layers", int64_t{1}}}, "head.size_1: expected a size because head.layers is 1"},
       {{{"model.dropout", 1.0}}, "model.dropout: expected a number in [0, 1), got 1"},
       {{{"model.dropout", std::string("none")}}, "model.dropout"},
+      {{{"train.optimizer", std::string("lion")}},
+       "train.optimizer: expected adamw, adamw_8bit, adafactor or sgd, got 'lion'"},
+      {{{"train.optimizer", int64_t{8}}}, "adafactor or sgd, got '8'"},
+      {{{"train.momentum", 1.0}}, "train.momentum: expected a number in [0, 1), got 1"},
   };
   for (const auto& [params, expected] : cases) {
     SCOPED_TRACE(FormatParams(params));

@@ -190,6 +190,22 @@ TEST(MemoryTrace, IsTheTrainersForLongRows) {
   }
 }
 
+// Parameters large enough for states of 8 bits, and a table of more rows than are squared at once.
+TEST(MemoryTrace, IsTheTrainersWithEveryOptimizer) {
+  for (const char* optimizer : {"adamw_8bit", "adafactor", "sgd"}) {
+    SyntheticTrial trial = Small();
+    trial.hidden = 72;
+    trial.vocabulary = 4001;
+    trial.micro_batch = 4;
+    trial.head_sizes = {70};
+    trial.params = {{"train.optimizer", std::string(optimizer)}};
+    ExpectSameEvents(trial);
+  }
+  SyntheticTrial trial = Small();
+  trial.params = {{"train.optimizer", std::string("sgd")}, {"train.momentum", 0.0}};
+  ExpectSameEvents(trial);
+}
+
 // Weights from a file, gradients scaled, the best weights written.
 TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
   const TinyTrial tiny;

@@ -121,6 +121,7 @@ TrainerJob SyntheticFolder::Job() const {
     job.params[absl::StrCat("head.size_", i + 1)] = trial_.head_sizes[i];
   }
   if (trial_.head_dropout.has_value()) job.params["head.dropout"] = *trial_.head_dropout;
+  for (const auto& [name, value] : trial_.params) job.params[name] = value;
   job.train_path = folder_ + "/train.jsonl";
   job.validation_path = folder_ + "/valid.jsonl";
   for (int64_t label = 0; label < trial_.labels; ++label) job.labels.push_back(LabelName(label));

@@ -38,6 +38,7 @@ struct SyntheticTrial {
   std::vector<int64_t> validation_lengths = {64, 64, 64, 64};
   int64_t epochs = 1;
   uint64_t seed = 1;
+  ParamMap params;  // more of them, or others than those above say
 
   MemoryPlan Plan() const {
     return {.effective_batch = batch_size * grad_accum, .micro_batch = micro_batch};

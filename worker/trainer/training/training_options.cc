@@ -1,7 +1,7 @@
 #include "worker/trainer/training/training_options.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ struct ParameterLine {
   const char* meaning;
 };
 
-constexpr std::array<ParameterLine, 19> kParameters = {{
+constexpr ParameterLine kParameters[] = {
     {"head.dropout", "the model's", "dropout before and inside the classification head"},
     {"head.layers", "0", "hidden layers of the head, 0 to 3"},
     {"head.size_1", "-", "width of the head's first hidden layer"},
@@ -35,9 +35,11 @@ constexpr std::array<ParameterLine, 19> kParameters = {{
     {"train.grad_accum", "1", "batches for each optimizer step"},
     {"train.lr", "5e-05", "peak learning rate"},
     {"train.max_grad_norm", "1", "gradients are scaled down to this norm"},
+    {"train.momentum", "0.9", "SGD's momentum, 0 to 1"},
+    {"train.optimizer", "adamw", "adamw, adamw_8bit, adafactor or sgd"},
     {"train.warmup_ratio", "0.1", "share of the steps in which the rate rises"},
     {"train.weight_decay", "0.01", "decay of weights; none for biases and LayerNorm"},
-}};
+};
 
 // Numbers that must lie in [low, high).
 struct NumberRange {
@@ -63,7 +65,7 @@ absl::Status ReadNumber(const ParamMap& params, const NumberRange& range) {
 absl::Status CheckNames(const ParamMap& params) {
   for (const auto& [name, value] : params) {
     const bool known =
-        std::any_of(kParameters.begin(), kParameters.end(),
+        std::any_of(std::begin(kParameters), std::end(kParameters),
                     [&name](const ParameterLine& line) { return name == line.name; });
     if (!known) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -35,6 +35,8 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"train.grad_accum", int64_t{3}},
                                             {"train.lr", int64_t{1}},
                                             {"train.max_grad_norm", 0.5},
+                                            {"train.momentum", 0.0},
+                                            {"train.optimizer", std::string("adafactor")},
                                             {"train.warmup_ratio", 0.0},
                                             {"train.weight_decay", 0.2}},
                                            17);
@@ -51,6 +53,8 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->eps, 1e-6);
   EXPECT_EQ(options->learning_rate, 1.0);
   EXPECT_EQ(options->max_grad_norm, 0.5);
+  EXPECT_EQ(options->config.momentum, 0.0);
+  EXPECT_EQ(options->config.optimizer, OptimizerKind::kAdafactor);
   EXPECT_EQ(options->warmup_ratio, 0.0);
   EXPECT_EQ(options->weight_decay, 0.2);
 }
