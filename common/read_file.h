@@ -15,6 +15,7 @@ namespace hpo {
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // The same codes for an errno value that came with `path`: "path: No such file or directory".
+//   ResourceExhausted  the disk is full
 absl::Status FileError(int error, const std::string& path);
 
 }  // namespace hpo

@@ -1,11 +1,17 @@
 #include "common/write_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
 #include "common/read_file.h"
+#include "common/status.h"
 
 namespace hpo {
 
@@ -21,6 +27,54 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   const int error = errno;
   std::remove(temporary.c_str());
   return FileError(error, path);
+}
+
+absl::Status WriteFileDurably(const std::string& path, absl::string_view content) {
+  DurableFile file(path);
+  HPO_RETURN_IF_ERROR(file.Create());
+  HPO_RETURN_IF_ERROR(file.Write(content.data(), content.size()));
+  return file.Commit();
+}
+
+DurableFile::DurableFile(std::string path)
+    : path_(std::move(path)), temporary_(absl::StrCat(path_, ".", RandomId(), ".tmp")) {}
+
+DurableFile::~DurableFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+absl::Status DurableFile::Create() {
+  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  return fd_ < 0 ? FileError(errno, path_) : absl::OkStatus();
+}
+
+absl::Status DurableFile::Write(const void* data, size_t size) {
+  const char* next = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::write(fd_, next, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, path_);
+    next += written;
+    size -= static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableFile::Commit() {
+  if (::fsync(fd_) != 0) return FileError(errno, path_);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, path_);
+  committed_ = true;
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  return Sync(folder.empty() ? "." : folder.string());
+}
+
+absl::Status Sync(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, path);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return error == 0 ? absl::OkStatus() : FileError(error, path);
 }
 
 }  // namespace hpo

@@ -1,6 +1,7 @@
 // Whole files, written so that a reader sees the old content or the new, never a part.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,7 +11,33 @@ namespace hpo {
 
 // Writes to a temporary name in the same folder and renames it to `path`. Not synced to the disk:
 // for files that a restart makes anew.
-//   NotFound, PermissionDenied, Unavailable  see FileError (read_file.h)
+//   NotFound, PermissionDenied, ResourceExhausted, Unavailable  see FileError (read_file.h)
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
+
+// The same, synced: once it returns, a power cut does not take the file back.
+absl::Status WriteFileDurably(const std::string& path, absl::string_view content);
+
+// As WriteFileDurably, piece by piece: Create, Write as often as needed, Commit. Removed when never
+// committed. Not thread-safe. Codes: see FileError.
+class DurableFile {
+ public:
+  explicit DurableFile(std::string path);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  absl::Status Create();
+  absl::Status Write(const void* data, size_t size);
+  absl::Status Commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int fd_ = -1;
+  bool committed_ = false;
+};
+
+// Makes durable what a file holds, or which names are in a folder. Codes: see FileError.
+absl::Status Sync(const std::string& path);
 
 }  // namespace hpo

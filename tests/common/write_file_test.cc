@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -41,6 +42,33 @@ TEST_F(WriteFileTest, LeavesNothingElseBehind) {
 
 TEST_F(WriteFileTest, AMissingFolderIsNotFound) {
   EXPECT_EQ(WriteFileAtomically(folder_ / "no" / "a", "x").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(WriteFileTest, WritesDurablyAndReplaces) {
+  const std::string path = folder_ / "state";
+  ASSERT_TRUE(WriteFileDurably(path, "old").ok());
+  ASSERT_TRUE(WriteFileDurably(path, "newer").ok());
+  EXPECT_EQ(ReadFile(path).value(), "newer");
+  EXPECT_EQ(WriteFileDurably(folder_ / "no" / "a", "x").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(WriteFileTest, AnUncommittedFileGoesAway) {
+  const std::string path = folder_ / "state";
+  ASSERT_TRUE(WriteFileDurably(path, "old").ok());
+  {
+    DurableFile file(path);
+    ASSERT_TRUE(file.Create().ok());
+    ASSERT_TRUE(file.Write("half", 4).ok());
+  }
+  EXPECT_EQ(ReadFile(path).value(), "old");
+  int entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++entries;
+  EXPECT_EQ(entries, 1);
+}
+
+TEST_F(WriteFileTest, AFullDiskIsResourceExhausted) {
+  EXPECT_EQ(FileError(ENOSPC, "a").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FileError(EDQUOT, "a").code(), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

@@ -7,9 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
+#include "common/read_file.h"
 #include "common/status.h"
+#include "common/write_file.h"
 #include "nlohmann/json.hpp"
-#include "worker/trainer/models/safetensors_writer.h"
 #include "worker/trainer/models/weights.h"
 
 namespace hpo {
@@ -21,9 +22,7 @@ constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer_config.json",
                                            "special_tokens_map.json"};
 
 absl::Status DiskError(const fs::path& path, const std::error_code& error) {
-  const std::string message = absl::StrCat(path.string(), ": ", error.message());
-  return error == std::errc::no_space_on_device ? absl::ResourceExhaustedError(message)
-                                                : absl::InternalError(message);
+  return FileError(error.value(), path.string());
 }
 
 std::string ConfigWithTask(const ModelFolderContents& contents) {
@@ -52,7 +51,7 @@ absl::Status CopyTokenizer(const fs::path& source, const fs::path& folder) {
     if (!file) continue;
     std::ostringstream contents;
     contents << file.rdbuf();
-    HPO_RETURN_IF_ERROR(WriteFileAtomically((folder / name).string(), contents.str()));
+    HPO_RETURN_IF_ERROR(WriteFileDurably((folder / name).string(), contents.str()));
   }
   return absl::OkStatus();
 }
@@ -62,7 +61,7 @@ absl::Status WriteFiles(torch::nn::Module& model, const ModelFolderContents& con
   std::error_code error;
   if (!fs::create_directories(folder, error)) return DiskError(folder, error);
   HPO_RETURN_IF_ERROR(
-      WriteFileAtomically((folder / "config.json").string(), ConfigWithTask(contents)));
+      WriteFileDurably((folder / "config.json").string(), ConfigWithTask(contents)));
   HPO_RETURN_IF_ERROR(CopyTokenizer(contents.source, folder));
   return SaveParameters(model, (folder / "model.safetensors").string());
 }

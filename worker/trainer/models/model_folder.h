@@ -21,7 +21,7 @@ struct ModelFolderContents {
 // Makes `folder` hold config.json (with labels and architecture), model.safetensors and the
 // tokenizer's files. Written beside it under a temporary name, flushed, then put in place of what
 // was there: a reader sees the old folder or the new one.
-//   ResourceExhausted, Internal  the disk; names the path
+//   ResourceExhausted, Unavailable, ...  the disk; see FileError (common/read_file.h)
 absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
                               const std::string& folder);
 

@@ -24,13 +24,9 @@ struct TensorSource {
 
 // Writes `tensors` in their order under a temporary name beside `path`, flushes to disk, then
 // renames: `path` is the old file or the whole new one, never a part.
-//   InvalidArgument    a name twice, a negative dimension, or bytes that do not match the shape
-//   ResourceExhausted  the disk is full
-//   Internal           any other failure to write; names the path
+//   InvalidArgument  a name twice, a negative dimension, or bytes that do not match the shape
+//   NotFound, PermissionDenied, ResourceExhausted, Unavailable  see FileError (common/read_file.h)
 absl::Status WriteSafetensors(const std::string& path, std::span<const TensorSource> tensors,
                               const std::map<std::string, std::string>& metadata);
-
-// The same rule for a small text file.
-absl::Status WriteFileAtomically(const std::string& path, absl::string_view contents);
 
 }  // namespace hpo
