@@ -40,7 +40,11 @@ struct DownWriter {
             {"plan", PlanToJson(job.plan)},
             {"predicted_bytes", job.predicted.count},
             {"seed", job.seed},
-            {"output_dir", job.output_dir}};
+            {"output_dir", job.output_dir},
+            {"checkpoint_dir", job.checkpoints.folder},
+            {"checkpoint_every_steps", job.checkpoints.every_steps},
+            {"checkpoint_every_seconds", absl::ToDoubleSeconds(job.checkpoints.every)},
+            {"checkpoint_quota_bytes", job.checkpoints.quota.count}};
   }
   nlohmann::json operator()(const StopRequest& stop) const {
     return {{"type", "stop"}, {"reason", stop.reason}, {"checkpoint", stop.checkpoint}};
@@ -116,6 +120,15 @@ absl::StatusOr<std::optional<TrialOutcome>> OptionalOutcomeFromJson(const nlohma
   return std::optional<TrialOutcome>(std::move(outcome));
 }
 
+void ReadCheckpoints(JsonReader& reader, CheckpointSpec& checkpoints) {
+  reader.Optional("checkpoint_dir", checkpoints.folder);
+  reader.Optional("checkpoint_every_steps", checkpoints.every_steps);
+  double seconds = 0.0;
+  reader.Optional("checkpoint_every_seconds", seconds);
+  checkpoints.every = absl::Seconds(seconds);
+  reader.Optional("checkpoint_quota_bytes", checkpoints.quota);
+}
+
 DownMessage ReadJob(JsonReader& reader) {
   TrainerJob job;
   reader.Required("study", job.study);
@@ -140,6 +153,7 @@ DownMessage ReadJob(JsonReader& reader) {
   reader.Optional("predicted_bytes", job.predicted);
   reader.Required("seed", job.seed);
   reader.Required("output_dir", job.output_dir);
+  ReadCheckpoints(reader, job.checkpoints);
   return job;
 }
 

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/bytes.h"
 #include "common/params.h"
 #include "common/study.h"
@@ -41,6 +42,15 @@ enum Status {
 
 // ---- Down: supervisor to trainer -------------------------------------------------------------
 
+// Where and how often a trainer saves what a later attempt of its trial continues from.
+struct CheckpointSpec {
+  std::string folder;                           // the trial's, shared by its attempts; empty: none
+  int64_t every_steps = 0;                      // optimizer steps; 0: time alone counts
+  absl::Duration every = absl::ZeroDuration();  // 0: steps alone count
+  Bytes quota;                                  // of all checkpoints of the study; 0: none
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
 // One attempt to run.
 struct TrainerJob {
   std::string study;
@@ -66,6 +76,7 @@ struct TrainerJob {
   Bytes predicted;        // the server's estimate for `plan`; 0: none
   uint64_t seed = 0;
   std::string output_dir;  // best weights, logs; exists
+  CheckpointSpec checkpoints;
   bool operator==(const TrainerJob&) const = default;
 };
 

@@ -34,6 +34,10 @@ TrainerJob FullJob() {
       .predicted = GiB(5),
       .seed = std::numeric_limits<uint64_t>::max(),
       .output_dir = "/out",
+      .checkpoints = {.folder = "/checkpoints/s/000012",
+                      .every_steps = 100,
+                      .every = absl::Minutes(10),
+                      .quota = GiB(20)},
   };
 }
 

@@ -3,16 +3,19 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_plan.h"
 #include "common/memory/memory_replay.h"
 #include "common/status.h"
+#include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/models/weights.h"
@@ -184,7 +187,7 @@ class TrialRun {
 
   TrainLoopResult Train() {
     log_.Stage("Training Start", 0);
-    std::string best_path;
+    TrialCheckpoints checkpoints(job_, DataIdentity(), *model_, *optimizer_, events_, clock_);
     TrainLoop loop({.job = job_,
                     .options = options_,
                     .data = data_,
@@ -197,33 +200,54 @@ class TrialRun {
                     .log = log_,
                     .events = events_,
                     .stops = stops_,
-                    .save_best = [&](int64_t step) { return SaveBest(step, best_path); }},
+                    .save_best = [&](int64_t step) { SaveBest(step); },
+                    .checkpoints = &checkpoints},
                    plan_);
     TrainLoopResult result = loop.Run();
     log_.Stage("Training End", 0);
     if (result.outcome.has_value()) {
-      if (auto* completed = std::get_if<Completed>(&*result.outcome)) {
-        completed->model_path = best_path;
+      auto* const completed = std::get_if<Completed>(&*result.outcome);
+      if (completed != nullptr && best_saved_ && std::filesystem::is_directory(BestFolder())) {
+        completed->model_path = BestFolder();
       }
     }
     return result;
   }
 
-  absl::Status SaveBest(int64_t step, std::string& best_path) {
-    if (job_.output_dir.empty()) return absl::OkStatus();
-    const std::string folder = job_.output_dir + "/best";
+  // Empty where nothing is to be kept.
+  std::string BestFolder() const {
+    return job_.output_dir.empty() ? "" : job_.output_dir + "/best";
+  }
+
+  // A result without its weights is better than none: a full disk does not end the trial.
+  void SaveBest(int64_t step) {
+    if (job_.output_dir.empty()) return;
     const TrainingConfig& config = options_.config;
-    HPO_RETURN_IF_ERROR(WriteModelFolder(
+    const absl::Status saved = WriteModelFolder(
         *model_,
         {.source = folder_.path,
          .config_json = folder_.config_json,
          .labels = data_.labels,
          .multi_label = data_.train.multi_label,
          .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers}},
-        folder));
-    best_path = folder;
-    events_.Send(CheckpointMessage{.kind = "best", .path = folder, .step = step});
-    return absl::OkStatus();
+        BestFolder());
+    best_saved_ = saved.ok();
+    if (saved.ok()) {
+      events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
+      return;
+    }
+    const std::string text =
+        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message());
+    LogWarning(absl::StrCat("Trial ", job_.trial.value, " - ", text));
+    events_.Send(LogMessage{.level = "warning", .text = text});
+  }
+
+  // What a checkpoint's data must have in common with this attempt's.
+  nlohmann::json DataIdentity() const {
+    return {{"labels", data_.labels},
+            {"train_rows", data_.train.num_rows()},
+            {"validation_rows", data_.validation.num_rows()},
+            {"max_length", data_.max_length}};
   }
 
   const TrainerJob& job_;
@@ -236,7 +260,9 @@ class TrialRun {
   TextData data_;
   EstimateInput estimate_input_;
   MemoryPlan plan_;
+  const SystemClock clock_;
   bool clean_ = true;
+  bool best_saved_ = true;  // the last time that it was tried
   std::shared_ptr<TextClassifier> model_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -34,8 +34,8 @@ absl::Status CorruptTensor(absl::string_view origin, absl::string_view name,
 }
 
 std::optional<TensorType> ParseTensorType(absl::string_view name) {
-  for (const TensorType type :
-       {TensorType::kFloat32, TensorType::kFloat16, TensorType::kBfloat16, TensorType::kInt64}) {
+  for (const TensorType type : {TensorType::kFloat32, TensorType::kFloat16, TensorType::kBfloat16,
+                                TensorType::kInt64, TensorType::kUint8}) {
     if (Name(type) == name) return type;
   }
   return std::nullopt;
@@ -152,6 +152,8 @@ int64_t ElementSize(TensorType type) {
       return 2;
     case TensorType::kInt64:
       return 8;
+    case TensorType::kUint8:
+      return 1;
   }
   return 0;
 }
@@ -166,6 +168,8 @@ absl::string_view Name(TensorType type) {
       return "BF16";
     case TensorType::kInt64:
       return "I64";
+    case TensorType::kUint8:
+      return "U8";
   }
   return "";
 }

@@ -17,12 +17,12 @@
 
 namespace hpo {
 
-enum class TensorType { kFloat32, kFloat16, kBfloat16, kInt64 };
+enum class TensorType { kFloat32, kFloat16, kBfloat16, kInt64, kUint8 };
 
 // Bytes of one element.
 int64_t ElementSize(TensorType type);
 
-// "F32", "F16", "BF16", "I64".
+// "F32", "F16", "BF16", "I64", "U8".
 absl::string_view Name(TensorType type);
 
 // "[30522, 384]".

@@ -49,13 +49,16 @@ torch::ScalarType ScalarTypeOf(TensorType type) {
       return torch::kBFloat16;
     case TensorType::kInt64:
       return torch::kInt64;
+    case TensorType::kUint8:
+      return torch::kUInt8;
   }
   return torch::kFloat32;
 }
 
 absl::Status CopyInto(torch::Tensor& parameter, const std::string& name, const TensorView& view,
                       const std::string& origin) {
-  if (view.type == TensorType::kInt64 || parameter.sizes() != at::IntArrayRef(view.shape)) {
+  const bool floats = view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
+  if (!floats || parameter.sizes() != at::IntArrayRef(view.shape)) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": tensor '", name, "': expected floats of shape ",
                      FormatShape({parameter.sizes().data(), parameter.sizes().size()}), ", found ",

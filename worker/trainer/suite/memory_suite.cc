@@ -148,7 +148,7 @@ class MemorySuite {
                     .log = log,
                     .events = nobody_,
                     .stops = nobody_,
-                    .save_best = [](int64_t) { return absl::OkStatus(); }},
+                    .save_best = [](int64_t) {}},
                    point.plan);
     const TrainLoopResult result = loop.Run();
     return result.outcome.has_value() && std::holds_alternative<Completed>(*result.outcome);

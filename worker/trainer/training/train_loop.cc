@@ -37,10 +37,11 @@ Bytes LimitOf(const TrainLoopParts& parts) {
 
 TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
     : parts_(std::move(parts)),
-      plan_(plan),
-      evaluation_rows_(plan.micro_batch * parts_.options.config.eval_batch_multiplier),
-      total_steps_(parts_.job.epochs *
-                   StepsPerEpoch(parts_.data.train.num_rows(), plan.effective_batch)),
+      state_{.plan = plan,
+             .evaluation_rows = plan.micro_batch * parts_.options.config.eval_batch_multiplier,
+             .limit = parts_.job.limit},
+      batches_per_epoch_(StepsPerEpoch(parts_.data.train.num_rows(), plan.effective_batch)),
+      total_steps_(parts_.job.epochs * batches_per_epoch_),
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
       replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_)),
       baseline_(parts_.memory.Read().live),
@@ -48,15 +49,18 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
 
 TrainLoopResult TrainLoop::Run() {
   parts_.model.train();
+  TakeUp();
   std::optional<Ending> ending = Probe();
-  for (int64_t epoch = 0; epoch < parts_.job.epochs && !ending.has_value(); ++epoch) {
-    ending = RunEpoch(epoch);
+  while (!ending.has_value() && state_.epoch < parts_.job.epochs) {
+    ending = RunEpoch();
+    ++state_.epoch;
+    state_.batches_done = 0;
   }
-  TrainLoopResult result{.outcome = std::nullopt, .final_plan = plan_, .clean = clean_};
+  TrainLoopResult result{.outcome = std::nullopt, .final_plan = state_.plan, .clean = clean_};
   if (ending.has_value()) {
     result.outcome = std::move(ending->outcome);
   } else {
-    result.outcome = Completed{.metrics = best_.value_or(Metrics{}), .model_path = {}};
+    result.outcome = Completed{.metrics = state_.best.value_or(Metrics{}), .model_path = {}};
   }
   return result;
 }
@@ -66,13 +70,13 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
   const RandomStateKeeper random_state(parts_.device);
   const auto train = [this] {
     parts_.log.StartPeak();
-    ComputeClipped(HeaviestBatch(parts_.data.train, plan_), plan_);
+    ComputeClipped(HeaviestBatch(parts_.data.train, state_.plan), state_.plan);
     ClearGradients(parts_.optimizer.groups());
   };
   if (auto ending = RunGuarded(train, [this] { return ShrinkPlan(); })) return ending;
   const auto evaluate = [this] {
     parts_.log.EnterPhase("evaluation");
-    const auto batches = EvaluationBatches(parts_.data.validation, evaluation_rows_);
+    const auto batches = EvaluationBatches(parts_.data.validation, state_.evaluation_rows);
     Evaluate(parts_.model, parts_.data.validation, std::span(batches).first(1),
              parts_.max_positions, parts_.device);
   };
@@ -84,48 +88,83 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
 }
 
 void TrainLoop::JudgeProbe() {
-  const Bytes predicted = replanner_.PredictedPeak(plan_).value_or(Bytes{});
+  const Bytes predicted = replanner_.PredictedPeak(state_.plan).value_or(Bytes{});
   const Bytes measured = parts_.log.Probed(predicted);
-  if (!replanner_.Correct(plan_, measured)) return;
+  if (!replanner_.Correct(state_.plan, measured)) return;
   LogWarning(absl::StrFormat("Trial %d - the estimate is short by %s", parts_.job.trial.value,
                              FormatBytes(replanner_.correction())));
-  if (parts_.job.policy != MemoryPolicy::kPlan || replanner_.Fits(plan_)) return;
-  if (const auto smaller = replanner_.Smaller(plan_)) UsePlan(*smaller, "by the probe");
+  if (parts_.job.policy != MemoryPolicy::kPlan || replanner_.Fits(state_.plan)) return;
+  if (const auto smaller = replanner_.Smaller(state_.plan)) UsePlan(*smaller, "by the probe");
 }
 
-std::optional<TrainLoop::Ending> TrainLoop::RunEpoch(int64_t epoch) {
-  const std::vector<BatchRows> batches =
-      TrainingBatches(parts_.data.train, plan_.effective_batch, parts_.options.seed, epoch);
-  for (size_t i = 0; i < batches.size(); ++i) {
+void TrainLoop::TakeUp() {
+  if (parts_.checkpoints == nullptr) return;
+  std::optional<LoopState> reached = parts_.checkpoints->Restore();
+  if (!reached.has_value()) return;
+  if (!KeepsPlanOf(*reached)) {
+    reached->plan = state_.plan;
+    reached->evaluation_rows = state_.evaluation_rows;
+    reached->limit = state_.limit;
+  }
+  state_ = *std::move(reached);
+  // A supervisor counts an attempt's measurements from its beginning.
+  for (const Measurement& measurement : state_.measurements) {
+    parts_.events.Send(MeasurementMessage{measurement});
+  }
+}
+
+bool TrainLoop::KeepsPlanOf(const LoopState& state) const {
+  const Bytes limit = state_.limit;
+  const bool no_more_room =
+      limit == state.limit || (limit > Bytes{} && (limit < state.limit || state.limit == Bytes{}));
+  return no_more_room && state.plan.effective_batch == state_.plan.effective_batch &&
+         state.plan.micro_batch <= state_.plan.micro_batch;
+}
+
+std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
+  const std::vector<BatchRows> batches = TrainingBatches(
+      parts_.data.train, state_.plan.effective_batch, parts_.options.seed, state_.epoch);
+  while (state_.batches_done < static_cast<int64_t>(batches.size())) {
     if (auto ending = CheckStop()) return ending;
-    if (auto ending = RunStep(batches[i])) return ending;
-    epoch_ = static_cast<double>(epoch) +
-             static_cast<double>(i + 1) / static_cast<double>(batches.size());
+    if (auto ending = RunStep(batches[static_cast<size_t>(state_.batches_done)])) return ending;
     const int64_t every = parts_.job.measure_every_steps;
-    if (every > 0 && step_ % every == 0) {
+    if (every > 0 && state_.step % every == 0) {
       if (auto ending = Measure()) return ending;
     }
+    SaveIfDue();
   }
-  return measured_step_ == step_ ? std::nullopt : Measure();
+  return state_.measured_step == state_.step ? std::nullopt : Measure();
+}
+
+void TrainLoop::SaveIfDue() {
+  if (parts_.checkpoints == nullptr || !parts_.checkpoints->Due(state_.step)) return;
+  parts_.checkpoints->Save(state_);
+  WatchMemory("checkpoint");
+}
+
+double TrainLoop::EpochsDone() const {
+  return static_cast<double>(state_.epoch) +
+         static_cast<double>(state_.batches_done) / static_cast<double>(batches_per_epoch_);
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   double loss = 0.0;
-  const auto compute = [&] { loss = ComputeClipped(rows, plan_); };
+  const auto compute = [&] { loss = ComputeClipped(rows, state_.plan); };
   if (auto ending = RunGuarded(compute, [this] { return ShrinkPlan(); })) return ending;
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) {
     return Ending{Failed{
         .failure_class = FailureClass::kDiverged,
         .message = absl::StrCat("expected a finite loss, got loss ", loss, " and gradient norm ",
-                                gradient_norm_, " at step ", step_ + 1, " of ", total_steps_,
-                                " with learning rate ", schedule_.At(step_))}};
+                                gradient_norm_, " at step ", state_.step + 1, " of ", total_steps_,
+                                " with learning rate ", schedule_.At(state_.step))}};
   }
   parts_.log.EnterPhase("optimizer step");
-  parts_.optimizer.Step(schedule_.At(step_));
+  parts_.optimizer.Step(schedule_.At(state_.step));
   ClearGradients(parts_.optimizer.groups());
-  ++step_;
-  loss_sum_ += loss;
-  ++loss_steps_;
+  ++state_.step;
+  ++state_.batches_done;
+  state_.loss_sum += loss;
+  ++state_.loss_steps;
   ReportProgress(loss);
   WatchMemory("training step");
   WatchThrashing();
@@ -137,7 +176,7 @@ double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) 
                              .rows = rows,
                              .plan = plan,
                              .seed = parts_.options.seed,
-                             .step = step_,
+                             .step = state_.step,
                              .max_positions = parts_.max_positions};
   const double loss = ComputeGradients(parts_.model, batch, parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
@@ -167,15 +206,15 @@ std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt,
   clean_ = clean_ && attempt.clean;
   const std::string phase = parts_.log.phase();
   if (attempt.fault->type == MemoryFaultType::kDeviceLost) {
-    return Ending{DeviceLostOutcome(*attempt.fault, phase, step_)};
+    return Ending{DeviceLostOutcome(*attempt.fault, phase, state_.step)};
   }
   const Bytes needed = NeededAtLeast(*attempt.fault, attempt.use);
-  parts_.log.OutOfMemoryMet(attempt.use, needed, replanner_.PredictedPeak(plan_).value_or(Bytes{}),
-                            step_);
-  const OomKind kind = KindOfOom(*attempt.fault, attempt.use, step_);
+  parts_.log.OutOfMemoryMet(attempt.use, needed,
+                            replanner_.PredictedPeak(state_.plan).value_or(Bytes{}), state_.step);
+  const OomKind kind = KindOfOom(*attempt.fault, attempt.use, state_.step);
   // The other kinds say nothing about what the plan needs.
   if (kind == OomKind::kConfiguration || kind == OomKind::kLatePeak) {
-    replanner_.Correct(plan_, needed);
+    replanner_.Correct(state_.plan, needed);
   }
   if (attempt.clean && TakeAction(kind, shrink)) {
     thrash_guard_.StartFrom(parts_.memory.Read().alloc_retries);
@@ -186,16 +225,16 @@ std::optional<TrainLoop::Ending> TrainLoop::Recover(const BatchAttempt& attempt,
                          .message = absl::StrCat("in phase '", phase, "', and nothing smaller ",
                                                  "helps: ", attempt.fault->message)}};
   }
-  return Ending{
-      OutOfMemoryOutcome(*attempt.fault, attempt.use,
-                         {.job = parts_.job, .phase = phase, .step = step_, .plan = plan_},
-                         parts_.memory.Describe().kind)};
+  return Ending{OutOfMemoryOutcome(
+      *attempt.fault, attempt.use,
+      {.job = parts_.job, .phase = phase, .step = state_.step, .plan = state_.plan},
+      parts_.memory.Describe().kind)};
 }
 
 bool TrainLoop::TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink) {
   RecoveryCase now{.kind = kind,
                    .can_shrink = parts_.job.policy == MemoryPolicy::kPlan,
-                   .steps_done = step_ > 0,
+                   .steps_done = state_.step > 0,
                    .redos = redos_[kind],
                    .workspaces_renewed = workspaces_renewed_};
   RecoveryAction action = DecideRecovery(now);
@@ -216,37 +255,39 @@ bool TrainLoop::TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink) {
 }
 
 bool TrainLoop::ShrinkPlan() {
-  const std::optional<MemoryPlan> smaller = replanner_.Smaller(plan_);
+  const std::optional<MemoryPlan> smaller = replanner_.Smaller(state_.plan);
   if (!smaller.has_value()) return false;
   UsePlan(*smaller, "out of memory");
   return true;
 }
 
 void TrainLoop::UsePlan(const MemoryPlan& plan, const std::string& why) {
-  plan_ = plan;
-  evaluation_rows_ =
-      std::min(evaluation_rows_, plan_.micro_batch * parts_.options.config.eval_batch_multiplier);
-  parts_.log.Replan(plan_, step_, why);
+  state_.plan = plan;
+  state_.evaluation_rows =
+      std::min(state_.evaluation_rows,
+               state_.plan.micro_batch * parts_.options.config.eval_batch_multiplier);
+  parts_.log.Replan(state_.plan, state_.step, why);
 }
 
 void TrainLoop::WatchMemory(const char* stage) {
   const auto growth = growth_watch_.After(stage, parts_.memory.Read().live);
-  if (growth.has_value()) parts_.log.Growing(*growth, step_);
+  if (growth.has_value()) parts_.log.Growing(*growth, state_.step);
 }
 
 void TrainLoop::WatchThrashing() {
   if (!thrash_guard_.AfterStep(parts_.memory.Read().alloc_retries)) return;
   if (parts_.job.policy != MemoryPolicy::kPlan) return;
-  if (const auto smaller = SmallerPlan(plan_)) UsePlan(*smaller, "the allocator is thrashing");
+  if (const auto smaller = SmallerPlan(state_.plan))
+    UsePlan(*smaller, "the allocator is thrashing");
 }
 
 bool TrainLoop::ShrinkEvaluation() {
   // Never more rows than there are: half of a surplus would be the same batch again.
-  evaluation_rows_ = std::min(evaluation_rows_, parts_.data.validation.num_rows());
-  if (evaluation_rows_ <= 1) return false;
-  evaluation_rows_ /= 2;
+  state_.evaluation_rows = std::min(state_.evaluation_rows, parts_.data.validation.num_rows());
+  if (state_.evaluation_rows <= 1) return false;
+  state_.evaluation_rows /= 2;
   LogWarning(absl::StrFormat("Trial %d - the evaluation after step %d is redone %d rows at a time",
-                             parts_.job.trial.value, step_, evaluation_rows_));
+                             parts_.job.trial.value, state_.step, state_.evaluation_rows));
   return true;
 }
 
@@ -255,56 +296,56 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   const auto evaluate = [&] {
     parts_.log.EnterPhase("evaluation");
     metrics = Evaluate(parts_.model, parts_.data.validation,
-                       EvaluationBatches(parts_.data.validation, evaluation_rows_),
+                       EvaluationBatches(parts_.data.validation, state_.evaluation_rows),
                        parts_.max_positions, parts_.device);
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
   parts_.log.EnterPhase("between steps");
   WatchMemory("evaluation");
-  metrics["train_loss"] = loss_sum_ / static_cast<double>(loss_steps_);
-  loss_sum_ = 0.0;
-  loss_steps_ = 0;
-  measured_step_ = step_;
-  parts_.events.Send(MeasurementMessage{{.step = step_, .epoch = epoch_, .metrics = metrics}});
+  metrics["train_loss"] = state_.loss_sum / static_cast<double>(state_.loss_steps);
+  state_.loss_sum = 0.0;
+  state_.loss_steps = 0;
+  state_.measured_step = state_.step;
+  state_.measurements.push_back({.step = state_.step, .epoch = EpochsDone(), .metrics = metrics});
+  parts_.events.Send(MeasurementMessage{state_.measurements.back()});
   LogInfo(absl::StrFormat("Trial %d - step %d of %d: %s %.4f, loss %.4f", parts_.job.trial.value,
-                          step_, total_steps_, parts_.job.objective.metric,
+                          state_.step, total_steps_, parts_.job.objective.metric,
                           metrics.at(parts_.job.objective.metric), metrics.at("loss")));
   if (!Improves(metrics)) return std::nullopt;
-  best_ = std::move(metrics);
-  if (const absl::Status saved = parts_.save_best(step_); !saved.ok()) {
-    return Ending{Failed{.failure_class = FailureClass::kInternal,
-                         .message = absl::StrCat("best weights: ", saved.message())}};
-  }
+  state_.best = std::move(metrics);
+  parts_.save_best(state_.step);
   WatchMemory("best weights");
   return std::nullopt;
 }
 
 bool TrainLoop::Improves(const Metrics& metrics) const {
-  if (!best_.has_value()) return true;
+  if (!state_.best.has_value()) return true;
   const std::string& name = parts_.job.objective.metric;
   return parts_.job.objective.direction == Direction::kMaximize
-             ? metrics.at(name) > best_->at(name)
-             : metrics.at(name) < best_->at(name);
+             ? metrics.at(name) > state_.best->at(name)
+             : metrics.at(name) < state_.best->at(name);
 }
 
-std::optional<TrainLoop::Ending> TrainLoop::CheckStop() const {
+std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
   const std::optional<StopRequest> stop = parts_.stops.Poll();
   if (!stop.has_value()) return std::nullopt;
-  LogInfo(absl::StrFormat("Trial %d - stopped at step %d: %s", parts_.job.trial.value, step_,
+  LogInfo(absl::StrFormat("Trial %d - stopped at step %d: %s", parts_.job.trial.value, state_.step,
                           stop->reason));
   if (stop->reason == "pruned") {
-    return Ending{
-        StoppedByPruner{.pruner = {}, .step = step_, .metrics = best_.value_or(Metrics{})}};
+    return Ending{StoppedByPruner{
+        .pruner = {}, .step = state_.step, .metrics = state_.best.value_or(Metrics{})}};
   }
+  if (stop->checkpoint && parts_.checkpoints != nullptr) parts_.checkpoints->Save(state_);
   if (stop->reason == "cancelled") return Ending{Cancelled{.reason = "cancelled on request"}};
   return Ending{};
 }
 
 void TrainLoop::ReportProgress(double loss) {
   const absl::Duration now = SystemClock().Monotonic();
-  if (step_ > 1 && now - last_progress_ < kProgressInterval) return;
+  if (state_.step > 1 && now - last_progress_ < kProgressInterval) return;
   last_progress_ = now;
-  parts_.events.Send(ProgressMessage{.step = step_, .total_steps = total_steps_, .loss = loss});
+  parts_.events.Send(
+      ProgressMessage{.step = state_.step, .total_steps = total_steps_, .loss = loss});
 }
 
 }  // namespace hpo

@@ -21,6 +21,7 @@
 #include "common/trainer_protocol.h"
 #include "common/trial.h"
 #include "worker/text/batcher.h"
+#include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/memory/growth_watch.h"
 #include "worker/trainer/memory/oom_guard.h"
@@ -29,6 +30,7 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"
 #include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/training/loop_state.h"
 #include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/schedule.h"
 #include "worker/trainer/training/text_task.h"
@@ -50,8 +52,10 @@ struct TrainLoopParts {
   StageLog& log;
   EventSink& events;
   StopSource& stops;
-  // Keeps the model's weights, those after `step` optimizer steps, as the best so far.
-  std::function<absl::Status(int64_t step)> save_best;
+  // Keeps the model's weights, those after `step` optimizer steps, as the best so far; where it
+  // cannot, it says so.
+  std::function<void(int64_t step)> save_best;
+  TrialCheckpoints* checkpoints = nullptr;  // null: nothing is taken up, nothing saved
 };
 
 struct TrainLoopResult {
@@ -66,7 +70,8 @@ class TrainLoop {
  public:
   TrainLoop(TrainLoopParts parts, const MemoryPlan& plan);
 
-  // Trains to the end, or until something ends it. Throws what torch throws, but for memory.
+  // Trains to the end, or until something ends it, from where an earlier attempt has come to.
+  // Throws what torch throws, but for memory.
   TrainLoopResult Run();
 
  private:
@@ -78,12 +83,18 @@ class TrainLoop {
   // Both parts of the probe, and the comparison; nothing with the policy kOff.
   std::optional<Ending> Probe();
   void JudgeProbe();
-  std::optional<Ending> RunEpoch(int64_t epoch);
+  // The rest of epoch state_.epoch.
+  std::optional<Ending> RunEpoch();
   std::optional<Ending> RunStep(const BatchRows& rows);
   std::optional<Ending> Measure();
   // Gradients of one effective batch, clipped; returns its loss.
   double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
-  std::optional<Ending> CheckStop() const;
+  std::optional<Ending> CheckStop();
+  // Goes on where an earlier attempt was, as its checkpoint says.
+  void TakeUp();
+  void SaveIfDue();
+  // Whether the earlier attempt's plan was found under a limit that is no larger than this one's.
+  bool KeepsPlanOf(const LoopState& state) const;
   // Runs `work` until memory suffices, calling `shrink` before each redo; `shrink` returns false
   // when there is nothing smaller.
   std::optional<Ending> RunGuarded(absl::FunctionRef<void()> work,
@@ -102,10 +113,12 @@ class TrainLoop {
 
   void ReportProgress(double loss);
   bool Improves(const Metrics& metrics) const;
+  // Epochs done, with the share of the one that runs.
+  double EpochsDone() const;
 
   TrainLoopParts parts_;
-  MemoryPlan plan_;
-  int64_t evaluation_rows_;  // at a time
+  LoopState state_;  // its plan and evaluation rows are those in force
+  int64_t batches_per_epoch_;
   int64_t total_steps_;
   LinearSchedule schedule_;
   Replanner replanner_;
@@ -117,13 +130,7 @@ class TrainLoop {
   ThrashGuard thrash_guard_;
   GrowthWatch growth_watch_;
 
-  int64_t step_ = 0;  // optimizer steps done
-  int64_t measured_step_ = -1;
-  double epoch_ = 0.0;     // epochs done, with the current one's share
-  double loss_sum_ = 0.0;  // of the steps since the last measurement
-  int64_t loss_steps_ = 0;
   double gradient_norm_ = 0.0;
-  std::optional<Metrics> best_;
   absl::Duration last_progress_;
 };
 

@@ -1,0 +1,265 @@
+// Trials that are stopped and taken up again by another attempt.
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/run_trial.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// Asks to stop, with a checkpoint or without, once an attempt has done `steps` optimizer steps:
+// it is asked before each.
+class StopAfter final : public StopSource {
+ public:
+  explicit StopAfter(std::optional<int64_t> steps, bool checkpoint = true)
+      : steps_(steps), checkpoint_(checkpoint) {}
+  std::optional<StopRequest> Poll() override {
+    if (!steps_.has_value() || asked_++ < *steps_) return std::nullopt;
+    return StopRequest{.reason = "drain", .checkpoint = checkpoint_};
+  }
+
+ private:
+  std::optional<int64_t> steps_;
+  bool checkpoint_;
+  int64_t asked_ = 0;
+};
+
+// What there is of a completed trial.
+struct TrialResult {
+  OutcomeMessage outcome;
+  std::vector<Measurement> measurements;  // of the last attempt
+  std::string weights;                    // the best ones, as bytes
+};
+
+class ResumeTest : public testing::Test {
+ protected:
+  // Three epochs of six steps, measured every four steps and at each end.
+  TrainerJob Job(int64_t attempt = 1) const {
+    TrainerJob job = trial_.Job();
+    job.attempt = AttemptNumber{attempt};
+    job.epochs = 3;
+    job.measure_every_steps = 4;
+    job.output_dir = trial_.Path(absl::StrCat("out-", attempt));
+    fs::create_directories(job.output_dir);
+    job.checkpoints.folder = trial_.Path("checkpoints/tiny/000042");
+    return job;
+  }
+
+  // Runs until the end, or until a stop after `steps` steps.
+  OutcomeMessage Run(const TrainerJob& job, std::optional<int64_t> steps = std::nullopt) {
+    StopAfter stop(steps);
+    return Run(job, stop);
+  }
+  OutcomeMessage Run(const TrainerJob& job, StopSource& stop) {
+    events_ = RecordingEvents();
+    OutcomeMessage message = RunTrial(job, device_, events_, stop);
+    EXPECT_TRUE(message.clean);
+    EXPECT_EQ(device_.memory->Read().live, device_.baseline);
+    return message;
+  }
+
+  TrialResult Complete(const TrainerJob& job) {
+    TrialResult result{.outcome = Run(job)};
+    for (const auto& message : events_.All<MeasurementMessage>()) {
+      result.measurements.push_back(message.measurement);
+    }
+    result.weights = WeightsOf(job.output_dir + "/best/model.safetensors");
+    return result;
+  }
+
+  static std::string WeightsOf(const std::string& path) {
+    const auto file = SafetensorsFile::Open(path);
+    EXPECT_TRUE(file.ok()) << file.status();
+    std::string bytes;
+    if (!file.ok()) return bytes;
+    for (const auto& [name, view] : file->tensors()) {
+      bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+    }
+    return bytes;
+  }
+
+  // All that differs between the attempts is where the weights are.
+  static void ExpectEqual(const TrialResult& a, const TrialResult& b) {
+    EXPECT_EQ(std::get<Completed>(a.outcome.outcome.value()).metrics,
+              std::get<Completed>(b.outcome.outcome.value()).metrics);
+    EXPECT_EQ(a.measurements, b.measurements);
+    EXPECT_EQ(a.weights, b.weights);
+  }
+
+  std::vector<std::string> Logs() const {
+    std::vector<std::string> lines;
+    for (const LogMessage& message : events_.All<LogMessage>()) lines.push_back(message.text);
+    return lines;
+  }
+
+  // The only checkpoint.
+  std::string CheckpointFolder() const {
+    for (const auto& entry : fs::directory_iterator(trial_.Path("checkpoints/tiny/000042"))) {
+      return entry.path().string();
+    }
+    return "";
+  }
+
+  TinyTrial trial_;
+  RecordingEvents events_;
+  TrialDevice& device_ = TestDevice();
+};
+
+TEST_F(ResumeTest, AStoppedTrialGoesOnAsIfNothingHadHappened) {
+  const TrialResult undisturbed = Complete(Job());
+  ASSERT_EQ(undisturbed.measurements.size(), 6u);  // after 4, 6, 8, 12, 16 and 18 steps
+  for (int64_t step = 1; step < 18; ++step) {
+    SCOPED_TRACE(step);
+    fs::remove_all(trial_.Path("checkpoints"));
+    EXPECT_FALSE(Run(Job(), step).outcome.has_value());
+    const auto saved = events_.All<CheckpointMessage>();
+    ASSERT_THAT(saved, Not(IsEmpty()));
+    EXPECT_EQ(saved.back().kind, "resume");
+    EXPECT_EQ(saved.back().step, step);
+    fs::remove_all(Job().output_dir);  // only the checkpoint is left
+    ExpectEqual(Complete(Job(2)), undisturbed);
+    EXPECT_THAT(Logs(), Contains(HasSubstr(absl::StrCat("goes on after step ", step))));
+  }
+}
+
+TEST_F(ResumeTest, ManyAttemptsAddUpToOne) {
+  const TrialResult undisturbed = Complete(Job());
+  fs::remove_all(trial_.Path("checkpoints"));
+  int64_t attempt = 1;
+  for (const int64_t steps : {2, 3, 1, 0, 1, 6, 4}) {
+    EXPECT_FALSE(Run(Job(attempt++), steps).outcome.has_value());
+  }
+  ExpectEqual(Complete(Job(attempt)), undisturbed);
+}
+
+TEST_F(ResumeTest, CheckpointsComeEveryNSteps) {
+  TrainerJob job = Job();
+  job.checkpoints.every_steps = 5;
+  Complete(job);
+  std::vector<int64_t> steps;
+  for (const CheckpointMessage& message : events_.All<CheckpointMessage>()) {
+    if (message.kind == "resume") steps.push_back(message.step);
+  }
+  EXPECT_THAT(steps, ElementsAre(5, 10, 15));
+  EXPECT_THAT(CheckpointFolder(), HasSubstr("00000015-1"));
+}
+
+TEST_F(ResumeTest, CheckpointsComeWithTime) {
+  TrainerJob job = Job();
+  job.checkpoints.every = absl::Nanoseconds(1);
+  Complete(job);
+  EXPECT_THAT(CheckpointFolder(), HasSubstr("00000018-1"));
+}
+
+TEST_F(ResumeTest, AStopThatAsksForNoneLeavesNone) {
+  StopAfter stop(3, /*checkpoint=*/false);
+  EXPECT_FALSE(Run(Job(), stop).outcome.has_value());
+  EXPECT_FALSE(fs::exists(trial_.Path("checkpoints")));
+}
+
+TEST_F(ResumeTest, ATornCheckpointIsPassedOver) {
+  const TrialResult undisturbed = Complete(Job());
+  fs::remove_all(trial_.Path("checkpoints"));
+  Run(Job(), 5);
+  const std::string good = CheckpointFolder();
+  const std::string torn = trial_.Path("checkpoints/tiny/000042/00000011-1");
+  fs::copy(good, torn, fs::copy_options::recursive);
+  fs::resize_file(torn + "/training_state.safetensors", 1000);
+  ExpectEqual(Complete(Job(2)), undisturbed);
+  EXPECT_THAT(Logs(), Contains(HasSubstr("00000011-1 is passed over")));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("goes on after step")));
+}
+
+TEST_F(ResumeTest, WithoutACheckpointItStartsAnewAndSaysSo) {
+  const TrialResult undisturbed = Complete(Job());
+  fs::remove_all(trial_.Path("checkpoints"));
+  ExpectEqual(Complete(Job(2)), undisturbed);
+  EXPECT_THAT(Logs(), ElementsAre(HasSubstr("finds no checkpoint below")));
+}
+
+TEST_F(ResumeTest, ACheckpointOfAnotherConfigurationIsPassedOver) {
+  Run(Job(), 5);
+  TrainerJob other = Job(2);
+  other.params["train.lr"] = 2e-3;
+  Complete(other);
+  EXPECT_THAT(Logs(), Contains(HasSubstr("it is of another configuration: params: expected")));
+  TrainerJob shorter = Job(2);
+  shorter.train_path = trial_.Write("short.jsonl", TinyRows(40, 1));
+  Complete(shorter);
+  EXPECT_THAT(Logs(), Contains(HasSubstr("train_rows: expected 40, found 48")));
+}
+
+TEST_F(ResumeTest, ABrokenStateIsPassedOverWhole) {
+  const TrialResult undisturbed = Complete(Job());
+  for (const char* state : {"{", "[]", R"({"version":7})", R"({"version":1,"loop":3})"}) {
+    SCOPED_TRACE(state);
+    fs::remove_all(trial_.Path("checkpoints"));
+    Run(Job(), 5);
+    const std::string folder = CheckpointFolder();
+    std::ofstream(folder + "/state.json") << state;
+    // The manifest says no more of it than that it is there.
+    nlohmann::json manifest = nlohmann::json::parse(std::ifstream(folder + "/manifest.json"));
+    manifest["files"].erase("state.json");
+    std::ofstream(folder + "/manifest.json") << manifest;
+    ExpectEqual(Complete(Job(2)), undisturbed);
+    EXPECT_THAT(Logs(), Contains(HasSubstr("is passed over")));
+  }
+}
+
+TEST_F(ResumeTest, APlanThatWasFoundTheHardWayIsKept) {
+  TrainerJob job = Job();
+  TrainerJob smaller = job;
+  smaller.plan.micro_batch = 4;
+  smaller.checkpoints.folder.clear();
+  const Bytes needs_half = Run(smaller).memory.live_peak;
+  job.limit = needs_half;
+  const OutcomeMessage stopped = Run(job, 10);
+  ASSERT_LT(stopped.final_plan.micro_batch, 8);
+  TrainerJob again = Job(2);
+  again.limit = job.limit;
+  const OutcomeMessage resumed = Run(again);
+  EXPECT_EQ(resumed.final_plan, stopped.final_plan);
+  EXPECT_EQ(resumed.memory.num_ooms, 0);
+}
+
+TEST_F(ResumeTest, ALargerCardGetsItsOwnPlan) {
+  TrainerJob job = Job();
+  job.plan.micro_batch = 4;
+  job.limit = GiB(1);
+  Run(job, 5);
+  TrainerJob again = Job(2);
+  again.limit = GiB(2);
+  EXPECT_EQ(Run(again).final_plan.micro_batch, 8);
+}
+
+TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoWeights) {
+  TrainerJob job = Job();
+  job.output_dir = trial_.Write("a_file", "");
+  const OutcomeMessage message = Run(job);
+  ASSERT_TRUE(std::holds_alternative<Completed>(message.outcome.value()));
+  EXPECT_EQ(std::get<Completed>(*message.outcome).model_path, "");
+  EXPECT_THAT(Logs(), Contains(HasSubstr("the best weights, of step 4, are not kept")));
+}
+
+TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoCheckpoint) {
+  TrainerJob job = Job();
+  job.checkpoints = {.folder = trial_.Write("a_file", "") + "/sub", .every_steps = 1};
+  EXPECT_TRUE(std::holds_alternative<Completed>(Run(job).outcome.value()));
+  EXPECT_THAT(Logs(), ElementsAre(HasSubstr("no checkpoint after step 1")));  // once
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,183 @@
+#include "worker/trainer/checkpoints/trial_checkpoints.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/json_reader.h"
+#include "common/read_file.h"
+#include "common/status.h"
+#include "common/write_file.h"
+#include "worker/trainer/checkpoints/training_tensors.h"
+#include "worker/trainer/trial_log.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kStateFile[] = "/state.json";
+constexpr char kTensorFile[] = "/training_state.safetensors";
+constexpr char kBestFolder[] = "/best";
+constexpr int64_t kStateVersion = 1;
+constexpr absl::string_view kInfo = "info";
+constexpr absl::string_view kWarning = "warning";
+
+// The same files under a second name where the disk can do that, else copies.
+absl::Status LinkTree(const std::string& from, const std::string& to) {
+  std::error_code error;
+  constexpr auto kLinks = fs::copy_options::recursive | fs::copy_options::create_hard_links;
+  fs::copy(from, to, kLinks, error);
+  if (error) {
+    fs::remove_all(to, error);
+    fs::copy(from, to, fs::copy_options::recursive, error);
+  }
+  return error ? FileError(error.value(), to) : absl::OkStatus();
+}
+
+// What makes two attempts runs of one configuration.
+nlohmann::json IdentityOf(const TrainerJob& job, nlohmann::json identity) {
+  identity["study"] = job.study;
+  identity["trial"] = job.trial.value;
+  identity["params"] = ParamsToJson(job.params);
+  identity["task"] = job.task;
+  identity["epochs"] = job.epochs;
+  identity["model_name"] = job.model_name;
+  identity["model_init"] = job.model_init;
+  identity["seed"] = job.seed;
+  return identity;
+}
+
+// Names the first difference.
+absl::Status CheckIdentity(const nlohmann::json& found, const nlohmann::json& expected) {
+  for (const auto& [key, value] : expected.items()) {
+    const nlohmann::json& other = found.contains(key) ? found[key] : nlohmann::json();
+    if (other == value) continue;
+    return absl::FailedPreconditionError(absl::StrCat("it is of another configuration: ", key,
+                                                      ": expected ", DumpJson(value), ", found ",
+                                                      DumpJson(other)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TrialCheckpoints::TrialCheckpoints(const TrainerJob& job, nlohmann::json identity,
+                                   torch::nn::Module& model, Optimizer& optimizer,
+                                   EventSink& events, const Clock& clock)
+    : job_(job),
+      identity_(IdentityOf(job, std::move(identity))),
+      model_(model),
+      optimizer_(optimizer),
+      events_(events),
+      clock_(clock),
+      store_(job.checkpoints.folder, job.attempt, job.checkpoints.quota),
+      saved_at_(clock.Monotonic()) {}
+
+std::optional<LoopState> TrialCheckpoints::Restore() {
+  if (job_.checkpoints.folder.empty()) return std::nullopt;
+  for (const Checkpoint& checkpoint : store_.List()) {
+    absl::StatusOr<LoopState> state = Load(checkpoint);
+    if (state.ok()) {
+      saved_step_ = state->step;
+      Say(kInfo, absl::StrCat("attempt ", job_.attempt.value, " goes on after step ", state->step,
+                              " from ", checkpoint.folder));
+      return *std::move(state);
+    }
+    Say(kWarning, absl::StrCat("the checkpoint ", checkpoint.folder,
+                               " is passed over: ", state.status().message()));
+  }
+  if (job_.attempt.value > 1) {
+    Say(kWarning, absl::StrCat("attempt ", job_.attempt.value, " finds no checkpoint below ",
+                               job_.checkpoints.folder, ": it starts from the beginning"));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<LoopState> TrialCheckpoints::Load(const Checkpoint& checkpoint) {
+  HPO_RETURN_IF_ERROR(store_.Verify(checkpoint));
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(checkpoint.folder + kStateFile));
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
+  JsonReader reader(json, "state.json");
+  int64_t version = 0;
+  int64_t optimizer_steps = 0;
+  LoopState state;
+  nlohmann::json identity;
+  reader.Required("version", version);
+  reader.Required("optimizer_steps", optimizer_steps);
+  reader.RequiredWith("loop", state, LoopStateFromJson);
+  reader.RequiredWith("identity", identity, [](const nlohmann::json& member) {
+    return absl::StatusOr<nlohmann::json>(member);
+  });
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (version != kStateVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("state.json: expected version ", kStateVersion, ", found ", version));
+  }
+  HPO_RETURN_IF_ERROR(CheckIdentity(identity, identity_));
+  const std::string best = job_.output_dir + kBestFolder;
+  if (fs::is_directory(checkpoint.folder + kBestFolder) && !job_.output_dir.empty()) {
+    std::error_code ignored;
+    fs::remove_all(best, ignored);
+    HPO_RETURN_IF_ERROR(LinkTree(checkpoint.folder + kBestFolder, best));
+  }
+  HPO_RETURN_IF_ERROR(LoadTrainingTensors(model_, optimizer_, checkpoint.folder + kTensorFile));
+  optimizer_.SetNumSteps(optimizer_steps);
+  return state;
+}
+
+bool TrialCheckpoints::Due(int64_t step) const {
+  const CheckpointSpec& spec = job_.checkpoints;
+  if (spec.folder.empty()) return false;
+  if (spec.every_steps > 0 && step - saved_step_ >= spec.every_steps) return true;
+  return spec.every > absl::ZeroDuration() && clock_.Monotonic() - saved_at_ >= spec.every;
+}
+
+bool TrialCheckpoints::Save(const LoopState& state) {
+  if (job_.checkpoints.folder.empty()) return false;
+  const absl::Duration began = clock_.Monotonic();
+  CheckpointNotes notes;
+  const absl::StatusOr<Checkpoint> written = store_.Write(
+      state.step, Bytes{TrainingTensorBytes(model_, optimizer_)},
+      [&](const std::string& folder) { return Fill(state, folder); }, notes);
+  // Also after a failure: it is tried again when the next one is due, not at each step.
+  saved_step_ = state.step;
+  saved_at_ = clock_.Monotonic();
+  for (const std::string& note : notes) Say(kWarning, note);
+  if (!written.ok()) {
+    if (!std::exchange(failing_, true)) {
+      Say(kWarning,
+          absl::StrCat("no checkpoint after step ", state.step, ": ", written.status().message()));
+    }
+    return false;
+  }
+  failing_ = false;
+  LogInfo(absl::StrCat("Trial ", job_.trial.value, " - checkpoint after step ", state.step, " in ",
+                       absl::FormatDuration(absl::Trunc(saved_at_ - began, absl::Milliseconds(1))),
+                       ": ", written->folder));
+  events_.Send(CheckpointMessage{.kind = "resume", .path = written->folder, .step = state.step});
+  return true;
+}
+
+absl::Status TrialCheckpoints::Fill(const LoopState& state, const std::string& folder) const {
+  HPO_RETURN_IF_ERROR(SaveTrainingTensors(model_, optimizer_, folder + kTensorFile));
+  const std::string best = job_.output_dir + kBestFolder;
+  if (!job_.output_dir.empty() && fs::is_directory(best)) {
+    HPO_RETURN_IF_ERROR(LinkTree(best, folder + kBestFolder));
+  }
+  return WriteFileDurably(folder + kStateFile,
+                          DumpJson({{"version", kStateVersion},
+                                    {"optimizer_steps", optimizer_.num_steps()},
+                                    {"loop", LoopStateToJson(state)},
+                                    {"identity", identity_}}) +
+                              "\n");
+}
+
+void TrialCheckpoints::Say(absl::string_view level, const std::string& text) {
+  const std::string line = absl::StrCat("Trial ", job_.trial.value, " - ", text);
+  level == kInfo ? LogInfo(line) : LogWarning(line);
+  events_.Send(LogMessage{.level = std::string(level), .text = text});
+}
+
+}  // namespace hpo

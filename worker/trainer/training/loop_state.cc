@@ -1,0 +1,75 @@
+#include "worker/trainer/training/loop_state.h"
+
+#include <utility>
+
+#include "common/json_reader.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+absl::StatusOr<Measurement> MeasurementFromJson(const nlohmann::json& json) {
+  Measurement measurement;
+  JsonReader reader(json, "");
+  reader.Required("step", measurement.step);
+  reader.Required("epoch", measurement.epoch);
+  reader.Required("metrics", measurement.metrics);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return measurement;
+}
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const nlohmann::json& json) {
+  return ArrayFromJson<Measurement>(json, MeasurementFromJson);
+}
+
+nlohmann::json MeasurementToJson(const Measurement& measurement) {
+  return {{"step", measurement.step},
+          {"epoch", measurement.epoch},
+          {"metrics", MetricsToJson(measurement.metrics)}};
+}
+
+}  // namespace
+
+nlohmann::json LoopStateToJson(const LoopState& state) {
+  nlohmann::json measurements = nlohmann::json::array();
+  for (const Measurement& measurement : state.measurements) {
+    measurements.push_back(MeasurementToJson(measurement));
+  }
+  nlohmann::json json = {{"step", state.step},
+                         {"epoch", state.epoch},
+                         {"batches_done", state.batches_done},
+                         {"measured_step", state.measured_step},
+                         {"loss_sum", state.loss_sum},
+                         {"loss_steps", state.loss_steps},
+                         {"measurements", std::move(measurements)},
+                         {"plan", PlanToJson(state.plan)},
+                         {"evaluation_rows", state.evaluation_rows},
+                         {"limit_bytes", state.limit.count}};
+  if (state.best.has_value()) json["best"] = MetricsToJson(*state.best);
+  return json;
+}
+
+absl::StatusOr<LoopState> LoopStateFromJson(const nlohmann::json& json) {
+  LoopState state;
+  JsonReader reader(json, "");
+  reader.Required("step", state.step);
+  reader.Required("epoch", state.epoch);
+  reader.Required("batches_done", state.batches_done);
+  reader.Required("measured_step", state.measured_step);
+  reader.Required("loss_sum", state.loss_sum);
+  reader.Required("loss_steps", state.loss_steps);
+  reader.RequiredWith("measurements", state.measurements, MeasurementsFromJson);
+  reader.RequiredWith("plan", state.plan, PlanFromJson);
+  reader.Required("evaluation_rows", state.evaluation_rows);
+  reader.Required("limit_bytes", state.limit);
+  if (reader.Has("best")) reader.Required("best", state.best.emplace());
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (state.step < 1 || state.epoch < 0 || state.batches_done < 0 || state.evaluation_rows < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected step >= 1, epoch and batches_done >= 0 and evaluation_rows >= 1, got ",
+        state.step, ", ", state.epoch, ", ", state.batches_done, " and ", state.evaluation_rows));
+  }
+  return state;
+}
+
+}  // namespace hpo
