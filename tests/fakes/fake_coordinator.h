@@ -72,6 +72,12 @@ class FakeCoordinator final : public CoordinatorClient {
     on_report_ = std::move(callback);
   }
 
+  // What the trial of this number becomes when it is finished; else what its outcome says.
+  void SetStateAfterFinish(int64_t trial, TrialState state) {
+    absl::MutexLock lock(&mutex_);
+    state_after_finish_[trial] = state;
+  }
+
   // Called, without a lock, when a finish arrives, before it is answered; what it returns, where
   // not OK, is the answer, and the finish counts as not stored.
   void OnFinish(std::function<absl::Status(const Finish&)> callback) {
@@ -254,7 +260,10 @@ class FakeCoordinator final : public CoordinatorClient {
     if (first) {
       results_.push_back(request);
     }
-    return FinishResult{.state = StateOf(request.outcome), .stored = first};
+    const auto told = state_after_finish_.find(request.lease.trial.number.value);
+    return FinishResult{
+        .state = told == state_after_finish_.end() ? StateOf(request.outcome) : told->second,
+        .stored = first};
   }
 
   absl::StatusOr<TrialState> ReleaseTrial(const std::string& session, const std::string&,
@@ -296,6 +305,7 @@ class FakeCoordinator final : public CoordinatorClient {
   absl::Status register_status_ ABSL_GUARDED_BY(mutex_);
   std::function<void(const AttemptReport&)> on_report_ ABSL_GUARDED_BY(mutex_);
   std::function<absl::Status(const Finish&)> on_finish_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, TrialState> state_after_finish_ ABSL_GUARDED_BY(mutex_);
 
   std::map<std::string, Finish> stored_ ABSL_GUARDED_BY(mutex_);
   std::vector<FinishRequest> results_ ABSL_GUARDED_BY(mutex_);

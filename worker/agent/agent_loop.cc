@@ -44,7 +44,9 @@ class AgentLoop {
         session_(OwnFacts(options, slot, services.models)),
         keeper_(services.heartbeat_client, session_, services.capacity, wake_,
                 SeedOf(session_.facts().instance_key)),
-        courier_(services.client, session_, keeper_, services.outbox),
+        checkpoints_(options.checkpoints),
+        courier_(services.client, session_, keeper_, services.outbox,
+                 [this](const TrialId& trial) { checkpoints_.Remove(trial); }),
         backoff_(options.first_retry, options.longest_retry, SeedOf(session_.facts().instance_key)),
         kept_models_(std::filesystem::absolute(options.runs_folder).string(),
                      options.keep_all_models) {}
@@ -218,6 +220,7 @@ class AgentLoop {
                  .train_path = services_.data.TrainPath(assignment.trainer.train),
                  .validation_path = services_.data.ValidationPath(assignment.trainer.validation),
                  .output_dir = OutputFolder(lease),
+                 .checkpoints = checkpoints_.SpecOf(lease.trial),
                  .base = session_.facts().device.base});
     const AttemptServices attempt{.client = services_.client,
                                   .session = session_,
@@ -329,6 +332,7 @@ class AgentLoop {
   WakeUp wake_;
   WorkerSession session_;
   LeaseKeeper keeper_;
+  const CheckpointFolders checkpoints_;
   ResultCourier courier_;
   Backoff backoff_;
   KeptModels kept_models_;

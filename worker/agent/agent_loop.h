@@ -15,6 +15,7 @@
 #include "worker/agent/attempt_runner.h"
 #include "worker/agent/backoff.h"
 #include "worker/agent/capacity.h"
+#include "worker/agent/checkpoint_folders.h"
 #include "worker/agent/coordinator_client.h"
 #include "worker/agent/data_catalog.h"
 #include "worker/agent/device_profiles.h"
@@ -44,7 +45,8 @@ struct AgentOptions {
   std::string server;       // for messages
   std::optional<int64_t> max_trials;
   bool keep_all_models = false;  // otherwise the best of each study
-  bool stay = false;             // go on when all studies are finished
+  CheckpointOptions checkpoints;
+  bool stay = false;  // go on when all studies are finished
   // Before the first contact; afterwards the worker waits as long as it takes.
   absl::Duration connect_timeout = absl::Minutes(5);
   absl::Duration acquire_wait = absl::Seconds(30);

@@ -183,6 +183,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
   agent.keep_all_models = options.keep_all_models;
+  agent.checkpoints = options.checkpoints;
   agent.connect_timeout = options.connect_timeout;
   TrainerSlotOptions slot;
   slot.log_path = state.path + "/trainer.log";
@@ -212,7 +213,9 @@ int Main(int argc, const char* const* argv) {
 
   StopSignal stop;
   const SystemClock clock;
-  const SignalWatcher signals(stop, clock);
+  // A fleet's workers watch their own time.
+  const SignalWatcher signals(stop, clock,
+                              options.gpu == "all" ? absl::InfiniteDuration() : options.time_limit);
   FollowFleetParent();
   const absl::StatusOr<AgentResult> result =
       options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)

@@ -32,6 +32,7 @@ absl::Status ResultCourier::DeliverAll() {
       spdlog::info("trial #{} of {}: {}{}", lease.trial.number.value, lease.trial.study,
                    std::string(Name(result->state)),
                    result->stored ? "" : " (the server had a result already)");
+      if (result->state != TrialState::kQueued) trial_over_(lease.trial);
     } else {
       spdlog::warn("trial #{} of {}: the server does not take its result: {}",
                    lease.trial.number.value, lease.trial.study,

@@ -2,7 +2,9 @@
 // has it, or says that it will never take it. One thread.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "worker/agent/coordinator_client.h"
@@ -14,10 +16,17 @@ namespace hpo {
 
 class ResultCourier {
  public:
+  // Called where the server has said that a trial is over for good.
+  using TrialOver = std::function<void(const TrialId& trial)>;
+
   // All outlive the courier.
   ResultCourier(CoordinatorClient& client, WorkerSession& session, LeaseKeeper& keeper,
-                Outbox& outbox)
-      : client_(client), session_(session), keeper_(keeper), outbox_(outbox) {}
+                Outbox& outbox, TrialOver trial_over)
+      : client_(client),
+        session_(session),
+        keeper_(keeper),
+        outbox_(outbox),
+        trial_over_(std::move(trial_over)) {}
 
   // Durable when it returns; DeliverAll tells the server.
   //   Internal  see Outbox::Append
@@ -38,6 +47,7 @@ class ResultCourier {
   WorkerSession& session_;
   LeaseKeeper& keeper_;
   Outbox& outbox_;
+  TrialOver trial_over_;
 };
 
 }  // namespace hpo

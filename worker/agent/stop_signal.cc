@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "spdlog/spdlog.h"
@@ -18,6 +19,13 @@ sigset_t WatchedSignals() {
     sigaddset(&watched, signal);
   }
   return watched;
+}
+
+// For poll(): milliseconds, rounded up; -1 for ever. At most an hour, so that no sum overflows.
+int PollTimeout(absl::Duration left) {
+  if (left == absl::InfiniteDuration()) return -1;
+  const absl::Duration timeout = std::clamp(left, absl::ZeroDuration(), absl::Hours(1));
+  return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
 }
 
 }  // namespace
@@ -37,7 +45,10 @@ bool StopSignal::WaitFor(absl::Duration timeout) {
   return raised();
 }
 
-SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock) : stop_(stop), clock_(clock) {
+SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock, absl::Duration time_limit)
+    : stop_(stop),
+      clock_(clock),
+      drain_at_(clock.Monotonic() + std::max(time_limit - kEndingTime, time_limit / 2)) {
   const sigset_t watched = WatchedSignals();
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
   signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -54,13 +65,22 @@ void SignalWatcher::Watch() {
   for (;;) {
     pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                        {.fd = end_.fd(), .events = POLLIN, .revents = 0}};
-    poll(events, 2, -1);
+    poll(events, 2, PollTimeout(drain_at_ - clock_.Monotonic()));
+    DrainIfDue();
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {
       Take(static_cast<int>(info.ssi_signo));
     }
     if (events[1].revents != 0) return;
   }
+}
+
+void SignalWatcher::DrainIfDue() {
+  if (clock_.Monotonic() < drain_at_) return;
+  drain_at_ = absl::InfiniteDuration();
+  if (stop_.raised()) return;
+  stop_.Raise();
+  spdlog::info("the time limit is near: draining");
 }
 
 void SignalWatcher::Take(int signal) {

@@ -44,8 +44,13 @@ class SignalWatcher {
  public:
   static constexpr absl::Duration kOneWish = absl::Seconds(1);
 
-  // Both outlive the watcher.
-  SignalWatcher(StopSignal& stop, const Clock& clock);
+  // From the raise for `time_limit` to its end: time to save a trial and give it back.
+  static constexpr absl::Duration kEndingTime = absl::Seconds(60);
+
+  // Raises `stop` to kDrain, too, kEndingTime before `time_limit` has passed (half way, where that
+  // is later). Both outlive the watcher.
+  SignalWatcher(StopSignal& stop, const Clock& clock,
+                absl::Duration time_limit = absl::InfiniteDuration());
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
   SignalWatcher& operator=(const SignalWatcher&) = delete;
@@ -53,9 +58,11 @@ class SignalWatcher {
  private:
   void Watch();
   void Take(int signal);
+  void DrainIfDue();
 
   StopSignal& stop_;
   const Clock& clock_;
+  absl::Duration drain_at_;                          // monotonic
   absl::Duration last_ = -absl::InfiniteDuration();  // the last one that counted
   UniqueFd signals_;
   WakeUp end_;

@@ -37,6 +37,7 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   job.predicted = assignment.predicted;
   job.seed = assignment.seed;
   job.output_dir = places.output_dir;
+  job.checkpoints = places.checkpoints;
   return job;
 }
 

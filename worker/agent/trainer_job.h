@@ -16,6 +16,7 @@ struct JobPlaces {
   std::string train_path;
   std::string validation_path;
   std::string output_dir;
+  CheckpointSpec checkpoints;
   // Context and libraries: part of what the server allows, not of what a trainer's allocator may
   // use.
   Bytes base;

@@ -62,6 +62,10 @@ struct RawOptions {
   std::string device;
   std::string memory_limit;
   std::string connect_timeout = "5m";
+  std::optional<std::string> checkpoints;
+  std::string checkpoint_every = "10m";
+  std::string checkpoint_quota;
+  std::string time_limit;
 };
 
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -93,6 +97,22 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(CLI::PositiveNumber);
   app.add_flag("--keep-all-models", options.keep_all_models,
                "keep every trial's trained model below --state-dir, not only each study's best");
+  app.add_option("--checkpoints", raw.checkpoints,
+                 "folder where attempts of a trial leave their training state for the next one, "
+                 "shared by the machines that may take it up, or none; default: checkpoints below "
+                 "--state-dir")
+      ->envname("HPO_CHECKPOINT_DIR");
+  app.add_option("--checkpoint-every", raw.checkpoint_every,
+                 "time between checkpoints of a trial, e.g. 10m; 0: by steps alone")
+      ->capture_default_str();
+  app.add_option("--checkpoint-every-steps", options.checkpoints.every_steps,
+                 "optimizer steps between checkpoints; 0: by time alone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--checkpoint-quota", raw.checkpoint_quota,
+                 "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
+  app.add_option("--time-limit", raw.time_limit,
+                 "end after this long, e.g. 8h: the running trial is saved and given back before");
   app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
   app.add_option("--connect-timeout", raw.connect_timeout,
                  "how long to wait for the server at the start, e.g. 30s, 5m")
@@ -104,13 +124,30 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.set_version_flag("--version", std::string("hpo-worker ") + WorkerVersion());
 }
 
+absl::Status ConvertDuration(absl::string_view option, const std::string& text,
+                             absl::Duration& duration) {
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": expected a duration such as 30s or 5m, got '", text, "'"));
+}
+
 absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   options.cpu = raw.device == "cpu";
-  if (!absl::ParseDuration(raw.connect_timeout, &options.connect_timeout) ||
-      options.connect_timeout < absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--connect-timeout: expected a duration such as 30s or 5m, got '",
-                     raw.connect_timeout, "'"));
+  HPO_RETURN_IF_ERROR(
+      ConvertDuration("--connect-timeout", raw.connect_timeout, options.connect_timeout));
+  options.checkpoints.root = raw.checkpoints.value_or(options.state_dir + "/checkpoints");
+  if (options.checkpoints.root == "none") options.checkpoints.root.clear();
+  HPO_RETURN_IF_ERROR(
+      ConvertDuration("--checkpoint-every", raw.checkpoint_every, options.checkpoints.every));
+  if (!raw.time_limit.empty()) {
+    HPO_RETURN_IF_ERROR(ConvertDuration("--time-limit", raw.time_limit, options.time_limit));
+  }
+  if (!raw.checkpoint_quota.empty()) {
+    const absl::StatusOr<Bytes> quota = ParseBytes(raw.checkpoint_quota);
+    if (!quota.ok()) return Annotate(quota.status(), "--checkpoint-quota");
+    options.checkpoints.quota = *quota;
   }
   if (options.cpu && !options.gpu.empty()) {
     return absl::InvalidArgumentError("--gpu and --device cpu: expected one of the two, got both");

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "common/bytes.h"
+#include "worker/agent/checkpoint_folders.h"
 
 namespace hpo {
 
@@ -27,6 +28,8 @@ struct WorkerOptions {
   std::optional<int64_t> max_trials;
   bool stay = false;
   bool keep_all_models = false;
+  CheckpointOptions checkpoints;
+  absl::Duration time_limit = absl::InfiniteDuration();
   absl::Duration connect_timeout = absl::Minutes(5);
   std::string log_level = "info";
   bool log_json = false;

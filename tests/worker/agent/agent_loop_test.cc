@@ -77,6 +77,7 @@ class AgentLoopTest : public ::testing::Test {
     options_.worker = "test:cpu";
     options_.device = "cpu";
     options_.runs_folder = (folder_ / "runs").string();
+    options_.checkpoints.root = (folder_ / "checkpoints").string();
     options_.server = "fake";
     options_.first_retry = absl::Milliseconds(1);
     options_.longest_retry = absl::Milliseconds(5);
@@ -515,6 +516,16 @@ TEST_F(AgentLoopTest, ADrainGivesTheTrialBack) {
   ASSERT_THAT(releases, SizeIs(1));
   EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);
   EXPECT_THAT(coordinator_.results(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
+}
+
+TEST_F(AgentLoopTest, CheckpointsGoWithTheEndOfTheirTrialOnly) {
+  coordinator_.SetStateAfterFinish(1, TrialState::kQueued);
+  Add(0);
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000001"));
 }
 
 TEST_F(AgentLoopTest, ADrainWhileWaitingForWorkEndsAtOnce) {

@@ -73,5 +73,22 @@ TEST(SignalWatcher, OneWishSentTwiceIsOneWish) {
   EXPECT_EQ(stop.level(), StopLevel::kDrain);
 }
 
+TEST(SignalWatcher, DrainsBeforeTheTimeLimit) {
+  StopSignal stop;
+  const SystemClock clock;
+  const absl::Duration began = clock.Monotonic();
+  const SignalWatcher watcher(stop, clock, absl::Milliseconds(40));
+  ASSERT_TRUE(AwaitRaise(stop));
+  EXPECT_EQ(stop.level(), StopLevel::kDrain);
+  EXPECT_GE(clock.Monotonic() - began, absl::Milliseconds(20));
+}
+
+TEST(SignalWatcher, LeavesTimeToSaveBeforeALongLimit) {
+  StopSignal stop;
+  const SystemClock clock;
+  const SignalWatcher watcher(stop, clock, SignalWatcher::kEndingTime + absl::Milliseconds(1));
+  EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(50)));  // half of the minute is later
+}
+
 }  // namespace
 }  // namespace hpo

@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 class WorkerOptionsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"HPO_SERVER", "HPO_MODEL_DIR", "HPO_DATA_DIR", "HPO_LOG_LEVEL"}) {
+    for (const char* name :
+         {"HPO_SERVER", "HPO_MODEL_DIR", "HPO_DATA_DIR", "HPO_LOG_LEVEL", "HPO_CHECKPOINT_DIR"}) {
       unsetenv(name);
     }
   }
@@ -150,6 +151,29 @@ TEST_F(WorkerOptionsTest, HelpHoldsTheExitStatuses) {
   }
   EXPECT_EQ(std::get<int>(Read({"--version"})), 0);
   EXPECT_THAT(out_.str(), HasSubstr(std::string("hpo-worker ") + WorkerVersion()));
+}
+
+TEST_F(WorkerOptionsTest, CheckpointsAndTheTimeLimit) {
+  const WorkerOptions usual = Options({"--state-dir", "/state"});
+  EXPECT_EQ(usual.checkpoints.root, "/state/checkpoints");
+  EXPECT_EQ(usual.checkpoints.every, absl::Minutes(10));
+  EXPECT_EQ(usual.checkpoints.quota, Bytes{});
+  EXPECT_EQ(usual.time_limit, absl::InfiniteDuration());
+  const WorkerOptions given =
+      Options({"--checkpoints", "/shared", "--checkpoint-every", "90s", "--checkpoint-every-steps",
+               "50", "--checkpoint-quota", "50GiB", "--time-limit", "8h"});
+  EXPECT_EQ(given.checkpoints.root, "/shared");
+  EXPECT_EQ(given.checkpoints.every, absl::Seconds(90));
+  EXPECT_EQ(given.checkpoints.every_steps, 50);
+  EXPECT_EQ(given.checkpoints.quota, GiB(50));
+  EXPECT_EQ(given.time_limit, absl::Hours(8));
+  EXPECT_EQ(Options({"--checkpoints", "none"}).checkpoints.root, "");
+  for (const char* option : {"--checkpoint-every", "--time-limit"}) {
+    EXPECT_EQ(std::get<int>(Read({option, "soon"})), 78);
+    EXPECT_THAT(err_.str(), HasSubstr("expected a duration such as 30s or 5m, got 'soon'"));
+  }
+  EXPECT_EQ(std::get<int>(Read({"--checkpoint-quota", "much"})), 78);
+  EXPECT_THAT(err_.str(), HasSubstr("--checkpoint-quota"));
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+#include "worker/agent/checkpoint_folders.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+
+namespace fs = std::filesystem;
+
+CheckpointSpec CheckpointFolders::SpecOf(const TrialId& trial) const {
+  if (options_.root.empty()) return {};
+  const std::string folder = FolderOf(trial);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    spdlog::warn("trial #{} runs without checkpoints: cannot make {}: {}", trial.number.value,
+                 folder, error.message());
+    return {};
+  }
+  return {.folder = folder,
+          .every_steps = options_.every_steps,
+          .every = options_.every,
+          .quota = options_.quota};
+}
+
+void CheckpointFolders::Remove(const TrialId& trial) const {
+  if (options_.root.empty()) return;
+  const std::string folder = FolderOf(trial);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) {
+    spdlog::warn("cannot remove {}: {}", folder, error.message());
+  }
+}
+
+std::string CheckpointFolders::FolderOf(const TrialId& trial) const {
+  return (fs::absolute(options_.root) / absl::StrReplaceAll(trial.study, {{"/", "_"}}) /
+          absl::StrFormat("%06d", trial.number.value))
+      .string();
+}
+
+}  // namespace hpo
