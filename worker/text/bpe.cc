@@ -43,9 +43,8 @@ BpeModel::BpeModel(const BpeVocabulary& vocabulary)
     }
   }
   rules_.reserve(vocabulary.merges.size());
-  for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
-    const BpeVocabulary::Merge& merge = vocabulary.merges[rank];
-    rules_[PairKey(merge.left, merge.right)] = {static_cast<uint32_t>(rank), merge.merged};
+  for (const BpeVocabulary::Merge& merge : vocabulary.merges) {
+    rules_[PairKey(merge.left, merge.right)] = {merge.rank, merge.merged};
   }
   std::vector<int32_t> ids;
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
@@ -183,7 +182,7 @@ size_t BpeModel::MergeLong(std::span<int32_t> symbols) const {
     const size_t left = candidate.left;
     const size_t right = next[left];
     if (symbols[left] == kMergedAway || right == count) continue;
-    if (RuleOf(symbols[left], symbols[right]).rank != candidate.rank) continue;
+    if (RuleOf(symbols[left], symbols[right]).merged != candidate.merged) continue;
     symbols[left] = candidate.merged;
     symbols[right] = kMergedAway;
     next[left] = next[right];

@@ -34,13 +34,14 @@ struct BpeVocabulary {
     int32_t left = 0;
     int32_t right = 0;
     int32_t merged = 0;
+    uint32_t rank = 0;  // lower comes first; of equal ones the leftmost in the word
   };
 
   Unit unit = Unit::kByte;
   // By id; with bytes as units what the token stands for, not how the vocabulary writes it. Empty:
   // not reached by merging (special tokens, ids that are not used).
   std::vector<std::string> tokens;
-  std::vector<Merge> merges;  // best first; of a pair that comes twice the later counts
+  std::vector<Merge> merges;  // of a pair that comes twice the later counts
 
   // A unit without token: its bytes as byte tokens where all are there, else the unknown token
   // (one for a run of such units, if fused), else nothing.

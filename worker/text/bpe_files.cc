@@ -78,7 +78,8 @@ absl::StatusOr<BpeVocabulary> MakeBpeVocabulary(const TokenIds& ids, const Named
   vocabulary.merges.reserve(merges.size());
   for (const auto& [left, right] : merges) {
     const BpeVocabulary::Merge merge = {IdOf(ids, left), IdOf(ids, right),
-                                        IdOf(ids, absl::StrCat(left, right))};
+                                        IdOf(ids, absl::StrCat(left, right)),
+                                        static_cast<uint32_t>(vocabulary.merges.size())};
     if (merge.left < 0 || merge.right < 0 || merge.merged < 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           where, ": merge ", vocabulary.merges.size() + 1, ": expected '", left, "', '", right,

@@ -8,13 +8,23 @@
 #include "common/read_file.h"
 #include "common/status.h"
 #include "worker/text/byte_bpe_tokenizer.h"
+#include "worker/text/sentencepiece_tokenizer.h"
 #include "worker/text/tokenizer_config.h"
 #include "worker/text/wordpiece.h"
 
 namespace hpo {
 namespace {
 
-enum class TokenizerFamily { kBert, kRoberta, kGpt2, kQwen2 };
+enum class TokenizerFamily {
+  kBert,
+  kRoberta,
+  kGpt2,
+  kQwen2,
+  kDebertaV2,
+  kXlmRoberta,
+  kLlama,
+  kPlainSentencePiece,
+};
 
 struct FamilyNames {
   TokenizerFamily family;
@@ -29,6 +39,9 @@ constexpr FamilyNames kFamilies[] = {
     {TokenizerFamily::kRoberta, "RobertaTokenizer", "roberta"},
     {TokenizerFamily::kGpt2, "GPT2Tokenizer", "gpt2"},
     {TokenizerFamily::kQwen2, "Qwen2Tokenizer", "qwen2"},
+    {TokenizerFamily::kDebertaV2, "DebertaV2Tokenizer", "deberta-v2"},
+    {TokenizerFamily::kXlmRoberta, "XLMRobertaTokenizer", "xlm-roberta"},
+    {TokenizerFamily::kLlama, "LlamaTokenizer", "llama"},
 };
 
 std::optional<TokenizerFamily> FamilyOf(const TokenizerConfig& config,
@@ -40,6 +53,12 @@ std::optional<TokenizerFamily> FamilyOf(const TokenizerConfig& config,
     if (names.model_type == model_type) return names.family;
   }
   return std::nullopt;
+}
+
+// Classes that hold any tokenizer.
+bool NamesNoFamily(absl::string_view tokenizer_class) {
+  return tokenizer_class.empty() || tokenizer_class == "PreTrainedTokenizer" ||
+         tokenizer_class == "TokenizersBackend";
 }
 
 bool HasFile(const std::string& folder, const char* name) {
@@ -57,20 +76,38 @@ TokenizerFamily FamilyOfByteBpe(const std::string& folder) {
 std::optional<TokenizerFamily> FamilyOfFiles(const std::string& folder) {
   if (HasFile(folder, "vocab.txt")) return TokenizerFamily::kBert;
   if (HasFile(folder, "vocab.json")) return FamilyOfByteBpe(folder);
-  return std::nullopt;
+  if (HasFile(folder, "spm.model")) return TokenizerFamily::kDebertaV2;
+  if (HasFile(folder, "sentencepiece.bpe.model")) return TokenizerFamily::kXlmRoberta;
+  if (HasFile(folder, "tokenizer.model")) return TokenizerFamily::kLlama;
+  const bool plain = SentencePieceFile(SentencePieceFamily::kPlain, folder).ok();
+  return plain ? std::optional(TokenizerFamily::kPlainSentencePiece) : std::nullopt;
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Load(TokenizerFamily family, const std::string& folder,
                                                 const TokenizerConfig& config, int64_t model_rows) {
+  const auto byte_bpe = [&](ByteBpeFamily of) {
+    return LoadByteBpeTokenizer(of, folder, config, model_rows);
+  };
+  const auto sentencepiece = [&](SentencePieceFamily of) {
+    return LoadSentencePieceTokenizer(of, folder, config, model_rows);
+  };
   switch (family) {
     case TokenizerFamily::kBert:
       return LoadBertTokenizer(folder, config, model_rows);
     case TokenizerFamily::kRoberta:
-      return LoadByteBpeTokenizer(ByteBpeFamily::kRoberta, folder, config, model_rows);
+      return byte_bpe(ByteBpeFamily::kRoberta);
     case TokenizerFamily::kGpt2:
-      return LoadByteBpeTokenizer(ByteBpeFamily::kGpt2, folder, config, model_rows);
+      return byte_bpe(ByteBpeFamily::kGpt2);
     case TokenizerFamily::kQwen2:
-      return LoadByteBpeTokenizer(ByteBpeFamily::kQwen2, folder, config, model_rows);
+      return byte_bpe(ByteBpeFamily::kQwen2);
+    case TokenizerFamily::kDebertaV2:
+      return sentencepiece(SentencePieceFamily::kDebertaV2);
+    case TokenizerFamily::kXlmRoberta:
+      return sentencepiece(SentencePieceFamily::kXlmRoberta);
+    case TokenizerFamily::kLlama:
+      return sentencepiece(SentencePieceFamily::kLlama);
+    case TokenizerFamily::kPlainSentencePiece:
+      return sentencepiece(SentencePieceFamily::kPlain);
   }
   return absl::InternalError("a family without tokenizer");
 }
@@ -90,10 +127,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& fold
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder) {
   HPO_ASSIGN_OR_RETURN(const TokenizerConfig config, ReadTokenizerConfig(folder));
   std::optional<TokenizerFamily> family = FamilyOf(config, /*model_type=*/"");
+  if (!family.has_value() && !NamesNoFamily(config.tokenizer_class)) {
+    return absl::UnimplementedError(absl::StrCat(
+        folder, "/tokenizer_config.json: tokenizer_class: expected one known here, got '",
+        config.tokenizer_class, "'"));
+  }
   if (!family.has_value()) family = FamilyOfFiles(folder);
   if (family.has_value()) return Load(*family, folder, config, /*model_rows=*/0);
   return absl::NotFoundError(absl::StrCat(
-      folder, ": expected vocab.txt, or vocab.json and merges.txt, got a folder without"));
+      folder,
+      ": expected tokenizer.json, vocab.txt, vocab.json and merges.txt, or one *.model, got "
+      "none of them"));
 }
 
 }  // namespace hpo

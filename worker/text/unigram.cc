@@ -57,11 +57,9 @@ void UnigramModel::AppendBest(absl::string_view word, std::vector<int32_t>& ids)
     const Score before = ends[begin].score;
     const auto offer = [&](size_t size, double score, int32_t piece) {
       End& end = ends[begin + size];
-      // SentencePiece adds in double and keeps a float, but for unknown characters.
-      double sum = score + static_cast<double>(before);
-      if (piece < 0) sum = static_cast<double>(static_cast<Score>(sum));
-      if (end.size == kUnreached || sum > static_cast<double>(end.score)) {
-        end = {static_cast<Score>(sum), static_cast<int32_t>(size), piece};
+      const Score sum = static_cast<Score>(score) + before;
+      if (end.size == kUnreached || sum > end.score) {
+        end = {sum, static_cast<int32_t>(size), piece};
       }
     };
     bool has_character = false;

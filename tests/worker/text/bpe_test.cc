@@ -58,7 +58,8 @@ BpeVocabulary RandomVocabulary(Rng& rng) {
     bool known = text.size() > 12;
     for (const std::string& token : vocabulary.tokens) known |= token == text;
     if (known) continue;
-    vocabulary.merges.push_back({left, right, static_cast<int32_t>(vocabulary.tokens.size())});
+    vocabulary.merges.push_back({left, right, static_cast<int32_t>(vocabulary.tokens.size()),
+                                 static_cast<uint32_t>(vocabulary.merges.size())});
     vocabulary.tokens.push_back(text);
   }
   return vocabulary;
@@ -81,7 +82,7 @@ TEST(Bpe, WordOfAHundredThousandCharacters) {
   BpeVocabulary vocabulary;
   vocabulary.tokens = {"a"};
   for (int32_t i = 0; i < 10; ++i) {
-    vocabulary.merges.push_back({i, i, i + 1});
+    vocabulary.merges.push_back({i, i, i + 1, static_cast<uint32_t>(i)});
     vocabulary.tokens.push_back(vocabulary.tokens.back() + vocabulary.tokens.back());
   }
   const std::vector<int32_t> ids = Tokens(BpeModel(vocabulary), std::string(100'000, 'a'));
@@ -94,7 +95,7 @@ TEST(Bpe, WordOfAHundredThousandCharacters) {
 BpeVocabulary Small() {
   return {.unit = BpeVocabulary::Unit::kCharacter,
           .tokens = {"<unk>", "a", "b", "ab", "\u00E9", "abb", "\u00E9a"},
-          .merges = {{1, 2, 3}, {4, 1, 6}}};
+          .merges = {{1, 2, 3, 0}, {4, 1, 6, 1}}};
 }
 
 TEST(Bpe, TokensThatMergesDoNotReachAreNotUsed) {

@@ -1,7 +1,12 @@
 #include "worker/text/tokenizer.h"
 
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/text/golden_tokenizers.h"
@@ -75,6 +80,62 @@ TEST_F(MakeTokenizerTest, FamiliesWithoutATokenizerAreNamed) {
     EXPECT_THAT(std::string(tokenizer.status().message()),
                 HasSubstr(std::string("got '") + family + "'"));
   }
+}
+
+TEST_F(MakeTokenizerTest, TokenizerClassBeatsModelType) {
+  Write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nA\n");
+  Write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizerFast"})");
+  shape_.family = "roberta";
+  const auto tokenizer = MakeTokenizer(folder_, shape_);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->Encode("A", std::nullopt, 8).ids, (std::vector<int32_t>{2, 4, 3}));
+}
+
+TEST(MakeTokenizerOfFolder, TellsFamiliesByTheirFiles) {
+  // Copies of the vocabularies alone: the files' names decide.
+  const std::tuple<const char*, const char*, std::vector<int32_t>> cases[] = {
+      {"bert-base-cased", "vocab.txt", {101, 102, 102}},
+      {"deberta-like", "spm.model", {1, 2, 2}},
+      {"xlmr-like", "sentencepiece.bpe.model", {0, 2, 2, 2}},
+      {"llama-like", "tokenizer.model", {1, 1}},
+      {"xlnet-excerpt", "spiece.model", {}},
+      {"suffix-like", "any.model", {}},
+  };
+  for (const auto& [name, file, ids] : cases) {
+    SCOPED_TRACE(name);
+    TemporaryFolder folder;
+    folder.Write(file, *ReadFile(GoldenTokenizersPath(absl::StrCat(name, "/", file))));
+    const auto tokenizer = MakeTokenizerOfFolder(folder.path());
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    EXPECT_EQ((*tokenizer)->Encode("", "", kNoTruncation).ids, ids);
+  }
+}
+
+TEST(MakeTokenizerOfFolder, TellsRobertaFromGpt2ByItsSpecialTokens) {
+  for (const auto& [name, size] : {std::pair("roberta-excerpt", 4), std::pair("gpt2-like", 0)}) {
+    SCOPED_TRACE(name);
+    TemporaryFolder folder;
+    for (const char* file : {"vocab.json", "merges.txt"}) {
+      folder.Write(file, *ReadFile(GoldenTokenizersPath(absl::StrCat(name, "/", file))));
+    }
+    const auto tokenizer = MakeTokenizerOfFolder(folder.path());
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    EXPECT_EQ((*tokenizer)->Encode("", "", kNoTruncation).ids.size(), size);
+  }
+}
+
+TEST(MakeTokenizerOfFolder, NamesWhatIsMissingOrUnknown) {
+  TemporaryFolder folder;
+  auto tokenizer = MakeTokenizerOfFolder(folder.path());
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(tokenizer.status().message()),
+              HasSubstr("expected tokenizer.json, vocab.txt, vocab.json and merges.txt, or one "
+                        "*.model, got none of them"));
+  folder.Write("spiece.model", "");
+  folder.Write("tokenizer_config.json", R"({"tokenizer_class": "XLNetTokenizer"})");
+  tokenizer = MakeTokenizerOfFolder(folder.path());
+  EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(tokenizer.status().message()), HasSubstr("got 'XLNetTokenizer'"));
 }
 
 }  // namespace
