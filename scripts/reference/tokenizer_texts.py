@@ -105,9 +105,9 @@ def random_cases(rng, groups, texts, pairs, shortest=5):
     return cases
 
 
-def write_rows(path, rows):
-    path.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows),
-                    encoding="utf-8")
+def write_rows(path, rows, ascii_only=True):
+    path.write_text("".join(json.dumps(row, separators=(",", ":"), ensure_ascii=ascii_only) + "\n"
+                            for row in rows), encoding="utf-8")
     print(f"{path.name}: {len(rows)} rows")
 
 

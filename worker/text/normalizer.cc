@@ -39,11 +39,13 @@ bool IsPunctuation(utf8proc_category_t category) {
 // Writes characters as words. In a struct of its own, so that "am I inside a word" has one home.
 class BertNormalizer::Writer {
  public:
-  Writer(const BertNormalizer& normalizer, std::string& words)
-      : normalizer_(normalizer), words_(words) {}
+  // `cuts`: blanks only end words, and punctuation is a word. Else blanks and punctuation are
+  // written as they come.
+  Writer(const BertNormalizer& normalizer, bool cuts, std::string& words)
+      : normalizer_(normalizer), cuts_(cuts), words_(words) {}
 
   void EndWord() {
-    if (!in_word_) return;
+    if (cuts_ && !in_word_) return;
     words_.push_back(' ');
     in_word_ = false;
   }
@@ -58,9 +60,9 @@ class BertNormalizer::Writer {
         EndWord();
         return;
       case AsciiClass::kAlone:
-        EndWord();
+        if (cuts_) EndWord();
         words_.push_back(static_cast<char>(c));
-        words_.push_back(' ');
+        if (cuts_) words_.push_back(' ');
         return;
       case AsciiClass::kDropped:
         return;
@@ -103,7 +105,7 @@ class BertNormalizer::Writer {
       c = utf8proc_tolower(c);
     }
     if (c < 0x80) return WriteAscii(static_cast<unsigned char>(c));
-    const bool alone = IsPunctuation(utf8proc_category(c));
+    const bool alone = cuts_ && IsPunctuation(utf8proc_category(c));
     if (alone) EndWord();
     Append(c);
     if (alone) EndWord();
@@ -117,6 +119,7 @@ class BertNormalizer::Writer {
   }
 
   const BertNormalizer& normalizer_;
+  const bool cuts_;
   std::string& words_;
   bool in_word_ = false;
 };
@@ -135,7 +138,21 @@ BertNormalizer::BertNormalizer(BertNormalization options) : options_(options) {
 std::string BertNormalizer::Words(absl::string_view text) const {
   std::string words;
   words.reserve(text.size() + text.size() / 4 + 1);
-  Writer writer(*this, words);
+  Writer writer(*this, /*cuts=*/true, words);
+  Write(text, writer);
+  writer.EndWord();
+  return words;
+}
+
+std::string BertNormalizer::Text(absl::string_view text) const {
+  std::string normalized;
+  normalized.reserve(text.size());
+  Writer writer(*this, /*cuts=*/false, normalized);
+  Write(text, writer);
+  return normalized;
+}
+
+void BertNormalizer::Write(absl::string_view text, Writer& writer) const {
   const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   const auto* const end = at + text.size();
   while (at != end) {
@@ -149,8 +166,6 @@ std::string BertNormalizer::Words(absl::string_view text) const {
     // A byte that is not UTF-8 counts as U+FFFD, which is dropped.
     at += size > 0 ? size : 1;
   }
-  writer.EndWord();
-  return words;
 }
 
 }  // namespace hpo

@@ -33,9 +33,15 @@ class BertNormalizer {
   // word is valid UTF-8. O(bytes), and one allocation where the words are no longer than the text.
   std::string Words(absl::string_view text) const;
 
+  // `text` normalised in the same way but not cut: white space becomes blanks, punctuation stays
+  // where it is, CJK ideographs get a blank on either side.
+  std::string Text(absl::string_view text) const;
+
  private:
   enum class AsciiClass : uint8_t { kLetter, kBlank, kAlone, kDropped };
   class Writer;
+
+  void Write(absl::string_view text, Writer& writer) const;
 
   BertNormalization options_;
   std::array<AsciiClass, 128> ascii_class_;

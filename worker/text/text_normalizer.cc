@@ -141,6 +141,10 @@ std::string Apply(const SentencePieceNormalizer& normalizer, absl::string_view t
   return normalizer.Normalize(text);
 }
 
+std::string Apply(const BertText& bert, absl::string_view text) {
+  return bert.normalizer.Text(text);
+}
+
 std::string Apply(const BertNormalizer& normalizer, absl::string_view text) {
   return normalizer.Words(text);
 }

@@ -39,10 +39,14 @@ struct Prepend {  // nothing before empty text
   std::string text;
 };
 
-// BertNormalizer gives words with a blank after each, for SplitAtBlanks.
+struct BertText {  // BERT's normalisation alone
+  BertNormalizer normalizer;
+};
+
+// A BertNormalizer itself gives words with a blank after each, for SplitAtBlanks.
 using NormalizerStep =
     std::variant<NormalForm, Lowercase, StripAccents, StripBlanks, ReplaceLiteral, ReplaceBlanks,
-                 Prepend, Charsmap, SentencePieceNormalizer, BertNormalizer>;
+                 Prepend, Charsmap, SentencePieceNormalizer, BertText, BertNormalizer>;
 
 // All steps in order. `text`: well-formed UTF-8, and so is the result.
 std::string Normalize(const std::vector<NormalizerStep>& steps, absl::string_view text);

@@ -10,6 +10,7 @@
 #include "worker/text/byte_bpe_tokenizer.h"
 #include "worker/text/sentencepiece_tokenizer.h"
 #include "worker/text/tokenizer_config.h"
+#include "worker/text/tokenizer_json.h"
 #include "worker/text/wordpiece.h"
 
 namespace hpo {
@@ -112,11 +113,25 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Load(TokenizerFamily family, const st
   return absl::InternalError("a family without tokenizer");
 }
 
+// The tokenizer.json of `folder`; nullptr where there is none.
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizerJson(const std::string& folder,
+                                                             const TokenizerConfig& config,
+                                                             int64_t model_rows) {
+  const std::string path = folder + "/tokenizer.json";
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (absl::IsNotFound(content.status())) return nullptr;
+  HPO_RETURN_IF_ERROR(content.status());
+  return ParseTokenizerJson(*content, path, config, model_rows);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& folder,
                                                          const ModelShape& shape) {
   HPO_ASSIGN_OR_RETURN(const TokenizerConfig config, ReadTokenizerConfig(folder));
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> whole,
+                       LoadTokenizerJson(folder, config, shape.vocab_size));
+  if (whole != nullptr) return whole;
   const std::optional<TokenizerFamily> family = FamilyOf(config, shape.family);
   if (family.has_value()) return Load(*family, folder, config, shape.vocab_size);
   return absl::UnimplementedError(
@@ -126,6 +141,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& fold
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder) {
   HPO_ASSIGN_OR_RETURN(const TokenizerConfig config, ReadTokenizerConfig(folder));
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> whole,
+                       LoadTokenizerJson(folder, config, /*model_rows=*/0));
+  if (whole != nullptr) return whole;
   std::optional<TokenizerFamily> family = FamilyOf(config, /*model_type=*/"");
   if (!family.has_value() && !NamesNoFamily(config.tokenizer_class)) {
     return absl::UnimplementedError(absl::StrCat(
