@@ -1,6 +1,8 @@
 #include "worker/text/dataset.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/random.h"
 #include "common/status.h"
 #include "worker/text/data_file_builder.h"
 
@@ -16,6 +19,9 @@ namespace {
 
 // Labels that an error lists at most.
 constexpr size_t kMaxListed = 8;
+
+// Apart from the streams that order batches and draw dropout from the same seed.
+constexpr uint64_t kSubsetStream = 0x5b5e7;
 
 using LabelIndex = absl::flat_hash_map<std::string, int32_t>;
 
@@ -131,6 +137,29 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
   HPO_ASSIGN_OR_RETURN(data.validation,
                        WithIndices(std::move(validation), names, index, labels_from));
   return data;
+}
+
+void KeepShare(Dataset& dataset, double share, uint64_t seed) {
+  if (share >= 1.0) return;
+  std::map<std::vector<int32_t>, std::vector<size_t>> rows_by_labels;
+  for (size_t row = 0; row < dataset.rows.size(); ++row) {
+    const auto& labels = dataset.rows[row].labels;
+    rows_by_labels[dataset.multi_label ? std::vector<int32_t>() : labels].push_back(row);
+  }
+  Rng random(seed, kSubsetStream);
+  std::vector<size_t> kept;
+  for (auto& [labels, rows] : rows_by_labels) {
+    const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(rows.size())));
+    for (size_t i = 0; i < count; ++i) {
+      std::swap(rows[i], rows[i + random.Below(rows.size() - i)]);
+      kept.push_back(rows[i]);
+    }
+  }
+  std::sort(kept.begin(), kept.end());
+  std::vector<DatasetRow> chosen;
+  chosen.reserve(kept.size());
+  for (const size_t row : kept) chosen.push_back(std::move(dataset.rows[row]));
+  dataset.rows = std::move(chosen);
 }
 
 }  // namespace hpo

@@ -48,4 +48,8 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
                                       const std::string& validation_path,
                                       const std::vector<std::string>& labels);
 
+// Keeps a share of the rows, in their order, drawn by `seed`: of each label's rows that share,
+// rounded up; with several labels a row of all rows. share: in (0, 1].
+void KeepShare(Dataset& dataset, double share, uint64_t seed);
+
 }  // namespace hpo

@@ -73,10 +73,11 @@ class TrialRun {
   }
 
   absl::Status CheckJob() const {
-    static const std::set<std::string> metrics = {"accuracy", "loss", "macro_f1", "micro_f1"};
+    static const std::set<std::string> metrics = {"accuracy", "loss", "macro_f1", "mcc",
+                                                  "micro_f1"};
     if (metrics.count(job_.objective.metric) == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("objective: expected accuracy, loss, macro_f1 or micro_f1, got '",
+          absl::StrCat("objective: expected accuracy, loss, macro_f1, mcc or micro_f1, got '",
                        job_.objective.metric, "'"));
     }
     if (job_.task != "text-classification") {

@@ -120,5 +120,52 @@ TEST(SortedLabels, IntegersAreSortedByValue) {
   EXPECT_THAT(sorted({}), IsEmpty());
 }
 
+// 60 rows "no" and 5 rows "yes", told apart by their texts.
+Dataset SixtyFive(bool multi_label) {
+  Dataset dataset;
+  dataset.multi_label = multi_label;
+  for (int32_t i = 0; i < 65; ++i) {
+    dataset.rows.push_back(
+        {.text = std::to_string(i), .pair = {}, .labels = {i % 13 == 0 ? 1 : 0}});
+  }
+  return dataset;
+}
+
+TEST(KeepShare, KeepsThatShareOfEachLabelInOrder) {
+  Dataset some = SixtyFive(/*multi_label=*/false);
+  KeepShare(some, 0.1, 7);
+  ASSERT_EQ(some.rows.size(), 7u);  // 6 of 60, and 1 of 5
+  int64_t yes = 0;
+  for (size_t i = 0; i < some.rows.size(); ++i) {
+    yes += some.rows[i].labels[0];
+    if (i == 0) continue;
+    EXPECT_LT(std::stoi(some.rows[i - 1].text), std::stoi(some.rows[i].text));
+  }
+  EXPECT_EQ(yes, 1);
+}
+
+TEST(KeepShare, TheSeedDecidesWhich) {
+  Dataset a = SixtyFive(false), b = SixtyFive(false), c = SixtyFive(false);
+  KeepShare(a, 0.3, 7);
+  KeepShare(b, 0.3, 7);
+  KeepShare(c, 0.3, 8);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+}
+
+TEST(KeepShare, SeveralLabelsARowAreDrawnTogether) {
+  Dataset some = SixtyFive(/*multi_label=*/true);
+  KeepShare(some, 0.1, 7);
+  EXPECT_EQ(some.rows.size(), 7u);
+  KeepShare(some, 1e-9, 7);
+  EXPECT_EQ(some.rows.size(), 1u);
+}
+
+TEST(KeepShare, TheWholeIsLeftAlone) {
+  Dataset all = SixtyFive(false);
+  KeepShare(all, 1.0, 7);
+  EXPECT_EQ(all, SixtyFive(false));
+}
+
 }  // namespace
 }  // namespace hpo

@@ -128,6 +128,27 @@ TEST_F(RunTrialTest, MeasuresEveryNStepsAndAtTheEndOfAnEpoch) {
   EXPECT_THAT(steps, ElementsAre(4, 6, 8, 12));
 }
 
+TEST_F(RunTrialTest, EndsWhereMeasurementsGetNoBetter) {
+  TrainerJob job = trial_.Job();
+  job.params["train.lr"] = 0.0;
+  job.params["train.early_stopping"] = int64_t{2};
+  job.epochs = 10;
+  const Completed completed = Complete(job);
+  EXPECT_EQ(events_.All<MeasurementMessage>().size(), 3u);  // the first is the best
+  EXPECT_EQ(completed.metrics, events_.All<MeasurementMessage>()[0].measurement.metrics);
+  EXPECT_EQ(completed.model_path, trial_.Path("out/best"));
+}
+
+TEST_F(RunTrialTest, TrainsOnAShareOfTheRows) {
+  TrainerJob job = trial_.Job();
+  job.params["data.subset"] = 0.5;
+  Complete(job);
+  // 48 rows of three labels: 24, or one more for each label of an odd number, in batches of 8.
+  const int64_t steps = events_.All<MeasurementMessage>().back().measurement.step;
+  EXPECT_GE(steps, 3);
+  EXPECT_LE(steps, 4);
+}
+
 TEST_F(RunTrialTest, TheEffectiveBatchDecidesNotHowItIsSplit) {
   TrainerJob whole = trial_.Job();
   whole.params["model.dropout"] = 0.0;

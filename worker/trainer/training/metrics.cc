@@ -1,5 +1,7 @@
 #include "worker/trainer/training/metrics.h"
 
+#include <cmath>
+
 #include "common/status.h"
 
 namespace hpo {
@@ -10,6 +12,12 @@ double F1(int64_t true_positives, int64_t false_positives, int64_t false_negativ
   const int64_t denominator = 2 * true_positives + false_positives + false_negatives;
   if (denominator == 0) return 0.0;
   return 2.0 * static_cast<double>(true_positives) / static_cast<double>(denominator);
+}
+
+// Correlation from its sums; 0 where one side never varies.
+double Correlation(double covariance, double variance_a, double variance_b) {
+  const double product = variance_a * variance_b;
+  return product > 0.0 ? covariance / std::sqrt(product) : 0.0;
 }
 
 }  // namespace
@@ -59,7 +67,32 @@ Metrics ClassificationCounts::Summarize() const {
   }
   return {{"accuracy", static_cast<double>(num_right_) / static_cast<double>(num_rows_)},
           {"macro_f1", sum_f1 / static_cast<double>(num_labels)},
+          {"mcc", multi_label_ ? DecisionCorrelation(total) : ClassCorrelation()},
           {"micro_f1", F1(total.true_positives, total.false_positives, total.false_negatives)}};
+}
+
+// Every decision is a pair of 0 and 1.
+double ClassificationCounts::DecisionCorrelation(const LabelCounts& total) const {
+  const auto said = static_cast<double>(total.true_positives + total.false_positives);
+  const auto is = static_cast<double>(total.true_positives + total.false_negatives);
+  const auto all = static_cast<double>(num_rows_) * static_cast<double>(labels_.size());
+  return Correlation(all * static_cast<double>(total.true_positives) - said * is,
+                     said * (all - said), is * (all - is));
+}
+
+double ClassificationCounts::ClassCorrelation() const {
+  const auto rows = static_cast<double>(num_rows_);
+  double covariance = rows * static_cast<double>(num_right_);
+  double said_variance = rows * rows;
+  double is_variance = rows * rows;
+  for (const LabelCounts& label : labels_) {
+    const auto said = static_cast<double>(label.true_positives + label.false_positives);
+    const auto is = static_cast<double>(label.true_positives + label.false_negatives);
+    covariance -= said * is;
+    said_variance -= said * said;
+    is_variance -= is * is;
+  }
+  return Correlation(covariance, said_variance, is_variance);
 }
 
 }  // namespace hpo

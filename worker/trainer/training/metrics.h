@@ -9,13 +9,15 @@
 
 namespace hpo {
 
-// Counts predictions row by row, then says accuracy, macro_f1, micro_f1. Not thread-safe.
+// Counts predictions row by row, then says accuracy, macro_f1, micro_f1 and mcc. Not thread-safe.
 //
 // Single label: accuracy = micro_f1 = share of rows right; macro_f1 is the mean of F1 over every
 // label that occurs or is predicted, a label never predicted right counting 0 (scikit-learn's
 // f1_score with zero_division = 0).
 // Multi label: accuracy = share of rows with exactly the right set; micro_f1 over all decisions;
 // macro_f1 the mean over every label of the task.
+// mcc: Matthews' correlation of what is said with what is, for several classes as R_K (Gorodkin
+// 2004); with several labels a row of all their decisions. 0 where either never varies.
 class ClassificationCounts {
  public:
   ClassificationCounts(int64_t num_labels, bool multi_label);
@@ -27,7 +29,7 @@ class ClassificationCounts {
 
   int64_t num_rows() const { return num_rows_; }
 
-  // "accuracy", "macro_f1", "micro_f1". Needs at least one row.
+  // "accuracy", "macro_f1", "mcc", "micro_f1". Needs at least one row.
   Metrics Summarize() const;
 
  private:
@@ -36,6 +38,9 @@ class ClassificationCounts {
     int64_t false_positives = 0;
     int64_t false_negatives = 0;
   };
+
+  double DecisionCorrelation(const LabelCounts& total) const;
+  double ClassCorrelation() const;
 
   std::vector<LabelCounts> labels_;
   bool multi_label_;

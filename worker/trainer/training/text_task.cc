@@ -51,8 +51,9 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model) {
-  HPO_ASSIGN_OR_RETURN(const TaskData files,
+  HPO_ASSIGN_OR_RETURN(TaskData files,
                        LoadTaskData(job.train_path, job.validation_path, job.labels));
+  KeepShare(files.train, options.data_subset, options.seed);
   TextData data;
   data.labels = files.train.label_names;
   data.max_length = std::min(options.config.max_length, model.shape.max_positions);

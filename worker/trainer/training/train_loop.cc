@@ -311,11 +311,26 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   LogInfo(absl::StrFormat("Trial %d - step %d of %d: %s %.4f, loss %.4f", parts_.job.trial.value,
                           state_.step, total_steps_, parts_.job.objective.metric,
                           metrics.at(parts_.job.objective.metric), metrics.at("loss")));
-  if (!Improves(metrics)) return std::nullopt;
+  if (!Improves(metrics)) {
+    if (!IsStale()) return std::nullopt;
+    LogInfo(absl::StrFormat("Trial %d - ends after step %d: no better %s in %d measurements",
+                            parts_.job.trial.value, state_.step, parts_.job.objective.metric,
+                            parts_.options.early_stopping));
+    return Ending{Completed{.metrics = *state_.best, .model_path = {}}};
+  }
   state_.best = std::move(metrics);
   parts_.save_best(state_.step);
   WatchMemory("best weights");
   return std::nullopt;
+}
+
+bool TrainLoop::IsStale() const {
+  if (parts_.options.early_stopping == 0) return false;
+  const auto& all = state_.measurements;
+  const auto best = std::find_if(all.begin(), all.end(), [this](const Measurement& measurement) {
+    return measurement.metrics == *state_.best;
+  });
+  return all.end() - best > parts_.options.early_stopping;
 }
 
 bool TrainLoop::Improves(const Metrics& metrics) const {

@@ -113,6 +113,8 @@ class TrainLoop {
 
   void ReportProgress(double loss);
   bool Improves(const Metrics& metrics) const;
+  // So many measurements in a row brought nothing better that the study asks to end here.
+  bool IsStale() const;
   // Epochs done, with the share of the one that runs.
   double EpochsDone() const;
 

@@ -1,6 +1,7 @@
 #include "worker/trainer/training/training_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 
@@ -18,6 +19,7 @@ struct ParameterLine {
 };
 
 constexpr ParameterLine kParameters[] = {
+    {"data.subset", "1", "share of the training rows to use, of each label alike"},
     {"head.dropout", "the model's", "dropout before and inside the classification head"},
     {"head.layers", "0", "hidden layers of the head, 0 to 3"},
     {"head.size_1", "-", "width of the head's first hidden layer"},
@@ -30,6 +32,7 @@ constexpr ParameterLine kParameters[] = {
     {"train.batch_size", "8", "rows at a time; times grad_accum it is the effective batch"},
     {"train.beta1", "0.9", "AdamW's decay of the first moment"},
     {"train.beta2", "0.999", "AdamW's decay of the second moment"},
+    {"train.early_stopping", "0", "measurements without a better one that end it; 0: none do"},
     {"train.eps", "1e-08", "AdamW's epsilon"},
     {"train.eval_batch_multiplier", "1", "rows at a time in evaluation, in micro-batches"},
     {"train.grad_accum", "1", "batches for each optimizer step"},
@@ -62,6 +65,16 @@ absl::Status ReadNumber(const ParamMap& params, const NumberRange& range) {
   return absl::OkStatus();
 }
 
+// An integer of at least 0; nullopt where it is not given.
+absl::StatusOr<std::optional<int64_t>> ReadCount(const ParamMap& params, const char* name) {
+  const auto found = params.find(name);
+  if (found == params.end()) return std::nullopt;
+  const std::optional<int64_t> count = FindInt(params, name);
+  if (count.has_value() && *count >= 0) return count;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": expected an integer of at least 0, got ", FormatParam(found->second)));
+}
+
 absl::Status CheckNames(const ParamMap& params) {
   for (const auto& [name, value] : params) {
     const bool known =
@@ -82,7 +95,9 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
   TrainingOptions options;
   HPO_ASSIGN_OR_RETURN(options.config, TrainingConfigOf(params, TrainerSpec{}));
   constexpr double kAny = std::numeric_limits<double>::infinity();
+  const double kAboveOne = std::nextafter(1.0, 2.0);
   const NumberRange ranges[] = {
+      {"data.subset", std::numeric_limits<double>::min(), kAboveOne, &options.data_subset},
       {"train.beta1", 0.0, 1.0, &options.beta1},
       {"train.beta2", 0.0, 1.0, &options.beta2},
       {"train.eps", std::numeric_limits<double>::min(), 1.0, &options.eps},
@@ -92,15 +107,10 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
-  options.seed = job_seed;
-  if (const auto found = params.find("seed"); found != params.end()) {
-    const std::optional<int64_t> seed = FindInt(params, "seed");
-    if (!seed.has_value() || *seed < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "seed: expected an integer of at least 0, got ", FormatParam(found->second)));
-    }
-    options.seed = static_cast<uint64_t>(*seed);
-  }
+  HPO_ASSIGN_OR_RETURN(const auto early_stopping, ReadCount(params, "train.early_stopping"));
+  options.early_stopping = early_stopping.value_or(0);
+  HPO_ASSIGN_OR_RETURN(const std::optional<int64_t> seed, ReadCount(params, "seed"));
+  options.seed = seed.has_value() ? static_cast<uint64_t>(*seed) : job_seed;
   return options;
 }
 

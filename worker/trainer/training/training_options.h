@@ -19,6 +19,9 @@ struct TrainingOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  // Measurements in a row without a better one, after which the training ends; 0: none do.
+  int64_t early_stopping = 0;
+  double data_subset = 1.0;  // share of the training rows that are used
   uint64_t seed = 0;
 };
 

@@ -20,7 +20,8 @@ TEST(ReadTrainingOptions, DefaultsHoldWhereNothingIsGiven) {
 }
 
 TEST(ReadTrainingOptions, EveryParameterIsRead) {
-  const auto options = ReadTrainingOptions({{"head.dropout", 0.3},
+  const auto options = ReadTrainingOptions({{"data.subset", 0.2},
+                                            {"head.dropout", 0.3},
                                             {"head.layers", int64_t{1}},
                                             {"head.size_1", int64_t{64}},
                                             {"model.dropout", 0.0},
@@ -30,6 +31,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"train.batch_size", int64_t{4}},
                                             {"train.beta1", 0.8},
                                             {"train.beta2", 0.9},
+                                            {"train.early_stopping", int64_t{3}},
                                             {"train.eps", 1e-6},
                                             {"train.eval_batch_multiplier", int64_t{2}},
                                             {"train.grad_accum", int64_t{3}},
@@ -45,6 +47,8 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->config.head_sizes[0], 64);
   EXPECT_EQ(options->config.dropout, 0.0);
   EXPECT_EQ(options->seed, 5u);
+  EXPECT_EQ(options->data_subset, 0.2);
+  EXPECT_EQ(options->early_stopping, 3);
   EXPECT_EQ(options->config.max_length, 256);
   EXPECT_EQ(options->config.EffectiveBatch(), 12);
   EXPECT_EQ(options->config.eval_batch_multiplier, 2);
@@ -69,6 +73,9 @@ TEST(ReadTrainingOptions, ErrorsNameTheParameterAndTheValue) {
       {{{"train.max_grad_norm", 0.0}}, "train.max_grad_norm"},
       {{{"train.batch_size", 2.5}}, "train.batch_size"},
       {{{"train.batch_size", int64_t{0}}}, "train.batch_size"},
+      {{{"data.subset", 0.0}}, "data.subset: expected a number in"},
+      {{{"data.subset", 1.5}}, "data.subset"},
+      {{{"train.early_stopping", int64_t{-1}}}, "expected an integer of at least 0, got -1"},
       {{{"seed", int64_t{-1}}}, "seed: expected an integer of at least 0, got -1"},
       {{{"seed", 1.5}}, "seed: expected an integer"},
       {{{"head.layers", int64_t{4}}}, "head.layers"},
