@@ -49,12 +49,16 @@ def template(single, pair, tokenizer, *names):
 
 
 def bert(texts, extra=()):
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    known = (GOLDEN / "bert-base-uncased" / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    corpus = " ".join(texts).lower()
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokens += [token for token in known if token.removeprefix("##") in corpus
+               and token not in tokens and token][:2 * VOCABULARY]
+    tokenizer = Tokenizer(models.WordPiece({token: id for id, token in enumerate(tokens)},
+                                           unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(strip_accents=None, lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(
-        vocab_size=VOCABULARY, show_progress=False,
-        special_tokens=special("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")))
+    tokenizer.add_special_tokens(special(*tokens[:5]))
     tokenizer.add_tokens(list(extra))
     tokenizer.post_processor = template("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", tokenizer,
                                         "[CLS]", "[SEP]")
@@ -125,42 +129,38 @@ def llama2(texts, metaspace):
     return tokenizer
 
 
-def unigram(texts, normalizer, words, tokens, unknown, rules):
-    tokenizer = Tokenizer(models.Unigram())
+def unigram(model, normalizer, words, tokens, unknown):
+    """The pieces of a SentencePiece model behind other special tokens."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString((GOLDEN / model).read_bytes())
+    vocab = [(str(token), 0.0) for token in tokens]
+    vocab += [(p.piece, round(p.score, 4)) for p in proto.pieces if p.type == 1]
+    tokenizer = Tokenizer(models.Unigram(vocab, [str(token) for token in tokens].index(unknown)))
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = words
-    tokenizer.train_from_iterator(texts, trainers.UnigramTrainer(
-        vocab_size=VOCABULARY, show_progress=False, special_tokens=tokens, unk_token=unknown))
-    # Scores as short decimals, and in an order that does not depend on threads.
-    state = json.loads(tokenizer.to_str())
-    vocab = state["model"]["vocab"]
-    kept = len(tokens)
-    vocab[kept:] = sorted(([piece, round(score, 4)] for piece, score in vocab[kept:]),
-                          key=lambda entry: (-entry[1], entry[0]))
-    state["model"]["byte_fallback"] = rules
-    return Tokenizer.from_str(json.dumps(state))
+    tokenizer.add_special_tokens(tokens)
+    return tokenizer
 
 
-def xlmr(texts):
+def xlmr():
     tokenizer = unigram(
-        texts,
+        "xlmr-like/sentencepiece.bpe.model",
         normalizers.Sequence([normalizers.Precompiled(charsmap("deberta-like/spm.model")),
                               normalizers.Replace(Regex(" {2,}"), " ")]),
         pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(),
                                  pre_tokenizers.Metaspace(prepend_scheme="always")]),
-        special("<s>", "<pad>", "</s>", "<unk>") + special("<mask>", lstrip=True), "<unk>", False)
+        special("<s>", "<pad>", "</s>", "<unk>") + special("<mask>", lstrip=True), "<unk>")
     tokenizer.post_processor = template("<s> $A </s>", "<s> $A </s> </s> $B </s>", tokenizer,
                                         "<s>", "</s>")
     return tokenizer
 
 
-def deberta(texts):
+def deberta():
     tokenizer = unigram(
-        texts,
+        "deberta-like/spm.model",
         normalizers.Sequence([normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "),
                               normalizers.NFC(), normalizers.Strip(left=False, right=True)]),
         pre_tokenizers.Metaspace(prepend_scheme="always"),
-        special("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"), "[UNK]", False)
+        special("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"), "[UNK]")
     tokenizer.post_processor = template("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", tokenizer,
                                         "[CLS]", "[SEP]")
     return tokenizer
@@ -177,8 +177,8 @@ def families(texts):
     yield "json-qwen2", qwen2(texts)
     yield "json-llama2", llama2(texts, metaspace=False)
     yield "json-llama2-metaspace", llama2(texts, metaspace=True)
-    yield "json-xlmr", xlmr(texts)
-    yield "json-deberta", deberta(texts)
+    yield "json-xlmr", xlmr()
+    yield "json-deberta", deberta()
 
 
 def parts():

@@ -1,4 +1,5 @@
-// hpo-trainer: trains one trial after another for a supervisor, or one job of a file.
+// hpo-trainer: trains one trial after another for a supervisor, or one job of a file; or turns
+// texts into token ids (tokenize).
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -21,6 +22,8 @@
 #include "common/status.h"
 #include "common/trainer_protocol.h"
 #include "common/worker_facts.h"
+#include "worker/text/tokenize_lines.h"
+#include "worker/text/tokenizer.h"
 #include "worker/trainer/device_profile.h"
 #include "worker/trainer/message_channel.h"
 #include "worker/trainer/run_trial.h"
@@ -33,6 +36,7 @@ namespace hpo {
 namespace {
 
 struct Arguments {
+  std::string tokenize_folder;
   std::string job_path;
   bool list_parameters = false;
   bool profile_device = false;
@@ -153,6 +157,16 @@ int Serve(MessageChannel& channel, const std::string& torch_build) {
   }
 }
 
+int Tokenize(const std::string& folder) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizerOfFolder(folder);
+  if (!tokenizer.ok()) return Fail(trainer_exit::kBadModel, tokenizer.status());
+  std::ios::sync_with_stdio(false);
+  const absl::Status done = TokenizeLines(**tokenizer, std::cin, std::cout);
+  if (done.ok()) return trainer_exit::kDone;
+  const bool bad_data = absl::IsInvalidArgument(done);
+  return Fail(bad_data ? trainer_exit::kBadData : trainer_exit::kInternal, done);
+}
+
 int PrintProfile(const std::string& device, const std::string& torch_build) {
   const absl::StatusOr<DeviceProfile> profile = ProfileDevice(device, torch_build);
   if (!profile.ok()) return Fail(trainer_exit::kBadModel, profile.status());
@@ -210,6 +224,7 @@ void KeepLargeBlocks() {
 }
 
 int Run(const Arguments& arguments) {
+  if (!arguments.tokenize_folder.empty()) return Tokenize(arguments.tokenize_folder);
   if (arguments.list_parameters) {
     std::cout << DescribeParameters();
     return trainer_exit::kDone;
@@ -269,6 +284,13 @@ int main(int argc, char** argv) {
       ->type_name("FOLDER");
   app.add_option("--device", arguments.device, "The device of these two: cpu or cuda:N")
       ->capture_default_str();
+  app.add_subcommand("tokenize",
+                     "Turn lines {\"text\", \"pair\"?} of standard input into lines {\"ids\", "
+                     "\"type_ids\"}")
+      ->add_option("--model", arguments.tokenize_folder,
+                   "Folder with the tokenizer's files; weights and config.json are not needed")
+      ->type_name("DIR")
+      ->required();
   app.set_version_flag("--version", HPO_VERSION " (torch " HPO_TORCH_VERSION ")");
   try {
     app.parse(argc, argv);
