@@ -28,8 +28,7 @@ std::string OrDefault(const std::string& word, const char* otherwise) {
 }
 
 Bytes Usable(const OfflineDevice& device, Bytes card) {
-  const MemorySpec memory{.headroom = device.headroom};
-  return UsableBytes(card, {.kind = kCuda}, memory);
+  return UsableBytes(card, {.kind = kCuda}, {.headroom = device.headroom});
 }
 
 ResidualClass ClassFor(Bytes needed, bool fragile) {
@@ -39,17 +38,6 @@ ResidualClass ClassFor(Bytes needed, bool fragile) {
 // What a step may need without a margin, so that it fits `usable` with one.
 Bytes WithoutMargin(Bytes usable) {
   return MarginTable().LargestNeed(ClassFor(usable, /*fragile=*/false), usable, usable);
-}
-
-// The smallest card, to a MiB, that has `required` usable bytes.
-Bytes CardFor(const OfflineDevice& device, Bytes required) {
-  int64_t too_small = 0;
-  int64_t enough = 2 * (required.count >> 20) + 1024;
-  while (enough - too_small > 1) {
-    const int64_t middle = too_small + (enough - too_small) / 2;
-    (Usable(device, MiB(middle)) >= required ? enough : too_small) = middle;
-  }
-  return MiB(enough);
 }
 
 // The description rounds parts up to whole ones; `effective_batch` is what they make.
@@ -172,8 +160,9 @@ ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
                         const OfflineDevice& device, Bytes card) {
   ConfigAdvice advice;
   advice.literal = JudgeStep(step, device, card);
-  advice.smallest_capacity = CardFor(
-      device, std::min(advice.literal.required, JudgeStep(RowByRow(step), device, card).required));
+  advice.smallest_capacity = CapacityFor(
+      std::min(advice.literal.required, JudgeStep(RowByRow(step), device, card).required),
+      {.kind = kCuda}, {.headroom = device.headroom});
   advice.fits = advice.literal.planned.fits;
   if (advice.fits) return advice;
   StepDescription limited = step;

@@ -2,6 +2,7 @@
 // by name in common/model_catalog, counted by common/model_parameters.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,7 +32,7 @@ struct RelativeAttention {
   bool content_to_position = false;  // c2p, a term of the scores
   bool position_to_content = false;  // p2c, another
   bool share_projections = false;    // positions go through the content's projections
-  bool operator==(const RelativeAttention&) const = default;
+  auto operator<=>(const RelativeAttention&) const = default;
 };
 
 // Sizes are element counts. Of a family that is not known (ModelFamilyOf) only the name is: the
@@ -68,7 +69,7 @@ struct ModelShape {
   int64_t conv_kernel_size = 0;     // DeBERTa: of the convolution beside the first layer; 0: none
   std::string stored_type;          // of the published weights: "float16"; empty: not said
 
-  bool operator==(const ModelShape&) const = default;
+  auto operator<=>(const ModelShape&) const = default;
 
   int64_t KeyValueHeads() const {
     return num_key_value_heads > 0 ? num_key_value_heads : num_heads;

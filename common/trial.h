@@ -1,6 +1,7 @@
 // Trials, attempts and how they end. Plain values shared by every layer.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,7 +32,7 @@ struct MemoryPlan {
   int64_t micro_batch = 1;
   bool checkpointing = false;
   Precision precision = Precision::kFloat32;
-  bool operator==(const MemoryPlan&) const = default;
+  auto operator<=>(const MemoryPlan&) const = default;
 
   int64_t NumParts() const { return (effective_batch + micro_batch - 1) / micro_batch; }
 };

@@ -1,6 +1,7 @@
 // What a worker tells the server when it registers (DESIGN.md, "Who knows what").
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ struct DeviceProfile {
   std::string attention;   // kernel that training takes: "flash", "efficient", "cudnn", "math"
   std::string allocator;   // options, "expandable_segments:False"
   int64_t threads = 0;     // of a trainer on a CPU; 0: not known
-  bool operator==(const DeviceProfile&) const = default;
+  auto operator<=>(const DeviceProfile&) const = default;
 };
 
 struct WorkerFacts {

@@ -47,6 +47,17 @@ absl::StatusOr<std::map<std::string, LengthHistogram>> LengthsFromJson(const nlo
 
 }  // namespace
 
+int64_t MedianLength(const LengthHistogram& lengths) {
+  int64_t rows = 0;
+  for (const auto& [length, count] : lengths) rows += std::max<int64_t>(0, count);
+  int64_t seen = 0;
+  for (const auto& [length, count] : lengths) {
+    seen += std::max<int64_t>(0, count);
+    if (count > 0 && seen >= rows - seen) return length;
+  }
+  return 0;
+}
+
 int64_t LongestPadded(const LengthHistogram& lengths, int64_t max_length) {
   int64_t longest = lengths.empty() ? max_length : 1;
   for (const auto& [length, rows] : lengths) {

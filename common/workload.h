@@ -2,6 +2,7 @@
 // vocabulary; the server sees nothing else of the data.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -34,7 +35,11 @@ struct Workload {
   bool multi_label = false;
   LengthHistogram train_lengths;  // empty: assume every row is max_length long
   LengthHistogram validation_lengths;
+  auto operator<=>(const Workload&) const = default;
 };
+
+// Tokens of the median row, the shorter one of two; 0 without rows.
+int64_t MedianLength(const LengthHistogram& lengths);
 
 // The longest row after truncation to `max_length`, rounded up to the padding multiple (16).
 // `max_length` itself (rounded up) for an empty histogram. max_length > 0.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -101,33 +100,36 @@ void AllocatorModel::EmptyCache() { ReleaseCached(); }
 
 // ---- Finding a block ---------------------------------------------------------------------------
 
-AllocatorModel::Block AllocatorModel::BestFit(const Request& request) {
-  Pool& pool = PoolOf(request.small);
-  const auto found = std::lower_bound(
-      pool.begin(), pool.end(), std::tuple(request.stream, request.size, int64_t{0}),
-      [](const FreeEntry& entry, const auto& key) { return entry.Key() < key; });
-  if (found == pool.end() || found->stream != request.stream) return kNone;
-  auto index = static_cast<size_t>(found - pool.begin());
-  if (options_.expandable_segments) index = SmallestExpandable(pool, index, request.stream);
+FreePool& AllocatorModel::PoolOf(bool small, uint8_t stream) {
+  if (pools_.size() <= stream) pools_.resize(size_t{stream} + 1);
+  return small ? pools_[stream].small : pools_[stream].large;
+}
 
-  const int64_t size = pool[index].size;
+AllocatorModel::Block AllocatorModel::BestFit(const Request& request) {
+  FreePool& pool = PoolOf(request.small, request.stream);
+  FreePool::Place found = pool.BestFit(request.size);
+  if (!found) return kNone;
+  if (options_.expandable_segments) found = SmallestExpandable(pool, found);
+
+  const int64_t size = pool.At(found).size;
   const bool oversize = request.size >= options_.max_split_bytes;
   if (!oversize && size >= options_.max_split_bytes) return kNone;
   if (oversize && size >= request.size + kOversizeSlack) return kNone;
-  const Block block = pool[index].block;
-  pool.erase(pool.begin() + static_cast<std::ptrdiff_t>(index));
+  const Block block = pool.At(found).block;
+  pool.Erase(found);
   return block;
 }
 
 // A block that can still grow counts as large as it can become, so that it is used last.
-size_t AllocatorModel::SmallestExpandable(const Pool& pool, size_t found, uint8_t stream) const {
-  const auto grown = [this](const FreeEntry& entry) {
-    const Block next = at(entry.block).next;
+FreePool::Place AllocatorModel::SmallestExpandable(const FreePool& pool,
+                                                   FreePool::Place found) const {
+  const auto grown = [&](FreePool::Place place) {
+    const Block next = at(pool.At(place).block).next;
     const bool grows = next != kNone && at(next).state == State::kUnmapped;
-    return entry.size + (grows ? at(next).size : 0);
+    return pool.At(place).size + (grows ? at(next).size : 0);
   };
-  for (size_t next = found + 1; next < pool.size() && pool[next].stream == stream; ++next) {
-    if (grown(pool[next]) >= grown(pool[found])) break;
+  for (FreePool::Place next = pool.After(found); next; next = pool.After(next)) {
+    if (grown(next) >= grown(found)) break;
     found = next;
   }
   return found;
@@ -267,11 +269,13 @@ void AllocatorModel::CollectGarbage() {
     freed_some = false;
     int64_t total_age = 0;
     std::vector<Block> whole;
-    for (const FreeEntry& entry : large_pool_) {
-      const BlockData& block = at(entry.block);
-      if (block.previous != kNone || block.next != kNone) continue;
-      whole.push_back(entry.block);
-      total_age += num_requests_ - block.freed_at;
+    for (const Pools& pools : pools_) {
+      for (const FreePool::Entry& entry : pools.large.Sorted()) {
+        const BlockData& block = at(entry.block);
+        if (block.previous != kNone || block.next != kNone) continue;
+        whole.push_back(entry.block);
+        total_age += num_requests_ - block.freed_at;
+      }
     }
     if (whole.empty()) return;
     const int64_t mean_age = total_age / static_cast<int64_t>(whole.size());
@@ -290,32 +294,28 @@ bool AllocatorModel::ReleaseOversize(const Request& request) {
     return false;
   }
   const int64_t wanted = std::max(request.size, options_.max_split_bytes);
-  const auto found = std::lower_bound(
-      large_pool_.begin(), large_pool_.end(), std::tuple(request.stream, wanted, int64_t{0}),
-      [](const FreeEntry& entry, const auto& key) { return entry.Key() < key; });
-  if (found != large_pool_.end() && found->stream == request.stream) {
-    ReturnSegment(found->block);
+  const FreePool& pool = PoolOf(/*small=*/false, request.stream);
+  if (const FreePool::Place found = pool.BestFit(wanted)) {
+    ReturnSegment(pool.At(found).block);
     return true;
   }
   int64_t released = 0;
-  for (auto index = found - large_pool_.begin(); index > 0 && released < wanted;) {
-    --index;
-    const FreeEntry entry = large_pool_[static_cast<size_t>(index)];
-    if (entry.stream != request.stream || entry.size < options_.max_split_bytes) break;
-    released += entry.size;
-    ReturnSegment(entry.block);
+  std::vector<FreePool::Entry> smaller = pool.Sorted();
+  for (; !smaller.empty() && released < wanted; smaller.pop_back()) {
+    if (smaller.back().size < options_.max_split_bytes) break;
+    released += smaller.back().size;
+    ReturnSegment(smaller.back().block);
   }
   return released >= wanted;
 }
 
 void AllocatorModel::ReleaseCached() {
-  ReleaseCached(large_pool_);
-  ReleaseCached(small_pool_);
+  for (const Pools& pools : pools_) ReleaseCached(pools.large);
+  for (const Pools& pools : pools_) ReleaseCached(pools.small);
 }
 
-void AllocatorModel::ReleaseCached(Pool& pool) {
-  const Pool cached = pool;
-  for (const FreeEntry& entry : cached) {
+void AllocatorModel::ReleaseCached(const FreePool& pool) {
+  for (const FreePool::Entry& entry : pool.Sorted()) {
     const BlockData& block = at(entry.block);
     if (options_.expandable_segments) {
       UnmapPages(entry.block);
@@ -395,23 +395,13 @@ void AllocatorModel::DropBlock(Block block) {
 
 void AllocatorModel::InsertFree(Block block) {
   const BlockData& data = at(block);
-  Pool& pool = PoolOf(data.small);
-  const FreeEntry entry{data.stream, data.size, data.address, block};
-  pool.insert(
-      std::upper_bound(pool.begin(), pool.end(), entry,
-                       [](const FreeEntry& a, const FreeEntry& b) { return a.Key() < b.Key(); }),
-      entry);
+  PoolOf(data.small, data.stream)
+      .Insert({.size = data.size, .address = data.address, .block = block});
 }
 
 void AllocatorModel::EraseFree(Block block) {
   const BlockData& data = at(block);
-  Pool& pool = PoolOf(data.small);
-  const auto key = std::tuple(data.stream, data.size, data.address);
-  const auto found =
-      std::lower_bound(pool.begin(), pool.end(), key,
-                       [](const FreeEntry& entry, const auto& k) { return entry.Key() < k; });
-  HPO_CHECK(found != pool.end() && found->block == block);
-  pool.erase(found);
+  PoolOf(data.small, data.stream).Erase(data.size, data.address);
 }
 
 std::vector<AllocatorModel::Segment> AllocatorModel::Snapshot() const {

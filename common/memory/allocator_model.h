@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "common/bytes.h"
+#include "common/memory/free_pool.h"
 
 namespace hpo {
 
@@ -67,6 +68,9 @@ class AllocatorModel {
   // `block` came from Allocate and was not freed.
   void Free(Block block);
 
+  // From now on; less than what is held already allows no more segments.
+  void SetLimit(Bytes limit) { options_.limit = limit; }
+
   // Gives every segment that is wholly free back to the device (emptyCache).
   void EmptyCache();
 
@@ -96,15 +100,10 @@ class AllocatorModel {
     bool small = false;
   };
 
-  // A free block as the pools sort it.
-  struct FreeEntry {
-    uint8_t stream;
-    int64_t size;
-    int64_t address;
-    Block block;
-    auto Key() const { return std::tuple(stream, size, address); }
+  struct Pools {
+    FreePool small;
+    FreePool large;
   };
-  using Pool = std::vector<FreeEntry>;  // ascending by Key
 
   struct Request {
     int64_t size = 0;          // rounded
@@ -114,9 +113,9 @@ class AllocatorModel {
   };
 
   int64_t RoundedSize(int64_t size) const;
-  Pool& PoolOf(bool small) { return small ? small_pool_ : large_pool_; }
+  FreePool& PoolOf(bool small, uint8_t stream);
   Block BestFit(const Request& request);
-  size_t SmallestExpandable(const Pool& pool, size_t found, uint8_t stream) const;
+  FreePool::Place SmallestExpandable(const FreePool& pool, FreePool::Place found) const;
   Block TakeSegment(const Request& request);
   Block TakeNativeSegment(const Request& request);
   Block GrowRange(const Request& request);
@@ -131,7 +130,7 @@ class AllocatorModel {
   void CollectGarbage();
   bool ReleaseOversize(const Request& request);
   void ReleaseCached();
-  void ReleaseCached(Pool& pool);
+  void ReleaseCached(const FreePool& pool);
   void ReturnSegment(Block block);
 
   bool LimitAllows(int64_t more) const;
@@ -147,8 +146,7 @@ class AllocatorModel {
   AllocatorStats stats_;
   std::vector<BlockData> blocks_;
   std::vector<Block> unused_;  // entries of blocks_ that may be used again
-  Pool small_pool_;
-  Pool large_pool_;
+  std::vector<Pools> pools_;   // by stream
   std::vector<Block> ranges_;  // expandable: the first block of each range
   int64_t next_address_ = 0;
   int64_t num_requests_ = 0;

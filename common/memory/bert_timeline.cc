@@ -161,6 +161,8 @@ void AttentionBackward(AllocationTimeline& time, const Sizes& size, const Kernel
   if (!size.plain_attention) {
     time.Allocate(3 * size.hidden);
     time.Touch(size.backward_buffers);
+    // On a card: context times its gradient, and what that sums to for each query.
+    if (!traits.cpu) time.Touch(size.hidden + size.logsumexp);
     time.Free(5 * size.hidden + size.logsumexp);  // query, key, value, context and its gradient
     return;
   }
@@ -246,6 +248,8 @@ AllocationTimeline EmbeddingBackward(const Sizes& size, const PassShape& shape,
   time.AccumulateGradient(table(shape.model.max_positions), exists);
   time.Free(size.position_rows);
   time.AccumulateGradient(table(shape.model.type_vocab_size), exists);
+  // A card sorts the indices, and sums by pieces.
+  if (!traits.cpu) time.Touch(table(shape.model.vocab_size) + 6 * size.indices + size.hidden);
   time.AccumulateGradient(table(shape.model.vocab_size), exists);
   time.Free(size.hidden);
   return time;

@@ -220,8 +220,8 @@ class Classifier {
 
 class TracedTrial {
  public:
-  TracedTrial(StepTracer& tracer, const BertClassifierShape& shape, const KernelTraits& traits)
-      : tracer_(tracer), shape_(shape), ops_(tracer, traits), model_(ops_, shape) {
+  TracedTrial(TraceOps& ops, const BertClassifierShape& shape)
+      : tracer_(ops.tracer()), shape_(shape), ops_(ops), model_(ops, shape) {
     groups_ = model_.Groups();
   }
 
@@ -315,7 +315,7 @@ class TracedTrial {
 
   StepTracer& tracer_;
   const BertClassifierShape& shape_;
-  TraceOps ops_;
+  TraceOps& ops_;
   Classifier model_;
   ParameterGroups groups_;
 };
@@ -325,8 +325,10 @@ class TracedTrial {
 AllocationTrace TraceBertTrial(const BertClassifierShape& shape, const TrialPasses& passes,
                                const KernelTraits& traits) {
   StepTracer tracer;
+  TraceOps ops(tracer, traits);
+  ops.WarmUp();
   tracer.EnterPhase("model");
-  TracedTrial trial(tracer, shape, traits);
+  TracedTrial trial(ops, shape);
   tracer.EnterPhase("optimizer states");
   trial.AllocateStates();
   for (const MeasuredSteps& stretch : passes.stretches) {

@@ -25,7 +25,8 @@ struct BertClassifierShape {
   OptimizerSpec optimizer;
 };
 
-// Phases: "model", "optimizer states", then "forward" and "backward" of each part, "gradient
+// On a device that is warm: workspaces come first, before the phase "model". Phases: "model",
+// "optimizer states", then "forward" and "backward" of each part, "gradient
 // clipping", "optimizer step", "evaluation". Sizes are positive.
 AllocationTrace TraceBertTrial(const BertClassifierShape& shape, const TrialPasses& passes,
                                const KernelTraits& traits);

@@ -1,7 +1,10 @@
 // Stage B on a GPU: a trial's trace through the caching allocator, in the orders that a run may
-// take. Pure; safe from any thread.
+// take.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "common/memory/allocation_trace.h"
@@ -16,28 +19,57 @@ struct CachedBytes {
   Bytes reserved_peak;
   // Smallest limit at which every order completes, to about 0.4 % (at least 2 MiB) above.
   Bytes needed_limit;
+  bool fragile = false;  // the orders' needs are more than 3 % apart
+  bool operator==(const CachedBytes&) const = default;
 };
 
-// A trial of these passes on a GPU: the longest batch, a shorter one as the workload has it, the
-// longest again (the cache then holds what the others left), and the evaluation, after the steps or
-// before them.
+// A trial of these passes on a warm GPU. The orders: the longest batch and the evaluation, as the
+// probe runs them, a shorter batch as the workload has it, the longest again (the cache then holds
+// what the others left), and the evaluation; and the same after a cache that was emptied before an
+// evaluation, which then comes first.
+// Pure: the same passes need the same, whatever limit is asked for. Not thread-safe.
 class CachedReplay {
  public:
   // As EstimateMemory: sizes are valid, and below what makes sums overflow.
   CachedReplay(const EstimateInput& input, const MemoryPlan& plan, const BertClassifierShape& shape,
                const KernelTraits& traits);
+  CachedReplay(const CachedReplay&) = delete;
+  CachedReplay& operator=(const CachedReplay&) = delete;
 
   // Whether every order completes within `limit`, base left out. One replay for each order.
   bool FitsWithin(Bytes limit) const;
 
   // A handful of replays for each order.
   CachedBytes Need() const;
+  // nullopt where the needed limit is above `limit`, which takes less to find out.
+  std::optional<CachedBytes> NeedWithin(Bytes limit) const;
 
-  // The first order's.
-  const AllocationTrace& trace() const { return traces_.front(); }
+  // Loading, a step of each length, an evaluation.
+  const AllocationTrace& trace() const { return trace_; }
 
  private:
-  std::vector<AllocationTrace> traces_;
+  // Events of trace_ that free all that they allocate.
+  using Stretch = std::span<const TraceEvent>;
+  using Order = std::vector<Stretch>;
+
+  // An allocator, and by number the blocks that events will free.
+  struct Player {
+    AllocatorModel allocator;
+    std::vector<AllocatorModel::Block> blocks;
+
+    // Whether there was memory for all of them.
+    bool Play(Stretch events);
+  };
+
+  bool Completes(const Order& order, Bytes limit) const;
+  Bytes ReservedPeak(const Order& order) const;
+  std::optional<Bytes> SmallestLimit(const Order& order, Bytes too_little, Bytes limit) const;
+
+  AllocationTrace trace_;
+  Player loaded_;  // after the stretch that loads, without a limit
+  std::vector<Order> orders_;
+  Bytes live_peak_;
+  Bytes unit_;  // of needed limits
 };
 
 }  // namespace hpo

@@ -109,6 +109,19 @@ double MarginTable::Factor(const ResidualClass& residual_class) const {
   return found == classes_.end() ? ColdStart(residual_class) : found->second.factor;
 }
 
+double MarginTable::LargestFactor(absl::string_view device_kind, Bytes need) const {
+  double largest = 0.0;
+  for (const BandRange& range : kBands) {
+    if (range.low > need) continue;
+    for (const bool fragile : {false, true}) {
+      largest = std::max(largest, Factor({.device_kind = std::string(device_kind),
+                                          .band = range.band,
+                                          .fragile = fragile}));
+    }
+  }
+  return largest;
+}
+
 Bytes MarginTable::LargestNeed(const ResidualClass& residual_class, Bytes usable,
                                Bytes bound) const {
   ResidualClass of = residual_class;

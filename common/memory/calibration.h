@@ -93,6 +93,9 @@ class MarginTable {
   // At least 0. O(log classes).
   double Factor(const ResidualClass& residual_class) const;
 
+  // The largest factor of a class of `device_kind` whose needs are at most `need`.
+  double LargestFactor(absl::string_view device_kind, Bytes need) const;
+
   // The largest need up to `bound` that, with the margin of its own band, is within `usable`; 0
   // where none is. Kind and fragility are those of `residual_class`.
   Bytes LargestNeed(const ResidualClass& residual_class, Bytes usable, Bytes bound) const;

@@ -1,5 +1,6 @@
 #include "common/memory/config_advice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,6 @@ namespace {
 constexpr char kBatchSize[] = "train.batch_size";
 constexpr char kMaxLength[] = "tok.max_length";
 constexpr char kEvalMultiplier[] = "train.eval_batch_multiplier";
-constexpr Bytes kLargestCapacity = GiB(1 << 20);
 
 bool Fits(const ConfigVerdict& verdict) { return verdict.planned.fits; }
 
@@ -57,15 +57,12 @@ absl::StatusOr<ConfigChange> ShortenTexts(const FitDecider& plan, ParamMap param
                     "texts are cut: it learns something else", std::move(params), capacity);
 }
 
+// With the whole batch in one part, or row by row.
 absl::StatusOr<Bytes> SmallestCapacity(const FitDecider& plan, const ParamMap& params) {
-  int64_t too_small = 0;
-  int64_t fits = kLargestCapacity.count >> 20;
-  while (fits - too_small > 1) {
-    const int64_t middle = too_small + (fits - too_small) / 2;
-    HPO_ASSIGN_OR_RETURN(const ConfigVerdict tried, JudgeConfig(plan, params, MiB(middle)));
-    (Fits(tried) ? fits : too_small) = middle;
-  }
-  return MiB(fits);
+  HPO_ASSIGN_OR_RETURN(const ConfigVerdict rows, JudgeConfig(plan, params, Bytes{}));
+  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, {}));
+  HPO_ASSIGN_OR_RETURN(const auto whole, plan.Estimate(params, LiteralPlan(config)));
+  return CapacityFor(std::min(rows.required, RequiredBytes(*whole)), plan.device(), plan.memory());
 }
 
 }  // namespace

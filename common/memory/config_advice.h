@@ -1,5 +1,6 @@
 // How a configuration can be made to fit a card: the largest micro-batch, and the cheapest changes,
-// by the decisions of a FitDecider. Pure; safe from any thread; tens of microseconds.
+// by the decisions of a FitDecider. Pure; safe from any thread; on a GPU as many milliseconds as
+// replays are needed.
 #pragma once
 
 #include <optional>

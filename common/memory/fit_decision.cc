@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "common/memory/memory_replay.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -18,6 +19,7 @@ constexpr Bytes kSmallCapacity = GiB(1);
 constexpr Bytes kSmallCapacityUnit = MiB(1);
 constexpr Bytes kSmallestGpuHeadroom = MiB(256);
 constexpr int64_t kGpuHeadroomPercent = 2;
+constexpr Bytes kLargestCapacity = GiB(1 << 20);
 constexpr const char* kModelName = "model.name";
 // More than any batch has.
 constexpr int64_t kManyRows = int64_t{1} << 40;
@@ -29,7 +31,8 @@ const DataSetFacts* FindDataSet(const WorkerFacts& worker, const std::string& na
   return found == worker.data_sets.end() ? nullptr : &*found;
 }
 
-// Only the longest row and the number of rows matter to memory, so one entry stands for all.
+// Only the longest row, the median one and the number of rows matter to memory, so that two entries
+// stand for all.
 LengthHistogram Condensed(const DataSetFacts* data_set, const std::string& tokenizer) {
   if (data_set == nullptr) return {};
   const auto lengths = data_set->lengths.find(tokenizer);
@@ -42,7 +45,9 @@ LengthHistogram Condensed(const DataSetFacts* data_set, const std::string& token
     num_rows = std::min(kManyRows, num_rows + std::min(rows, kManyRows));
   }
   if (num_rows == 0) return {};
-  return {{longest, num_rows}};
+  LengthHistogram condensed = {{longest, 1}};
+  if (num_rows > 1) condensed[MedianLength(lengths->second)] += num_rows - 1;
+  return condensed;
 }
 
 Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
@@ -78,6 +83,16 @@ Bytes QuantizeCapacity(Bytes capacity) {
   return std::max(Bytes{}, Bytes{capacity.count / unit.count * unit.count});
 }
 
+Bytes CapacityFor(Bytes usable, const DeviceProfile& device, const MemorySpec& memory) {
+  int64_t too_small = 0;
+  int64_t enough = kLargestCapacity.count >> 20;
+  while (enough - too_small > 1) {
+    const int64_t middle = too_small + (enough - too_small) / 2;
+    (UsableBytes(MiB(middle), device, memory) >= usable ? enough : too_small) = middle;
+  }
+  return MiB(enough);
+}
+
 Bytes RequiredBytes(const PlannedMemory& planned) {
   return WithMargin(planned.estimate.needed_limit, planned.margin);
 }
@@ -87,11 +102,13 @@ bool GoesByLearnedNeed(const MemorySpec& memory, const WorkerFacts& worker) {
   return !worker.plans || memory.policy == MemoryPolicy::kStrict;
 }
 
-FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence)
+FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence,
+                       std::shared_ptr<ReplayTable> replays)
     : trainer_(study.trainer),
       memory_(study.memory),
       device_(worker.device),
       evidence_(std::move(evidence)),
+      replays_(replays != nullptr ? std::move(replays) : std::make_shared<ReplayTable>()),
       learns_(GoesByLearnedNeed(study.memory, worker)) {
   if (memory_.policy == MemoryPolicy::kOff || !worker.plans) return;
   for (const ModelFacts& model : worker.models) {
@@ -119,29 +136,73 @@ absl::StatusOr<std::optional<EstimateInput>> FitDecider::InputOf(const ParamMap&
 
 absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Plan(const ParamMap& params,
                                                               Bytes capacity) const {
-  HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
-  if (!input.has_value()) return std::nullopt;
-  return PlanWithMargin(*input, UsableBytes(capacity, device_, memory_));
+  return PlanWith(params, capacity, Effort::kToKnow);
 }
 
-// Plans within ever less, until the plan's need fits with the margin of its own class.
-absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& input,
-                                                         Bytes usable) const {
-  Bytes limit = usable;
+absl::StatusOr<std::optional<PlannedMemory>> FitDecider::PlanWith(const ParamMap& params,
+                                                                  Bytes capacity,
+                                                                  Effort effort) const {
+  HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
+  if (!input.has_value()) return std::nullopt;
+  return PlanWithMargin(*input, UsableBytes(capacity, device_, memory_), effort);
+}
+
+double FitDecider::MarginOf(const MemoryEstimate& estimate) const {
+  return evidence_.margins.Factor(ClassOf(estimate, device_.kind));
+}
+
+// A CPU's bound is close enough, and what calibration there has scored.
+absl::StatusOr<MemoryEstimate> FitDecider::Predict(const EstimateInput& input,
+                                                   const MemoryPlan& plan) const {
+  return device_.kind == "cpu" ? EstimateMemory(input, plan) : replays_->Replay(input, plan);
+}
+
+// Plans within ever less, until the plan's need fits with the margin of its own class. A bound that
+// fits with the largest margin decides as the replay below it would.
+absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& input, Bytes usable,
+                                                         Effort effort) const {
+  const MarginTable& margins = evidence_.margins;
+  ResidualClass of{.device_kind = device_.kind};
+  Bytes limit = margins.LargestNeed(of, usable, usable);
+  of.fragile = true;
+  limit = std::max(limit, margins.LargestNeed(of, usable, usable));
   for (;;) {
-    HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit));
-    const ResidualClass of = ClassOf(planned.estimate, device_.kind);
-    planned.margin = evidence_.margins.Factor(of);
+    HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit, replays_.get()));
+    if (device_.kind != "cpu") {
+      planned.margin = margins.LargestFactor(device_.kind, planned.estimate.needed_limit);
+      const bool is_decided = !planned.fits || RequiredBytes(planned) <= usable;
+      if (is_decided && effort == Effort::kToDecide) return planned;
+      HPO_ASSIGN_OR_RETURN(planned.estimate, replays_->Replay(input, planned.plan));
+    }
+    planned.margin = MarginOf(planned.estimate);
     if (!planned.fits || RequiredBytes(planned) <= usable) return planned;
-    limit = evidence_.margins.LargestNeed(of, usable, planned.estimate.needed_limit - Bytes{1});
+    limit = margins.LargestNeed(ClassOf(planned.estimate, device_.kind), usable,
+                                planned.estimate.needed_limit - Bytes{1});
   }
 }
 
-absl::StatusOr<std::optional<MemoryEstimate>> FitDecider::Estimate(const ParamMap& params,
-                                                                   const MemoryPlan& plan) const {
+absl::StatusOr<std::optional<PlannedMemory>> FitDecider::Estimate(const ParamMap& params,
+                                                                  const MemoryPlan& plan) const {
   HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
   if (!input.has_value()) return std::nullopt;
-  return EstimateMemory(*input, plan);
+  PlannedMemory planned{.plan = plan, .estimate = {}, .fits = true};
+  HPO_ASSIGN_OR_RETURN(planned.estimate, Predict(*input, plan));
+  planned.margin = MarginOf(planned.estimate);
+  return planned;
+}
+
+absl::StatusOr<std::optional<FitDecider::Range>> FitDecider::RequiredRange(
+    const ParamMap& params, const MemoryPlan& plan) const {
+  HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
+  if (!input.has_value()) return std::nullopt;
+  HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(*input, plan));
+  const double margin = evidence_.margins.LargestFactor(device_.kind, bound.needed_limit);
+  if (device_.kind != "cpu") {
+    return Range{.least = LeastNeed(bound, device_),
+                 .most = WithMargin(bound.needed_limit, margin)};
+  }
+  const Bytes required = WithMargin(bound.needed_limit, MarginOf(bound));
+  return Range{.least = required, .most = required};
 }
 
 std::optional<LearnedFit> FitDecider::Learned(const ParamMap& params, Bytes capacity) const {
@@ -150,10 +211,15 @@ std::optional<LearnedFit> FitDecider::Learned(const ParamMap& params, Bytes capa
 }
 
 Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
-  const absl::StatusOr<std::optional<PlannedMemory>> planned = Plan(params, capacity);
+  const absl::StatusOr<std::optional<PlannedMemory>> planned =
+      PlanWith(params, capacity, Effort::kToDecide);
   if (planned.ok() && planned->has_value()) {
-    return Fit{
-        .fits = (*planned)->fits, .needed = RequiredBytes(**planned), .plan = (*planned)->plan};
+    Fit fit{.fits = (*planned)->fits, .needed = RequiredBytes(**planned), .plan = (*planned)->plan};
+    if (!fit.fits && device_.kind != "cpu") {
+      const Bytes usable = UsableBytes(capacity, device_, memory_);
+      fit.needed = std::max(usable + Bytes{1}, LeastNeed((*planned)->estimate, device_));
+    }
+    return fit;
   }
   Fit literal;
   if (const auto config = TrainingConfigOf(params, trainer_); config.ok()) {

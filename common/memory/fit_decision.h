@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,14 +14,16 @@
 #include "common/memory/calibration.h"
 #include "common/memory/learned_need.h"
 #include "common/memory/memory_plan.h"
+#include "common/memory/replay_table.h"
 #include "common/params.h"
 #include "common/study.h"
 #include "common/worker_facts.h"
 
 namespace hpo {
 
-// The answer for one configuration. `needed` is the estimate with its margin; 0 where nothing is
-// known of the configuration: then `fits` is true.
+// The answer for one configuration. `needed`, with its margin, is what decided: on a GPU no less
+// than what a replay needs where that fits, no more where it does not. 0 where nothing is known of
+// the configuration: then `fits` is true.
 struct Fit {
   bool fits = true;
   Bytes needed;
@@ -40,6 +43,9 @@ Bytes UsableBytes(Bytes capacity, const DeviceProfile& device, const MemorySpec&
 // much of it), so that they can be replayed.
 Bytes QuantizeCapacity(Bytes capacity);
 
+// The smallest capacity, to 1 MiB, of which `usable` bytes are usable.
+Bytes CapacityFor(Bytes usable, const DeviceProfile& device, const MemorySpec& memory);
+
 // What must be free for `planned` to start: its need with its margin.
 Bytes RequiredBytes(const PlannedMemory& planned);
 
@@ -58,28 +64,40 @@ bool GoesByLearnedNeed(const MemorySpec& memory, const WorkerFacts& worker);
 // the worker's trainer does not plan, or the model is not among the worker's or not one that
 // TrainerSupports: then LearnedNeed decides where GoesByLearnedNeed, else the configuration fits. A
 // data set that the worker lacks, or has not measured with the model's vocabulary, counts as one
-// whose rows are all tok.max_length long. Immutable; safe from any thread; a decision costs
-// microseconds.
+// whose rows are all tok.max_length long. Immutable but for what it
+// remembers; safe from any thread.
 class FitDecider {
  public:
-  FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence = {});
+  // `replays` may be shared by any number of deciders; none: one of its own.
+  FitDecider(const StudySpec& study, const WorkerFacts& worker, MemoryEvidence evidence = {},
+             std::shared_ptr<ReplayTable> replays = nullptr);
 
   // The estimate and plan of `params` (the study's trainer defaults fill the gaps) within the
-  // usable bytes of `capacity`; nullopt where there is none.
+  // usable bytes of `capacity`; nullopt where there is none. As Estimate it is a replay on a GPU:
+  // milliseconds, where it is not known yet.
   //   InvalidArgument  see TrainingConfigOf, PlanMemory
   absl::StatusOr<std::optional<PlannedMemory>> Plan(const ParamMap& params, Bytes capacity) const;
 
-  // The estimate of `params` under a plan that was chosen elsewhere; nullopt as in Plan.
+  // The estimate of `params` under a plan that was chosen elsewhere, with its margin; nullopt as in
+  // Plan. `fits` is true.
   //   InvalidArgument  see TrainingConfigOf, EstimateMemory
-  absl::StatusOr<std::optional<MemoryEstimate>> Estimate(const ParamMap& params,
-                                                         const MemoryPlan& plan) const;
+  absl::StatusOr<std::optional<PlannedMemory>> Estimate(const ParamMap& params,
+                                                        const MemoryPlan& plan) const;
+
+  // What RequiredBytes of Estimate is not below, and not above. Microseconds. Codes as Estimate.
+  struct Range {
+    Bytes least;
+    Bytes most;
+  };
+  absl::StatusOr<std::optional<Range>> RequiredRange(const ParamMap& params,
+                                                     const MemoryPlan& plan) const;
 
   // What LearnedNeed says within the usable bytes of `capacity`; nullopt where decisions do not go
   // by it.
   std::optional<LearnedFit> Learned(const ParamMap& params, Bytes capacity) const;
 
-  // As Plan, then as Learned. Parameters that are invalid fit: to refuse them is not memory's
-  // business.
+  // As Plan, then as Learned; replays only where a bound does not decide. Parameters that are
+  // invalid fit: to refuse them is not memory's business.
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
   // Decide for many, bound to `capacity` (quantised by the caller). The function holds a copy of
@@ -96,12 +114,19 @@ class FitDecider {
   // The name in `params`, or the study's default; nullopt where it is not one of models_.
   std::optional<std::string> KnownModelOf(const ParamMap& params) const;
   absl::StatusOr<std::optional<EstimateInput>> InputOf(const ParamMap& params) const;
-  absl::StatusOr<PlannedMemory> PlanWithMargin(const EstimateInput& input, Bytes usable) const;
+  enum class Effort { kToDecide, kToKnow };
+  absl::StatusOr<std::optional<PlannedMemory>> PlanWith(const ParamMap& params, Bytes capacity,
+                                                        Effort effort) const;
+  absl::StatusOr<PlannedMemory> PlanWithMargin(const EstimateInput& input, Bytes usable,
+                                               Effort effort) const;
+  absl::StatusOr<MemoryEstimate> Predict(const EstimateInput& input, const MemoryPlan& plan) const;
+  double MarginOf(const MemoryEstimate& estimate) const;
 
   TrainerSpec trainer_;
   MemorySpec memory_;
   DeviceProfile device_;
   MemoryEvidence evidence_;
+  std::shared_ptr<ReplayTable> replays_;
   bool learns_;
   // By model name: all of an estimate's input but the configuration.
   std::map<std::string, EstimateInput> models_;

@@ -78,6 +78,7 @@ struct EstimateInput {
   TrainingConfig config;
   Workload workload;
   DeviceProfile device;
+  auto operator<=>(const EstimateInput&) const = default;
 };
 
 // Whether the sizes of `input` and `plan` are ones that a model may have.

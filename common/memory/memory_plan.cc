@@ -9,35 +9,84 @@
 namespace hpo {
 namespace {
 
-absl::StatusOr<PlannedMemory> Evaluate(const EstimateInput& input, int64_t micro_batch,
-                                       Bytes limit) {
-  PlannedMemory planned;
-  planned.plan = LiteralPlan(input.config);
-  planned.plan.micro_batch = micro_batch;
-  HPO_ASSIGN_OR_RETURN(planned.estimate, EstimateWithin(input, planned.plan, limit));
-  planned.fits = planned.estimate.needed_limit <= limit;
-  return planned;
-}
+class PlanSearch {
+ public:
+  PlanSearch(const EstimateInput& input, Bytes limit, ReplayTable* replays)
+      : input_(input), limit_(limit), replays_(replays) {}
+
+  absl::StatusOr<PlannedMemory> Evaluate(int64_t micro_batch) const {
+    PlannedMemory planned;
+    planned.plan = PlanOf(micro_batch);
+    HPO_ASSIGN_OR_RETURN(planned.estimate, EstimateWithin(input_, planned.plan, limit_, replays_));
+    planned.fits = planned.estimate.needed_limit <= limit_;
+    return planned;
+  }
+
+  // The largest micro-batch below `too_large` that fits, else 1. The estimate grows with m as long
+  // as the batch has several parts, which it has for every m < too_large; but with two parts the
+  // second gets smaller as the first gets larger, and segments come in pieces. Then this is one
+  // that fits, while the next larger one does not.
+  absl::StatusOr<PlannedMemory> LargestBelow(int64_t too_large) const {
+    HPO_ASSIGN_OR_RETURN(PlannedMemory best, Evaluate(1));
+    if (!best.fits) return best;
+    double share = input_.device.kind == "cpu" ? 1.0 : kUsualShare;
+    while (best.plan.micro_batch + 1 < too_large) {
+      HPO_ASSIGN_OR_RETURN(const int64_t next, Guess(best.plan.micro_batch, too_large, share));
+      HPO_ASSIGN_OR_RETURN(PlannedMemory tried, Evaluate(next));
+      if (tried.fits) {
+        HPO_ASSIGN_OR_RETURN(const double seen, ShareOf(tried));
+        if (seen < 1.0) share = seen;  // else the bound itself decided
+        best = std::move(tried);
+      } else {
+        too_large = next;
+        share *= kMore;
+      }
+    }
+    return best;
+  }
+
+ private:
+  // Of EstimateMemory's bound, what a replay on a GPU usually needs; and how much more is tried
+  // where that was too little.
+  static constexpr double kUsualShare = 0.75;
+  static constexpr double kMore = 1.02;
+
+  MemoryPlan PlanOf(int64_t micro_batch) const {
+    MemoryPlan plan = LiteralPlan(input_.config);
+    plan.micro_batch = micro_batch;
+    return plan;
+  }
+
+  absl::StatusOr<double> ShareOf(const PlannedMemory& planned) const {
+    HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input_, planned.plan));
+    return static_cast<double>(planned.estimate.needed_limit.count) /
+           static_cast<double>(bound.needed_limit.count);
+  }
+
+  // Between the two, the largest of which `share` of the bound is within the limit: bounds cost
+  // microseconds, replays milliseconds.
+  absl::StatusOr<int64_t> Guess(int64_t fits, int64_t too_large, double share) const {
+    const auto limit = static_cast<double>(limit_.count);
+    int64_t guess = fits + 1;
+    while (too_large - guess > 1) {
+      const int64_t middle = guess + (too_large - guess) / 2;
+      HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input_, PlanOf(middle)));
+      const double need = share * static_cast<double>(bound.needed_limit.count);
+      (need <= limit ? guess : too_large) = middle;
+    }
+    return guess;
+  }
+
+  const EstimateInput& input_;
+  const Bytes limit_;
+  ReplayTable* const replays_;
+};
 
 }  // namespace
 
-// By bisection: the estimate grows with m as long as the batch has several parts, which it has for
-// every m < too_large; but with two parts the second gets smaller as the first gets larger. Then
-// this is one that fits, while the next larger one does not.
-absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t too_large,
-                                        Bytes limit) {
-  HPO_ASSIGN_OR_RETURN(PlannedMemory best, Evaluate(input, 1, limit));
-  if (!best.fits) return best;
-  while (best.plan.micro_batch + 1 < too_large) {
-    const int64_t middle = best.plan.micro_batch + (too_large - best.plan.micro_batch) / 2;
-    HPO_ASSIGN_OR_RETURN(PlannedMemory tried, Evaluate(input, middle, limit));
-    if (tried.fits) {
-      best = std::move(tried);
-    } else {
-      too_large = middle;
-    }
-  }
-  return best;
+absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t micro_batch,
+                                        Bytes limit, ReplayTable* replays) {
+  return PlanSearch(input, limit, replays).LargestBelow(micro_batch);
 }
 
 MemoryPlan LiteralPlan(const TrainingConfig& config) {
@@ -48,13 +97,14 @@ MemoryPlan LiteralPlan(const TrainingConfig& config) {
 }
 
 absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
-                                         Bytes limit) {
-  HPO_ASSIGN_OR_RETURN(PlannedMemory whole, Evaluate(input, input.config.batch_size, limit));
+                                         Bytes limit, ReplayTable* replays) {
+  const PlanSearch search(input, limit, replays);
+  HPO_ASSIGN_OR_RETURN(PlannedMemory whole, search.Evaluate(input.config.batch_size));
   if (memory.policy == MemoryPolicy::kOff) whole.fits = true;
   if (whole.fits || memory.policy == MemoryPolicy::kStrict || input.config.batch_size == 1) {
     return whole;
   }
-  return PlanBelow(input, input.config.batch_size, limit);
+  return search.LargestBelow(input.config.batch_size);
 }
 
 std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan) {

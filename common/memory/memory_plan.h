@@ -10,6 +10,8 @@
 
 namespace hpo {
 
+class ReplayTable;
+
 // A plan with the estimate it was chosen by.
 struct PlannedMemory {
   MemoryPlan plan;
@@ -24,15 +26,15 @@ MemoryPlan LiteralPlan(const TrainingConfig& config);
 
 // policy kPlan: the largest micro-batch m <= train.batch_size that fits `limit`; where m = 1 does
 // not fit, the plan with m = 1 and fits = false. kStrict: m = train.batch_size. kOff: as strict,
-// fits = true.
+// fits = true. The estimate is EstimateWithin's; `replays`, where given, is asked for replays.
 //   InvalidArgument  see EstimateMemory
 absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
-                                         Bytes limit);
+                                         Bytes limit, ReplayTable* replays = nullptr);
 
 // As kPlan, but below `micro_batch`, which is known to be too large. micro_batch > 1.
 //   InvalidArgument  see EstimateMemory
 absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t micro_batch,
-                                        Bytes limit);
+                                        Bytes limit, ReplayTable* replays = nullptr);
 
 // The plan after an OOM where nothing better is known: micro-batch halved (rounded up to at least
 // 1), effective batch kept. nullopt when the micro-batch is 1 already.

@@ -7,15 +7,18 @@
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
 #include "common/memory/cached_replay.h"
+#include "common/memory/replay_table.h"
 #include "common/status.h"
 
 namespace hpo {
 namespace {
 
-// EstimateMemory is too high by no more than a twentieth, or for the smallest models by its
-// allowances.
-constexpr int64_t kLargestExcess = 20;
-constexpr Bytes kSmallExcess = KiB(256);
+// Of the tensors EstimateMemory says too much by no more than this share (on a CPU threads have
+// buffers), or for the smallest models by its allowances.
+constexpr int64_t kCpuExcessPercent = 5;
+constexpr int64_t kGpuExcessPercent = 2;
+constexpr Bytes kSmallExcess = MiB(2);
+constexpr Bytes kAnyLimit{INT64_MAX};
 
 // Our trainer runs the model, and no sum of its trace overflows.
 bool CanBeTraced(const EstimateInput& input, const MemoryEstimate& bound) {
@@ -53,16 +56,31 @@ MemoryEstimate ReplayOnCpu(const EstimateInput& input, const TrialPasses& passes
   return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), traits), traits);
 }
 
-MemoryEstimate ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan) {
+// As ReplayMemoryWithin.
+std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan,
+                                          Bytes limit) {
   const BertClassifierShape shape = ClassifierShapeOf(input);
   const KernelTraits traits = TraitsOf(input.device);
   const CachedReplay replay(input, plan, shape, traits);
-  const CachedBytes need = replay.Need();
+  const std::optional<CachedBytes> need = replay.NeedWithin(limit - input.device.base);
+  if (!need.has_value()) return std::nullopt;
   MemoryEstimate estimate = EstimateOf(shape, replay.trace(), traits);
   estimate.workspaces = input.device.workspace;
   estimate.base = input.device.base;
-  estimate.reserved_peak = need.reserved_peak;
-  estimate.needed_limit = need.needed_limit + estimate.base;
+  estimate.reserved_peak = need->reserved_peak;
+  estimate.needed_limit = need->needed_limit + estimate.base;
+  estimate.fragile = need->fragile;
+  return estimate;
+}
+
+std::optional<MemoryEstimate> ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
+                                           const MemoryEstimate& bound, Bytes limit) {
+  if (CanBeTraced(input, bound) && input.device.kind != "cpu") {
+    return ReplayOnGpu(input, plan, limit);
+  }
+  const MemoryEstimate estimate =
+      CanBeTraced(input, bound) ? ReplayOnCpu(input, LargestPasses(input, plan)) : bound;
+  if (estimate.needed_limit > limit) return std::nullopt;
   return estimate;
 }
 
@@ -96,21 +114,34 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
   return CanBeTraced(input, bound) ? ReplayOnCpu(input, passes) : bound;
 }
 
+absl::StatusOr<std::optional<MemoryEstimate>> ReplayMemoryWithin(const EstimateInput& input,
+                                                                 const MemoryPlan& plan,
+                                                                 Bytes limit) {
+  HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
+  return ReplayWithin(input, plan, bound, limit);
+}
+
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan) {
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  if (!CanBeTraced(input, bound)) return bound;
-  return input.device.kind == "cpu" ? ReplayOnCpu(input, LargestPasses(input, plan))
-                                    : ReplayOnGpu(input, plan);
+  return ReplayWithin(input, plan, bound, kAnyLimit).value_or(bound);
+}
+
+Bytes LeastNeed(const MemoryEstimate& bound, const DeviceProfile& device) {
+  const int64_t percent = device.kind == "cpu" ? kCpuExcessPercent : kGpuExcessPercent;
+  const Bytes excess = Bytes{bound.live_peak.count / 100 * percent} + kSmallExcess;
+  return bound.live_peak - excess + bound.workspaces + bound.base;
 }
 
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
-                                              Bytes limit) {
+                                              Bytes limit, ReplayTable* replays) {
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  const Bytes excess{limit.count / kLargestExcess + kSmallExcess.count};
-  const bool decided = bound.needed_limit <= limit || bound.needed_limit - limit > excess;
-  return decided || input.device.kind != "cpu" || !CanBeTraced(input, bound)
-             ? bound
-             : ReplayOnCpu(input, LargestPasses(input, plan));
+  if (bound.needed_limit <= limit || LeastNeed(bound, input.device) > limit) return bound;
+  // A CPU's replay takes the same whatever the limit.
+  const Bytes within = input.device.kind == "cpu" ? kAnyLimit : limit;
+  HPO_ASSIGN_OR_RETURN(const std::optional<MemoryEstimate> replayed,
+                       replays != nullptr ? replays->ReplayWithin(input, plan, within)
+                                          : ReplayMemoryWithin(input, plan, within));
+  return replayed.value_or(bound);
 }
 
 }  // namespace hpo

@@ -5,11 +5,15 @@
 // Pure and deterministic; safe from any thread. 24 layers in two parts: 1.2 ms (2 busy cores, -O1).
 #pragma once
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "common/memory/bert_trace.h"
 #include "common/memory/memory_estimate.h"
 
 namespace hpo {
+
+class ReplayTable;
 
 // The classifier that `input` describes.
 BertClassifierShape ClassifierShapeOf(const EstimateInput& input);
@@ -17,21 +21,30 @@ BertClassifierShape ClassifierShapeOf(const EstimateInput& input);
 // The estimate for these passes, which a CPU's can be given, or for the largest. Its classes add up
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of
 // TraceBertTrial. On a GPU reserved peak and needed limit are the caching allocator's, the largest
-// over the orders that a run may take (cached_replay.h): some milliseconds.
+// over the orders that a run may take (cached_replay.h): some milliseconds. A model whose trace
+// there is not keeps EstimateMemory.
 //   InvalidArgument  as EstimateMemory
 //   Unimplemented    given passes on a device that is not a CPU, or of a model that our trainer
-//   does
-//                    not run
+//                    does not run
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan,
                                             const TrialPasses& passes);
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan);
 
-// Whether the plan fits `limit`, as quickly as may be: EstimateMemory, which is an upper bound; on
-// a CPU, where that is above the limit by no more than it may be too high, ReplayMemory. So a CPU
-// refuses nothing that fits, and clear cases cost microseconds. A GPU decides by the bound alone: a
-// replay for each candidate would take milliseconds.
+// As ReplayMemory; nullopt where the need is above `limit`, which a GPU's replay finds out sooner.
+absl::StatusOr<std::optional<MemoryEstimate>> ReplayMemoryWithin(const EstimateInput& input,
+                                                                 const MemoryPlan& plan,
+                                                                 Bytes limit);
+
+// What a replay needs at least on `device`, where EstimateMemory says `bound`.
+Bytes LeastNeed(const MemoryEstimate& bound, const DeviceProfile& device);
+
+// An estimate on that side of `limit` on which ReplayMemory's is, as quickly as may be:
+// EstimateMemory where that, an upper bound, is within the limit, or the least need is above it.
+// Between the two the replay, in whose place a GPU's EstimateMemory stands where it is above the
+// limit. So nothing is refused that fits, and clear cases cost microseconds. `replays`, where
+// given, is asked for them.
 //   InvalidArgument  as EstimateMemory
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
-                                              Bytes limit);
+                                              Bytes limit, ReplayTable* replays = nullptr);
 
 }  // namespace hpo

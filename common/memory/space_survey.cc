@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/memory/calibration.h"
 #include "common/random.h"
 #include "common/status.h"
 
@@ -118,51 +117,97 @@ class SpaceWalk {
 // ---- Needs
 // --------------------------------------------------------------------------------------
 
+// What must be free for one plan of a configuration, margin included.
+struct PlanNeed {
+  MemoryPlan plan;
+  FitDecider::Range range;  // one value where it is known
+};
+
 struct Configuration {
   ParamMap params;
   bool known = false;
-  Bytes literal;  // at its word, with margin
-  Bytes planned;  // the least that any micro-batch needs, with margin
+  PlanNeed literal;  // at its word
+  PlanNeed rows;     // at micro-batch 1
+  // By card.
+  std::vector<bool> strict_fits;
+  std::vector<bool> plan_fits;
 
-  Bytes Need(MemoryPolicy policy) const {
-    return policy == MemoryPolicy::kStrict ? literal : planned;
+  const std::vector<bool>& Fits(MemoryPolicy policy) const {
+    return policy == MemoryPolicy::kStrict ? strict_fits : plan_fits;
   }
 };
 
-// 0 where nothing is known.
-absl::StatusOr<Bytes> NeedOf(const FitDecider& decider, const NeedOfPlan& otherwise,
-                             const ParamMap& params, const TrainingConfig& config,
-                             const MemoryPlan& plan) {
-  HPO_ASSIGN_OR_RETURN(const std::optional<MemoryEstimate> estimate,
-                       decider.Estimate(params, plan));
-  if (!estimate.has_value()) return otherwise ? otherwise(params, config, plan) : Bytes{};
-  const double margin = MarginTable().Factor(ClassOf(*estimate, decider.device().kind));
-  return WithMargin(estimate->needed_limit, margin);
-}
+// Replays only what bounds leave open.
+class Measurer {
+ public:
+  Measurer(const StudySpec& study, const FitDecider& decider, const SurveyOptions& options)
+      : study_(study), decider_(decider), options_(options) {}
 
-absl::StatusOr<Configuration> Measure(const StudySpec& study, const FitDecider& decider,
-                                      const NeedOfPlan& otherwise, const ParamMap& params) {
-  Configuration measured{.params = params};
-  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study.trainer));
-  MemoryPlan plan = LiteralPlan(config);
-  HPO_ASSIGN_OR_RETURN(measured.literal, NeedOf(decider, otherwise, params, config, plan));
-  measured.planned = measured.literal;
-  measured.known = measured.literal > Bytes{};
-  if (!measured.known || plan.micro_batch == 1) return measured;
-  plan.micro_batch = 1;
-  HPO_ASSIGN_OR_RETURN(const Bytes smallest, NeedOf(decider, otherwise, params, config, plan));
-  measured.planned = std::min(measured.literal, smallest);
-  return measured;
-}
+  absl::StatusOr<Configuration> Measure(const ParamMap& params) const {
+    Configuration measured{.params = params};
+    HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, study_.trainer));
+    HPO_ASSIGN_OR_RETURN(measured.literal, Bound(params, config, LiteralPlan(config)));
+    measured.rows = measured.literal;
+    measured.known = measured.literal.range.most > Bytes{};
+    MemoryPlan rows = LiteralPlan(config);
+    rows.micro_batch = 1;
+    if (!measured.known || rows == measured.literal.plan) return measured;
+    HPO_ASSIGN_OR_RETURN(measured.rows, Bound(params, config, rows));
+    return measured;
+  }
 
-absl::StatusOr<std::vector<Configuration>> MeasureAll(const StudySpec& study,
-                                                      const FitDecider& decider,
+  absl::Status DecideFor(Bytes card, Configuration& configuration) const {
+    const Bytes usable = UsableBytes(card, decider_.device(), decider_.memory());
+    HPO_ASSIGN_OR_RETURN(const bool strict,
+                         IsWithin(configuration.params, usable, configuration.literal));
+    HPO_ASSIGN_OR_RETURN(const bool rows,
+                         strict ? absl::StatusOr<bool>(true)
+                                : IsWithin(configuration.params, usable, configuration.rows));
+    configuration.strict_fits.push_back(strict);
+    configuration.plan_fits.push_back(rows);
+    return absl::OkStatus();
+  }
+
+  absl::Status Know(const ParamMap& params, PlanNeed& need) const {
+    if (need.range.least == need.range.most) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const auto planned, decider_.Estimate(params, need.plan));
+    need.range.least = need.range.most = RequiredBytes(*planned);
+    return absl::OkStatus();
+  }
+
+ private:
+  // 0 where nothing is known.
+  absl::StatusOr<PlanNeed> Bound(const ParamMap& params, const TrainingConfig& config,
+                                 const MemoryPlan& plan) const {
+    PlanNeed need{.plan = plan, .range = {}};
+    HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
+    if (range.has_value()) {
+      need.range = *range;
+    } else if (options_.otherwise) {
+      need.range.least = need.range.most = options_.otherwise(params, config, plan);
+    }
+    return need;
+  }
+
+  absl::StatusOr<bool> IsWithin(const ParamMap& params, Bytes usable, PlanNeed& need) const {
+    if (need.range.most <= usable) return true;
+    if (need.range.least > usable) return false;
+    HPO_RETURN_IF_ERROR(Know(params, need));
+    return need.range.most <= usable;
+  }
+
+  const StudySpec& study_;
+  const FitDecider& decider_;
+  const SurveyOptions& options_;
+};
+
+absl::StatusOr<std::vector<Configuration>> MeasureAll(const Measurer& measurer,
                                                       const SpaceWalk& walk,
                                                       const SurveyOptions& options, bool& sampled) {
   std::vector<Configuration> configurations;
   absl::Status status;
   const auto add = [&](const ParamMap& params) {
-    absl::StatusOr<Configuration> measured = Measure(study, decider, options.otherwise, params);
+    absl::StatusOr<Configuration> measured = measurer.Measure(params);
     if (!measured.ok()) {
       status = measured.status();
       return false;
@@ -220,12 +265,12 @@ void AddCuts(const std::string& name, const std::map<ParamValue, Tally>& by_valu
 }
 
 std::optional<SpaceCut> BestCut(const std::vector<Configuration>& configurations,
-                                MemoryPolicy policy, Bytes usable, int64_t misfits) {
+                                MemoryPolicy policy, size_t card, int64_t misfits) {
   if (misfits == 0) return std::nullopt;
   std::map<std::string, std::map<ParamValue, Tally>> tallies;
   for (const Configuration& configuration : configurations) {
     if (!configuration.known) continue;
-    const bool fits = configuration.Need(policy) <= usable;
+    const bool fits = configuration.Fits(policy)[card];
     for (const auto& [name, value] : configuration.params) {
       ++(fits ? tallies[name][value].fits : tallies[name][value].misfits);
     }
@@ -245,47 +290,83 @@ std::optional<SpaceCut> BestCut(const std::vector<Configuration>& configurations
 }
 
 PolicyCount CountFor(const std::vector<Configuration>& configurations, MemoryPolicy policy,
-                     Bytes usable) {
+                     size_t card) {
   PolicyCount count;
   for (const Configuration& configuration : configurations) {
     if (!configuration.known) continue;
-    ++(configuration.Need(policy) <= usable ? count.fits : count.does_not_fit);
+    ++(configuration.Fits(policy)[card] ? count.fits : count.does_not_fit);
   }
-  count.cut = BestCut(configurations, policy, usable, count.does_not_fit);
+  count.cut = BestCut(configurations, policy, card, count.does_not_fit);
   return count;
 }
 
 // ---- By model
 // -----------------------------------------------------------------------------------
 
-void Count(const Configuration& configuration, const std::vector<CardSurvey>& cards,
-           ModelSurvey& model) {
-  const bool first = model.configurations++ == 0;
-  model.known = configuration.known;
-  model.strict_fits.resize(cards.size());
-  model.plan_fits.resize(cards.size());
-  if (!configuration.known) return;
-  const auto lower = [first](Bytes& least, Bytes need) {
-    least = first ? need : std::min(least, need);
-  };
-  lower(model.smallest_literal, configuration.literal);
-  lower(model.smallest_plan, configuration.planned);
-  model.largest_literal = std::max(model.largest_literal, configuration.literal);
-  for (size_t i = 0; i < cards.size(); ++i) {
-    if (configuration.literal <= cards[i].usable) ++model.strict_fits[i];
-    if (configuration.planned <= cards[i].usable) ++model.plan_fits[i];
+// The least, or the most, that any of `configurations` needs under one of its plans; those whose
+// bounds rule them out are not replayed.
+absl::StatusOr<Bytes> Extreme(const Measurer& measurer,
+                              const std::vector<Configuration*>& configurations,
+                              PlanNeed Configuration::*plan, bool most) {
+  std::vector<Configuration*> order = configurations;
+  std::sort(order.begin(), order.end(), [&](const Configuration* a, const Configuration* b) {
+    const FitDecider::Range& left = (a->*plan).range;
+    const FitDecider::Range& right = (b->*plan).range;
+    return most ? left.most > right.most : left.least < right.least;
+  });
+  std::optional<Bytes> found;
+  for (Configuration* const configuration : order) {
+    PlanNeed& need = configuration->*plan;
+    const bool is_out =
+        found.has_value() && (most ? need.range.most <= *found : need.range.least >= *found);
+    if (is_out) break;
+    HPO_RETURN_IF_ERROR(measurer.Know(configuration->params, need));
+    const Bytes known = need.range.most;
+    found = !found.has_value() ? known : most ? std::max(*found, known) : std::min(*found, known);
   }
+  return found.value_or(Bytes{});
 }
 
-std::vector<ModelSurvey> ByModel(const std::vector<Configuration>& configurations,
-                                 const std::vector<CardSurvey>& cards) {
-  std::vector<ModelSurvey> models;
-  for (const Configuration& configuration : configurations) {
+absl::StatusOr<ModelSurvey> SurveyModel(const Measurer& measurer, const std::string& name,
+                                        const std::vector<Configuration*>& configurations,
+                                        size_t num_cards) {
+  ModelSurvey model{.name = name,
+                    .configurations = static_cast<int64_t>(configurations.size()),
+                    .known = configurations.front()->known,
+                    .strict_fits = std::vector<int64_t>(num_cards),
+                    .plan_fits = std::vector<int64_t>(num_cards)};
+  if (!model.known) return model;
+  const auto extreme = [&](PlanNeed Configuration::*plan, bool most) {
+    return Extreme(measurer, configurations, plan, most);
+  };
+  HPO_ASSIGN_OR_RETURN(model.smallest_literal, extreme(&Configuration::literal, false));
+  HPO_ASSIGN_OR_RETURN(model.smallest_plan, extreme(&Configuration::rows, false));
+  HPO_ASSIGN_OR_RETURN(model.largest_literal, extreme(&Configuration::literal, true));
+  model.smallest_plan = std::min(model.smallest_plan, model.smallest_literal);
+  for (const Configuration* const configuration : configurations) {
+    for (size_t card = 0; card < num_cards; ++card) {
+      model.strict_fits[card] += configuration->strict_fits[card] ? 1 : 0;
+      model.plan_fits[card] += configuration->plan_fits[card] ? 1 : 0;
+    }
+  }
+  return model;
+}
+
+absl::StatusOr<std::vector<ModelSurvey>> ByModel(const Measurer& measurer,
+                                                 std::vector<Configuration>& configurations,
+                                                 size_t num_cards) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<Configuration*>> by_name;
+  for (Configuration& configuration : configurations) {
     const std::string name = FindString(configuration.params, kModelNameParameter).value_or("");
-    auto model = std::find_if(models.begin(), models.end(),
-                              [&name](const ModelSurvey& known) { return known.name == name; });
-    if (model == models.end()) model = models.insert(models.end(), ModelSurvey{.name = name});
-    Count(configuration, cards, *model);
+    std::vector<Configuration*>& group = by_name[name];
+    if (group.empty()) names.push_back(name);
+    group.push_back(&configuration);
+  }
+  std::vector<ModelSurvey> models;
+  for (const std::string& name : names) {
+    HPO_ASSIGN_OR_RETURN(models.emplace_back(),
+                         SurveyModel(measurer, name, by_name[name], num_cards));
   }
   return models;
 }
@@ -297,8 +378,9 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   if (options.cards.empty()) return absl::InvalidArgumentError("expected a card, got none");
   const SpaceWalk walk(study.space);
   SpaceSurvey survey;
-  HPO_ASSIGN_OR_RETURN(const std::vector<Configuration> configurations,
-                       MeasureAll(study, decider, walk, options, survey.sampled));
+  const Measurer measurer(study, decider, options);
+  HPO_ASSIGN_OR_RETURN(std::vector<Configuration> configurations,
+                       MeasureAll(measurer, walk, options, survey.sampled));
   if (configurations.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("study ", study.name, ": its constraints leave no configuration"));
@@ -309,14 +391,17 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   survey.configurations = static_cast<int64_t>(configurations.size());
   survey.unknown = std::count_if(configurations.begin(), configurations.end(),
                                  [](const Configuration& c) { return !c.known; });
-  for (const Bytes capacity : options.cards) {
-    const Bytes usable = UsableBytes(capacity, decider.device(), decider.memory());
+  for (size_t card = 0; card < options.cards.size(); ++card) {
+    const Bytes capacity = options.cards[card];
+    for (Configuration& configuration : configurations) {
+      HPO_RETURN_IF_ERROR(measurer.DecideFor(capacity, configuration));
+    }
     survey.cards.push_back({.capacity = capacity,
-                            .usable = usable,
-                            .strict = CountFor(configurations, MemoryPolicy::kStrict, usable),
-                            .plan = CountFor(configurations, MemoryPolicy::kPlan, usable)});
+                            .usable = UsableBytes(capacity, decider.device(), decider.memory()),
+                            .strict = CountFor(configurations, MemoryPolicy::kStrict, card),
+                            .plan = CountFor(configurations, MemoryPolicy::kPlan, card)});
   }
-  survey.models = ByModel(configurations, survey.cards);
+  HPO_ASSIGN_OR_RETURN(survey.models, ByModel(measurer, configurations, options.cards.size()));
   return survey;
 }
 

@@ -53,6 +53,12 @@ class TraceOps {
   StepTracer& tracer() { return tracer_; }
   const KernelTraits& traits() const { return traits_; }
 
+  // What a first product forward and backward leaves: cuBLAS's workspaces.
+  void WarmUp() {
+    TouchWorkspace(forward_workspace_);
+    TouchWorkspace(backward_workspace_);
+  }
+
   // ---- Parameters ----
 
   TracedParameter Parameter(int64_t rows, int64_t columns = 1);

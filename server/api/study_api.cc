@@ -156,9 +156,10 @@ absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
   HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.workers(), worker));
   const StudySpec spec = runtime->spec();
   const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
-  HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned,
-                       FitDecider(spec, facts, {.margins = scheduler_.calibration().margins})
-                           .Plan(params, capacity));
+  HPO_ASSIGN_OR_RETURN(
+      const std::optional<PlannedMemory> planned,
+      FitDecider(spec, facts, {.margins = scheduler_.calibration().margins}, scheduler_.replays())
+          .Plan(params, capacity));
   if (!planned) {
     return absl::FailedPreconditionError(
         absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,

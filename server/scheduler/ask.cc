@@ -221,7 +221,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   MemoryKnowledge knowledge;
   AskContext context;
   const absl::StatusOr<Suggestion> suggestion = study.Suggest([&](const History& seen) {
-    knowledge = KnowledgeFor(spec, asker.facts, seen, calibration_.Snapshot());
+    knowledge = KnowledgeFor(spec, asker.facts, seen, calibration_.Snapshot(), replays_);
     context = AskFor(spec, asker.facts, study.next_number(), knowledge);
     return context;
   });

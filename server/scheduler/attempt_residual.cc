@@ -1,5 +1,7 @@
 #include "server/scheduler/attempt_residual.h"
 
+#include <utility>
+
 #include "common/memory/fit_decision.h"
 
 namespace hpo {
@@ -43,12 +45,14 @@ std::optional<Evidence> EvidenceOf(const AttemptRecord& attempt, const FinishReq
 
 std::optional<ResidualRecord> ResidualOf(const StudySpec& study, const WorkerFacts& worker,
                                          const ParamMap& params, const AttemptRecord& attempt,
-                                         const FinishRequest& request) {
+                                         const FinishRequest& request,
+                                         std::shared_ptr<ReplayTable> replays) {
   const std::optional<Evidence> evidence = EvidenceOf(attempt, request);
   if (!evidence) return std::nullopt;
-  const auto estimate = FitDecider(study, worker).Estimate(params, evidence->plan);
-  if (!estimate.ok() || !estimate->has_value()) return std::nullopt;
-  const MemoryEstimate& predicted = **estimate;
+  const auto planned =
+      FitDecider(study, worker, {}, std::move(replays)).Estimate(params, evidence->plan);
+  if (!planned.ok() || !planned->has_value()) return std::nullopt;
+  const MemoryEstimate& predicted = (*planned)->estimate;
   const std::optional<double> score = evidence->censored ? CensoredScore(predicted, evidence->limit)
                                                          : ExactScore(predicted, request.memory);
   if (!score) return std::nullopt;

@@ -1,8 +1,10 @@
 // What an attempt's end says about its memory estimate. Pure.
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "common/memory/replay_table.h"
 #include "common/study.h"
 #include "common/trial.h"
 #include "common/worker_exchange.h"
@@ -17,9 +19,10 @@ namespace hpo {
 // tried, where it ended the attempt). nullopt for any other end (a stopped or failed attempt may
 // not have met its peak; kinds B, C and E are not the configuration's), where there is no estimate,
 // and where the score is nullopt. `worker` ran the attempt: its models and data are what the
-// estimate is made of.
+// estimate is made of; `replays` are those made before.
 std::optional<ResidualRecord> ResidualOf(const StudySpec& study, const WorkerFacts& worker,
                                          const ParamMap& params, const AttemptRecord& attempt,
-                                         const FinishRequest& request);
+                                         const FinishRequest& request,
+                                         std::shared_ptr<ReplayTable> replays = nullptr);
 
 }  // namespace hpo

@@ -50,8 +50,10 @@ void PlaceLiterally(const FitDecider& decider, const StudySpec& study, const Tri
 }  // namespace
 
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const History& history, CalibrationSnapshot calibration) {
+                             const History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<ReplayTable> replays) {
   MemoryKnowledge knowledge;
+  knowledge.replays = std::move(replays);
   knowledge.evidence.margins = std::move(calibration.margins);
   knowledge.calibration_version = calibration.version;
   if (GoesByLearnedNeed(study.memory, worker)) {
@@ -65,7 +67,7 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
   Placement placement;
   placement.capacity = QuantizeCapacity(worker.capacity);
   placement.usable = UsableBytes(placement.capacity, worker.device, study.memory);
-  const FitDecider decider(study, worker, knowledge.evidence);
+  const FitDecider decider(study, worker, knowledge.evidence, knowledge.replays);
   const auto planned = decider.Plan(trial.params, placement.capacity);
   if (planned.ok() && planned->has_value()) {
     placement.plan = (*planned)->plan;
@@ -80,7 +82,7 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
     placement.plan.micro_batch = std::min(trial.forced_micro_batch, placement.plan.effective_batch);
     const auto forced = decider.Estimate(trial.params, placement.plan);
     if (forced.ok() && forced->has_value()) {
-      placement.predicted = (*forced)->needed_limit;
+      placement.predicted = (*forced)->estimate.needed_limit;
       placement.required = placement.predicted;
     }
   }
@@ -90,13 +92,14 @@ Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Tr
 AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
                   const MemoryKnowledge& knowledge) {
   const Bytes capacity = QuantizeCapacity(worker.capacity);
-  return AskContext{
-      .number = number,
-      .space = SpaceFor(study, worker),
-      .capacity = UsableBytes(capacity, worker.device, study.memory),
-      .feasibility = study.memory.policy == MemoryPolicy::kOff
-                         ? BatchFeasibility()
-                         : FitDecider(study, worker, knowledge.evidence).At(capacity)};
+  const auto feasibility = [&]() -> BatchFeasibility {
+    if (study.memory.policy == MemoryPolicy::kOff) return {};
+    return FitDecider(study, worker, knowledge.evidence, knowledge.replays).At(capacity);
+  };
+  return AskContext{.number = number,
+                    .space = SpaceFor(study, worker),
+                    .capacity = UsableBytes(capacity, worker.device, study.memory),
+                    .feasibility = feasibility()};
 }
 
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,

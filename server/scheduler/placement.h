@@ -1,6 +1,7 @@
 // How a trial would run on a worker: plan, limit, need. Pure.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -17,15 +18,18 @@
 
 namespace hpo {
 
-// What trials have taught about memory, with the version of calibration that it holds.
+// What trials have taught about memory, with the version of calibration that it holds, and what was
+// replayed before (placements without it replay for themselves).
 struct MemoryKnowledge {
   MemoryEvidence evidence;
   int64_t calibration_version = 0;
+  std::shared_ptr<ReplayTable> replays;
 };
 
 // `history` is the study's: what LearnedNeed learns from, where decisions for `worker` go by it.
 MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
-                             const History& history, CalibrationSnapshot calibration);
+                             const History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<ReplayTable> replays = nullptr);
 
 struct Placement {
   Bytes capacity;  // quantised

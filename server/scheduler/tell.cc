@@ -103,7 +103,8 @@ absl::StatusOr<std::optional<ResidualRecord>> TrialScheduler::JudgeEstimate(
     const std::optional<RegisteredWorker> worker = workers_.Find(attempt.attempt.worker);
     if (!worker || worker->facts.instance_key != attempt.instance_key) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(const TrialRecord record, trials.LoadTrial(request.lease.trial.number));
-    residual = ResidualOf(study.spec(), worker->facts, record.trial.params, attempt, request);
+    residual =
+        ResidualOf(study.spec(), worker->facts, record.trial.params, attempt, request, replays_);
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(ReadTrials(study, judge));

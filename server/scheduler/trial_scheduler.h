@@ -94,9 +94,10 @@ class TrialScheduler {
   const WorkerRegistry& workers() const { return workers_; }
   // What trials have taught about memory by now, as decisions of `study` for `worker` go by it.
   MemoryKnowledge Knowledge(const StudyRuntime& study, const WorkerFacts& worker) const {
-    return KnowledgeFor(study.spec(), worker, study.history(), calibration_.Snapshot());
+    return KnowledgeFor(study.spec(), worker, study.history(), calibration_.Snapshot(), replays_);
   }
   CalibrationSnapshot calibration() const { return calibration_.Snapshot(); }
+  const std::shared_ptr<ReplayTable>& replays() const { return replays_; }
   int64_t epoch() const { return epoch_; }
 
  private:
@@ -180,6 +181,7 @@ class TrialScheduler {
   const SchedulerOptions options_;
   WorkerRegistry workers_;
   LiveCalibration calibration_;
+  const std::shared_ptr<ReplayTable> replays_ = std::make_shared<ReplayTable>();
   TrialWriter writer_;
   int64_t epoch_ = 0;
 

@@ -47,6 +47,39 @@ TEST(CachedReplay, FitsFromTheNeededLimitOn) {
   EXPECT_FALSE(replay.FitsWithin(Bytes{need.needed_limit.count / 100 * 98}));
 }
 
+// Whatever limit is asked for, the answer is the same need or that it is above.
+TEST(CachedReplay, NeedsTheSameWithinAnyLimit) {
+  const EstimateInput input = GpuInput(8, 2);
+  const MemoryPlan plan = PlanOf(16, 8);
+  const CachedReplay replay(input, plan, ClassifierShapeOf(input), TraitsOf(input.device));
+  const CachedBytes need = replay.Need();
+  for (int64_t percent = 80; percent <= 120; percent += 2) {
+    const Bytes limit{need.needed_limit.count / 100 * percent};
+    const std::optional<CachedBytes> within = replay.NeedWithin(limit);
+    EXPECT_EQ(within.has_value(), need.needed_limit <= limit);
+    EXPECT_EQ(within.value_or(need), need);
+  }
+}
+
+// A model whose orders differ: among 400 random ones, 2 % do.
+TEST(CachedReplay, IsFragileWhereTheOrdersNeedsAreApart) {
+  int64_t num_fragile = 0;
+  for (int64_t hidden_size : {64, 128, 256, 512}) {
+    for (int64_t tokens = 16; tokens <= 256; tokens += 16) {
+      EstimateInput input = GpuInput(16);
+      input.model.num_layers = 2;
+      input.model.vocab_size = 1000;
+      input.model.hidden_size = hidden_size;
+      input.model.num_heads = 4;
+      input.model.intermediate_size = 4 * hidden_size;
+      input.config.max_length = tokens;
+      num_fragile += ReplayMemory(input, PlanOf(16, 16))->fragile ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_fragile, 0);
+  EXPECT_LT(num_fragile, 20);
+}
+
 TEST(CachedReplay, ShorterRowsBetweenTheLongestMayOnlyAdd) {
   EstimateInput input = GpuInput(16);
   const MemoryPlan plan = PlanOf(16, 16);

@@ -1,6 +1,8 @@
 #include "common/memory/fit_decision.h"
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -162,7 +164,7 @@ StudySpec Exactly(MemoryPolicy policy) {
 Bytes NeedOnCard(int64_t micro_batch) {
   EstimateInput input = ExpectedInput(32);
   input.device.kind = "cuda";
-  return EstimateMemory(input, PlanOf(64, micro_batch))->needed_limit;
+  return ReplayMemory(input, PlanOf(64, micro_batch))->needed_limit;
 }
 
 TEST(FitDecider, KeepsTheMarginOfTheConfigurationsClassFree) {
@@ -196,13 +198,76 @@ TEST(FitDecider, AMarginOfOneBandDoesNotRuleOutAnother) {
   MarginTable margins;
   margins.Observe(
       {.residual_class = {.device_kind = "cuda", .band = NeedBand::kAbove10GiB}, .score = 3.0});
-  const Fit fit = FitDecider(Exactly(MemoryPolicy::kPlan), Card(), {.margins = margins})
-                      .Decide(Params(256), GiB(16));
-  EXPECT_TRUE(fit.fits);
-  EXPECT_LE(fit.needed, WithMargin(GiB(10), 0.03));
-  EXPECT_GT(fit.needed, GiB(9));
-  EXPECT_GT(FitDecider(Exactly(MemoryPolicy::kPlan), Card()).Decide(Params(256), GiB(16)).needed,
-            GiB(10));
+  const auto planned = FitDecider(Exactly(MemoryPolicy::kPlan), Card(), {.margins = margins})
+                           .Plan(Params(256), GiB(16));
+  EXPECT_TRUE((*planned)->fits);
+  EXPECT_EQ((*planned)->margin, 0.03);
+  EXPECT_LE((*planned)->estimate.needed_limit, GiB(10));
+  EXPECT_GT((*planned)->estimate.needed_limit, GiB(9));
+  const auto without = FitDecider(Exactly(MemoryPolicy::kPlan), Card()).Plan(Params(256), GiB(16));
+  EXPECT_GT((*without)->estimate.needed_limit, GiB(10));
+}
+
+// What the sampler is told without a replay is what a placement finds with one.
+TEST(FitDecider, DecidesWithoutKnowingAsItDoesWithKnowing) {
+  for (const MemoryPolicy policy : {MemoryPolicy::kPlan, MemoryPolicy::kStrict}) {
+    const FitDecider decider(Exactly(policy), Card());
+    for (const Bytes capacity : {GiB(2), GiB(3), GiB(5), GiB(8), GiB(12), GiB(40)}) {
+      for (const int64_t batch_size : {1, 16, 48, 150}) {
+        SCOPED_TRACE(::testing::Message() << capacity.count << " " << batch_size);
+        const Fit fit = decider.Decide(Params(batch_size), capacity);
+        const auto planned = decider.Plan(Params(batch_size), capacity);
+        EXPECT_EQ(fit.fits, (*planned)->fits);
+        EXPECT_EQ(fit.plan, (*planned)->plan);
+        EXPECT_EQ(fit.fits, fit.needed <= capacity);
+        if (fit.fits) {
+          EXPECT_GE(fit.needed, RequiredBytes(**planned));
+        } else {
+          EXPECT_LE(fit.needed, std::max(capacity + Bytes{1}, RequiredBytes(**planned)));
+        }
+      }
+    }
+  }
+}
+
+// A bound would refuse what lies between the need and itself.
+TEST(FitDecider, RefusesNothingThatAReplayLetsRun) {
+  const Bytes need = NeedOnCard(32);
+  EstimateInput input = ExpectedInput(32);
+  input.device.kind = "cuda";
+  ASSERT_LT(need, EstimateMemory(input, PlanOf(64, 32))->needed_limit);
+  const FitDecider decider(Exactly(MemoryPolicy::kStrict), Card());
+  EXPECT_TRUE(decider.Decide(Params(32), WithMargin(need, 0.03)).fits);
+  EXPECT_FALSE(decider.Decide(Params(32), WithMargin(need, 0.03) - Bytes{1}).fits);
+}
+
+// The server knows the histogram, a placement two rows of it.
+TEST(FitDecider, CondensedLengthsNeedWhatAllOfThemDo) {
+  WorkerFacts card = Card();
+  card.data_sets[0].lengths = {{kTokenizer, {{20, 300}, {64, 500}, {90, 100}, {480, 2}}}};
+  EstimateInput input = ExpectedInput(32);
+  input.device.kind = "cuda";
+  input.workload.train_lengths = card.data_sets[0].lengths[kTokenizer];
+  const auto planned = FitDecider(Exactly(MemoryPolicy::kStrict), card).Plan(Params(32), GiB(64));
+  EXPECT_EQ((*planned)->estimate, *ReplayMemory(input, PlanOf(64, 32)));
+}
+
+TEST(FitDecider, SharesWhatWasReplayed) {
+  const auto replays = std::make_shared<ReplayTable>();
+  const FitDecider first(Exactly(MemoryPolicy::kStrict), Card(), {}, replays);
+  const FitDecider second(Exactly(MemoryPolicy::kPlan), Card(), {}, replays);
+  EXPECT_EQ(*first.Plan(Params(32), GiB(64)), *second.Plan(Params(32), GiB(64)));
+  EXPECT_EQ((*first.Estimate(Params(32), PlanOf(64, 32)))->estimate,
+            (*second.Plan(Params(32), GiB(64)))->estimate);
+}
+
+TEST(CapacityFor, IsTheSmallestOfWhichSoMuchIsUsable) {
+  const DeviceProfile card{.kind = "cuda"};
+  for (const Bytes usable : {Bytes{1}, MiB(100), GiB(11), GiB(80) + Bytes{1}}) {
+    const Bytes capacity = CapacityFor(usable, card, {});
+    EXPECT_GE(UsableBytes(capacity, card, {}), usable);
+    EXPECT_LT(UsableBytes(capacity - MiB(1), card, {}), usable);
+  }
 }
 
 // Of a trainer that says nothing but what it used, decisions go by that.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/memory/memory_replay.h"
+#include "common/memory/replay_table.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"
 
@@ -59,6 +60,28 @@ TEST(PlanMemory, FindsTheLargestMicroBatchThatFits) {
         EXPECT_EQ(less.plan.micro_batch, std::max<int64_t>(1, m - 1));
       }
     }
+  }
+}
+
+// On a card: the last of those that fit, by a replay of each.
+TEST(PlanMemory, FindsTheLargestMicroBatchOnACard) {
+  EstimateInput input = BertBaseInput();
+  input.model.num_layers = 2;
+  input.config.batch_size = 40;
+  input.config.grad_accum = 2;
+  input.device.kind = "cuda";
+  input.device.base = MiB(640);
+  std::vector<Bytes> needs = {Bytes{}};
+  for (int64_t m = 1; m <= 40; ++m) needs.push_back(NeededAt(input, m));
+  ReplayTable replays;
+  for (int64_t limit = 1000; limit < 4000; limit += 125) {
+    SCOPED_TRACE(::testing::Message() << limit << " MiB");
+    const PlannedMemory planned = *PlanMemory(input, MemorySpec{}, MiB(limit));
+    const auto chosen = static_cast<size_t>(planned.plan.micro_batch);
+    EXPECT_EQ(planned.fits, needs[chosen] <= MiB(limit));
+    EXPECT_EQ(planned.fits, needs[1] <= MiB(limit));
+    if (planned.fits && chosen < 40) EXPECT_GT(needs[chosen + 1], MiB(limit));
+    EXPECT_EQ(*PlanMemory(input, MemorySpec{}, MiB(limit), &replays), planned);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "common/memory/memory_replay.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <random>
 #include <vector>
 
 #include "common/model_parameters.h"
@@ -221,6 +223,41 @@ TEST(TraceBertTrial, LeavesWeightsAndStates) {
   for (const int64_t bytes : live) left += bytes;
   const int64_t head = 48 * 2 + 2;
   EXPECT_EQ(left, 3 * 4 * (*NumParameters(input.model) + head) + 4);
+}
+
+// On a card: no replay is outside of what the bounds promise, from the smallest model on.
+TEST(LeastNeed, AndTheBoundHoldEveryReplayBetweenThem) {
+  std::mt19937 draw(11);
+  const auto pick = [&draw](std::initializer_list<int64_t> from) {
+    return *(from.begin() + draw() % from.size());
+  };
+  for (int i = 0; i < 150; ++i) {
+    EstimateInput input = TinyInput();
+    input.model.vocab_size = pick({100, 1000, 30522});
+    input.model.num_heads = pick({1, 2, 4, 12});
+    input.model.hidden_size = input.model.num_heads * pick({8, 16, 64, 85});
+    input.model.num_layers = pick({1, 2, 3, 6});
+    input.model.intermediate_size = input.model.hidden_size * pick({1, 2, 4});
+    input.model.max_positions = 512;
+    input.model.hidden_dropout = input.model.attention_dropout = i % 3 == 0 ? 0.0 : 0.1;
+    input.config.batch_size = pick({1, 2, 5, 16, 33});
+    input.config.grad_accum = pick({1, 2, 3});
+    input.config.eval_batch_multiplier = pick({1, 1, 4});
+    input.config.max_length = 16 * pick({1, 4, 9, 32});
+    input.config.head_layers = pick({0, 0, 1});
+    input.config.head_sizes[0] = 512;
+    input.workload.num_labels = pick({2, 50});
+    if (i % 2 == 0) input.workload.train_lengths = {{pick({5, 60}), 900}, {pick({90, 480}), 10}};
+    input.device.kind = "cuda";
+    input.device.workspace = MiB(pick({0, 16, 64}));
+    const MemoryPlan plan = PlanOf(input.config.EffectiveBatch(), input.config.batch_size);
+    SCOPED_TRACE(::testing::Message() << "draw " << i);
+    const MemoryEstimate bound = *EstimateMemory(input, plan);
+    const MemoryEstimate exact = *ReplayMemory(input, plan);
+    EXPECT_LE(exact.live_peak, bound.live_peak);
+    EXPECT_LE(exact.needed_limit, bound.needed_limit);
+    EXPECT_LE(LeastNeed(bound, input.device), exact.needed_limit);
+  }
 }
 
 TEST(EstimateWithin, AsksTheReplayOnlyNearTheLimit) {

@@ -13,7 +13,7 @@ constexpr MemoryPlan kWhole{.effective_batch = 8, .micro_batch = 8};
 constexpr MemoryPlan kHalf{.effective_batch = 8, .micro_batch = 4};
 
 MemoryEstimate EstimateOf(const MemoryPlan& plan) {
-  return **FitDecider(BertStudy(), MakeBertWorker("w")).Estimate(kParams, plan);
+  return (**FitDecider(BertStudy(), MakeBertWorker("w")).Estimate(kParams, plan)).estimate;
 }
 
 AttemptRecord MakeAttempt() {
