@@ -80,7 +80,9 @@ TEST(PlanMemory, FindsTheLargestMicroBatchOnACard) {
     const auto chosen = static_cast<size_t>(planned.plan.micro_batch);
     EXPECT_EQ(planned.fits, needs[chosen] <= MiB(limit));
     EXPECT_EQ(planned.fits, needs[1] <= MiB(limit));
-    if (planned.fits && chosen < 40) EXPECT_GT(needs[chosen + 1], MiB(limit));
+    if (planned.fits && chosen < 40) {
+      EXPECT_GT(needs[chosen + 1], MiB(limit));
+    }
     EXPECT_EQ(*PlanMemory(input, MemorySpec{}, MiB(limit), &replays), planned);
   }
 }

@@ -82,10 +82,7 @@ class MemorySuite {
   absl::Duration Elapsed() const { return clock_.Monotonic() - start_; }
 
   MemoryEstimate Predict(const SuitePoint& point) const {
-    const EstimateInput input = SuiteInput(point, kSteps, trainer_profile_);
-    // Admission goes by the bound on a CPU; a card is held against the replay.
-    const auto estimate = profile_.kind == "cpu" ? EstimateMemory(input, point.plan)
-                                                 : ReplayMemory(input, point.plan);
+    const auto estimate = ReplayMemory(SuiteInput(point, kSteps, trainer_profile_), point.plan);
     HPO_CHECK(estimate.ok());  // the points are ours
     return *estimate;
   }
