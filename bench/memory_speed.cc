@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "common/memory/bert_trace.h"
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_replay.h"
+#include "common/memory/trial_trace.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -60,7 +60,7 @@ double ReplayMicroseconds(const EstimateInput& input, const MemoryPlan& plan) {
   steps.push_back(steps.front());
   passes.stretches.front().evaluation.clear();
   const AllocationTrace trace =
-      TraceBertTrial(ClassifierShapeOf(input), passes, TraitsOf(input.device));
+      TraceTrial(ClassifierShapeOf(input), passes, TraitsOf(input.device));
   return MedianMicroseconds(51, [&] { HPO_CHECK(Replay(trace, {}).completed); });
 }
 
@@ -85,7 +85,7 @@ int Main() {
       MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
   const double trace = MedianMicroseconds(51, [&] {
     HPO_CHECK(
-        !TraceBertTrial(ClassifierShapeOf(card), LargestPasses(card, plan), TraitsOf(card.device))
+        !TraceTrial(ClassifierShapeOf(card), LargestPasses(card, plan), TraitsOf(card.device))
              .events.empty());
   });
   const double need = MedianMicroseconds(31, [&] { HPO_CHECK(ReplayMemory(card, plan).ok()); });

@@ -105,6 +105,7 @@ void AddDebertaParts(const EncoderEntry& entry, ModelShape& shape) {
   shape.no_positions = true;
   if (absl::string_view(entry.name).find("deberta-v2-") != absl::string_view::npos) {
     shape.conv_kernel_size = 3;
+    shape.conv_act = "gelu";
   }
 }
 

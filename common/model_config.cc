@@ -170,6 +170,7 @@ void ReadDeberta(JsonReader& reader, const nlohmann::json& json, ModelShape& sha
   reader.Optional("position_biased_input", biased_input);
   reader.Optional("norm_rel_ebd", norm);
   reader.Optional("conv_kernel_size", shape.conv_kernel_size);
+  reader.Optional("conv_act", shape.conv_act);
   reader.Optional("conv_groups", conv_groups);
   reader.Optional("embedding_size", shape.embedding_size);
   if (conv_groups != 1) reader.Fail("conv_groups", absl::StrCat("expected 1, got ", conv_groups));
@@ -180,6 +181,9 @@ void ReadDeberta(JsonReader& reader, const nlohmann::json& json, ModelShape& sha
   if (relative) {
     shape.relative.bucketed = buckets > 0;
     shape.relative.span = buckets > 0 ? buckets : farthest;
+    if (buckets > 0 && farthest > 0 && farthest != shape.max_positions) {
+      shape.relative.farthest = farthest;
+    }
     if (shape.relative.span < 1) shape.relative.span = shape.max_positions;
   } else {
     shape.relative = {};
@@ -192,6 +196,58 @@ void ReadDeberta(JsonReader& reader, const nlohmann::json& json, ModelShape& sha
   shape.no_positions = !biased_input;
 }
 
+absl::StatusOr<RopeScaling> RopeFromConfig(const nlohmann::json& json) {
+  JsonReader reader(json, "");
+  RopeScaling rope;
+  std::string type = "default";
+  reader.Optional("type", type);  // the old name
+  reader.Optional("rope_type", type);
+  if (type == "linear" || type == "llama3") reader.Required("factor", rope.factor);
+  if (type == "llama3") {
+    reader.Required("low_freq_factor", rope.low_frequency);
+    reader.Required("high_freq_factor", rope.high_frequency);
+    reader.Required("original_max_position_embeddings", rope.original_positions);
+  } else if (type != "default" && type != "linear") {
+    reader.Fail("rope_type", absl::StrCat("expected default, linear or llama3, got ", type));
+  }
+  HPO_RETURN_IF_ERROR(reader.status());
+  return rope;
+}
+
+absl::StatusOr<double> ThetaFromConfig(const nlohmann::json& json) {
+  JsonReader reader(json, "");
+  double theta = ModelShape().rope_theta;
+  reader.Optional("rope_theta", theta);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return theta;
+}
+
+void ReadLlama(JsonReader& reader, ModelShape& shape) {
+  reader.Optional("num_key_value_heads", shape.num_key_value_heads);
+  if (reader.Has("num_key_value_heads") && shape.num_key_value_heads == 0) {
+    reader.Fail("num_key_value_heads", "expected an integer of at least 1, got 0");
+  }
+  reader.Optional("head_dim", shape.head_size);
+  reader.Optional("rope_theta", shape.rope_theta);
+  reader.OptionalWith("rope_scaling", shape.rope, RopeFromConfig);
+  // Transformers 5 keeps all of it in one place.
+  reader.OptionalWith("rope_parameters", shape.rope, RopeFromConfig);
+  reader.OptionalWith("rope_parameters", shape.rope_theta, ThetaFromConfig);
+  bool sliding_window = false;
+  reader.Optional("use_sliding_window", sliding_window);
+  if (sliding_window) reader.Fail("use_sliding_window", "expected false, got true");
+}
+
+// GPT-2's variants of attention.
+void RefuseOtherScales(JsonReader& reader) {
+  bool scales = true;
+  bool scales_by_layer = false;
+  reader.Optional("scale_attn_weights", scales);
+  reader.Optional("scale_attn_by_inverse_layer_idx", scales_by_layer);
+  if (!scales) reader.Fail("scale_attn_weights", "expected true, got false");
+  if (scales_by_layer) reader.Fail("scale_attn_by_inverse_layer_idx", "expected false, got true");
+}
+
 void ReadFamily(JsonReader& reader, ModelFamily family, const nlohmann::json& json,
                 ModelShape& shape) {
   const ShapeKeys& keys = KeysOf(family);
@@ -199,15 +255,12 @@ void ReadFamily(JsonReader& reader, ModelFamily family, const nlohmann::json& js
     shape.intermediate_size = 4 * std::clamp<int64_t>(shape.hidden_size, 0, 1 << 20);
     reader.Optional(keys.intermediate_size, shape.intermediate_size);
     reader.Optional(keys.embedding_dropout, shape.embedding_dropout);
+    RefuseOtherScales(reader);
   } else {
     reader.Required(keys.intermediate_size, shape.intermediate_size);
   }
   if (family == ModelFamily::kLlama || family == ModelFamily::kQwen2) {
-    reader.Optional("num_key_value_heads", shape.num_key_value_heads);
-    if (reader.Has("num_key_value_heads") && shape.num_key_value_heads == 0) {
-      reader.Fail("num_key_value_heads", "expected an integer of at least 1, got 0");
-    }
-    reader.Optional("head_dim", shape.head_size);
+    ReadLlama(reader, shape);
   }
   if (family == ModelFamily::kLlama) {
     reader.Optional("attention_bias", shape.attention_bias);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/model_modules.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -62,32 +63,48 @@ class ModuleTensors {
   std::vector<ParameterTensor> tensors_;
 };
 
-// BERT, RoBERTa and ELECTRA share their layers.
-void AddBertLayers(const ModelShape& shape, ModuleTensors& out) {
+// Relative positions' own projections.
+void AddPositionProjections(const RelativeAttention& relative, const std::string& layer,
+                            int64_t hidden, ModuleTensors& out) {
+  if (relative.span == 0 || relative.share_projections) return;
+  if (relative.content_to_position)
+    out.Linear(layer + "attention.self.pos_key_proj", hidden, hidden);
+  if (relative.position_to_content) {
+    out.Linear(layer + "attention.self.pos_query_proj", hidden, hidden);
+  }
+}
+
+// BERT and its descendants.
+void AddEncoderLayers(const ModelShape& shape, ModelFamily family, ModuleTensors& out) {
+  const EncoderLayerModules& modules = EncoderLayerModulesOf(family);
   const int64_t hidden = shape.hidden_size;
   for (int64_t i = 0; i < shape.num_layers; ++i) {
-    const std::string layer = absl::StrCat("encoder.layer.", i, ".");
+    const std::string layer = absl::StrCat(ModulesOf(family).layers, ".", i, ".");
     out.EnterLayer(i);
-    for (const char* name : {"query", "key", "value"}) {
-      out.Linear(absl::StrCat(layer, "attention.self.", name), hidden, hidden);
+    for (const char* name : {modules.query, modules.key, modules.value}) {
+      out.Linear(layer + name, hidden, hidden);
     }
-    out.Linear(layer + "attention.output.dense", hidden, hidden);
-    out.LayerNorm(layer + "attention.output.LayerNorm", hidden);
-    out.Linear(layer + "intermediate.dense", shape.intermediate_size, hidden);
-    out.Linear(layer + "output.dense", hidden, shape.intermediate_size);
-    out.LayerNorm(layer + "output.LayerNorm", hidden);
+    AddPositionProjections(shape.relative, layer, hidden, out);
+    out.Linear(layer + modules.attention_dense, hidden, hidden);
+    out.LayerNorm(layer + modules.attention_norm, hidden);
+    out.Linear(layer + modules.intermediate, shape.intermediate_size, hidden);
+    out.Linear(layer + modules.output_dense, hidden, shape.intermediate_size);
+    out.LayerNorm(layer + modules.output_norm, hidden);
   }
   out.EnterLayer(shape.num_layers);
 }
 
-void AddBert(const ModelShape& shape, ModuleTensors& out) {
+// ELECTRA's too, and DistilBERT's, which has no token types.
+void AddBert(const ModelShape& shape, ModelFamily family, ModuleTensors& out) {
   const int64_t width = shape.EmbeddingSize();
   out.Embedding("embeddings.word_embeddings", shape.vocab_size, width);
   out.Embedding("embeddings.position_embeddings", shape.max_positions, width);
-  out.Embedding("embeddings.token_type_embeddings", shape.type_vocab_size, width);
+  if (family != ModelFamily::kDistilBert) {
+    out.Embedding("embeddings.token_type_embeddings", shape.type_vocab_size, width);
+  }
   out.LayerNorm("embeddings.LayerNorm", width);
   if (width != shape.hidden_size) out.Linear("embeddings_project", shape.hidden_size, width);
-  AddBertLayers(shape, out);
+  AddEncoderLayers(shape, family, out);
 }
 
 void AddRoberta(const ModelShape& shape, ModuleTensors& out) {
@@ -97,7 +114,7 @@ void AddRoberta(const ModelShape& shape, ModuleTensors& out) {
   out.LayerNorm("embeddings.LayerNorm", hidden);
   out.Embedding("embeddings.position_embeddings", shape.max_positions + UnusedPositions(shape),
                 hidden);
-  AddBertLayers(shape, out);
+  AddEncoderLayers(shape, ModelFamily::kRoberta, out);
 }
 
 void AddDebertaEmbeddings(const ModelShape& shape, ModuleTensors& out) {
@@ -115,34 +132,10 @@ void AddDebertaEmbeddings(const ModelShape& shape, ModuleTensors& out) {
   out.LayerNorm("embeddings.LayerNorm", shape.hidden_size);
 }
 
-void AddDebertaLayer(const ModelShape& shape, const std::string& layer, ModuleTensors& out) {
-  const int64_t hidden = shape.hidden_size;
-  const RelativeAttention& relative = shape.relative;
-  const bool own_projections = relative.span > 0 && !relative.share_projections;
-  for (const char* name : {"query_proj", "key_proj", "value_proj"}) {
-    out.Linear(absl::StrCat(layer, "attention.self.", name), hidden, hidden);
-  }
-  if (own_projections && relative.content_to_position) {
-    out.Linear(layer + "attention.self.pos_key_proj", hidden, hidden);
-  }
-  if (own_projections && relative.position_to_content) {
-    out.Linear(layer + "attention.self.pos_query_proj", hidden, hidden);
-  }
-  out.Linear(layer + "attention.output.dense", hidden, hidden);
-  out.LayerNorm(layer + "attention.output.LayerNorm", hidden);
-  out.Linear(layer + "intermediate.dense", shape.intermediate_size, hidden);
-  out.Linear(layer + "output.dense", hidden, shape.intermediate_size);
-  out.LayerNorm(layer + "output.LayerNorm", hidden);
-}
-
 void AddDeberta(const ModelShape& shape, ModuleTensors& out) {
   const int64_t hidden = shape.hidden_size;
   AddDebertaEmbeddings(shape, out);
-  for (int64_t i = 0; i < shape.num_layers; ++i) {
-    out.EnterLayer(i);
-    AddDebertaLayer(shape, absl::StrCat("encoder.layer.", i, "."), out);
-  }
-  out.EnterLayer(shape.num_layers);
+  AddEncoderLayers(shape, ModelFamily::kDeberta, out);
   if (shape.relative.span > 0) {
     out.Embedding("encoder.rel_embeddings", 2 * shape.relative.span, hidden);
   }
@@ -151,25 +144,6 @@ void AddDeberta(const ModelShape& shape, ModuleTensors& out) {
     out.Convolution("encoder.conv.conv", hidden, hidden, shape.conv_kernel_size);
     out.LayerNorm("encoder.conv.LayerNorm", hidden);
   }
-}
-
-void AddDistilBert(const ModelShape& shape, ModuleTensors& out) {
-  const int64_t hidden = shape.hidden_size;
-  out.Embedding("embeddings.word_embeddings", shape.vocab_size, hidden);
-  out.Embedding("embeddings.position_embeddings", shape.max_positions, hidden);
-  out.LayerNorm("embeddings.LayerNorm", hidden);
-  for (int64_t i = 0; i < shape.num_layers; ++i) {
-    const std::string layer = absl::StrCat("transformer.layer.", i, ".");
-    out.EnterLayer(i);
-    for (const char* name : {"q_lin", "k_lin", "v_lin", "out_lin"}) {
-      out.Linear(absl::StrCat(layer, "attention.", name), hidden, hidden);
-    }
-    out.LayerNorm(layer + "sa_layer_norm", hidden);
-    out.Linear(layer + "ffn.lin1", shape.intermediate_size, hidden);
-    out.Linear(layer + "ffn.lin2", hidden, shape.intermediate_size);
-    out.LayerNorm(layer + "output_layer_norm", hidden);
-  }
-  out.EnterLayer(shape.num_layers);
 }
 
 void AddGpt2(const ModelShape& shape, ModuleTensors& out) {
@@ -213,39 +187,16 @@ void AddLlama(const ModelShape& shape, bool qkv_bias, ModuleTensors& out) {
   out.RmsNorm("norm", hidden);
 }
 
-// The model's attribute inside the library's model with a head.
-const char* ModelPrefix(ModelFamily family) {
-  switch (family) {
-    case ModelFamily::kBert:
-      return "bert.";
-    case ModelFamily::kRoberta:
-      return "roberta.";
-    case ModelFamily::kDeberta:
-      return "deberta.";
-    case ModelFamily::kDistilBert:
-      return "distilbert.";
-    case ModelFamily::kElectra:
-      return "electra.";
-    case ModelFamily::kGpt2:
-      return "transformer.";
-    case ModelFamily::kLlama:
-    case ModelFamily::kQwen2:
-      break;
-  }
-  return "model.";
-}
-
 void AddModel(const ModelShape& shape, ModelFamily family, ModuleTensors& out) {
   switch (family) {
     case ModelFamily::kBert:
     case ModelFamily::kElectra:
-      return AddBert(shape, out);
+    case ModelFamily::kDistilBert:
+      return AddBert(shape, family, out);
     case ModelFamily::kRoberta:
       return AddRoberta(shape, out);
     case ModelFamily::kDeberta:
       return AddDeberta(shape, out);
-    case ModelFamily::kDistilBert:
-      return AddDistilBert(shape, out);
     case ModelFamily::kGpt2:
       return AddGpt2(shape, out);
     case ModelFamily::kLlama:
@@ -261,25 +212,12 @@ bool HasPooler(ModelFamily family, const TaskHead& head) {
          (family == ModelFamily::kRoberta && head.kind == TaskHead::Kind::kNone);
 }
 
-void AddClassificationHead(ModelFamily family, int64_t hidden, int64_t labels, ModuleTensors& out) {
-  switch (family) {
-    case ModelFamily::kBert:
-      return out.Linear("classifier", labels, hidden);
-    case ModelFamily::kRoberta:
-    case ModelFamily::kElectra:
-      out.Linear("classifier.dense", hidden, hidden);
-      return out.Linear("classifier.out_proj", labels, hidden);
-    case ModelFamily::kDeberta:
-      out.Linear("pooler.dense", hidden, hidden);
-      return out.Linear("classifier", labels, hidden);
-    case ModelFamily::kDistilBert:
-      out.Linear("pre_classifier", hidden, hidden);
-      return out.Linear("classifier", labels, hidden);
-    case ModelFamily::kGpt2:
-    case ModelFamily::kLlama:
-    case ModelFamily::kQwen2:
-      return out.Linear("score", labels, hidden, /*bias=*/false);
-  }
+void AddClassificationHead(ModelFamily family, int64_t hidden, const TaskHead& head,
+                           ModuleTensors& out) {
+  const ClassifierModules& modules = ModulesOf(family).classifier;
+  if (modules.dense != nullptr && !HasPooler(family, head))
+    out.Linear(modules.dense, hidden, hidden);
+  out.Linear(modules.output, head.num_labels, hidden, modules.output_bias);
 }
 
 // The library builds the heads of XLM-R and CamemBERT before the model.
@@ -314,14 +252,14 @@ absl::StatusOr<std::vector<ParameterTensor>> ParameterTensors(const ModelShape& 
   const auto add_head = [&] {
     out.Enter("", shape.num_layers);
     if (head.kind == TaskHead::Kind::kSequenceClassification) {
-      AddClassificationHead(family, shape.hidden_size, head.num_labels, out);
+      AddClassificationHead(family, shape.hidden_size, head, out);
     } else if (head.kind == TaskHead::Kind::kCausalLm && !shape.tied_head) {
       out.Linear("lm_head", shape.vocab_size, shape.hidden_size, /*bias=*/false);
     }
   };
   const bool head_first = HeadComesFirst(shape, family);
   if (head_first) add_head();
-  out.Enter(bare ? "" : ModelPrefix(family), -1);
+  out.Enter(bare ? "" : absl::StrCat(ModulesOf(family).prefix, "."), -1);
   AddModel(shape, family, out);
   if (HasPooler(family, head)) out.Linear("pooler.dense", shape.hidden_size, shape.hidden_size);
   if (!head_first) add_head();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/activation.h"
 #include "common/json_reader.h"
 #include "common/status.h"
 
@@ -15,15 +16,23 @@ namespace {
 struct KnownType {
   const char* model_type;
   ModelFamily family;
+  bool trainable;  // by our trainer
 };
 
 constexpr KnownType kKnownTypes[] = {
-    {"bert", ModelFamily::kBert},           {"roberta", ModelFamily::kRoberta},
-    {"xlm-roberta", ModelFamily::kRoberta}, {"camembert", ModelFamily::kRoberta},
-    {"deberta-v2", ModelFamily::kDeberta},  {"distilbert", ModelFamily::kDistilBert},
-    {"electra", ModelFamily::kElectra},     {"gpt2", ModelFamily::kGpt2},
-    {"llama", ModelFamily::kLlama},         {"qwen2", ModelFamily::kQwen2},
+    {"bert", ModelFamily::kBert, true},           {"roberta", ModelFamily::kRoberta, true},
+    {"xlm-roberta", ModelFamily::kRoberta, true}, {"camembert", ModelFamily::kRoberta, true},
+    {"deberta-v2", ModelFamily::kDeberta, true},  {"distilbert", ModelFamily::kDistilBert, true},
+    {"electra", ModelFamily::kElectra, true},     {"gpt2", ModelFamily::kGpt2, true},
+    {"llama", ModelFamily::kLlama, true},         {"qwen2", ModelFamily::kQwen2, true},
 };
+
+const KnownType* FindType(absl::string_view model_type) {
+  for (const KnownType& known : kKnownTypes) {
+    if (model_type == known.model_type) return &known;
+  }
+  return nullptr;
+}
 
 bool HasTokenTypes(ModelFamily family) {
   return family == ModelFamily::kBert || family == ModelFamily::kRoberta ||
@@ -41,6 +50,11 @@ class ShapeCheck {
   void Rate(const char* key, double value) {
     if (value >= 0.0 && value < 1.0) return;
     Fail(key, absl::StrCat("expected a number in [0, 1), got ", value));
+  }
+
+  void AboveZero(const char* key, double value) {
+    if (value > 0.0 && value < 1e18) return;
+    Fail(key, absl::StrCat("expected a positive number, got ", value));
   }
 
   void Positive(const char* key, double value) {
@@ -68,6 +82,7 @@ class ShapeCheck {
 nlohmann::json RelativeToJson(const RelativeAttention& relative) {
   return {{"span", relative.span},
           {"bucketed", relative.bucketed},
+          {"farthest", relative.farthest},
           {"content_to_position", relative.content_to_position},
           {"position_to_content", relative.position_to_content},
           {"share_projections", relative.share_projections}};
@@ -78,6 +93,7 @@ absl::StatusOr<RelativeAttention> RelativeFromJson(const nlohmann::json& json) {
   RelativeAttention relative;
   reader.Required("span", relative.span);
   reader.Required("bucketed", relative.bucketed);
+  reader.Optional("farthest", relative.farthest);
   reader.Required("content_to_position", relative.content_to_position);
   reader.Required("position_to_content", relative.position_to_content);
   reader.Required("share_projections", relative.share_projections);
@@ -85,13 +101,40 @@ absl::StatusOr<RelativeAttention> RelativeFromJson(const nlohmann::json& json) {
   return relative;
 }
 
+// `trainable`: of those alone.
+absl::Status OtherFamily(const ModelShape& shape, bool trainable) {
+  std::vector<std::string> names;
+  for (const KnownType& known : kKnownTypes) {
+    if (known.trainable || !trainable) names.push_back(known.model_type);
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "model_type: expected one of ", absl::StrJoin(names, ", "), "; got '", shape.family, "'"));
+}
+
+nlohmann::json RopeToJson(const RopeScaling& rope) {
+  return {{"factor", rope.factor},
+          {"low_frequency", rope.low_frequency},
+          {"high_frequency", rope.high_frequency},
+          {"original_positions", rope.original_positions}};
+}
+
+absl::StatusOr<RopeScaling> RopeFromJson(const nlohmann::json& json) {
+  JsonReader reader(json, "");
+  RopeScaling rope;
+  reader.Required("factor", rope.factor);
+  reader.Required("low_frequency", rope.low_frequency);
+  reader.Required("high_frequency", rope.high_frequency);
+  reader.Required("original_positions", rope.original_positions);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return rope;
+}
+
 }  // namespace
 
 std::optional<ModelFamily> ModelFamilyOf(absl::string_view model_type) {
-  for (const KnownType& known : kKnownTypes) {
-    if (model_type == known.model_type) return known.family;
-  }
-  return std::nullopt;
+  const KnownType* const known = FindType(model_type);
+  if (known == nullptr) return std::nullopt;
+  return known->family;
 }
 
 bool IsDecoder(ModelFamily family) {
@@ -104,11 +147,8 @@ int64_t UnusedPositions(const ModelShape& shape) {
 }
 
 absl::Status CheckKnownFamily(const ModelShape& shape) {
-  if (ModelFamilyOf(shape.family).has_value()) return absl::OkStatus();
-  std::vector<std::string> names;
-  for (const KnownType& known : kKnownTypes) names.push_back(known.model_type);
-  return absl::UnimplementedError(absl::StrCat(
-      "model_type: expected one of ", absl::StrJoin(names, ", "), "; got '", shape.family, "'"));
+  if (FindType(shape.family) != nullptr) return absl::OkStatus();
+  return OtherFamily(shape, /*trainable=*/false);
 }
 
 absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
@@ -135,6 +175,8 @@ absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
   check.Rate(keys.hidden_dropout, shape.hidden_dropout);
   check.Rate(keys.attention_dropout, shape.attention_dropout);
   check.Rate(keys.embedding_dropout, shape.embedding_dropout);
+  check.AboveZero("rope_theta", shape.rope_theta);
+  check.AboveZero("rope_scaling factor", shape.rope.factor);
   check.Positive(keys.layer_norm_eps, shape.layer_norm_eps);
   check.Positive("initializer_range", shape.initializer_range);
   return check.status();
@@ -166,6 +208,9 @@ nlohmann::json ModelShapeToJson(const ModelShape& shape) {
           {"relative_norm", shape.relative_norm},
           {"no_positions", shape.no_positions},
           {"conv_kernel_size", shape.conv_kernel_size},
+          {"conv_act", shape.conv_act},
+          {"rope_theta", shape.rope_theta},
+          {"rope", RopeToJson(shape.rope)},
           {"stored_type", shape.stored_type}};
 }
 
@@ -199,6 +244,9 @@ absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
   reader.Optional("relative_norm", shape.relative_norm);
   reader.Optional("no_positions", shape.no_positions);
   reader.Optional("conv_kernel_size", shape.conv_kernel_size);
+  reader.Optional("conv_act", shape.conv_act);
+  reader.Optional("rope_theta", shape.rope_theta);
+  reader.OptionalWith("rope", shape.rope, RopeFromJson);
   reader.Optional("stored_type", shape.stored_type);
   HPO_RETURN_IF_ERROR(reader.status());
   HPO_RETURN_IF_ERROR(CheckShape(shape, ShapeKeys{}));
@@ -206,7 +254,16 @@ absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
 }
 
 bool TrainerSupports(const ModelShape& shape) {
-  return ModelFamilyOf(shape.family) == ModelFamily::kBert;
+  const KnownType* const known = FindType(shape.family);
+  return known != nullptr && known->trainable && ActivationOf(shape.hidden_act).has_value();
+}
+
+absl::Status CheckTrainable(const ModelShape& shape) {
+  if (TrainerSupports(shape)) return absl::OkStatus();
+  const KnownType* const known = FindType(shape.family);
+  if (known == nullptr || !known->trainable) return OtherFamily(shape, /*trainable=*/true);
+  return absl::UnimplementedError(absl::StrCat(
+      "hidden_act: expected gelu, gelu_new, relu, silu or tanh, got '", shape.hidden_act, "'"));
 }
 
 }  // namespace hpo

@@ -29,10 +29,22 @@ struct RelativeAttention {
   // The table of relative positions has 2 * span rows. 0: no relative attention.
   int64_t span = 0;
   bool bucketed = false;             // far positions share rows (position_buckets)
+  int64_t farthest = 0;              // where buckets end (max_relative_positions); 0: max_positions
   bool content_to_position = false;  // c2p, a term of the scores
   bool position_to_content = false;  // p2c, another
   bool share_projections = false;    // positions go through the content's projections
   auto operator<=>(const RelativeAttention&) const = default;
+};
+
+// How far rotary positions are stretched beyond those that the model was first trained on.
+struct RopeScaling {
+  double factor = 1.0;
+  // Llama 3: wave lengths between original_positions / high and / low are stretched in part, longer
+  // ones wholly. 0: all alike ("linear").
+  double low_frequency = 0.0;
+  double high_frequency = 0.0;
+  int64_t original_positions = 0;
+  bool operator==(const RopeScaling&) const = default;
 };
 
 // Sizes are element counts. Of a family that is not known (ModelFamilyOf) only the name is: the
@@ -67,6 +79,9 @@ struct ModelShape {
   bool relative_norm = false;       // DeBERTa: LayerNorm of the encoder (norm_rel_ebd)
   bool no_positions = false;        // DeBERTa: no table of absolute positions
   int64_t conv_kernel_size = 0;     // DeBERTa: of the convolution beside the first layer; 0: none
+  std::string conv_act = "tanh";    // DeBERTa: of that convolution
+  double rope_theta = 10000.0;      // Llama, Qwen2
+  RopeScaling rope;                 // Llama, Qwen2
   std::string stored_type;          // of the published weights: "float16"; empty: not said
 
   auto operator<=>(const ModelShape&) const = default;
@@ -113,7 +128,10 @@ absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys);
 nlohmann::json ModelShapeToJson(const ModelShape& shape);
 absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json);
 
-// Whether our trainer can run it.
+// Whether our trainer runs it.
 bool TrainerSupports(const ModelShape& shape);
+
+//   Unimplemented  our trainer does not run it; names what is missing and what there is
+absl::Status CheckTrainable(const ModelShape& shape);
 
 }  // namespace hpo

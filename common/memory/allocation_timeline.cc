@@ -21,10 +21,13 @@ void AllocationTimeline::Reach(const Level& level) {
   if (level.Total() > peak_.Total()) peak_ = level;
 }
 
-void AllocationTimeline::Allocate(int64_t bytes) {
-  now_.other += bytes;
+void AllocationTimeline::Change(const Level& by) {
+  now_.other += by.other;
+  now_.gradients += by.gradients;
   Reach(now_);
 }
+
+void AllocationTimeline::Allocate(int64_t bytes) { Change({.other = bytes}); }
 
 void AllocationTimeline::Free(int64_t bytes) { now_.other -= bytes; }
 
@@ -36,10 +39,9 @@ void AllocationTimeline::Touch(int64_t bytes) {
 void AllocationTimeline::AccumulateGradient(int64_t bytes, bool exists) {
   if (exists) {
     Touch(bytes);
-    return;
+  } else {
+    Change({.gradients = bytes});
   }
-  now_.gradients += bytes;
-  Reach(now_);
 }
 
 void AllocationTimeline::Append(const AllocationTimeline& part, int64_t times) {

@@ -24,6 +24,9 @@ class AllocationTimeline {
     bool operator==(const Level&) const = default;
   };
 
+  // One level later.
+  void Change(const Level& by);
+
   void Allocate(int64_t bytes);
   void Free(int64_t bytes);
 

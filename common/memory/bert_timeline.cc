@@ -17,6 +17,8 @@
 
 #include <algorithm>
 
+#include "common/model_modules.h"
+
 namespace hpo {
 namespace {
 
@@ -32,7 +34,10 @@ struct Sizes {
   int64_t score_mask;
   int64_t logsumexp;
   int64_t indices;          // 8 n s: one of the batch's integer tensors
-  int64_t position_rows;    // 4 s E
+  int64_t embedding;        // 4 n s W, W the width of the embeddings: E but for some ELECTRAs
+  int64_t embedding_mask;   // n s W
+  int64_t position_rows;    // 4 s W; of RoBERTa, whose rows each have their own, 4 n s W
+  int64_t position_ids;     // those of RoBERTa
   int64_t square_weight;    // 4 E E
   int64_t wide_weight;      // 4 E F
   int64_t vector;           // 4 E
@@ -41,7 +46,9 @@ struct Sizes {
   int64_t backward_buffers;
   int64_t norm_buffers;  // of LayerNorm's backward
   bool hidden_dropout;
+  bool attention_output_dropout;  // hidden dropout after attention too
   bool plain_attention;
+  bool projected_embeddings;  // W is not E
 };
 
 int64_t Rounded(int64_t bytes, const KernelTraits& traits) {
@@ -51,6 +58,12 @@ int64_t Rounded(int64_t bytes, const KernelTraits& traits) {
 // Queries that a thread of torch's fused CPU kernel takes at a time (FlashAttentionKernel.cpp).
 int64_t QueryBlock(int64_t tokens) { return tokens >= 768 ? 256 : tokens >= 192 ? 64 : 32; }
 constexpr int64_t kKeyBlock = 512;
+
+// Another family counts as BERT.
+ModelFamily FamilyOf(const ModelShape& model) {
+  const ModelFamily family = ModelFamilyOf(model.family).value_or(ModelFamily::kBert);
+  return IsDecoder(family) ? ModelFamily::kBert : family;
+}
 
 Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
   const ModelShape& model = shape.model;
@@ -62,6 +75,9 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
   const int64_t key_block = std::min(kKeyBlock, shape.tokens);
   const int64_t head_size = model.hidden_size / model.num_heads;
   const int64_t threads = traits.threads_with_buffers;
+  const int64_t width = model.EmbeddingSize();
+  const ModelFamily family = FamilyOf(model);
+  const bool own_positions = family == ModelFamily::kRoberta;
   return {
       .hidden = bytes({kFloat, tokens, model.hidden_size}),
       .intermediate = bytes({kFloat, tokens, model.intermediate_size}),
@@ -71,7 +87,10 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
       .score_mask = bytes({tokens, shape.tokens, model.num_heads}),
       .logsumexp = bytes({kFloat, tokens + 32 * shape.rows, model.num_heads}),
       .indices = bytes({kIndex, tokens}),
-      .position_rows = bytes({kFloat, shape.tokens, model.hidden_size}),
+      .embedding = bytes({kFloat, tokens, width}),
+      .embedding_mask = bytes({tokens, width}),
+      .position_rows = bytes({kFloat, own_positions ? tokens : shape.tokens, width}),
+      .position_ids = own_positions ? bytes({kIndex, tokens}) : 0,
       .square_weight = bytes({kFloat, model.hidden_size, model.hidden_size}),
       .wide_weight = bytes({kFloat, model.hidden_size, model.intermediate_size}),
       .vector = bytes({kFloat, model.hidden_size}),
@@ -80,7 +99,10 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
       .backward_buffers = bytes({kFloat, threads, query_block, 2 * key_block + 1}),
       .norm_buffers = bytes({kFloat, threads, 2, model.hidden_size}),
       .hidden_dropout = model.hidden_dropout > 0.0,
+      .attention_output_dropout =
+          model.hidden_dropout > 0.0 && EncoderLayerModulesOf(family).attention_dropout,
       .plain_attention = traits.cpu && model.attention_dropout > 0.0,
+      .projected_embeddings = width != model.hidden_size,
   };
 }
 
@@ -101,41 +123,48 @@ void DropoutBackward(AllocationTimeline& time, int64_t mask, int64_t output,
   time.Free(mask);
 }
 
-// Leaves output, mean and reciprocal deviation.
-void LayerNorm(AllocationTimeline& time, const Sizes& size) {
-  time.Allocate(size.hidden);
+// Of tensors of `bytes`. Leaves output, mean and reciprocal deviation.
+void LayerNorm(AllocationTimeline& time, const Sizes& size, int64_t bytes) {
+  time.Allocate(bytes);
   time.Allocate(2 * size.statistics);
 }
 
 // Frees the gradient of the output, the saved input and the statistics; leaves the gradient of the
 // input.
-void LayerNormBackward(AllocationTimeline& time, const Sizes& size, bool exists) {
-  time.Allocate(size.hidden);
+void LayerNormBackward(AllocationTimeline& time, const Sizes& size, int64_t bytes, bool exists) {
+  time.Allocate(bytes);
   time.AccumulateGradient(2 * size.vector, exists);
   time.Touch(size.norm_buffers);
-  time.Free(2 * size.hidden + 2 * size.statistics);
+  time.Free(2 * bytes + 2 * size.statistics);
 }
 
 // The second half of both sublayers: dense layer, dropout, residual sum, LayerNorm. `input` is kept
 // by whoever made it. Leaves the sum, LayerNorm's output and statistics, and the mask.
-void OutputForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits) {
+void OutputForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
+                   bool drops) {
   time.Allocate(size.hidden);
-  if (size.hidden_dropout) Dropout(time, size.mask, size.hidden, traits);
+  if (drops) Dropout(time, size.mask, size.hidden, traits);
   time.Allocate(size.hidden);
-  LayerNorm(time, size);
-  time.Free(size.hidden_dropout ? 2 * size.hidden : size.hidden);
+  LayerNorm(time, size, size.hidden);
+  time.Free(drops ? 2 * size.hidden : size.hidden);
 }
 
-// From the gradient of LayerNorm's output to those of the dense layer's input (of `input` bytes)
-// and of the residual; the saved input is left to the caller.
+// Bytes of a dense layer's input and weight.
+struct DenseSizes {
+  int64_t input;
+  int64_t weight;
+};
+
+// From the gradient of LayerNorm's output to those of the dense layer's input and of the residual;
+// the saved input is left to the caller.
 void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
-                    int64_t input, int64_t weight, bool exists) {
-  LayerNormBackward(time, size, exists);
-  if (size.hidden_dropout) DropoutBackward(time, size.mask, size.hidden, traits);
-  time.Allocate(input);
-  time.AccumulateGradient(weight, exists);
+                    bool drops, DenseSizes dense, bool exists) {
+  LayerNormBackward(time, size, size.hidden, exists);
+  if (drops) DropoutBackward(time, size.mask, size.hidden, traits);
+  time.Allocate(dense.input);
+  time.AccumulateGradient(dense.weight, exists);
   time.AccumulateGradient(size.vector, exists);
-  if (size.hidden_dropout) time.Free(size.hidden);
+  if (drops) time.Free(size.hidden);
 }
 
 // Leaves what is kept: four of `hidden` size, the context among them.
@@ -187,24 +216,26 @@ AllocationTimeline EmbeddingForward(const Sizes& size, const KernelTraits& trait
   AllocationTimeline time;
   time.Allocate(3 * size.indices);     // ids, mask, types
   time.Allocate(2 * size.statistics);  // attention bias; positions and small change
-  time.Allocate(3 * size.hidden);      // words, types, their sum
-  time.Free(2 * size.hidden);
-  time.Allocate(size.position_rows + size.hidden);
-  time.Free(size.position_rows + size.hidden);
-  LayerNorm(time, size);
+  time.Allocate(size.position_ids);
+  time.Allocate(3 * size.embedding);  // words, types, their sum
+  time.Free(2 * size.embedding);
+  time.Allocate(size.position_rows + size.embedding);
+  time.Free(size.position_rows + size.embedding);
+  LayerNorm(time, size, size.embedding);
   if (size.hidden_dropout) {
-    Dropout(time, size.mask, size.hidden, traits);
-    time.Free(size.hidden);
+    Dropout(time, size.embedding_mask, size.embedding, traits);
+    time.Free(size.embedding);
   }
+  if (size.projected_embeddings) time.Allocate(size.hidden);
   return time;
 }
 
 AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
   AllocationTimeline time;
   AttentionForward(time, size, traits);
-  OutputForward(time, size, traits);
+  OutputForward(time, size, traits, size.attention_output_dropout);
   time.Allocate(2 * size.intermediate);
-  OutputForward(time, size, traits);
+  OutputForward(time, size, traits, size.hidden_dropout);
   return time;
 }
 
@@ -212,7 +243,8 @@ AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
 // instead of its output (freed already) its input.
 AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, bool exists) {
   AllocationTimeline time;
-  OutputBackward(time, size, traits, size.intermediate, size.wide_weight, exists);
+  OutputBackward(time, size, traits, size.hidden_dropout,
+                 {.input = size.intermediate, .weight = size.wide_weight}, exists);
   time.Free(size.intermediate);      // saved input of the dense layer
   time.Allocate(size.intermediate);  // through GELU
   time.Free(2 * size.intermediate);
@@ -220,7 +252,8 @@ AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, 
   time.AccumulateGradient(size.wide_weight, exists);
   time.AccumulateGradient(size.wide_vector, exists);
   time.Free(size.intermediate + 2 * size.hidden);  // saved input; the residual's is added in place
-  OutputBackward(time, size, traits, size.hidden, size.square_weight, exists);
+  OutputBackward(time, size, traits, size.attention_output_dropout,
+                 {.input = size.hidden, .weight = size.square_weight}, exists);
   AttentionBackward(time, size, traits);
   for (int projection = 0; projection < 3; ++projection) {
     if (size.plain_attention) time.Touch(size.hidden);
@@ -236,22 +269,28 @@ AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, 
 AllocationTimeline EmbeddingBackward(const Sizes& size, const PassShape& shape,
                                      const KernelTraits& traits, bool exists) {
   const auto table = [&](int64_t rows) {
-    return Rounded(TensorBytes({kFloat, rows, shape.model.hidden_size}), traits);
+    return Rounded(TensorBytes({kFloat, rows, shape.model.EmbeddingSize()}), traits);
   };
   AllocationTimeline time;
-  if (size.hidden_dropout) {
-    DropoutBackward(time, size.mask, size.hidden, traits);
-    time.Free(size.hidden);
+  if (size.projected_embeddings) {
+    time.Allocate(size.embedding);
+    time.AccumulateGradient(table(shape.model.hidden_size), exists);
+    time.AccumulateGradient(size.vector, exists);
+    time.Free(size.hidden + size.embedding);  // gradient of the output; saved input
   }
-  LayerNormBackward(time, size, exists);
+  if (size.hidden_dropout) {
+    DropoutBackward(time, size.embedding_mask, size.embedding, traits);
+    time.Free(size.embedding);
+  }
+  LayerNormBackward(time, size, size.embedding, exists);
   time.Allocate(size.position_rows);
-  time.AccumulateGradient(table(shape.model.max_positions), exists);
+  time.AccumulateGradient(table(shape.model.max_positions + UnusedPositions(shape.model)), exists);
   time.Free(size.position_rows);
   time.AccumulateGradient(table(shape.model.type_vocab_size), exists);
   // A card sorts the indices, and sums by pieces.
   if (!traits.cpu) time.Touch(table(shape.model.vocab_size) + 6 * size.indices + size.hidden);
   time.AccumulateGradient(table(shape.model.vocab_size), exists);
-  time.Free(size.hidden);
+  time.Free(size.embedding);
   return time;
 }
 
@@ -263,7 +302,8 @@ AllocationTimeline HeadPass(const Sizes& size, const PassShape& shape, const Ker
     return count * Rounded(TensorBytes({kFloat, shape.rows, width}), traits);
   };
   AllocationTimeline time;
-  time.Allocate(vectors(8, shape.model.hidden_size));
+  const bool drops_twice = ModulesOf(FamilyOf(shape.model)).classifier.dropout_before_dense;
+  time.Allocate(vectors(drops_twice ? 14 : 8, shape.model.hidden_size));
   for (const int64_t width : shape.head_sizes) time.Allocate(vectors(8, width));
   time.Allocate(vectors(8, shape.num_labels));
   // The head's own gradients are counted apart, but not those on their way into a sum.
@@ -319,9 +359,11 @@ int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& trait
   const int64_t square = tensor(hidden, hidden) + tensor(1, hidden);
   const int64_t wide = 2 * tensor(hidden, model.intermediate_size) +
                        tensor(1, model.intermediate_size) + tensor(1, hidden);
-  const int64_t embeddings = tensor(model.vocab_size, hidden) +
-                             tensor(model.max_positions, hidden) +
-                             tensor(model.type_vocab_size, hidden) + norm;
+  const int64_t width = model.EmbeddingSize();
+  int64_t embeddings = tensor(model.vocab_size, width) +
+                       tensor(model.max_positions + UnusedPositions(model), width) +
+                       tensor(model.type_vocab_size, width) + 2 * tensor(1, width);
+  if (width != hidden) embeddings += tensor(hidden, width) + tensor(1, hidden);
   return embeddings + model.num_layers * (4 * square + wide + 2 * norm) + square;
 }
 
@@ -369,11 +411,15 @@ AllocationTimeline TrainingPass(const PassShape& shape, const KernelTraits& trai
 AllocationTimeline EvaluationPass(const PassShape& shape, const KernelTraits& traits) {
   const Sizes size = SizesOf(shape, traits);
   AllocationTimeline time;
-  time.Allocate(3 * size.indices + 2 * size.statistics);
-  time.Allocate(3 * size.hidden);
+  time.Allocate(3 * size.indices + 2 * size.statistics + size.position_ids);
+  time.Allocate(3 * size.embedding);
   time.Touch(size.position_rows);
-  LayerNorm(time, size);
-  time.Free(3 * size.hidden + 2 * size.statistics);
+  LayerNorm(time, size, size.embedding);
+  time.Free(3 * size.embedding + 2 * size.statistics);
+  if (size.projected_embeddings) {
+    time.Allocate(size.hidden);
+    time.Free(size.embedding);
+  }
   time.Append(LayerEvaluation(size), shape.model.num_layers);
   time.Append(HeadEvaluation(shape, traits));
   return time;

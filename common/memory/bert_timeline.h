@@ -1,7 +1,7 @@
-// What our trainer's BERT classifier allocates and frees, operation by operation, in the order of
-// worker/trainer/models. Where that code changes, this changes with it:
-// tests/worker/trainer/memory_estimate_test.cc compares the two.
-// Pure; safe from any thread.
+// What our trainer's classifiers of BERT's kind (RoBERTa, ELECTRA, DistilBERT too) allocate and
+// free, operation by operation, in the order of worker/trainer/models. Where that code changes,
+// this changes with it: tests/worker/trainer/memory_estimate_test.cc compares the two. Pure; safe
+// from any thread.
 #pragma once
 
 #include <cstdint>

@@ -55,13 +55,13 @@ std::vector<std::span<const TraceEvent>> Cut(const AllocationTrace& trace) {
 }  // namespace
 
 CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
-                           const BertClassifierShape& shape, const KernelTraits& traits) {
+                           const ClassifierShape& shape, const KernelTraits& traits) {
   TrialPasses passes = LargestPasses(input, plan);
   std::vector<std::vector<BatchShape>>& steps = passes.stretches.front().steps;
   std::vector<BatchShape> shorter = WithTokens(steps.front(), MedianTokens(input));
   if (shorter != steps.front()) steps.push_back(std::move(shorter));
   const size_t num_steps = steps.size();
-  trace_ = TraceBertTrial(shape, passes, traits);
+  trace_ = TraceTrial(shape, passes, traits);
   const std::vector<Stretch> stretches = Cut(trace_);
   HPO_CHECK(stretches.size() == num_steps + 2);
   live_peak_ = FindLivePeak(trace_, kTensorUnit).peak;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/memory/allocation_trace.h"
-#include "common/memory/bert_trace.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/memory_estimate.h"
+#include "common/memory/trial_trace.h"
 
 namespace hpo {
 
@@ -31,7 +31,7 @@ struct CachedBytes {
 class CachedReplay {
  public:
   // As EstimateMemory: sizes are valid, and below what makes sums overflow.
-  CachedReplay(const EstimateInput& input, const MemoryPlan& plan, const BertClassifierShape& shape,
+  CachedReplay(const EstimateInput& input, const MemoryPlan& plan, const ClassifierShape& shape,
                const KernelTraits& traits);
   CachedReplay(const CachedReplay&) = delete;
   CachedReplay& operator=(const CachedReplay&) = delete;

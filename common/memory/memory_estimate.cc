@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <span>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
+#include "common/memory/classifier_shape.h"
+#include "common/memory/layered_peak.h"
 #include "common/memory/trial_passes.h"
+#include "common/model_modules.h"
 #include "common/model_parameters.h"
 #include "common/status.h"
 
@@ -82,16 +86,21 @@ Bytes Percent(Bytes size, int64_t percent) {
   return size + Bytes{size.count / 100 * (percent - 100)};
 }
 
-// What the optimizer keeps for everything but the head, which `head` bytes are for.
+// What the optimizer keeps for everything but the head's end, which `head` bytes are for.
+// `weights`: of everything but that end.
 absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape& shape,
-                                     const KernelTraits& traits, Bytes head) {
+                                     const KernelTraits& traits, Bytes weights, Bytes head) {
   const OptimizerSpec optimizer = input.config.Optimizer();
-  if (optimizer.kind == OptimizerKind::kAdamW) {
-    return 2 * Bytes{EncoderParameterBytes(input.model, traits)};
-  }
-  HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors, ParameterTensors(input.model));
+  if (optimizer.kind == OptimizerKind::kAdamW) return 2 * weights;
+  HPO_ASSIGN_OR_RETURN(
+      const std::vector<ParameterTensor> tensors,
+      ParameterTensors(input.model, {.kind = TaskHead::Kind::kSequenceClassification}));
+  const std::string end =
+      absl::StrCat(ModulesOf(*ModelFamilyOf(input.model.family)).classifier.output, ".");
   std::vector<ParameterExtent> extents = HeadExtents(shape);
-  for (const ParameterTensor& tensor : tensors) extents.push_back({tensor.rows, tensor.columns});
+  for (const ParameterTensor& tensor : tensors) {
+    if (!absl::StartsWith(tensor.name, end)) extents.push_back({tensor.rows, tensor.columns});
+  }
   Bytes all;
   for (const int64_t bytes : OptimizerBytes(optimizer, extents)) {
     all += RoundUp(Bytes{bytes}, Bytes{traits.granularity});
@@ -103,6 +112,70 @@ int64_t SmallTensors(const EstimateInput& input) {
   if (input.device.kind == "cpu") return kSmallTensors;
   const int64_t parameters = kParametersPerLayer * input.model.num_layers + kOtherParameters;
   return kSmallTensors + kSmallCudaTensor * parameters;
+}
+
+// The higher of the two, and its phase.
+AllocationTimeline::Level Higher(const AllocationTimeline::Level& training,
+                                 const AllocationTimeline::Level& evaluation,
+                                 MemoryEstimate& estimate) {
+  const bool trains = training.Total() >= evaluation.Total();
+  estimate.peak_phase = trains ? "training" : "evaluation";
+  return trains ? training : evaluation;
+}
+
+// The optimizer's states, and the sum of all classes.
+absl::Status AddOptimizer(const EstimateInput& input, const PassShape& shape,
+                          const KernelTraits& traits, MemoryEstimate& estimate) {
+  const Bytes head_states{HeadStateBytes(input.config.Optimizer(), shape, traits)};
+  HPO_ASSIGN_OR_RETURN(estimate.optimizer,
+                       OptimizerShare(input, shape, traits, estimate.weights, head_states));
+  estimate.head += head_states;
+  estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
+                       estimate.activations + estimate.head;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const TrialPasses& passes,
+                                          const KernelTraits& traits) {
+  const MeasuredSteps& largest = passes.stretches.front();
+  const PassShape validation = ShapeOf(input, largest.evaluation.front());
+  const int64_t encoder = EncoderParameterBytes(input.model, traits);
+  const int64_t head = HeadParameterBytes(validation, traits);
+  MemoryEstimate estimate;
+  const AllocationTimeline::Level peak =
+      Higher(TrainingPeak(input, traits, largest.steps.front(), encoder),
+             EvaluationPass(validation, traits).peak(), estimate);
+  estimate.weights = Bytes{encoder};
+  estimate.gradients = Bytes{peak.gradients};
+  estimate.activations = Bytes{peak.other + SmallTensors(input)};
+  estimate.head = 2 * Bytes{head};
+  HPO_RETURN_IF_ERROR(AddOptimizer(input, validation, traits, estimate));
+  return estimate;
+}
+
+// Whether bert_timeline.h has the family.
+bool HasClosedForm(const ModelShape& model) {
+  const std::optional<ModelFamily> family = ModelFamilyOf(model.family);
+  return !family.has_value() || !(IsDecoder(*family) || *family == ModelFamily::kDeberta);
+}
+
+// The input is one that can be traced.
+absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const TrialPasses& passes,
+                                          const KernelTraits& traits) {
+  const ClassifierShape shape = ClassifierShapeOf(input);
+  const LayeredPeak layered = FindLayeredPeak(shape, passes, traits);
+  const PassShape pass{
+      .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
+  const Bytes head{HeadParameterBytes(pass, traits)};
+  MemoryEstimate estimate;
+  const AllocationTimeline::Level peak = Higher(layered.training, layered.evaluation, estimate);
+  const Bytes head_gradients = std::min(head, Bytes{peak.gradients});
+  estimate.weights = Bytes{layered.parameters} - head;
+  estimate.gradients = Bytes{peak.gradients} - head_gradients;
+  estimate.activations = Bytes{peak.other + SmallTensors(input)};
+  estimate.head = head + head_gradients;
+  HPO_RETURN_IF_ERROR(AddOptimizer(input, pass, traits, estimate));
+  return estimate;
 }
 
 // The caching allocator's share, the workspaces and the base.
@@ -131,7 +204,7 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
       {"num_attention_heads", model.num_heads, 1, model.hidden_size},
       {"intermediate_size", model.intermediate_size, 1, kLargestSize},
       {"max_position_embeddings", model.max_positions, 1, kLargestSize},
-      {"type_vocab_size", model.type_vocab_size, 1, kLargestSize},
+      {"type_vocab_size", model.type_vocab_size, 0, kLargestSize},
       {"train.batch_size", config.batch_size, 1, kLargestSize},
       {"train.grad_accum", config.grad_accum, 1, kLargestSize},
       {"tok.max_length", config.max_length, 1, kLargestSize},
@@ -162,27 +235,11 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
   const KernelTraits traits = TraitsOf(input.device);
   const TrialPasses passes = LargestPasses(input, plan);
-  const MeasuredSteps& largest = passes.stretches.front();
-  const PassShape validation = ShapeOf(input, largest.evaluation.front());
-  const int64_t encoder = EncoderParameterBytes(input.model, traits);
-  const int64_t head = HeadParameterBytes(validation, traits);
-  AllocationTimeline::Level peak = TrainingPeak(input, traits, largest.steps.front(), encoder);
-  const AllocationTimeline::Level evaluation = EvaluationPass(validation, traits).peak();
-
-  MemoryEstimate estimate;
-  estimate.peak_phase = "training";
-  if (evaluation.Total() > peak.Total()) {
-    peak = evaluation;
-    estimate.peak_phase = "evaluation";
+  HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, ClosedForm(input, passes, traits));
+  if (!HasClosedForm(input.model) && estimate.live_peak.count < kLargestTensorBytes) {
+    HPO_RETURN_IF_ERROR(CheckShape(input.model, ShapeKeys{}));
+    HPO_ASSIGN_OR_RETURN(estimate, FromLayers(input, passes, traits));
   }
-  estimate.weights = Bytes{encoder};
-  const Bytes head_states{HeadStateBytes(input.config.Optimizer(), validation, traits)};
-  HPO_ASSIGN_OR_RETURN(estimate.optimizer, OptimizerShare(input, validation, traits, head_states));
-  estimate.gradients = Bytes{peak.gradients};
-  estimate.activations = Bytes{peak.other + SmallTensors(input)};
-  estimate.head = 2 * Bytes{head} + head_states;
-  estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
-                       estimate.activations + estimate.head;
   AddDevice(input.device, estimate);
   return estimate;
 }

@@ -8,6 +8,7 @@
 #include "common/memory/bert_timeline.h"
 #include "common/memory/cached_replay.h"
 #include "common/memory/replay_table.h"
+#include "common/memory/trial_trace.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -22,11 +23,12 @@ constexpr Bytes kAnyLimit{INT64_MAX};
 
 // Our trainer runs the model, and no sum of its trace overflows.
 bool CanBeTraced(const EstimateInput& input, const MemoryEstimate& bound) {
-  return TrainerSupports(input.model) && bound.live_peak.count < kLargestTensorBytes;
+  return TrainerSupports(input.model) && CheckShape(input.model, ShapeKeys{}).ok() &&
+         bound.live_peak.count < kLargestTensorBytes;
 }
 
 // Tensors at their peak. The head's gradients come before all others.
-MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrace& trace,
+MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& trace,
                           const KernelTraits& traits) {
   const LivePeak live = FindLivePeak(trace, Bytes{traits.granularity});
   const auto bytes = [&live](MemoryClass memory_class) {
@@ -51,15 +53,15 @@ MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrac
 
 // The input is one that can be traced.
 MemoryEstimate ReplayOnCpu(const EstimateInput& input, const TrialPasses& passes) {
-  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const ClassifierShape shape = ClassifierShapeOf(input);
   const KernelTraits traits = TraitsOf(input.device);
-  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), traits), traits);
+  return EstimateOf(shape, TraceTrial(shape, DecidingPasses(passes), traits), traits);
 }
 
 // As ReplayMemoryWithin.
 std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan,
                                           Bytes limit) {
-  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const ClassifierShape shape = ClassifierShapeOf(input);
   const KernelTraits traits = TraitsOf(input.device);
   const CachedReplay replay(input, plan, shape, traits);
   const std::optional<CachedBytes> need = replay.NeedWithin(limit - input.device.base);
@@ -86,29 +88,12 @@ std::optional<MemoryEstimate> ReplayWithin(const EstimateInput& input, const Mem
 
 }  // namespace
 
-BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
-  const TrainingConfig& config = input.config;
-  BertClassifierShape shape{
-      .model = input.model,
-      .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-      .head_dropout = 0.0,
-      .num_labels = input.workload.num_labels,
-      .multi_label = input.workload.multi_label,
-      .optimizer = config.Optimizer()};
-  if (config.dropout.has_value()) {
-    shape.model.hidden_dropout = *config.dropout;
-    shape.model.attention_dropout = *config.dropout;
-  }
-  shape.head_dropout = config.head_dropout.value_or(shape.model.hidden_dropout);
-  return shape;
-}
-
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan,
                                             const TrialPasses& passes) {
   if (input.device.kind != "cpu" || !TrainerSupports(input.model)) {
     return absl::UnimplementedError(
-        absl::StrCat("replay of given passes: expected a bert on a cpu, got ", input.model.family,
-                     " on ", input.device.kind));
+        absl::StrCat("replay of given passes: expected a model of our trainer on a cpu, got ",
+                     input.model.family, " on ", input.device.kind));
   }
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
   return CanBeTraced(input, bound) ? ReplayOnCpu(input, passes) : bound;

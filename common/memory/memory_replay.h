@@ -8,19 +8,17 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "common/memory/bert_trace.h"
+#include "common/memory/classifier_shape.h"
 #include "common/memory/memory_estimate.h"
+#include "common/memory/trial_passes.h"
 
 namespace hpo {
 
 class ReplayTable;
 
-// The classifier that `input` describes.
-BertClassifierShape ClassifierShapeOf(const EstimateInput& input);
-
 // The estimate for these passes, which a CPU's can be given, or for the largest. Its classes add up
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of
-// TraceBertTrial. On a GPU reserved peak and needed limit are the caching allocator's, the largest
+// TraceTrial. On a GPU reserved peak and needed limit are the caching allocator's, the largest
 // over the orders that a run may take (cached_replay.h): some milliseconds. A model whose trace
 // there is not keeps EstimateMemory.
 //   InvalidArgument  as EstimateMemory

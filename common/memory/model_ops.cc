@@ -105,10 +105,42 @@ TracedTensor ModelOps::Gather(const TracedTensor& input, const TracedStorage& in
   return output;
 }
 
-TracedTensor ModelOps::Repeat(const TracedTensor& input, int64_t times) {
-  TracedTensor output = tracer().NewTensor(input.elements * times, input.element_size);
+TracedTensor ModelOps::Lookup(const TracedTensor& table, const TracedStorage& indices,
+                              int64_t num_indices, int64_t width) {
+  TracedTensor output = tracer().NewTensor(num_indices * width, table.element_size);
+  output.edge = tracer().RecordLike(table, {indices});
+  return output;
+}
+
+std::vector<TracedTensor> ModelOps::Split(const TracedTensor& input, int32_t parts) {
+  TracedTensor view = input;
+  view.elements = input.elements / parts;
+  view.edge = tracer().Record(
+      {input.edge}, {},
+      [this, bytes = input.bytes()](auto&, const auto&) {
+        return OneGradient(tracer().Allocate(bytes));
+      },
+      parts);
+  std::vector<TracedTensor> views(static_cast<size_t>(parts), view);
+  for (int32_t i = 0; i < parts; ++i) views[static_cast<size_t>(i)].edge.output = i;
+  return views;
+}
+
+TracedTensor ModelOps::Narrow(const TracedTensor& input, int64_t elements) {
+  TracedTensor view = input;
+  view.elements = elements;
+  view.edge = tracer().RecordLike(input);
+  return view;
+}
+
+TracedTensor ModelOps::Unfold(const TracedTensor& input, int64_t elements) {
+  TracedTensor output = tracer().NewTensor(elements, input.element_size);
   output.edge = tracer().RecordLike(input);
   return output;
+}
+
+TracedTensor ModelOps::Repeat(const TracedTensor& input, int64_t times) {
+  return Unfold(input, input.elements * times);
 }
 
 TracedTensor ModelOps::AddInPlace(const TracedTensor& a, const TracedTensor& b) {
@@ -143,7 +175,7 @@ TracedTensor ModelOps::MultiplyExpanded(const TracedTensor& a, const TracedTenso
 TracedTensor ModelOps::RotateHalf(const TracedTensor& x) {
   const TracedTensor first = ops_.Select(x, 2);
   const TracedTensor second = ops_.Select(x, 2);
-  const TracedTensor negated = ops_.Scale(second);
+  const TracedTensor negated = ops_.Copy(second, /*copies_back=*/true);
   TracedTensor output = tracer().NewTensor(x.elements, x.element_size);
   output.edge = tracer().Record({negated.edge, first.edge}, {}, [](auto& incoming, const auto&) {
     TracedGradients gradients(2);

@@ -115,11 +115,18 @@ GradientEdge StepTracer::RecordLike(const TracedTensor& input, TracedGradients s
   });
 }
 
-void StepTracer::Backward(TracedTensor root) {
+std::vector<size_t> StepTracer::Backward(TracedTensor root, std::span<const int32_t> stops) {
   const GradientEdge edge = root.edge;
   const TracedStorage gradient = Allocate(root.element_size);  // the caller's until the end
   root.storage.Reset();
-  BackwardFrom(0, edge, gradient);
+  Push(edge, gradient);
+  std::vector<size_t> reached;
+  for (const int32_t stop : stops) {
+    BackwardFrom(stop, {}, {});
+    reached.push_back(trace_.events.size());
+  }
+  BackwardFrom(0, {}, {});
+  return reached;
 }
 
 void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient) {

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,8 +162,9 @@ class StepTracer {
   GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {});
 
   // Runs the tape from `root`, which has one element, as backward() does, and forgets it. The
-  // root's gradient is one element too.
-  void Backward(TracedTensor root);
+  // root's gradient is one element too. `stops`: numbers of nodes, descending; the result: for
+  // each, the number of events when all nodes from it on have run.
+  std::vector<size_t> Backward(TracedTensor root, std::span<const int32_t> stops = {});
 
   // Runs the part of the tape from node `first` on, with `gradient` arriving at `root`; for
   // operations that run a piece of forward again (gradient checkpointing).

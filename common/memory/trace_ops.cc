@@ -171,6 +171,10 @@ TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& no
   return output;
 }
 
+TracedTensor TraceOps::RmsNorm(const TracedTensor& input, const TracedNorm& norm) {
+  return traits_.cpu ? CpuRmsNorm(input, norm) : LayerNorm(input, norm);
+}
+
 TracedTensor TraceOps::Dropout(const TracedTensor& input, double probability) {
   if (probability == 0.0) return input;
   if (traits_.cpu) return CpuDropout(input);
@@ -384,6 +388,25 @@ TracedTensor TraceOps::BatchedProduct(const TracedTensor& a, const TracedTensor&
                        return gradients;
                      });
   return output;
+}
+
+// The inputs keep the layout of [batch, tokens, hidden]; products want [batch * heads, ...]: a view
+// where one of the two is 1, else a copy.
+TracedTensor TraceOps::ByHeads(const TracedTensor& projected, const AttentionShape& shape) {
+  const bool copies = shape.batch > 1 && shape.heads > 1;
+  return Relayout(projected, copies, /*copies_back=*/false);
+}
+
+TracedTensor TraceOps::AttendByScores(TracedTensor scores, const TracedTensor& value,
+                                      const AttentionShape& shape) {
+  scores = ScaleInPlace(std::move(scores));
+  const TracedTensor probabilities = Softmax(scores);
+  scores = {};
+  const TracedTensor dropped = Dropout(probabilities, shape.dropout);
+  const TracedTensor context =
+      BatchedProduct(dropped, ByHeads(value, shape), shape.HiddenElements());
+  // Backward: the gradient by heads, before the product's.
+  return Relayout(context, /*copies=*/false, shape.batch > 1 && shape.heads > 1);
 }
 
 TracedTensor TraceOps::Softmax(const TracedTensor& input) {

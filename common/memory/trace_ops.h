@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/activation.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/step_tracer.h"
 
@@ -33,8 +34,6 @@ struct TracedNorm {
   int64_t width = 0;
 };
 
-enum class Activation { kRelu, kGelu, kSilu, kTanh };
-
 // Shape of one attention: queries, keys and values are [batch, heads, tokens, head_size].
 struct AttentionShape {
   int64_t batch = 0;
@@ -42,7 +41,9 @@ struct AttentionShape {
   int64_t heads = 0;
   int64_t head_size = 0;
   double dropout = 0.0;
+  bool written_out = false;  // by the model itself, in products by heads
   int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
+  int64_t ScoreElements() const { return batch * heads * tokens * tokens; }
 };
 
 class TraceOps {
@@ -87,6 +88,8 @@ class TraceOps {
                          const TracedParameter& table, int64_t width);
   TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer);
   TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm);
+  // at::rms_norm: one kernel on a card, written out by torch on a CPU. `norm` has no bias.
+  TracedTensor RmsNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor Dropout(const TracedTensor& input, double probability);
   TracedTensor Activate(const TracedTensor& input, Activation activation);
   // Sum of two tensors of one shape; the result has the wider type.
@@ -114,6 +117,15 @@ class TraceOps {
   enum class AttentionRole { kQuery, kKey, kValue };
   TracedTensor SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
                           AttentionRole role);
+  // AttendByScores of worker/trainer/models/attention.h, on any device. `scores`: [batch, heads,
+  // tokens, tokens]; its gradient and the result come by heads.
+  TracedTensor AttendByScores(TracedTensor scores, const TracedTensor& value,
+                              const AttentionShape& shape);
+  // Product of every query with every key, and the like: keeps both; the second's gradient is made
+  // first.
+  TracedTensor BatchedProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
+  // A projection as a product by heads takes it: copied where it has rows and heads.
+  TracedTensor ByHeads(const TracedTensor& projected, const AttentionShape& shape);
   // `mask`: what is added to the scores, kept for backward by the fused kernels; empty: none. With
   // one, a card runs the efficient kernel in flash's place, which takes none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
@@ -144,9 +156,9 @@ class TraceOps {
                                   const TracedStorage& mask);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
-  TracedTensor BatchedProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
   TracedTensor Softmax(const TracedTensor& input);
   TracedTensor CpuDropout(const TracedTensor& input);
+  TracedTensor CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
                                  const TracedTensor& value, const AttentionShape& shape,
                                  const TracedStorage& mask);

@@ -43,6 +43,64 @@ TracedTensor TraceOps::CpuDropout(const TracedTensor& input) {
   return output;
 }
 
+// x times the square root of its mean square, times the weight.
+TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm) {
+  const int64_t rows = input.elements / norm.width;
+  const int64_t row_bytes = kFloat * rows;
+  const int64_t bytes = input.bytes();
+  TracedTensor deviation = tracer_.NewTensor(0);
+  {
+    TracedTensor square = tracer_.NewTensor(input.elements);
+    square.edge = tracer_.Record({input.edge}, {input.storage}, [this, bytes](auto&, const auto&) {
+      TracedStorage power = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+      TracedStorage twice;
+      {
+        const Number two(*this);
+        twice = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+      }
+      return OneGradient(tracer_.Allocate(bytes));
+    });
+    TracedTensor mean = tracer_.NewTensor(rows);
+    mean.edge = tracer_.Record({square.edge}, {}, [this, bytes](auto&, const auto&) {
+      const Number count(*this);
+      return OneGradient(tracer_.Allocate(bytes));
+    });
+    { const Number eps(*this); }
+    deviation = tracer_.NewTensor(rows);
+    deviation.edge =
+        tracer_.Record({mean.edge}, {deviation.storage}, [this, row_bytes](auto&, const auto&) {
+          const TracedStorage cube = tracer_.Allocate(row_bytes, MemoryClass::kTemporary);
+          TracedStorage half;
+          {
+            const Number factor(*this);
+            half = tracer_.Allocate(row_bytes, MemoryClass::kTemporary);
+          }
+          return OneGradient(tracer_.Allocate(row_bytes));
+        });
+  }
+  TracedTensor normed = tracer_.NewTensor(input.elements);
+  normed.edge = tracer_.Record({input.edge, deviation.edge}, {deviation.storage, input.storage},
+                               [this, bytes, row_bytes](auto&, const auto&) {
+                                 TracedGradients gradients(2);
+                                 gradients[0] = tracer_.Allocate(bytes);
+                                 const TracedStorage product =
+                                     tracer_.Allocate(bytes, MemoryClass::kTemporary);
+                                 gradients[1] = tracer_.Allocate(row_bytes);
+                                 return gradients;
+                               });
+  TracedTensor output = tracer_.NewTensor(input.elements);
+  output.edge = tracer_.Record(
+      {normed.edge, norm.weight.Edge()}, {normed.storage},
+      [this, bytes, weight_bytes = norm.weight.bytes()](auto&, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = tracer_.Allocate(bytes);
+        const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+        gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        return gradients;
+      });
+  return output;
+}
+
 TracedTensor TraceOps::CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
                                          const TracedTensor& value, const AttentionShape& shape,
                                          const TracedStorage& mask) {
@@ -76,33 +134,20 @@ TracedTensor TraceOps::CpuFlashAttention(const TracedTensor& query, const Traced
 // transposed, for one row; else copies. Fused attention gives them in the projections' layout.
 TracedTensor TraceOps::SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
                                   AttentionRole role) {
-  if (!traits_.cpu || shape.dropout == 0.0) return projected;
+  if (!shape.written_out) return projected;
   const bool copies = role == AttentionRole::kKey ? shape.batch > 1 : shape.heads > 1;
   return Relayout(projected, /*copies=*/false, copies);
 }
 
-// The inputs keep the layout of [batch, tokens, hidden]; products want [batch * heads, ...]: a view
-// where one of the two is 1, else a copy.
 TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,
                                            const TracedTensor& value, const AttentionShape& shape) {
-  const int64_t score_elements = shape.batch * shape.heads * shape.tokens * shape.tokens;
-  const bool copies = shape.batch > 1 && shape.heads > 1;
-  TracedTensor probabilities;
+  TracedTensor scores;
   {
-    TracedTensor scores;
-    {
-      const TracedTensor q = Relayout(query, copies, /*copies_back=*/false);
-      const TracedTensor k = Relayout(key, copies, /*copies_back=*/false);
-      scores = BatchedProduct(q, k, score_elements);
-    }
-    scores = ScaleInPlace(std::move(scores));
-    probabilities = Softmax(scores);
+    const TracedTensor q = ByHeads(query, shape);
+    const TracedTensor k = ByHeads(key, shape);
+    scores = BatchedProduct(q, k, shape.ScoreElements());
   }
-  const TracedTensor dropped = Dropout(probabilities, shape.dropout);
-  const TracedTensor v = Relayout(value, copies, /*copies_back=*/false);
-  TracedTensor context = BatchedProduct(dropped, v, shape.HiddenElements());
-  // Backward: the gradient by heads, before the product's.
-  return Relayout(context, /*copies=*/false, copies);
+  return AttendByScores(std::move(scores), value, shape);
 }
 
 }  // namespace hpo

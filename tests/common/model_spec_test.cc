@@ -33,9 +33,10 @@ TEST(ModelShapeJson, KeepsEveryField) {
 TEST(ModelShapeJson, ReadsWhatAnOlderVersionWrote) {
   const ModelShape shape = *KnownModelShape("bert-base-uncased");
   nlohmann::json json = ModelShapeToJson(shape);
-  for (const char* added : {"num_key_value_heads", "head_size", "embedding_size", "tied_head",
-                            "attention_bias", "mlp_bias", "embedding_dropout", "relative",
-                            "relative_norm", "no_positions", "conv_kernel_size", "stored_type"}) {
+  for (const char* added :
+       {"num_key_value_heads", "head_size", "embedding_size", "tied_head", "attention_bias",
+        "mlp_bias", "embedding_dropout", "relative", "relative_norm", "no_positions",
+        "conv_kernel_size", "conv_act", "rope_theta", "rope", "stored_type"}) {
     json.erase(added);
   }
   EXPECT_EQ(json.size(), 14u);

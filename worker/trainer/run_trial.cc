@@ -18,6 +18,7 @@
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/model_folder.h"
+#include "worker/trainer/models/weight_files.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/optimizer.h"
@@ -169,8 +170,7 @@ class TrialRun {
     HPO_ASSIGN_OR_RETURN(model_, MakeTextClassifier(folder_.shape, head, device_.device));
     std::vector<std::string> to_initialize = ParameterNames(*model_);
     if (job_.model_init == "pretrained") {
-      HPO_ASSIGN_OR_RETURN(const SafetensorsFile weights,
-                           SafetensorsFile::Open(folder_.path + "/model.safetensors"));
+      HPO_ASSIGN_OR_RETURN(const std::vector<SafetensorsFile> weights, OpenWeights(folder_.path));
       HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(*model_, weights));
       to_initialize = std::move(report.missing);
     }

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "common/memory/trial_trace.h"
 #include "common/model_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -194,7 +195,7 @@ TEST(DecidingPasses, KeepsWhatNothingElseExceeds) {
 TEST(DecidingPasses, HaveThePeakOfAll) {
   const EstimateInput input = Input(48, 2, 128, 0.1);
   const KernelTraits traits = TraitsOf(input.device);
-  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const ClassifierShape shape = ClassifierShapeOf(input);
   for (const int64_t rows : {1, 2, 5}) {
     TrialPasses all;
     for (int64_t step = 0; step < 6; ++step) {
@@ -204,14 +205,14 @@ TEST(DecidingPasses, HaveThePeakOfAll) {
            .evaluation = {{2 * rows, 16 * (step + 1)}, {rows, 48}}});
     }
     const Bytes unit{traits.granularity};
-    EXPECT_EQ(FindLivePeak(TraceBertTrial(shape, DecidingPasses(all), traits), unit).peak,
-              FindLivePeak(TraceBertTrial(shape, all, traits), unit).peak);
+    EXPECT_EQ(FindLivePeak(TraceTrial(shape, DecidingPasses(all), traits), unit).peak,
+              FindLivePeak(TraceTrial(shape, all, traits), unit).peak);
   }
 }
 
-TEST(TraceBertTrial, LeavesWeightsAndStates) {
+TEST(TraceTrial, LeavesWeightsAndStates) {
   const EstimateInput input = Input(48, 2, 64, 0.1);
-  const AllocationTrace trace = TraceBertTrial(
+  const AllocationTrace trace = TraceTrial(
       ClassifierShapeOf(input), LargestPasses(input, PlanOf(8, 3)), TraitsOf(input.device));
   std::vector<int64_t> live(static_cast<size_t>(trace.num_blocks), 0);
   for (const TraceEvent& event : trace.events) {

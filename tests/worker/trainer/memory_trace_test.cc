@@ -1,6 +1,6 @@
 // The drift guard: what the trainer allocates and frees on a CPU, event by event, against the trace
 // that memory's model generates for it. When a change of model or training code fails this, common/
-// memory/bert_trace.cc (or trace_ops) has to follow it.
+// memory/trial_trace.cc (or trace_ops) has to follow it.
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/bert_trace.h"
 #include "common/memory/memory_replay.h"
+#include "common/memory/trial_trace.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
@@ -85,7 +85,7 @@ void ExpectSameEvents(TrainerJob job, bool scales_gradients = false) {
   auto described = DescribeJob(job, /*threads=*/1);
   ASSERT_TRUE(described.ok()) << described.status();
   described->passes.scales_gradients = scales_gradients;
-  const AllocationTrace generated = TraceBertTrial(
+  const AllocationTrace generated = TraceTrial(
       ClassifierShapeOf(described->input), described->passes, TraitsOf(described->input.device));
   const std::string difference = FirstDifference(Record(job), generated);
   EXPECT_TRUE(difference.empty()) << difference;
@@ -204,6 +204,52 @@ TEST(MemoryTrace, IsTheTrainersWithEveryOptimizer) {
   SyntheticTrial trial = Small();
   trial.params = {{"train.optimizer", std::string("sgd")}, {"train.momentum", 0.0}};
   ExpectSameEvents(trial);
+}
+
+// The families that have BERT's layers, under heads of their own.
+TEST(MemoryTrace, IsTheTrainersForEveryFamilyOfBertsKind) {
+  for (const char* family : {"roberta", "xlm-roberta", "electra", "distilbert"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      SyntheticTrial trial = Small();
+      trial.family = family;
+      trial.hidden_dropout = trial.attention_dropout = dropout;
+      trial.micro_batch = 3;
+      if (trial.family == "electra") trial.more_config = {{"embedding_size", 16}};
+      ExpectSameEvents(trial);
+      trial.head_sizes = {33};
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+// DeBERTa's options, with few positions to a bucket and texts longer than the table.
+TEST(MemoryTrace, IsTheTrainersForDeberta) {
+  const nlohmann::json v3 = {{"relative_attention", true},    {"position_buckets", 12},
+                             {"max_relative_positions", -1},  {"norm_rel_ebd", "layer_norm"},
+                             {"share_att_key", true},         {"pos_att_type", "p2c|c2p"},
+                             {"position_biased_input", false}};
+  nlohmann::json v2 = v3;
+  v2.update({{"conv_kernel_size", 3}, {"conv_act", "gelu"}, {"embedding_size", 16}});
+  nlohmann::json own = v3;
+  own.update({{"share_att_key", false}, {"norm_rel_ebd", "none"}, {"position_biased_input", true}});
+  nlohmann::json one_term = v3;
+  one_term.update({{"pos_att_type", "c2p"}, {"position_buckets", -1}});
+  for (const nlohmann::json& config : {v3, v2, own, one_term}) {
+    for (const double dropout : {0.0, 0.1}) {
+      SyntheticTrial trial = Small();
+      trial.family = "deberta-v2";
+      trial.token_types = config == own ? 2 : 0;
+      trial.more_config = config;
+      trial.hidden_dropout = trial.attention_dropout = dropout;
+      for (const int64_t rows : {3, 1}) {
+        trial.micro_batch = rows;
+        SCOPED_TRACE(config.dump());
+        ExpectSameEvents(trial);
+      }
+      trial.heads = 1;
+      ExpectSameEvents(trial);
+    }
+  }
 }
 
 // Weights from a file, gradients scaled, the best weights written.

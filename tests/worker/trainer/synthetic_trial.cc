@@ -36,16 +36,27 @@ std::string Vocabulary(int64_t size) {
 }
 
 std::string ConfigJson(const SyntheticTrial& trial) {
-  const nlohmann::json config = {{"model_type", "bert"},
-                                 {"vocab_size", trial.vocabulary},
-                                 {"hidden_size", trial.hidden},
-                                 {"num_hidden_layers", trial.layers},
-                                 {"num_attention_heads", trial.heads},
-                                 {"intermediate_size", trial.intermediate},
-                                 {"max_position_embeddings", trial.positions},
-                                 {"type_vocab_size", trial.token_types},
-                                 {"hidden_dropout_prob", trial.hidden_dropout},
-                                 {"attention_probs_dropout_prob", trial.attention_dropout}};
+  nlohmann::json config = {{"model_type", trial.family},
+                           {"vocab_size", trial.vocabulary},
+                           {"max_position_embeddings", trial.positions},
+                           {"pad_token_id", 0}};
+  if (trial.family == "distilbert") {
+    config.update({{"dim", trial.hidden},
+                   {"n_layers", trial.layers},
+                   {"n_heads", trial.heads},
+                   {"hidden_dim", trial.intermediate},
+                   {"dropout", trial.hidden_dropout},
+                   {"attention_dropout", trial.attention_dropout}});
+  } else {
+    config.update({{"hidden_size", trial.hidden},
+                   {"num_hidden_layers", trial.layers},
+                   {"num_attention_heads", trial.heads},
+                   {"intermediate_size", trial.intermediate},
+                   {"type_vocab_size", trial.token_types},
+                   {"hidden_dropout_prob", trial.hidden_dropout},
+                   {"attention_probs_dropout_prob", trial.attention_dropout}});
+  }
+  config.update(trial.more_config);
   return config.dump();
 }
 
@@ -82,10 +93,10 @@ std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& length
 
 std::string Describe(const SyntheticTrial& trial) {
   return absl::StrFormat(
-      "hidden %d x %d, intermediate %d, heads %d, vocabulary %d, positions %d, dropout "
+      "%s, hidden %d x %d, intermediate %d, heads %d, vocabulary %d, positions %d, dropout "
       "%.1f/%.1f/%.1f, head layers [%s], labels %d%s, batch %d x %d in parts of %d, evaluation x "
       "%d, rows %d/%d, length up to %d",
-      trial.hidden, trial.layers, trial.intermediate, trial.heads, trial.vocabulary,
+      trial.family, trial.hidden, trial.layers, trial.intermediate, trial.heads, trial.vocabulary,
       trial.positions, trial.hidden_dropout, trial.attention_dropout,
       trial.head_dropout.value_or(trial.hidden_dropout), absl::StrJoin(trial.head_sizes, ","),
       trial.labels, trial.multi_label ? " (several a row)" : "", trial.batch_size, trial.grad_accum,
@@ -99,7 +110,8 @@ SyntheticFolder::SyntheticFolder(const SyntheticTrial& trial, const std::string&
   std::filesystem::create_directories(folder_ + "/out");
   WriteText(folder_ + "/model/config.json", ConfigJson(trial));
   WriteText(folder_ + "/model/vocab.txt", Vocabulary(trial.vocabulary));
-  WriteText(folder_ + "/model/tokenizer_config.json", R"({"do_lower_case": true})");
+  WriteText(folder_ + "/model/tokenizer_config.json",
+            R"({"do_lower_case": true, "tokenizer_class": "BertTokenizer"})");
   WriteText(folder_ + "/train.jsonl", Rows(trial, trial.train_lengths));
   WriteText(folder_ + "/valid.jsonl", Rows(trial, trial.validation_lengths));
 }

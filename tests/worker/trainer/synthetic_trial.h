@@ -11,10 +11,12 @@
 #include "common/memory/memory_estimate.h"
 #include "common/memory/trial_passes.h"
 #include "common/trainer_protocol.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 
 struct SyntheticTrial {
+  std::string family = "bert";  // config.json's model_type; its keys, and word pieces
   int64_t hidden = 64;
   int64_t intermediate = 256;
   int64_t heads = 4;
@@ -39,6 +41,8 @@ struct SyntheticTrial {
   int64_t epochs = 1;
   uint64_t seed = 1;
   ParamMap params;  // more of them, or others than those above say
+  // Added to config.json.
+  nlohmann::json more_config = nlohmann::json::object();
 
   MemoryPlan Plan() const {
     return {.effective_batch = batch_size * grad_accum, .micro_batch = micro_batch};

@@ -15,6 +15,23 @@ torch::Tensor AttentionBias(const torch::Tensor& mask) {
       .unsqueeze(1);
 }
 
+torch::Tensor CausalBias(const torch::Tensor& mask) {
+  const int64_t tokens = mask.size(1);
+  const auto later = at::ones({tokens, tokens}, mask.options().dtype(torch::kBool)).triu_(1);
+  return at::zeros({mask.size(0), 1, tokens, tokens}, mask.options().dtype(torch::kFloat32))
+      .masked_fill_(mask.unsqueeze(1).unsqueeze(1) == 0, std::numeric_limits<float>::lowest())
+      .masked_fill_(later, std::numeric_limits<float>::lowest());
+}
+
+torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
+                             const torch::Tensor& bias, const ScoreOptions& options) {
+  // In place: the product's backward does not look at its result.
+  scores.mul_(options.scale).add_(bias);
+  const torch::Tensor probabilities = at::softmax(scores, /*dim=*/-1);
+  scores.reset();
+  return at::matmul(Dropout(probabilities, options.dropout, /*training=*/true), value);
+}
+
 namespace {
 
 bool IsFused(torch::Device device, double dropout) { return !device.is_cpu() || dropout == 0.0; }
@@ -30,12 +47,9 @@ torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
     return at::scaled_dot_product_attention(query, key, value,
                                             bias.expand({-1, -1, tokens, tokens}), probability);
   }
-  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(3)));
-  // In place: the product's backward does not look at its result.
-  torch::Tensor scores = at::matmul(query, key.transpose(2, 3)).mul_(scale).add_(bias);
-  torch::Tensor probabilities = at::softmax(scores, /*dim=*/-1);
-  scores.reset();
-  return at::matmul(Dropout(probabilities, probability, training), value);
+  return AttendByScores(
+      at::matmul(query, key.transpose(2, 3)), value, bias,
+      {.scale = 1.0 / std::sqrt(static_cast<double>(query.size(3))), .dropout = probability});
 }
 
 std::string AttentionKernel(torch::Device device, double dropout) {

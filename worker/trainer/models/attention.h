@@ -12,11 +12,25 @@ namespace hpo {
 // float for padding. mask: [batch, tokens] int64, 1 = token. Result: [batch, 1, 1, tokens] float32.
 torch::Tensor AttentionBias(const torch::Tensor& mask);
 
+// As AttentionBias, and nobody looks at what comes later. Result: [batch, 1, tokens, tokens].
+torch::Tensor CausalBias(const torch::Tensor& mask);
+
+struct ScoreOptions {
+  double scale = 1.0;  // of the scores
+  double dropout = 0.0;
+};
+
+// softmax(scale scores + bias) value, written out. scores: [batch, heads, tokens, tokens], changed
+// in place; value: [batch, heads, tokens, head_size]; bias: see AttentionBias. Result: as value.
+// Per score 4 bytes are kept for backward, or 9 with dropout: probabilities, their mask, dropped
+// probabilities.
+torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
+                             const torch::Tensor& bias, const ScoreOptions& options);
+
 // query, key, value: [batch, heads, tokens, head_size]; bias: see AttentionBias.
 // Result: [batch, heads, tokens, head_size].
 //
-// With dropout, on a CPU: written out (torch's fused CPU kernel has no dropout). Per head and pair
-// of tokens, 9 bytes are kept for backward: probabilities, their mask, dropped probabilities.
+// With dropout, on a CPU: AttendByScores (torch's fused CPU kernel has no dropout).
 // Otherwise: at::scaled_dot_product_attention, whose fused kernels keep one float per head and
 // token.
 torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,

@@ -3,7 +3,7 @@
 namespace hpo {
 
 ClassificationHeadImpl::ClassificationHeadImpl(int64_t in_features, const HeadOptions& options,
-                                               torch::Device device)
+                                               torch::Device device, bool with_bias)
     : dropout_(options.dropout) {
   int64_t width = in_features;
   hidden_ = torch::nn::ModuleList();
@@ -14,7 +14,7 @@ ClassificationHeadImpl::ClassificationHeadImpl(int64_t in_features, const HeadOp
   register_module("hidden", hidden_);
   const auto float32 = torch::TensorOptions().dtype(torch::kFloat32).device(device);
   weight = register_parameter("weight", at::empty({options.num_labels, width}, float32));
-  bias = register_parameter("bias", at::empty({options.num_labels}, float32));
+  if (with_bias) bias = register_parameter("bias", at::empty({options.num_labels}, float32));
 }
 
 torch::Tensor ClassificationHeadImpl::forward(const torch::Tensor& pooled) {

@@ -1,6 +1,6 @@
-// The task head: 0 to 3 hidden layers (Linear, GELU, dropout), then one Linear to the labels.
-// Without hidden layers its parameters are Hugging Face's "weight" and "bias", so that a trained
-// model loads there; with them, hidden layer k is "hidden.k.weight" and "hidden.k.bias".
+// The end of the task head: 0 to 3 hidden layers (Linear, GELU, dropout), then one Linear to the
+// labels. Without hidden layers its parameters are Hugging Face's "weight" and "bias", so that a
+// trained model loads there; with them, hidden layer k is "hidden.k.weight" and "hidden.k.bias".
 #pragma once
 
 #include <vector>
@@ -18,12 +18,13 @@ struct HeadOptions {
 
 class ClassificationHeadImpl : public torch::nn::Module {
  public:
-  ClassificationHeadImpl(int64_t in_features, const HeadOptions& options, torch::Device device);
+  ClassificationHeadImpl(int64_t in_features, const HeadOptions& options, torch::Device device,
+                         bool with_bias = true);
   // pooled: [batch, in_features]. Result: logits, [batch, num_labels].
   torch::Tensor forward(const torch::Tensor& pooled);
 
   torch::Tensor weight;  // [num_labels, last width]
-  torch::Tensor bias;    // [num_labels]
+  torch::Tensor bias;    // [num_labels]; undefined without one
 
  private:
   torch::nn::ModuleList hidden_ = nullptr;

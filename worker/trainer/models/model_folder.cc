@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
+#include "common/model_modules.h"
 #include "common/read_file.h"
 #include "common/status.h"
 #include "common/write_file.h"
@@ -18,7 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer_config.json", "tokenizer.json",
+constexpr const char* kTokenizerFiles[] = {"vocab.txt",
+                                           "vocab.json",
+                                           "merges.txt",
+                                           "spm.model",
+                                           "tokenizer.model",
+                                           "sentencepiece.bpe.model",
+                                           "tokenizer.json",
+                                           "added_tokens.json",
+                                           "tokenizer_config.json",
                                            "special_tokens_map.json"};
 
 absl::Status DiskError(const fs::path& path, const std::error_code& error) {
@@ -27,7 +36,8 @@ absl::Status DiskError(const fs::path& path, const std::error_code& error) {
 
 std::string ConfigWithTask(const ModelFolderContents& contents) {
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(contents.config_json);
-  config["architectures"] = {"BertForSequenceClassification"};
+  config["architectures"] = {
+      ArchitectureName(config.value("model_type", ""), "ForSequenceClassification")};
   config["problem_type"] =
       contents.multi_label ? "multi_label_classification" : "single_label_classification";
   // transformers derives num_labels from id2label.

@@ -12,7 +12,7 @@ namespace hpo {
 
 struct ModelFolderContents {
   std::string source;               // the folder the model came from: vocabulary and its settings
-  std::string config_json;          // its config.json
+  std::string config_json;          // its config.json, of a known family
   std::vector<std::string> labels;  // by index
   bool multi_label = false;
   std::vector<int64_t> head_sizes;  // hidden layers of the head

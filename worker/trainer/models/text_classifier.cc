@@ -6,51 +6,13 @@
 namespace hpo {
 namespace {
 
-enum class Family { kBert };
-
-absl::StatusOr<Family> ParseFamily(const std::string& name) {
-  if (name == "bert") return Family::kBert;
-  return absl::UnimplementedError(
-      absl::StrCat("model_type: expected bert, got '", name, "' (config.json)"));
-}
-
 absl::Status CheckDropout(absl::string_view name, double value) {
   if (value >= 0.0 && value < 1.0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(name, ": expected a dropout in [0, 1), got ", value));
 }
 
-class BertTextClassifier final : public TextClassifier {
- public:
-  BertTextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device)
-      : bert_(register_module("bert", BertModel(shape, device))),
-        classifier_(
-            register_module("classifier", ClassificationHead(shape.hidden_size, head, device))) {}
-
-  torch::Tensor forward(const EncoderInput& input) override { return classifier_(bert_(input)); }
-
-  torch::Tensor Trace(const EncoderInput& input,
-                      std::vector<torch::Tensor>& hidden_states) override {
-    return classifier_(bert_(input, &hidden_states));
-  }
-
- private:
-  BertModel bert_;
-  ClassificationHead classifier_;
-};
-
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
-                                                                   const HeadOptions& head,
-                                                                   torch::Device device) {
-  HPO_ASSIGN_OR_RETURN(const Family family, ParseFamily(shape.family));
-  if (shape.hidden_act != "gelu") {
-    return absl::UnimplementedError(
-        absl::StrCat("hidden_act: expected gelu, got '", shape.hidden_act, "' (config.json)"));
-  }
-  HPO_RETURN_IF_ERROR(CheckDropout("hidden dropout", shape.hidden_dropout));
-  HPO_RETURN_IF_ERROR(CheckDropout("attention dropout", shape.attention_dropout));
+absl::Status CheckHead(const HeadOptions& head) {
   HPO_RETURN_IF_ERROR(CheckDropout("head dropout", head.dropout));
   for (const int64_t size : head.hidden_sizes) {
     if (size < 1) {
@@ -58,11 +20,52 @@ absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelSh
           absl::StrCat("head size: expected a positive number, got ", size));
     }
   }
-  switch (family) {
-    case Family::kBert:
-      return std::make_shared<BertTextClassifier>(shape, head, device);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
+                               torch::Device device)
+    : modules_(ModulesOf(*ModelFamilyOf(shape.family)).classifier), dropout_(head.dropout) {
+  const int64_t hidden = shape.hidden_size;
+  backbone_ =
+      register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix, MakeBackbone(shape, device));
+  if (modules_.dense != nullptr) {
+    dense_ = RegisterAt(*this, modules_.dense, Linear(hidden, hidden, device));
   }
-  return absl::InternalError("unknown model family");
+  head_ = RegisterAt(*this, modules_.output,
+                     ClassificationHead(hidden, head, device, modules_.output_bias));
+}
+
+torch::Tensor TextClassifier::SelectToken(const torch::Tensor& hidden,
+                                          const torch::Tensor& mask) const {
+  if (!modules_.last_token) return hidden.select(/*dim=*/1, /*index=*/0);
+  const int64_t tokens = hidden.size(1);
+  const torch::Tensor last = (at::arange(tokens, mask.options()) * mask).argmax(/*dim=*/1);
+  const torch::Tensor rows =
+      at::arange(0, hidden.size(0) * tokens, tokens, mask.options()).add_(last);
+  return hidden.view({-1, hidden.size(2)}).index_select(0, rows);
+}
+
+torch::Tensor TextClassifier::forward(const ModelInput& input,
+                                      std::vector<torch::Tensor>* hidden_states) {
+  torch::Tensor features = SelectToken(backbone_->forward(input, hidden_states), input.mask);
+  if (dense_) {
+    if (modules_.dropout_before_dense) features = Dropout(features, dropout_, is_training());
+    features = Activate(dense_(features), modules_.activation);
+  }
+  return head_(features);
+}
+
+absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
+                                                                   const HeadOptions& head,
+                                                                   torch::Device device) {
+  HPO_RETURN_IF_ERROR(CheckTrainable(shape));
+  HPO_RETURN_IF_ERROR(CheckDropout("hidden dropout", shape.hidden_dropout));
+  HPO_RETURN_IF_ERROR(CheckDropout("attention dropout", shape.attention_dropout));
+  HPO_RETURN_IF_ERROR(CheckHead(head));
+  return std::make_shared<TextClassifier>(shape, head, device);
 }
 
 }  // namespace hpo

@@ -1,13 +1,14 @@
-// A text classifier: an encoder and a head. One implementation per model family; callers get one
-// from MakeTextClassifier and never name a family.
+// A text classifier: a backbone and a head. What families differ in, common/model_modules says;
+// callers get one from MakeTextClassifier and never name a family.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/model_modules.h"
 #include "common/model_spec.h"
-#include "worker/trainer/models/bert_encoder.h"
+#include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/classification_head.h"
 #include "worker/trainer/torch_headers.h"
 
@@ -15,17 +16,28 @@ namespace hpo {
 
 class TextClassifier : public torch::nn::Module {
  public:
-  // Logits, [batch, num_labels]. Dropout acts while is_training().
-  virtual torch::Tensor forward(const EncoderInput& input) = 0;
+  // As MakeTextClassifier, which checks the arguments.
+  TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device);
 
-  // As forward; appends the embeddings' output and each layer's to `hidden_states`.
-  virtual torch::Tensor Trace(const EncoderInput& input,
-                              std::vector<torch::Tensor>& hidden_states) = 0;
+  // Logits, [batch, num_labels]. Dropout acts while is_training(). Appends to `hidden_states`,
+  // where given, as Backbone does.
+  torch::Tensor forward(const ModelInput& input,
+                        std::vector<torch::Tensor>* hidden_states = nullptr);
+
+ private:
+  // The token of each row that is classified, [batch, hidden_size].
+  torch::Tensor SelectToken(const torch::Tensor& hidden, const torch::Tensor& mask) const;
+
+  ClassifierModules modules_;
+  std::shared_ptr<Backbone> backbone_;
+  Linear dense_ = nullptr;  // null: none
+  ClassificationHead head_ = nullptr;
+  double dropout_;
 };
 
 // The model that `shape.family` names, its parameters on `device` and not yet initialised
 // (see weights.h).
-//   Unimplemented    a family or activation that this trainer lacks
+//   Unimplemented    a family or activation that this trainer lacks; names those that it has
 //   InvalidArgument  a dropout outside [0, 1), or a head size < 1
 // Throws c10::OutOfMemoryError when the parameters do not fit.
 absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,

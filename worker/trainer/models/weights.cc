@@ -1,6 +1,8 @@
 #include "worker/trainer/models/weights.h"
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -13,22 +15,33 @@
 namespace hpo {
 namespace {
 
-constexpr absl::string_view kEncoderPrefix = "bert.";
-
-bool MayBeMissing(absl::string_view name) {
-  return absl::StartsWith(name, "classifier.") || absl::StrContains(name, "pooler.");
+bool StartsWithOneOf(absl::string_view name, std::initializer_list<absl::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [name](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
 
+bool IsPooler(absl::string_view name) { return absl::StrContains(name, "pooler."); }
+
+bool MayBeMissing(absl::string_view name) {
+  return IsPooler(name) || StartsWithOneOf(name, {"classifier.", "pre_classifier.", "score."});
+}
+
+// Heads of pre-training (BERT, RoBERTa and decoders, DeBERTa, ELECTRA, DistilBERT), RoBERTa's
+// pooler that a classifier does not use, and buffers that old versions of the library stored.
 bool MayBeIgnored(absl::string_view name) {
-  return absl::StartsWith(name, "cls.") || absl::EndsWith(name, "position_ids");
+  return IsPooler(name) ||
+         StartsWithOneOf(name,
+                         {"cls.", "lm_head.", "lm_predictions.", "mask_predictions.",
+                          "discriminator_predictions.", "generator_predictions.", "vocab_"}) ||
+         absl::EndsWith(name, "position_ids") || absl::EndsWith(name, "rotary_emb.inv_freq") ||
+         absl::EndsWith(name, ".attn.bias") || absl::EndsWith(name, ".attn.masked_bias");
 }
 
 // Names under which a file may hold the parameter `name`, the usual first.
 std::vector<std::string> FileNames(const std::string& name) {
   std::vector<std::string> names = {name};
-  if (absl::StartsWith(name, kEncoderPrefix)) {
-    names.emplace_back(absl::StripPrefix(name, kEncoderPrefix));
-  }
+  const size_t dot = name.find('.');
+  if (dot != std::string::npos) names.push_back(name.substr(dot + 1));
   if (absl::StrContains(name, "LayerNorm.")) {
     const bool is_weight = absl::EndsWith(name, "weight");
     for (const std::string& known : std::vector<std::string>(names)) {
@@ -37,6 +50,26 @@ std::vector<std::string> FileNames(const std::string& name) {
     }
   }
   return names;
+}
+
+struct FoundTensor {
+  const SafetensorsFile* file = nullptr;
+  const TensorView* view = nullptr;  // null: no file has it
+  std::string name;                  // in the file
+};
+
+FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::string& parameter) {
+  for (const std::string& name : FileNames(parameter)) {
+    for (const SafetensorsFile& file : files) {
+      const TensorView* const view = file.Find(name);
+      if (view != nullptr) return {.file = &file, .view = view, .name = name};
+    }
+  }
+  return {};
+}
+
+std::string ShapeOf(const torch::Tensor& tensor) {
+  return FormatShape({tensor.sizes().data(), tensor.sizes().size()});
 }
 
 torch::ScalarType ScalarTypeOf(TensorType type) {
@@ -55,14 +88,14 @@ torch::ScalarType ScalarTypeOf(TensorType type) {
   return torch::kFloat32;
 }
 
-absl::Status CopyInto(torch::Tensor& parameter, const std::string& name, const TensorView& view,
-                      const std::string& origin) {
+absl::Status CopyInto(torch::Tensor& parameter, const FoundTensor& found) {
+  const TensorView& view = *found.view;
   const bool floats = view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
   if (!floats || parameter.sizes() != at::IntArrayRef(view.shape)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(origin, ": tensor '", name, "': expected floats of shape ",
-                     FormatShape({parameter.sizes().data(), parameter.sizes().size()}), ", found ",
-                     Name(view.type), " ", FormatShape(view.shape)));
+    return absl::InvalidArgumentError(absl::StrCat(found.file->origin(), ": tensor '", found.name,
+                                                   "': expected floats of shape ",
+                                                   ShapeOf(parameter), " by config.json, found ",
+                                                   Name(view.type), " ", FormatShape(view.shape)));
   }
   // Through a copy on the host: bytes in a file need not be aligned.
   std::vector<std::byte> aligned(view.bytes.begin(), view.bytes.end());
@@ -94,7 +127,8 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
     if (parameter.dim() >= 2) {
       parameter.normal_(0.0, range, generator);
     } else {
-      parameter.fill_(absl::EndsWith(item.key(), "LayerNorm.weight") ? 1.0 : 0.0);
+      // A vector called weight is that of a norm.
+      parameter.fill_(absl::EndsWith(item.key(), "weight") ? 1.0 : 0.0);
     }
     if (absl::EndsWith(item.key(), "word_embeddings.weight") && pad_token_id < parameter.size(0)) {
       parameter.select(0, pad_token_id).zero_();
@@ -102,40 +136,47 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
   }
 }
 
-absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model, const SafetensorsFile& file) {
+namespace {
+
+// What of the files no parameter has taken.
+absl::Status CheckUnused(std::span<const SafetensorsFile> files, const std::set<std::string>& used,
+                         LoadReport& report) {
+  for (const SafetensorsFile& file : files) {
+    for (const auto& [name, view] : file.tensors()) {
+      if (used.count(name) > 0) continue;
+      if (!MayBeIgnored(name)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(file.origin(), ": tensor '", name, "' of shape ", FormatShape(view.shape),
+                         " has no place in the model of config.json"));
+      }
+      report.ignored.push_back(name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
+                                          std::span<const SafetensorsFile> files) {
+  HPO_CHECK(!files.empty());
   const torch::NoGradGuard no_grad;
   LoadReport report;
   std::set<std::string> used;
   for (auto& item : model.named_parameters()) {
-    const TensorView* view = nullptr;
-    std::string found;
-    for (const std::string& candidate : FileNames(item.key())) {
-      view = file.Find(candidate);
-      if (view != nullptr) {
-        found = candidate;
-        break;
-      }
-    }
-    if (view != nullptr) {
-      HPO_RETURN_IF_ERROR(CopyInto(item.value(), found, *view, file.origin()));
-      used.insert(found);
+    const FoundTensor found = FindParameter(files, item.key());
+    if (found.view != nullptr) {
+      HPO_RETURN_IF_ERROR(CopyInto(item.value(), found));
+      used.insert(found.name);
     } else if (MayBeMissing(item.key())) {
       report.missing.push_back(item.key());
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
-          file.origin(), ": tensor '", item.key(), "' of shape ",
-          FormatShape({item.value().sizes().data(), item.value().sizes().size()}), " is missing"));
+          files.front().origin(), files.size() > 1 ? " and other shards" : "", ": tensor '",
+          item.key(), "' of shape ", ShapeOf(item.value()), " is missing"));
     }
   }
-  for (const auto& [name, view] : file.tensors()) {
-    if (used.count(name) > 0) continue;
-    if (!MayBeIgnored(name)) {
-      return absl::InvalidArgumentError(absl::StrCat(file.origin(), ": tensor '", name,
-                                                     "' of shape ", FormatShape(view.shape),
-                                                     " has no place in the model of config.json"));
-    }
-    report.ignored.push_back(name);
-  }
+  HPO_RETURN_IF_ERROR(CheckUnused(files, used, report));
   return report;
 }
 

@@ -22,20 +22,21 @@ struct LoadReport {
 // Names of all parameters, in the model's order.
 std::vector<std::string> ParameterNames(const torch::nn::Module& model);
 
-// Fills the parameters `names` as BERT's authors do: weights from N(0, range), biases 0, LayerNorm
-// weights 1, the row of `pad_token_id` in the word embeddings 0. A parameter's numbers depend on
+// Fills the parameters `names` as BERT's authors do: weights from N(0, range), biases 0, weights of
+// norms 1, the row of `pad_token_id` in the word embeddings 0. A parameter's numbers depend on
 // `seed` and its own position among the model's parameters only.
 void InitializeParameters(torch::nn::Module& model, std::span<const std::string> names,
                           double range, int64_t pad_token_id, uint64_t seed);
 
-// Copies `file` into the model; float16 and bfloat16 become float32.
-// A file of a bare encoder may leave out the "bert." in front of its names; "gamma" and "beta" are
-// taken for LayerNorm's weight and bias. What the file may lack: the head ("classifier.") and the
-// pooler; such parameters keep their values. What it may have besides: pre-training heads ("cls.")
-// and buffers ("position_ids").
+// Copies `files` into the model; float16 and bfloat16 become float32.
+// Files of a bare model may leave out its name in front ("bert."); "gamma" and "beta" are taken for
+// LayerNorm's weight and bias. What the files may lack: the classification head and the pooler;
+// such parameters keep their values. What they may have besides: other heads (of pre-training) and
+// buffers.
 //   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
 //                    or a shape or type that differs; names file, tensor, expected and found
-absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model, const SafetensorsFile& file);
+absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
+                                          std::span<const SafetensorsFile> files);
 
 // Writes every parameter as float32 under its name. See WriteSafetensors for the codes.
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path);

@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "worker/text/batcher.h"
-#include "worker/trainer/models/bert_encoder.h"
+#include "worker/trainer/models/backbone.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
 struct DeviceBatch {
-  EncoderInput input;
+  ModelInput input;
   // Single label: int64 [rows]. Multi label: float32 [rows, num_labels] of 0 and 1.
   torch::Tensor labels;
 };

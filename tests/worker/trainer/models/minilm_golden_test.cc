@@ -43,7 +43,7 @@ std::shared_ptr<TextClassifier> LoadModel(const std::string& folder, int64_t num
   EXPECT_TRUE(model.ok()) << model.status();
   const auto weights = SafetensorsFile::Open(folder + "/model.safetensors");
   EXPECT_TRUE(weights.ok()) << weights.status();
-  const auto report = LoadParameters(**model, *weights);
+  const auto report = LoadParameters(**model, {&*weights, 1});
   EXPECT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->missing.size(), 2u);  // the head
   const torch::NoGradGuard no_grad;

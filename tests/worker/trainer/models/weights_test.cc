@@ -84,7 +84,7 @@ class LoadParametersTest : public testing::Test {
     EXPECT_TRUE(WriteSafetensors(path_, sources, {}).ok());
     const auto file = SafetensorsFile::Open(path_);
     EXPECT_TRUE(file.ok()) << file.status();
-    return LoadParameters(model, *file);
+    return LoadParameters(model, {&*file, 1});
   }
 
   std::string path_ =
@@ -162,8 +162,8 @@ TEST_F(LoadParametersTest, ErrorsNameTheTensorAndBothShapes) {
   Find("bert.pooler.dense.bias").shape = {2, 16};
   status = Load(*model).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("'bert.pooler.dense.bias': expected floats of shape [32], found F32 "
-                        "[2, 16]"));
+              HasSubstr("'bert.pooler.dense.bias': expected floats of shape [32] by config.json, "
+                        "found F32 [2, 16]"));
 }
 
 TEST_F(LoadParametersTest, ALayerTooManyIsAnError) {
@@ -218,11 +218,14 @@ TEST(InitializeParameters, AParameterDependsOnSeedAndPlaceAlone) {
 
 TEST(MakeTextClassifier, RefusesWhatItCannotRun) {
   ModelShape shape = TinyShape();
-  shape.family = "roberta";
-  EXPECT_EQ(MakeTextClassifier(shape, {}, torch::kCPU).status().code(),
-            absl::StatusCode::kUnimplemented);
+  shape.family = "t5";
+  const absl::Status unknown = MakeTextClassifier(shape, {}, torch::kCPU).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(unknown.message()),
+              HasSubstr("model_type: expected one of bert, roberta, xlm-roberta"));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("; got 't5'"));
   shape = TinyShape();
-  shape.hidden_act = "relu";
+  shape.hidden_act = "softplus";
   EXPECT_EQ(MakeTextClassifier(shape, {}, torch::kCPU).status().code(),
             absl::StatusCode::kUnimplemented);
   shape = TinyShape();

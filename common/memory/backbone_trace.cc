@@ -1,0 +1,135 @@
+#include "common/memory/backbone_trace.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/trained_families.h"
+#include "common/model_modules.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kFloat = 4;
+
+}  // namespace
+
+// ---- All families ------------------------------------------------------------------------------
+
+TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
+  batch_ = batch.shape;
+  training_ = training;
+  const TracedContext context = ContextOf(batch);
+  TracedTensor hidden = Embed(batch);
+  const auto mark = [this] {
+    marks_.push_back(
+        {.event = ops_.tracer().trace().events.size(), .node = ops_.tracer().NextNode()});
+  };
+  marks_.clear();
+  for (int64_t i = 0; i < shape_.num_layers; ++i) {
+    mark();
+    hidden = RunLayer(i, hidden, context);
+  }
+  mark();
+  hidden = Finish(hidden);
+  return hidden;
+}
+
+AttentionShape BackboneTrace::Attention() const {
+  const double dropout = training_ ? shape_.attention_dropout : 0.0;
+  return {.batch = batch_.rows,
+          .tokens = batch_.tokens,
+          .heads = shape_.num_heads,
+          .head_size = shape_.HeadSize(),
+          .dropout = dropout,
+          .written_out = ops_.traits().cpu && dropout > 0.0};
+}
+
+// ---- Encoders ----------------------------------------------------------------------------------
+
+EncoderTraceBase::EncoderTraceBase(TraceOps& ops, const ModelShape& shape,
+                                   const ModelParameters& parameters)
+    : BackboneTrace(ops, shape, parameters), activation_(*ActivationOf(shape.hidden_act)) {
+  const ModelFamily family = *ModelFamilyOf(shape.family);
+  const EncoderLayerModules& modules = EncoderLayerModulesOf(family);
+  dense_dropout_ = modules.attention_dropout ? shape.hidden_dropout : 0.0;
+  for (int64_t i = 0; i < shape.num_layers; ++i) {
+    const std::string name =
+        absl::StrCat(ModulesOf(family).prefix, ".", ModulesOf(family).layers, ".", i, ".");
+    layers_.push_back({.query = parameters.Linear(name + modules.query),
+                       .key = parameters.Linear(name + modules.key),
+                       .value = parameters.Linear(name + modules.value),
+                       .attention_dense = parameters.Linear(name + modules.attention_dense),
+                       .attention_norm = parameters.Norm(name + modules.attention_norm),
+                       .intermediate = parameters.Linear(name + modules.intermediate),
+                       .output_dense = parameters.Linear(name + modules.output_dense),
+                       .output_norm = parameters.Norm(name + modules.output_norm)});
+  }
+}
+
+TracedStorage EncoderTraceBase::PaddingBias(const TracedBatch& batch) const {
+  StepTracer& tracer = ops().tracer();
+  TracedStorage bias = tracer.Allocate(kFloat * batch.Tokens());
+  TracedStorage is_padding;
+  {
+    const TraceOps::Number zero(ops(), /*element_size=*/0);
+    is_padding = tracer.Allocate(batch.Tokens(), MemoryClass::kTemporary);
+  }
+  return bias;
+}
+
+TracedTensor EncoderTraceBase::SelfAttention(int64_t index, const TracedTensor& hidden,
+                                             const TracedContext& context) {
+  const AttentionShape shape = Attention();
+  TracedTensor attended;
+  {
+    // The compiler evaluates arguments from the last to the first.
+    using Role = TraceOps::AttentionRole;
+    const TracedTensor value =
+        ops().SplitHeads(ops().Linear(hidden, layer(index).value), shape, Role::kValue);
+    const TracedTensor key =
+        ops().SplitHeads(ops().Linear(hidden, layer(index).key), shape, Role::kKey);
+    const TracedTensor query =
+        ops().SplitHeads(ops().Linear(hidden, layer(index).query), shape, Role::kQuery);
+    attended = ops().Attention(query, key, value, shape, context.bias);
+  }
+  // Heads side by side again. Fused kernels write in that layout; a product does not.
+  return ops().Relayout(attended, shape.written_out && shape.heads > 1, /*copies_back=*/false);
+}
+
+TracedTensor EncoderTraceBase::Close(const TracedLinear& dense, const TracedNorm& norm,
+                                     double dropout, const TracedTensor& input,
+                                     const TracedTensor& residual) const {
+  return ops().LayerNorm(ops().Add(Dropout(ops().Linear(input, dense), dropout), residual), norm);
+}
+
+TracedTensor EncoderTraceBase::RunLayer(int64_t index, const TracedTensor& hidden,
+                                        const TracedContext& context) {
+  const Layer& modules = layer(index);
+  const TracedTensor attended =
+      Close(modules.attention_dense, modules.attention_norm, dense_dropout_,
+            SelfAttention(index, hidden, context), hidden);
+  return Close(modules.output_dense, modules.output_norm, shape().hidden_dropout,
+               ops().Activate(ops().Linear(attended, modules.intermediate), activation_), attended);
+}
+
+std::unique_ptr<BackboneTrace> MakeBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                 const ModelParameters& parameters) {
+  switch (*ModelFamilyOf(shape.family)) {
+    case ModelFamily::kBert:
+    case ModelFamily::kRoberta:
+    case ModelFamily::kElectra:
+    case ModelFamily::kDistilBert:
+      return MakeBertBackboneTrace(ops, shape, parameters);
+    case ModelFamily::kDeberta:
+      return MakeDebertaBackboneTrace(ops, shape, parameters);
+    case ModelFamily::kGpt2:
+      return MakeGpt2BackboneTrace(ops, shape, parameters);
+    case ModelFamily::kLlama:
+    case ModelFamily::kQwen2:
+      break;
+  }
+  return MakeLlamaBackboneTrace(ops, shape, parameters);
+}
+
+}  // namespace hpo

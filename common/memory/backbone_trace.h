@@ -1,0 +1,118 @@
+// Forward of our trainer's backbones as a StepTracer runs it: worker/trainer/models/backbone.h and
+// its families, statement by statement. Where that code changes what it allocates,
+// tests/worker/trainer/memory_trace_test.cc fails and this changes with it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/memory/model_ops.h"
+#include "common/memory/trace_ops.h"
+#include "common/memory/trial_passes.h"
+#include "common/model_spec.h"
+
+namespace hpo {
+
+// The tensors of one batch on the device.
+struct TracedBatch {
+  BatchShape shape;
+  TracedStorage ids;
+  TracedStorage mask;
+  TracedStorage types;
+  TracedStorage labels;
+  int64_t Tokens() const { return shape.rows * shape.tokens; }
+};
+
+// LayerContext.
+struct TracedContext {
+  TracedStorage bias;
+  TracedStorage mask;
+  TracedTensor relative;
+  TracedStorage falling_rows;
+  TracedStorage rising_rows;
+  TracedStorage cosines;
+  TracedStorage sines;
+};
+
+class BackboneTrace {
+ public:
+  // All arguments outlive it. `parameters`: those of the model under a head, by their names.
+  BackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
+      : ops_(ops), shape_(shape), parameters_(parameters) {}
+  virtual ~BackboneTrace() = default;
+
+  // The last hidden state.
+  TracedTensor Forward(const TracedBatch& batch, bool training);
+
+  // Where a layer begins: so many events and nodes of the tape come before it.
+  struct LayerMark {
+    size_t event = 0;
+    int32_t node = 0;
+  };
+  // Of the last Forward: every layer's, and one where they end.
+  const std::vector<LayerMark>& marks() const { return marks_; }
+
+ protected:
+  TraceOps& ops() const { return ops_; }
+  const ModelShape& shape() const { return shape_; }
+  const ModelParameters& parameters() const { return parameters_; }
+  // Of the pass that runs.
+  const BatchShape& batch() const { return batch_; }
+  bool training() const { return training_; }
+
+  TracedTensor Dropout(const TracedTensor& input, double probability) const {
+    return ops_.Dropout(input, training_ ? probability : 0.0);
+  }
+  AttentionShape Attention() const;
+
+ private:
+  virtual TracedContext ContextOf(const TracedBatch& batch) = 0;
+  virtual TracedTensor Embed(const TracedBatch& batch) = 0;
+  virtual TracedTensor RunLayer(int64_t layer, const TracedTensor& hidden,
+                                const TracedContext& context) = 0;
+  virtual TracedTensor Finish(const TracedTensor& hidden) { return hidden; }
+
+  TraceOps& ops_;
+  const ModelShape& shape_;
+  const ModelParameters& parameters_;
+  BatchShape batch_;
+  bool training_ = true;
+  std::vector<LayerMark> marks_;
+};
+
+// The post-norm layers of BERT and its descendants (worker/trainer/models/encoder_layer.h).
+class EncoderTraceBase : public BackboneTrace {
+ public:
+  EncoderTraceBase(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters);
+
+ protected:
+  struct Layer {
+    TracedLinear query, key, value, attention_dense;
+    TracedNorm attention_norm;
+    TracedLinear intermediate, output_dense;
+    TracedNorm output_norm;
+  };
+
+  const Layer& layer(int64_t index) const { return layers_[static_cast<size_t>(index)]; }
+  // AttentionBias.
+  TracedStorage PaddingBias(const TracedBatch& batch) const;
+  virtual TracedTensor SelfAttention(int64_t layer, const TracedTensor& hidden,
+                                     const TracedContext& context);
+  TracedTensor RunLayer(int64_t layer, const TracedTensor& hidden,
+                        const TracedContext& context) override;
+
+ private:
+  TracedTensor Close(const TracedLinear& dense, const TracedNorm& norm, double dropout,
+                     const TracedTensor& input, const TracedTensor& residual) const;
+
+  std::vector<Layer> layers_;
+  Activation activation_;
+  double dense_dropout_;
+};
+
+// `shape` is one that TrainerSupports and CheckShape takes.
+std::unique_ptr<BackboneTrace> MakeBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                 const ModelParameters& parameters);
+
+}  // namespace hpo

@@ -1,0 +1,21 @@
+#include "common/memory/classifier_shape.h"
+
+namespace hpo {
+
+ClassifierShape ClassifierShapeOf(const EstimateInput& input) {
+  const TrainingConfig& config = input.config;
+  ClassifierShape shape{.model = input.model,
+                        .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+                        .head_dropout = 0.0,
+                        .num_labels = input.workload.num_labels,
+                        .multi_label = input.workload.multi_label,
+                        .optimizer = config.Optimizer()};
+  if (config.dropout.has_value()) {
+    shape.model.hidden_dropout = *config.dropout;
+    shape.model.attention_dropout = *config.dropout;
+  }
+  shape.head_dropout = config.head_dropout.value_or(shape.model.hidden_dropout);
+  return shape;
+}
+
+}  // namespace hpo

@@ -1,0 +1,24 @@
+// The classifier that a configuration describes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/memory/memory_estimate.h"
+#include "common/memory/optimizer_states.h"
+#include "common/model_spec.h"
+
+namespace hpo {
+
+struct ClassifierShape {
+  ModelShape model;                 // with the trial's dropout
+  std::vector<int64_t> head_sizes;  // hidden layers of the classification head
+  double head_dropout = 0.0;
+  int64_t num_labels = 2;
+  bool multi_label = false;  // several labels a row
+  OptimizerSpec optimizer;
+};
+
+ClassifierShape ClassifierShapeOf(const EstimateInput& input);
+
+}  // namespace hpo

@@ -1,0 +1,50 @@
+// Our trainer's text classifiers as a StepTracer runs them:
+// worker/trainer/models/text_classifier.h.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/memory/backbone_trace.h"
+#include "common/memory/classifier_shape.h"
+#include "common/model_modules.h"
+
+namespace hpo {
+
+// As AdamW groups them, each in the order in which torch lists parameters: a module's own before
+// its children's. Weights decay; biases and parameters of norms do not.
+struct TracedParameterGroups {
+  std::vector<TracedParameter> decaying;
+  std::vector<TracedParameter> others;
+};
+
+class ClassifierTrace {
+ public:
+  // Makes the parameters. Arguments outlive it; `shape.model` is one that TrainerSupports and
+  // CheckShape takes.
+  ClassifierTrace(TraceOps& ops, const ClassifierShape& shape);
+
+  // Logits.
+  TracedTensor Forward(const TracedBatch& batch, bool training);
+
+  const TracedParameterGroups& groups() const { return groups_; }
+  const BackboneTrace& backbone() const { return *backbone_; }
+
+ private:
+  void MakeDense(int64_t width);
+  void AddToGroups(const TracedLinear& layer);
+  TracedTensor SelectToken(const TracedTensor& hidden, const BatchShape& batch) const;
+  TracedTensor RunHead(const TracedTensor& features, bool training) const;
+
+  TraceOps& ops_;
+  const ClassifierShape& shape_;
+  const ClassifierModules& modules_;
+  TracedParameterGroups groups_;
+  std::unique_ptr<ModelParameters> parameters_;
+  std::unique_ptr<BackboneTrace> backbone_;
+  TracedLinear dense_;
+  std::vector<TracedLinear> head_hidden_;
+  TracedLinear head_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,21 @@
+// The backbones of backbone_trace.h; each family in a file of its own.
+#pragma once
+
+#include <memory>
+
+#include "common/memory/backbone_trace.h"
+
+namespace hpo {
+
+std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                     const ModelParameters& parameters);
+
+std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                        const ModelParameters& parameters);
+
+std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                     const ModelParameters& parameters);
+std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                      const ModelParameters& parameters);
+
+}  // namespace hpo

@@ -1,0 +1,59 @@
+#include "common/memory/layered_peak.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/classifier_shape.h"
+#include "common/memory/trial_trace.h"
+#include "common/model_catalog.h"
+#include "gtest/gtest.h"
+#include "tests/common/memory/tiny_input.h"
+
+namespace hpo {
+namespace {
+
+EstimateInput InputOf(const std::string& model, int64_t layers, bool cpu) {
+  EstimateInput input = TinyInput();
+  input.model = *KnownModelShape(model);
+  input.model.num_layers = layers;
+  input.device.kind = cpu ? "cpu" : "cuda";
+  input.device.threads = 2;
+  return input;
+}
+
+int64_t TracedPeak(const EstimateInput& input, const TrialPasses& passes,
+                   const KernelTraits& traits) {
+  const AllocationTrace trace = TraceTrial(ClassifierShapeOf(input), passes, traits);
+  return FindLivePeak(trace, Bytes{traits.granularity}).peak.count;
+}
+
+// Of every family, by the trace of all its layers.
+TEST(LayeredPeak, IsThatOfTheWholeTrace) {
+  for (const char* model : {"bert-base-uncased", "roberta-base", "microsoft/deberta-v3-small",
+                            "microsoft/deberta-v2-xlarge", "google/electra-small-discriminator",
+                            "distilbert-base-uncased", "gpt2", "Qwen/Qwen2.5-0.5B",
+                            "TinyLlama/TinyLlama-1.1B-Chat-v1.0"}) {
+    for (const int64_t layers : {1, 2, 3, 4, 9}) {
+      for (const auto& [effective, micro] : {std::pair(4, 4), std::pair(7, 2)}) {
+        for (const bool cpu : {true, false}) {
+          SCOPED_TRACE(absl::StrCat(model, ", ", layers, " layers, ", effective, " rows by ", micro,
+                                    cpu ? ", cpu" : ", cuda"));
+          const EstimateInput input = InputOf(model, layers, cpu);
+          const KernelTraits traits = TraitsOf(input.device);
+          const TrialPasses passes =
+              LargestPasses(input, {.effective_batch = effective, .micro_batch = micro});
+          const LayeredPeak peak = FindLayeredPeak(ClassifierShapeOf(input), passes, traits);
+          const int64_t expected = TracedPeak(input, passes, traits);
+          const int64_t found =
+              3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
+          // The loss, the step count and what models keep besides parameters.
+          EXPECT_LE(found, expected);
+          EXPECT_LE(expected - found, 16 << 10);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hpo

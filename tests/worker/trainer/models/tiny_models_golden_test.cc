@@ -1,0 +1,144 @@
+// Every family against outputs that other people's code computed. Three folders of tests/golden/
+// tiny_models were made by the original implementations, the others by transformers
+// (scripts/reference/tiny_model_vectors.py).
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "common/model_config.h"
+#include "common/model_parameters.h"
+#include "gtest/gtest.h"
+#include "tests/worker/trainer/golden_tensors.h"
+#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/models/weight_files.h"
+#include "worker/trainer/models/weights.h"
+#include "worker/trainer/training/adamw.h"
+
+namespace hpo {
+namespace {
+
+class TinyModelsGolden : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string folder = GoldenPath(std::string("tiny_models/") + GetParam());
+    std::ostringstream config;
+    config << std::ifstream(folder + "/config.json").rdbuf();
+    const auto shape = ParseModelConfig(config.str(), folder);
+    ASSERT_TRUE(shape.ok()) << shape.status();
+    shape_ = *shape;
+    auto expected = SafetensorsFile::Open(folder + "/expected.safetensors");
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    expected_ = std::make_unique<SafetensorsFile>(*std::move(expected));
+    auto model = MakeTextClassifier(shape_, {.num_labels = 3, .dropout = 0.0}, torch::kCPU);
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    const auto weights = OpenWeights(folder);
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    const auto report = LoadParameters(*model_, *weights);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->missing.empty());
+    EXPECT_TRUE(report->ignored.empty());
+    input_ = InputOf("");
+    labels_ = Expected("labels");
+  }
+
+  torch::Tensor Expected(const std::string& name) const { return GoldenTensor(*expected_, name); }
+  ModelInput InputOf(const std::string& batch) const {
+    return {Expected(batch + "input_ids"), Expected(batch + "attention_mask"),
+            Expected(batch + "token_type_ids")};
+  }
+  torch::Tensor Loss() { return at::cross_entropy_loss(model_->forward(input_), labels_); }
+
+  ModelShape shape_;
+  std::shared_ptr<TextClassifier> model_;
+  std::unique_ptr<SafetensorsFile> expected_;
+  ModelInput input_;
+  torch::Tensor labels_;
+};
+
+// By name, size and order, so that memory's model, which counts these, counts the trainer's.
+TEST_P(TinyModelsGolden, ParametersAreTheLibrarys) {
+  const auto expected =
+      ParameterTensors(shape_, {.kind = TaskHead::Kind::kSequenceClassification, .num_labels = 3});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto parameters = model_->named_parameters();
+  ASSERT_EQ(parameters.size(), expected->size());
+  for (size_t i = 0; i < expected->size(); ++i) {
+    EXPECT_EQ(parameters[i].key(), (*expected)[i].name);
+    EXPECT_EQ(parameters[i].value().numel(), (*expected)[i].NumElements()) << parameters[i].key();
+  }
+}
+
+TEST_P(TinyModelsGolden, HiddenStatesAndLogitsAgree) {
+  for (const bool training : {false, true}) {
+    SCOPED_TRACE(training);
+    model_->train(training);
+    std::vector<torch::Tensor> hidden;
+    const torch::Tensor logits = model_->forward(input_, &hidden);
+    ASSERT_EQ(hidden.size(), static_cast<size_t>(shape_.num_layers) + 1);
+    const torch::Tensor real = input_.mask.unsqueeze(-1).to(torch::kFloat32);
+    for (size_t i = 0; i < hidden.size(); ++i) {
+      const torch::Tensor expected = Expected("hidden_states." + std::to_string(i));
+      EXPECT_LE(LargestDifference(hidden[i] * real, expected * real), 1e-5) << "layer " << i;
+    }
+    EXPECT_LE(LargestDifference(logits, Expected("logits")), 1e-5);
+  }
+}
+
+// A batch of the longest rows that the model takes.
+TEST_P(TinyModelsGolden, LongInputsAgree) {
+  if (expected_->Find("long.logits") == nullptr) {
+    GTEST_SKIP() << "the folder has one batch only";
+  }
+  EXPECT_LE(LargestDifference(model_->forward(InputOf("long.")), Expected("long.logits")), 1e-5);
+}
+
+TEST_P(TinyModelsGolden, GradientsAgree) {
+  const torch::Tensor loss = Loss();
+  EXPECT_NEAR(loss.item<double>(), Expected("loss").item<double>(), 1e-5);
+  loss.backward();
+  for (const auto& item : model_->named_parameters()) {
+    EXPECT_LE(LargestDifference(item.value().grad(), Expected("grad." + item.key())), 1e-4)
+        << item.key();
+  }
+}
+
+TEST_P(TinyModelsGolden, FiveAdamWStepsAgree) {
+  AdamW optimizer({{.names = {}, .parameters = model_->parameters(), .weight_decay = 0.01}},
+                  AdamWOptions{});
+  const torch::Tensor expected_losses = Expected("adamw.losses");
+  for (int64_t step = 0; step < 5; ++step) {
+    const torch::Tensor loss = Loss();
+    EXPECT_NEAR(loss.item<double>(), expected_losses[step].item<double>(), 1e-5) << step;
+    loss.backward();
+    optimizer.Step(1e-3);
+    ClearGradients(optimizer.groups());
+  }
+  int compared = 0;
+  for (const auto& item : model_->named_parameters()) {
+    if (expected_->Find("adamw.after." + item.key()) == nullptr) continue;
+    ++compared;
+    EXPECT_LE(LargestDifference(item.value(), Expected("adamw.after." + item.key())), 1e-5)
+        << item.key();
+  }
+  EXPECT_EQ(compared, 2);
+}
+
+std::string TestName(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TinyModelsGolden,
+                         testing::Values("tiny-bert", "tiny-roberta", "tiny-deberta-v2",
+                                         "xlm-roberta", "electra", "distilbert", "deberta-v3-long",
+                                         "deberta-v2-convolution", "deberta-own-projections",
+                                         "deberta-c2p"),
+                         TestName);
+
+}  // namespace
+}  // namespace hpo
