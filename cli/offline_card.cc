@@ -68,10 +68,8 @@ std::vector<ModelFacts> FindModels(const StudySpec& study) {
 
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path) {
   HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindModel(name_or_path));
-  if (!TrainerSupports(facts.shape)) {
-    return absl::UnimplementedError(absl::StrCat("model ", name_or_path,
-                                                 ": expected family bert, got ", facts.shape.family,
-                                                 ", whose training steps cannot be traced yet"));
+  if (const absl::Status known = CheckTrainable(facts.shape); !known.ok()) {
+    return Annotate(known, absl::StrCat("model ", name_or_path));
   }
   return facts;
 }

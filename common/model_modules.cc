@@ -1,5 +1,6 @@
 #include "common/model_modules.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +104,11 @@ const EncoderLayerModules& EncoderLayerModulesOf(ModelFamily family) {
   HPO_CHECK(!IsDecoder(family));
   if (family == ModelFamily::kDeberta) return kDebertaLayer;
   return family == ModelFamily::kDistilBert ? kDistilBertLayer : kBertLayer;
+}
+
+double HeadDropoutOf(const ModelShape& shape) {
+  const std::optional<ModelFamily> family = ModelFamilyOf(shape.family);
+  return family.has_value() && IsDecoder(*family) ? 0.0 : shape.hidden_dropout;
 }
 
 std::string ArchitectureName(absl::string_view model_type, absl::string_view task) {

@@ -45,6 +45,10 @@ const ModelModules& ModulesOf(ModelFamily family);
 // Of an encoder; a decoder has none of these.
 const EncoderLayerModules& EncoderLayerModulesOf(ModelFamily family);
 
+// Of the classifier, where a trial does not choose it: that of hidden states, but none on the last
+// token of a decoder.
+double HeadDropoutOf(const ModelShape& shape);
+
 // The library's class: "XLMRobertaForSequenceClassification" of "xlm-roberta" and
 // "ForSequenceClassification". The family is a known one (ModelFamilyOf).
 std::string ArchitectureName(absl::string_view model_type, absl::string_view task);

@@ -1,5 +1,7 @@
 #include "common/memory/classifier_shape.h"
 
+#include "common/model_modules.h"
+
 namespace hpo {
 
 ClassifierShape ClassifierShapeOf(const EstimateInput& input) {
@@ -14,7 +16,7 @@ ClassifierShape ClassifierShapeOf(const EstimateInput& input) {
     shape.model.hidden_dropout = *config.dropout;
     shape.model.attention_dropout = *config.dropout;
   }
-  shape.head_dropout = config.head_dropout.value_or(shape.model.hidden_dropout);
+  shape.head_dropout = config.head_dropout.value_or(HeadDropoutOf(shape.model));
   return shape;
 }
 

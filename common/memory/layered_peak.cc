@@ -12,6 +12,11 @@ namespace {
 constexpr int64_t kFewestLayers = 3;
 constexpr int64_t kFloat = 4;
 
+struct TensorCount {
+  int64_t tensors = 0;
+  int64_t bytes = 0;  // each tensor rounded up on its own
+};
+
 class LayeredTrial {
  public:
   LayeredTrial(const MarkedTrial& trial, int64_t granularity, int64_t num_layers)
@@ -32,14 +37,16 @@ class LayeredTrial {
     return time.peak();
   }
 
-  // What stays of making the model: parameters, or what it keeps besides them.
-  int64_t BytesOfModel(bool parameters) const {
-    int64_t bytes = 0;
+  // What making the model leaves: parameters, or what it keeps besides them.
+  TensorCount CountOfModel(bool parameters) const {
+    TensorCount count;
     for (size_t i = StartOf("model"); i < StartOf("optimizer states"); ++i) {
       const TraceEvent& event = trial_.trace.events[i];
-      if ((event.memory_class == MemoryClass::kWeights) == parameters) bytes += Counted(event);
+      if ((event.memory_class == MemoryClass::kWeights) != parameters) continue;
+      count.bytes += Counted(event);
+      ++count.tensors;
     }
-    return bytes;
+    return count;
   }
 
  private:
@@ -73,17 +80,24 @@ class LayeredTrial {
   int64_t repetitions_;
 };
 
-// Of the second layer.
-int64_t LayerParameterBytes(const ModelShape& shape, int64_t granularity) {
+// The second layer's parameters.
+TensorCount CountOfLayer(const ModelShape& shape, int64_t granularity) {
   const auto tensors = ParameterTensors(shape);
   HPO_CHECK(tensors.ok());
-  Bytes bytes;
+  TensorCount count;
   for (const ParameterTensor& tensor : *tensors) {
-    if (tensor.layer == 1) {
-      bytes += RoundUp(Bytes{kFloat * tensor.NumElements()}, Bytes{granularity});
-    }
+    if (tensor.layer != 1) continue;
+    count.bytes += RoundUp(Bytes{kFloat * tensor.NumElements()}, Bytes{granularity}).count;
+    ++count.tensors;
   }
-  return bytes.count;
+  return count;
+}
+
+// All gradients, and their norms one by one, then side by side.
+AllocationTimeline::Level Clipping(const TensorCount& parameters, int64_t granularity) {
+  const Bytes stacked = RoundUp(Bytes{kFloat * parameters.tensors}, Bytes{granularity});
+  return {.other = granularity * (parameters.tensors + 1) + stacked.count,
+          .gradients = parameters.bytes};
 }
 
 }  // namespace
@@ -96,15 +110,19 @@ LayeredPeak FindLayeredPeak(const ClassifierShape& shape, const TrialPasses& pas
   const MarkedTrial marked = TraceMarkedTrial(shallow, passes, traits);
   const LayeredTrial trial(marked, traits.granularity, shape.model.num_layers);
   LayeredPeak peak;
-  peak.parameters = trial.BytesOfModel(/*parameters=*/true);
+  TensorCount parameters = trial.CountOfModel(/*parameters=*/true);
   if (shape.model.num_layers > kFewestLayers) {
-    const int64_t layers = shape.model.num_layers - kFewestLayers;
-    peak.parameters += layers * LayerParameterBytes(shallow.model, traits.granularity);
+    const TensorCount layer = CountOfLayer(shallow.model, traits.granularity);
+    parameters.bytes += (shape.model.num_layers - kFewestLayers) * layer.bytes;
+    parameters.tensors += (shape.model.num_layers - kFewestLayers) * layer.tensors;
   }
+  peak.parameters = parameters.bytes;
   peak.training = trial.PeakOf("forward", "gradient clipping");
+  const AllocationTimeline::Level clipping = Clipping(parameters, traits.granularity);
+  if (clipping.Total() > peak.training.Total()) peak.training = clipping;
   peak.evaluation = trial.PeakOf("evaluation", "");
   for (AllocationTimeline::Level* level : {&peak.training, &peak.evaluation}) {
-    level->other += trial.BytesOfModel(/*parameters=*/false);
+    level->other += trial.CountOfModel(/*parameters=*/false).bytes;
   }
   return peak;
 }

@@ -156,8 +156,7 @@ TEST_F(MemoryCommands, SpaceOfAPresetNeedsNoServer) {
   EXPECT_EQ(json["unknown"], 0);
   for (const nlohmann::json& model : json["models"]) {
     const std::string name = model["name"];
-    const bool ours = name == "all-minilm-l6-v2" || name.rfind("bert-", 0) == 0;
-    EXPECT_EQ(model["kernels"], ours ? "hpo-trainer" : "Hugging Face") << name;
+    EXPECT_EQ(model["kernels"], "hpo-trainer") << name;
     EXPECT_LE(model["smallest_plan_bytes"], model["smallest_strict_bytes"]) << name;
   }
   EXPECT_THAT(RunOffline({"memory", "space", "criteria", "--card", "8GiB"}).out,

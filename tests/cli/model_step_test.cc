@@ -28,8 +28,10 @@ TEST(UsesTrainer, OurKernelsWhereTheyRunTheModelAndNothingElseIsAsked) {
   EXPECT_FALSE(UsesTrainer({.kernels = "huggingface"}, bert).value());
   EXPECT_FALSE(UsesTrainer({.precision = "bfloat16"}, bert).value());
   EXPECT_FALSE(UsesTrainer({.optimizer = "sgd"}, bert).value());
-  EXPECT_FALSE(UsesTrainer({}, roberta).value());
-  EXPECT_EQ(UsesTrainer({.kernels = "hpo-trainer"}, roberta).status().code(),
+  EXPECT_TRUE(UsesTrainer({}, roberta).value());
+  const ModelShape unknown = {.family = "t5"};
+  EXPECT_FALSE(UsesTrainer({}, unknown).value());
+  EXPECT_EQ(UsesTrainer({.kernels = "hpo-trainer"}, unknown).status().code(),
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(UsesTrainer({.kernels = "hpo-trainer", .optimizer = "sgd"}, bert).status().code(),
             absl::StatusCode::kInvalidArgument);
@@ -103,13 +105,16 @@ TEST(StepNeeds, IsAnUpperBoundOfTheVerdictAndCloseToIt) {
 }
 
 TEST(MemoryFitOfAStep, IsMarkedAsHuggingFaces) {
-  const nlohmann::json json = RunOfflineJson(
-      {"memory", "fit", "--model", "roberta-base", "--card", "8GiB,24GiB", "--lengths", "256"});
+  const nlohmann::json json =
+      RunOfflineJson({"memory", "fit", "--model", "roberta-base", "--card", "8GiB,24GiB",
+                      "--lengths", "256", "--kernels", "huggingface"});
   EXPECT_EQ(json["basis"]["kernels"], "Hugging Face");
   EXPECT_EQ(json["basis"]["optimizer"], "adamw-foreach");
   EXPECT_LT(json["cells"][0]["micro_batch"], json["cells"][1]["micro_batch"]);
-  ExpectRefused({"memory", "fit", "--model", "gpt2", "--card", "8GiB"}, 1, "gpt2");
-  ExpectRefused({"memory", "fit", "--model", "roberta-base", "--card", "8GiB", "--device", "cpu"},
+  ExpectRefused({"memory", "fit", "--model", "gpt2", "--card", "8GiB", "--kernels", "huggingface"},
+                1, "gpt2");
+  ExpectRefused({"memory", "fit", "--model", "roberta-base", "--card", "8GiB", "--device", "cpu",
+                 "--kernels", "huggingface"},
                 2, "--device: expected cuda");
   ExpectRefused(
       {"memory", "fit", "--model", "roberta-base", "--card", "8GiB", "--precision", "fp8"}, 2,
@@ -119,12 +124,14 @@ TEST(MemoryFitOfAStep, IsMarkedAsHuggingFaces) {
 TEST(MemoryPlanOfAStep, ShowsTheChanges) {
   const nlohmann::json json =
       RunOfflineJson({"memory", "plan", "model.name=roberta-large", "train.batch_size=48",
-                      "train.grad_accum=4", "tok.max_length=480", "--card", "24GiB"});
+                      "train.grad_accum=4", "tok.max_length=480", "--card", "24GiB", "--kernels",
+                      "huggingface"});
   EXPECT_EQ(json["strict"]["fits"], false);
   EXPECT_EQ(json["fits"], true);
   EXPECT_EQ(json["changes"].back()["verdict"]["plan"]["effective_batch"], 192);
   EXPECT_EQ(json["basis"]["kernels"], "Hugging Face");
-  ExpectRefused({"memory", "plan", "model.name=roberta-large", "head.layers=1", "--card", "24GiB"},
+  ExpectRefused({"memory", "plan", "model.name=roberta-large", "head.layers=1", "--card", "24GiB",
+                 "--kernels", "huggingface"},
                 2, "head.layers");
 }
 

@@ -59,6 +59,14 @@ TEST(ModelModules, NameParametersThatExist) {
   }
 }
 
+TEST(HeadDropoutOf, IsTheModelsButForDecoders) {
+  ModelShape shape = SmallShape("roberta");
+  shape.hidden_dropout = 0.25;
+  EXPECT_EQ(HeadDropoutOf(shape), 0.25);
+  shape.family = "gpt2";
+  EXPECT_EQ(HeadDropoutOf(shape), 0.0);
+}
+
 TEST(ArchitectureName, IsTheLibrarysClass) {
   const std::pair<const char*, const char*> classes[] = {{"bert", "BertForX"},
                                                          {"roberta", "RobertaForX"},

@@ -14,6 +14,7 @@
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_plan.h"
 #include "common/memory/memory_replay.h"
+#include "common/model_modules.h"
 #include "common/status.h"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/stage_log.h"
@@ -68,6 +69,12 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    if (options_.config.max_length > folder_.shape.max_positions) {
+      LogWarning(absl::StrFormat("Trial %d - tok.max_length: expected at most the model's %d "
+                                 "positions, got %d: texts are cut there",
+                                 job_.trial.value, folder_.shape.max_positions,
+                                 options_.config.max_length));
+    }
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
@@ -166,7 +173,7 @@ class TrialRun {
     const HeadOptions head{
         .num_labels = static_cast<int64_t>(data_.labels.size()),
         .hidden_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-        .dropout = config.head_dropout.value_or(folder_.shape.hidden_dropout)};
+        .dropout = config.head_dropout.value_or(HeadDropoutOf(folder_.shape))};
     HPO_ASSIGN_OR_RETURN(model_, MakeTextClassifier(folder_.shape, head, device_.device));
     std::vector<std::string> to_initialize = ParameterNames(*model_);
     if (job_.model_init == "pretrained") {

@@ -46,9 +46,9 @@ TEST(LayeredPeak, IsThatOfTheWholeTrace) {
           const int64_t expected = TracedPeak(input, passes, traits);
           const int64_t found =
               3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
-          // The loss, the step count and what models keep besides parameters.
+          // The loss and the step count.
           EXPECT_LE(found, expected);
-          EXPECT_LE(expected - found, 16 << 10);
+          EXPECT_LE(expected - found, 2 << 10);
         }
       }
     }

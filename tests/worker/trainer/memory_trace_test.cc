@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -248,6 +249,26 @@ TEST(MemoryTrace, IsTheTrainersForDeberta) {
       }
       trial.heads = 1;
       ExpectSameEvents(trial);
+    }
+  }
+}
+
+// One row and one head are views where others are copies; keys are repeated for several queries.
+TEST(MemoryTrace, IsTheTrainersForDecoders) {
+  for (const char* family : {"gpt2", "llama", "qwen2"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const auto& [rows, heads, keys] :
+           {std::tuple(3, 2, 2), std::tuple(3, 4, 2), std::tuple(3, 3, 1), std::tuple(1, 4, 2),
+            std::tuple(7, 1, 1)}) {
+        SyntheticTrial trial = Small();
+        trial.family = family;
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.micro_batch = rows;
+        trial.heads = heads;
+        trial.more_config = {{"num_key_value_heads", keys}};
+        SCOPED_TRACE(trial.more_config.dump());
+        ExpectSameEvents(trial);
+      }
     }
   }
 }

@@ -47,6 +47,15 @@ std::string ConfigJson(const SyntheticTrial& trial) {
                    {"hidden_dim", trial.intermediate},
                    {"dropout", trial.hidden_dropout},
                    {"attention_dropout", trial.attention_dropout}});
+  } else if (trial.family == "gpt2") {
+    config.update({{"n_embd", trial.hidden},
+                   {"n_layer", trial.layers},
+                   {"n_head", trial.heads},
+                   {"n_inner", trial.intermediate},
+                   {"n_positions", trial.positions},
+                   {"resid_pdrop", trial.hidden_dropout},
+                   {"embd_pdrop", trial.hidden_dropout},
+                   {"attn_pdrop", trial.attention_dropout}});
   } else {
     config.update({{"hidden_size", trial.hidden},
                    {"num_hidden_layers", trial.layers},
@@ -54,7 +63,8 @@ std::string ConfigJson(const SyntheticTrial& trial) {
                    {"intermediate_size", trial.intermediate},
                    {"type_vocab_size", trial.token_types},
                    {"hidden_dropout_prob", trial.hidden_dropout},
-                   {"attention_probs_dropout_prob", trial.attention_dropout}});
+                   {"attention_probs_dropout_prob", trial.attention_dropout},
+                   {"attention_dropout", trial.attention_dropout}});
   }
   config.update(trial.more_config);
   return config.dump();

@@ -41,6 +41,9 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
   const std::string config_path = model.path + "/config.json";
   HPO_ASSIGN_OR_RETURN(model.config_json, ReadTextFile(config_path));
   HPO_ASSIGN_OR_RETURN(model.shape, ParseModelConfig(model.config_json, config_path));
+  if (const absl::Status known = CheckTrainable(model.shape); !known.ok()) {
+    return Annotate(known, config_path);
+  }
   if (const std::optional<double> dropout = options.config.dropout; dropout.has_value()) {
     model.shape.hidden_dropout = *dropout;
     model.shape.attention_dropout = *dropout;
@@ -60,6 +63,11 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, data.max_length));
   HPO_ASSIGN_OR_RETURN(data.validation,
                        EncodeDataset(files.validation, *model.tokenizer, data.max_length));
+  if (model.shape.type_vocab_size < 2) {
+    for (EncodedDataset* rows : {&data.train, &data.validation}) {
+      std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
+    }
+  }
   return data;
 }
 

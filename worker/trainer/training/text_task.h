@@ -25,7 +25,7 @@ struct ModelFolder {
 
 struct TextData {
   std::vector<std::string> labels;
-  EncodedDataset train;
+  EncodedDataset train;  // of one token type where the model knows no second
   EncodedDataset validation;
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer
 };
@@ -33,7 +33,7 @@ struct TextData {
 // Reads config.json and the vocabulary of job.model_path.
 //   NotFound         the folder or a file of it is missing; names it
 //   InvalidArgument  a broken file; names it
-//   Unimplemented    a family that this trainer lacks
+//   Unimplemented    a family that this trainer lacks; names config.json and the families it has
 absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const TrainingOptions& options);
 
 // Reads and tokenizes both data files.
