@@ -1,6 +1,8 @@
 #include "common/memory/classifier_trace.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,7 +17,7 @@ bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;
 }
 
-// In the order in which our trainer makes them.
+// In the order in which torch lists them.
 std::vector<ParameterTensor> TensorsOfBackbone(const ModelShape& shape) {
   auto tensors = ParameterTensors(shape, {.kind = TaskHead::Kind::kSequenceClassification});
   HPO_CHECK(tensors.ok());
@@ -26,12 +28,23 @@ std::vector<ParameterTensor> TensorsOfBackbone(const ModelShape& shape) {
   return *std::move(tensors);
 }
 
+// In the order in which our trainer makes them: DeBERTa's own projections of positions after the
+// rest of their layer.
+std::vector<ParameterTensor> AsMade(std::vector<ParameterTensor> tensors) {
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const ParameterTensor& a, const ParameterTensor& b) {
+                     return std::pair(a.layer, absl::StrContains(a.name, ".self.pos_")) <
+                            std::pair(b.layer, absl::StrContains(b.name, ".self.pos_"));
+                   });
+  return tensors;
+}
+
 }  // namespace
 
 ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     : ops_(ops), shape_(shape), modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
   const std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
-  parameters_ = std::make_unique<ModelParameters>(ops, tensors);
+  parameters_ = std::make_unique<ModelParameters>(ops, AsMade(tensors));
   for (const ParameterTensor& tensor : tensors) {
     auto& group = Decays(tensor.kind) ? groups_.decaying : groups_.others;
     group.push_back(parameters_->At(tensor.name));
@@ -66,8 +79,17 @@ void ClassifierTrace::AddToGroups(const TracedLinear& layer) {
 TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
                                           const BatchShape& batch) const {
   if (!modules_.last_token) return ops_.Select(hidden, batch.tokens);
-  const TracedStorage last = ops_.tracer().Allocate(kIndex * batch.rows);
-  return ops_.Select(hidden, batch.tokens);
+  StepTracer& tracer = ops_.tracer();
+  TracedStorage last;
+  {
+    const TracedStorage numbers = tracer.Allocate(kIndex * batch.tokens);
+    const TracedStorage of_tokens = tracer.Allocate(kIndex * batch.rows * batch.tokens);
+    last = tracer.Allocate(kIndex * batch.rows);
+  }
+  const TracedStorage rows = tracer.Allocate(kIndex * batch.rows);
+  TracedTensor selected = tracer.NewTensor(hidden.elements / batch.tokens);
+  selected.edge = tracer.RecordLike(hidden, {rows});
+  return selected;
 }
 
 TracedTensor ClassifierTrace::Forward(const TracedBatch& batch, bool training) {

@@ -106,7 +106,10 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     const TracedTensor key = ops().Linear(hidden, layer(index).key);
     TracedTensor scores;
     {
-      const TracedTensor k = ops().SplitHeads(key, attention, Role::kKey);
+      // Where another gradient was there before, the key's is added to it as it comes.
+      const TracedTensor k = shape().relative.position_to_content
+                                 ? model_ops_.View(key)
+                                 : ops().SplitHeads(key, attention, Role::kKey);
       const TracedTensor q =
           ops().ByHeads(ops().SplitHeads(query, attention, Role::kQuery), attention);
       scores = ops().BatchedProduct(q, ops().ByHeads(k, attention), attention.ScoreElements());
@@ -114,20 +117,23 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     if (context.relative.elements > 0) {
       const TracedTensor relative = Dropout(context.relative, shape().hidden_dropout);
       if (shape().relative.content_to_position) {
-        const TracedTensor positions =
-            ops().Linear(relative, position_keys_[static_cast<size_t>(index)]);
+        const TracedTensor positions = ops().Linear(
+            relative, position_keys_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
         scores =
             model_ops_.AddInPlace(scores, PositionScores(query, positions, context.falling_rows));
       }
       if (shape().relative.position_to_content) {
-        const TracedTensor positions =
-            ops().Linear(relative, position_queries_[static_cast<size_t>(index)]);
+        const TracedTensor positions = ops().Linear(
+            relative, position_queries_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
         scores = model_ops_.AddInPlace(scores, PositionScores(key, positions, context.rising_rows));
       }
     }
-    const TracedTensor value =
-        ops().SplitHeads(ops().Linear(hidden, layer(index).value), attention, Role::kValue);
-    const TracedTensor attended = ops().AttendByScores(std::move(scores), value, attention);
+    TracedTensor attended;
+    {
+      const TracedTensor value =
+          ops().SplitHeads(ops().Linear(hidden, layer(index).value), attention, Role::kValue);
+      attended = ops().AttendByScores(std::move(scores), value, attention);
+    }
     return ops().Relayout(attended, attention.heads > 1, /*copies_back=*/false);
   }
 
@@ -159,10 +165,10 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     }
     TracedTensor neighbours;
     {
-      TracedTensor padded = ops().tracer().NewTensor(batch().rows * (batch().tokens + width - 1) *
-                                                     shape().hidden_size);
+      const int64_t length = batch().tokens + width - 1;
+      TracedTensor padded = ops().tracer().NewTensor(batch().rows * length * shape().hidden_size);
       padded.edge = ops().tracer().RecordLike(masked);
-      neighbours = model_ops_.Unfold(padded, tokens * shape().hidden_size * width);
+      neighbours = model_ops_.Unfold(padded, tokens * shape().hidden_size * width, length);
     }
     const TracedLinear convolution{.weight = parameters().At("deberta.encoder.conv.conv.weight"),
                                    .bias = parameters().At("deberta.encoder.conv.conv.bias"),

@@ -171,11 +171,8 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     StepTracer& tracer = ops().tracer();
     const int64_t size = kFloat * batch.shape.tokens * shape().HeadSize();
     const TracedStorage positions = tracer.Allocate(kFloat * batch.shape.tokens);
-    TracedStorage angles;
-    {
-      const TracedStorage half = tracer.Allocate(size / 2);
-      angles = tracer.Allocate(size);
-    }
+    const TracedStorage half = tracer.Allocate(size / 2);
+    const TracedStorage angles = tracer.Allocate(size);
     TracedContext context{.bias = CausalBias(batch)};
     context.cosines = tracer.Allocate(size);
     context.sines = tracer.Allocate(size);

@@ -108,7 +108,16 @@ TracedTensor ModelOps::Gather(const TracedTensor& input, const TracedStorage& in
 TracedTensor ModelOps::Lookup(const TracedTensor& table, const TracedStorage& indices,
                               int64_t num_indices, int64_t width) {
   TracedTensor output = tracer().NewTensor(num_indices * width, table.element_size);
-  output.edge = tracer().RecordLike(table, {indices});
+  // The gradient in one piece, then the sum of its rows.
+  output.edge = tracer().Record(
+      {table.edge}, {indices},
+      [this, bytes = output.bytes(), table_bytes = table.bytes()](auto&, const auto&) {
+        TracedStorage contiguous;
+        if (!ops_.traits().cpu) contiguous = tracer().Allocate(bytes, MemoryClass::kTemporary);
+        TracedStorage gradient = tracer().Allocate(table_bytes);
+        if (ops_.traits().cpu) tracer().Touch(bytes);
+        return OneGradient(std::move(gradient));
+      });
   return output;
 }
 
@@ -133,14 +142,21 @@ TracedTensor ModelOps::Narrow(const TracedTensor& input, int64_t elements) {
   return view;
 }
 
-TracedTensor ModelOps::Unfold(const TracedTensor& input, int64_t elements) {
+TracedTensor ModelOps::Unfold(const TracedTensor& input, int64_t elements, int64_t length) {
   TracedTensor output = tracer().NewTensor(elements, input.element_size);
-  output.edge = tracer().RecordLike(input);
+  output.edge =
+      tracer().Record({input.edge}, {}, [this, bytes = input.bytes(), length](auto&, const auto&) {
+        TracedStorage gradient = tracer().Allocate(bytes);
+        tracer().Touch(kIndex * length);
+        return OneGradient(std::move(gradient));
+      });
   return output;
 }
 
 TracedTensor ModelOps::Repeat(const TracedTensor& input, int64_t times) {
-  return Unfold(input, input.elements * times);
+  TracedTensor output = tracer().NewTensor(input.elements * times, input.element_size);
+  output.edge = tracer().RecordLike(input);
+  return output;
 }
 
 TracedTensor ModelOps::AddInPlace(const TracedTensor& a, const TracedTensor& b) {

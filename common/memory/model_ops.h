@@ -45,15 +45,16 @@ class ModelOps {
   TracedTensor Softmax(const TracedTensor& input);
   // Keeps input and index; backward scatters into zeros of the input's size.
   TracedTensor Gather(const TracedTensor& input, const TracedStorage& index, int64_t elements);
-  // Rows of a table that gradients flow into; keeps `indices`.
+  // Rows of a table that gradients flow into; keeps `indices`. Its own gradient comes transposed.
   TracedTensor Lookup(const TracedTensor& table, const TracedStorage& indices, int64_t num_indices,
                       int64_t width);
   // Parts of equal size along a dimension, as views; backward puts their gradients side by side.
   std::vector<TracedTensor> Split(const TracedTensor& input, int32_t parts);
   // A stretch of `elements` along a dimension, as a view; backward makes the whole gradient.
   TracedTensor Narrow(const TracedTensor& input, int64_t elements);
-  // Copies of parts that overlap, `elements` together; backward makes their sum.
-  TracedTensor Unfold(const TracedTensor& input, int64_t elements);
+  // Copies of parts that overlap, `elements` together, along a dimension of `length`; backward
+  // makes their sum.
+  TracedTensor Unfold(const TracedTensor& input, int64_t elements, int64_t length);
   TracedTensor Repeat(const TracedTensor& input, int64_t times);
   // (-x2, x1) of the halves of x's last dimension.
   TracedTensor RotateHalf(const TracedTensor& x);

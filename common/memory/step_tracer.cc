@@ -7,16 +7,19 @@ namespace hpo {
 // ---- TracedStorage -----------------------------------------------------------------------------
 
 TracedStorage::TracedStorage(const TracedStorage& other)
-    : tracer_(other.tracer_), block_(other.block_) {
+    : tracer_(other.tracer_), block_(other.block_), is_view_(other.is_view_) {
   if (tracer_ != nullptr) ++tracer_->blocks_[static_cast<size_t>(block_)].holders;
 }
 
 TracedStorage::TracedStorage(TracedStorage&& other) noexcept
-    : tracer_(std::exchange(other.tracer_, nullptr)), block_(other.block_) {}
+    : tracer_(std::exchange(other.tracer_, nullptr)),
+      block_(other.block_),
+      is_view_(other.is_view_) {}
 
 TracedStorage& TracedStorage::operator=(TracedStorage other) noexcept {
   std::swap(tracer_, other.tracer_);
   std::swap(block_, other.block_);
+  std::swap(is_view_, other.is_view_);
   return *this;
 }
 
@@ -26,6 +29,12 @@ TracedStorage::~TracedStorage() {
 
 int64_t TracedStorage::bytes() const {
   return tracer_ == nullptr ? 0 : tracer_->blocks_[static_cast<size_t>(block_)].bytes;
+}
+
+TracedStorage TracedStorage::AsView() const {
+  TracedStorage view = *this;
+  view.is_view_ = true;
+  return view;
 }
 
 bool TracedStorage::IsUnique() const {
@@ -165,7 +174,12 @@ void StepTracer::RunNode(Node node) {
 
 void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {
   if (edge.parameter >= 0) {
-    AccumulateInto(arriving_[static_cast<size_t>(edge.parameter)], std::move(gradient));
+    TracedStorage& sum = arriving_[static_cast<size_t>(edge.parameter)];
+    if (sum) {
+      sum = Allocate(sum.bytes(), MemoryClass::kGradients);
+    } else {
+      sum = std::move(gradient);
+    }
   } else if (edge.node >= 0) {
     Node& node = tape_[static_cast<size_t>(edge.node)];
     AccumulateInto(node.incoming[static_cast<size_t>(edge.output)], std::move(gradient));
@@ -187,7 +201,7 @@ void StepTracer::FinishUse(const GradientEdge& edge) {
 void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient) {
   if (!sum) {
     sum = std::move(gradient);
-  } else if (!options_.sums_in_place || !sum.IsUnique()) {
+  } else if (!options_.sums_in_place || !sum.IsUnique() || sum.is_view()) {
     sum = Allocate(sum.bytes());
   }
 }

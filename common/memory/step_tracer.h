@@ -44,6 +44,9 @@ class TracedStorage {
   int64_t bytes() const;
   // No other holder.
   bool IsUnique() const;
+  // The same memory as a view: torch sums nothing into one in place.
+  TracedStorage AsView() const;
+  bool is_view() const { return is_view_; }
   void Reset() { *this = TracedStorage(); }
 
  private:
@@ -52,6 +55,7 @@ class TracedStorage {
 
   StepTracer* tracer_ = nullptr;
   int32_t block_ = 0;
+  bool is_view_ = false;
 };
 
 // Where a tensor's gradient goes: an output of a node of the tape, a parameter, or nowhere.
@@ -103,8 +107,9 @@ using BackwardFunction =
 class StepTracer {
  public:
   struct Options {
-    // Gradients that meet are summed into the first where nobody else holds it, as on a device;
-    // else always into a new tensor, as FakeTensors are.
+    // Gradients that meet are summed into the first where nobody else holds it and it is no view,
+    // as on a device; else always into a new tensor, as FakeTensors are. Those of one parameter
+    // are always.
     bool sums_in_place = true;
   };
 

@@ -1,6 +1,7 @@
 #include "common/memory/trace_ops.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hpo {
 namespace {
@@ -113,7 +114,8 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
   return output;
 }
 
-TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer) {
+TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
+                              bool rows_are_flattened) {
   // Casts in torch's order: the last argument first.
   const int64_t element_size = autocast_ ? kHalf : input.element_size;
   TracedTensor bias;
@@ -126,21 +128,39 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
   const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
   const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
-  // The input's gradient passes a view, so that it arrives last.
-  output.edge =
-      tracer_.Record({bias.edge, weight.edge, x.edge}, {kept_input, kept_weight},
-                     [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
-                      weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
-                      bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1](auto&, const auto&) {
-                       TouchWorkspace(backward_workspace_);
-                       TracedGradients gradients(3);
-                       if (input_bytes >= 0) gradients[2] = tracer_.Allocate(input_bytes);
-                       if (weight_bytes >= 0)
-                         gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-                       if (bias_bytes >= 0)
-                         gradients[0] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients);
-                       return gradients;
-                     });
+  // Flattened, the input's gradient passes a view, so that it arrives last. Without a bias the
+  // product is another operation.
+  const size_t x_at = rows_are_flattened ? 2 : 0;
+  const size_t bias_at = rows_are_flattened ? 0 : 1;
+  const size_t weight_at = bias_at + 1;
+  absl::InlinedVector<GradientEdge, 4> edges(3);
+  edges[x_at] = x.edge;
+  edges[bias_at] = bias.edge;
+  edges[weight_at] = weight.edge;
+  output.edge = tracer_.Record(
+      std::move(edges), {kept_input, kept_weight},
+      [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
+       weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
+       bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1, x_at, bias_at, weight_at,
+       weight_first = traits_.cpu && !layer.bias.has_value(),
+       rows_are_flattened](auto&, const auto&) {
+        TouchWorkspace(backward_workspace_);
+        TracedGradients gradients(3);
+        const auto add_weight = [&] {
+          if (weight_bytes < 0) return;
+          gradients[weight_at] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        };
+        if (weight_first) add_weight();
+        if (input_bytes >= 0) {
+          gradients[x_at] = tracer_.Allocate(input_bytes);
+          if (rows_are_flattened) gradients[x_at] = gradients[x_at].AsView();
+        }
+        if (!weight_first) add_weight();
+        if (bias_bytes >= 0) {
+          gradients[bias_at] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients);
+        }
+        return gradients;
+      });
   return output;
 }
 
@@ -251,7 +271,7 @@ TracedTensor TraceOps::Relayout(const TracedTensor& input, bool copies, bool cop
   TracedTensor output = copies ? tracer_.NewTensor(input.elements, input.element_size) : input;
   output.edge = tracer_.Record(
       {input.edge}, {}, [this, copies_back, bytes = input.bytes()](auto& incoming, const auto&) {
-        return OneGradient(copies_back ? tracer_.Allocate(bytes) : std::move(incoming[0]));
+        return OneGradient(copies_back ? tracer_.Allocate(bytes) : incoming[0].AsView());
       });
   return output;
 }

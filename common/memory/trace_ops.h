@@ -86,7 +86,9 @@ class TraceOps {
 
   TracedTensor Embedding(const TracedStorage& indices, int64_t num_indices,
                          const TracedParameter& table, int64_t width);
-  TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer);
+  // `rows_are_flattened`: the input has more dimensions than a matrix.
+  TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer,
+                      bool rows_are_flattened = true);
   TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm);
   // at::rms_norm: one kernel on a card, written out by torch on a CPU. `norm` has no bias.
   TracedTensor RmsNorm(const TracedTensor& input, const TracedNorm& norm);

@@ -48,7 +48,7 @@ TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& n
   const int64_t rows = input.elements / norm.width;
   const int64_t row_bytes = kFloat * rows;
   const int64_t bytes = input.bytes();
-  TracedTensor deviation = tracer_.NewTensor(0);
+  TracedTensor deviation;
   {
     TracedTensor square = tracer_.NewTensor(input.elements);
     square.edge = tracer_.Record({input.edge}, {input.storage}, [this, bytes](auto&, const auto&) {
@@ -65,6 +65,7 @@ TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& n
       const Number count(*this);
       return OneGradient(tracer_.Allocate(bytes));
     });
+    { const Number count(*this); }
     { const Number eps(*this); }
     deviation = tracer_.NewTensor(rows);
     deviation.edge =

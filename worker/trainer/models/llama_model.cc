@@ -136,7 +136,8 @@ LlamaModel::LlamaModel(const ModelShape& shape, torch::Device device) {
 
 LayerContext LlamaModel::ContextOf(const ModelInput& input) {
   const torch::Tensor positions = at::arange(input.ids.size(1), frequencies_.options());
-  const torch::Tensor angles = at::outer(positions, frequencies_).repeat({1, 2});
+  const torch::Tensor half = at::outer(positions, frequencies_);
+  const torch::Tensor angles = at::cat({half, half}, /*dim=*/1);
   return {.bias = CausalBias(input.mask), .cosines = angles.cos(), .sines = angles.sin()};
 }
 

