@@ -16,15 +16,14 @@ namespace {
 struct KnownType {
   const char* model_type;
   ModelFamily family;
-  bool trainable;  // by our trainer
 };
 
 constexpr KnownType kKnownTypes[] = {
-    {"bert", ModelFamily::kBert, true},           {"roberta", ModelFamily::kRoberta, true},
-    {"xlm-roberta", ModelFamily::kRoberta, true}, {"camembert", ModelFamily::kRoberta, true},
-    {"deberta-v2", ModelFamily::kDeberta, true},  {"distilbert", ModelFamily::kDistilBert, true},
-    {"electra", ModelFamily::kElectra, true},     {"gpt2", ModelFamily::kGpt2, true},
-    {"llama", ModelFamily::kLlama, true},         {"qwen2", ModelFamily::kQwen2, true},
+    {"bert", ModelFamily::kBert},           {"roberta", ModelFamily::kRoberta},
+    {"xlm-roberta", ModelFamily::kRoberta}, {"camembert", ModelFamily::kRoberta},
+    {"deberta-v2", ModelFamily::kDeberta},  {"distilbert", ModelFamily::kDistilBert},
+    {"electra", ModelFamily::kElectra},     {"gpt2", ModelFamily::kGpt2},
+    {"llama", ModelFamily::kLlama},         {"qwen2", ModelFamily::kQwen2},
 };
 
 const KnownType* FindType(absl::string_view model_type) {
@@ -101,16 +100,6 @@ absl::StatusOr<RelativeAttention> RelativeFromJson(const nlohmann::json& json) {
   return relative;
 }
 
-// `trainable`: of those alone.
-absl::Status OtherFamily(const ModelShape& shape, bool trainable) {
-  std::vector<std::string> names;
-  for (const KnownType& known : kKnownTypes) {
-    if (known.trainable || !trainable) names.push_back(known.model_type);
-  }
-  return absl::UnimplementedError(absl::StrCat(
-      "model_type: expected one of ", absl::StrJoin(names, ", "), "; got '", shape.family, "'"));
-}
-
 nlohmann::json RopeToJson(const RopeScaling& rope) {
   return {{"factor", rope.factor},
           {"low_frequency", rope.low_frequency},
@@ -148,7 +137,10 @@ int64_t UnusedPositions(const ModelShape& shape) {
 
 absl::Status CheckKnownFamily(const ModelShape& shape) {
   if (FindType(shape.family) != nullptr) return absl::OkStatus();
-  return OtherFamily(shape, /*trainable=*/false);
+  std::vector<std::string> names;
+  for (const KnownType& known : kKnownTypes) names.push_back(known.model_type);
+  return absl::UnimplementedError(absl::StrCat(
+      "model_type: expected one of ", absl::StrJoin(names, ", "), "; got '", shape.family, "'"));
 }
 
 absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
@@ -254,16 +246,17 @@ absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
 }
 
 bool TrainerSupports(const ModelShape& shape) {
-  const KnownType* const known = FindType(shape.family);
-  return known != nullptr && known->trainable && ActivationOf(shape.hidden_act).has_value();
+  return FindType(shape.family) != nullptr && ActivationOf(shape.hidden_act).has_value() &&
+         (shape.conv_kernel_size == 0 || ActivationOf(shape.conv_act).has_value());
 }
 
 absl::Status CheckTrainable(const ModelShape& shape) {
   if (TrainerSupports(shape)) return absl::OkStatus();
-  const KnownType* const known = FindType(shape.family);
-  if (known == nullptr || !known->trainable) return OtherFamily(shape, /*trainable=*/true);
+  HPO_RETURN_IF_ERROR(CheckKnownFamily(shape));
+  const bool hidden = !ActivationOf(shape.hidden_act).has_value();
   return absl::UnimplementedError(absl::StrCat(
-      "hidden_act: expected gelu, gelu_new, relu, silu or tanh, got '", shape.hidden_act, "'"));
+      hidden ? "hidden_act" : "conv_act", ": expected gelu, gelu_new, relu, silu or tanh, got '",
+      hidden ? shape.hidden_act : shape.conv_act, "'"));
 }
 
 }  // namespace hpo

@@ -200,8 +200,11 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     return model_ops().AddInPlace(along, model_ops().MultiplyBy(turned, context.sines));
   }
 
+  // A single head is repeated by a view.
   TracedTensor RepeatHeads(const TracedTensor& x) {
-    return Groups() == 1 ? x : model_ops().Repeat(x, Groups());
+    if (Groups() == 1) return x;
+    if (shape().KeyValueHeads() > 1) return model_ops().Repeat(x, Groups());
+    return model_ops().Narrow(x, x.elements * Groups());
   }
 
   // Gradients of heads that were repeated come by heads.
@@ -215,7 +218,8 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
   TracedTensor SelfAttention(const Layer& layer, const TracedTensor& hidden,
                              const TracedContext& context) {
     using Role = TraceOps::AttentionRole;
-    const AttentionShape attention = Attention();
+    AttentionShape attention = Attention();
+    attention.keys_by_heads = Groups() > 1 && shape().KeyValueHeads() > 1;
     const TracedTensor query = Rotate(
         ops().SplitHeads(ops().Linear(hidden, layer.query), attention, Role::kQuery), context);
     const TracedTensor key = RepeatHeads(

@@ -50,7 +50,8 @@ class ModelOps {
                       int64_t width);
   // Parts of equal size along a dimension, as views; backward puts their gradients side by side.
   std::vector<TracedTensor> Split(const TracedTensor& input, int32_t parts);
-  // A stretch of `elements` along a dimension, as a view; backward makes the whole gradient.
+  // A stretch of `elements` along a dimension, or a repetition, as a view; backward makes the
+  // gradient of the whole.
   TracedTensor Narrow(const TracedTensor& input, int64_t elements);
   // Copies of parts that overlap, `elements` together, along a dimension of `length`; backward
   // makes their sum.

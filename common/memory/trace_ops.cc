@@ -130,8 +130,9 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
   const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
   // Flattened, the input's gradient passes a view, so that it arrives last. Without a bias the
   // product is another operation.
-  const size_t x_at = rows_are_flattened ? 2 : 0;
-  const size_t bias_at = rows_are_flattened ? 0 : 1;
+  const bool x_arrives_last = rows_are_flattened && layer.bias.has_value();
+  const size_t x_at = x_arrives_last ? 2 : 0;
+  const size_t bias_at = x_arrives_last ? 0 : 1;
   const size_t weight_at = bias_at + 1;
   absl::InlinedVector<GradientEdge, 4> edges(3);
   edges[x_at] = x.edge;
@@ -227,12 +228,12 @@ TracedTensor TraceOps::Add(const TracedTensor& a, const TracedTensor& b) {
 
 TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
   TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
-  output.edge = tracer_.Record({a.edge, b.edge}, {a.storage, b.storage},
+  output.edge = tracer_.Record({a.edge, b.edge}, {b.storage, a.storage},
                                [this, a_bytes = a.edge.IsWanted() ? a.bytes() : -1,
                                 b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
                                  TracedGradients gradients(2);
-                                 if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
                                  if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
+                                 if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
                                  return gradients;
                                });
   return output;
@@ -423,8 +424,8 @@ TracedTensor TraceOps::AttendByScores(TracedTensor scores, const TracedTensor& v
   const TracedTensor probabilities = Softmax(scores);
   scores = {};
   const TracedTensor dropped = Dropout(probabilities, shape.dropout);
-  const TracedTensor context =
-      BatchedProduct(dropped, ByHeads(value, shape), shape.HiddenElements());
+  const TracedTensor v = shape.keys_by_heads ? value : ByHeads(value, shape);
+  const TracedTensor context = BatchedProduct(dropped, v, shape.HiddenElements());
   // Backward: the gradient by heads, before the product's.
   return Relayout(context, /*copies=*/false, shape.batch > 1 && shape.heads > 1);
 }

@@ -41,7 +41,8 @@ struct AttentionShape {
   int64_t heads = 0;
   int64_t head_size = 0;
   double dropout = 0.0;
-  bool written_out = false;  // by the model itself, in products by heads
+  bool written_out = false;    // by the model itself, in products by heads
+  bool keys_by_heads = false;  // keys and values lie by heads already
   int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
   int64_t ScoreElements() const { return batch * heads * tokens * tokens; }
 };

@@ -79,24 +79,25 @@ TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& n
           return OneGradient(tracer_.Allocate(row_bytes));
         });
   }
+  // Torch's sum of a gradient over what was repeated comes after both products.
   TracedTensor normed = tracer_.NewTensor(input.elements);
-  normed.edge = tracer_.Record({input.edge, deviation.edge}, {deviation.storage, input.storage},
+  normed.edge = tracer_.Record({deviation.edge, input.edge}, {deviation.storage, input.storage},
                                [this, bytes, row_bytes](auto&, const auto&) {
                                  TracedGradients gradients(2);
-                                 gradients[0] = tracer_.Allocate(bytes);
                                  const TracedStorage product =
                                      tracer_.Allocate(bytes, MemoryClass::kTemporary);
-                                 gradients[1] = tracer_.Allocate(row_bytes);
+                                 gradients[1] = tracer_.Allocate(bytes);
+                                 gradients[0] = tracer_.Allocate(row_bytes);
                                  return gradients;
                                });
   TracedTensor output = tracer_.NewTensor(input.elements);
   output.edge = tracer_.Record(
-      {normed.edge, norm.weight.Edge()}, {normed.storage},
+      {norm.weight.Edge(), normed.edge}, {normed.storage},
       [this, bytes, weight_bytes = norm.weight.bytes()](auto&, const auto&) {
         TracedGradients gradients(2);
-        gradients[0] = tracer_.Allocate(bytes);
         const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
-        gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        gradients[1] = tracer_.Allocate(bytes);
+        gradients[0] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
         return gradients;
       });
   return output;
@@ -145,7 +146,7 @@ TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const Trac
   TracedTensor scores;
   {
     const TracedTensor q = ByHeads(query, shape);
-    const TracedTensor k = ByHeads(key, shape);
+    const TracedTensor k = shape.keys_by_heads ? key : ByHeads(key, shape);
     scores = BatchedProduct(q, k, shape.ScoreElements());
   }
   return AttendByScores(std::move(scores), value, shape);

@@ -122,10 +122,9 @@ TEST(MemoryFitOfAStep, IsMarkedAsHuggingFaces) {
 }
 
 TEST(MemoryPlanOfAStep, ShowsTheChanges) {
-  const nlohmann::json json =
-      RunOfflineJson({"memory", "plan", "model.name=roberta-large", "train.batch_size=48",
-                      "train.grad_accum=4", "tok.max_length=480", "--card", "24GiB", "--kernels",
-                      "huggingface"});
+  const nlohmann::json json = RunOfflineJson(
+      {"memory", "plan", "model.name=roberta-large", "train.batch_size=48", "train.grad_accum=4",
+       "tok.max_length=480", "--card", "24GiB", "--kernels", "huggingface"});
   EXPECT_EQ(json["strict"]["fits"], false);
   EXPECT_EQ(json["fits"], true);
   EXPECT_EQ(json["changes"].back()["verdict"]["plan"]["effective_batch"], 192);

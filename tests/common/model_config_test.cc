@@ -53,6 +53,58 @@ TEST(ParseModelConfig, ReadsDebertaWithoutTokenTypes) {
   EXPECT_TRUE(TrainerSupports(*shape));
 }
 
+TEST(ParseModelConfig, ReadsRotaryPositionsOldAndNew) {
+  nlohmann::json config = nlohmann::json::parse(R"({
+      "model_type": "llama", "vocab_size": 96, "hidden_size": 32, "num_hidden_layers": 2,
+      "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 64})");
+  const auto parse = [&config] { return ParseModelConfig(config.dump(), "llama/config.json"); };
+  ASSERT_TRUE(parse().ok()) << parse().status();
+  EXPECT_EQ(parse()->rope, RopeScaling{});
+  EXPECT_EQ(parse()->rope_theta, 10000.0);
+  const nlohmann::json stretched = {{"rope_type", "llama3"},
+                                    {"factor", 8.0},
+                                    {"low_freq_factor", 1.0},
+                                    {"high_freq_factor", 4.0},
+                                    {"original_max_position_embeddings", 16}};
+  const RopeScaling expected = {
+      .factor = 8.0, .low_frequency = 1.0, .high_frequency = 4.0, .original_positions = 16};
+  config["rope_theta"] = 500000.0;
+  config["rope_scaling"] = stretched;
+  EXPECT_EQ(parse()->rope, expected);
+  EXPECT_EQ(parse()->rope_theta, 500000.0);
+  config.erase("rope_scaling");
+  config.erase("rope_theta");
+  config["rope_parameters"] = stretched;
+  config["rope_parameters"]["rope_theta"] = 1e6;
+  EXPECT_EQ(parse()->rope, expected);
+  EXPECT_EQ(parse()->rope_theta, 1e6);
+  config["rope_parameters"] = {{"type", "linear"}, {"factor", 2.0}};
+  EXPECT_EQ(parse()->rope, RopeScaling{.factor = 2.0});
+  config["rope_parameters"] = {{"rope_type", "yarn"}, {"factor", 2.0}};
+  EXPECT_EQ(parse().status().message(),
+            "llama/config.json: rope_parameters: rope_type: expected default, linear or llama3, "
+            "got yarn");
+  config.erase("rope_parameters");
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(parse().status().message(),
+            "llama/config.json: use_sliding_window: expected false, got true");
+}
+
+TEST(ParseModelConfig, ReadsWhereDebertasBucketsEndAndItsConvolution) {
+  nlohmann::json config = nlohmann::json::parse(kBertBase);
+  config.update({{"model_type", "deberta-v2"},
+                 {"relative_attention", true},
+                 {"position_buckets", 64},
+                 {"max_relative_positions", 128},
+                 {"conv_kernel_size", 3},
+                 {"conv_act", "gelu"}});
+  const auto shape = ParseModelConfig(config.dump(), "deberta/config.json");
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_EQ(shape->relative.span, 64);
+  EXPECT_EQ(shape->relative.farthest, 128);
+  EXPECT_EQ(shape->conv_act, "gelu");
+}
+
 TEST(ParseModelConfig, ErrorsNameFileKeyAndValue) {
   const std::tuple<const char*, nlohmann::json, const char*> cases[] = {
       {"model_type", nullptr, "m/config.json: model_type: expected a string, got null"},

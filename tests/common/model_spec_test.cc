@@ -53,6 +53,26 @@ TEST(ModelShapeJson, OfAnUnknownFamilyOnlyTheNameCounts) {
   EXPECT_EQ(ModelShapeFromJson({{"family", "bert"}}).status().message(), "vocab_size: missing");
 }
 
+TEST(CheckTrainable, NamesTheFamiliesAndActivationsThereAre) {
+  ModelShape shape = *KnownModelShape("microsoft/deberta-v3-base");
+  EXPECT_TRUE(CheckTrainable(shape).ok());
+  EXPECT_TRUE(TrainerSupports(shape));
+  shape.hidden_act = "softplus";
+  EXPECT_FALSE(TrainerSupports(shape));
+  EXPECT_EQ(CheckTrainable(shape).message(),
+            "hidden_act: expected gelu, gelu_new, relu, silu or tanh, got 'softplus'");
+  shape.hidden_act = "gelu";
+  shape.conv_kernel_size = 3;
+  shape.conv_act = "none";
+  EXPECT_EQ(CheckTrainable(shape).message(),
+            "conv_act: expected gelu, gelu_new, relu, silu or tanh, got 'none'");
+  shape.family = "t5";
+  EXPECT_FALSE(TrainerSupports(shape));
+  EXPECT_EQ(CheckTrainable(shape).message(),
+            "model_type: expected one of bert, roberta, xlm-roberta, camembert, deberta-v2, "
+            "distilbert, electra, gpt2, llama, qwen2; got 't5'");
+}
+
 TEST(CheckShape, NamesTheKeyOfTheFormItCameIn) {
   ModelShape shape = *KnownModelShape("meta-llama/Llama-3.2-1B");
   shape.num_key_value_heads = 5;

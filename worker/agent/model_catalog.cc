@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr char kConfigFile[] = "config.json";
 constexpr char kWeightsFile[] = "model.safetensors";
+constexpr char kWeightsIndex[] = "model.safetensors.index.json";  // of weights in several files
 
 // Sub-folders by name; those that cannot be listed are empty.
 std::vector<fs::path> SubFolders(const fs::path& folder) {
@@ -51,7 +52,8 @@ absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCata
   HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(config, (folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, facts.shape, catalog));
   std::error_code error;
-  const auto weights_size = fs::file_size(folder / kWeightsFile, error);
+  auto weights_size = fs::file_size(folder / kWeightsFile, error);
+  if (error) weights_size = fs::file_size(folder / kWeightsIndex, error);
   facts.has_weights = !error;
   facts.digest = Sha256Hex(absl::StrCat(config, "\n", facts.has_weights ? weights_size : 0));
   catalog.models.push_back(std::move(facts));

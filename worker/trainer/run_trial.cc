@@ -70,10 +70,10 @@ class TrialRun {
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
     if (options_.config.max_length > folder_.shape.max_positions) {
-      LogWarning(absl::StrFormat("Trial %d - tok.max_length: expected at most the model's %d "
-                                 "positions, got %d: texts are cut there",
-                                 job_.trial.value, folder_.shape.max_positions,
-                                 options_.config.max_length));
+      LogWarning(absl::StrFormat(
+          "Trial %d - tok.max_length: expected at most the model's %d "
+          "positions, got %d: texts are cut there",
+          job_.trial.value, folder_.shape.max_positions, options_.config.max_length));
     }
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();

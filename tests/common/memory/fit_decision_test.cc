@@ -88,8 +88,7 @@ TEST(FitDecider, WhatIsNotKnownFits) {
       {"no model", [](auto&, auto&, auto& p) { p.erase("model.name"); }},
       {"policy off", [](auto& s, auto&, auto&) { s.memory.policy = MemoryPolicy::kOff; }},
       {"a trainer that does not plan", [](auto&, auto& w, auto&) { w.plans = false; }},
-      {"a family we cannot run",
-       [](auto&, auto& w, auto&) { w.models[0].shape.family = "t5"; }},
+      {"a family we cannot run", [](auto&, auto& w, auto&) { w.models[0].shape.family = "t5"; }},
   };
   for (const auto& [name, change] : cases) {
     SCOPED_TRACE(name);

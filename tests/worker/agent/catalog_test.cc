@@ -110,6 +110,12 @@ TEST_F(CatalogTest, WeightsChangeTheDigestAndAreSeen) {
   EXPECT_THAT(with.digest, SizeIs(64));
 }
 
+TEST_F(CatalogTest, WeightsInShardsAreSeenByTheirIndex) {
+  WriteModel("m");
+  Write("models/m/model.safetensors.index.json", R"({"weight_map": {}})");
+  EXPECT_TRUE(Scan().models.at(0).has_weights);
+}
+
 TEST_F(CatalogTest, ModelsOfOneVocabularyShareATokenizer) {
   WriteModel("one");
   WriteModel("two");

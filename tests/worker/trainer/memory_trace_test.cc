@@ -255,7 +255,7 @@ TEST(MemoryTrace, IsTheTrainersForDeberta) {
 
 // One row and one head are views where others are copies; keys are repeated for several queries.
 TEST(MemoryTrace, IsTheTrainersForDecoders) {
-  for (const char* family : {"gpt2"}) {
+  for (const char* family : {"gpt2", "llama", "qwen2"}) {
     for (const double dropout : {0.0, 0.1}) {
       for (const auto& [rows, heads, keys] :
            {std::tuple(3, 2, 2), std::tuple(3, 4, 2), std::tuple(3, 3, 1), std::tuple(1, 4, 2),

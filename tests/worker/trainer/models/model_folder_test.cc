@@ -67,6 +67,16 @@ TEST_F(ModelFolderTest, HoldsWhatTransformersReads) {
   EXPECT_EQ(weights->metadata().at("format"), "pt");
 }
 
+TEST_F(ModelFolderTest, NamesTheLibrarysClassOfTheFamily) {
+  ModelFolderContents contents = Contents();
+  contents.config_json = R"({"model_type":"xlm-roberta"})";
+  ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
+  EXPECT_EQ(Config()["architectures"], nlohmann::json({"XLMRobertaForSequenceClassification"}));
+  contents.config_json = R"({"model_type":"qwen2"})";
+  ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
+  EXPECT_EQ(Config()["architectures"], nlohmann::json({"Qwen2ForSequenceClassification"}));
+}
+
 TEST_F(ModelFolderTest, ReplacesTheFolderThatWasThere) {
   ASSERT_TRUE(WriteModelFolder(*model_, Contents(), Folder()).ok());
   ModelFolderContents other = Contents();
