@@ -44,7 +44,7 @@ struct RopeScaling {
   double low_frequency = 0.0;
   double high_frequency = 0.0;
   int64_t original_positions = 0;
-  bool operator==(const RopeScaling&) const = default;
+  auto operator<=>(const RopeScaling&) const = default;
 };
 
 // Sizes are element counts. Of a family that is not known (ModelFamilyOf) only the name is: the
