@@ -11,15 +11,13 @@
 #include "common/status.h"
 #include "common/write_file.h"
 #include "nlohmann/json.hpp"
+#include "worker/text/tokenizer.h"
 #include "worker/trainer/models/weights.h"
 
 namespace hpo {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kTokenizerFiles[] = {"vocab.txt", "tokenizer_config.json", "tokenizer.json",
-                                           "special_tokens_map.json"};
 
 absl::Status DiskError(const fs::path& path, const std::error_code& error) {
   return FileError(error.value(), path.string());
