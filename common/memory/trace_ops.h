@@ -19,11 +19,20 @@
 
 namespace hpo {
 
+// A low-rank adapter beside a linear layer: a dropped-out input through `a`, then `b`, scaled.
+struct TracedAdapter {
+  TracedParameter a;  // [rank, in_features]
+  TracedParameter b;  // [out_features, rank]
+  int64_t rank = 0;
+  double dropout = 0.0;
+};
+
 struct TracedLinear {
   TracedParameter weight;
   std::optional<TracedParameter> bias;
   int64_t in_features = 0;
   int64_t out_features = 0;
+  std::optional<TracedAdapter> adapter;
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -70,6 +79,8 @@ class TraceOps {
     trainable_ = trainable;
   }
 
+  void SetTrainable(bool trainable) { trainable_ = trainable; }
+
   // ---- Autocast ----
 
   // Inside, matrix products and attention run in 16 bits; casts of weights are cached until the
@@ -85,6 +96,7 @@ class TraceOps {
 
   TracedTensor Embedding(const TracedStorage& indices, int64_t num_indices,
                          const TracedParameter& table, int64_t width);
+  // With its adapter, where it has one, as peft runs them.
   TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer);
   TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor Dropout(const TracedTensor& input, double probability);
@@ -139,6 +151,8 @@ class TraceOps {
   };
 
  private:
+  TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input,
+                          const TracedAdapter& adapter);
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
                                   const TracedTensor& value, const AttentionShape& shape,
                                   const TracedStorage& mask);
