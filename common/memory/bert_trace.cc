@@ -1,7 +1,9 @@
 #include "common/memory/bert_trace.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "common/memory/recomputation_trace.h"
 #include "common/memory/step_tracer.h"
 #include "common/memory/trace_ops.h"
 
@@ -91,7 +93,13 @@ class Classifier {
 
   // Logits.
   TracedTensor Forward(const Batch& batch, bool training) const {
-    return ClassifyPooled(Encode(batch, training), training);
+    if (shape_.execution.precision == Precision::kFloat32) {
+      return ClassifyPooled(Encode(batch, training), training);
+    }
+    ops_.EnterAutocast(/*caches_weights=*/false);
+    const TracedTensor logits = ClassifyPooled(Encode(batch, training), training);
+    ops_.LeaveAutocast();
+    return ops_.Cast(logits, kFloat);
   }
 
  private:
@@ -118,8 +126,17 @@ class Classifier {
   TracedTensor Encode(const Batch& batch, bool training) const {
     const TracedStorage bias = AttentionBias(batch.shape);
     TracedTensor hidden = Embed(batch, training);
-    for (const Layer& layer : layers_) {
-      hidden = RunLayer(layer, hidden, bias, batch.shape, training);
+    const auto num_layers = static_cast<int64_t>(layers_.size());
+    const int64_t every = training ? shape_.execution.checkpoint_every : 0;
+    for (int64_t first = 0; first < num_layers;) {
+      const int64_t count = std::min(std::max<int64_t>(every, 1), num_layers - first);
+      const auto segment = [this, first, count, bias, shape = batch.shape,
+                            training](const TracedTensor& input) {
+        return RunLayers(first, count, input, bias, shape, training);
+      };
+      hidden = every > 0 ? RunRecomputed(ops_, segment, hidden, /*has_parameters=*/true)
+                         : segment(hidden);
+      first += count;
     }
     return ops_.Activate(ops_.Linear(ops_.Select(hidden, batch.shape.tokens), pooler_),
                          Activation::kTanh);
@@ -146,6 +163,14 @@ class Classifier {
     sum = ops_.AddRepeated(
         sum, ops_.Embedding(positions, batch.shape.tokens, positions_, model.hidden_size));
     return Dropout(ops_.LayerNorm(sum, norm_), model.hidden_dropout, training);
+  }
+
+  TracedTensor RunLayers(int64_t first, int64_t count, TracedTensor hidden,
+                         const TracedStorage& bias, const BatchShape& batch, bool training) const {
+    for (int64_t i = first; i < first + count; ++i) {
+      hidden = RunLayer(layers_[static_cast<size_t>(i)], hidden, bias, batch, training);
+    }
+    return hidden;
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& hidden, const TracedStorage& bias,
@@ -176,7 +201,11 @@ class Classifier {
       const TracedTensor key = ops_.SplitHeads(ops_.Linear(hidden, layer.key), shape, Role::kKey);
       const TracedTensor query =
           ops_.SplitHeads(ops_.Linear(hidden, layer.query), shape, Role::kQuery);
-      context = ops_.Attention(query, key, value, shape, bias);
+      const TracedStorage typed_bias =
+          query.element_size == kFloat
+              ? bias
+              : ops_.tracer().Allocate(bias.bytes() / kFloat * query.element_size);
+      context = ops_.Attention(query, key, value, shape, typed_bias);
     }
     // Heads side by side again. Fused kernels write in that layout; a product does not.
     const bool copies = ops_.traits().cpu && shape.dropout > 0.0 && shape.heads > 1;
@@ -335,7 +364,9 @@ AllocationTrace TraceBertTrial(const BertClassifierShape& shape, const TrialPass
     for (const std::vector<BatchShape>& parts : stretch.steps) {
       trial.ComputeGradients(parts);
       tracer.EnterPhase("gradient clipping");
-      trial.ClipGradients(passes.scales_gradients);
+      // A loss scale is divided out.
+      trial.ClipGradients(passes.scales_gradients ||
+                          shape.execution.precision == Precision::kFloat16);
       tracer.EnterPhase("optimizer step");
       trial.ClearGradients();
     }

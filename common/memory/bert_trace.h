@@ -23,6 +23,7 @@ struct BertClassifierShape {
   int64_t num_labels = 2;
   bool multi_label = false;  // several labels a row
   OptimizerSpec optimizer;
+  Execution execution;
 };
 
 // On a device that is warm: workspaces come first, before the phase "model". Phases: "model",

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/allocation_timeline.h"
 #include "common/memory/bert_timeline.h"
+#include "common/memory/memory_replay.h"
 #include "common/memory/trial_passes.h"
 #include "common/model_parameters.h"
 #include "common/status.h"
@@ -158,8 +159,10 @@ KernelTraits TraitsOf(const DeviceProfile& device) {
   return traits;
 }
 
-absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan) {
-  HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
+namespace {
+
+// Tensors at their peak, every layer kept and all of it in float32.
+absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const MemoryPlan& plan) {
   const KernelTraits traits = TraitsOf(input.device);
   const TrialPasses passes = LargestPasses(input, plan);
   const MeasuredSteps& largest = passes.stretches.front();
@@ -183,6 +186,18 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   estimate.head = 2 * Bytes{head} + head_states;
   estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
                        estimate.activations + estimate.head;
+  return estimate;
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan) {
+  HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
+  HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, ClosedForm(input, plan));
+  const bool plain = ExecutionOf(input.config, plan) == Execution{};
+  if (!plain && CanBeTraced(input, estimate.live_peak)) {
+    estimate = TraceTensors(input, plan, LargestPasses(input, plan));
+  }
   AddDevice(input.device, estimate);
   return estimate;
 }

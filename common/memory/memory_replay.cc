@@ -20,11 +20,6 @@ constexpr int64_t kGpuExcessPercent = 2;
 constexpr Bytes kSmallExcess = MiB(2);
 constexpr Bytes kAnyLimit{INT64_MAX};
 
-// Our trainer runs the model, and no sum of its trace overflows.
-bool CanBeTraced(const EstimateInput& input, const MemoryEstimate& bound) {
-  return TrainerSupports(input.model) && bound.live_peak.count < kLargestTensorBytes;
-}
-
 // Tensors at their peak. The head's gradients come before all others.
 MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrace& trace,
                           const KernelTraits& traits) {
@@ -49,17 +44,10 @@ MemoryEstimate EstimateOf(const BertClassifierShape& shape, const AllocationTrac
   return estimate;
 }
 
-// The input is one that can be traced.
-MemoryEstimate ReplayOnCpu(const EstimateInput& input, const TrialPasses& passes) {
-  const BertClassifierShape shape = ClassifierShapeOf(input);
-  const KernelTraits traits = TraitsOf(input.device);
-  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), traits), traits);
-}
-
 // As ReplayMemoryWithin.
 std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan,
                                           Bytes limit) {
-  const BertClassifierShape shape = ClassifierShapeOf(input);
+  const BertClassifierShape shape = ClassifierShapeOf(input, plan);
   const KernelTraits traits = TraitsOf(input.device);
   const CachedReplay replay(input, plan, shape, traits);
   const std::optional<CachedBytes> need = replay.NeedWithin(limit - input.device.base);
@@ -75,18 +63,30 @@ std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const Memo
 
 std::optional<MemoryEstimate> ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
                                            const MemoryEstimate& bound, Bytes limit) {
-  if (CanBeTraced(input, bound) && input.device.kind != "cpu") {
+  if (CanBeTraced(input, bound.live_peak) && input.device.kind != "cpu") {
     return ReplayOnGpu(input, plan, limit);
   }
-  const MemoryEstimate estimate =
-      CanBeTraced(input, bound) ? ReplayOnCpu(input, LargestPasses(input, plan)) : bound;
+  const MemoryEstimate estimate = CanBeTraced(input, bound.live_peak)
+                                      ? TraceTensors(input, plan, LargestPasses(input, plan))
+                                      : bound;
   if (estimate.needed_limit > limit) return std::nullopt;
   return estimate;
 }
 
 }  // namespace
 
-BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
+bool CanBeTraced(const EstimateInput& input, Bytes live_bound) {
+  return TrainerSupports(input.model) && live_bound.count < kLargestTensorBytes;
+}
+
+MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
+                            const TrialPasses& passes) {
+  const BertClassifierShape shape = ClassifierShapeOf(input, plan);
+  const KernelTraits traits = TraitsOf(input.device);
+  return EstimateOf(shape, TraceBertTrial(shape, DecidingPasses(passes), traits), traits);
+}
+
+BertClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan) {
   const TrainingConfig& config = input.config;
   BertClassifierShape shape{
       .model = input.model,
@@ -94,7 +94,8 @@ BertClassifierShape ClassifierShapeOf(const EstimateInput& input) {
       .head_dropout = 0.0,
       .num_labels = input.workload.num_labels,
       .multi_label = input.workload.multi_label,
-      .optimizer = config.Optimizer()};
+      .optimizer = config.Optimizer(),
+      .execution = ExecutionOf(config, plan)};
   if (config.dropout.has_value()) {
     shape.model.hidden_dropout = *config.dropout;
     shape.model.attention_dropout = *config.dropout;
@@ -111,7 +112,7 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
                      " on ", input.device.kind));
   }
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  return CanBeTraced(input, bound) ? ReplayOnCpu(input, passes) : bound;
+  return CanBeTraced(input, bound.live_peak) ? TraceTensors(input, plan, passes) : bound;
 }
 
 absl::StatusOr<std::optional<MemoryEstimate>> ReplayMemoryWithin(const EstimateInput& input,

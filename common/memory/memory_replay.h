@@ -15,8 +15,17 @@ namespace hpo {
 
 class ReplayTable;
 
-// The classifier that `input` describes.
-BertClassifierShape ClassifierShapeOf(const EstimateInput& input);
+// The classifier that `input` describes, as `plan` runs it.
+BertClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan);
+
+// Whether our trainer runs the model, and no sum of its trace overflows where tensors take no more
+// than `live_bound`.
+bool CanBeTraced(const EstimateInput& input, Bytes live_bound);
+
+// Tensors at their peak over `passes`, by class; base, workspaces and the allocator's share are
+// left out. The input is valid (CheckEstimateInput) and CanBeTraced.
+MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
+                            const TrialPasses& passes);
 
 // The estimate for these passes, which a CPU's can be given, or for the largest. Its classes add up
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of

@@ -59,6 +59,10 @@ class Measurer {
     measured.known = measured.literal.range.most > Bytes{};
     MemoryPlan rows = LiteralPlan(config);
     rows.micro_batch = 1;
+    rows.checkpointing = rows.checkpointing || study_.memory.allow_checkpointing;
+    if (study_.memory.allow_lower_precision && rows.precision == Precision::kFloat32) {
+      rows.precision = Precision::kBfloat16;
+    }
     if (!measured.known || rows == measured.literal.plan) return measured;
     HPO_ASSIGN_OR_RETURN(measured.rows, Bound(params, config, rows));
     return measured;

@@ -75,7 +75,7 @@ TracedTensor TraceOps::WeightFor(const TracedParameter& parameter, int64_t eleme
       tracer_.Record({parameter.Edge()}, {}, [this, bytes = parameter.bytes()](auto&, const auto&) {
         return OneGradient(tracer_.Allocate(bytes, MemoryClass::kGradients));
       });
-  if (autocast_ && parameter.trainable) cast_weights_[index] = weight;
+  if (autocast_ && caches_weights_ && parameter.trainable) cast_weights_[index] = weight;
   return weight;
 }
 
@@ -208,6 +208,11 @@ TracedTensor TraceOps::Activate(const TracedTensor& input, Activation activation
 }
 
 TracedTensor TraceOps::Add(const TracedTensor& a, const TracedTensor& b) {
+  TracedStorage widened;  // a CPU's kernel wants one type
+  if (traits_.cpu && a.element_size != b.element_size) {
+    widened = tracer_.Allocate(a.elements * std::max(a.element_size, b.element_size),
+                               MemoryClass::kTemporary);
+  }
   TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
   // A gradient of another type is converted, where somebody wants it.
   const auto converts_to = [&output](const TracedTensor& input) {

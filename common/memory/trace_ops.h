@@ -84,8 +84,11 @@ class TraceOps {
   // ---- Autocast ----
 
   // Inside, matrix products and attention run in 16 bits; casts of weights are cached until the
-  // end.
-  void EnterAutocast() { autocast_ = true; }
+  // end, or, as in worker/trainer/models/autocast.h, not.
+  void EnterAutocast(bool caches_weights = true) {
+    autocast_ = true;
+    caches_weights_ = caches_weights;
+  }
   void LeaveAutocast();
   bool in_autocast() const { return autocast_; }
   // What a matrix product, and what a norm or softmax, takes in place of `input`.
@@ -175,6 +178,7 @@ class TraceOps {
   int64_t parameter_size_ = 4;
   bool trainable_ = true;
   bool autocast_ = false;
+  bool caches_weights_ = true;
   std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
   bool forward_workspace_ = false;
   bool backward_workspace_ = false;

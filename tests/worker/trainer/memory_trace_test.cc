@@ -85,8 +85,9 @@ void ExpectSameEvents(TrainerJob job, bool scales_gradients = false) {
   auto described = DescribeJob(job, /*threads=*/1);
   ASSERT_TRUE(described.ok()) << described.status();
   described->passes.scales_gradients = scales_gradients;
-  const AllocationTrace generated = TraceBertTrial(
-      ClassifierShapeOf(described->input), described->passes, TraitsOf(described->input.device));
+  const AllocationTrace generated =
+      TraceBertTrial(ClassifierShapeOf(described->input, described->plan), described->passes,
+                     TraitsOf(described->input.device));
   const std::string difference = FirstDifference(Record(job), generated);
   EXPECT_TRUE(difference.empty()) << difference;
 }
@@ -204,6 +205,37 @@ TEST(MemoryTrace, IsTheTrainersWithEveryOptimizer) {
   SyntheticTrial trial = Small();
   trial.params = {{"train.optimizer", std::string("sgd")}, {"train.momentum", 0.0}};
   ExpectSameEvents(trial);
+}
+
+// Segments of one layer, of two with a shorter last one, of all; attention fused and written out.
+TEST(MemoryTrace, IsTheTrainersWithLayersComputedAgain) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {1, 2, 5}) {
+      SyntheticTrial trial = Small();
+      trial.hidden_dropout = trial.attention_dropout = dropout;
+      trial.layers = 3;
+      trial.micro_batch = 3;
+      trial.params = {{"memory.checkpoint_every", every}};
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersIn16Bits) {
+  for (const char* precision : {"fp16"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const int64_t every : {0, 2}) {
+        SyntheticTrial trial = Small();
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.layers = 3;
+        trial.micro_batch = 4;
+        trial.head_sizes = {33};
+        trial.params = {{"train.precision", std::string(precision)},
+                        {"memory.checkpoint_every", every}};
+        ExpectSameEvents(trial);
+      }
+    }
+  }
 }
 
 // Weights from a file, gradients scaled, the best weights written.

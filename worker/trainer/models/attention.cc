@@ -25,14 +25,16 @@ torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training) {
   const double probability = training ? dropout : 0.0;
+  // Kernels want one type; of a number for each token the copy is small.
+  const torch::Tensor typed_bias = bias.to(query.scalar_type());
   if (IsFused(query.device(), probability)) {
     const int64_t tokens = query.size(2);
-    return at::scaled_dot_product_attention(query, key, value,
-                                            bias.expand({-1, -1, tokens, tokens}), probability);
+    return at::scaled_dot_product_attention(
+        query, key, value, typed_bias.expand({-1, -1, tokens, tokens}), probability);
   }
   const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(3)));
   // In place: the product's backward does not look at its result.
-  torch::Tensor scores = at::matmul(query, key.transpose(2, 3)).mul_(scale).add_(bias);
+  torch::Tensor scores = at::matmul(query, key.transpose(2, 3)).mul_(scale).add_(typed_bias);
   torch::Tensor probabilities = at::softmax(scores, /*dim=*/-1);
   scores.reset();
   return at::matmul(Dropout(probabilities, probability, training), value);

@@ -1,9 +1,11 @@
 #include "worker/trainer/models/bert_encoder.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "worker/trainer/models/attention.h"
+#include "worker/trainer/models/recomputation.h"
 
 namespace hpo {
 namespace {
@@ -87,14 +89,31 @@ BertModelImpl::BertModelImpl(const ModelShape& shape, torch::Device device)
   pooler_ = pooler->register_module("dense", Linear(shape.hidden_size, shape.hidden_size, device));
 }
 
+torch::Tensor BertModelImpl::RunLayers(int64_t first, int64_t count, torch::Tensor hidden,
+                                       const torch::Tensor& bias) {
+  for (int64_t i = first; i < first + count; ++i) {
+    hidden = layers_[static_cast<size_t>(i)]->as<BertLayerImpl>()->forward(hidden, bias);
+  }
+  return hidden;
+}
+
 torch::Tensor BertModelImpl::forward(const EncoderInput& input,
-                                     std::vector<torch::Tensor>* hidden_states) {
+                                     std::vector<torch::Tensor>* hidden_states,
+                                     int64_t checkpoint_every) {
   const torch::Tensor bias = AttentionBias(input.mask);
   torch::Tensor hidden = embeddings_(input);
   if (hidden_states != nullptr) hidden_states->push_back(hidden);
-  for (const auto& layer : *layers_) {
-    hidden = layer->as<BertLayerImpl>()->forward(hidden, bias);
+  const auto num_layers = static_cast<int64_t>(layers_->size());
+  const int64_t every = is_training() && hidden_states == nullptr ? checkpoint_every : 0;
+  for (int64_t first = 0; first < num_layers;) {
+    const int64_t count = std::min(std::max<int64_t>(every, 1), num_layers - first);
+    const auto segment = [this, first, count, bias](const std::vector<torch::Tensor>& inputs) {
+      return RunLayers(first, count, inputs.front(), bias);
+    };
+    hidden =
+        every > 0 ? RunRecomputed(segment, {hidden}, /*has_parameters=*/true) : segment({hidden});
     if (hidden_states != nullptr) hidden_states->push_back(hidden);
+    first += count;
   }
   return at::tanh(pooler_(hidden.select(/*dim=*/1, /*index=*/0)));
 }

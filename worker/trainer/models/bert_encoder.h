@@ -87,9 +87,13 @@ class BertModelImpl : public torch::nn::Module {
   // The pooled first token, [batch, hidden_size]. When `hidden_states` is given, the embeddings'
   // output and each layer's are appended to it.
   torch::Tensor forward(const EncoderInput& input,
-                        std::vector<torch::Tensor>* hidden_states = nullptr);
+                        std::vector<torch::Tensor>* hidden_states = nullptr,
+                        int64_t checkpoint_every = 0);
 
  private:
+  torch::Tensor RunLayers(int64_t first, int64_t count, torch::Tensor hidden,
+                          const torch::Tensor& bias);
+
   BertEmbeddings embeddings_;
   torch::nn::ModuleList layers_;
   Linear pooler_ = nullptr;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "worker/trainer/models/autocast.h"
 
 namespace hpo {
 namespace {
@@ -27,7 +28,18 @@ class BertTextClassifier final : public TextClassifier {
         classifier_(
             register_module("classifier", ClassificationHead(shape.hidden_size, head, device))) {}
 
-  torch::Tensor forward(const EncoderInput& input) override { return classifier_(bert_(input)); }
+  torch::Tensor forward(const EncoderInput& input) override {
+    const auto run = [&] {
+      return classifier_(bert_(input, nullptr, execution_.checkpoint_every));
+    };
+    if (execution_.precision == Precision::kFloat32) return run();
+    torch::Tensor logits;
+    {
+      const AutocastScope autocast({input.ids.device(), ScalarTypeOf(execution_.precision)});
+      logits = run();
+    }
+    return logits.to(torch::kFloat32);
+  }
 
   torch::Tensor Trace(const EncoderInput& input,
                       std::vector<torch::Tensor>& hidden_states) override {

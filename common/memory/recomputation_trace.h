@@ -1,0 +1,18 @@
+// Gradient checkpointing as a StepTracer runs it: worker/trainer/models/recomputation.h.
+#pragma once
+
+#include <functional>
+
+#include "common/memory/trace_ops.h"
+
+namespace hpo {
+
+// Called twice; what it captures by value is held until its backward has run.
+using TracedSegment = std::function<TracedTensor(const TracedTensor& input)>;
+
+// segment(input); where operations are recorded only the input is kept, and backward runs the
+// segment again. `has_parameters`: it uses parameters that are trained. `ops` outlives the tape.
+TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, const TracedTensor& input,
+                           bool has_parameters);
+
+}  // namespace hpo
