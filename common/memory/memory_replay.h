@@ -22,8 +22,9 @@ BertClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPl
 // than `live_bound`.
 bool CanBeTraced(const EstimateInput& input, Bytes live_bound);
 
-// Tensors at their peak over `passes`, by class; base, workspaces and the allocator's share are
-// left out. The input is valid (CheckEstimateInput) and CanBeTraced.
+// Tensors at their peak over `passes`, by class: to the byte on a CPU, but an upper bound in
+// bfloat16, where oneDNN takes scratch by rules of its own. Base, workspaces and the allocator's
+// share are left out. The input is valid (CheckEstimateInput) and CanBeTraced.
 MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
                             const TrialPasses& passes);
 

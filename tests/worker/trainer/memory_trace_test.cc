@@ -221,19 +221,40 @@ TEST(MemoryTrace, IsTheTrainersWithLayersComputedAgain) {
   }
 }
 
-TEST(MemoryTrace, IsTheTrainersIn16Bits) {
-  for (const char* precision : {"fp16"}) {
-    for (const double dropout : {0.0, 0.1}) {
-      for (const int64_t every : {0, 2}) {
-        SyntheticTrial trial = Small();
-        trial.hidden_dropout = trial.attention_dropout = dropout;
-        trial.layers = 3;
-        trial.micro_batch = 4;
-        trial.head_sizes = {33};
-        trial.params = {{"train.precision", std::string(precision)},
-                        {"memory.checkpoint_every", every}};
-        ExpectSameEvents(trial);
-      }
+SyntheticTrial In16Bits(const char* precision, double dropout, int64_t every) {
+  SyntheticTrial trial = Small();
+  trial.hidden_dropout = trial.attention_dropout = dropout;
+  trial.layers = 3;
+  trial.micro_batch = 4;
+  trial.head_sizes = {33};
+  trial.params = {{"train.precision", std::string(precision)}, {"memory.checkpoint_every", every}};
+  return trial;
+}
+
+TEST(MemoryTrace, IsTheTrainersInFloat16) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {0, 2}) ExpectSameEvents(In16Bits("fp16", dropout, every));
+  }
+}
+
+// As float16, but for scratch of oneDNN's products, which is bounded.
+TEST(MemoryTrace, BoundsTheTrainersInBfloat16) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {0, 2}) {
+      const SyntheticTrial trial = In16Bits("bf16", dropout, every);
+      SCOPED_TRACE(Describe(trial));
+      const SyntheticFolder folder(trial, testing::TempDir());
+      const auto described = DescribeJob(folder.Job(), /*threads=*/1);
+      ASSERT_TRUE(described.ok()) << described.status();
+      const auto predicted = ReplayMemory(described->input, described->plan, described->passes);
+      ASSERT_TRUE(predicted.ok()) << predicted.status();
+      RecordingEvents events;
+      const OutcomeMessage outcome = RunTrial(folder.Job(), TestDevice(), events, events);
+      const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
+      EXPECT_LE(counted, predicted->live_peak);
+      EXPECT_LE(predicted->live_peak - counted, MiB(2));
+      const auto bound = EstimateMemory(described->input, described->plan);
+      EXPECT_LE(predicted->live_peak, bound->live_peak);
     }
   }
 }
