@@ -128,11 +128,11 @@ TEST(PlanMemory, OffAdmitsEverything) {
 // bert-base in parts of one row of 512 tokens: every rung needs less than the one before.
 TEST(PlanMemory, ClimbsDownTheLadderAsFarAsTheStudyAllows) {
   EstimateInput input = BertBaseInput();
-  input.config.dropout = 0.0;
+  input.config.dropout = 0.1;  // attention is written out: layers keep more than gradients take
   MemoryPlan rung = PlanOf(16, 1);
-  const Bytes plain = EstimateMemory(input, rung)->needed_limit;
+  const Bytes plain = ReplayMemory(input, rung)->needed_limit;
   rung.checkpointing = true;
-  const Bytes checkpointed = EstimateMemory(input, rung)->needed_limit;
+  const Bytes checkpointed = ReplayMemory(input, rung)->needed_limit;
   ASSERT_LT(checkpointed, plain);
 
   MemorySpec memory;
