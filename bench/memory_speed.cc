@@ -60,7 +60,7 @@ double ReplayMicroseconds(const EstimateInput& input, const MemoryPlan& plan) {
   steps.push_back(steps.front());
   passes.stretches.front().evaluation.clear();
   const AllocationTrace trace =
-      TraceTrial(ClassifierShapeOf(input), passes, TraitsOf(input.device));
+      TraceTrial(ClassifierShapeOf(input, plan), passes, TraitsOf(input.device));
   return MedianMicroseconds(51, [&] { HPO_CHECK(Replay(trace, {}).completed); });
 }
 

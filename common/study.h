@@ -62,7 +62,8 @@ struct MemorySpec {
   MemoryPolicy policy = MemoryPolicy::kPlan;
   // Bytes kept free of the capacity; nullopt: 2 %, at least 256 MiB on a GPU and 0 on a CPU budget.
   std::optional<Bytes> headroom;
-  // Gradient checkpointing and lower precision may be planned (later issues' trainer uses them).
+  // Gradient checkpointing and lower precision may be planned where a micro-batch of 1 does not
+  // fit.
   bool allow_checkpointing = false;
   bool allow_lower_precision = false;
   // The parameters that memory depends on, for trainers of which nothing else is known; empty:

@@ -1,8 +1,10 @@
 #include "common/memory/backbone_trace.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/recomputation_trace.h"
 #include "common/memory/trained_families.h"
 #include "common/model_modules.h"
 #include "common/status.h"
@@ -11,6 +13,7 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kFloat = 4;
+constexpr int64_t kHalf = 2;
 
 }  // namespace
 
@@ -19,19 +22,40 @@ constexpr int64_t kFloat = 4;
 TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
   batch_ = batch.shape;
   training_ = training;
-  const TracedContext context = ContextOf(batch);
+  TracedContext context = ContextOf(batch);
+  if (ops_.in_autocast() && context.bias) {
+    context.bias = ops_.tracer().Allocate(context.bias.bytes() / kFloat * kHalf);
+  }
   TracedTensor hidden = Embed(batch);
   const auto mark = [this] {
     marks_.push_back(
         {.event = ops_.tracer().trace().events.size(), .node = ops_.tracer().NextNode()});
   };
   marks_.clear();
-  for (int64_t i = 0; i < shape_.num_layers; ++i) {
-    mark();
-    hidden = RunLayer(i, hidden, context);
+  const int64_t every = training ? execution_.checkpoint_every : 0;
+  for (int64_t first = 0; first < shape_.num_layers;) {
+    const int64_t count = std::min(std::max<int64_t>(every, 1), shape_.num_layers - first);
+    for (int64_t i = 0; i < count; ++i) mark();
+    const auto segment = [this, first, count,
+                          context](const std::vector<TracedTensor>& inputs) mutable {
+      TracedContext own = context;
+      if (inputs.size() > 1) own.relative = inputs[1];
+      return RunLayers(first, count, inputs.front(), own);
+    };
+    std::vector<TracedTensor> inputs = {hidden};
+    if (context.relative.storage) inputs.push_back(context.relative);
+    hidden = every > 0 ? RunRecomputed(ops_, segment, std::move(inputs), /*has_parameters=*/true)
+                       : RunLayers(first, count, hidden, context);
+    first += count;
   }
   mark();
   hidden = Finish(hidden);
+  return hidden;
+}
+
+TracedTensor BackboneTrace::RunLayers(int64_t first, int64_t count, TracedTensor hidden,
+                                      const TracedContext& context) {
+  for (int64_t i = first; i < first + count; ++i) hidden = RunLayer(i, hidden, context);
   return hidden;
 }
 

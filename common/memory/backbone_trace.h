@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/memory/execution.h"
 #include "common/memory/model_ops.h"
 #include "common/memory/trace_ops.h"
 #include "common/memory/trial_passes.h"
@@ -42,6 +43,8 @@ class BackboneTrace {
       : ops_(ops), shape_(shape), parameters_(parameters) {}
   virtual ~BackboneTrace() = default;
 
+  void SetExecution(const Execution& execution) { execution_ = execution; }
+
   // The last hidden state.
   TracedTensor Forward(const TracedBatch& batch, bool training);
 
@@ -72,12 +75,15 @@ class BackboneTrace {
   virtual TracedTensor RunLayer(int64_t layer, const TracedTensor& hidden,
                                 const TracedContext& context) = 0;
   virtual TracedTensor Finish(const TracedTensor& hidden) { return hidden; }
+  TracedTensor RunLayers(int64_t first, int64_t count, TracedTensor hidden,
+                         const TracedContext& context);
 
   TraceOps& ops_;
   const ModelShape& shape_;
   const ModelParameters& parameters_;
   BatchShape batch_;
   bool training_ = true;
+  Execution execution_;
   std::vector<LayerMark> marks_;
 };
 

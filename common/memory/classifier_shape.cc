@@ -4,14 +4,15 @@
 
 namespace hpo {
 
-ClassifierShape ClassifierShapeOf(const EstimateInput& input) {
+ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan) {
   const TrainingConfig& config = input.config;
   ClassifierShape shape{.model = input.model,
                         .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
                         .head_dropout = 0.0,
                         .num_labels = input.workload.num_labels,
                         .multi_label = input.workload.multi_label,
-                        .optimizer = config.Optimizer()};
+                        .optimizer = config.Optimizer(),
+                        .execution = ExecutionOf(config, plan)};
   if (config.dropout.has_value()) {
     shape.model.hidden_dropout = *config.dropout;
     shape.model.attention_dropout = *config.dropout;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/memory/execution.h"
 #include "common/memory/memory_estimate.h"
 #include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
@@ -17,8 +18,10 @@ struct ClassifierShape {
   int64_t num_labels = 2;
   bool multi_label = false;  // several labels a row
   OptimizerSpec optimizer;
+  Execution execution;
 };
 
-ClassifierShape ClassifierShapeOf(const EstimateInput& input);
+// As `plan` runs it.
+ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan);
 
 }  // namespace hpo

@@ -12,6 +12,7 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kIndex = 8;
+constexpr int64_t kFloat = 4;
 
 bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;
@@ -50,6 +51,7 @@ ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     group.push_back(parameters_->At(tensor.name));
   }
   backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
+  backbone_->SetExecution(shape.execution);
   int64_t width = shape.model.hidden_size;
   if (modules_.dense != nullptr) MakeDense(width);
   for (const int64_t size : shape.head_sizes) {
@@ -93,6 +95,14 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
 }
 
 TracedTensor ClassifierTrace::Forward(const TracedBatch& batch, bool training) {
+  if (shape_.execution.precision == Precision::kFloat32) return Logits(batch, training);
+  ops_.EnterAutocast(/*caches_weights=*/false);
+  const TracedTensor logits = Logits(batch, training);
+  ops_.LeaveAutocast();
+  return ops_.Cast(logits, kFloat);
+}
+
+TracedTensor ClassifierTrace::Logits(const TracedBatch& batch, bool training) {
   TracedTensor features = SelectToken(backbone_->Forward(batch, training), batch.shape);
   if (modules_.dense != nullptr) {
     if (modules_.dropout_before_dense && training) {

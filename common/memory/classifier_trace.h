@@ -31,6 +31,7 @@ class ClassifierTrace {
   const BackboneTrace& backbone() const { return *backbone_; }
 
  private:
+  TracedTensor Logits(const TracedBatch& batch, bool training);
   void MakeDense(int64_t width);
   void AddToGroups(const TracedLinear& layer);
   TracedTensor SelectToken(const TracedTensor& hidden, const BatchShape& batch) const;

@@ -27,12 +27,12 @@ struct Rotation {
 
 class DecoderTrace final : public ModelTrace {
  public:
-  DecoderTrace(TraceOps& ops, const ModelShape& shape, const TaskHead&,
-               const std::vector<ParameterTensor>& tensors)
+  DecoderTrace(TraceOps& ops, const ModelShape& shape, const std::vector<ParameterTensor>& tensors,
+               const TracedAdapters& adapters)
       : ops_(ops),
         model_ops_(ops),
         shape_(shape),
-        parameters_(ops, tensors),
+        parameters_(ops, tensors, adapters),
         table_(parameters_.At("model.embed_tokens.weight")) {
     for (int64_t i = 0; i < shape.num_layers; ++i) {
       const std::string name = absl::StrCat("model.layers.", i, ".");
@@ -53,7 +53,8 @@ class DecoderTrace final : public ModelTrace {
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
-    const TracedTensor logits = ops_.Linear(Decode(ids), head_);
+    const TracedTensor hidden = Decode(ids);  // the caller's, to the end
+    const TracedTensor logits = ops_.Linear(hidden, head_);
     const TracedTensor as_float = ops_.Cast(logits, kFloat);
     const TracedStorage padded = model_ops_.Plain(batch.rows * (batch.tokens + 1), kIndex);
     const TracedStorage labels = model_ops_.Plain(Tokens(), kIndex);
@@ -185,9 +186,9 @@ class DecoderTrace final : public ModelTrace {
 }  // namespace
 
 std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors) {
-  return std::make_unique<DecoderTrace>(ops, shape, head, tensors);
+                                             const std::vector<ParameterTensor>& tensors,
+                                             const TracedAdapters& adapters) {
+  return std::make_unique<DecoderTrace>(ops, shape, tensors, adapters);
 }
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/memory/model_ops.h"
 #include "common/memory/model_trace.h"
 
 namespace hpo {
@@ -16,7 +17,7 @@ std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& sh
                                              const TaskHead& head,
                                              const std::vector<ParameterTensor>& tensors);
 std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors);
+                                             const std::vector<ParameterTensor>& tensors,
+                                             const TracedAdapters& adapters);
 
 }  // namespace hpo

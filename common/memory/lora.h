@@ -19,7 +19,8 @@ inline constexpr char kAllLinear[] = "all-linear";
 
 struct LoraOptions {
   int64_t rank = 8;
-  double alpha = 16.0;  // scales the adapters' output; costs no memory
+  double alpha = 16.0;   // scales the adapters' output; costs no memory
+  double dropout = 0.0;  // of the adapters' input
   // Ends of module names: "q_proj" is every module called so, "layers.0.self_attn.q_proj" one.
   // Empty: what peft takes for the family, queries and values.
   std::vector<std::string> targets;

@@ -9,6 +9,7 @@
 #include "common/memory/bert_timeline.h"
 #include "common/memory/classifier_shape.h"
 #include "common/memory/layered_peak.h"
+#include "common/memory/memory_replay.h"
 #include "common/memory/trial_passes.h"
 #include "common/model_modules.h"
 #include "common/model_parameters.h"
@@ -162,7 +163,7 @@ bool HasClosedForm(const ModelShape& model) {
 // The input is one that can be traced.
 absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const TrialPasses& passes,
                                           const KernelTraits& traits) {
-  const ClassifierShape shape = ClassifierShapeOf(input);
+  const ClassifierShape shape = ClassifierShapeOf(input, MemoryPlan{});
   const LayeredPeak layered = FindLayeredPeak(shape, passes, traits);
   const PassShape pass{
       .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
@@ -236,7 +237,9 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   const KernelTraits traits = TraitsOf(input.device);
   const TrialPasses passes = LargestPasses(input, plan);
   HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, ClosedForm(input, passes, traits));
-  if (!HasClosedForm(input.model) && estimate.live_peak.count < kLargestTensorBytes) {
+  if (ExecutionOf(input.config, plan) != Execution{} && CanBeTraced(input, estimate.live_peak)) {
+    estimate = TraceTensors(input, plan, passes);
+  } else if (!HasClosedForm(input.model) && estimate.live_peak.count < kLargestTensorBytes) {
     HPO_RETURN_IF_ERROR(CheckShape(input.model, ShapeKeys{}));
     HPO_ASSIGN_OR_RETURN(estimate, FromLayers(input, passes, traits));
   }

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
+#include "common/memory/execution.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
@@ -36,6 +37,9 @@ struct TrainingConfig {
   std::optional<double> head_dropout;               // head.dropout; else that of hidden states
   OptimizerKind optimizer = OptimizerKind::kAdamW;  // train.optimizer
   double momentum = 0.9;                            // train.momentum: SGD's
+  Precision precision = Precision::kFloat32;        // train.precision
+  // memory.checkpoint_every: layers of a segment that backward computes again; 0: none is.
+  int64_t checkpoint_every = 0;
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -46,6 +50,10 @@ struct TrainingConfig {
 
   OptimizerSpec Optimizer() const { return {.kind = optimizer, .has_momentum = momentum != 0.0}; }
 };
+
+// How `plan` runs the model. One that checkpoints does so every config.checkpoint_every layers, or
+// where that is 0, every layer.
+Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan);
 
 // Reads a TrainingConfig from a configuration over the study's trainer defaults.
 //   InvalidArgument  a value of the wrong type or out of its range; names it
@@ -89,8 +97,9 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
 KernelTraits TraitsOf(const DeviceProfile& device);
 
 // An upper bound that is close: never less than what a run uses, at the workload's longest batch. A
-// histogram bounds the rows of a batch too; an empty one counts as rows enough, all of them
-// tok.max_length long.
+// plan that recomputes layers or runs in 16 bits has no closed form: its tensors are those of the
+// trace (memory_replay.h), about a millisecond. A histogram bounds the rows of a batch too; an
+// empty one counts as rows enough, all of them tok.max_length long.
 //   InvalidArgument  a shape, size or plan that is not positive or beyond what any model has (2^31;
 //                    4096 layers); names it
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);

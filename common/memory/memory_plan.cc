@@ -11,8 +11,9 @@ namespace {
 
 class PlanSearch {
  public:
-  PlanSearch(const EstimateInput& input, Bytes limit, ReplayTable* replays)
-      : input_(input), limit_(limit), replays_(replays) {}
+  // Among `plan` and those with another micro-batch.
+  PlanSearch(const EstimateInput& input, const MemoryPlan& plan, Bytes limit, ReplayTable* replays)
+      : input_(input), plan_(plan), limit_(limit), replays_(replays) {}
 
   absl::StatusOr<PlannedMemory> Evaluate(int64_t micro_batch) const {
     PlannedMemory planned;
@@ -52,7 +53,7 @@ class PlanSearch {
   static constexpr double kMore = 1.02;
 
   MemoryPlan PlanOf(int64_t micro_batch) const {
-    MemoryPlan plan = LiteralPlan(input_.config);
+    MemoryPlan plan = plan_;
     plan.micro_batch = micro_batch;
     return plan;
   }
@@ -78,33 +79,68 @@ class PlanSearch {
   }
 
   const EstimateInput& input_;
+  const MemoryPlan plan_;
   const Bytes limit_;
   ReplayTable* const replays_;
 };
 
+// How a batch may be run other than at its word, the cheapest first: in smaller parts, then with
+// layers computed again, then in 16 bits.
+std::vector<MemoryPlan> Ladder(const TrainingConfig& config, const MemorySpec& memory) {
+  std::vector<MemoryPlan> rungs = {LiteralPlan(config)};
+  if (memory.allow_checkpointing && !rungs.back().checkpointing) {
+    rungs.push_back(rungs.back());
+    rungs.back().checkpointing = true;
+  }
+  if (memory.allow_lower_precision && rungs.back().precision == Precision::kFloat32) {
+    rungs.push_back(rungs.back());
+    rungs.back().precision = Precision::kBfloat16;
+  }
+  return rungs;
+}
+
 }  // namespace
 
-absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, int64_t micro_batch,
+absl::StatusOr<PlannedMemory> PlanBelow(const EstimateInput& input, const MemoryPlan& plan,
                                         Bytes limit, ReplayTable* replays) {
-  return PlanSearch(input, limit, replays).LargestBelow(micro_batch);
+  return PlanSearch(input, plan, limit, replays).LargestBelow(plan.micro_batch);
 }
 
 MemoryPlan LiteralPlan(const TrainingConfig& config) {
   MemoryPlan plan;
   plan.effective_batch = config.EffectiveBatch();
   plan.micro_batch = config.batch_size;
+  plan.checkpointing = config.checkpoint_every > 0;
+  plan.precision = config.precision;
+  return plan;
+}
+
+MemoryPlan StartingPlan(const TrainingConfig& config, const MemoryPlan& given,
+                        MemoryPolicy policy) {
+  MemoryPlan plan = LiteralPlan(config);
+  const bool fitting = given.effective_batch == plan.effective_batch && given.micro_batch >= 1 &&
+                       given.micro_batch <= plan.effective_batch;
+  if (!fitting || policy == MemoryPolicy::kStrict) return plan;
+  plan.micro_batch = given.micro_batch;
+  plan.checkpointing = plan.checkpointing || given.checkpointing;
+  if (plan.precision == Precision::kFloat32) plan.precision = given.precision;
   return plan;
 }
 
 absl::StatusOr<PlannedMemory> PlanMemory(const EstimateInput& input, const MemorySpec& memory,
                                          Bytes limit, ReplayTable* replays) {
-  const PlanSearch search(input, limit, replays);
-  HPO_ASSIGN_OR_RETURN(PlannedMemory whole, search.Evaluate(input.config.batch_size));
-  if (memory.policy == MemoryPolicy::kOff) whole.fits = true;
-  if (whole.fits || memory.policy == MemoryPolicy::kStrict || input.config.batch_size == 1) {
-    return whole;
+  const bool literally = memory.policy != MemoryPolicy::kPlan;
+  PlannedMemory planned;
+  for (const MemoryPlan& rung : Ladder(input.config, memory)) {
+    const PlanSearch search(input, rung, limit, replays);
+    HPO_ASSIGN_OR_RETURN(planned, search.Evaluate(rung.micro_batch));
+    if (memory.policy == MemoryPolicy::kOff) planned.fits = true;
+    if (planned.fits || literally) return planned;
+    if (rung.micro_batch == 1) continue;
+    HPO_ASSIGN_OR_RETURN(planned, search.LargestBelow(rung.micro_batch));
+    if (planned.fits) return planned;
   }
-  return search.LargestBelow(input.config.batch_size);
+  return planned;
 }
 
 std::optional<MemoryPlan> SmallerPlan(const MemoryPlan& plan) {

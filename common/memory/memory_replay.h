@@ -16,6 +16,16 @@ namespace hpo {
 
 class ReplayTable;
 
+// Whether our trainer runs the model, and no sum of its trace overflows where tensors take no more
+// than `live_bound`.
+bool CanBeTraced(const EstimateInput& input, Bytes live_bound);
+
+// Tensors at their peak over `passes`, by class: to the byte on a CPU, but an upper bound in
+// bfloat16, where oneDNN takes scratch by rules of its own. Base, workspaces and the allocator's
+// share are left out. The input is valid (CheckEstimateInput) and CanBeTraced.
+MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
+                            const TrialPasses& passes);
+
 // The estimate for these passes, which a CPU's can be given, or for the largest. Its classes add up
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of
 // TraceTrial. On a GPU reserved peak and needed limit are the caching allocator's, the largest

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -240,10 +241,19 @@ TracedTensor ModelOps::RmsNorm(const TracedTensor& input, const TracedParameter&
 
 // ---- Parameters --------------------------------------------------------------------------------
 
-ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors) {
-  for (const ParameterTensor& tensor : tensors) {
-    by_name_[tensor.name] = {ops.Parameter(tensor.rows, tensor.columns), tensor.rows,
-                             tensor.columns};
+ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+                                 const TracedAdapters& adapters)
+    : adapter_dropout_(adapters.dropout) {
+  const auto add = [&](const ParameterTensor& tensor, const std::string& name) {
+    by_name_[name] = {ops.Parameter(tensor.rows, tensor.columns), tensor.rows, tensor.columns};
+  };
+  if (!adapters.tensors.empty()) ops.SetTrainable(false);
+  for (const ParameterTensor& tensor : tensors) add(tensor, tensor.name);
+  if (adapters.tensors.empty()) return;
+  ops.SetParameterType(kFloat, /*trainable=*/true);
+  // A head's copy takes its place.
+  for (const ParameterTensor& tensor : adapters.tensors) {
+    add(tensor, absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}}));
   }
 }
 
@@ -263,6 +273,13 @@ TracedLinear ModelParameters::Linear(absl::string_view module) const {
       .weight = weight.parameter, .in_features = weight.columns, .out_features = weight.rows};
   const std::string bias = absl::StrCat(module, ".bias");
   if (Has(bias)) linear.bias = At(bias);
+  const std::string a = absl::StrCat(module, ".lora_A.default.weight");
+  if (Has(a)) {
+    linear.adapter = TracedAdapter{.a = At(a),
+                                   .b = At(absl::StrCat(module, ".lora_B.default.weight")),
+                                   .rank = Find(a).rows,
+                                   .dropout = adapter_dropout_};
+  }
   return linear;
 }
 

@@ -75,15 +75,23 @@ class ModelOps {
   TraceOps& ops_;
 };
 
+// What peft trains of a frozen model; none: the model itself is trained.
+struct TracedAdapters {
+  std::vector<ParameterTensor> tensors;
+  double dropout = 0.0;
+};
+
 // The parameters of a model by name, made in the order of ParameterTensors.
 class ModelParameters {
  public:
-  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors);
+  // With `adapters` (LoraTensors) these are trained, in float32, and everything else is frozen.
+  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+                  const TracedAdapters& adapters = {});
 
   // The tensor must exist.
   const TracedParameter& At(const std::string& name) const;
   bool Has(const std::string& name) const { return by_name_.count(name) > 0; }
-  // `module`.weight and, where it exists, `module`.bias.
+  // `module`.weight and, where they exist, `module`.bias and its adapter.
   TracedLinear Linear(absl::string_view module) const;
   TracedNorm Norm(absl::string_view module) const;
   // A parameter as the input of an operation.
@@ -98,6 +106,7 @@ class ModelParameters {
   const Entry& Find(const std::string& name) const;
 
   std::map<std::string, Entry> by_name_;
+  double adapter_dropout_ = 0.0;
 };
 
 }  // namespace hpo

@@ -35,12 +35,37 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head) {
   return absl::OkStatus();
 }
 
+namespace {
+
+absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHead& head,
+                                          const LoraOptions& lora) {
+  if (!IsDecoder(*ModelFamilyOf(shape.family))) {
+    return absl::UnimplementedError(absl::StrCat(
+        "lora: expected llama or qwen2 (the families traced with adapters), got ", shape.family));
+  }
+  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout};
+  HPO_ASSIGN_OR_RETURN(adapters.tensors, LoraTensors(shape, head, lora));
+  for (const ParameterTensor& tensor : adapters.tensors) {
+    if (tensor.kind != ParameterKind::kEmbedding) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("lora.targets: expected linear layers, got the embedding ", tensor.name));
+  }
+  return adapters;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
-                                                           const TaskHead& head) {
+                                                           const TaskHead& head,
+                                                           const std::optional<LoraOptions>& lora) {
   HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head));
   const ModelFamily family = *ModelFamilyOf(shape.family);
   HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors, ParameterTensors(shape, head));
-  if (IsDecoder(family)) return MakeDecoderTrace(ops, shape, head, tensors);
+  TracedAdapters adapters;
+  if (lora.has_value()) {
+    HPO_ASSIGN_OR_RETURN(adapters, AdaptersOf(shape, head, *lora));
+  }
+  if (IsDecoder(family)) return MakeDecoderTrace(ops, shape, tensors, adapters);
   if (family == ModelFamily::kDeberta) {
     return MakeDebertaTrace(ops, shape, head, tensors);
   }

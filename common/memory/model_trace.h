@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
+#include "common/memory/lora.h"
 #include "common/memory/trace_ops.h"
 #include "common/model_parameters.h"
 
@@ -36,9 +38,13 @@ absl::Status CheckHasTrace(const ModelShape& shape);
 //   InvalidArgument  the family's trace has another head
 absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head);
 
-//   Unimplemented    a family without a trace here
-//   InvalidArgument  see ParameterTensors; another head than the family has here
-absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
-                                                           const TaskHead& head);
+// `lora`: with low-rank adapters, everything else frozen; the adapters are float32, as peft makes
+// them.
+//   Unimplemented    a family without a trace here, adapters on another family than Llama and Qwen2
+//                    or on embeddings
+//   InvalidArgument  see ParameterTensors, LoraTensors; another head than the family has here
+absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(
+    TraceOps& ops, const ModelShape& shape, const TaskHead& head,
+    const std::optional<LoraOptions>& lora = std::nullopt);
 
 }  // namespace hpo

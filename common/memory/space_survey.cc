@@ -1,118 +1,21 @@
 #include "common/memory/space_survey.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
+#include <span>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/memory/space_walk.h"
 #include "common/random.h"
 #include "common/status.h"
 
 namespace hpo {
 namespace {
 
-constexpr const char* kMemoryParameters[] = {"model.name",       "tok.max_length",
-                                             "train.batch_size", "train.grad_accum",
-                                             "head.layers",      "head.size_1",
-                                             "head.size_2",      "head.size_3",
-                                             "model.dropout",    "train.eval_batch_multiplier"};
+constexpr char kBatchSize[] = "train.batch_size";
+constexpr char kMaxLength[] = "tok.max_length";
 constexpr uint64_t kSurveyStream = 0x5375'7276'6579;
-
-// ---- Walking the space
-// -------------------------------------------------------------------------
-
-// Names that `conditions` ask for; a model's facts are the model's.
-void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& names) {
-  for (const Condition& condition : conditions) {
-    const bool fact = condition.name == kModelClassFact || condition.name == kModelFamilyFact;
-    names.insert(fact ? kModelNameParameter : condition.name);
-  }
-}
-
-// In the space's order: parents before children.
-std::vector<const Parameter*> RelevantParameters(const SearchSpace& space) {
-  std::set<std::string> names(std::begin(kMemoryParameters), std::end(kMemoryParameters));
-  for (size_t before = 0; before != names.size();) {
-    before = names.size();
-    for (const Parameter& parameter : space.parameters) {
-      if (names.contains(parameter.name)) AddNames(parameter.when, names);
-    }
-    for (const Narrowing& narrowing : space.narrowings) {
-      if (names.contains(narrowing.name)) AddNames(narrowing.when, names);
-    }
-  }
-  std::vector<const Parameter*> relevant;
-  for (const Parameter& parameter : space.parameters) {
-    if (names.contains(parameter.name)) relevant.push_back(&parameter);
-  }
-  return relevant;
-}
-
-ParamValue ValueAt(const FloatDomain& domain, int64_t index) {
-  return domain.step ? domain.low + static_cast<double>(index) * *domain.step : domain.high;
-}
-ParamValue ValueAt(const IntDomain& domain, int64_t index) {
-  return domain.low + index * domain.step;
-}
-ParamValue ValueAt(const CategoricalDomain& domain, int64_t index) {
-  return domain.choices[static_cast<size_t>(index)];
-}
-
-class SpaceWalk {
- public:
-  explicit SpaceWalk(const SearchSpace& space)
-      : space_(space), parameters_(RelevantParameters(space)) {}
-
-  const std::vector<const Parameter*>& parameters() const { return parameters_; }
-
-  // Every configuration, until `visit` returns false. False: it did.
-  template <typename Visit>
-  bool All(const Visit& visit) const {
-    ParamMap params;
-    return From(0, params, visit);
-  }
-
-  // One configuration, each value as likely as the others; nullopt where constraints left nothing
-  // to one of its parameters.
-  std::optional<ParamMap> Draw(Rng& rng) const {
-    ParamMap params;
-    for (const Parameter* const parameter : parameters_) {
-      if (!Holds(space_, parameter->when, params)) continue;
-      const std::optional<Domain> allowed = AllowedDomain(space_, *parameter, params);
-      if (!allowed.has_value()) return std::nullopt;
-      const auto count = static_cast<uint64_t>(NumValues(*allowed).value_or(1));
-      params[parameter->name] = Value(*allowed, static_cast<int64_t>(rng.Below(count)));
-    }
-    return params;
-  }
-
- private:
-  static ParamValue Value(const Domain& domain, int64_t index) {
-    return std::visit([index](const auto& held) { return ValueAt(held, index); }, domain);
-  }
-
-  template <typename Visit>
-  bool From(size_t index, ParamMap& params, const Visit& visit) const {
-    if (index == parameters_.size()) return visit(params);
-    const Parameter& parameter = *parameters_[index];
-    if (!Holds(space_, parameter.when, params)) return From(index + 1, params, visit);
-    const std::optional<Domain> allowed = AllowedDomain(space_, parameter, params);
-    if (!allowed.has_value()) return true;
-    const int64_t count = NumValues(*allowed).value_or(1);
-    for (int64_t i = 0; i < count; ++i) {
-      params[parameter.name] = Value(*allowed, i);
-      if (!From(index + 1, params, visit)) return false;
-    }
-    params.erase(parameter.name);
-    return true;
-  }
-
-  const SearchSpace& space_;
-  const std::vector<const Parameter*> parameters_;
-};
 
 // ---- Needs
 // --------------------------------------------------------------------------------------
@@ -120,7 +23,11 @@ class SpaceWalk {
 // What must be free for one plan of a configuration, margin included.
 struct PlanNeed {
   MemoryPlan plan;
+  int64_t tokens = 0;       // tok.max_length
   FitDecider::Range range;  // one value where it is known
+
+  bool IsKnown() const { return range.least == range.most; }
+  bool IsOpenFor(Bytes usable) const { return range.least <= usable && usable < range.most; }
 };
 
 struct Configuration {
@@ -137,7 +44,8 @@ struct Configuration {
   }
 };
 
-// Replays only what bounds leave open.
+// Replays only what bounds leave open. Needs grow with rows and tokens: what is no larger in either
+// than one that was replayed is taken to need no more, what is no smaller no less.
 class Measurer {
  public:
   Measurer(const StudySpec& study, const FitDecider& decider, const SurveyOptions& options)
@@ -151,35 +59,71 @@ class Measurer {
     measured.known = measured.literal.range.most > Bytes{};
     MemoryPlan rows = LiteralPlan(config);
     rows.micro_batch = 1;
+    rows.checkpointing = rows.checkpointing || study_.memory.allow_checkpointing;
+    if (study_.memory.allow_lower_precision && rows.precision == Precision::kFloat32) {
+      rows.precision = Precision::kBfloat16;
+    }
     if (!measured.known || rows == measured.literal.plan) return measured;
     HPO_ASSIGN_OR_RETURN(measured.rows, Bound(params, config, rows));
     return measured;
   }
 
-  absl::Status DecideFor(Bytes card, Configuration& configuration) const {
+  // For one more card.
+  absl::Status DecideFor(Bytes card, std::vector<Configuration>& configurations) {
     const Bytes usable = UsableBytes(card, decider_.device(), decider_.memory());
-    HPO_ASSIGN_OR_RETURN(const bool strict,
-                         IsWithin(configuration.params, usable, configuration.literal));
-    HPO_ASSIGN_OR_RETURN(const bool rows,
-                         strict ? absl::StatusOr<bool>(true)
-                                : IsWithin(configuration.params, usable, configuration.rows));
-    configuration.strict_fits.push_back(strict);
-    configuration.plan_fits.push_back(rows);
+    HPO_RETURN_IF_ERROR(Close(&Configuration::literal, usable, configurations));
+    HPO_RETURN_IF_ERROR(Close(&Configuration::rows, usable, configurations));
+    for (Configuration& configuration : configurations) {
+      const bool strict = configuration.literal.range.most <= usable;
+      configuration.strict_fits.push_back(strict);
+      configuration.plan_fits.push_back(strict || configuration.rows.range.most <= usable);
+    }
     return absl::OkStatus();
   }
 
-  absl::Status Know(const ParamMap& params, PlanNeed& need) const {
-    if (need.range.least == need.range.most) return absl::OkStatus();
+  // By those that were replayed.
+  void Narrow(const ParamMap& params, PlanNeed& need) const {
+    const auto found = replayed_.find(GroupOf(params, need));
+    if (need.IsKnown() || found == replayed_.end()) return;
+    FitDecider::Range range = need.range;
+    for (const PlanNeed& other : found->second) {
+      const int64_t rows = other.plan.micro_batch;
+      if (rows <= need.plan.micro_batch && other.tokens <= need.tokens) {
+        range.least = std::max(range.least, other.range.least);
+      }
+      if (rows >= need.plan.micro_batch && other.tokens >= need.tokens) {
+        range.most = std::min(range.most, other.range.most);
+      }
+    }
+    if (range.least <= range.most) need.range = range;
+  }
+
+  absl::Status Know(const ParamMap& params, PlanNeed& need) {
+    if (need.IsKnown()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(const auto planned, decider_.Estimate(params, need.plan));
     need.range.least = need.range.most = RequiredBytes(*planned);
+    replayed_[GroupOf(params, need)].push_back(need);
     return absl::OkStatus();
   }
 
  private:
+  struct Open {
+    const ParamMap* params;
+    PlanNeed* need;
+  };
+
+  // What needs are compared within.
+  static ParamMap GroupOf(ParamMap params, const PlanNeed& need) {
+    params.erase(kMaxLength);
+    params.erase(kBatchSize);
+    params["several parts"] = need.plan.NumParts() > 1;
+    return params;
+  }
+
   // 0 where nothing is known.
   absl::StatusOr<PlanNeed> Bound(const ParamMap& params, const TrainingConfig& config,
                                  const MemoryPlan& plan) const {
-    PlanNeed need{.plan = plan, .range = {}};
+    PlanNeed need{.plan = plan, .tokens = config.max_length, .range = {}};
     HPO_ASSIGN_OR_RETURN(const auto range, decider_.RequiredRange(params, plan));
     if (range.has_value()) {
       need.range = *range;
@@ -189,16 +133,33 @@ class Measurer {
     return need;
   }
 
-  absl::StatusOr<bool> IsWithin(const ParamMap& params, Bytes usable, PlanNeed& need) const {
-    if (need.range.most <= usable) return true;
-    if (need.range.least > usable) return false;
-    HPO_RETURN_IF_ERROR(Know(params, need));
-    return need.range.most <= usable;
+  absl::Status Close(PlanNeed Configuration::*plan, Bytes usable,
+                     std::vector<Configuration>& configurations) {
+    std::vector<Open> open;
+    for (Configuration& configuration : configurations) {
+      PlanNeed& need = configuration.*plan;
+      if (need.IsOpenFor(usable)) open.push_back({&configuration.params, &need});
+    }
+    std::sort(open.begin(), open.end(),
+              [](const Open& a, const Open& b) { return a.need->range.most < b.need->range.most; });
+    return CloseFromMiddle(open, usable);
+  }
+
+  // From the middle, so that one replay decides many.
+  absl::Status CloseFromMiddle(std::span<Open> open, Bytes usable) {
+    if (open.empty()) return absl::OkStatus();
+    const size_t middle = open.size() / 2;
+    const auto [params, need] = open[middle];
+    Narrow(*params, *need);
+    if (need->IsOpenFor(usable)) HPO_RETURN_IF_ERROR(Know(*params, *need));
+    HPO_RETURN_IF_ERROR(CloseFromMiddle(open.first(middle), usable));
+    return CloseFromMiddle(open.subspan(middle + 1), usable);
   }
 
   const StudySpec& study_;
   const FitDecider& decider_;
   const SurveyOptions& options_;
+  std::map<ParamMap, std::vector<PlanNeed>> replayed_;
 };
 
 absl::StatusOr<std::vector<Configuration>> MeasureAll(const Measurer& measurer,
@@ -305,8 +266,7 @@ PolicyCount CountFor(const std::vector<Configuration>& configurations, MemoryPol
 
 // The least, or the most, that any of `configurations` needs under one of its plans; those whose
 // bounds rule them out are not replayed.
-absl::StatusOr<Bytes> Extreme(const Measurer& measurer,
-                              const std::vector<Configuration*>& configurations,
+absl::StatusOr<Bytes> Extreme(Measurer& measurer, const std::vector<Configuration*>& configurations,
                               PlanNeed Configuration::*plan, bool most) {
   std::vector<Configuration*> order = configurations;
   std::sort(order.begin(), order.end(), [&](const Configuration* a, const Configuration* b) {
@@ -317,9 +277,12 @@ absl::StatusOr<Bytes> Extreme(const Measurer& measurer,
   std::optional<Bytes> found;
   for (Configuration* const configuration : order) {
     PlanNeed& need = configuration->*plan;
-    const bool is_out =
-        found.has_value() && (most ? need.range.most <= *found : need.range.least >= *found);
-    if (is_out) break;
+    const auto is_out = [&] {
+      return found.has_value() && (most ? need.range.most <= *found : need.range.least >= *found);
+    };
+    if (is_out()) break;
+    measurer.Narrow(configuration->params, need);
+    if (is_out()) continue;
     HPO_RETURN_IF_ERROR(measurer.Know(configuration->params, need));
     const Bytes known = need.range.most;
     found = !found.has_value() ? known : most ? std::max(*found, known) : std::min(*found, known);
@@ -327,7 +290,7 @@ absl::StatusOr<Bytes> Extreme(const Measurer& measurer,
   return found.value_or(Bytes{});
 }
 
-absl::StatusOr<ModelSurvey> SurveyModel(const Measurer& measurer, const std::string& name,
+absl::StatusOr<ModelSurvey> SurveyModel(Measurer& measurer, const std::string& name,
                                         const std::vector<Configuration*>& configurations,
                                         size_t num_cards) {
   ModelSurvey model{.name = name,
@@ -352,7 +315,7 @@ absl::StatusOr<ModelSurvey> SurveyModel(const Measurer& measurer, const std::str
   return model;
 }
 
-absl::StatusOr<std::vector<ModelSurvey>> ByModel(const Measurer& measurer,
+absl::StatusOr<std::vector<ModelSurvey>> ByModel(Measurer& measurer,
                                                  std::vector<Configuration>& configurations,
                                                  size_t num_cards) {
   std::vector<std::string> names;
@@ -378,7 +341,7 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
   if (options.cards.empty()) return absl::InvalidArgumentError("expected a card, got none");
   const SpaceWalk walk(study.space);
   SpaceSurvey survey;
-  const Measurer measurer(study, decider, options);
+  Measurer measurer(study, decider, options);
   HPO_ASSIGN_OR_RETURN(std::vector<Configuration> configurations,
                        MeasureAll(measurer, walk, options, survey.sampled));
   if (configurations.empty()) {
@@ -393,9 +356,7 @@ absl::StatusOr<SpaceSurvey> SurveySpace(const StudySpec& study, const FitDecider
                                  [](const Configuration& c) { return !c.known; });
   for (size_t card = 0; card < options.cards.size(); ++card) {
     const Bytes capacity = options.cards[card];
-    for (Configuration& configuration : configurations) {
-      HPO_RETURN_IF_ERROR(measurer.DecideFor(capacity, configuration));
-    }
+    HPO_RETURN_IF_ERROR(measurer.DecideFor(capacity, configurations));
     survey.cards.push_back({.capacity = capacity,
                             .usable = UsableBytes(capacity, decider.device(), decider.memory()),
                             .strict = CountFor(configurations, MemoryPolicy::kStrict, card),

@@ -105,15 +105,15 @@ void StepTracer::ClearGradient(const TracedParameter& parameter) {
 // ---- Tape --------------------------------------------------------------------------------------
 
 GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
-                                BackwardFunction backward, int32_t num_outputs) {
-  bool wanted = false;
+                                BackwardFunction backward, const TapeNodeOptions& options) {
+  bool wanted = options.has_parameters;
   for (const GradientEdge& edge : edges) wanted = wanted || edge.IsWanted();
   if (!recording_ || !wanted) return {};
   for (const GradientEdge& edge : edges) {
     if (edge.parameter >= 0) ++uses_[static_cast<size_t>(edge.parameter)];
   }
   Node node{.edges = std::move(edges), .saved = std::move(saved), .backward = std::move(backward)};
-  node.incoming.resize(static_cast<size_t>(num_outputs));
+  node.incoming.resize(static_cast<size_t>(options.num_outputs));
   tape_.push_back(std::move(node));
   return {.node = static_cast<int32_t>(tape_.size() - 1)};
 }

@@ -104,6 +104,11 @@ inline TracedGradients OneGradient(TracedStorage gradient) {
 using BackwardFunction =
     std::function<TracedGradients(TracedGradients& incoming, const TracedGradients& saved)>;
 
+struct TapeNodeOptions {
+  int32_t num_outputs = 1;
+  bool has_parameters = false;  // that are trained
+};
+
 class StepTracer {
  public:
   struct Options {
@@ -158,10 +163,10 @@ class StepTracer {
 
   // Adds a node. `edges`: where the gradients of its inputs go, in the order in which `backward`
   // returns them and in which they arrive there. `saved` is held until the node has run, then freed
-  // in order. Nothing is recorded (and `saved` is let go) without recording or when no edge is
-  // wanted. Returns the node's edge.
+  // in order. Nothing is recorded (and `saved` is let go) without recording, or when no edge is
+  // wanted unless the node trains parameters of its own. Returns the node's edge.
   GradientEdge Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
-                      BackwardFunction backward, int32_t num_outputs = 1);
+                      BackwardFunction backward, const TapeNodeOptions& options = {});
   // As Record, for the usual operation with one input: its gradient is a tensor of the input's
   // size.
   GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {});

@@ -75,7 +75,7 @@ TracedTensor TraceOps::WeightFor(const TracedParameter& parameter, int64_t eleme
       tracer_.Record({parameter.Edge()}, {}, [this, bytes = parameter.bytes()](auto&, const auto&) {
         return OneGradient(tracer_.Allocate(bytes, MemoryClass::kGradients));
       });
-  if (autocast_ && parameter.trainable) cast_weights_[index] = weight;
+  if (autocast_ && caches_weights_ && parameter.trainable) cast_weights_[index] = weight;
   return weight;
 }
 
@@ -162,7 +162,26 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
         }
         return gradients;
       });
-  return output;
+  if (!layer.adapter.has_value()) return output;
+  return AddAdapted(std::move(output), input, *layer.adapter);
+}
+
+// The adapter's type is its own; the sum is the layer's again.
+TracedTensor TraceOps::AddAdapted(TracedTensor output, const TracedTensor& input,
+                                  const TracedAdapter& adapter) {
+  const int64_t element_size = output.element_size;
+  const TracedTensor x = Cast(input, adapter.a.element_size);
+  TracedTensor low =
+      Linear(Dropout(x, adapter.dropout),
+             {.weight = adapter.a, .in_features = adapter.a.columns, .out_features = adapter.rank});
+  TracedTensor added = Linear(low, {.weight = adapter.b,
+                                    .in_features = adapter.rank,
+                                    .out_features = adapter.b.elements / adapter.rank});
+  low = {};
+  added = Scale(added);
+  output = Add(output, added);
+  added = {};
+  return Cast(output, element_size);
 }
 
 TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& norm) {
@@ -213,14 +232,22 @@ TracedTensor TraceOps::Activate(const TracedTensor& input, Activation activation
 }
 
 TracedTensor TraceOps::Add(const TracedTensor& a, const TracedTensor& b) {
+  TracedStorage widened;  // a CPU's kernel wants one type
+  if (traits_.cpu && a.element_size != b.element_size) {
+    widened = tracer_.Allocate(a.elements * std::max(a.element_size, b.element_size),
+                               MemoryClass::kTemporary);
+  }
   TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
+  // A gradient of another type is converted, where somebody wants it.
+  const auto converts_to = [&output](const TracedTensor& input) {
+    return input.edge.IsWanted() && input.element_size != output.element_size ? input.bytes() : 0;
+  };
   output.edge = tracer_.Record(
       {a.edge, b.edge}, {},
-      [this, sum = output.element_size, a_size = a.element_size, b_size = b.element_size,
-       elements = output.elements](auto& incoming, const auto&) {
+      [this, a_bytes = converts_to(a), b_bytes = converts_to(b)](auto& incoming, const auto&) {
         TracedGradients gradients(2);
-        gradients[0] = a_size == sum ? incoming[0] : tracer_.Allocate(elements * a_size);
-        gradients[1] = b_size == sum ? incoming[0] : tracer_.Allocate(elements * b_size);
+        gradients[0] = a_bytes > 0 ? tracer_.Allocate(a_bytes) : incoming[0];
+        gradients[1] = b_bytes > 0 ? tracer_.Allocate(b_bytes) : incoming[0];
         return gradients;
       });
   return output;

@@ -20,11 +20,20 @@
 
 namespace hpo {
 
+// A low-rank adapter beside a linear layer: a dropped-out input through `a`, then `b`, scaled.
+struct TracedAdapter {
+  TracedParameter a;  // [rank, in_features]
+  TracedParameter b;  // [out_features, rank]
+  int64_t rank = 0;
+  double dropout = 0.0;
+};
+
 struct TracedLinear {
   TracedParameter weight;
   std::optional<TracedParameter> bias;
   int64_t in_features = 0;
   int64_t out_features = 0;
+  std::optional<TracedAdapter> adapter;
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -72,11 +81,16 @@ class TraceOps {
     trainable_ = trainable;
   }
 
+  void SetTrainable(bool trainable) { trainable_ = trainable; }
+
   // ---- Autocast ----
 
   // Inside, matrix products and attention run in 16 bits; casts of weights are cached until the
-  // end.
-  void EnterAutocast() { autocast_ = true; }
+  // end, or, as in worker/trainer/models/autocast.h, not.
+  void EnterAutocast(bool caches_weights = true) {
+    autocast_ = true;
+    caches_weights_ = caches_weights;
+  }
   void LeaveAutocast();
   bool in_autocast() const { return autocast_; }
   // What a matrix product, and what a norm or softmax, takes in place of `input`.
@@ -87,6 +101,7 @@ class TraceOps {
 
   TracedTensor Embedding(const TracedStorage& indices, int64_t num_indices,
                          const TracedParameter& table, int64_t width);
+  // With its adapter, where it has one, as peft runs them.
   // `rows_are_flattened`: the input has more dimensions than a matrix.
   TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer,
                       bool rows_are_flattened = true);
@@ -154,6 +169,8 @@ class TraceOps {
   };
 
  private:
+  TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input,
+                          const TracedAdapter& adapter);
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
                                   const TracedTensor& value, const AttentionShape& shape,
                                   const TracedStorage& mask);
@@ -176,6 +193,7 @@ class TraceOps {
   int64_t parameter_size_ = 4;
   bool trainable_ = true;
   bool autocast_ = false;
+  bool caches_weights_ = true;
   std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
   bool forward_workspace_ = false;
   bool backward_workspace_ = false;

@@ -108,18 +108,27 @@ TracedTensor TraceOps::CpuFlashAttention(const TracedTensor& query, const Traced
                                          const TracedStorage& mask) {
   const FlashBlock block = FlashBlockOf(shape.tokens);
   const int64_t threads = std::max<int64_t>(1, traits_.threads_with_buffers);
-  TracedTensor output = tracer_.NewTensor(shape.HiddenElements());
+  TracedTensor output = tracer_.NewTensor(shape.HiddenElements(), query.element_size);
   const TracedStorage logsumexp =
       tracer_.Allocate(kFloat * shape.batch * shape.heads * shape.tokens);
-  tracer_.Touch(kFloat * threads * block.queries * (block.keys + 2 + shape.head_size));
+  // Scores of each thread; of 16 bits, a copy in that type.
+  const int64_t scores = threads * block.queries * block.keys;
+  const int64_t copied = query.element_size < kFloat ? query.element_size * scores : 0;
+  {
+    const TracedStorage buffer =
+        tracer_.Allocate(kFloat * (scores + threads * block.queries * (2 + shape.head_size)),
+                         MemoryClass::kTemporary);
+    if (copied > 0) tracer_.Touch(copied);
+  }
   output.edge = tracer_.Record(
       {query.edge, key.edge, value.edge},
       {mask, key.storage, query.storage, value.storage, logsumexp, output.storage},
-      [this, shape, block, threads, bytes = output.bytes()](auto&, const auto&) {
+      [this, shape, block, threads, scores, copied, bytes = output.bytes()](auto&, const auto&) {
         TracedGradients gradients(3);
         for (TracedStorage& gradient : gradients) gradient = tracer_.Allocate(bytes);
-        const TracedStorage buffer = tracer_.Allocate(
-            kFloat * threads * 2 * block.queries * block.keys, MemoryClass::kTemporary);
+        const TracedStorage buffer = tracer_.Allocate(kFloat * 2 * scores, MemoryClass::kTemporary);
+        TracedStorage copy;
+        if (copied > 0) copy = tracer_.Allocate(2 * copied, MemoryClass::kTemporary);
         // One of each thread that has work.
         absl::InlinedVector<TracedStorage, 8> sums;
         for (int64_t i = 0; i < std::min(threads, shape.batch * shape.heads); ++i) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -66,7 +67,22 @@ class Lookup {
   const ParamMap& defaults_;
 };
 
+// What memory depends on: tf32 keeps every tensor in float32.
+absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
+  if (name == "fp32" || name == "tf32") return Precision::kFloat32;
+  if (name == "bf16") return Precision::kBfloat16;
+  if (name == "fp16") return Precision::kFloat16;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected fp32, tf32, bf16 or fp16, got '", name, "'"));
+}
+
 }  // namespace
+
+Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan) {
+  return {
+      .checkpoint_every = plan.checkpointing ? std::max<int64_t>(1, config.checkpoint_every) : 0,
+      .precision = plan.precision};
+}
 
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
                                                 const TrainerSpec& trainer) {
@@ -81,6 +97,8 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("model.dropout", &config.dropout));
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("head.dropout", &config.head_dropout));
   HPO_RETURN_IF_ERROR(lookup.ReadWord("train.optimizer", &ParseOptimizerKind, &config.optimizer));
+  HPO_RETURN_IF_ERROR(lookup.ReadWord("train.precision", &ParsePrecision, &config.precision));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.checkpoint_every", 0, &config.checkpoint_every));
   std::optional<double> momentum;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.momentum", &momentum));
   config.momentum = momentum.value_or(config.momentum);

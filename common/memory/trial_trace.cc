@@ -156,7 +156,9 @@ MarkedTrial TraceMarkedTrial(const ClassifierShape& shape, const TrialPasses& pa
     for (const std::vector<BatchShape>& parts : stretch.steps) {
       trial.ComputeGradients(parts);
       tracer.EnterPhase("gradient clipping");
-      trial.ClipGradients(passes.scales_gradients);
+      // A loss scale is divided out.
+      trial.ClipGradients(passes.scales_gradients ||
+                          shape.execution.precision == Precision::kFloat16);
       tracer.EnterPhase("optimizer step");
       trial.ClearGradients();
     }

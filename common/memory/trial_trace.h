@@ -16,7 +16,8 @@
 namespace hpo {
 
 // On a device that is warm: workspaces come first, before the phase "model". Phases: "model",
-// "optimizer states", then "forward" and "backward" of each part, "gradient clipping", "optimizer step", "evaluation". Sizes are positive.
+// "optimizer states", then "forward" and "backward" of each part, "gradient clipping", "optimizer
+// step", "evaluation". Sizes are positive.
 AllocationTrace TraceTrial(const ClassifierShape& shape, const TrialPasses& passes,
                            const KernelTraits& traits);
 

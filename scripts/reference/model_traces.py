@@ -6,7 +6,7 @@ The models run on FakeTensors: torch's dispatcher and autograd work as on a GPU,
 replaced by their output shapes. So every tensor that an operation returns or keeps is seen, and
 temporaries inside a kernel are not. Needs the CUDA build of torch; a GPU is not needed (a stand-in
 for the runtime is compiled and preloaded). Run in a virtual environment with
-    pip install torch==2.11.0 transformers==5.23.0
+    pip install torch==2.11.0 transformers==5.23.0 peft==0.21.2
     scripts/reference/model_traces.py tests/golden/model_traces.json
 
 Two things differ from tensors of a real device and are undone or marked here: scatter_add writes
@@ -65,6 +65,13 @@ CASES = {
     "llama, every head its keys": (dict(LLAMA, num_key_value_heads=4), 8, "bfloat16"),
     "qwen2": (QWEN2, TOKENS),
     "qwen2, bfloat16": (QWEN2, 8, "bfloat16"),
+    "llama, lora": (LLAMA, TOKENS, "float32", {"rank": 4, "targets": "all-linear"}),
+    "llama, lora, bfloat16": (LLAMA, TOKENS, "bfloat16", {"rank": 4, "targets": "all-linear"}),
+    "llama, every head its keys, lora": (dict(LLAMA, num_key_value_heads=4), 8, "bfloat16",
+                                         {"rank": 4, "targets": ["q_proj", "v_proj"]}),
+    "qwen2, lora": (QWEN2, TOKENS, "bfloat16", {"rank": 4, "targets": ["q_proj", "v_proj"]}),
+    "qwen2, lora with dropout": (QWEN2, 8, "bfloat16",
+                                 {"rank": 4, "targets": "all-linear", "dropout": 0.1}),
     "deberta, absolute": (
         dict(DEBERTA, relative_attention=False, position_biased_input=True, pos_att_type=[],
              embedding_size=8, norm_rel_ebd="none"), TOKENS),
@@ -140,7 +147,25 @@ def autocast(enabled):
     return context
 
 
-def trace(config, tokens, precision="float32"):
+def replace_parameters(module, function, recurse=True):
+    """Module._apply for FakeTensors, which cannot be swapped in place."""
+    for child in module.children():
+        replace_parameters(child, function)
+    for name, parameter in module.named_parameters(recurse=False):
+        setattr(module, name, torch.nn.Parameter(function(parameter.data), parameter.requires_grad))
+    return module
+
+
+def adapted(model, lora):
+    """With low-rank adapters, everything else frozen."""
+    import peft
+    torch.nn.Module._apply = replace_parameters
+    options = peft.LoraConfig(r=lora["rank"], target_modules=lora["targets"],
+                              lora_dropout=lora.get("dropout", 0.0))
+    return peft.get_peft_model(model, options)
+
+
+def trace(config, tokens, precision="float32", lora=None):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
@@ -152,7 +177,10 @@ def trace(config, tokens, precision="float32"):
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"):
         model = auto.from_config(
-            hf_config, attn_implementation=attention, dtype=dtype).train()
+            hf_config, attn_implementation=attention, dtype=dtype)
+        if lora:
+            model = adapted(model, lora)
+        model.train()
         ids = torch.randint(0, 5, (ROWS, tokens))
         mask = torch.ones(ROWS, tokens, dtype=torch.long)
         labels = ids if decodes else torch.randint(0, NUM_LABELS, (ROWS,))
@@ -164,7 +192,8 @@ def trace(config, tokens, precision="float32"):
             loss.backward()
         events = list(recorder.events)
     return {"config": dict(config, model_type=hf_config.model_type), "tokens": tokens,
-            "precision": precision, "forward": events[:forward], "backward": events[forward:]}
+            "precision": precision, **({"lora": lora} if lora else {}),
+            "forward": events[:forward], "backward": events[forward:]}
 
 
 def main(path):

@@ -66,7 +66,7 @@ absl::Status MissingModel(const StudySpec& study, const WorkerFacts& worker,
       study.trainer.model_init == "random" ? "" : "model.safetensors, ";
   return absl::FailedPreconditionError(
       absl::StrCat("worker ", worker.worker, " has no usable model of ", absl::StrJoin(names, ", "),
-                   "; put config.json, ", weights, "vocab.txt into DIR/", names.front(),
+                   "; put config.json, ", weights, "the tokenizer's files into DIR/", names.front(),
                    ", then hpo-worker --models DIR"));
 }
 

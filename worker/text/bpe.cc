@@ -4,6 +4,7 @@
 #include <queue>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "worker/text/utf8.h"
 
 namespace hpo {
@@ -11,6 +12,26 @@ namespace {
 
 // Up to so many symbols all pairs are looked at for each merge, which is faster than a heap.
 constexpr size_t kShortWord = 32;
+
+// U+2581, which stands for a blank in SentencePiece's vocabularies.
+constexpr absl::string_view kBlankSymbol = "\xE2\x96\x81";
+
+// Bytes of `text` up to the first blank symbol that comes after something else.
+size_t FirstPartSize(absl::string_view text) {
+  size_t begin = 0;
+  while (absl::StartsWith(text.substr(begin), kBlankSymbol)) begin += kBlankSymbol.size();
+  return std::min(text.find(kBlankSymbol, begin), text.size());
+}
+
+bool PartsAtBlanks(const BpeVocabulary& vocabulary) {
+  bool has_blank = false;
+  for (const std::string& token : vocabulary.tokens) {
+    if (FirstPartSize(token) < token.size()) return false;
+    has_blank |= token == kBlankSymbol;
+  }
+  return has_blank && !vocabulary.ignore_merges &&
+         vocabulary.unit == BpeVocabulary::Unit::kCharacter;
+}
 
 uint64_t PairKey(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
@@ -31,6 +52,7 @@ BpeModel::BpeModel(const BpeVocabulary& vocabulary)
                                    [](int32_t id) { return id >= 0; })),
       unknown_id_(vocabulary.unknown_id),
       fuse_unknown_(vocabulary.fuse_unknown),
+      parts_at_blanks_(PartsAtBlanks(vocabulary)),
       frozen_ids_(vocabulary.frozen),
       frozen_(TextsOf(vocabulary.frozen, vocabulary)) {
   unit_of_byte_.fill(-1);
@@ -60,13 +82,22 @@ BpeModel::BpeModel(const BpeVocabulary& vocabulary)
 }
 
 void BpeModel::Append(absl::string_view word, std::vector<int32_t>& ids) const {
-  if (word.size() <= longest_whole_word_) {
-    if (const auto whole = whole_words_.find(word); whole != whole_words_.end()) {
+  while (parts_at_blanks_ && !word.empty()) {
+    const size_t size = FirstPartSize(word);
+    AppendPart(word.substr(0, size), ids);
+    word.remove_prefix(size);
+  }
+  if (!word.empty()) AppendPart(word, ids);
+}
+
+void BpeModel::AppendPart(absl::string_view part, std::vector<int32_t>& ids) const {
+  if (part.size() <= longest_whole_word_) {
+    if (const auto whole = whole_words_.find(part); whole != whole_words_.end()) {
       ids.push_back(whole->second);
       return;
     }
   }
-  AppendMerged(word, ids);
+  AppendMerged(part, ids);
 }
 
 void BpeModel::AppendMerged(absl::string_view word, std::vector<int32_t>& ids) const {

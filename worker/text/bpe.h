@@ -62,6 +62,8 @@ class BpeModel final : public SubwordModel {
   void Append(absl::string_view word, std::vector<int32_t>& ids) const override;
 
  private:
+  void AppendPart(absl::string_view part, std::vector<int32_t>& ids) const;
+
   struct Rule {
     uint32_t rank = kNoRank;
     int32_t merged = -1;
@@ -83,6 +85,9 @@ class BpeModel final : public SubwordModel {
   bool has_byte_tokens_;
   int32_t unknown_id_;
   bool fuse_unknown_;
+  // No token reaches over the end of a word to the blank symbol behind it, so that a text's words,
+  // of which most are known whole, are merged one by one.
+  bool parts_at_blanks_;
   ByteTokens unit_of_byte_;  // units of one byte
   absl::flat_hash_map<std::string, int32_t> unit_of_character_;
   absl::flat_hash_map<uint64_t, Rule> rules_;

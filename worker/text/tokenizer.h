@@ -15,6 +15,18 @@
 
 namespace hpo {
 
+// All that a tokenizer may be read from: what is copied with a model.
+inline constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
+                                                  "tokenizer_config.json",
+                                                  "special_tokens_map.json",
+                                                  "added_tokens.json",
+                                                  "vocab.txt",
+                                                  "vocab.json",
+                                                  "merges.txt",
+                                                  "spm.model",
+                                                  "sentencepiece.bpe.model",
+                                                  "tokenizer.model"};
+
 // For Encode's max_length: keep everything.
 constexpr int64_t kNoTruncation = std::numeric_limits<int64_t>::max();
 

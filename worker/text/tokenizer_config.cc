@@ -86,9 +86,9 @@ absl::Status ReadAddedTokensFile(const std::string& path, std::vector<AddedToken
     if (!id.is_number_integer() || id < 0 || id >= kMaxVocabulary || content.empty()) {
       return Expected(absl::StrCat(path, ": ", content), "an id of a token", id);
     }
-    const bool known = std::any_of(tokens.begin(), tokens.end(), [&](const AddedToken& token) {
-      return token.content == content;
-    });
+    const bool known =
+        std::any_of(tokens.begin(), tokens.end(),
+                    [&text = content](const AddedToken& token) { return token.content == text; });
     if (!known) tokens.push_back({.content = content, .id = id.get<int32_t>(), .special = true});
   }
   return absl::OkStatus();

@@ -21,6 +21,7 @@
 #include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/models/weight_files.h"
 #include "worker/trainer/models/weights.h"
+#include "worker/trainer/precision.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/text_task.h"
@@ -45,6 +46,7 @@ class TrialRun {
     if (auto failure = Prepare()) return Ended(*std::move(failure));
     if (auto refusal = Admit()) return Ended(*std::move(refusal));
     device_.memory->SetLimit(job_.limit);
+    AllowTf32(options_.tf32);
     if (auto failure = Build()) return Ended(*std::move(failure));
     return Train();
   }
@@ -96,6 +98,7 @@ class TrialRun {
       return absl::InvalidArgumentError(
           absl::StrCat("model.init: expected pretrained or random, got '", job_.model_init, "'"));
     }
+    HPO_RETURN_IF_ERROR(CheckPrecision(options_, device_.device));
     if (job_.epochs < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("epochs: expected at least 1, got ", job_.epochs));
@@ -106,11 +109,7 @@ class TrialRun {
   // The plan to start with, or the refusal. The job's plan is taken where it is one for this
   // configuration; where it does not fit by the estimate, a smaller one is planned here.
   std::optional<TrialOutcome> Admit() {
-    const TrainingConfig& config = options_.config;
-    plan_ = {.effective_batch = config.EffectiveBatch(), .micro_batch = config.batch_size};
-    const bool given = job_.plan.effective_batch == plan_.effective_batch &&
-                       job_.plan.micro_batch >= 1 && job_.plan.micro_batch <= plan_.effective_batch;
-    if (given && job_.policy != MemoryPolicy::kStrict) plan_.micro_batch = job_.plan.micro_batch;
+    plan_ = StartingPlan(options_.config, job_.plan, job_.policy);
     if (!job_.admission || job_.limit == Bytes{} || job_.policy == MemoryPolicy::kOff) {
       return std::nullopt;
     }
@@ -119,8 +118,10 @@ class TrialRun {
     PlannedMemory planned{
         .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
     if (!planned.fits) {
-      const auto smaller =
-          PlanMemory(estimate_input_, MemorySpec{.policy = job_.policy}, job_.limit);
+      const MemorySpec memory{.policy = job_.policy,
+                              .allow_checkpointing = plan_.checkpointing,
+                              .allow_lower_precision = plan_.precision != Precision::kFloat32};
+      const auto smaller = PlanMemory(estimate_input_, memory, job_.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
     }

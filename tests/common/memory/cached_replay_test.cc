@@ -40,7 +40,7 @@ TEST(CachedReplay, IsBetweenTheTensorsAndTheBound) {
 TEST(CachedReplay, FitsFromTheNeededLimitOn) {
   const EstimateInput input = GpuInput(8, 2);
   const MemoryPlan plan = PlanOf(16, 8);
-  const CachedReplay replay(input, plan, ClassifierShapeOf(input), TraitsOf(input.device));
+  const CachedReplay replay(input, plan, ClassifierShapeOf(input, plan), TraitsOf(input.device));
   const CachedBytes need = replay.Need();
   EXPECT_TRUE(replay.FitsWithin(need.needed_limit));
   EXPECT_TRUE(replay.FitsWithin(need.reserved_peak));
@@ -51,7 +51,7 @@ TEST(CachedReplay, FitsFromTheNeededLimitOn) {
 TEST(CachedReplay, NeedsTheSameWithinAnyLimit) {
   const EstimateInput input = GpuInput(8, 2);
   const MemoryPlan plan = PlanOf(16, 8);
-  const CachedReplay replay(input, plan, ClassifierShapeOf(input), TraitsOf(input.device));
+  const CachedReplay replay(input, plan, ClassifierShapeOf(input, plan), TraitsOf(input.device));
   const CachedBytes need = replay.Need();
   for (int64_t percent = 80; percent <= 120; percent += 2) {
     const Bytes limit{need.needed_limit.count / 100 * percent};

@@ -23,7 +23,7 @@ EstimateInput InputOf(const std::string& model, int64_t layers, bool cpu) {
 
 int64_t TracedPeak(const EstimateInput& input, const TrialPasses& passes,
                    const KernelTraits& traits) {
-  const AllocationTrace trace = TraceTrial(ClassifierShapeOf(input), passes, traits);
+  const AllocationTrace trace = TraceTrial(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
   return FindLivePeak(trace, Bytes{traits.granularity}).peak.count;
 }
 
@@ -42,7 +42,8 @@ TEST(LayeredPeak, IsThatOfTheWholeTrace) {
           const KernelTraits traits = TraitsOf(input.device);
           const TrialPasses passes =
               LargestPasses(input, {.effective_batch = effective, .micro_batch = micro});
-          const LayeredPeak peak = FindLayeredPeak(ClassifierShapeOf(input), passes, traits);
+          const LayeredPeak peak =
+              FindLayeredPeak(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
           const int64_t expected = TracedPeak(input, passes, traits);
           const int64_t found =
               3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());

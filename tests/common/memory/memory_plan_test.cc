@@ -125,6 +125,58 @@ TEST(PlanMemory, OffAdmitsEverything) {
   EXPECT_GT(planned.estimate.needed_limit, Bytes{});
 }
 
+// bert-base in parts of one row of 512 tokens: every rung needs less than the one before.
+TEST(PlanMemory, ClimbsDownTheLadderAsFarAsTheStudyAllows) {
+  EstimateInput input = BertBaseInput();
+  input.config.dropout = 0.1;  // attention is written out: layers keep more than gradients take
+  MemoryPlan rung = PlanOf(16, 1);
+  const Bytes plain = ReplayMemory(input, rung)->needed_limit;
+  rung.checkpointing = true;
+  const Bytes checkpointed = ReplayMemory(input, rung)->needed_limit;
+  ASSERT_LT(checkpointed, plain);
+
+  MemorySpec memory;
+  const Bytes limit = plain - Bytes{1};
+  EXPECT_FALSE(PlanMemory(input, memory, limit)->fits) << "nothing is allowed";
+  memory.allow_checkpointing = true;
+  const auto planned = PlanMemory(input, memory, limit);
+  EXPECT_TRUE(planned->fits);
+  EXPECT_TRUE(planned->plan.checkpointing);
+  EXPECT_EQ(planned->plan.precision, Precision::kFloat32);
+  EXPECT_LE(planned->estimate.needed_limit, limit);
+  EXPECT_FALSE(PlanMemory(input, memory, plain)->plan.checkpointing) << "parts come first";
+
+  memory.allow_lower_precision = true;
+  const auto smallest = PlanMemory(input, memory, KiB(1));
+  EXPECT_FALSE(smallest->fits);
+  EXPECT_EQ(smallest->plan.micro_batch, 1);
+  EXPECT_TRUE(smallest->plan.checkpointing);
+  EXPECT_EQ(smallest->plan.precision, Precision::kBfloat16);
+}
+
+TEST(StartingPlan, TakesTheGivenOneWhereItIsForThisConfiguration) {
+  TrainingConfig config;
+  config.batch_size = 8;
+  config.grad_accum = 2;
+  MemoryPlan given = PlanOf(16, 3);
+  given.checkpointing = true;
+  EXPECT_EQ(StartingPlan(config, given, MemoryPolicy::kPlan), given);
+  EXPECT_EQ(StartingPlan(config, given, MemoryPolicy::kStrict), PlanOf(16, 8));
+  EXPECT_EQ(StartingPlan(config, PlanOf(24, 3), MemoryPolicy::kPlan), PlanOf(16, 8));
+  EXPECT_EQ(StartingPlan(config, PlanOf(16, 17), MemoryPolicy::kPlan), PlanOf(16, 8));
+
+  config.precision = Precision::kFloat16;
+  config.checkpoint_every = 3;
+  given.precision = Precision::kBfloat16;
+  given.checkpointing = false;
+  const MemoryPlan plan = StartingPlan(config, given, MemoryPolicy::kPlan);
+  EXPECT_EQ(plan.micro_batch, 3);
+  EXPECT_TRUE(plan.checkpointing) << "as the configuration says";
+  EXPECT_EQ(plan.precision, Precision::kFloat16);
+  EXPECT_EQ(ExecutionOf(config, plan),
+            (Execution{.checkpoint_every = 3, .precision = Precision::kFloat16}));
+}
+
 TEST(PlanMemory, PassesOnWhatIsWrongWithTheConfiguration) {
   for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
     const auto planned = PlanMemory(Configured(bad, bad), MemorySpec{}, GiB(1));

@@ -195,7 +195,7 @@ TEST(DecidingPasses, KeepsWhatNothingElseExceeds) {
 TEST(DecidingPasses, HaveThePeakOfAll) {
   const EstimateInput input = Input(48, 2, 128, 0.1);
   const KernelTraits traits = TraitsOf(input.device);
-  const ClassifierShape shape = ClassifierShapeOf(input);
+  const ClassifierShape shape = ClassifierShapeOf(input, MemoryPlan{});
   for (const int64_t rows : {1, 2, 5}) {
     TrialPasses all;
     for (int64_t step = 0; step < 6; ++step) {
@@ -212,8 +212,9 @@ TEST(DecidingPasses, HaveThePeakOfAll) {
 
 TEST(TraceTrial, LeavesWeightsAndStates) {
   const EstimateInput input = Input(48, 2, 64, 0.1);
-  const AllocationTrace trace = TraceTrial(
-      ClassifierShapeOf(input), LargestPasses(input, PlanOf(8, 3)), TraitsOf(input.device));
+  const AllocationTrace trace =
+      TraceTrial(ClassifierShapeOf(input, PlanOf(8, 3)), LargestPasses(input, PlanOf(8, 3)),
+                 TraitsOf(input.device));
   std::vector<int64_t> live(static_cast<size_t>(trace.num_blocks), 0);
   for (const TraceEvent& event : trace.events) {
     int64_t& bytes = live[static_cast<size_t>(event.block)];

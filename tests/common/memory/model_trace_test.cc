@@ -1,6 +1,7 @@
 #include "common/memory/model_trace.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,17 @@ void ExpectSame(const std::vector<int64_t>& traced, const std::vector<int64_t>& 
                 << "\n  traced:  " << Around(traced, at) << "\n  expected:" << Around(expected, at);
 }
 
+std::optional<LoraOptions> LoraOf(const nlohmann::json& entry) {
+  if (!entry.contains("lora")) return std::nullopt;
+  const nlohmann::json& golden = entry["lora"];
+  LoraOptions lora{.rank = golden["rank"], .dropout = golden.value("dropout", 0.0)};
+  const nlohmann::json& targets = golden["targets"];
+  for (const nlohmann::json& target : targets.is_array() ? targets : nlohmann::json{targets}) {
+    lora.targets.push_back(target);
+  }
+  return lora;
+}
+
 TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
   const nlohmann::json golden = ReadGolden("model_traces.json");
   for (const auto& [name, entry] : golden["cases"].items()) {
@@ -87,7 +99,7 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     const TaskHead head = {
         .kind = decodes ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification,
         .num_labels = golden["num_labels"]};
-    auto model = MakeModelTrace(ops, shape, head);
+    auto model = MakeModelTrace(ops, shape, head, LoraOf(entry));
     ASSERT_TRUE(model.ok()) << model.status();
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);
     tracer.EnterPhase("forward");

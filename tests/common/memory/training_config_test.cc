@@ -20,6 +20,8 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"model.dropout", 0.25},
                            {"train.optimizer", std::string("sgd")},
                            {"train.momentum", 0.5},
+                           {"train.precision", std::string("bf16")},
+                           {"memory.checkpoint_every", int64_t{2}},
                            {"train.lr", 3e-5}};
   const auto config = TrainingConfigOf(params, TrainerSpec{});
   ASSERT_TRUE(config.ok()) << config.status();
@@ -31,7 +33,9 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                                      .head_sizes = {512, 64, 0},
                                      .dropout = 0.25,
                                      .optimizer = OptimizerKind::kSgd,
-                                     .momentum = 0.5}));
+                                     .momentum = 0.5,
+                                     .precision = Precision::kBfloat16,
+                                     .checkpoint_every = 2}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 
@@ -58,6 +62,10 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"train.optimizer", std::string("lion")}},
        "train.optimizer: expected adamw, adamw_8bit, adafactor or sgd, got 'lion'"},
       {{{"train.optimizer", int64_t{8}}}, "adafactor or sgd, got '8'"},
+      {{{"train.precision", std::string("int8")}},
+       "train.precision: expected fp32, tf32, bf16 or fp16, got 'int8'"},
+      {{{"memory.checkpoint_every", int64_t{-1}}},
+       "memory.checkpoint_every: expected an integer of at least 0, got -1"},
       {{{"train.momentum", 1.0}}, "train.momentum: expected a number in [0, 1), got 1"},
   };
   for (const auto& [params, expected] : cases) {

@@ -132,6 +132,28 @@ TEST(Bpe, UnknownCharactersFallBackToBytesWhereAllAreThere) {
   EXPECT_THAT(Tokens(BpeModel(vocabulary), "a\u20AC\u20ADb"), ElementsAre(1, 20, 21, 22, 0, 2));
 }
 
+// Words between blank symbols are merged one by one where no token reaches from one to the next.
+TEST(Bpe, TokensAcrossBlankSymbolsAreFound) {
+  BpeVocabulary vocabulary = {.unit = BpeVocabulary::Unit::kCharacter,
+                              .tokens = {"\u2581", "a", "\u2581a", "\u2581\u2581"},
+                              .merges = {{0, 1, 2, 0}, {0, 0, 3, 1}}};
+  EXPECT_THAT(Tokens(BpeModel(vocabulary), "\u2581a\u2581\u2581\u2581aa\u2581"),
+              ElementsAre(2, 3, 2, 1, 0));
+  vocabulary.tokens.push_back("a\u2581");
+  vocabulary.merges.push_back({1, 0, 4, 2});
+  EXPECT_THAT(Tokens(BpeModel(vocabulary), "\u2581a\u2581\u2581\u2581aa\u2581"),
+              ElementsAre(2, 3, 2, 4));
+}
+
+// ignore_merges looks at the whole word alone.
+TEST(Bpe, IgnoringMergesTakesWholeTextsOnly) {
+  const BpeVocabulary vocabulary = {.unit = BpeVocabulary::Unit::kCharacter,
+                                    .tokens = {"\u2581", "a", "b", "\u2581ab"},
+                                    .ignore_merges = true};
+  EXPECT_THAT(Tokens(BpeModel(vocabulary), "\u2581ab"), ElementsAre(3));
+  EXPECT_THAT(Tokens(BpeModel(vocabulary), "\u2581ab\u2581ab"), ElementsAre(0, 1, 2, 0, 1, 2));
+}
+
 TEST(Bpe, FrozenTokensAreTakenWhole) {
   BpeVocabulary vocabulary = Small();
   vocabulary.tokens.push_back("bab");

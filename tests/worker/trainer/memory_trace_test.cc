@@ -86,8 +86,9 @@ void ExpectSameEvents(TrainerJob job, bool scales_gradients = false) {
   auto described = DescribeJob(job, /*threads=*/1);
   ASSERT_TRUE(described.ok()) << described.status();
   described->passes.scales_gradients = scales_gradients;
-  const AllocationTrace generated = TraceTrial(
-      ClassifierShapeOf(described->input), described->passes, TraitsOf(described->input.device));
+  const AllocationTrace generated =
+      TraceTrial(ClassifierShapeOf(described->input, described->plan), described->passes,
+                 TraitsOf(described->input.device));
   const std::string difference = FirstDifference(Record(job), generated);
   EXPECT_TRUE(difference.empty()) << difference;
 }
@@ -269,6 +270,80 @@ TEST(MemoryTrace, IsTheTrainersForDecoders) {
         SCOPED_TRACE(trial.more_config.dump());
         ExpectSameEvents(trial);
       }
+    }
+  }
+}
+
+// Segments of one layer, of two with a shorter last one, of all; attention fused and written out.
+TEST(MemoryTrace, IsTheTrainersWithLayersComputedAgain) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {1, 2, 5}) {
+      SyntheticTrial trial = Small();
+      trial.hidden_dropout = trial.attention_dropout = dropout;
+      trial.layers = 3;
+      trial.micro_batch = 3;
+      trial.params = {{"memory.checkpoint_every", every}};
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+SyntheticTrial In16Bits(const char* precision, double dropout, int64_t every) {
+  SyntheticTrial trial = Small();
+  trial.hidden_dropout = trial.attention_dropout = dropout;
+  trial.layers = 3;
+  trial.micro_batch = 4;
+  trial.head_sizes = {33};
+  trial.params = {{"train.precision", std::string(precision)}, {"memory.checkpoint_every", every}};
+  return trial;
+}
+
+TEST(MemoryTrace, IsTheTrainersInFloat16) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {0, 2}) ExpectSameEvents(In16Bits("fp16", dropout, every));
+  }
+}
+
+// As float16, but for scratch of oneDNN's products, which is bounded.
+TEST(MemoryTrace, BoundsTheTrainersInBfloat16) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t every : {0, 2}) {
+      const SyntheticTrial trial = In16Bits("bf16", dropout, every);
+      SCOPED_TRACE(Describe(trial));
+      const SyntheticFolder folder(trial, testing::TempDir());
+      const auto described = DescribeJob(folder.Job(), /*threads=*/1);
+      ASSERT_TRUE(described.ok()) << described.status();
+      const auto predicted = ReplayMemory(described->input, described->plan, described->passes);
+      ASSERT_TRUE(predicted.ok()) << predicted.status();
+      RecordingEvents events;
+      const OutcomeMessage outcome = RunTrial(folder.Job(), TestDevice(), events, events);
+      const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
+      EXPECT_LE(counted, predicted->live_peak);
+      EXPECT_LE(predicted->live_peak - counted, MiB(2));
+      const auto bound = EstimateMemory(described->input, described->plan);
+      EXPECT_LE(predicted->live_peak, bound->live_peak);
+    }
+  }
+}
+
+// Families whose layers share what gradients flow through, or have a bias of their own.
+TEST(MemoryTrace, IsTheTrainersWithOtherFamiliesLayersComputedAgain) {
+  for (const char* family : {"roberta", "deberta-v2", "gpt2", "qwen2"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      SyntheticTrial trial = Small();
+      trial.family = family;
+      trial.layers = 3;
+      trial.hidden_dropout = trial.attention_dropout = dropout;
+      trial.micro_batch = 3;
+      if (trial.family == "deberta-v2") {
+        trial.more_config = {{"relative_attention", true},   {"position_buckets", 12},
+                             {"norm_rel_ebd", "layer_norm"}, {"share_att_key", true},
+                             {"pos_att_type", "p2c|c2p"},    {"position_biased_input", false}};
+        trial.token_types = 0;
+      }
+      trial.params = {{"memory.checkpoint_every", int64_t{2}}};
+      SCOPED_TRACE(family);
+      ExpectSameEvents(trial);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/ids.h"
+#include "common/memory/memory_plan.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "worker/trainer/training/trial_batches.h"
@@ -164,9 +165,11 @@ absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t thread
   HPO_ASSIGN_OR_RETURN(const TrainingOptions options, ReadTrainingOptions(job.params, job.seed));
   HPO_ASSIGN_OR_RETURN(const ModelFolder model, OpenModelFolder(job, options));
   HPO_ASSIGN_OR_RETURN(const TextData data, LoadTextData(job, options, model));
+  const MemoryPlan plan = StartingPlan(options.config, job.plan, job.policy);
   JobDescription description{
       .input = EstimateInputOf(model, data, options, "cpu", Bytes{}),
-      .passes = PassesOf(job, options, data, model.shape.max_positions, job.plan)};
+      .plan = plan,
+      .passes = PassesOf(job, options, data, model.shape.max_positions, plan)};
   description.input.device.threads = threads;
   return description;
 }

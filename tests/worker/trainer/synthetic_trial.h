@@ -73,6 +73,7 @@ class SyntheticFolder {
 // What memory's model is told of a job, from the files that the trainer will read.
 struct JobDescription {
   EstimateInput input;
+  MemoryPlan plan;  // that it starts with
   TrialPasses passes;
 };
 

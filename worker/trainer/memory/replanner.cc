@@ -37,7 +37,7 @@ bool Replanner::Fits(const MemoryPlan& plan) const {
 std::optional<MemoryPlan> Replanner::Smaller(const MemoryPlan& plan) {
   const std::optional<MemoryPlan> half = SmallerPlan(plan);
   if (!half.has_value() || limit_ == Bytes{} || Fits(plan)) return half;
-  const auto fitting = PlanBelow(input_, plan.micro_batch, limit_ - correction_);
+  const auto fitting = PlanBelow(input_, plan, limit_ - correction_);
   if (!fitting.ok() || !fitting->fits) return half;
   MemoryPlan chosen = plan;
   chosen.micro_batch = fitting->plan.micro_batch;

@@ -12,20 +12,33 @@ void Set(const AutocastState& state) {
 
 }  // namespace
 
+at::ScalarType ScalarTypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return torch::kFloat32;
+    case Precision::kBfloat16:
+      return torch::kBFloat16;
+    case Precision::kFloat16:
+      return torch::kFloat16;
+  }
+  return torch::kFloat32;
+}
+
 AutocastState::AutocastState(torch::Device device)
     : device_type(device.type()),
       enabled(at::autocast::is_autocast_enabled(device.type())),
       type(at::autocast::get_autocast_dtype(device.type())) {}
 
 AutocastScope::AutocastScope(const AutocastState& state)
-    : before_(torch::Device(state.device_type)) {
-  at::autocast::increment_nesting();
+    : before_(torch::Device(state.device_type)),
+      cached_before_(at::autocast::is_autocast_cache_enabled()) {
+  at::autocast::set_autocast_cache_enabled(false);
   Set(state);
 }
 
 AutocastScope::~AutocastScope() {
-  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   Set(before_);
+  at::autocast::set_autocast_cache_enabled(cached_before_);
 }
 
 }  // namespace hpo

@@ -2,9 +2,12 @@
 // parameters, norms and losses stay in float32.
 #pragma once
 
+#include "common/trial.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
+
+at::ScalarType ScalarTypeOf(Precision precision);
 
 // Whether autocast acts on a device, and with which type.
 struct AutocastState {
@@ -18,8 +21,9 @@ struct AutocastState {
   at::ScalarType type;
 };
 
-// Sets the calling thread's autocast to `state` for the life of this. Weights are cast once inside
-// it; the outermost scope frees their copies, but for those that a graph keeps.
+// Sets the calling thread's autocast to `state` for the life of this. Casts of weights are not
+// cached: a pass uses each weight once, and a copy that was made without recording gradients would
+// be taken where they are recorded.
 class AutocastScope {
  public:
   explicit AutocastScope(const AutocastState& state);
@@ -29,6 +33,7 @@ class AutocastScope {
 
  private:
   AutocastState before_;
+  bool cached_before_;
 };
 
 }  // namespace hpo

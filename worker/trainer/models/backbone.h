@@ -50,6 +50,10 @@ class TransformerLayer : public torch::nn::Module {
 
 class Backbone : public torch::nn::Module {
  public:
+  // From now on backward computes `every` layers at a time again instead of keeping what they make;
+  // 0: none.
+  void SetCheckpointing(int64_t every) { checkpoint_every_ = every; }
+
   // The last hidden state, [batch, tokens, hidden_size]. When `hidden_states` is given, what goes
   // into each layer and the result are appended to it.
   torch::Tensor forward(const ModelInput& input,
@@ -70,7 +74,14 @@ class Backbone : public torch::nn::Module {
   // After the last layer.
   virtual torch::Tensor Finish(const torch::Tensor& hidden) { return hidden; }
 
+  // Layers `first` to `first + count`.
+  torch::Tensor RunLayers(int64_t first, int64_t count, torch::Tensor hidden,
+                          const LayerContext& context) const;
+  torch::Tensor RunRecomputedLayers(int64_t first, int64_t count, const torch::Tensor& hidden,
+                                    const LayerContext& context) const;
+
   std::vector<std::shared_ptr<TransformerLayer>> layers_;
+  int64_t checkpoint_every_ = 0;
 };
 
 // The model that `shape.family` names, its parameters on `device` and not initialised. The family

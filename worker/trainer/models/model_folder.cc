@@ -12,23 +12,13 @@
 #include "common/status.h"
 #include "common/write_file.h"
 #include "nlohmann/json.hpp"
+#include "worker/text/tokenizer.h"
 #include "worker/trainer/models/weights.h"
 
 namespace hpo {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kTokenizerFiles[] = {"vocab.txt",
-                                           "vocab.json",
-                                           "merges.txt",
-                                           "spm.model",
-                                           "tokenizer.model",
-                                           "sentencepiece.bpe.model",
-                                           "tokenizer.json",
-                                           "added_tokens.json",
-                                           "tokenizer_config.json",
-                                           "special_tokens_map.json"};
 
 absl::Status DiskError(const fs::path& path, const std::error_code& error) {
   return FileError(error.value(), path.string());

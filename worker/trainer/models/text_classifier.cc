@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "worker/trainer/models/autocast.h"
 
 namespace hpo {
 namespace {
@@ -50,6 +51,17 @@ torch::Tensor TextClassifier::SelectToken(const torch::Tensor& hidden,
 
 torch::Tensor TextClassifier::forward(const ModelInput& input,
                                       std::vector<torch::Tensor>* hidden_states) {
+  if (execution_.precision == Precision::kFloat32) return Logits(input, hidden_states);
+  torch::Tensor logits;
+  {
+    const AutocastScope autocast({input.ids.device(), ScalarTypeOf(execution_.precision)});
+    logits = Logits(input, hidden_states);
+  }
+  return logits.to(torch::kFloat32);
+}
+
+torch::Tensor TextClassifier::Logits(const ModelInput& input,
+                                     std::vector<torch::Tensor>* hidden_states) {
   torch::Tensor features = SelectToken(backbone_->forward(input, hidden_states), input.mask);
   if (dense_) {
     if (modules_.dropout_before_dense) features = Dropout(features, dropout_, is_training());

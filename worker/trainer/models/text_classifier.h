@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/memory/execution.h"
 #include "common/model_modules.h"
 #include "common/model_spec.h"
 #include "worker/trainer/models/backbone.h"
@@ -19,12 +20,19 @@ class TextClassifier : public torch::nn::Module {
   // As MakeTextClassifier, which checks the arguments.
   TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device);
 
-  // Logits, [batch, num_labels]. Dropout acts while is_training(). Appends to `hidden_states`,
-  // where given, as Backbone does.
+  // How forward runs from now on: layers of a recomputed segment, precision.
+  void SetExecution(const Execution& execution) {
+    execution_ = execution;
+    backbone_->SetCheckpointing(execution.checkpoint_every);
+  }
+
+  // Logits, [batch, num_labels], float32. Dropout acts while is_training(). Appends to
+  // `hidden_states`, where given, as Backbone does.
   torch::Tensor forward(const ModelInput& input,
                         std::vector<torch::Tensor>* hidden_states = nullptr);
 
  private:
+  torch::Tensor Logits(const ModelInput& input, std::vector<torch::Tensor>* hidden_states);
   // The token of each row that is classified, [batch, hidden_size].
   torch::Tensor SelectToken(const torch::Tensor& hidden, const torch::Tensor& mask) const;
 
@@ -33,6 +41,7 @@ class TextClassifier : public torch::nn::Module {
   Linear dense_ = nullptr;  // null: none
   ClassificationHead head_ = nullptr;
   double dropout_;
+  Execution execution_;
 };
 
 // The model that `shape.family` names, its parameters on `device` and not yet initialised

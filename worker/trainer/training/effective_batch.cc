@@ -22,7 +22,7 @@ double ComputeGradients(TextClassifier& model, const EffectiveBatch& batch, torc
     const torch::Tensor part_loss = SumOfRowLosses(model.forward(tensors.input), tensors.labels) /
                                     static_cast<double>(num_rows);
     log.EnterPhase("backward");
-    part_loss.backward();
+    part_loss.backward(at::full({}, batch.loss_scale, part_loss.options()));
     loss += part_loss.detach();
   }
   return loss.item<double>();

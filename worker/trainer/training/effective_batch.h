@@ -20,6 +20,7 @@ struct EffectiveBatch {
   uint64_t seed = 0;
   int64_t step = 0;
   int64_t max_positions = 0;
+  double loss_scale = 1.0;  // of the gradients; see LossScale
 };
 
 // Adds the gradient of the batch's loss, the mean over its rows, to the model's parameters, in

@@ -44,7 +44,10 @@ nlohmann::json LoopStateToJson(const LoopState& state) {
                          {"measurements", std::move(measurements)},
                          {"plan", PlanToJson(state.plan)},
                          {"evaluation_rows", state.evaluation_rows},
-                         {"limit_bytes", state.limit.count}};
+                         {"limit_bytes", state.limit.count},
+                         {"loss_scale", state.loss_scale.scale},
+                         {"good_steps", state.loss_scale.good_steps},
+                         {"skipped_steps", state.loss_scale.skipped}};
   if (state.best.has_value()) json["best"] = MetricsToJson(*state.best);
   return json;
 }
@@ -62,6 +65,9 @@ absl::StatusOr<LoopState> LoopStateFromJson(const nlohmann::json& json) {
   reader.RequiredWith("plan", state.plan, PlanFromJson);
   reader.Required("evaluation_rows", state.evaluation_rows);
   reader.Required("limit_bytes", state.limit);
+  reader.Required("loss_scale", state.loss_scale.scale);
+  reader.Required("good_steps", state.loss_scale.good_steps);
+  reader.Required("skipped_steps", state.loss_scale.skipped);
   if (reader.Has("best")) reader.Required("best", state.best.emplace());
   HPO_RETURN_IF_ERROR(reader.status());
   if (state.step < 1 || state.epoch < 0 || state.batches_done < 0 || state.evaluation_rows < 1) {

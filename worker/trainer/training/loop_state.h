@@ -12,6 +12,7 @@
 #include "common/bytes.h"
 #include "common/trial.h"
 #include "nlohmann/json.hpp"
+#include "worker/trainer/training/loss_scale.h"
 
 namespace hpo {
 
@@ -27,6 +28,7 @@ struct LoopState {
   MemoryPlan plan;                        // in force,
   int64_t evaluation_rows = 0;            // and how many at a time in evaluation,
   Bytes limit;                            // under this limit; 0: none
+  LossScale loss_scale;
   bool operator==(const LoopState&) const = default;
 };
 

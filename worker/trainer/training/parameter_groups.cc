@@ -1,5 +1,6 @@
 #include "worker/trainer/training/parameter_groups.h"
 
+#include <cmath>
 #include <utility>
 
 #include "common/status.h"
@@ -36,15 +37,18 @@ void ClearGradients(std::span<const ParameterGroup> groups) {
   }
 }
 
-double ClipGradients(std::span<const ParameterGroup> groups, double max_norm) {
+double ClipGradients(std::span<const ParameterGroup> groups, double max_norm, double loss_scale) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> gradients;
   for (const ParameterGroup& group : groups) {
     for (torch::Tensor& gradient : GradientsOf(group)) gradients.push_back(std::move(gradient));
   }
   const double norm =
-      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)), 2.0).item<double>();
-  if (norm > max_norm) at::_foreach_mul_(gradients, max_norm / (norm + 1e-6));
+      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)), 2.0).item<double>() /
+      loss_scale;
+  double factor = 1.0 / loss_scale;
+  if (norm > max_norm) factor *= max_norm / (norm + 1e-6);
+  if (factor != 1.0 && std::isfinite(norm)) at::_foreach_mul_(gradients, factor);
   return norm;
 }
 

@@ -27,9 +27,11 @@ std::vector<torch::Tensor> GradientsOf(const ParameterGroup& group);
 // Frees every gradient.
 void ClearGradients(std::span<const ParameterGroup> groups);
 
-// Scales all gradients, which must be defined, so that their joint 2-norm is at most `max_norm`
-// (> 0; infinity: only measures). Returns the norm before. May allocate a few kilobytes; changes no
+// Divides all gradients, which must be defined, by `loss_scale` and scales them so that their joint
+// 2-norm is at most `max_norm` (> 0; infinity: only measures). Returns the norm before the second.
+// Where that is not finite, gradients stay as they are. May allocate a few kilobytes; changes no
 // parameter.
-double ClipGradients(std::span<const ParameterGroup> groups, double max_norm);
+double ClipGradients(std::span<const ParameterGroup> groups, double max_norm,
+                     double loss_scale = 1.0);
 
 }  // namespace hpo

@@ -45,11 +45,14 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
       replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_)),
       baseline_(parts_.memory.Read().live),
-      growth_watch_(baseline_) {}
+      growth_watch_(baseline_) {
+  if (plan.precision == Precision::kFloat16) state_.loss_scale.scale = LossScale::kFirst;
+}
 
 TrainLoopResult TrainLoop::Run() {
   parts_.model.train();
   TakeUp();
+  parts_.model.SetExecution(ExecutionOf(parts_.options.config, state_.plan));
   std::optional<Ending> ending = Probe();
   while (!ending.has_value() && state_.epoch < parts_.job.epochs) {
     ending = RunEpoch();
@@ -151,6 +154,7 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   double loss = 0.0;
   const auto compute = [&] { loss = ComputeClipped(rows, state_.plan); };
   if (auto ending = RunGuarded(compute, [this] { return ShrinkPlan(); })) return ending;
+  if (IsSkipped(loss)) return std::nullopt;
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) {
     return Ending{Failed{
         .failure_class = FailureClass::kDiverged,
@@ -161,14 +165,34 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   parts_.log.EnterPhase("optimizer step");
   parts_.optimizer.Step(schedule_.At(state_.step));
   ClearGradients(parts_.optimizer.groups());
-  ++state_.step;
-  ++state_.batches_done;
-  state_.loss_sum += loss;
-  ++state_.loss_steps;
+  CountStep(loss);
   ReportProgress(loss);
   WatchMemory("training step");
   WatchThrashing();
   return std::nullopt;
+}
+
+void TrainLoop::CountStep(double loss) {
+  ++state_.step;
+  ++state_.batches_done;
+  state_.loss_sum += loss;
+  ++state_.loss_steps;
+}
+
+// A step of float16 whose gradients, but not its loss, left the type's range.
+bool TrainLoop::IsSkipped(double loss) {
+  if (state_.plan.precision != Precision::kFloat16 || !std::isfinite(loss)) return false;
+  LossScale& scale = state_.loss_scale;
+  if (scale.Update(std::isfinite(gradient_norm_)) || scale.scale < LossScale::kSmallest) {
+    return false;
+  }
+  ClearGradients(parts_.optimizer.groups());
+  CountStep(loss);
+  LogInfo(
+      absl::StrFormat("Trial %d - step %d skipped: gradients out of float16's range; loss scale "
+                      "%g from now on, %d steps skipped so far",
+                      parts_.job.trial.value, state_.step, scale.scale, scale.skipped));
+  return true;
 }
 
 double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) {
@@ -177,10 +201,12 @@ double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) 
                              .plan = plan,
                              .seed = parts_.options.seed,
                              .step = state_.step,
-                             .max_positions = parts_.max_positions};
+                             .max_positions = parts_.max_positions,
+                             .loss_scale = state_.loss_scale.scale};
   const double loss = ComputeGradients(parts_.model, batch, parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
-  gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm);
+  gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm,
+                                 state_.loss_scale.scale);
   return loss;
 }
 
@@ -263,6 +289,7 @@ bool TrainLoop::ShrinkPlan() {
 
 void TrainLoop::UsePlan(const MemoryPlan& plan, const std::string& why) {
   state_.plan = plan;
+  parts_.model.SetExecution(ExecutionOf(parts_.options.config, plan));
   state_.evaluation_rows =
       std::min(state_.evaluation_rows,
                state_.plan.micro_batch * parts_.options.config.eval_batch_multiplier);

@@ -86,6 +86,8 @@ class TrainLoop {
   // The rest of epoch state_.epoch.
   std::optional<Ending> RunEpoch();
   std::optional<Ending> RunStep(const BatchRows& rows);
+  bool IsSkipped(double loss);
+  void CountStep(double loss);
   std::optional<Ending> Measure();
   // Gradients of one effective batch, clipped; returns its loss.
   double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);

@@ -25,6 +25,7 @@ constexpr ParameterLine kParameters[] = {
     {"head.size_1", "-", "width of the head's first hidden layer"},
     {"head.size_2", "-", "width of the second"},
     {"head.size_3", "-", "width of the third"},
+    {"memory.checkpoint_every", "0", "layers that backward computes again at a time; 0: none is"},
     {"model.dropout", "config.json's", "dropout of hidden states and attention"},
     {"model.name", "-", "chooses the model folder (read by the worker)"},
     {"seed", "the study's", "batches, initial weights and dropout"},
@@ -40,6 +41,7 @@ constexpr ParameterLine kParameters[] = {
     {"train.max_grad_norm", "1", "gradients are scaled down to this norm"},
     {"train.momentum", "0.9", "SGD's momentum, 0 to 1"},
     {"train.optimizer", "adamw", "adamw, adamw_8bit, adafactor or sgd"},
+    {"train.precision", "fp32", "fp32, tf32, bf16 or fp16: of matrix products and attention"},
     {"train.warmup_ratio", "0.1", "share of the steps in which the rate rises"},
     {"train.weight_decay", "0.01", "decay of weights; none for biases and LayerNorm"},
 };
@@ -107,6 +109,7 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
+  options.tf32 = FindString(params, "train.precision") == "tf32";
   HPO_ASSIGN_OR_RETURN(const auto early_stopping, ReadCount(params, "train.early_stopping"));
   options.early_stopping = early_stopping.value_or(0);
   HPO_ASSIGN_OR_RETURN(const std::optional<int64_t> seed, ReadCount(params, "seed"));

@@ -12,6 +12,7 @@ namespace hpo {
 
 struct TrainingOptions {
   TrainingConfig config;  // batch, length, head, dropout: what memory depends on
+  bool tf32 = false;      // matrix products of float32 with 10 bits of mantissa (GPU)
   double learning_rate = 5e-5;
   double weight_decay = 0.01;
   double warmup_ratio = 0.1;

@@ -25,6 +25,7 @@ LoopState State() {
   state.plan = {.effective_batch = 64, .micro_batch = 7};
   state.evaluation_rows = 14;
   state.limit = GiB(8);
+  state.loss_scale = {.scale = 0.5, .good_steps = 17, .skipped = 3};
   return state;
 }
 

@@ -36,6 +36,17 @@ TEST(ParameterGroups, ClipsTheJointNorm) {
   EXPECT_NEAR(FirstGradient(groups[0]), 1.0, 1e-5);
 }
 
+TEST(ParameterGroups, DividesTheLossScaleOut) {
+  auto groups = Groups({9, 16}, 2048.0f);
+  EXPECT_NEAR(ClipGradients(groups, 100.0, 1024.0), 10.0, 1e-5);
+  EXPECT_NEAR(FirstGradient(groups[1]), 2.0, 1e-6);
+  groups = Groups({9, 16}, 2048.0f);
+  EXPECT_NEAR(ClipGradients(groups, 5.0, 1024.0), 10.0, 1e-5);
+  EXPECT_NEAR(FirstGradient(groups[1]), 1.0, 1e-5);
+  groups = Groups({4}, std::numeric_limits<float>::infinity());
+  EXPECT_FALSE(std::isfinite(ClipGradients(groups, 5.0, 1024.0)));
+}
+
 TEST(ParameterGroups, AGradientThatIsNotFiniteHasSuchANorm) {
   const auto groups = Groups({4}, std::numeric_limits<float>::quiet_NaN());
   EXPECT_FALSE(std::isfinite(ClipGradients(groups, 1.0)));

@@ -1,0 +1,146 @@
+// Whole trials with each memory-saving technique beside the same trial without it.
+#include <cmath>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/run_trial.h"
+
+namespace hpo {
+namespace {
+
+struct Trained {
+  OutcomeMessage message;
+  std::string weights;                       // the best, all bytes
+  std::vector<MeasurementMessage> measured;  // in order
+
+  double First(const std::string& metric) const {
+    return measured.front().measurement.metrics.at(metric);
+  }
+  double Last(const std::string& metric) const {
+    return measured.back().measurement.metrics.at(metric);
+  }
+  Bytes peak() const { return message.memory.live_peak; }
+};
+
+class TechniquesTest : public testing::Test {
+ protected:
+  // The tiny trial in three epochs, with `params` more.
+  TrainerJob Job(const ParamMap& params) const {
+    TrainerJob job = trial_.Job();
+    job.epochs = 3;
+    for (const auto& [name, value] : params) job.params[name] = value;
+    return job;
+  }
+
+  Trained Train(const TrainerJob& job) {
+    events_.messages.clear();
+    Trained trained;
+    trained.message = RunTrial(job, device_, events_, events_);
+    EXPECT_TRUE(trained.message.clean);
+    EXPECT_EQ(device_.memory->Read().live, device_.baseline);
+    if (!trained.message.outcome.has_value() ||
+        !std::holds_alternative<Completed>(*trained.message.outcome)) {
+      ADD_FAILURE() << OutcomeToJson(*trained.message.outcome);
+      return trained;
+    }
+    trained.measured = events_.All<MeasurementMessage>();
+    const auto file = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
+    EXPECT_TRUE(file.ok()) << file.status();
+    for (const auto& [name, view] : file->tensors()) {
+      trained.weights.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+    }
+    return trained;
+  }
+
+  Trained TrainWith(const ParamMap& params) { return Train(Job(params)); }
+
+  TinyTrial trial_;
+  RecordingEvents events_;
+  TrialDevice& device_ = TestDevice();
+};
+
+TEST_F(TechniquesTest, LayersComputedAgainChangeNothingButThePeak) {
+  const Trained plain = TrainWith({});
+  for (const int64_t every : {1, 2}) {
+    SCOPED_TRACE(every);
+    const Trained checkpointed = TrainWith({{"memory.checkpoint_every", every}});
+    EXPECT_TRUE(checkpointed.weights == plain.weights);
+    EXPECT_EQ(checkpointed.Last("loss"), plain.Last("loss"));
+    if (every == 1) {
+      EXPECT_LT(checkpointed.peak(), plain.peak());
+    }
+    EXPECT_TRUE(checkpointed.message.final_plan.checkpointing);
+  }
+}
+
+// The plan's checkpointing is as good as the configuration's.
+TEST_F(TechniquesTest, ThePlanMayCheckpoint) {
+  TrainerJob job = Job({});
+  const Trained plain = Train(job);
+  job.plan.checkpointing = true;
+  const Trained planned = Train(job);
+  EXPECT_TRUE(planned.weights == plain.weights);
+  EXPECT_LT(planned.peak(), plain.peak());
+}
+
+TEST_F(TechniquesTest, OutOfMemoryWhileLayersAreComputedAgainIsRecoveredFrom) {
+  TrainerJob job = Job({{"memory.checkpoint_every", int64_t{1}}});
+  const Bytes whole = Train(job).peak();
+  job.plan.micro_batch = 2;
+  const Trained small = Train(job);
+  ASSERT_LT(small.peak(), whole);
+  job.plan.micro_batch = 8;
+  job.limit = Bytes{(whole.count + small.peak().count) / 2};
+  const Trained limited = Train(job);
+  EXPECT_GE(limited.message.memory.num_ooms, 1);
+  EXPECT_LE(limited.peak(), job.limit);
+  EXPECT_LT(limited.message.final_plan.micro_batch, 8);
+  EXPECT_TRUE(limited.message.final_plan.checkpointing);
+}
+
+// 8 and 11 bits of mantissa in products; weights, sums and norms keep theirs.
+TEST_F(TechniquesTest, LowerPrecisionIsWithinItsRounding) {
+  const Trained plain = TrainWith({});
+  const std::pair<const char*, double> cases[] = {{"bf16", 1e-2}, {"fp16", 2e-3}};
+  for (const auto& [precision, tolerance] : cases) {
+    SCOPED_TRACE(precision);
+    const Trained lower = TrainWith({{"train.precision", std::string(precision)}});
+    EXPECT_NEAR(lower.First("train_loss"), plain.First("train_loss"),
+                tolerance * plain.First("train_loss"));
+    EXPECT_NEAR(lower.Last("loss"), plain.Last("loss"), 10 * tolerance * plain.Last("loss"));
+    EXPECT_FALSE(lower.weights == plain.weights) << "nothing was rounded";
+    EXPECT_LT(lower.peak(), plain.peak());
+  }
+}
+
+TEST_F(TechniquesTest, Tf32NeedsACard) {
+  events_.messages.clear();
+  const OutcomeMessage message =
+      RunTrial(Job({{"train.precision", std::string("tf32")}}), device_, events_, events_);
+  const auto* const failed = std::get_if<Failed>(&*message.outcome);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->failure_class, FailureClass::kBadConfiguration);
+  EXPECT_EQ(failed->message,
+            "train.precision: tf32 needs a GPU of compute capability 8.0 or more, got a CPU; "
+            "expected fp32, bf16 or fp16");
+}
+
+// Each learns the words that give the label away, and takes no more memory than AdamW.
+TEST_F(TechniquesTest, EveryOptimizerLearns) {
+  const Bytes adamw = TrainWith({}).peak();
+  const std::pair<const char*, double> cases[] = {
+      {"adamw_8bit", 1e-3}, {"adafactor", 1e-3}, {"sgd", 3e-2}};
+  for (const auto& [optimizer, rate] : cases) {
+    SCOPED_TRACE(optimizer);
+    TrainerJob job = Job({{"train.optimizer", std::string(optimizer)}, {"train.lr", rate}});
+    job.epochs = 12;
+    const Trained trained = Train(job);
+    EXPECT_LT(trained.Last("train_loss"), 0.98 * trained.First("train_loss"));
+    EXPECT_LE(trained.peak(), adamw);
+  }
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,28 @@
+#include "worker/trainer/training/chunked_loss.h"
+
+#include <vector>
+
+#include "common/status.h"
+#include "worker/trainer/models/recomputation.h"
+
+namespace hpo {
+
+torch::Tensor ChunkedCrossEntropy(const torch::Tensor& features, const torch::Tensor& labels,
+                                  const LogitsOf& logits_of, int64_t rows_at_once) {
+  HPO_CHECK(rows_at_once >= 1);
+  torch::Tensor sum = at::zeros({}, features.options().dtype(torch::kFloat32));
+  int64_t first = 0;
+  // One split, so that the pieces' gradients are put together once.
+  for (const torch::Tensor& piece : features.split(rows_at_once)) {
+    const Segment segment = [logits_of, labels = labels.narrow(0, first, piece.size(0))](
+                                const std::vector<torch::Tensor>& inputs) {
+      return at::cross_entropy_loss(logits_of(inputs.front()).to(torch::kFloat32), labels,
+                                    /*weight=*/{}, at::Reduction::Sum, kIgnoredLabel);
+    };
+    sum = sum + RunRecomputed(segment, {piece}, /*has_parameters=*/true);
+    first += piece.size(0);
+  }
+  return sum;
+}
+
+}  // namespace hpo
