@@ -84,9 +84,9 @@ int Main() {
   const double closed_form =
       MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
   const double trace = MedianMicroseconds(51, [&] {
-    HPO_CHECK(
-        !TraceBertTrial(ClassifierShapeOf(card), LargestPasses(card, plan), TraitsOf(card.device))
-             .events.empty());
+    HPO_CHECK(!TraceBertTrial(ClassifierShapeOf(card, plan), LargestPasses(card, plan),
+                              TraitsOf(card.device))
+                   .events.empty());
   });
   const double need = MedianMicroseconds(31, [&] { HPO_CHECK(ReplayMemory(card, plan).ok()); });
   const double planned =
