@@ -238,10 +238,9 @@ class TrialRun {
       events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
       return;
     }
-    const std::string text =
-        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message());
-    LogWarning(absl::StrCat("Trial ", job_.trial.value, " - ", text));
-    events_.Send(LogMessage{.level = "warning", .text = text});
+    TellWarning(
+        events_, job_.trial,
+        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message()));
   }
 
   // What a checkpoint's data must have in common with this attempt's.
