@@ -11,6 +11,7 @@
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_replay.h"
 #include "common/memory/trial_trace.h"
+#include "common/model_catalog.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -20,14 +21,7 @@ namespace {
 // bert-large on a card of 24 GiB, 16 rows of 512 tokens in 4 parts.
 EstimateInput BertLarge(const std::string& device) {
   EstimateInput input;
-  input.model.family = "bert";
-  input.model.vocab_size = 30522;
-  input.model.hidden_size = 1024;
-  input.model.num_layers = 24;
-  input.model.num_heads = 16;
-  input.model.intermediate_size = 4096;
-  input.model.max_positions = 512;
-  input.model.type_vocab_size = 2;
+  input.model = KnownModelShape("bert-large-uncased").value();
   input.config.batch_size = 48;
   input.config.grad_accum = 4;
   input.config.max_length = 512;
@@ -84,8 +78,9 @@ int Main() {
   const double closed_form =
       MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
   const double trace = MedianMicroseconds(51, [&] {
-    HPO_CHECK(!TraceTrial(ClassifierShapeOf(card), LargestPasses(card, plan), TraitsOf(card.device))
-                   .events.empty());
+    HPO_CHECK(
+        !TraceTrial(ClassifierShapeOf(card, plan), LargestPasses(card, plan), TraitsOf(card.device))
+             .events.empty());
   });
   const double need = MedianMicroseconds(31, [&] { HPO_CHECK(ReplayMemory(card, plan).ok()); });
   const double planned =

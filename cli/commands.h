@@ -31,6 +31,9 @@ absl::Status ShowStudy(Session& session);
 absl::Status ExtendStudy(Session& session, const StudyChange& change);
 // Sends the file's text to the server. `validate_only` stores nothing.
 absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only);
+// The study files that are compiled in: one line each, or with a name the file. Asks no server.
+//   NotFound  no preset has that name
+absl::Status ShowPresets(Session& session, const std::string& name);
 
 struct TrialListOptions {
   std::vector<std::string> states;  // names, any case; empty: all

@@ -32,6 +32,7 @@ Examples:
   hpo enqueue train.lr=3e-5 train.batch_size=16
   hpo memory estimate model.name=bert-large-uncased train.batch_size=64
   hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
+  hpo study presets memory-safe > my.yaml   a study file to start from
   hpo study extend criteria --add 50
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
@@ -98,6 +99,11 @@ class Commands {
     CLI::App* show = Add(group, "show", "One study and its search space");
     AddNameArgument(show);
     On(show, Plain(ShowStudy));
+
+    const auto preset = std::make_shared<std::string>();
+    CLI::App* presets = Add(group, "presets", "The study files that come along; needs no server");
+    presets->add_option("name", *preset, "Print this one's file")->type_name("NAME");
+    On(presets, Plain([preset](Session& session) { return ShowPresets(session, *preset); }));
 
     AddExtend(group);
     AddFileCommand(group, "validate", "Check a study file; nothing is stored", true);

@@ -225,7 +225,7 @@ class AnyModel {
  public:
   AnyModel(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
     if (step.model.has_value()) {
-      auto known = MakeModelTrace(ops, step.model->shape, step.model->head);
+      auto known = MakeModelTrace(ops, step.model->shape, step.model->head, step.model->lora);
       HPO_CHECK(known.ok());  // ParseStepDescription refuses what has no trace
       known_ = *std::move(known);
     } else {

@@ -125,12 +125,11 @@ TracedTensor ModelOps::Lookup(const TracedTensor& table, const TracedStorage& in
 std::vector<TracedTensor> ModelOps::Split(const TracedTensor& input, int32_t parts) {
   TracedTensor view = input;
   view.elements = input.elements / parts;
-  view.edge = tracer().Record(
-      {input.edge}, {},
-      [this, bytes = input.bytes()](auto&, const auto&) {
-        return OneGradient(tracer().Allocate(bytes));
-      },
-      parts);
+  view.edge = tracer().Record({input.edge}, {},
+                              [this, bytes = input.bytes()](auto&, const auto&) {
+                                return OneGradient(tracer().Allocate(bytes));
+                              },
+                              {.num_outputs = parts});
   std::vector<TracedTensor> views(static_cast<size_t>(parts), view);
   for (int32_t i = 0; i < parts; ++i) views[static_cast<size_t>(i)].edge.output = i;
   return views;

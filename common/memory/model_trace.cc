@@ -22,19 +22,6 @@ absl::Status CheckHasTrace(const ModelShape& shape) {
       shape.family, "'"));
 }
 
-absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head) {
-  HPO_RETURN_IF_ERROR(CheckHasTrace(shape));
-  const ModelFamily family = *ModelFamilyOf(shape.family);
-  const TaskHead::Kind expected =
-      IsDecoder(family) ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification;
-  if (head.kind != expected) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "head: expected one for ", IsDecoder(family) ? "language modelling" : "classification",
-        " on ", shape.family));
-  }
-  return absl::OkStatus();
-}
-
 namespace {
 
 absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHead& head,
@@ -55,10 +42,24 @@ absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHea
 
 }  // namespace
 
+absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
+                           const std::optional<LoraOptions>& lora) {
+  HPO_RETURN_IF_ERROR(CheckHasTrace(shape));
+  const ModelFamily family = *ModelFamilyOf(shape.family);
+  const TaskHead::Kind expected =
+      IsDecoder(family) ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification;
+  if (head.kind != expected) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "head: expected one for ", IsDecoder(family) ? "language modelling" : "classification",
+        " on ", shape.family));
+  }
+  return lora.has_value() ? AdaptersOf(shape, head, *lora).status() : absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
                                                            const TaskHead& head,
                                                            const std::optional<LoraOptions>& lora) {
-  HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head));
+  HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head, lora));
   const ModelFamily family = *ModelFamilyOf(shape.family);
   HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors, ParameterTensors(shape, head));
   TracedAdapters adapters;

@@ -35,8 +35,10 @@ class ModelTrace {
 // Whether MakeModelTrace has the family.
 //   Unimplemented  it has not; names it and those that it has
 absl::Status CheckHasTrace(const ModelShape& shape);
-//   InvalidArgument  the family's trace has another head
-absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head);
+// Whether it takes these.
+//   as MakeModelTrace
+absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
+                           const std::optional<LoraOptions>& lora);
 
 // `lora`: with low-rank adapters, everything else frozen; the adapters are float32, as peft makes
 // them.

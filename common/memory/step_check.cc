@@ -140,8 +140,9 @@ absl::Status CheckStep(const StepDescription& step) {
     return absl::InvalidArgumentError(
         "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
   }
-  if (step.model.has_value())
-    HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape, step.model->head));
+  if (step.model.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape, step.model->head, step.model->lora));
+  }
   return ShapeCheck(step).Run();
 }
 

@@ -251,6 +251,30 @@ absl::StatusOr<ModelShape> ParseModel(const Json& json) {
   return *shape;
 }
 
+// One name, or several.
+absl::StatusOr<std::vector<std::string>> ParseTargets(const Json& json) {
+  const Json names = json.is_array() ? json : Json::array({json});
+  return ArrayFromJson<std::string>(names, [](const Json& name) -> absl::StatusOr<std::string> {
+    if (name.is_string()) return name.get<std::string>();
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a module's name, got ", DescribeJson(name)));
+  });
+}
+
+absl::StatusOr<LoraOptions> ParseLora(const Json& json) {
+  HPO_RETURN_IF_ERROR(CheckMembers(json, {"rank", "alpha", "dropout", "targets"}));
+  LoraOptions lora;
+  JsonReader reader(json, "");
+  reader.RequiredWith("rank", lora.rank, ParsePositive);
+  reader.Optional("alpha", lora.alpha);
+  reader.Optional("dropout", lora.dropout);
+  reader.OptionalWith("targets", lora.targets, ParseTargets);
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (lora.dropout >= 0.0 && lora.dropout < 1.0) return lora;
+  return absl::InvalidArgumentError(
+      absl::StrCat("dropout: expected 0 <= dropout < 1, got ", lora.dropout));
+}
+
 void ReadModel(JsonReader& reader, StepDescription& step) {
   int64_t num_labels = 2;
   reader.OptionalWith("num_labels", num_labels,
@@ -260,12 +284,14 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
       reader.Fail("num_labels",
                   "expected with a model only; of layers the last one's width counts");
     }
+    if (reader.Has("lora")) reader.Fail("lora", "expected with a model only");
     return;
   }
   ModelShape shape;
   reader.RequiredWith("model", shape, ParseModel);
   step.model = DescribeModel(shape);
   step.model->head.num_labels = num_labels;
+  if (reader.Has("lora")) reader.RequiredWith("lora", step.model->lora.emplace(), ParseLora);
   if (reader.Has("num_labels") && step.model->head.kind == TaskHead::Kind::kCausalLm) {
     reader.Fail("num_labels", "expected none of a decoder, which predicts tokens");
   }
@@ -312,9 +338,9 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
-      json, {"layers", "model", "num_labels", "batch", "length", "accumulation", "optimizer",
-             "precision", "attention", "clip", "steps", "warm_up_forwards", "evaluates",
-             "evaluates_first", "allocator", "device"}));
+      json, {"layers", "model", "num_labels", "lora", "batch", "length", "accumulation",
+             "optimizer", "precision", "attention", "clip", "steps", "warm_up_forwards",
+             "evaluates", "evaluates_first", "allocator", "device"}));
   StepDescription step;
   JsonReader reader(json, "");
   const auto parse_layers = [](const Json& j) {

@@ -165,6 +165,7 @@ void StepTracer::RunNode(Node node) {
   TracedGradients outgoing = node.backward(node.incoming, node.saved);
   HPO_CHECK(outgoing.size() == node.edges.size());
   for (TracedStorage& incoming : node.incoming) incoming.Reset();
+  node.backward = nullptr;  // with what it holds
   for (TracedStorage& saved : node.saved) saved.Reset();
   for (size_t i = 0; i < outgoing.size(); ++i) {
     if (outgoing[i] && node.edges[i].IsWanted()) Push(node.edges[i], std::move(outgoing[i]));
@@ -174,15 +175,12 @@ void StepTracer::RunNode(Node node) {
 
 void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {
   if (edge.parameter >= 0) {
-    TracedStorage& sum = arriving_[static_cast<size_t>(edge.parameter)];
-    if (sum) {
-      sum = Allocate(sum.bytes(), MemoryClass::kGradients);
-    } else {
-      sum = std::move(gradient);
-    }
+    AccumulateInto(arriving_[static_cast<size_t>(edge.parameter)], std::move(gradient),
+                   MemoryClass::kGradients);
   } else if (edge.node >= 0) {
     Node& node = tape_[static_cast<size_t>(edge.node)];
-    AccumulateInto(node.incoming[static_cast<size_t>(edge.output)], std::move(gradient));
+    AccumulateInto(node.incoming[static_cast<size_t>(edge.output)], std::move(gradient),
+                   MemoryClass::kActivations);
   }
 }
 
@@ -198,11 +196,12 @@ void StepTracer::FinishUse(const GradientEdge& edge) {
 }
 
 // The first gradient is taken as it is; a sum is made in place where nobody else looks at it.
-void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient) {
+void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient,
+                                MemoryClass memory_class) {
   if (!sum) {
     sum = std::move(gradient);
   } else if (!options_.sums_in_place || !sum.IsUnique() || sum.is_view()) {
-    sum = Allocate(sum.bytes());
+    sum = Allocate(sum.bytes(), memory_class);
   }
 }
 

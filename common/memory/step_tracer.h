@@ -113,8 +113,7 @@ class StepTracer {
  public:
   struct Options {
     // Gradients that meet are summed into the first where nobody else holds it and it is no view,
-    // as on a device; else always into a new tensor, as FakeTensors are. Those of one parameter
-    // are always.
+    // as on a device; else always into a new tensor, as FakeTensors are.
     bool sums_in_place = true;
   };
 
@@ -233,7 +232,7 @@ class StepTracer {
   void Push(const GradientEdge& edge, TracedStorage gradient);
   // One use of the edge's parameter is done with.
   void FinishUse(const GradientEdge& edge);
-  void AccumulateInto(TracedStorage& sum, TracedStorage gradient);
+  void AccumulateInto(TracedStorage& sum, TracedStorage gradient, MemoryClass memory_class);
 
   Options options_;
   AllocationTrace trace_;

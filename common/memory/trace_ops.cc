@@ -147,9 +147,9 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
        rows_are_flattened](auto&, const auto&) {
         TouchWorkspace(backward_workspace_);
         TracedGradients gradients(3);
-        const auto add_weight = [&] {
+        const auto add_weight = [&] {  // the transposed product: a view
           if (weight_bytes < 0) return;
-          gradients[weight_at] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+          gradients[weight_at] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients).AsView();
         };
         if (weight_first) add_weight();
         if (input_bytes >= 0) {
@@ -158,7 +158,7 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
         }
         if (!weight_first) add_weight();
         if (bias_bytes >= 0) {
-          gradients[bias_at] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients);
+          gradients[bias_at] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients).AsView();
         }
         return gradients;
       });

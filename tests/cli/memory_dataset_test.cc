@@ -48,8 +48,8 @@ class MemoryDataset : public testing::Test {
 };
 
 TEST_F(MemoryDataset, DiagnosesTheOutlierOfTheSources) {
-  const nlohmann::json report =
-      RunOfflineJson({"memory", "dataset", Restaurant(), "--passes", "6"}, /*status=*/3);
+  const nlohmann::json report = RunOfflineJson(
+      {"memory", "dataset", Restaurant(), "--passes", "6", "--card", "14GiB"}, /*status=*/3);
   EXPECT_EQ(report["samples"], 2284);
   EXPECT_EQ(report["items_key"], "Quadruplet");
   EXPECT_EQ(report["items"]["max"], 26);

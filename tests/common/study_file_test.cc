@@ -419,7 +419,8 @@ TEST(LoadStudy, LooksAtPathsThenTheUsersFolderThenThePresets) {
   const absl::Status missing = LoadStudy("nothing", {}).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()),
-              HasSubstr("study 'nothing': expected one of criteria, mine, or a file"));
+              HasSubstr("study 'nothing': expected one of criteria, fast-prototype, "
+                        "maximum-quality, memory-safe, ultra-low-memory, mine, or a file"));
   EXPECT_EQ(LoadStudy("./absent.yaml", {}).status().code(), absl::StatusCode::kNotFound);
 
   std::ofstream(path) << "name: broken\n";
@@ -467,6 +468,42 @@ TEST(CriteriaPreset, StartsWithAConfigurationOfItsSpace) {
   EXPECT_EQ(FormatParams(first),
             "model.name=all-minilm-l6-v2 seed=1 tok.max_length=128 train.batch_size=16 "
             "train.grad_accum=1 train.lr=5e-05");
+}
+
+// The values of the sources: 001's lists by family, 004's configurations.
+TEST(Presets, AreStudiesThatStartInTheirSpace) {
+  EXPECT_THAT(PresetNames(), ::testing::ElementsAre("criteria", "fast-prototype", "maximum-quality",
+                                                    "memory-safe", "ultra-low-memory"));
+  for (const std::string& name : PresetNames()) {
+    SCOPED_TRACE(name);
+    const auto spec = LoadStudy(name, {});
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->name, name);
+    ParamMap first;
+    for (const Parameter& parameter : spec->space.parameters) {
+      if (parameter.name == "seed") first["seed"] = int64_t{1};
+      if (!parameter.when.empty()) continue;
+      if (parameter.default_value.has_value()) first[parameter.name] = *parameter.default_value;
+    }
+    EXPECT_TRUE(ValidateParams(spec->space, first).ok()) << ValidateParams(spec->space, first);
+  }
+}
+
+TEST(Presets, MemorySafeIsNarrowerForDeberta) {
+  const auto spec = LoadStudy("memory-safe", {});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const auto allowed = [&spec](const char* model, const char* name) {
+    return *AllowedDomain(spec->space, *spec->space.Find(name),
+                          {{"model.name", std::string(model)}});
+  };
+  const char* const deberta = "microsoft/deberta-v3-base";
+  EXPECT_TRUE(Contains(allowed("roberta-base", "train.batch_size"), int64_t{128}));
+  EXPECT_FALSE(Contains(allowed(deberta, "train.batch_size"), int64_t{128}));
+  EXPECT_EQ(NumValues(allowed("roberta-base", "tok.max_length")), 4);
+  EXPECT_EQ(NumValues(allowed(deberta, "tok.max_length")), 3);
+  EXPECT_EQ(NumValues(allowed("roberta-base", "head.layers")), 4);
+  EXPECT_EQ(NumValues(allowed(deberta, "head.layers")), 3);
+  EXPECT_EQ(NumValues(allowed(deberta, "memory.checkpoint_every")), 1);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/exit_outcome.h"
+#include "worker/agent/poll_timeout.h"
 #include "worker/agent/report_queue.h"
 
 namespace hpo {
@@ -83,9 +84,7 @@ class RunningAttempt {
     absl::Duration timeout = absl::Seconds(60);
     if (reports_.due()) timeout = std::min(timeout, *reports_.due() - clock_.Monotonic());
     if (kill_at_) timeout = std::min(timeout, *kill_at_ - clock_.Monotonic());
-    timeout = std::max(timeout, absl::ZeroDuration());
-    poll(events, 4,
-         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1)))));
+    poll(events, 4, PollTimeout(timeout));
     if (events[2].revents != 0) services_.wake.Clear();
     if (events[3].revents != 0) services_.stop.Clear();
     // Before its lines are read, so that none that it wrote can be missed.

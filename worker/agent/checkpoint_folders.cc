@@ -3,9 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/trainer_job.h"
 
 namespace hpo {
 
@@ -38,9 +37,7 @@ void CheckpointFolders::Remove(const TrialId& trial) const {
 }
 
 std::string CheckpointFolders::FolderOf(const TrialId& trial) const {
-  return (fs::absolute(options_.root) / absl::StrReplaceAll(trial.study, {{"/", "_"}}) /
-          absl::StrFormat("%06d", trial.number.value))
-      .string();
+  return (fs::absolute(options_.root) / TrialFolder(trial)).string();
 }
 
 }  // namespace hpo

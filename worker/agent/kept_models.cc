@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_replace.h"
 #include "common/json_reader.h"
 #include "common/read_file.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/trainer_job.h"
 
 namespace hpo {
 namespace {
@@ -90,8 +90,7 @@ void KeptModels::SettleCompleted(const std::string& study, const Completed& comp
       !std::isfinite(metric->second)) {
     return;
   }
-  const std::string record =
-      (fs::path(runs_folder_) / absl::StrReplaceAll(study, {{"/", "_"}}) / "best.json").string();
+  const std::string record = (fs::path(runs_folder_) / StudyFolder(study) / "best.json").string();
   const std::optional<BestModel> best = ReadBest(record);
   if (best && !Better(metric->second, best->value, objective.direction)) {
     Remove(completed.model_path);

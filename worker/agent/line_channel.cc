@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "common/clock.h"
 #include "common/status.h"
+#include "worker/agent/poll_timeout.h"
 
 namespace hpo {
 namespace {
@@ -90,7 +91,7 @@ absl::Status LineChannel::WriteLine(absl::string_view line, absl::Duration timeo
                                                       absl::FormatDuration(timeout)));
     }
     pollfd writable{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
-    poll(&writable, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    poll(&writable, 1, PollTimeout(left));
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "spdlog/spdlog.h"
+#include "worker/agent/poll_timeout.h"
 
 namespace hpo {
 namespace {
@@ -19,13 +20,6 @@ sigset_t WatchedSignals() {
     sigaddset(&watched, signal);
   }
   return watched;
-}
-
-// For poll(): milliseconds, rounded up; -1 for ever. At most an hour, so that no sum overflows.
-int PollTimeout(absl::Duration left) {
-  if (left == absl::InfiniteDuration()) return -1;
-  const absl::Duration timeout = std::clamp(left, absl::ZeroDuration(), absl::Hours(1));
-  return static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1))));
 }
 
 }  // namespace

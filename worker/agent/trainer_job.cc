@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/params.h"
@@ -41,9 +42,16 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   return job;
 }
 
+std::string StudyFolder(const std::string& study) {
+  return absl::StrReplaceAll(study, {{"/", "_"}});
+}
+
+std::string TrialFolder(const TrialId& trial) {
+  return absl::StrFormat("%s/%06d", StudyFolder(trial.study), trial.number.value);
+}
+
 std::string AttemptFolder(const LeaseRef& lease) {
-  return absl::StrFormat("%s/%06d-%d", absl::StrReplaceAll(lease.trial.study, {{"/", "_"}}),
-                         lease.trial.number.value, lease.attempt.value);
+  return absl::StrCat(TrialFolder(lease.trial), "-", lease.attempt.value);
 }
 
 }  // namespace hpo

@@ -24,6 +24,12 @@ struct JobPlaces {
 
 TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places);
 
+// A study's name as that of a folder: "team/criteria" is "team_criteria".
+std::string StudyFolder(const std::string& study);
+
+// "criteria/000012": what a trial's attempts share.
+std::string TrialFolder(const TrialId& trial);
+
 // "criteria/000012-1": where an attempt's files go, below the runs folder.
 std::string AttemptFolder(const LeaseRef& lease);
 

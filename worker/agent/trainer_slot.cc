@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/exit_outcome.h"
+#include "worker/agent/poll_timeout.h"
 
 namespace hpo {
 namespace {
@@ -64,7 +65,7 @@ absl::Status TrainerSlot::AwaitHello() {
     }
     pollfd events[] = {{.fd = process_->channel().fd(), .events = POLLIN, .revents = 0},
                        {.fd = stop_.fd(), .events = POLLIN, .revents = 0}};
-    poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+    poll(events, 2, PollTimeout(left));
     if (events[1].revents != 0) stop_.Clear();
   }
   return absl::CancelledError("stopped while the trainer was starting");

@@ -15,13 +15,6 @@
 namespace hpo {
 namespace {
 
-constexpr FamilyToken kRobertaTokens[] = {{"bos_token", "<s>"},
-                                          {"pad_token", "<pad>"},
-                                          {"eos_token", "</s>"},
-                                          {"unk_token", "<unk>"},
-                                          {"cls_token", "<s>"},
-                                          {"sep_token", "</s>"},
-                                          {"mask_token", "<mask>", /*lstrip=*/true}};
 constexpr FamilyToken kEndOfText[] = {{"unk_token", "<|endoftext|>"},
                                       {"bos_token", "<|endoftext|>"},
                                       {"eos_token", "<|endoftext|>"},
@@ -45,13 +38,7 @@ void SetTemplates(ByteBpeFamily family, const TokenizerConfig& config, Tokenizer
   const auto token = [&](const char* name, const char* content) {
     return TokenPiece(AddedTokenId(parts, config.SpecialToken(name, content)));
   };
-  if (family == ByteBpeFamily::kRoberta) {
-    const TemplatePiece cls = token("cls_token", "<s>");
-    const TemplatePiece sep = token("sep_token", "</s>");
-    parts.single = {cls, TextPiece(), sep};
-    parts.pair = {cls, TextPiece(), sep, sep, PairPiece(0), sep};
-    return;
-  }
+  if (family == ByteBpeFamily::kRoberta) return SetRobertaTemplates(config, parts);
   parts.single = {TextPiece()};
   parts.pair = {TextPiece(), PairPiece(1)};
   if (family == ByteBpeFamily::kGpt2 && config.add_bos_token.value_or(false)) {

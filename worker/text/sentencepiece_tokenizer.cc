@@ -22,13 +22,6 @@ namespace fs = std::filesystem;
 constexpr FamilyToken kDebertaTokens[] = {
     {"pad_token", "[PAD]"}, {"cls_token", "[CLS]"}, {"sep_token", "[SEP]"},  {"unk_token", "[UNK]"},
     {"bos_token", "[CLS]"}, {"eos_token", "[SEP]"}, {"mask_token", "[MASK]"}};
-constexpr FamilyToken kXlmRobertaTokens[] = {{"bos_token", "<s>"},
-                                             {"pad_token", "<pad>"},
-                                             {"eos_token", "</s>"},
-                                             {"unk_token", "<unk>"},
-                                             {"cls_token", "<s>"},
-                                             {"sep_token", "</s>"},
-                                             {"mask_token", "<mask>", /*lstrip=*/true}};
 constexpr FamilyToken kLlamaTokens[] = {
     {"unk_token", "<unk>"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}, {"pad_token", ""}};
 
@@ -42,7 +35,7 @@ std::span<const FamilyToken> TokensOf(SentencePieceFamily family) {
     case SentencePieceFamily::kDebertaV2:
       return kDebertaTokens;
     case SentencePieceFamily::kXlmRoberta:
-      return kXlmRobertaTokens;
+      return kRobertaTokens;
     case SentencePieceFamily::kLlama:
       return kLlamaTokens;
     case SentencePieceFamily::kPlain:
@@ -85,13 +78,8 @@ void SetTemplates(SentencePieceFamily family, const TokenizerConfig& config,
       parts.pair.push_back(PairPiece(1));
       parts.pair.push_back(token("sep_token", "[SEP]", 1));
       return;
-    case SentencePieceFamily::kXlmRoberta: {
-      const TemplatePiece cls = token("cls_token", "<s>");
-      const TemplatePiece sep = token("sep_token", "</s>");
-      parts.single = {cls, TextPiece(), sep};
-      parts.pair = {cls, TextPiece(), sep, sep, PairPiece(0), sep};
-      return;
-    }
+    case SentencePieceFamily::kXlmRoberta:
+      return SetRobertaTemplates(config, parts);
     case SentencePieceFamily::kLlama:
       return SetLlamaTemplates(config, parts);
     case SentencePieceFamily::kPlain:

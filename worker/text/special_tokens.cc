@@ -50,6 +50,16 @@ TemplatePiece TokenPiece(int32_t id, int32_t type_id) {
 TemplatePiece TextPiece() { return {TemplatePiece::Kind::kText}; }
 TemplatePiece PairPiece(int32_t type_id) { return {TemplatePiece::Kind::kPair, type_id}; }
 
+void SetRobertaTemplates(const TokenizerConfig& config, TokenizerParts& parts) {
+  const auto token = [&](const char* name, const char* content) {
+    return TokenPiece(AddedTokenId(parts, config.SpecialToken(name, content)));
+  };
+  const TemplatePiece cls = token("cls_token", "<s>");
+  const TemplatePiece sep = token("sep_token", "</s>");
+  parts.single = {cls, TextPiece(), sep};
+  parts.pair = {cls, TextPiece(), sep, sep, PairPiece(0), sep};
+}
+
 std::string DigestOfParts(absl::string_view kind, std::span<const std::string> files,
                           const TokenizerParts& parts) {
   std::string text = absl::StrCat(kind, "\npad ", parts.pad_id, "\nsingle", Written(parts.single),

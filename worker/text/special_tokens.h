@@ -21,6 +21,15 @@ struct FamilyToken {
   bool lstrip = false;
 };
 
+// RoBERTa's and XLM-RoBERTa's.
+inline constexpr FamilyToken kRobertaTokens[] = {{"bos_token", "<s>"},
+                                                 {"pad_token", "<pad>"},
+                                                 {"eos_token", "</s>"},
+                                                 {"unk_token", "<unk>"},
+                                                 {"cls_token", "<s>"},
+                                                 {"sep_token", "</s>"},
+                                                 {"mask_token", "<mask>", /*lstrip=*/true}};
+
 // Puts into `parts.added_tokens` those that `config` lists with their ids, then those of the family
 // that are missing: with the id that id_of(content) gives or, where that is negative, the next free
 // one. Raises parts.vocab_size above all of them.
@@ -34,6 +43,9 @@ int32_t AddedTokenId(const TokenizerParts& parts, absl::string_view content);
 TemplatePiece TokenPiece(int32_t id, int32_t type_id = 0);
 TemplatePiece TextPiece();
 TemplatePiece PairPiece(int32_t type_id);
+
+// "<s> text </s>" and "<s> text </s></s> pair </s>", all of type 0.
+void SetRobertaTemplates(const TokenizerConfig& config, TokenizerParts& parts);
 
 // A digest of all that decides ids: `kind` names the family and its settings, `files` are digests
 // of vocabularies; added tokens and templates are taken from `parts`.

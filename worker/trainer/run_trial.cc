@@ -232,23 +232,23 @@ class TrialRun {
   void SaveBest(int64_t step) {
     if (job_.output_dir.empty()) return;
     const TrainingConfig& config = options_.config;
-    const absl::Status saved = WriteModelFolder(
-        *model_,
-        {.source = folder_.path,
-         .config_json = folder_.config_json,
-         .labels = data_.labels,
-         .multi_label = data_.train.multi_label,
-         .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers}},
-        BestFolder());
+    const absl::Status saved =
+        WriteModelFolder(*model_,
+                         {.source = folder_.path,
+                          .config_json = folder_.config_json,
+                          .labels = data_.labels,
+                          .multi_label = data_.train.multi_label,
+                          .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+                          .pad_id = data_.train.pad_id},
+                         BestFolder());
     best_saved_ = saved.ok();
     if (saved.ok()) {
       events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
       return;
     }
-    const std::string text =
-        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message());
-    LogWarning(absl::StrCat("Trial ", job_.trial.value, " - ", text));
-    events_.Send(LogMessage{.level = "warning", .text = text});
+    TellWarning(
+        events_, job_.trial,
+        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message()));
   }
 
   // What a checkpoint's data must have in common with this attempt's.

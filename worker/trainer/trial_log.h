@@ -4,7 +4,14 @@
 
 #include <string>
 
+#include "common/ids.h"
+#include "worker/trainer/event_sink.h"
+
 namespace hpo {
+
+// To the log as "Trial 42 - TEXT", and to the supervisor.
+void TellInfo(EventSink& events, TrialNumber trial, const std::string& text);
+void TellWarning(EventSink& events, TrialNumber trial, const std::string& text);
 
 void LogInfo(const std::string& line);
 void LogWarning(const std::string& line);

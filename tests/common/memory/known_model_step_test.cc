@@ -36,6 +36,40 @@ TEST(KnownModelStep, HoldsItsWeightsGradientsAndMoments) {
   EXPECT_LE(estimate.needed_limit, estimate.reserved_peak);
 }
 
+std::string WithAdapters(const std::string& lora) {
+  return R"({"model": "Qwen/Qwen2.5-0.5B", "batch": 1, "length": 256, "precision": "bfloat16",
+             "lora": )" +
+         lora + "}";
+}
+
+// Frozen weights have neither gradients nor moments; the adapters are in float32.
+TEST(KnownModelStep, AdaptersAloneAreTrained) {
+  const auto step = ParseStepDescription(
+      WithAdapters(R"({"rank": 8, "targets": ["q_proj", "v_proj"], "dropout": 0.1})"), "s.json");
+  ASSERT_TRUE(step.ok()) << step.status();
+  const StepEstimate estimate = EstimateStep(*step);
+  // A and B of 24 layers' queries (896 to 896) and values (896 to 128).
+  const int64_t trained = 24 * 8 * ((896 + 896) + (896 + 128));
+  EXPECT_EQ(estimate.num_parameters, 494'032'768 + trained);
+  const auto of = [&](MemoryClass memory_class) {
+    return estimate.by_class[static_cast<size_t>(memory_class)].count;
+  };
+  EXPECT_NEAR(static_cast<double>(of(MemoryClass::kWeights)), 2.0 * 494'032'768 + 4.0 * trained,
+              2e6);
+  EXPECT_LT(of(MemoryClass::kGradients), 4 * trained + (1 << 20));
+  EXPECT_LT(of(MemoryClass::kOptimizer), 8 * trained + (1 << 20));
+}
+
+TEST(KnownModelStep, RefusesAdaptersThatItCannotTrace) {
+  for (const char* const lora :
+       {R"({"rank": 0})", R"({"rank": 8, "targets": "no_such_module"})", R"({"rank": 8, "r": 1})",
+        R"({"rank": 8, "dropout": 1.0})", R"({"rank": 8, "targets": "embed_tokens"})",
+        R"({"rank": 8, "targets": [3]})"}) {
+    const auto step = ParseStepDescription(WithAdapters(lora), "s.json");
+    EXPECT_FALSE(step.ok()) << lora;
+  }
+}
+
 TEST(KnownModelStep, AutocastKeepsLessForBackward) {
   const Bytes full = EstimateStep(Step(R"("model": "microsoft/deberta-v3-base")")).needed_limit;
   const Bytes half =

@@ -134,6 +134,20 @@ TEST(StepTracer, SumsIntoANewTensorWhereToldTo) {
   }
 }
 
+TEST(StepTracer, SumsIntoANewTensorWhereTheFirstIsAView) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 25});
+  const GradientEdge edge = tracer.Record({weight.Edge(), weight.Edge()}, {}, [&](auto&, auto&) {
+    TracedGradients gradients(2);
+    gradients[0] = tracer.Allocate(100).AsView();
+    gradients[1] = tracer.Allocate(100);
+    return gradients;
+  });
+  const size_t from = tracer.trace().events.size();
+  tracer.Backward({.elements = 1, .edge = edge});
+  EXPECT_EQ(Events(tracer.trace(), from), "+4 +100 +100 +100 -100 -100 -4");
+}
+
 TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
   StepTracer tracer;
   const TracedParameter a = tracer.AddParameter({.elements = 1});

@@ -422,7 +422,7 @@ const BadJob kBadJobs[] = {
        job.train_path = job.validation_path = trial.Write(
            "two.jsonl", "{\"text\":\"w1\",\"label\":\"x\"}\n{\"text\":\"w2\",\"label\":\"y\"}\n");
      },
-     FailureClass::kBadModel, "expected floats of shape [2, 32], found F32 [3, 32]"},
+     FailureClass::kBadModel, "expected floats of shape [2, 32] by config.json, found F32 [3, 32]"},
 };
 
 TEST_F(RunTrialTest, BadInputIsOneClearLineAndItsClass) {

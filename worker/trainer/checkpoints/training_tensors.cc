@@ -1,6 +1,5 @@
 #include "worker/trainer/checkpoints/training_tensors.h"
 
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "common/status.h"
 #include "worker/trainer/models/safetensors.h"
 #include "worker/trainer/models/safetensors_writer.h"
+#include "worker/trainer/models/tensor_bytes.h"
 
 namespace hpo {
 namespace {
@@ -21,31 +21,12 @@ std::vector<NamedTensor> TensorsOf(const torch::nn::Module& model, const Optimiz
   return tensors;
 }
 
-absl::StatusOr<TensorType> TypeOf(const NamedTensor& tensor) {
-  switch (tensor.second.scalar_type()) {
-    case torch::kFloat32:
-      return TensorType::kFloat32;
-    case torch::kFloat16:
-      return TensorType::kFloat16;
-    case torch::kBFloat16:
-      return TensorType::kBfloat16;
-    case torch::kInt64:
-      return TensorType::kInt64;
-    case torch::kUInt8:
-      return TensorType::kUint8;
-    default:
-      return absl::UnimplementedError(absl::StrCat("tensor '", tensor.first,
-                                                   "': no file holds a tensor of type ",
-                                                   c10::toString(tensor.second.scalar_type())));
-  }
-}
-
 std::span<const int64_t> ShapeOf(const torch::Tensor& tensor) {
   return {tensor.sizes().data(), tensor.sizes().size()};
 }
 
 absl::Status CheckMatches(const NamedTensor& tensor, const SafetensorsFile& file) {
-  HPO_ASSIGN_OR_RETURN(const TensorType type, TypeOf(tensor));
+  HPO_ASSIGN_OR_RETURN(const TensorType type, FileTypeOf(tensor.second.scalar_type()));
   const TensorView* const view = file.Find(tensor.first);
   const std::string expected = absl::StrCat(Name(type), " ", FormatShape(ShapeOf(tensor.second)));
   const std::string found =
@@ -53,20 +34,6 @@ absl::Status CheckMatches(const NamedTensor& tensor, const SafetensorsFile& file
   if (expected == found) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(file.origin(), ": tensor '", tensor.first,
                                                  "': expected ", expected, ", found ", found));
-}
-
-// The view has the tensor's type and shape. Bytes in a file need not be aligned.
-void Fill(torch::Tensor tensor, const TensorView& view) {
-  const auto address = reinterpret_cast<uintptr_t>(view.bytes.data());
-  const auto options = torch::TensorOptions(tensor.scalar_type());
-  std::vector<std::byte> aligned;
-  const std::byte* bytes = view.bytes.data();
-  if (address % static_cast<uintptr_t>(ElementSize(view.type)) != 0) {
-    aligned.assign(view.bytes.begin(), view.bytes.end());
-    bytes = aligned.data();
-  }
-  // from_blob takes no pointer to const; nothing is written.
-  tensor.copy_(at::from_blob(const_cast<std::byte*>(bytes), tensor.sizes(), options));
 }
 
 }  // namespace
@@ -84,15 +51,9 @@ absl::Status SaveTrainingTensors(const torch::nn::Module& model, const Optimizer
   const torch::NoGradGuard no_grad;
   std::vector<TensorSource> sources;
   torch::Tensor on_host;  // the tensor being written
-  for (const NamedTensor& named : TensorsOf(model, optimizer)) {
-    HPO_ASSIGN_OR_RETURN(const TensorType type, TypeOf(named));
-    const torch::Tensor tensor = named.second;
-    sources.push_back(
-        {named.first, type, tensor.sizes().vec(),
-         [tensor, &on_host]() -> std::span<const std::byte> {
-           on_host = tensor.to(torch::kCPU).contiguous();
-           return {static_cast<const std::byte*>(on_host.const_data_ptr()), on_host.nbytes()};
-         }});
+  for (const auto& [name, tensor] : TensorsOf(model, optimizer)) {
+    HPO_ASSIGN_OR_RETURN(sources.emplace_back(),
+                         SourceOf(name, tensor, tensor.scalar_type(), on_host));
   }
   return WriteSafetensors(path, sources, {});
 }
@@ -107,7 +68,7 @@ absl::Status LoadTrainingTensors(torch::nn::Module& model, Optimizer& optimizer,
     return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", tensors.size(),
                                                    " tensors, found ", file.tensors().size()));
   }
-  for (const auto& [name, tensor] : tensors) Fill(tensor, *file.Find(name));
+  for (const auto& [name, tensor] : tensors) tensor.copy_(TensorOf(*file.Find(name)));
   return absl::OkStatus();
 }
 

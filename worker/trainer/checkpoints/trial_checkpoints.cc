@@ -21,8 +21,6 @@ constexpr char kStateFile[] = "/state.json";
 constexpr char kTensorFile[] = "/training_state.safetensors";
 constexpr char kBestFolder[] = "/best";
 constexpr int64_t kStateVersion = 1;
-constexpr absl::string_view kInfo = "info";
-constexpr absl::string_view kWarning = "warning";
 
 // The same files under a second name where the disk can do that, else copies.
 absl::Status LinkTree(const std::string& from, const std::string& to) {
@@ -81,16 +79,19 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
     absl::StatusOr<LoopState> state = Load(checkpoint);
     if (state.ok()) {
       saved_step_ = state->step;
-      Say(kInfo, absl::StrCat("attempt ", job_.attempt.value, " goes on after step ", state->step,
-                              " from ", checkpoint.folder));
+      TellInfo(events_, job_.trial,
+               absl::StrCat("attempt ", job_.attempt.value, " goes on after step ", state->step,
+                            " from ", checkpoint.folder));
       return *std::move(state);
     }
-    Say(kWarning, absl::StrCat("the checkpoint ", checkpoint.folder,
-                               " is passed over: ", state.status().message()));
+    TellWarning(events_, job_.trial,
+                absl::StrCat("the checkpoint ", checkpoint.folder,
+                             " is passed over: ", state.status().message()));
   }
   if (job_.attempt.value > 1) {
-    Say(kWarning, absl::StrCat("attempt ", job_.attempt.value, " finds no checkpoint below ",
-                               job_.checkpoints.folder, ": it starts from the beginning"));
+    TellWarning(events_, job_.trial,
+                absl::StrCat("attempt ", job_.attempt.value, " finds no checkpoint below ",
+                             job_.checkpoints.folder, ": it starts from the beginning"));
   }
   return std::nullopt;
 }
@@ -144,10 +145,11 @@ bool TrialCheckpoints::Save(const LoopState& state) {
   // Also after a failure: it is tried again when the next one is due, not at each step.
   saved_step_ = state.step;
   saved_at_ = clock_.Monotonic();
-  for (const std::string& note : notes) Say(kWarning, note);
+  for (const std::string& note : notes) TellWarning(events_, job_.trial, note);
   if (!written.ok()) {
     if (!std::exchange(failing_, true)) {
-      Say(kWarning,
+      TellWarning(
+          events_, job_.trial,
           absl::StrCat("no checkpoint after step ", state.step, ": ", written.status().message()));
     }
     return false;
@@ -172,12 +174,6 @@ absl::Status TrialCheckpoints::Fill(const LoopState& state, const std::string& f
                                     {"loop", LoopStateToJson(state)},
                                     {"identity", identity_}}) +
                               "\n");
-}
-
-void TrialCheckpoints::Say(absl::string_view level, const std::string& text) {
-  const std::string line = absl::StrCat("Trial ", job_.trial.value, " - ", text);
-  level == kInfo ? LogInfo(line) : LogWarning(line);
-  events_.Send(LogMessage{.level = std::string(level), .text = text});
 }
 
 }  // namespace hpo

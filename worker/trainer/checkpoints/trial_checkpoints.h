@@ -38,7 +38,6 @@ class TrialCheckpoints {
  private:
   absl::Status Fill(const LoopState& state, const std::string& folder) const;
   absl::StatusOr<LoopState> Load(const Checkpoint& checkpoint);
-  void Say(absl::string_view level, const std::string& text);
 
   const TrainerJob& job_;
   nlohmann::json identity_;

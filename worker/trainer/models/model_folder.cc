@@ -42,6 +42,9 @@ std::string ConfigWithTask(const ModelFolderContents& contents) {
   config["label2id"] = std::move(label_to_id);
   config.erase("hpo_head_sizes");
   if (!contents.head_sizes.empty()) config["hpo_head_sizes"] = contents.head_sizes;
+  // transformers finds a row's last token by it.
+  const auto family = ModelFamilyOf(config.value("model_type", ""));
+  if (ModulesOf(*family).classifier.last_token) config["pad_token_id"] = contents.pad_id;
   return config.dump(2) + "\n";
 }
 

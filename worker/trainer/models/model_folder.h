@@ -16,6 +16,7 @@ struct ModelFolderContents {
   std::vector<std::string> labels;  // by index
   bool multi_label = false;
   std::vector<int64_t> head_sizes;  // hidden layers of the head
+  int64_t pad_id = 0;  // what follows a row's last token; a classifier of that token is told
 };
 
 // Makes `folder` hold config.json (with labels and architecture), model.safetensors and the

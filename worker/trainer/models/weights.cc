@@ -11,6 +11,7 @@
 #include "common/random.h"
 #include "common/status.h"
 #include "worker/trainer/models/safetensors_writer.h"
+#include "worker/trainer/models/tensor_bytes.h"
 
 namespace hpo {
 namespace {
@@ -72,22 +73,6 @@ std::string ShapeOf(const torch::Tensor& tensor) {
   return FormatShape({tensor.sizes().data(), tensor.sizes().size()});
 }
 
-torch::ScalarType ScalarTypeOf(TensorType type) {
-  switch (type) {
-    case TensorType::kFloat32:
-      return torch::kFloat32;
-    case TensorType::kFloat16:
-      return torch::kFloat16;
-    case TensorType::kBfloat16:
-      return torch::kBFloat16;
-    case TensorType::kInt64:
-      return torch::kInt64;
-    case TensorType::kUint8:
-      return torch::kUInt8;
-  }
-  return torch::kFloat32;
-}
-
 absl::Status CopyInto(torch::Tensor& parameter, const FoundTensor& found) {
   const TensorView& view = *found.view;
   const bool floats = view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
@@ -97,11 +82,7 @@ absl::Status CopyInto(torch::Tensor& parameter, const FoundTensor& found) {
                                                    ShapeOf(parameter), " by config.json, found ",
                                                    Name(view.type), " ", FormatShape(view.shape)));
   }
-  // Through a copy on the host: bytes in a file need not be aligned.
-  std::vector<std::byte> aligned(view.bytes.begin(), view.bytes.end());
-  const torch::Tensor source =
-      at::from_blob(aligned.data(), view.shape, torch::TensorOptions(ScalarTypeOf(view.type)));
-  parameter.copy_(source);
+  parameter.copy_(TensorOf(view));
   return absl::OkStatus();
 }
 
@@ -185,13 +166,8 @@ absl::Status SaveParameters(torch::nn::Module& model, const std::string& path) {
   std::vector<TensorSource> sources;
   torch::Tensor on_host;  // the tensor being written
   for (auto& item : model.named_parameters()) {
-    torch::Tensor parameter = item.value();
-    sources.push_back(
-        {item.key(), TensorType::kFloat32, parameter.sizes().vec(),
-         [parameter, &on_host]() -> std::span<const std::byte> {
-           on_host = parameter.to(torch::kCPU, torch::kFloat32).contiguous();
-           return {static_cast<const std::byte*>(on_host.const_data_ptr()), on_host.nbytes()};
-         }});
+    HPO_ASSIGN_OR_RETURN(sources.emplace_back(),
+                         SourceOf(item.key(), item.value(), torch::kFloat32, on_host));
   }
   return WriteSafetensors(path, sources, {{"format", "pt"}});
 }

@@ -135,6 +135,7 @@ TEST_F(CountingAllocatorTest, AWatcherSeesEveryEventInOrderAndMayRefuse) {
 
 TEST_F(CountingAllocatorTest, CountsExactlyAcrossThreads) {
   allocator_.SetLimit(baseline_ + MiB(1));
+  allocator_.ResetPeak();
   std::atomic<int> refusals{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -31,7 +31,8 @@ class ModelFolderTest : public testing::Test {
             .config_json = R"({"model_type":"bert","architectures":["BertModel"],"x":1})",
             .labels = {"no", "yes"},
             .multi_label = false,
-            .head_sizes = {}};
+            .head_sizes = {},
+            .pad_id = 7};
   }
 
   std::string Folder() const { return (root_ / "best").string(); }
@@ -75,6 +76,15 @@ TEST_F(ModelFolderTest, NamesTheLibrarysClassOfTheFamily) {
   contents.config_json = R"({"model_type":"qwen2"})";
   ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
   EXPECT_EQ(Config()["architectures"], nlohmann::json({"Qwen2ForSequenceClassification"}));
+}
+
+TEST_F(ModelFolderTest, TellsAClassifierOfTheLastTokenWhatFollowsIt) {
+  ModelFolderContents contents = Contents();
+  ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
+  EXPECT_FALSE(Config().contains("pad_token_id"));
+  contents.config_json = R"({"model_type":"gpt2","pad_token_id":null})";
+  ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
+  EXPECT_EQ(Config()["pad_token_id"], 7);
 }
 
 TEST_F(ModelFolderTest, ReplacesTheFolderThatWasThere) {
