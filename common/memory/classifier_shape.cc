@@ -7,7 +7,7 @@ namespace hpo {
 ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan) {
   const TrainingConfig& config = input.config;
   ClassifierShape shape{.model = input.model,
-                        .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+                        .head_sizes = config.HeadSizes(),
                         .head_dropout = 0.0,
                         .num_labels = input.workload.num_labels,
                         .multi_label = input.workload.multi_label,

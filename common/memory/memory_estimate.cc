@@ -57,7 +57,7 @@ absl::Status CheckSizes(std::initializer_list<NamedSize> sizes) {
 PassShape ShapeOf(const EstimateInput& input, const BatchShape& batch) {
   const TrainingConfig& config = input.config;
   PassShape shape{.model = input.model,
-                  .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
+                  .head_sizes = config.HeadSizes(),
                   .num_labels = input.workload.num_labels,
                   .rows = batch.rows,
                   .tokens = batch.tokens};

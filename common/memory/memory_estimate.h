@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
@@ -48,6 +49,7 @@ struct TrainingConfig {
     return __builtin_mul_overflow(batch_size, grad_accum, &product) ? INT64_MAX : product;
   }
 
+  std::vector<int64_t> HeadSizes() const { return {head_sizes, head_sizes + head_layers}; }
   OptimizerSpec Optimizer() const { return {.kind = optimizer, .has_momentum = momentum != 0.0}; }
 };
 

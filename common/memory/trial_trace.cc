@@ -40,8 +40,7 @@ class TracedTrial {
     for (const BatchShape& part : parts) {
       tracer_.EnterPhase("forward");
       const TracedBatch batch = ToDevice(part);
-      const TracedTensor part_loss =
-          ops_.Scale(SumOfRowLosses(model_.Forward(batch, /*training=*/true), part));
+      const TracedTensor part_loss = ops_.Scale(SumOfLosses(batch));
       MarkForward();
       tracer_.EnterPhase("backward");
       RunBackward(part_loss);
@@ -112,6 +111,11 @@ class TracedTrial {
     batch.types = tracer_.Allocate(positions);
     batch.labels = tracer_.Allocate(labels * shape.rows);
     return batch;
+  }
+
+  TracedTensor SumOfLosses(const TracedBatch& batch) {
+    const TracedTensor logits = model_.Forward(batch, /*training=*/true);
+    return SumOfRowLosses(logits, batch.shape);
   }
 
   TracedTensor SumOfRowLosses(const TracedTensor& logits, const BatchShape& batch) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,6 @@
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_plan.h"
 #include "common/memory/memory_replay.h"
-#include "common/model_modules.h"
 #include "common/status.h"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/stage_log.h"
@@ -22,9 +20,9 @@
 #include "worker/trainer/models/weight_files.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/precision.h"
+#include "worker/trainer/tasks/make_task.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/optimizer.h"
-#include "worker/trainer/training/text_task.h"
 #include "worker/trainer/training/train_loop.h"
 #include "worker/trainer/trial_log.h"
 
@@ -83,17 +81,12 @@ class TrialRun {
   }
 
   absl::Status CheckJob() const {
-    static const std::set<std::string> metrics = {"accuracy", "loss", "macro_f1", "mcc",
-                                                  "micro_f1"};
-    if (metrics.count(job_.objective.metric) == 0) {
+    const std::optional<TaskKind> kind = ParseTaskKind(job_.task);
+    if (!kind.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("objective: expected accuracy, loss, macro_f1, mcc or micro_f1, got '",
-                       job_.objective.metric, "'"));
+          absl::StrCat("task: expected ", TaskNames(), ", got '", job_.task, "'"));
     }
-    if (job_.task != "text-classification") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("task: expected text-classification, got '", job_.task, "'"));
-    }
+    HPO_RETURN_IF_ERROR(CheckMetric(*kind, job_.objective.metric));
     if (job_.model_init != "pretrained" && job_.model_init != "random") {
       return absl::InvalidArgumentError(
           absl::StrCat("model.init: expected pretrained or random, got '", job_.model_init, "'"));
@@ -153,7 +146,7 @@ class TrialRun {
         *device_.memory, device_.memory->Read().live, [&] { status = BuildOnDevice(); },
         [&] {
           optimizer_.reset();
-          model_.reset();
+          task_.reset();
         });
     if (!attempt.fault.has_value()) {
       if (!status.ok()) return Failure(FailureClass::kBadModel, status);
@@ -171,40 +164,40 @@ class TrialRun {
 
   absl::Status BuildOnDevice() {
     const TrainingConfig& config = options_.config;
-    const HeadOptions head{
-        .num_labels = static_cast<int64_t>(data_.labels.size()),
-        .hidden_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-        .dropout = config.head_dropout.value_or(HeadDropoutOf(folder_.shape))};
-    HPO_ASSIGN_OR_RETURN(model_, MakeTextClassifier(folder_.shape, head, device_.device));
-    std::vector<std::string> to_initialize = ParameterNames(*model_);
+    HPO_ASSIGN_OR_RETURN(task_, MakeTask(*ParseTaskKind(job_.task), folder_.shape, options_,
+                                         {.data = data_,
+                                          .max_positions = folder_.shape.max_positions,
+                                          .device = device_.device}));
+    torch::nn::Module& model = task_->module();
+    std::vector<std::string> to_initialize = ParameterNames(model);
     if (job_.model_init == "pretrained") {
       HPO_ASSIGN_OR_RETURN(const std::vector<SafetensorsFile> weights, OpenWeights(folder_.path));
-      HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(*model_, weights));
+      HPO_ASSIGN_OR_RETURN(LoadReport report, LoadParameters(model, weights));
       to_initialize = std::move(report.missing);
     }
-    InitializeParameters(*model_, to_initialize, folder_.shape.initializer_range,
+    InitializeParameters(model, to_initialize, folder_.shape.initializer_range,
                          folder_.shape.pad_token_id, options_.seed);
     log_.EnterPhase("optimizer states");
     optimizer_ =
-        MakeOptimizer(DecayGroups(*model_, options_.weight_decay), {.kind = config.optimizer,
-                                                                    .beta1 = options_.beta1,
-                                                                    .beta2 = options_.beta2,
-                                                                    .eps = options_.eps,
-                                                                    .momentum = config.momentum});
+        MakeOptimizer(DecayGroups(model, options_.weight_decay), {.kind = config.optimizer,
+                                                                  .beta1 = options_.beta1,
+                                                                  .beta2 = options_.beta2,
+                                                                  .eps = options_.eps,
+                                                                  .momentum = config.momentum});
     return absl::OkStatus();
   }
 
   TrainLoopResult Train() {
     log_.Stage("Training Start", 0);
-    TrialCheckpoints checkpoints(job_, DataIdentity(), *model_, *optimizer_, events_, clock_);
+    TrialCheckpoints checkpoints(job_, DataIdentity(), task_->module(), *optimizer_, events_,
+                                 clock_);
     TrainLoop loop({.job = job_,
                     .options = options_,
                     .data = data_,
                     .estimate_input = estimate_input_,
-                    .max_positions = folder_.shape.max_positions,
                     .device = device_.device,
                     .memory = *device_.memory,
-                    .model = *model_,
+                    .task = *task_,
                     .optimizer = *optimizer_,
                     .log = log_,
                     .events = events_,
@@ -231,16 +224,14 @@ class TrialRun {
   // A result without its weights is better than none: a full disk does not end the trial.
   void SaveBest(int64_t step) {
     if (job_.output_dir.empty()) return;
-    const TrainingConfig& config = options_.config;
-    const absl::Status saved =
-        WriteModelFolder(*model_,
-                         {.source = folder_.path,
-                          .config_json = folder_.config_json,
-                          .labels = data_.labels,
-                          .multi_label = data_.train.multi_label,
-                          .head_sizes = {config.head_sizes, config.head_sizes + config.head_layers},
-                          .pad_id = data_.train.pad_id},
-                         BestFolder());
+    const absl::Status saved = WriteModelFolder(task_->module(),
+                                                {.source = folder_.path,
+                                                 .config_json = folder_.config_json,
+                                                 .role = task_->Role(),
+                                                 .labels = data_.labels,
+                                                 .head_sizes = options_.config.HeadSizes(),
+                                                 .pad_id = data_.train.pad_id},
+                                                BestFolder());
     best_saved_ = saved.ok();
     if (saved.ok()) {
       events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
@@ -272,7 +263,7 @@ class TrialRun {
   const SystemClock clock_;
   bool clean_ = true;
   bool best_saved_ = true;  // the last time that it was tried
-  std::shared_ptr<TextClassifier> model_;
+  std::unique_ptr<Task> task_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

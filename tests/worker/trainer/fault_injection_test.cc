@@ -3,12 +3,12 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/failing_allocations.h"
 #include "tests/worker/trainer/tiny_model.h"
+#include "worker/text/batcher.h"
 #include "worker/trainer/memory/oom_guard.h"
 #include "worker/trainer/models/safetensors.h"
 #include "worker/trainer/random_state.h"
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/training/backward_barrier.h"
-#include "worker/trainer/training/evaluation.h"
 #include "worker/trainer/training/probe.h"
 
 namespace hpo {
@@ -101,8 +101,7 @@ TEST_F(FaultInjectionTest, TheOptimizersUpdateAllocatesNothing) {
 
 TEST_F(FaultInjectionTest, AnEvaluationIsRedoneWithEqualMetrics) {
   const auto evaluate = [this](int64_t rows) {
-    return Evaluate(*model_, data_.validation, EvaluationBatches(data_.validation, rows),
-                    max_positions_, torch::kCPU);
+    return task_->Evaluate(EvaluationBatches(data_.validation, rows));
   };
   const Metrics undisturbed = evaluate(6);
   const int64_t allocations = ForEveryAllocation([&] { evaluate(12); },

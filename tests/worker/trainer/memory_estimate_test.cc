@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/models/weights.h"
+#include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 
@@ -136,14 +137,14 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
   NoStops stops;
   StageLog log(job, **memory, events);
   const EstimateInput input = EstimateInputOf(folder, data, options, "cpu", before);
+  TextClassification task(*model, {.data = data, .max_positions = folder.shape.max_positions});
   TrainLoop loop({.job = job,
                   .options = options,
                   .data = data,
                   .estimate_input = input,
-                  .max_positions = folder.shape.max_positions,
                   .device = torch::kCPU,
                   .memory = **memory,
-                  .model = **model,
+                  .task = task,
                   .optimizer = optimizer,
                   .log = log,
                   .events = events,

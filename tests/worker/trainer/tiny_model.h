@@ -9,9 +9,9 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/weights.h"
+#include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/effective_batch.h"
-#include "worker/trainer/training/text_task.h"
 
 namespace hpo {
 
@@ -27,24 +27,20 @@ class TinyModelTest : public testing::Test {
     auto data = LoadTextData(job_, *options, *folder);
     ASSERT_TRUE(data.ok()) << data.status();
     data_ = *std::move(data);
-    max_positions_ = folder->shape.max_positions;
     auto model = MakeTextClassifier(folder->shape, {.num_labels = 3, .dropout = 0.1}, torch::kCPU);
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
     InitializeParameters(*model_, ParameterNames(*model_), 0.02, 0, 1);
     model_->train();
+    task_ = std::make_unique<TextClassification>(
+        model_, TaskParts{.data = data_, .max_positions = folder->shape.max_positions});
     rows_.resize(16);
     std::iota(rows_.begin(), rows_.end(), 0);
   }
 
   double Compute(const MemoryPlan& plan, int64_t step = 0) {
-    const EffectiveBatch batch{.data = data_.train,
-                               .rows = rows_,
-                               .plan = plan,
-                               .seed = 5,
-                               .step = step,
-                               .max_positions = max_positions_};
-    return ComputeGradients(*model_, batch, torch::kCPU, log_);
+    const EffectiveBatch batch{.rows = rows_, .plan = plan, .seed = 5, .step = step};
+    return ComputeGradients(*task_, batch, torch::kCPU, log_);
   }
 
   void Clear() {
@@ -71,8 +67,8 @@ class TinyModelTest : public testing::Test {
   DeviceMemory& memory_ = *TestDevice().memory;
   StageLog log_{job_, memory_, events_};
   TextData data_;
-  int64_t max_positions_ = 0;
   std::shared_ptr<TextClassifier> model_;
+  std::unique_ptr<Task> task_;
   BatchRows rows_;
 };
 

@@ -27,9 +27,8 @@ absl::Status DiskError(const fs::path& path, const std::error_code& error) {
 std::string ConfigWithTask(const ModelFolderContents& contents) {
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(contents.config_json);
   config["architectures"] = {
-      ArchitectureName(config.value("model_type", ""), "ForSequenceClassification")};
-  config["problem_type"] =
-      contents.multi_label ? "multi_label_classification" : "single_label_classification";
+      ArchitectureName(config.value("model_type", ""), contents.role.architecture)};
+  config["problem_type"] = contents.role.problem_type;
   // transformers derives num_labels from id2label.
   nlohmann::ordered_json id_to_label = nlohmann::ordered_json::object();
   nlohmann::ordered_json label_to_id = nlohmann::ordered_json::object();

@@ -16,6 +16,7 @@
 #include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/suite/suite_plan.h"
+#include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 #include "worker/trainer/trial_device.h"
@@ -130,6 +131,9 @@ class MemorySuite {
     data.labels = {"a", "b"};
     data.train = SuiteRows(point, kSteps);
     data.validation = SuiteRows(point, 1);
+    TextClassification task(
+        *model,
+        {.data = data, .max_positions = point.model.max_positions, .device = device_.device});
     TrainingOptions training;
     training.config = point.config;
     const EstimateInput input = SuiteInput(point, kSteps, trainer_profile_);
@@ -137,10 +141,9 @@ class MemorySuite {
                     .options = training,
                     .data = data,
                     .estimate_input = input,
-                    .max_positions = point.model.max_positions,
                     .device = device_.device,
                     .memory = *device_.memory,
-                    .model = **model,
+                    .task = task,
                     .optimizer = optimizer,
                     .log = log,
                     .events = nobody_,

@@ -4,23 +4,21 @@
 
 #include "common/memory/memory_plan.h"
 #include "common/random.h"
-#include "worker/trainer/training/batch_tensors.h"
 
 namespace hpo {
 
-double ComputeGradients(TextClassifier& model, const EffectiveBatch& batch, torch::Device device,
+double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
                         StageLog& log) {
   auto generator = at::globalContext().defaultGenerator(device);
   generator.set_current_seed(Rng(batch.seed, static_cast<uint64_t>(batch.step)).NextU64());
   const auto num_rows = static_cast<int64_t>(batch.rows.size());
+  const double weight = task.WeightOf(batch.rows);
   torch::Tensor loss = at::zeros({}, torch::TensorOptions(torch::kFloat32).device(device));
   const std::vector<int64_t> sizes = PartSizes(batch.plan, num_rows);
   for (const std::span<const int64_t> part : SplitBatch(batch.rows, sizes)) {
     log.EnterPhase("forward");
-    const DeviceBatch tensors =
-        ToDevice(PadBatch(batch.data, part, batch.max_positions), batch.data.num_labels, device);
-    const torch::Tensor part_loss = SumOfRowLosses(model.forward(tensors.input), tensors.labels) /
-                                    static_cast<double>(num_rows);
+    const DeviceBatch tensors = task.BatchOf(part);
+    const torch::Tensor part_loss = task.SumOfLosses(tensors) / weight;
     log.EnterPhase("backward");
     part_loss.backward(at::full({}, batch.loss_scale, part_loss.options()));
     loss += part_loss.detach();

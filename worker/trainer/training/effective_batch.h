@@ -6,29 +6,27 @@
 
 #include "common/trial.h"
 #include "worker/text/batcher.h"
-#include "worker/text/encoded_dataset.h"
 #include "worker/trainer/memory/stage_log.h"
-#include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/tasks/task.h"
 
 namespace hpo {
 
 struct EffectiveBatch {
-  const EncodedDataset& data;
   const BatchRows& rows;
   MemoryPlan plan;
   // Random numbers (dropout) are a function of (seed, step) and of how the batch is split.
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t max_positions = 0;
   double loss_scale = 1.0;  // of the gradients; see LossScale
 };
 
-// Adds the gradient of the batch's loss, the mean over its rows, to the model's parameters, in
-// parts of plan.micro_batch rows, and returns the loss. Every part back-propagates its sum of row
-// losses over the number of rows of the whole batch, so that the result is the same however it is
-// split (up to rounding; bitwise for equal splits on a CPU). May be repeated after clearing the
-// gradients. Throws what torch throws. `log` is told the phases "forward" and "backward".
-double ComputeGradients(TextClassifier& model, const EffectiveBatch& batch, torch::Device device,
+// Adds the gradient of the batch's loss, the mean over what its rows weigh, to the parameters of
+// the task's model, in parts of plan.micro_batch rows, and returns the loss. Every part
+// back-propagates its sum of losses over the weight of the whole batch, so that the result is the
+// same however it is split (up to rounding; bitwise for equal splits on a CPU). May be repeated
+// after clearing the gradients. Throws what torch throws. `log` is told the phases "forward" and
+// "backward".
+double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
                         StageLog& log);
 
 }  // namespace hpo

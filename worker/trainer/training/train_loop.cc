@@ -13,7 +13,6 @@
 #include "worker/trainer/random_state.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/effective_batch.h"
-#include "worker/trainer/training/evaluation.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/probe.h"
 #include "worker/trainer/trial_device.h"
@@ -50,9 +49,9 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
 }
 
 TrainLoopResult TrainLoop::Run() {
-  parts_.model.train();
+  parts_.task.module().train();
   TakeUp();
-  parts_.model.SetExecution(ExecutionOf(parts_.options.config, state_.plan));
+  parts_.task.SetExecution(ExecutionOf(parts_.options.config, state_.plan));
   std::optional<Ending> ending = Probe();
   while (!ending.has_value() && state_.epoch < parts_.job.epochs) {
     ending = RunEpoch();
@@ -80,8 +79,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
   const auto evaluate = [this] {
     parts_.log.EnterPhase("evaluation");
     const auto batches = EvaluationBatches(parts_.data.validation, state_.evaluation_rows);
-    Evaluate(parts_.model, parts_.data.validation, std::span(batches).first(1),
-             parts_.max_positions, parts_.device);
+    parts_.task.Evaluate(std::span(batches).first(1));
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
   parts_.log.EnterPhase("between steps");
@@ -196,14 +194,12 @@ bool TrainLoop::IsSkipped(double loss) {
 }
 
 double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) {
-  const EffectiveBatch batch{.data = parts_.data.train,
-                             .rows = rows,
+  const EffectiveBatch batch{.rows = rows,
                              .plan = plan,
                              .seed = parts_.options.seed,
                              .step = state_.step,
-                             .max_positions = parts_.max_positions,
                              .loss_scale = state_.loss_scale.scale};
-  const double loss = ComputeGradients(parts_.model, batch, parts_.device, parts_.log);
+  const double loss = ComputeGradients(parts_.task, batch, parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
   gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm,
                                  state_.loss_scale.scale);
@@ -289,7 +285,7 @@ bool TrainLoop::ShrinkPlan() {
 
 void TrainLoop::UsePlan(const MemoryPlan& plan, const std::string& why) {
   state_.plan = plan;
-  parts_.model.SetExecution(ExecutionOf(parts_.options.config, plan));
+  parts_.task.SetExecution(ExecutionOf(parts_.options.config, plan));
   state_.evaluation_rows =
       std::min(state_.evaluation_rows,
                state_.plan.micro_batch * parts_.options.config.eval_batch_multiplier);
@@ -322,9 +318,8 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
   Metrics metrics;
   const auto evaluate = [&] {
     parts_.log.EnterPhase("evaluation");
-    metrics = Evaluate(parts_.model, parts_.data.validation,
-                       EvaluationBatches(parts_.data.validation, state_.evaluation_rows),
-                       parts_.max_positions, parts_.device);
+    metrics =
+        parts_.task.Evaluate(EvaluationBatches(parts_.data.validation, state_.evaluation_rows));
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
   parts_.log.EnterPhase("between steps");

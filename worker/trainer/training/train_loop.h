@@ -29,11 +29,10 @@
 #include "worker/trainer/memory/replanner.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"
-#include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/loop_state.h"
 #include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/schedule.h"
-#include "worker/trainer/training/text_task.h"
 #include "worker/trainer/training/training_options.h"
 
 namespace hpo {
@@ -44,10 +43,9 @@ struct TrainLoopParts {
   const TrainingOptions& options;
   const TextData& data;
   const EstimateInput& estimate_input;
-  int64_t max_positions;
   torch::Device device;
   DeviceMemory& memory;
-  TextClassifier& model;
+  Task& task;
   Optimizer& optimizer;
   StageLog& log;
   EventSink& events;

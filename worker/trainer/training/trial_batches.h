@@ -5,7 +5,7 @@
 
 #include "common/memory/trial_passes.h"
 #include "common/trainer_protocol.h"
-#include "worker/trainer/training/text_task.h"
+#include "worker/trainer/tasks/trial_data.h"
 
 namespace hpo {
 

@@ -29,8 +29,9 @@ class ModelFolderTest : public testing::Test {
   ModelFolderContents Contents() const {
     return {.source = (root_ / "source").string(),
             .config_json = R"({"model_type":"bert","architectures":["BertModel"],"x":1})",
+            .role = {.architecture = "ForSequenceClassification",
+                     .problem_type = "single_label_classification"},
             .labels = {"no", "yes"},
-            .multi_label = false,
             .head_sizes = {},
             .pad_id = 7};
   }
@@ -91,7 +92,7 @@ TEST_F(ModelFolderTest, ReplacesTheFolderThatWasThere) {
   ASSERT_TRUE(WriteModelFolder(*model_, Contents(), Folder()).ok());
   ModelFolderContents other = Contents();
   other.labels = {"a", "b", "c"};
-  other.multi_label = true;
+  other.role.problem_type = "multi_label_classification";
   other.head_sizes = {16};
   std::ofstream(root_ / "best/stale") << "x";
   ASSERT_TRUE(WriteModelFolder(*model_, other, Folder()).ok());

@@ -1,4 +1,4 @@
-#include "worker/trainer/training/text_task.h"
+#include "worker/trainer/tasks/trial_data.h"
 
 #include <algorithm>
 #include <filesystem>

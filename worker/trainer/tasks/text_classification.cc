@@ -1,25 +1,12 @@
-#include "worker/trainer/training/evaluation.h"
+#include "worker/trainer/tasks/text_classification.h"
 
 #include <vector>
 
-#include "worker/trainer/training/batch_tensors.h"
+#include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
 
 namespace hpo {
 namespace {
-
-// Back to training mode, also when an exception passes.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(TextClassifier& model) : model_(model) { model_.eval(); }
-  ~EvaluationMode() { model_.train(); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  TextClassifier& model_;
-  const torch::NoGradGuard no_grad_;
-};
 
 void CountSingleLabel(const torch::Tensor& logits, const PaddedBatch& batch,
                       ClassificationCounts& counts) {
@@ -46,15 +33,28 @@ void CountMultiLabel(const torch::Tensor& logits, const PaddedBatch& batch,
 
 }  // namespace
 
-Metrics Evaluate(TextClassifier& model, const EncodedDataset& data,
-                 std::span<const BatchRows> batches, int64_t max_positions, torch::Device device) {
-  const EvaluationMode mode(model);
+double TextClassification::WeightOf(std::span<const int64_t> rows) const {
+  return static_cast<double>(rows.size());
+}
+
+DeviceBatch TextClassification::BatchOf(std::span<const int64_t> rows) const {
+  const EncodedDataset& data = parts_.data.train;
+  return ToDevice(PadBatch(data, rows, parts_.max_positions), data.num_labels, parts_.device);
+}
+
+torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {
+  return SumOfRowLosses(model_->forward(batch.input), batch.labels);
+}
+
+Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {
+  const EvaluationMode mode(*model_);
+  const EncodedDataset& data = parts_.data.validation;
   ClassificationCounts counts(data.num_labels, data.multi_label);
   double sum_loss = 0.0;
   for (const BatchRows& rows : batches) {
-    const PaddedBatch padded = PadBatch(data, rows, max_positions);
-    const DeviceBatch batch = ToDevice(padded, data.num_labels, device);
-    const torch::Tensor logits = model.forward(batch.input);
+    const PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
+    const DeviceBatch batch = ToDevice(padded, data.num_labels, parts_.device);
+    const torch::Tensor logits = model_->forward(batch.input);
     sum_loss += SumOfRowLosses(logits, batch.labels).item<double>();
     if (data.multi_label) {
       CountMultiLabel(logits, padded, counts);
@@ -65,6 +65,12 @@ Metrics Evaluate(TextClassifier& model, const EncodedDataset& data,
   Metrics metrics = counts.Summarize();
   metrics["loss"] = sum_loss / static_cast<double>(counts.num_rows());
   return metrics;
+}
+
+ModelRole TextClassification::Role() const {
+  return {.architecture = "ForSequenceClassification",
+          .problem_type = parts_.data.train.multi_label ? "multi_label_classification"
+                                                        : "single_label_classification"};
 }
 
 }  // namespace hpo

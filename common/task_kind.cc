@@ -1,0 +1,66 @@
+#include "common/task_kind.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::string_view kClassificationMetrics[] = {"accuracy", "loss", "macro_f1", "mcc",
+                                                        "micro_f1"};
+
+struct TaskLine {
+  TaskKind kind;
+  absl::string_view name;
+  std::span<const absl::string_view> metrics;
+};
+
+constexpr TaskLine kTasks[] = {
+    {TaskKind::kTextClassification, "text-classification", kClassificationMetrics},
+};
+
+const TaskLine& LineOf(TaskKind kind) {
+  return *std::find_if(std::begin(kTasks), std::end(kTasks),
+                       [kind](const TaskLine& line) { return line.kind == kind; });
+}
+
+// "a, b or c".
+template <typename Names>
+std::string OneOf(const Names& names) {
+  const auto last = std::prev(std::end(names));
+  if (last == std::begin(names)) return std::string(*last);
+  return absl::StrCat(absl::StrJoin(std::begin(names), last, ", "), " or ", *last);
+}
+
+}  // namespace
+
+absl::string_view Name(TaskKind kind) { return LineOf(kind).name; }
+
+std::optional<TaskKind> ParseTaskKind(absl::string_view name) {
+  for (const TaskLine& line : kTasks) {
+    if (line.name == name) return line.kind;
+  }
+  return std::nullopt;
+}
+
+std::string TaskNames() {
+  std::vector<absl::string_view> names;
+  for (const TaskLine& line : kTasks) names.push_back(line.name);
+  return OneOf(names);
+}
+
+std::span<const absl::string_view> MetricsOf(TaskKind kind) { return LineOf(kind).metrics; }
+
+absl::Status CheckMetric(TaskKind kind, absl::string_view metric) {
+  const auto metrics = MetricsOf(kind);
+  if (std::find(metrics.begin(), metrics.end(), metric) != metrics.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("objective.metric: expected ", OneOf(metrics),
+                                                 " (the metrics of ", Name(kind), "), got '",
+                                                 metric, "'"));
+}
+
+}  // namespace hpo

@@ -1,0 +1,30 @@
+// The tasks of hpo-trainer and what it measures on each. Other trainers have tasks and metrics of
+// their own, which nothing here speaks of.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+enum class TaskKind { kTextClassification };
+
+// "text-classification". Parse returns nullopt for another name.
+absl::string_view Name(TaskKind kind);
+std::optional<TaskKind> ParseTaskKind(absl::string_view name);
+
+// All names, for people: "a, b or c".
+std::string TaskNames();
+
+// The metrics of a validation that a study may optimize, sorted.
+std::span<const absl::string_view> MetricsOf(TaskKind kind);
+
+// Whether hpo-trainer measures `metric` on `kind`.
+//   InvalidArgument  it does not; names the task and its metrics
+absl::Status CheckMetric(TaskKind kind, absl::string_view metric);
+
+}  // namespace hpo

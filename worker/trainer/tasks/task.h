@@ -1,0 +1,52 @@
+// What a trial trains: a model under the head of its task, the loss of a batch and the metrics of
+// the validation data. Each task is a file of its own beside this one; run_trial and the training
+// loop know none of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/memory/execution.h"
+#include "common/trial.h"
+#include "worker/text/batcher.h"
+#include "worker/trainer/models/model_folder.h"
+#include "worker/trainer/tasks/trial_data.h"
+#include "worker/trainer/torch_headers.h"
+#include "worker/trainer/training/batch_tensors.h"
+
+namespace hpo {
+
+// What a task works on. All of it outlives the task.
+struct TaskParts {
+  const TextData& data;
+  int64_t max_positions = 0;
+  torch::Device device = torch::kCPU;
+};
+
+// Owned by its trial, used from one thread. Methods throw what torch throws.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // The model: parameters are registered under the names of their files.
+  virtual torch::nn::Module& module() = 0;
+  // How it runs from now on: layers of a recomputed segment, precision.
+  virtual void SetExecution(const Execution& execution) = 0;
+
+  // What the loss of an effective batch is a mean over, added up over its rows. Positive.
+  virtual double WeightOf(std::span<const int64_t> rows) const = 0;
+  // These rows of the training data on the device: a part of an effective batch.
+  virtual DeviceBatch BatchOf(std::span<const int64_t> rows) const = 0;
+  // The loss of a part, a float32 scalar. A sum, never a mean: those of all parts add up, and over
+  // the batch's WeightOf are its loss.
+  virtual torch::Tensor SumOfLosses(const DeviceBatch& batch) = 0;
+
+  // Metrics over `batches` of the validation data, without dropout and without gradients: all that
+  // MetricsOf(kind) names. All of EvaluationBatches give the data set's; the first of them, which
+  // has the longest rows, needs the most memory. Leaves the model in training mode.
+  virtual Metrics Evaluate(std::span<const BatchRows> batches) = 0;
+
+  virtual ModelRole Role() const = 0;
+};
+
+}  // namespace hpo
