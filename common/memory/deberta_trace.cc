@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/classification_trace.h"
 #include "common/memory/family_traces.h"
 #include "common/memory/model_ops.h"
 
@@ -43,11 +44,9 @@ class DebertaTrace final : public ModelTrace {
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
     const TracedTensor hidden = Encode(ids);
-    TracedTensor x = ops_.Select(hidden, batch.tokens);
-    x = ops_.Linear(x, parameters_.Linear("pooler.dense"));
-    x = ops_.Activate(x, Activation::kGelu);
-    x = ops_.Dropout(x, shape_.hidden_dropout);
-    return ops_.CrossEntropy(ops_.Linear(x, parameters_.Linear("classifier")), batch.rows, labels_);
+    return ClassificationLoss(ops_, parameters_, shape_,
+                              ClassifiedToken(ops_, parameters_, shape_, hidden, batch), batch,
+                              labels_);
   }
 
  private:
@@ -164,7 +163,7 @@ class DebertaTrace final : public ModelTrace {
     const TracedTensor attended = DenseAddNorm(layer.attention_dense, layer.attention_norm,
                                                Attend(layer, input, relative), input);
     const TracedTensor inner =
-        ops_.Activate(ops_.Linear(attended, layer.intermediate), Activation::kGelu);
+        model_ops_.Activate(ops_.Linear(attended, layer.intermediate), shape_.hidden_act);
     return DenseAddNorm(layer.output_dense, layer.output_norm, inner, attended);
   }
 
@@ -270,7 +269,7 @@ class DebertaTrace final : public ModelTrace {
       // Filled in place; the gradient is filled in a copy.
       out = model_ops_.MaskedFillInPlace(out, model_ops_.Plain(Tokens(), kBool));
     }
-    out = ops_.Activate(ops_.Dropout(out, shape_.hidden_dropout), Activation::kGelu);
+    out = model_ops_.Activate(ops_.Dropout(out, shape_.hidden_dropout), shape_.conv_act);
     const TracedTensor sum = ops_.Add(residual, out);
     const TracedTensor normed =
         ops_.LayerNorm(sum, parameters_.Norm("deberta.encoder.conv.LayerNorm"));

@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/causal_trace.h"
 #include "common/memory/family_traces.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kBool = 1;
 constexpr int64_t kFloat = 4;
 
 struct Layer {
@@ -23,6 +22,7 @@ struct Layer {
 // Cosines and sines of every position.
 struct Rotation {
   TracedStorage cosines, sines;
+  int64_t element_size = 4;
 };
 
 class DecoderTrace final : public ModelTrace {
@@ -33,7 +33,8 @@ class DecoderTrace final : public ModelTrace {
         model_ops_(ops),
         shape_(shape),
         parameters_(ops, tensors, adapters),
-        table_(parameters_.At("model.embed_tokens.weight")) {
+        table_(parameters_.At("model.embed_tokens.weight")),
+        head_(LanguageModelHead(parameters_, shape, table_)) {
     for (int64_t i = 0; i < shape.num_layers; ++i) {
       const std::string name = absl::StrCat("model.layers.", i, ".");
       layers_.push_back(
@@ -47,18 +48,11 @@ class DecoderTrace final : public ModelTrace {
            .input_norm = parameters_.At(name + "input_layernorm.weight"),
            .attended_norm = parameters_.At(name + "post_attention_layernorm.weight")});
     }
-    head_ = {.weight = table_, .in_features = shape.hidden_size, .out_features = shape.vocab_size};
-    if (!shape.tied_head) head_ = parameters_.Linear("lm_head");
   }
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
-    const TracedTensor hidden = Decode(ids);  // the caller's, to the end
-    const TracedTensor logits = ops_.Linear(hidden, head_);
-    const TracedTensor as_float = ops_.Cast(logits, kFloat);
-    const TracedStorage padded = model_ops_.Plain(batch.rows * (batch.tokens + 1), kIndex);
-    const TracedStorage labels = model_ops_.Plain(Tokens(), kIndex);
-    return ops_.CrossEntropy(as_float, Tokens(), shape_.vocab_size, labels);
+    return LanguageModelLoss(ops_, Decode(ids), head_, batch);
   }
 
  private:
@@ -69,29 +63,12 @@ class DecoderTrace final : public ModelTrace {
   TracedTensor Decode(const TracedStorage& ids) {
     const TracedTensor embedded = ops_.Embedding(ids, Tokens(), table_, shape_.hidden_size);
     const TracedStorage positions = model_ops_.Range(batch_.tokens);
-    const TracedStorage mask = CausalMask();
+    const TracedStorage mask = CausalMask(model_ops_, batch_);
     const Rotation rotation = Rotations(embedded.element_size);
     TracedTensor hidden = embedded;
     for (const Layer& layer : layers_) hidden = RunLayer(layer, hidden, rotation);
     hidden = model_ops_.RmsNorm(hidden, parameters_.At("model.norm.weight"));
     return hidden;
-  }
-
-  // [rows, 1, tokens, tokens]: true where a token may look.
-  TracedStorage CausalMask() {
-    const int64_t tokens = batch_.tokens;
-    const TracedStorage present = model_ops_.Plain(Tokens(), kBool);
-    const TracedStorage row_ids = model_ops_.Plain(batch_.rows, kIndex);
-    const TracedStorage head_ids = model_ops_.Plain(1, kIndex);
-    const TracedStorage query_ids = model_ops_.Range(tokens);
-    const TracedStorage key_ids = model_ops_.Range(tokens);
-    TracedStorage all = model_ops_.Plain(1, kBool);
-    TracedStorage compared = model_ops_.Plain(tokens * tokens, kBool);
-    const TracedStorage causal = model_ops_.Plain(tokens * tokens, kBool);
-    compared.Reset();
-    all.Reset();
-    const TracedStorage of_keys = model_ops_.Plain(Tokens(), kBool);
-    return model_ops_.Plain(batch_.rows * tokens * tokens, kBool);
   }
 
   Rotation Rotations(int64_t element_size) {
@@ -107,7 +84,8 @@ class DecoderTrace final : public ModelTrace {
     rotation.sines = model_ops_.Plain(angles, kFloat);
     if (element_size == kFloat) return rotation;
     return {.cosines = model_ops_.Plain(angles, element_size),
-            .sines = model_ops_.Plain(angles, element_size)};
+            .sines = model_ops_.Plain(angles, element_size),
+            .element_size = element_size};
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
@@ -123,7 +101,8 @@ class DecoderTrace final : public ModelTrace {
   }
 
   TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
-    const TracedTensor gate = ops_.Activate(ops_.Linear(input, layer.gate), Activation::kSilu);
+    const TracedTensor gate =
+        model_ops_.Activate(ops_.Linear(input, layer.gate), shape_.hidden_act);
     return ops_.Linear(ops_.Multiply(gate, ops_.Linear(input, layer.up)), layer.down);
   }
 
@@ -151,24 +130,27 @@ class DecoderTrace final : public ModelTrace {
 
   TracedTensor AttendTo(const TracedTensor& query, const TracedTensor& key,
                         const TracedTensor& value) {
-    const TracedTensor keys = Groups() == 1 ? key : model_ops_.Repeat(key, Groups());
+    const TracedTensor repeated = Groups() == 1 ? key : model_ops_.Repeat(key, Groups());
     const TracedTensor values = Groups() == 1 ? value : model_ops_.Repeat(value, Groups());
+    // Under autocast turning made them float32. The last argument is cast first.
+    const TracedTensor keys = ops_.CastForProduct(repeated);
+    const TracedTensor queries = ops_.CastForProduct(query);
     const AttentionShape attention{.batch = batch_.rows,
                                    .tokens = batch_.tokens,
                                    .heads = shape_.num_heads,
                                    .head_size = shape_.HeadSize(),
                                    .dropout = shape_.attention_dropout};
-    return ops_.Attention(query, keys, values, attention,
-                          model_ops_.AttentionBias(batch_.rows, batch_.tokens, query.element_size));
+    return ops_.Attention(queries, keys, values, attention,
+                          model_ops_.AttentionBias(batch_.rows, batch_.tokens, queries));
   }
 
   // x cos + (-x2, x1) sin.
   TracedTensor Rotate(const TracedTensor& x, const Rotation& rotation) {
-    const TracedTensor along = model_ops_.MultiplyBy(x, rotation.cosines);
+    const TracedTensor along = model_ops_.MultiplyBy(x, rotation.cosines, rotation.element_size);
     TracedTensor across;
     {
       const TracedTensor turned = model_ops_.RotateHalf(x);
-      across = model_ops_.MultiplyBy(turned, rotation.sines);
+      across = model_ops_.MultiplyBy(turned, rotation.sines, rotation.element_size);
     }
     return ops_.Add(along, across);
   }

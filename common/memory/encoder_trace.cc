@@ -1,11 +1,14 @@
-// BERT and RoBERTa: transformers/models/{bert,roberta,xlm_roberta}/modeling_*.py.
+// BERT, RoBERTa, ELECTRA and DistilBERT:
+// transformers/models/{bert,roberta,xlm_roberta,electra,distilbert}/modeling_*.py.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/classification_trace.h"
 #include "common/memory/family_traces.h"
 #include "common/memory/model_ops.h"
+#include "common/model_modules.h"
 
 namespace hpo {
 namespace {
@@ -29,65 +32,73 @@ class EncoderTrace final : public ModelTrace {
         model_ops_(ops),
         shape_(shape),
         labels_(head.num_labels),
-        is_roberta_(*ModelFamilyOf(shape.family) == ModelFamily::kRoberta),
+        family_(*ModelFamilyOf(shape.family)),
+        modules_(EncoderLayerModulesOf(family_)),
         parameters_(ops, tensors),
-        prefix_(is_roberta_ ? "roberta." : "bert.") {
+        prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")) {
     for (int64_t i = 0; i < shape.num_layers; ++i) {
-      const std::string name = absl::StrCat(prefix_, "encoder.layer.", i, ".");
-      layers_.push_back({.query = parameters_.Linear(name + "attention.self.query"),
-                         .key = parameters_.Linear(name + "attention.self.key"),
-                         .value = parameters_.Linear(name + "attention.self.value"),
-                         .attention_dense = parameters_.Linear(name + "attention.output.dense"),
-                         .attention_norm = parameters_.Norm(name + "attention.output.LayerNorm"),
-                         .intermediate = parameters_.Linear(name + "intermediate.dense"),
-                         .output_dense = parameters_.Linear(name + "output.dense"),
-                         .output_norm = parameters_.Norm(name + "output.LayerNorm")});
+      const std::string name = absl::StrCat(prefix_, ModulesOf(family_).layers, ".", i, ".");
+      layers_.push_back({.query = parameters_.Linear(name + modules_.query),
+                         .key = parameters_.Linear(name + modules_.key),
+                         .value = parameters_.Linear(name + modules_.value),
+                         .attention_dense = parameters_.Linear(name + modules_.attention_dense),
+                         .attention_norm = parameters_.Norm(name + modules_.attention_norm),
+                         .intermediate = parameters_.Linear(name + modules_.intermediate),
+                         .output_dense = parameters_.Linear(name + modules_.output_dense),
+                         .output_norm = parameters_.Norm(name + modules_.output_norm)});
     }
   }
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     const Encoded encoded = Encode(batch, ids);
-    TracedTensor x = encoded.pooled;
-    if (is_roberta_) {
-      x = ops_.Dropout(ops_.Select(encoded.hidden, batch.tokens), shape_.hidden_dropout);
-      x = DenseTanh(x, "classifier.dense");
-    }
-    x = ops_.Dropout(x, shape_.hidden_dropout);
-    x = ops_.Linear(x, parameters_.Linear(is_roberta_ ? "classifier.out_proj" : "classifier"));
-    return ops_.CrossEntropy(x, batch.rows, labels_);
+    TracedTensor token = encoded.pooled;
+    if (!HasPooler()) token = ClassifiedToken(ops_, parameters_, shape_, encoded.hidden, batch);
+    return ClassificationLoss(ops_, parameters_, shape_, std::move(token), batch, labels_);
   }
 
  private:
   struct Encoded {
     TracedTensor hidden;
-    TracedTensor pooled;  // BERT's first token
+    TracedTensor pooled;  // where the model has the head's first layer
   };
 
+  bool HasPooler() const { return family_ == ModelFamily::kBert; }
+
   Encoded Encode(const ModelBatch& batch, const TracedStorage& ids) {
-    const TracedTensor embedded = Embed(batch, ids);
+    TracedTensor embedded = Embed(batch, ids);
+    if (shape_.EmbeddingSize() != shape_.hidden_size) {
+      embedded = ops_.Linear(embedded, parameters_.Linear(prefix_ + "embeddings_project"));
+    }
     Encoded encoded{.hidden = embedded};
     const TracedStorage mask = PaddingMask(batch);
     for (const Layer& layer : layers_) encoded.hidden = RunLayer(layer, encoded.hidden, batch);
-    if (!is_roberta_) {
-      encoded.pooled = DenseTanh(ops_.Select(encoded.hidden, batch.tokens), "bert.pooler.dense");
+    if (HasPooler()) {
+      encoded.pooled = ClassifiedToken(ops_, parameters_, shape_, encoded.hidden, batch);
     }
     return encoded;
   }
 
   TracedTensor Embed(const ModelBatch& batch, const TracedStorage& ids) {
     const int64_t tokens = batch.rows * batch.tokens;
-    const int64_t width = shape_.hidden_size;
-    // BERT's positions and types are those of one row, expanded; RoBERTa's depend on the padding.
-    const int64_t positions = is_roberta_ ? tokens : batch.tokens;
-    const TracedStorage position_ids = is_roberta_ ? PositionsFromIds(tokens) : TracedStorage();
-    const TracedStorage type_ids = model_ops_.Plain(positions, kIndex);
-    const TracedTensor words = ops_.Embedding(ids, tokens, Table("word"), width);
-    const TracedTensor types = ops_.Embedding(type_ids, tokens, Table("token_type"), width);
-    TracedTensor sum = ops_.Add(words, types);
+    const int64_t width = shape_.EmbeddingSize();
+    const bool is_roberta = family_ == ModelFamily::kRoberta;
+    // The positions and types are those of one row, expanded; RoBERTa's depend on the padding.
+    const int64_t positions = is_roberta ? tokens : batch.tokens;
+    const TracedStorage position_ids = is_roberta ? PositionsFromIds(tokens) : TracedStorage();
+    TracedStorage type_ids;
+    if (family_ != ModelFamily::kDistilBert) type_ids = model_ops_.Plain(positions, kIndex);
+    TracedTensor sum = ops_.Embedding(ids, tokens, Table("word"), width);
+    const TracedTensor words = sum;
+    TracedTensor types;
+    if (type_ids) {
+      types = ops_.Embedding(type_ids, tokens, Table("token_type"), width);
+      sum = ops_.Add(words, types);
+    }
     const TracedTensor places = ops_.Embedding(position_ids, positions, Table("position"), width);
-    sum = is_roberta_ ? ops_.Add(sum, places) : ops_.AddRepeated(sum, places);
+    sum = is_roberta ? ops_.Add(sum, places) : ops_.AddRepeated(sum, places);
     sum = ops_.LayerNorm(sum, parameters_.Norm(prefix_ + "embeddings.LayerNorm"));
-    return ops_.Dropout(sum, shape_.hidden_dropout);
+    sum = ops_.Dropout(sum, shape_.hidden_dropout);
+    return sum;
   }
 
   const TracedParameter& Table(const char* name) const {
@@ -126,10 +137,11 @@ class EncoderTrace final : public ModelTrace {
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
-    const TracedTensor attended = DenseAddNorm(layer.attention_dense, layer.attention_norm,
-                                               Attend(layer, input, batch), input);
+    const TracedTensor attended =
+        DenseAddNorm(layer.attention_dense, layer.attention_norm, Attend(layer, input, batch),
+                     input, modules_.attention_dropout);
     const TracedTensor inner =
-        ops_.Activate(ops_.Linear(attended, layer.intermediate), Activation::kGelu);
+        model_ops_.Activate(ops_.Linear(attended, layer.intermediate), shape_.hidden_act);
     return DenseAddNorm(layer.output_dense, layer.output_norm, inner, attended);
   }
 
@@ -143,25 +155,23 @@ class EncoderTrace final : public ModelTrace {
                                    .head_size = shape_.HeadSize(),
                                    .dropout = shape_.attention_dropout};
     return ops_.Attention(query, key, value, attention,
-                          model_ops_.AttentionBias(batch.rows, batch.tokens, query.element_size));
+                          model_ops_.AttentionBias(batch.rows, batch.tokens, query));
   }
 
   TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm,
-                            const TracedTensor& input, const TracedTensor& residual) {
+                            const TracedTensor& input, const TracedTensor& residual,
+                            bool drops = true) {
     TracedTensor hidden = ops_.Linear(input, dense);
-    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    if (drops) hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
     return ops_.LayerNorm(ops_.Add(hidden, residual), norm);
-  }
-
-  TracedTensor DenseTanh(const TracedTensor& input, const char* module) {
-    return ops_.Activate(ops_.Linear(input, parameters_.Linear(module)), Activation::kTanh);
   }
 
   TraceOps& ops_;
   ModelOps model_ops_;
   ModelShape shape_;
   int64_t labels_;
-  bool is_roberta_;
+  ModelFamily family_;
+  const EncoderLayerModules& modules_;
   ModelParameters parameters_;
   std::string prefix_;
   std::vector<Layer> layers_;

@@ -19,5 +19,8 @@ std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& sh
 std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
                                              const std::vector<ParameterTensor>& tensors,
                                              const TracedAdapters& adapters);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const ModelShape& shape,
+                                          const std::vector<ParameterTensor>& tensors,
+                                          const TracedAdapters& adapters);
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "common/memory/model_ops.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ constexpr int64_t kFloat = 4;
 constexpr int64_t kIndex = 8;
 // The efficient kernel reads its mask in rows of a multiple of this.
 constexpr int64_t kMaskAlignment = 8;
+constexpr char kWrittenGelu[] = "gelu_new";
 
 }  // namespace
 
@@ -25,10 +27,10 @@ TracedStorage ModelOps::Range(int64_t elements) {
   return Plain(elements, kIndex);  // plus the number of past tokens
 }
 
-TracedStorage ModelOps::AttentionBias(int64_t rows, int64_t tokens, int64_t element_size) {
+TracedStorage ModelOps::AttentionBias(int64_t rows, int64_t tokens, const TracedTensor& query) {
   const int64_t padded = (tokens + kMaskAlignment - 1) / kMaskAlignment * kMaskAlignment;
-  TracedStorage bias = Plain(rows * tokens * tokens, element_size);
-  if (padded != tokens) bias = Plain(rows * tokens * padded, element_size);
+  TracedStorage bias = Plain(rows * tokens * tokens, query.element_size);
+  if (padded != tokens) bias = Plain(rows * tokens * padded, query.element_size);
   return bias;
 }
 
@@ -58,9 +60,17 @@ TracedTensor ModelOps::MatrixProduct(const TracedTensor& left, const TracedTenso
   return output;
 }
 
-TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage& factor) {
-  TracedTensor output = tracer().NewTensor(input.elements, input.element_size);
-  output.edge = tracer().RecordLike(input, {factor});
+TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage& factor,
+                                  int64_t factor_element_size) {
+  TracedTensor output =
+      tracer().NewTensor(input.elements, std::max(input.element_size, factor_element_size));
+  output.edge = tracer().Record(
+      {input.edge}, {factor},
+      [this, bytes = output.bytes(), input_bytes = input.bytes()](auto&, const auto&) {
+        TracedStorage gradient = tracer().Allocate(bytes);
+        if (input_bytes < bytes) gradient = tracer().Allocate(input_bytes);
+        return OneGradient(std::move(gradient));
+      });
   return output;
 }
 
@@ -202,17 +212,39 @@ TracedTensor ModelOps::RotateHalf(const TracedTensor& x) {
   return output;
 }
 
+TracedTensor ModelOps::Power(const TracedTensor& input) {
+  const TracedTensor x = ops_.CastToFloat(input);
+  TracedTensor output = tracer().NewTensor(x.elements, x.element_size);
+  output.edge =
+      tracer().Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
+        const TracedStorage lower_power = tracer().Allocate(bytes);
+        const TracedStorage slope = tracer().Allocate(bytes);
+        return OneGradient(tracer().Allocate(bytes));
+      });
+  return output;
+}
+
+TracedTensor ModelOps::GeluByTanh(const TracedTensor& x) {
+  const TracedTensor half = ops_.Scale(x);
+  TracedTensor factor = Power(x);
+  factor = ops_.Scale(factor);
+  factor = ops_.Add(x, factor);
+  factor = ops_.Scale(factor);
+  factor = ops_.Activate(factor, Activation::kTanh);
+  factor = AddToNumber(factor);
+  return ops_.Multiply(half, factor);
+}
+
+TracedTensor ModelOps::Activate(const TracedTensor& input, const std::string& hidden_act) {
+  if (hidden_act == kWrittenGelu) return GeluByTanh(input);
+  return ops_.Activate(input, *ActivationOf(hidden_act));
+}
+
 TracedTensor ModelOps::ReciprocalDeviation(const TracedTensor& x, int64_t rows,
                                            TracedStorage& variance) {
   TracedTensor mean;
   {
-    TracedTensor square = tracer().NewTensor(x.elements, kFloat);
-    square.edge =
-        tracer().Record({x.edge}, {x.storage}, [this, bytes = x.bytes()](auto&, const auto&) {
-          const TracedStorage power = tracer().Allocate(bytes);
-          const TracedStorage twice = tracer().Allocate(bytes);
-          return OneGradient(tracer().Allocate(bytes));
-        });
+    const TracedTensor square = Power(x);
     mean = ops_.Mean(square, rows);
   }
   variance = mean.storage;
@@ -244,7 +276,11 @@ ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTenso
                                  const TracedAdapters& adapters)
     : adapter_dropout_(adapters.dropout) {
   const auto add = [&](const ParameterTensor& tensor, const std::string& name) {
-    by_name_[name] = {ops.Parameter(tensor.rows, tensor.columns), tensor.rows, tensor.columns};
+    const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
+    by_name_[name] = {.parameter = ops.Parameter(tensor.rows, tensor.columns),
+                      .inputs = transposed ? tensor.rows : tensor.columns,
+                      .outputs = transposed ? tensor.columns : tensor.rows,
+                      .transposed = transposed};
   };
   if (!adapters.tensors.empty()) ops.SetTrainable(false);
   for (const ParameterTensor& tensor : tensors) add(tensor, tensor.name);
@@ -268,15 +304,17 @@ const TracedParameter& ModelParameters::At(const std::string& name) const {
 
 TracedLinear ModelParameters::Linear(absl::string_view module) const {
   const Entry& weight = Find(absl::StrCat(module, ".weight"));
-  TracedLinear linear{
-      .weight = weight.parameter, .in_features = weight.columns, .out_features = weight.rows};
+  TracedLinear linear{.weight = weight.parameter,
+                      .in_features = weight.inputs,
+                      .out_features = weight.outputs,
+                      .transposed = weight.transposed};
   const std::string bias = absl::StrCat(module, ".bias");
   if (Has(bias)) linear.bias = At(bias);
   const std::string a = absl::StrCat(module, ".lora_A.default.weight");
   if (Has(a)) {
     linear.adapter = TracedAdapter{.a = At(a),
                                    .b = At(absl::StrCat(module, ".lora_B.default.weight")),
-                                   .rank = Find(a).rows,
+                                   .rank = Find(a).outputs,
                                    .dropout = adapter_dropout_};
   }
   return linear;
@@ -284,7 +322,7 @@ TracedLinear ModelParameters::Linear(absl::string_view module) const {
 
 TracedNorm ModelParameters::Norm(absl::string_view module) const {
   const Entry& weight = Find(absl::StrCat(module, ".weight"));
-  TracedNorm norm{.weight = weight.parameter, .width = weight.rows};
+  TracedNorm norm{.weight = weight.parameter, .width = weight.outputs};
   const std::string bias = absl::StrCat(module, ".bias");
   if (Has(bias)) norm.bias = At(bias);
   return norm;

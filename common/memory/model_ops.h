@@ -25,8 +25,9 @@ class ModelOps {
 
   // 0, 1, ... of one row, as torch makes position ids: int64.
   TracedStorage Range(int64_t elements);
-  // A mask of [rows, 1, tokens, tokens] as numbers, as the fused kernels take it: its rows padded.
-  TracedStorage AttentionBias(int64_t rows, int64_t tokens, int64_t element_size);
+  // A mask of [rows, 1, tokens, tokens] as numbers of the query's type, as the fused kernels take
+  // it: its rows padded.
+  TracedStorage AttentionBias(int64_t rows, int64_t tokens, const TracedTensor& query);
 
   // The same memory; a node of its own for gradients to meet at.
   TracedTensor View(const TracedTensor& input);
@@ -34,8 +35,10 @@ class ModelOps {
   TracedTensor AddToNumber(const TracedTensor& input) { return ops_.Copy(input); }
   // Product of matrices; keeps both. b's gradient comes first.
   TracedTensor MatrixProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
-  // Product with something that no gradient flows through and that may be smaller; keeps it.
-  TracedTensor MultiplyBy(const TracedTensor& input, const TracedStorage& factor);
+  // Product with something that no gradient flows through and that may be smaller; keeps it. The
+  // result has the wider type; 0: one not wider than the input's.
+  TracedTensor MultiplyBy(const TracedTensor& input, const TracedStorage& factor,
+                          int64_t factor_element_size = 0);
   TracedTensor MaskedFill(const TracedTensor& input, const TracedStorage& mask);
   // The result has the input's memory; the gradient is filled in a copy.
   TracedTensor MaskedFillInPlace(const TracedTensor& input, const TracedStorage& mask);
@@ -61,12 +64,18 @@ class ModelOps {
   TracedTensor RotateHalf(const TracedTensor& x);
   // Written out in float32, as Llama's is.
   TracedTensor RmsNorm(const TracedTensor& input, const TracedParameter& weight);
+  // As config.json names it ("gelu_new" is written out); CheckHasTrace knows those that there are.
+  TracedTensor Activate(const TracedTensor& input, const std::string& hidden_act);
   // a += b: the result has a's memory.
   TracedTensor AddInPlace(const TracedTensor& a, const TracedTensor& b);
 
  private:
   // Product with a smaller `b` that is repeated over `a`; its gradient is a product, summed.
   TracedTensor MultiplyExpanded(const TracedTensor& a, const TracedTensor& b);
+  // To the power of a number, in float32 under autocast.
+  TracedTensor Power(const TracedTensor& input);
+  // x/2 (1 + tanh(c (x + d x^3))).
+  TracedTensor GeluByTanh(const TracedTensor& x);
   // Mean over the last dimension of x squared, plus a number, to the power -1/2.
   TracedTensor ReciprocalDeviation(const TracedTensor& x, int64_t rows, TracedStorage& variance);
 
@@ -100,8 +109,9 @@ class ModelParameters {
  private:
   struct Entry {
     TracedParameter parameter;
-    int64_t rows = 0;
-    int64_t columns = 0;
+    int64_t inputs = 0;  // of a linear layer's weight
+    int64_t outputs = 0;
+    bool transposed = false;
   };
   const Entry& Find(const std::string& name) const;
 

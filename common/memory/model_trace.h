@@ -1,7 +1,7 @@
 // Forward of a catalogued model as Hugging Face's implementation runs it on a CUDA device, written
 // for a StepTracer: what a training step of it allocates and frees. Families: BERT, RoBERTa (XLM-R,
-// CamemBERT) and DeBERTa v2 and v3 under a classification head, Llama and Qwen2 under a language
-// model's.
+// CamemBERT) and DeBERTa v2 and v3 under a classification head, GPT-2, Llama and Qwen2 under a
+// language model's.
 //
 // Source: the modules of transformers 5.23 (scaled dot product attention; DeBERTa's own, written
 // out) on torch 2.11. tests/common/memory/model_trace_test.cc compares every allocation and free
@@ -33,7 +33,7 @@ class ModelTrace {
 };
 
 // Whether MakeModelTrace has the family.
-//   Unimplemented  it has not; names it and those that it has
+//   Unimplemented  it has not, or not the activation function; names it and those that it has
 absl::Status CheckHasTrace(const ModelShape& shape);
 // Whether it takes these.
 //   as MakeModelTrace
@@ -42,8 +42,7 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
 
 // `lora`: with low-rank adapters, everything else frozen; the adapters are float32, as peft makes
 // them.
-//   Unimplemented    a family without a trace here, adapters on another family than Llama and Qwen2
-//                    or on embeddings
+//   Unimplemented    a family without a trace here, adapters on an encoder or on embeddings
 //   InvalidArgument  see ParameterTensors, LoraTensors; another head than the family has here
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(
     TraceOps& ops, const ModelShape& shape, const TaskHead& head,

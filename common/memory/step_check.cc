@@ -130,12 +130,6 @@ class ShapeCheck {
 }  // namespace
 
 absl::Status CheckStep(const StepDescription& step) {
-  const bool decodes = step.model.has_value() && step.model->head.kind == TaskHead::Kind::kCausalLm;
-  if (decodes && step.precision == StepPrecision::kAutocast) {
-    return absl::InvalidArgumentError(
-        "precision: expected float32, bfloat16 or float16 of a decoder, whose casts under autocast "
-        "are not traced");
-  }
   if (step.attention == AttentionKernel::kFlash && step.precision == StepPrecision::kFloat32) {
     return absl::InvalidArgumentError(
         "attention: expected efficient or math with float32, got flash, which takes 16-bit types");

@@ -116,12 +116,24 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
 
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
                               bool rows_are_flattened) {
-  // Casts in torch's order: the last argument first.
+  TracedTensor output = LinearAlone(input, layer, rows_are_flattened);
+  if (!layer.adapter.has_value()) return output;
+  return AddAdapted(std::move(output), input, *layer.adapter);
+}
+
+TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear& layer,
+                                   bool rows_are_flattened) {
+  // Casts in torch's order: the last argument first. The bias is that of linear(), and the first
+  // of addmm(), which is Conv1D's.
   const int64_t element_size = autocast_ ? kHalf : input.element_size;
+  const auto cast_bias = [&] {
+    return layer.bias.has_value() ? WeightFor(*layer.bias, element_size) : TracedTensor();
+  };
   TracedTensor bias;
-  if (layer.bias.has_value()) bias = WeightFor(*layer.bias, element_size);
+  if (!layer.transposed) bias = cast_bias();
   const TracedTensor weight = WeightFor(layer.weight, element_size);
   const TracedTensor x = CastForProduct(input);
+  if (layer.transposed) bias = cast_bias();
   TouchWorkspace(forward_workspace_);
   const int64_t rows = x.elements / layer.in_features;
   TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
@@ -162,8 +174,7 @@ TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& lay
         }
         return gradients;
       });
-  if (!layer.adapter.has_value()) return output;
-  return AddAdapted(std::move(output), input, *layer.adapter);
+  return output;
 }
 
 // The adapter's type is its own; the sum is the layer's again.
@@ -255,14 +266,20 @@ TracedTensor TraceOps::Add(const TracedTensor& a, const TracedTensor& b) {
 
 TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
   TracedTensor output = tracer_.NewTensor(a.elements, std::max(a.element_size, b.element_size));
-  output.edge = tracer_.Record({a.edge, b.edge}, {b.storage, a.storage},
-                               [this, a_bytes = a.edge.IsWanted() ? a.bytes() : -1,
-                                b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
-                                 TracedGradients gradients(2);
-                                 if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
-                                 if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
-                                 return gradients;
-                               });
+  const auto wanted = [](const TracedTensor& input) {
+    return input.edge.IsWanted() ? input.bytes() : -1;
+  };
+  output.edge = tracer_.Record(
+      {a.edge, b.edge}, {b.storage, a.storage},
+      [this, bytes = output.bytes(), a_bytes = wanted(a), b_bytes = wanted(b)](auto&, const auto&) {
+        TracedGradients gradients(2);
+        if (b_bytes >= 0) gradients[1] = tracer_.Allocate(bytes);
+        if (a_bytes >= 0) gradients[0] = tracer_.Allocate(bytes);
+        // Products have the wider type; each is converted to its input's.
+        if (a_bytes >= 0 && a_bytes < bytes) gradients[0] = tracer_.Allocate(a_bytes);
+        if (b_bytes >= 0 && b_bytes < bytes) gradients[1] = tracer_.Allocate(b_bytes);
+        return gradients;
+      });
   return output;
 }
 

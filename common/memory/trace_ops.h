@@ -34,6 +34,7 @@ struct TracedLinear {
   int64_t in_features = 0;
   int64_t out_features = 0;
   std::optional<TracedAdapter> adapter;
+  bool transposed = false;  // GPT-2's Conv1D, whose weight is [in_features, out_features]
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -169,6 +170,8 @@ class TraceOps {
   };
 
  private:
+  TracedTensor LinearAlone(const TracedTensor& input, const TracedLinear& layer,
+                           bool rows_are_flattened);
   TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input,
                           const TracedAdapter& adapter);
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,

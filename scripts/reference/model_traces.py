@@ -41,40 +41,79 @@ DECODER = dict(vocab_size=96, hidden_size=32, num_hidden_layers=2, num_attention
                rms_norm_eps=1e-5, use_cache=False)
 LLAMA = dict(DECODER, model_type="llama", tie_word_embeddings=False)
 QWEN2 = dict(DECODER, model_type="qwen2", tie_word_embeddings=True)
-DECODERS = ("llama", "qwen2")
+
+GPT2 = dict(model_type="gpt2", vocab_size=96, n_embd=16, n_layer=2, n_head=4, n_inner=40,
+            n_positions=24, use_cache=False)
+DISTILBERT = dict(model_type="distilbert", vocab_size=96, dim=16, n_layers=2, n_heads=4,
+                  hidden_dim=40, max_position_embeddings=24, seq_classif_dropout=0.1)
+ELECTRA = dict(ENCODER, model_type="electra", type_vocab_size=2, embedding_size=16)
+DECODERS = ("gpt2", "llama", "qwen2")
+
+
+def case(config, tokens=TOKENS, precision="float32", **options):
+    return dict(config=config, tokens=tokens, precision=precision, **options)
+
 
 CASES = {
-    "bert": (BERT, TOKENS),
-    "bert, no dropout": (dict(BERT, **NO_DROPOUT), TOKENS),
-    "bert, aligned length": (BERT, 8),
-    "bert, autocast": (dict(BERT, num_attention_heads=2), 8, "autocast"),
-    "bert, bfloat16": (dict(BERT, num_attention_heads=2), 8, "bfloat16"),
-    "roberta": (ROBERTA, TOKENS),
-    "deberta-v3": (DEBERTA, TOKENS),
-    "deberta-v3, no dropout": (dict(DEBERTA, **NO_DROPOUT), TOKENS),
-    "deberta-v3, autocast": (DEBERTA, TOKENS, "autocast"),
-    "deberta-v3, bfloat16": (DEBERTA, TOKENS, "bfloat16"),
-    "deberta-v2, convolution": (dict(DEBERTA, conv_kernel_size=3, conv_act="gelu"), TOKENS),
-    "deberta, own projections": (
+    "bert": case(BERT),
+    "bert, no dropout": case(dict(BERT, **NO_DROPOUT)),
+    "bert, aligned length": case(BERT, 8),
+    "bert, autocast": case(dict(BERT, num_attention_heads=2), 8, "autocast"),
+    "bert, bfloat16": case(dict(BERT, num_attention_heads=2), 8, "bfloat16"),
+    "roberta": case(ROBERTA),
+    "deberta-v3": case(DEBERTA),
+    "deberta-v3, no dropout": case(dict(DEBERTA, **NO_DROPOUT)),
+    "deberta-v3, autocast": case(DEBERTA, precision="autocast"),
+    "deberta-v3, bfloat16": case(DEBERTA, precision="bfloat16"),
+    "deberta-v2, convolution": case(dict(DEBERTA, conv_kernel_size=3, conv_act="gelu")),
+    "deberta, own projections": case(
         dict(DEBERTA, share_att_key=False, position_buckets=-1, max_relative_positions=9,
-             position_biased_input=True, type_vocab_size=2, norm_rel_ebd="none"), TOKENS),
-    "deberta, contents to positions": (dict(DEBERTA, pos_att_type="c2p", share_att_key=False),
-                                       TOKENS),
-    "llama": (LLAMA, TOKENS),
-    "llama, bfloat16": (LLAMA, TOKENS, "bfloat16"),
-    "llama, every head its keys": (dict(LLAMA, num_key_value_heads=4), 8, "bfloat16"),
-    "qwen2": (QWEN2, TOKENS),
-    "qwen2, bfloat16": (QWEN2, 8, "bfloat16"),
-    "llama, lora": (LLAMA, TOKENS, "float32", {"rank": 4, "targets": "all-linear"}),
-    "llama, lora, bfloat16": (LLAMA, TOKENS, "bfloat16", {"rank": 4, "targets": "all-linear"}),
-    "llama, every head its keys, lora": (dict(LLAMA, num_key_value_heads=4), 8, "bfloat16",
-                                         {"rank": 4, "targets": ["q_proj", "v_proj"]}),
-    "qwen2, lora": (QWEN2, TOKENS, "bfloat16", {"rank": 4, "targets": ["q_proj", "v_proj"]}),
-    "qwen2, lora with dropout": (QWEN2, 8, "bfloat16",
-                                 {"rank": 4, "targets": "all-linear", "dropout": 0.1}),
-    "deberta, absolute": (
+             position_biased_input=True, type_vocab_size=2, norm_rel_ebd="none")),
+    "deberta, contents to positions": case(
+        dict(DEBERTA, pos_att_type="c2p", share_att_key=False)),
+    "llama": case(LLAMA),
+    "llama, bfloat16": case(LLAMA, precision="bfloat16"),
+    "llama, every head its keys": case(dict(LLAMA, num_key_value_heads=4), 8, "bfloat16"),
+    "qwen2": case(QWEN2),
+    "qwen2, bfloat16": case(QWEN2, 8, "bfloat16"),
+    "llama, lora": case(LLAMA, lora={"rank": 4, "targets": "all-linear"}),
+    "llama, lora, bfloat16": case(LLAMA, precision="bfloat16",
+                                  lora={"rank": 4, "targets": "all-linear"}),
+    "llama, every head its keys, lora": case(
+        dict(LLAMA, num_key_value_heads=4), 8, "bfloat16",
+        lora={"rank": 4, "targets": ["q_proj", "v_proj"]}),
+    "qwen2, lora": case(QWEN2, precision="bfloat16",
+                        lora={"rank": 4, "targets": ["q_proj", "v_proj"]}),
+    "qwen2, lora with dropout": case(
+        QWEN2, 8, "bfloat16", lora={"rank": 4, "targets": "all-linear", "dropout": 0.1}),
+    "deberta, absolute": case(
         dict(DEBERTA, relative_attention=False, position_biased_input=True, pos_att_type=[],
-             embedding_size=8, norm_rel_ebd="none"), TOKENS),
+             embedding_size=8, norm_rel_ebd="none")),
+    "gpt2": case(GPT2),
+    "gpt2, no dropout": case(dict(GPT2, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0)),
+    "gpt2, bfloat16": case(dict(GPT2, n_head=2), 8, "bfloat16"),
+    "gpt2, untied head": case(dict(GPT2, tie_word_embeddings=False)),
+    "gpt2, gelu in one kernel": case(dict(GPT2, activation_function="gelu_pytorch_tanh")),
+    "gpt2, lora": case(GPT2, lora={"rank": 4, "targets": ["c_attn", "mlp.c_proj"]}),
+    "gpt2, lora with dropout": case(dict(GPT2, n_head=2), 8, "bfloat16",
+                                    lora={"rank": 4, "targets": ["c_attn"], "dropout": 0.1}),
+    "bert, relu": case(dict(BERT, hidden_act="relu")),
+    "bert, gelu by tanh": case(dict(BERT, hidden_act="gelu_new")),
+    "bert, gelu by tanh, autocast": case(
+        dict(BERT, hidden_act="gelu_new", num_attention_heads=2), 8, "autocast"),
+    "gpt2, autocast": case(dict(GPT2, n_head=2), 8, "autocast"),
+    "llama, autocast": case(LLAMA, 8, precision="autocast"),
+    "llama, lora, autocast": case(LLAMA, 8, "autocast", lora={"rank": 4, "targets": "all-linear"}),
+    "qwen2, autocast": case(QWEN2, 8, precision="autocast"),
+    "distilbert": case(DISTILBERT),
+    "distilbert, no dropout": case(
+        dict(DISTILBERT, dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0)),
+    "distilbert, bfloat16": case(dict(DISTILBERT, n_heads=2), 8, "bfloat16"),
+    "distilbert, autocast": case(dict(DISTILBERT, n_heads=2), 8, "autocast"),
+    "electra": case(ELECTRA),
+    "electra, narrow embedding": case(dict(ELECTRA, embedding_size=8)),
+    "electra, autocast": case(dict(ELECTRA, num_attention_heads=2), 8, "autocast"),
+    "electra, bfloat16": case(dict(ELECTRA, num_attention_heads=2), 8, "bfloat16"),
 }
 
 
@@ -95,11 +134,12 @@ with_stand_in()
 
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_iter  # noqa: E402
 
 torch.cuda.is_available = lambda: False  # no context is made for FakeTensors
+torch.cuda.amp.common.amp_definitely_not_available = lambda: False  # but autocast is
 torch.autograd.set_multithreading_enabled(False)
 
 
@@ -140,13 +180,6 @@ class Recorder(TorchDispatchMode):
             self.events.append(-name)
 
 
-def autocast(enabled):
-    torch.cuda.is_available = lambda: True  # asked once, by this
-    context = torch.autocast("cuda", torch.float16, enabled=enabled)
-    torch.cuda.is_available = lambda: False
-    return context
-
-
 def replace_parameters(module, function, recurse=True):
     """Module._apply for FakeTensors, which cannot be swapped in place."""
     for child in module.children():
@@ -156,16 +189,36 @@ def replace_parameters(module, function, recurse=True):
     return module
 
 
-def adapted(model, lora):
-    """With low-rank adapters, everything else frozen."""
+def copy_parameter(parameter, memo):
+    """copy.deepcopy for FakeTensors, which have no bytes to copy."""
+    memo[id(parameter)] = torch.nn.Parameter(parameter.detach().clone(), parameter.requires_grad)
+    return memo[id(parameter)]
+
+
+def adapted(model, lora, decodes):
+    """With low-rank adapters, everything else frozen; a classification head is trained whole."""
     import peft
     torch.nn.Module._apply = replace_parameters
+    FakeTensor.__deepcopy__ = copy_parameter
     options = peft.LoraConfig(r=lora["rank"], target_modules=lora["targets"],
-                              lora_dropout=lora.get("dropout", 0.0))
+                              lora_dropout=lora.get("dropout", 0.0),
+                              task_type=None if decodes else "SEQ_CLS")
     return peft.get_peft_model(model, options)
 
 
-def trace(config, tokens, precision="float32", lora=None):
+def ordered(events):
+    """Frees between two allocations by number: autocast ends its cache of weights in the order of a
+    hash table of addresses, another one in every run."""
+    result = []
+    for event in events:
+        at = len(result)
+        while event < 0 and at > 0 and event > result[at - 1] and result[at - 1] < 0:
+            at -= 1
+        result.insert(at, event)
+    return result
+
+
+def trace(config, tokens, precision, lora=None):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
@@ -179,27 +232,27 @@ def trace(config, tokens, precision="float32", lora=None):
         model = auto.from_config(
             hf_config, attn_implementation=attention, dtype=dtype)
         if lora:
-            model = adapted(model, lora)
+            model = adapted(model, lora, decodes)
         model.train()
         ids = torch.randint(0, 5, (ROWS, tokens))
         mask = torch.ones(ROWS, tokens, dtype=torch.long)
         labels = ids if decodes else torch.randint(0, NUM_LABELS, (ROWS,))
         recorder = Recorder([*model.parameters(), *model.buffers(), ids, mask, labels])
         with recorder:
-            with autocast(precision == "autocast"):
+            with torch.autocast("cuda", torch.float16, enabled=precision == "autocast"):
                 loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
             forward = len(recorder.events)
             loss.backward()
         events = list(recorder.events)
     return {"config": dict(config, model_type=hf_config.model_type), "tokens": tokens,
             "precision": precision, **({"lora": lora} if lora else {}),
-            "forward": events[:forward], "backward": events[forward:]}
+            "forward": ordered(events[:forward]), "backward": ordered(events[forward:])}
 
 
 def main(path):
     golden = {"versions": {"torch": torch.__version__, "transformers": transformers.__version__},
               "rows": ROWS, "num_labels": NUM_LABELS, "sums_in_place": False,
-              "cases": {name: trace(*case) for name, case in CASES.items()}}
+              "cases": {name: trace(**options) for name, options in CASES.items()}}
     text = json.dumps(golden, separators=(",", ":"))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text.replace('"forward"', '\n"forward"').replace('"backward"', '\n"backward"')

@@ -1,6 +1,7 @@
 // Described steps whose model is known: what they take, and what makes them fit.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/memory/described_step_trace.h"
 #include "common/memory/step_advice.h"
 #include "common/model_catalog.h"
@@ -79,6 +80,36 @@ TEST(KnownModelStep, AutocastKeepsLessForBackward) {
   EXPECT_LT(half, full);
 }
 
+// Of every family that the catalogue knows, by a model of it.
+TEST(KnownModelStep, KnowsEveryFamily) {
+  for (const char* const name :
+       {"bert-base-uncased", "roberta-base", "xlm-roberta-base", "distilbert-base-uncased",
+        "google/electra-small-discriminator", "microsoft/deberta-v3-base", "gpt2",
+        "TinyLlama/TinyLlama-1.1B-Chat-v1.0", "Qwen/Qwen2.5-0.5B"}) {
+    for (const char* const precision : {"float32", "bfloat16", "bfloat16-autocast"}) {
+      SCOPED_TRACE(absl::StrCat(name, ", ", precision));
+      const StepDescription step =
+          Step(absl::StrCat("\"model\": \"", name, "\", \"precision\": \"", precision, "\""));
+      const StepEstimate estimate = EstimateStep(step);
+      EXPECT_EQ(estimate.num_parameters,
+                NumParameters(step.model->shape, step.model->head).value());
+      EXPECT_GE(estimate.reserved_peak, estimate.live_peak);
+    }
+  }
+}
+
+// The tied table's gradient comes from both ends and exists once.
+TEST(KnownModelStep, TiedHeadsHaveOneGradient) {
+  StepDescription step = Step(R"("model": "gpt2", "optimizer": "sgd")");
+  const StepEstimate tied = EstimateStep(step);
+  step.model->shape.tied_head = false;
+  const StepEstimate untied = EstimateStep(step);
+  const int64_t head = 4 * 50257 * 768;
+  EXPECT_EQ(untied.num_parameters - tied.num_parameters, head / 4);
+  EXPECT_GE(untied.live_peak - tied.live_peak, Bytes{head});
+  EXPECT_LT(untied.live_peak - tied.live_peak, Bytes{3 * head});
+}
+
 TEST(KnownModelStep, FitsBySmallerMicroBatches) {
   StepDescription step =
       Step(R"("model": "bert-base-uncased", "device": {"total_bytes": "4400MiB"})");
@@ -103,7 +134,11 @@ TEST(CheckStep, SaysWhatCannotBeTraced) {
   step.attention = AttentionKernel::kFlash;
   EXPECT_THAT(std::string(CheckStep(step).message()), HasSubstr("16-bit"));
   step.attention = AttentionKernel::kEfficient;
-  step.model->shape = *KnownModelShape("gpt2");
+  step.model->shape.hidden_act = "gelu_fast";
+  EXPECT_EQ(CheckStep(step).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(CheckStep(step).message()),
+              HasSubstr("hidden_act: expected gelu, gelu_new"));
+  step.model->shape = {.family = "t5"};
   EXPECT_EQ(CheckStep(step).code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(CheckStep(StepDescription{.batch = 1, .length = 1}).code(),
             absl::StatusCode::kInvalidArgument);

@@ -100,7 +100,8 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
         .kind = decodes ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification,
         .num_labels = golden["num_labels"]};
     auto model = MakeModelTrace(ops, shape, head, LoraOf(entry));
-    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_TRUE(model.ok()) << model.status();
+    if (!model.ok()) continue;
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);
     tracer.EnterPhase("forward");
     if (precision == "autocast") ops.EnterAutocast();

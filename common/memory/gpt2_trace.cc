@@ -1,0 +1,114 @@
+// GPT-2: transformers/models/gpt2/modeling_gpt2.py, without a cache of keys.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/causal_trace.h"
+#include "common/memory/family_traces.h"
+#include "common/memory/model_ops.h"
+
+namespace hpo {
+namespace {
+
+struct Layer {
+  TracedNorm attention_norm;
+  TracedLinear packed, attention_output;  // query, key and value in one
+  TracedNorm inner_norm;
+  TracedLinear inner, inner_output;
+};
+
+class Gpt2Trace final : public ModelTrace {
+ public:
+  Gpt2Trace(TraceOps& ops, const ModelShape& shape, const std::vector<ParameterTensor>& tensors,
+            const TracedAdapters& adapters)
+      : ops_(ops),
+        model_ops_(ops),
+        shape_(shape),
+        parameters_(ops, tensors, adapters),
+        table_(parameters_.At("transformer.wte.weight")),
+        head_(LanguageModelHead(parameters_, shape, table_)) {
+    for (int64_t i = 0; i < shape.num_layers; ++i) {
+      const std::string name = absl::StrCat("transformer.h.", i, ".");
+      layers_.push_back({.attention_norm = parameters_.Norm(name + "ln_1"),
+                         .packed = parameters_.Linear(name + "attn.c_attn"),
+                         .attention_output = parameters_.Linear(name + "attn.c_proj"),
+                         .inner_norm = parameters_.Norm(name + "ln_2"),
+                         .inner = parameters_.Linear(name + "mlp.c_fc"),
+                         .inner_output = parameters_.Linear(name + "mlp.c_proj")});
+    }
+  }
+
+  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
+    batch_ = batch;
+    return LanguageModelLoss(ops_, Decode(ids), head_, batch);
+  }
+
+ private:
+  TracedTensor Decode(const TracedStorage& ids) {
+    const int64_t width = shape_.hidden_size;
+    const TracedTensor words = ops_.Embedding(ids, batch_.rows * batch_.tokens, table_, width);
+    const TracedStorage position_ids = model_ops_.Range(batch_.tokens);
+    const TracedTensor places = ops_.Embedding(position_ids, batch_.tokens,
+                                               parameters_.At("transformer.wpe.weight"), width);
+    TracedTensor hidden = ops_.AddRepeated(words, places);
+    const TracedStorage mask = CausalMask(model_ops_, batch_);
+    hidden = ops_.Dropout(hidden, shape_.embedding_dropout);
+    for (const Layer& layer : layers_) hidden = RunLayer(layer, hidden);
+    hidden = ops_.LayerNorm(hidden, parameters_.Norm("transformer.ln_f"));
+    return hidden;
+  }
+
+  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input) {
+    TracedTensor hidden = ops_.LayerNorm(input, layer.attention_norm);
+    const TracedTensor attended = Attend(layer, hidden);
+    hidden = ops_.Add(attended, input);
+    const TracedTensor residual = hidden;
+    hidden = ops_.LayerNorm(hidden, layer.inner_norm);
+    const TracedTensor fed_forward = FeedForward(layer, hidden);
+    hidden = ops_.Add(residual, fed_forward);
+    return hidden;
+  }
+
+  TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
+    TracedTensor hidden = ops_.Linear(input, layer.inner);
+    hidden = model_ops_.Activate(hidden, shape_.hidden_act);
+    hidden = ops_.Linear(hidden, layer.inner_output);
+    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    return hidden;
+  }
+
+  TracedTensor Attend(const Layer& layer, const TracedTensor& input) {
+    const std::vector<TracedTensor> parts =
+        model_ops_.Split(ops_.Linear(input, layer.packed), /*parts=*/3);
+    const AttentionShape attention{.batch = batch_.rows,
+                                   .tokens = batch_.tokens,
+                                   .heads = shape_.num_heads,
+                                   .head_size = shape_.HeadSize(),
+                                   .dropout = shape_.attention_dropout};
+    TracedTensor output =
+        ops_.Attention(parts[0], parts[1], parts[2], attention,
+                       model_ops_.AttentionBias(batch_.rows, batch_.tokens, parts[0]));
+    output = ops_.Linear(output, layer.attention_output);
+    output = ops_.Dropout(output, shape_.hidden_dropout);
+    return output;
+  }
+
+  TraceOps& ops_;
+  ModelOps model_ops_;
+  ModelShape shape_;
+  ModelParameters parameters_;
+  TracedParameter table_;
+  TracedLinear head_;
+  std::vector<Layer> layers_;
+  ModelBatch batch_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const ModelShape& shape,
+                                          const std::vector<ParameterTensor>& tensors,
+                                          const TracedAdapters& adapters) {
+  return std::make_unique<Gpt2Trace>(ops, shape, tensors, adapters);
+}
+
+}  // namespace hpo
