@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 constexpr int64_t kHalf = 2;
+constexpr int64_t kIndex = 8;
 
 }  // namespace
 
@@ -22,6 +23,7 @@ constexpr int64_t kHalf = 2;
 TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
   batch_ = batch.shape;
   training_ = training;
+  ops_.SetTraining(training);
   TracedContext context = ContextOf(batch);
   if (ops_.in_autocast() && context.bias) {
     context.bias = ops_.tracer().Allocate(context.bias.bytes() / kFloat * kHalf);
@@ -44,13 +46,20 @@ TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
     };
     std::vector<TracedTensor> inputs = {hidden};
     if (context.relative.storage) inputs.push_back(context.relative);
-    hidden = every > 0 ? RunRecomputed(ops_, segment, std::move(inputs), /*has_parameters=*/true)
+    hidden = every > 0 ? RunRecomputed(ops_, segment, std::move(inputs), Trains(first, count))
                        : RunLayers(first, count, hidden, context);
     first += count;
   }
   mark();
   hidden = Finish(hidden);
   return hidden;
+}
+
+bool BackboneTrace::Trains(int64_t first, int64_t count) const {
+  for (int64_t i = first; i < first + count; ++i) {
+    if (parameters_.Trains(i)) return true;
+  }
+  return false;
 }
 
 TracedTensor BackboneTrace::RunLayers(int64_t first, int64_t count, TracedTensor hidden,
@@ -111,8 +120,7 @@ TracedTensor EncoderTraceBase::SelfAttention(int64_t index, const TracedTensor& 
     using Role = TraceOps::AttentionRole;
     const TracedTensor value =
         ops().SplitHeads(ops().Linear(hidden, layer(index).value), shape, Role::kValue);
-    const TracedTensor key =
-        ops().SplitHeads(ops().Linear(hidden, layer(index).key), shape, Role::kKey);
+    const TracedTensor key = ops().ProjectKeys(hidden, layer(index).key, shape);
     const TracedTensor query =
         ops().SplitHeads(ops().Linear(hidden, layer(index).query), shape, Role::kQuery);
     attended = ops().Attention(query, key, value, shape, context.bias);
@@ -135,6 +143,22 @@ TracedTensor EncoderTraceBase::RunLayer(int64_t index, const TracedTensor& hidde
             SelfAttention(index, hidden, context), hidden);
   return Close(modules.output_dense, modules.output_norm, shape().hidden_dropout,
                ops().Activate(ops().Linear(attended, modules.intermediate), activation_), attended);
+}
+
+void KeepConstants(TraceOps& ops, const ModelShape& shape) {
+  int64_t bytes = 0;
+  switch (*ModelFamilyOf(shape.family)) {
+    case ModelFamily::kLlama:
+    case ModelFamily::kQwen2:
+      bytes = kFloat * (shape.HeadSize() / 2);  // frequencies
+      break;
+    case ModelFamily::kDeberta:  // a row for each distance
+      if (shape.relative.span > 0) bytes = kIndex * (2 * shape.max_positions - 1);
+      break;
+    default:
+      break;
+  }
+  if (bytes > 0) ops.tracer().Keep(ops.tracer().Allocate(bytes));
 }
 
 std::unique_ptr<BackboneTrace> MakeBackboneTrace(TraceOps& ops, const ModelShape& shape,

@@ -75,6 +75,8 @@ class BackboneTrace {
   virtual TracedTensor RunLayer(int64_t layer, const TracedTensor& hidden,
                                 const TracedContext& context) = 0;
   virtual TracedTensor Finish(const TracedTensor& hidden) { return hidden; }
+  // Whether one of the layers `first` to `first + count` has parameters that are trained.
+  bool Trains(int64_t first, int64_t count) const;
   TracedTensor RunLayers(int64_t first, int64_t count, TracedTensor hidden,
                          const TracedContext& context);
 

@@ -12,7 +12,9 @@ ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& 
                         .num_labels = input.workload.num_labels,
                         .multi_label = input.workload.multi_label,
                         .optimizer = config.Optimizer(),
-                        .execution = ExecutionOf(config, plan)};
+                        .execution = ExecutionOf(config, plan),
+                        .freezing = config.freezing,
+                        .lora = config.lora};
   if (config.dropout.has_value()) {
     shape.model.hidden_dropout = *config.dropout;
     shape.model.attention_dropout = *config.dropout;

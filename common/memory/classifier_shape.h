@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "common/freezing.h"
 #include "common/memory/execution.h"
+#include "common/memory/lora.h"
 #include "common/memory/memory_estimate.h"
 #include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
@@ -19,6 +22,8 @@ struct ClassifierShape {
   bool multi_label = false;  // several labels a row
   OptimizerSpec optimizer;
   Execution execution;
+  Freezing freezing;
+  std::optional<LoraOptions> lora;
 };
 
 // As `plan` runs it.

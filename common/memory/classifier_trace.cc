@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/memory/trained_families.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -40,37 +41,62 @@ std::vector<ParameterTensor> AsMade(std::vector<ParameterTensor> tensors) {
   return tensors;
 }
 
+TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora) {
+  const auto layers = AdaptedLayers(shape, lora);
+  HPO_CHECK(layers.ok());
+  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout, .as_peft = false};
+  for (const AdaptedLayer& layer : *layers) {
+    for (const ParameterTensor& tensor : AdapterTensors(layer, lora.rank)) {
+      adapters.tensors.push_back(tensor);
+    }
+  }
+  return adapters;
+}
+
 }  // namespace
 
 ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     : ops_(ops), shape_(shape), modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
-  const std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
-  parameters_ = std::make_unique<ModelParameters>(ops, AsMade(tensors));
+  std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
+  parameters_ = std::make_unique<ModelParameters>(
+      ops, AsMade(tensors), [&shape](const ParameterTensor& tensor) {
+        return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing);
+      });
+  KeepConstants(ops, shape.model);
+  const std::optional<TracedLinear> own_dense = MakeHead();
+  if (shape.lora.has_value()) {
+    const TracedAdapters adapters = AdaptersOf(shape.model, *shape.lora);
+    parameters_->AddAdapters(ops, adapters);
+    tensors = adapters.tensors;
+  }
   for (const ParameterTensor& tensor : tensors) {
-    auto& group = Decays(tensor.kind) ? groups_.decaying : groups_.others;
-    group.push_back(parameters_->At(tensor.name));
+    const TracedParameter& parameter = parameters_->At(tensor.name);
+    if (!parameter.trainable) continue;
+    (Decays(tensor.kind) ? groups_.decaying : groups_.others).push_back(parameter);
   }
-  backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
-  backbone_->SetExecution(shape.execution);
-  int64_t width = shape.model.hidden_size;
-  if (modules_.dense != nullptr) MakeDense(width);
-  for (const int64_t size : shape.head_sizes) {
-    head_hidden_.push_back(ops.MakeLinear(width, size));
-    width = size;
-  }
-  head_ = ops.MakeLinear(width, shape.num_labels, modules_.output_bias);
+  if (own_dense.has_value()) AddToGroups(*own_dense);
   AddToGroups(head_);
   for (const TracedLinear& layer : head_hidden_) AddToGroups(layer);
+  backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
+  backbone_->SetExecution(shape.execution);
+  if (modules_.dense != nullptr) {
+    dense_ = own_dense.has_value() ? *own_dense : parameters_->Linear(modules_.dense);
+  }
 }
 
-// BERT's is a part of the backbone.
-void ClassifierTrace::MakeDense(int64_t width) {
-  if (parameters_->Has(absl::StrCat(modules_.dense, ".weight"))) {
-    dense_ = parameters_->Linear(modules_.dense);
-  } else {
-    dense_ = ops_.MakeLinear(width, width);
-    AddToGroups(dense_);
+// The layer before the head's, where it is no part of the backbone, as BERT's is.
+std::optional<TracedLinear> ClassifierTrace::MakeHead() {
+  int64_t width = shape_.model.hidden_size;
+  std::optional<TracedLinear> own_dense;
+  if (modules_.dense != nullptr && !parameters_->Has(absl::StrCat(modules_.dense, ".weight"))) {
+    own_dense = ops_.MakeLinear(width, width);
   }
+  for (const int64_t size : shape_.head_sizes) {
+    head_hidden_.push_back(ops_.MakeLinear(width, size));
+    width = size;
+  }
+  head_ = ops_.MakeLinear(width, shape_.num_labels, modules_.output_bias);
+  return own_dense;
 }
 
 void ClassifierTrace::AddToGroups(const TracedLinear& layer) {
@@ -108,7 +134,8 @@ TracedTensor ClassifierTrace::Logits(const TracedBatch& batch, bool training) {
     if (modules_.dropout_before_dense && training) {
       features = ops_.Dropout(features, shape_.head_dropout);
     }
-    features = ops_.Activate(ops_.Linear(features, dense_), modules_.activation);
+    features = ops_.Activate(ops_.Linear(features, dense_, /*rows_are_flattened=*/false),
+                             modules_.activation);
   }
   return RunHead(features, training);
 }

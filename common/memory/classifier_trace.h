@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/memory/backbone_trace.h"
@@ -21,7 +22,7 @@ struct TracedParameterGroups {
 class ClassifierTrace {
  public:
   // Makes the parameters. Arguments outlive it; `shape.model` is one that TrainerSupports and
-  // CheckShape takes.
+  // CheckShape takes, and CheckTrainedParts what is trained of it.
   ClassifierTrace(TraceOps& ops, const ClassifierShape& shape);
 
   // Logits.
@@ -32,7 +33,7 @@ class ClassifierTrace {
 
  private:
   TracedTensor Logits(const TracedBatch& batch, bool training);
-  void MakeDense(int64_t width);
+  std::optional<TracedLinear> MakeHead();
   void AddToGroups(const TracedLinear& layer);
   TracedTensor SelectToken(const TracedTensor& hidden, const BatchShape& batch) const;
   TracedTensor RunHead(const TracedTensor& features, bool training) const;

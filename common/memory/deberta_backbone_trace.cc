@@ -18,9 +18,6 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
   DebertaBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
       : EncoderTraceBase(ops, shape, parameters), model_ops_(ops) {
     const RelativeAttention& relative = shape.relative;
-    if (relative.span > 0) {
-      ops.tracer().Keep(Indices(2 * shape.max_positions - 1));  // a row for each distance
-    }
     const bool own = relative.span > 0 && !relative.share_projections;
     for (int64_t i = 0; i < shape.num_layers; ++i) {
       const std::string self = absl::StrCat("deberta.encoder.layer.", i, ".attention.self.");
@@ -175,10 +172,10 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
                                    .in_features = shape().hidden_size * width,
                                    .out_features = shape().hidden_size};
     const TracedTensor mixed = ops().Linear(neighbours, convolution);
-    const TracedTensor activated =
-        ops().Activate(Dropout(mixed, shape().hidden_dropout), *ActivationOf(shape().conv_act));
-    return ops().LayerNorm(ops().Add(residual, activated),
-                           parameters().Norm("deberta.encoder.conv.LayerNorm"));
+    return ops().LayerNorm(
+        ops().Add(residual, ops().Activate(Dropout(mixed, shape().hidden_dropout),
+                                           *ActivationOf(shape().conv_act))),
+        parameters().Norm("deberta.encoder.conv.LayerNorm"));
   }
 
   ModelOps model_ops_;

@@ -58,11 +58,11 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
     for (int64_t i = 0; i < shape.num_layers; ++i) {
       const std::string name = absl::StrCat("transformer.h.", i, ".");
       layers_.push_back({.attention_norm = parameters.Norm(name + "ln_1"),
-                         .projections = Transposed(name + "attn.c_attn"),
-                         .attention_dense = Transposed(name + "attn.c_proj"),
+                         .projections = parameters.Linear(name + "attn.c_attn"),
+                         .attention_dense = parameters.Linear(name + "attn.c_proj"),
                          .forward_norm = parameters.Norm(name + "ln_2"),
-                         .inner = Transposed(name + "mlp.c_fc"),
-                         .outer = Transposed(name + "mlp.c_proj")});
+                         .inner = parameters.Linear(name + "mlp.c_fc"),
+                         .outer = parameters.Linear(name + "mlp.c_proj")});
     }
   }
 
@@ -73,12 +73,6 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
     TracedNorm forward_norm;
     TracedLinear inner, outer;
   };
-
-  TracedLinear Transposed(const std::string& name) const {
-    TracedLinear layer = parameters().Linear(name);
-    std::swap(layer.in_features, layer.out_features);
-    return layer;
-  }
 
   TracedContext ContextOf(const TracedBatch& batch) override { return {.bias = CausalBias(batch)}; }
 
@@ -155,7 +149,6 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
                          .attention_norm = parameters.Norm(name + "input_layernorm"),
                          .forward_norm = parameters.Norm(name + "post_attention_layernorm")});
     }
-    ops.tracer().Keep(ops.tracer().Allocate(kFloat * (shape.HeadSize() / 2)));  // frequencies
   }
 
  private:

@@ -4,6 +4,7 @@
 // Pure; safe from any thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,19 +25,37 @@ struct LoraOptions {
   // Ends of module names: "q_proj" is every module called so, "layers.0.self_attn.q_proj" one.
   // Empty: what peft takes for the family, queries and values.
   std::vector<std::string> targets;
-  bool operator==(const LoraOptions&) const = default;
+  auto operator<=>(const LoraOptions&) const = default;
 };
 
 // The tensors that are trained, in the order of named_parameters(): A [rank, inputs] and
 // B [outputs, rank] of every target, in the base model's order of modules, and a copy of every
 // tensor of a classification head, which is trained whole beside its frozen original.
-//   InvalidArgument  a rank not in [1, 2^16], a target that no linear layer or embedding has, no
-//                    targets for a family that has no default (distilbert, camembert), and what
-//                    ParameterTensors says
+//   InvalidArgument  a rank not in [1, 2^16], a target that no linear layer or embedding has (the
+//                    message lists those that there are), no targets for a family that has no
+//                    default (distilbert, camembert), and what ParameterTensors says
 //   Unimplemented    the family is not known
 absl::StatusOr<std::vector<ParameterTensor>> LoraTensors(const ModelShape& shape,
                                                          const TaskHead& head,
                                                          const LoraOptions& options);
+
+// A linear layer that gets an adapter in our trainer, which puts them on the model under the head:
+// the head is trained whole, and embeddings get none.
+struct AdaptedLayer {
+  std::string module;  // "bert.encoder.layer.0.attention.self.query"
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  int64_t layer = -1;  // as ParameterTensor's
+  bool operator==(const AdaptedLayer&) const = default;
+};
+
+// A [rank, inputs] and B [outputs, rank], named as LoraTensors names them.
+std::vector<ParameterTensor> AdapterTensors(const AdaptedLayer& layer, int64_t rank);
+
+// In the order of the model's modules.
+//   InvalidArgument, Unimplemented  as LoraTensors
+absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
+                                                        const LoraOptions& options);
 
 // How frozen weights are stored.
 struct FrozenStorage {

@@ -218,7 +218,7 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
   for (int64_t layer = 0; layer < config.head_layers; ++layer) {
     HPO_RETURN_IF_ERROR(CheckSizes({{"head.size", config.head_sizes[layer], 1, kLargestSize}}));
   }
-  return absl::OkStatus();
+  return CheckTrainedParts(config, model);
 }
 
 KernelTraits TraitsOf(const DeviceProfile& device) {
@@ -237,7 +237,9 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
   const KernelTraits traits = TraitsOf(input.device);
   const TrialPasses passes = LargestPasses(input, plan);
   HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, ClosedForm(input, passes, traits));
-  if (ExecutionOf(input.config, plan) != Execution{} && CanBeTraced(input, estimate.live_peak)) {
+  const bool is_plain = ExecutionOf(input.config, plan) == Execution{} &&
+                        !input.config.freezing.Any() && !input.config.lora.has_value();
+  if (!is_plain && CanBeTraced(input, estimate.live_peak)) {
     estimate = TraceTensors(input, plan, passes);
   } else if (!HasClosedForm(input.model) && estimate.live_peak.count < kLargestTensorBytes) {
     HPO_RETURN_IF_ERROR(CheckShape(input.model, ShapeKeys{}));

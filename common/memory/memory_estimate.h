@@ -14,8 +14,10 @@
 
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
+#include "common/freezing.h"
 #include "common/memory/execution.h"
 #include "common/memory/kernel_traits.h"
+#include "common/memory/lora.h"
 #include "common/memory/optimizer_states.h"
 #include "common/model_spec.h"
 #include "common/params.h"
@@ -41,6 +43,9 @@ struct TrainingConfig {
   Precision precision = Precision::kFloat32;        // train.precision
   // memory.checkpoint_every: layers of a segment that backward computes again; 0: none is.
   int64_t checkpoint_every = 0;
+  Freezing freezing;  // model.freeze_embeddings, model.freeze_layers
+  // Adapters on a frozen model, where lora.rank is above 0: lora.alpha, lora.dropout, lora.targets.
+  std::optional<LoraOptions> lora;
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -56,6 +61,11 @@ struct TrainingConfig {
 // How `plan` runs the model. One that checkpoints does so every config.checkpoint_every layers, or
 // where that is 0, every layer.
 Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan);
+
+// Whether what the configuration trains is there in the model.
+//   InvalidArgument  more frozen layers than it has; frozen parts besides adapters, which leave the
+//                    whole model as it is; as AdaptedLayers
+absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& shape);
 
 // Reads a TrainingConfig from a configuration over the study's trainer defaults.
 //   InvalidArgument  a value of the wrong type or out of its range; names it
@@ -99,11 +109,12 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
 KernelTraits TraitsOf(const DeviceProfile& device);
 
 // An upper bound that is close: never less than what a run uses, at the workload's longest batch. A
-// plan that recomputes layers or runs in 16 bits has no closed form: its tensors are those of the
-// trace (memory_replay.h), about a millisecond. A histogram bounds the rows of a batch too; an
-// empty one counts as rows enough, all of them tok.max_length long.
+// plan that recomputes layers or runs in 16 bits has no closed form, nor a model of which a part is
+// frozen: its tensors are those of the trace (memory_replay.h), about a millisecond. A histogram
+// bounds the rows of a batch too; an empty one counts as rows enough, all of them tok.max_length
+// long.
 //   InvalidArgument  a shape, size or plan that is not positive or beyond what any model has (2^31;
-//                    4096 layers); names it
+//                    4096 layers), or as CheckTrainedParts; names it
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);
 
 }  // namespace hpo

@@ -274,22 +274,38 @@ TracedTensor ModelOps::RmsNorm(const TracedTensor& input, const TracedParameter&
 
 ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
                                  const TracedAdapters& adapters)
-    : adapter_dropout_(adapters.dropout) {
-  const auto add = [&](const ParameterTensor& tensor, const std::string& name) {
-    const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
-    by_name_[name] = {.parameter = ops.Parameter(tensor.rows, tensor.columns),
-                      .inputs = transposed ? tensor.rows : tensor.columns,
-                      .outputs = transposed ? tensor.columns : tensor.rows,
-                      .transposed = transposed};
-  };
-  if (!adapters.tensors.empty()) ops.SetTrainable(false);
-  for (const ParameterTensor& tensor : tensors) add(tensor, tensor.name);
-  if (adapters.tensors.empty()) return;
+    : ModelParameters(ops, tensors,
+                      [&adapters](const ParameterTensor&) { return adapters.tensors.empty(); }) {
+  if (!adapters.tensors.empty()) AddAdapters(ops, adapters);
+}
+
+ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+                                 absl::FunctionRef<bool(const ParameterTensor&)> is_trained) {
+  for (const ParameterTensor& tensor : tensors) {
+    ops.SetTrainable(is_trained(tensor));
+    Add(ops, tensor, tensor.name);
+  }
+  ops.SetTrainable(true);
+}
+
+void ModelParameters::AddAdapters(TraceOps& ops, const TracedAdapters& adapters) {
+  adapter_dropout_ = adapters.dropout;
+  adapters_as_peft_ = adapters.as_peft;
   ops.SetParameterType(kFloat, /*trainable=*/true);
   // A head's copy takes its place.
   for (const ParameterTensor& tensor : adapters.tensors) {
-    add(tensor, absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}}));
+    Add(ops, tensor, absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}}));
   }
+}
+
+void ModelParameters::Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name) {
+  const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
+  const TracedParameter parameter = ops.Parameter(tensor.rows, tensor.columns);
+  by_name_[name] = {.parameter = parameter,
+                    .inputs = transposed ? tensor.rows : tensor.columns,
+                    .outputs = transposed ? tensor.columns : tensor.rows,
+                    .transposed = transposed};
+  if (parameter.trainable) trained_layers_.insert(tensor.layer);
 }
 
 const ModelParameters::Entry& ModelParameters::Find(const std::string& name) const {
@@ -315,7 +331,8 @@ TracedLinear ModelParameters::Linear(absl::string_view module) const {
     linear.adapter = TracedAdapter{.a = At(a),
                                    .b = At(absl::StrCat(module, ".lora_B.default.weight")),
                                    .rank = Find(a).outputs,
-                                   .dropout = adapter_dropout_};
+                                   .dropout = adapter_dropout_,
+                                   .as_peft = adapters_as_peft_};
   }
   return linear;
 }

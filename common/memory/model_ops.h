@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "common/memory/trace_ops.h"
 #include "common/model_parameters.h"
@@ -84,19 +86,27 @@ class ModelOps {
   TraceOps& ops_;
 };
 
-// What peft trains of a frozen model; none: the model itself is trained.
+// Adapters of a frozen model, as LoraTensors names them; none: the model itself is trained.
 struct TracedAdapters {
   std::vector<ParameterTensor> tensors;
   double dropout = 0.0;
+  bool as_peft = true;  // see TracedAdapter
 };
 
 // The parameters of a model by name, made in the order of ParameterTensors.
 class ModelParameters {
  public:
-  // With `adapters` (LoraTensors) these are trained, in float32, and everything else is frozen.
+  // With `adapters` these are trained, in float32, and everything else is frozen.
   ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
                   const TracedAdapters& adapters = {});
+  // All but those that `is_trained` refuses are trained.
+  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+                  absl::FunctionRef<bool(const ParameterTensor&)> is_trained);
+  // Makes them, in float32.
+  void AddAdapters(TraceOps& ops, const TracedAdapters& adapters);
 
+  // Whether a parameter of the layer, an adapter too, is trained.
+  bool Trains(int64_t layer) const { return trained_layers_.count(layer) > 0; }
   // The tensor must exist.
   const TracedParameter& At(const std::string& name) const;
   bool Has(const std::string& name) const { return by_name_.count(name) > 0; }
@@ -113,10 +123,13 @@ class ModelParameters {
     int64_t outputs = 0;
     bool transposed = false;
   };
+  void Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name);
   const Entry& Find(const std::string& name) const;
 
   std::map<std::string, Entry> by_name_;
+  std::set<int64_t> trained_layers_;
   double adapter_dropout_ = 0.0;
+  bool adapters_as_peft_ = true;
 };
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "common/memory/recomputation_trace.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hpo {
@@ -36,7 +37,10 @@ TracedGradients Recompute(TraceOps& ops, const TracedSegment& segment,
 TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<TracedTensor> inputs,
                            bool has_parameters) {
   StepTracer& tracer = ops.tracer();
-  if (!tracer.recording()) return segment(inputs);
+  const bool trains = has_parameters ||
+                      std::any_of(inputs.begin(), inputs.end(),
+                                  [](const TracedTensor& input) { return input.edge.IsWanted(); });
+  if (!trains || !tracer.recording()) return segment(inputs);
   TracedTensor output;
   {
     const StepTracer::NoGrad no_grad(tracer);

@@ -29,6 +29,10 @@ ReplayTable::Key ReplayTable::KeyOf(const EstimateInput& input, const MemoryPlan
   config.momentum = WhetherAny(config.momentum);
   if (config.dropout.has_value()) config.dropout = WhetherAny(*config.dropout);
   if (config.head_dropout.has_value()) config.head_dropout = WhetherAny(*config.head_dropout);
+  if (config.lora.has_value()) {
+    config.lora->alpha = 0.0;
+    config.lora->dropout = WhetherAny(config.lora->dropout);
+  }
   return key;
 }
 

@@ -9,11 +9,28 @@
 namespace hpo {
 namespace {
 
-constexpr const char* kMemoryParameters[] = {"model.name",       "tok.max_length",
-                                             "train.batch_size", "train.grad_accum",
-                                             "head.layers",      "head.size_1",
-                                             "head.size_2",      "head.size_3",
-                                             "model.dropout",    "train.eval_batch_multiplier"};
+constexpr const char* kMemoryParameters[] = {
+    "model.name",
+    "model.dropout",
+    "model.freeze_embeddings",
+    "model.freeze_layers",
+    "tok.max_length",
+    "train.batch_size",
+    "train.grad_accum",
+    "train.eval_batch_multiplier",
+    "train.optimizer",
+    "train.momentum",
+    "train.precision",
+    "head.layers",
+    "head.size_1",
+    "head.size_2",
+    "head.size_3",
+    "head.dropout",
+    "lora.rank",
+    "lora.targets",
+    "lora.dropout",
+    "memory.checkpoint_every",
+};
 
 // Names that `conditions` ask for; a model's facts are the model's.
 void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& names) {

@@ -164,11 +164,15 @@ void StepTracer::DropTape() {
 void StepTracer::RunNode(Node node) {
   TracedGradients outgoing = node.backward(node.incoming, node.saved);
   HPO_CHECK(outgoing.size() == node.edges.size());
+  // Kernels that make several gradients at once make those too that nobody wants.
+  for (size_t i = 0; i < outgoing.size(); ++i) {
+    if (!node.edges[i].IsWanted()) outgoing[i].Reset();
+  }
   for (TracedStorage& incoming : node.incoming) incoming.Reset();
   node.backward = nullptr;  // with what it holds
   for (TracedStorage& saved : node.saved) saved.Reset();
   for (size_t i = 0; i < outgoing.size(); ++i) {
-    if (outgoing[i] && node.edges[i].IsWanted()) Push(node.edges[i], std::move(outgoing[i]));
+    if (outgoing[i]) Push(node.edges[i], std::move(outgoing[i]));
     FinishUse(node.edges[i]);
   }
 }

@@ -117,8 +117,9 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
                               bool rows_are_flattened) {
   TracedTensor output = LinearAlone(input, layer, rows_are_flattened);
+  if (layer.copies_gradient) output = Relayout(output, /*copies=*/false, /*copies_back=*/true);
   if (!layer.adapter.has_value()) return output;
-  return AddAdapted(std::move(output), input, *layer.adapter);
+  return AddAdapted(std::move(output), input, layer, rows_are_flattened);
 }
 
 TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear& layer,
@@ -138,6 +139,7 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   const int64_t rows = x.elements / layer.in_features;
   TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
+  // They are freed in another order without a bias, which is another operation.
   const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
   const TracedStorage kept_weight = x.edge.IsWanted() ? weight.storage : TracedStorage();
   // Flattened, the input's gradient passes a view, so that it arrives last. Without a bias the
@@ -150,8 +152,11 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   edges[x_at] = x.edge;
   edges[bias_at] = bias.edge;
   edges[weight_at] = weight.edge;
+  TracedGradients saved;
+  saved.push_back(layer.bias.has_value() ? kept_input : kept_weight);
+  saved.push_back(layer.bias.has_value() ? kept_weight : kept_input);
   output.edge = tracer_.Record(
-      std::move(edges), {kept_input, kept_weight},
+      std::move(edges), std::move(saved),
       [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
        weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
        bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1, x_at, bias_at, weight_at,
@@ -177,9 +182,43 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   return output;
 }
 
-// The adapter's type is its own; the sum is the layer's again.
 TracedTensor TraceOps::AddAdapted(TracedTensor output, const TracedTensor& input,
-                                  const TracedAdapter& adapter) {
+                                  const TracedLinear& layer, bool rows_are_flattened) {
+  const TracedAdapter& adapter = *layer.adapter;
+  if (adapter.as_peft) return AddPeftAdapted(std::move(output), input, adapter);
+  TracedTensor low =
+      Linear(Dropout(input, training_ ? adapter.dropout : 0.0),
+             {.weight = adapter.a, .in_features = adapter.a.columns, .out_features = adapter.rank},
+             rows_are_flattened);
+  low = Linear(low,
+               {.weight = adapter.b,
+                .in_features = adapter.rank,
+                .out_features = adapter.b.elements / adapter.rank},
+               rows_are_flattened);
+  if (layer.copies_gradient) low = Relayout(low, /*copies=*/false, /*copies_back=*/true);
+  TracedTensor sum = AddScaled(output, low);
+  low = {};
+  output = {};
+  return sum;
+}
+
+TracedTensor TraceOps::AddScaled(const TracedTensor& output, const TracedTensor& low) {
+  TracedTensor sum = tracer_.NewTensor(output.elements, output.element_size);
+  sum.edge = tracer_.Record(
+      {output.edge, low.edge}, {},
+      [this, bytes = low.bytes(), element_size = low.element_size](auto& incoming, const auto&) {
+        TracedGradients gradients(2);
+        const Number scale(*this, element_size);
+        gradients[1] = tracer_.Allocate(bytes);
+        gradients[0] = incoming[0];
+        return gradients;
+      });
+  return sum;
+}
+
+// The adapter's type is its own; the sum is the layer's again.
+TracedTensor TraceOps::AddPeftAdapted(TracedTensor output, const TracedTensor& input,
+                                      const TracedAdapter& adapter) {
   const int64_t element_size = output.element_size;
   const TracedTensor x = Cast(input, adapter.a.element_size);
   TracedTensor low =
@@ -215,7 +254,7 @@ TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& no
           gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
         }
         // Partial sums of the two of a thread (CPU).
-        if (traits_.cpu) tracer_.Touch(2 * traits_.threads_with_buffers * weight_bytes);
+        if (traits_.cpu && trains) tracer_.Touch(2 * traits_.threads_with_buffers * weight_bytes);
         return gradients;
       });
   mean.Reset();
@@ -440,18 +479,22 @@ TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const Trace
   return output;
 }
 
-// The gradient of the second factor is made first.
+// The gradient of the second factor is made first. Each is kept for the other's.
 TracedTensor TraceOps::BatchedProduct(const TracedTensor& a, const TracedTensor& b,
                                       int64_t elements) {
+  const bool a_wanted = a.edge.IsWanted();
+  const bool b_wanted = b.edge.IsWanted();
   TracedTensor output = tracer_.NewTensor(elements, a.element_size);
-  output.edge =
-      tracer_.Record({a.edge, b.edge}, {b.storage, a.storage},
-                     [this, a_bytes = a.bytes(), b_bytes = b.bytes()](auto&, const auto&) {
-                       TracedGradients gradients(2);
-                       gradients[1] = tracer_.Allocate(b_bytes);
-                       gradients[0] = tracer_.Allocate(a_bytes);
-                       return gradients;
-                     });
+  output.edge = tracer_.Record(
+      {a.edge, b.edge},
+      {a_wanted ? b.storage : TracedStorage(), b_wanted ? a.storage : TracedStorage()},
+      [this, a_bytes = a_wanted ? a.bytes() : -1, b_bytes = b_wanted ? b.bytes() : -1](
+          auto&, const auto&) {
+        TracedGradients gradients(2);
+        if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
+        if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
+        return gradients;
+      });
   return output;
 }
 

@@ -26,6 +26,8 @@ struct TracedAdapter {
   TracedParameter b;  // [out_features, rank]
   int64_t rank = 0;
   double dropout = 0.0;
+  // Peft's operations; else those of worker/trainer/models/low_rank_adapter.h.
+  bool as_peft = true;
 };
 
 struct TracedLinear {
@@ -35,6 +37,8 @@ struct TracedLinear {
   int64_t out_features = 0;
   std::optional<TracedAdapter> adapter;
   bool transposed = false;  // GPT-2's Conv1D, whose weight is [in_features, out_features]
+  // Gradients of the output come transposed: each product with it copies them first.
+  bool copies_gradient = false;
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -83,6 +87,8 @@ class TraceOps {
   }
 
   void SetTrainable(bool trainable) { trainable_ = trainable; }
+  // Whether our trainer's adapters drop out what goes into them.
+  void SetTraining(bool training) { training_ = training; }
 
   // ---- Autocast ----
 
@@ -136,6 +142,9 @@ class TraceOps {
   enum class AttentionRole { kQuery, kKey, kValue };
   TracedTensor SplitHeads(const TracedTensor& projected, const AttentionShape& shape,
                           AttentionRole role);
+  // The keys' projection and its SplitHeads.
+  TracedTensor ProjectKeys(const TracedTensor& input, const TracedLinear& layer,
+                           const AttentionShape& shape);
   // AttendByScores of worker/trainer/models/attention.h, on any device. `scores`: [batch, heads,
   // tokens, tokens]; its gradient and the result come by heads.
   TracedTensor AttendByScores(TracedTensor scores, const TracedTensor& value,
@@ -172,8 +181,12 @@ class TraceOps {
  private:
   TracedTensor LinearAlone(const TracedTensor& input, const TracedLinear& layer,
                            bool rows_are_flattened);
-  TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input,
-                          const TracedAdapter& adapter);
+  TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input, const TracedLinear& layer,
+                          bool rows_are_flattened);
+  TracedTensor AddPeftAdapted(TracedTensor output, const TracedTensor& input,
+                              const TracedAdapter& adapter);
+  // output + low times a number.
+  TracedTensor AddScaled(const TracedTensor& output, const TracedTensor& low);
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
                                   const TracedTensor& value, const AttentionShape& shape,
                                   const TracedStorage& mask);
@@ -195,6 +208,7 @@ class TraceOps {
   KernelTraits traits_;
   int64_t parameter_size_ = 4;
   bool trainable_ = true;
+  bool training_ = true;
   bool autocast_ = false;
   bool caches_weights_ = true;
   std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet

@@ -91,15 +91,21 @@ TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& n
                                  return gradients;
                                });
   TracedTensor output = tracer_.NewTensor(input.elements);
-  output.edge = tracer_.Record(
-      {norm.weight.Edge(), normed.edge}, {normed.storage},
-      [this, bytes, weight_bytes = norm.weight.bytes()](auto&, const auto&) {
-        TracedGradients gradients(2);
-        const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
-        gradients[1] = tracer_.Allocate(bytes);
-        gradients[0] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-        return gradients;
-      });
+  const bool trains = norm.weight.trainable;
+  output.edge =
+      tracer_.Record({norm.weight.Edge(), normed.edge}, {trains ? normed.storage : TracedStorage()},
+                     [this, bytes, weight_bytes = trains ? norm.weight.bytes() : -1,
+                      wanted = normed.edge.IsWanted()](auto&, const auto&) {
+                       TracedGradients gradients(2);
+                       TracedStorage product;
+                       if (weight_bytes >= 0)
+                         product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
+                       if (wanted) gradients[1] = tracer_.Allocate(bytes);
+                       if (weight_bytes >= 0) {
+                         gradients[0] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+                       }
+                       return gradients;
+                     });
   return output;
 }
 
@@ -148,6 +154,17 @@ TracedTensor TraceOps::SplitHeads(const TracedTensor& projected, const Attention
   if (!shape.written_out) return projected;
   const bool copies = role == AttentionRole::kKey ? shape.batch > 1 : shape.heads > 1;
   return Relayout(projected, /*copies=*/false, copies);
+}
+
+// An adapter's sum passes the key's gradient on as it comes.
+TracedTensor TraceOps::ProjectKeys(const TracedTensor& input, const TracedLinear& layer,
+                                   const AttentionShape& shape) {
+  if (!layer.adapter.has_value() || !shape.written_out || shape.batch == 1) {
+    return SplitHeads(Linear(input, layer), shape, AttentionRole::kKey);
+  }
+  TracedLinear copying = layer;
+  copying.copies_gradient = true;
+  return Relayout(Linear(input, copying), /*copies=*/false, /*copies_back=*/false);
 }
 
 TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,

@@ -18,4 +18,7 @@ std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TraceOps& ops, const ModelS
 std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TraceOps& ops, const ModelShape& shape,
                                                       const ModelParameters& parameters);
 
+// What a backbone keeps on the device besides its parameters, made after these.
+void KeepConstants(TraceOps& ops, const ModelShape& shape);
+
 }  // namespace hpo

@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/memory/memory_estimate.h"
 #include "common/status.h"
 
@@ -37,6 +41,42 @@ class Lookup {
           absl::StrCat(name, ": expected a number in [0, 1), got ", FormatParam(*given)));
     }
     *value = number;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadPositive(const std::string& name, double* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const std::optional<double> number = AsNumber(*given);
+    if (!number.has_value() || !(*number > 0.0) || !std::isfinite(*number)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": expected a number above 0, got ", FormatParam(*given)));
+    }
+    *value = *number;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadFlag(const std::string& name, bool* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const bool* const flag = std::get_if<bool>(given);
+    if (flag == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": expected true or false, got ", FormatParam(*given)));
+    }
+    *value = *flag;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadText(const std::string& name, std::string* value) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return absl::OkStatus();
+    const std::string* const text = std::get_if<std::string>(given);
+    if (text == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": expected a text, got ", FormatParam(*given)));
+    }
+    *value = *text;
     return absl::OkStatus();
   }
 
@@ -76,12 +116,40 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
       absl::StrCat("expected fp32, tf32, bf16 or fp16, got '", name, "'"));
 }
 
+// Nothing where lora.rank is 0, whatever the other parameters are.
+absl::Status ReadLora(const Lookup& lookup, std::optional<LoraOptions>* lora) {
+  LoraOptions options{.rank = 0};
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("lora.rank", 0, &options.rank));
+  std::optional<double> dropout;
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("lora.dropout", &dropout));
+  options.dropout = dropout.value_or(0.0);
+  HPO_RETURN_IF_ERROR(lookup.ReadPositive("lora.alpha", &options.alpha));
+  std::string targets;
+  HPO_RETURN_IF_ERROR(lookup.ReadText("lora.targets", &targets));
+  for (const absl::string_view target : absl::StrSplit(targets, ',', absl::SkipWhitespace())) {
+    options.targets.emplace_back(absl::StripAsciiWhitespace(target));
+  }
+  if (options.rank > 0) *lora = std::move(options);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan) {
   return {
       .checkpoint_every = plan.checkpointing ? std::max<int64_t>(1, config.checkpoint_every) : 0,
       .precision = plan.precision};
+}
+
+absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& shape) {
+  HPO_RETURN_IF_ERROR(CheckFreezing(config.freezing, shape));
+  if (!config.lora.has_value()) return absl::OkStatus();
+  if (config.freezing.Any()) {
+    return absl::InvalidArgumentError(
+        "model.freeze_embeddings, model.freeze_layers: expected neither with lora.rank, which "
+        "leaves the whole model as it is");
+  }
+  return AdaptedLayers(shape, *config.lora).status();
 }
 
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
@@ -99,6 +167,9 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadWord("train.optimizer", &ParseOptimizerKind, &config.optimizer));
   HPO_RETURN_IF_ERROR(lookup.ReadWord("train.precision", &ParsePrecision, &config.precision));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.checkpoint_every", 0, &config.checkpoint_every));
+  HPO_RETURN_IF_ERROR(lookup.ReadFlag("model.freeze_embeddings", &config.freezing.embeddings));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("model.freeze_layers", 0, &config.freezing.layers));
+  HPO_RETURN_IF_ERROR(ReadLora(lookup, &config.lora));
   std::optional<double> momentum;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.momentum", &momentum));
   config.momentum = momentum.value_or(config.momentum);

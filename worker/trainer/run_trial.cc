@@ -16,6 +16,8 @@
 #include "common/status.h"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/stage_log.h"
+#include "worker/trainer/models/adapters.h"
+#include "worker/trainer/models/frozen_parameters.h"
 #include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/models/weight_files.h"
 #include "worker/trainer/models/weights.h"
@@ -66,6 +68,8 @@ class TrialRun {
     auto folder = OpenModelFolder(job_, options_);
     if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
     folder_ = *std::move(folder);
+    const absl::Status trains = CheckTrainedParts(options_.config, folder_.shape);
+    if (!trains.ok()) return Failure(FailureClass::kBadConfiguration, trains);
     auto data = LoadTextData(job_, options_, folder_);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
@@ -177,6 +181,11 @@ class TrialRun {
     }
     InitializeParameters(model, to_initialize, folder_.shape.initializer_range,
                          folder_.shape.pad_token_id, options_.seed);
+    FreezeParameters(model, folder_.shape, config.freezing);
+    if (config.lora.has_value()) {
+      HPO_RETURN_IF_ERROR(
+          AddAdapters(model, folder_.shape, *config.lora, options_.seed, device_.device));
+    }
     log_.EnterPhase("optimizer states");
     optimizer_ =
         MakeOptimizer(DecayGroups(model, options_.weight_decay), {.kind = config.optimizer,
@@ -224,12 +233,17 @@ class TrialRun {
   // A result without its weights is better than none: a full disk does not end the trial.
   void SaveBest(int64_t step) {
     if (job_.output_dir.empty()) return;
+    std::optional<AdapterFolderContents> adapter;
+    if (const auto& lora = options_.config.lora; lora.has_value()) {
+      adapter = {.options = *lora, .shape = folder_.shape, .model_name = job_.model_name};
+    }
     const absl::Status saved = WriteModelFolder(task_->module(),
                                                 {.source = folder_.path,
                                                  .config_json = folder_.config_json,
                                                  .role = task_->Role(),
                                                  .labels = data_.labels,
                                                  .head_sizes = options_.config.HeadSizes(),
+                                                 .adapter = std::move(adapter),
                                                  .pad_id = data_.train.pad_id},
                                                 BestFolder());
     best_saved_ = saved.ok();

@@ -216,6 +216,36 @@ TEST(EstimateMemory, ACardKeepsThePublishedBytesPerLayer) {
   EXPECT_LT(per_element, 66.2);
 }
 
+// Of what is frozen neither gradients nor states are kept.
+TEST(EstimateMemory, CountsOnlyWhatIsTrained) {
+  EstimateInput input = BertBaseInput();
+  input.config.batch_size = 2;
+  input.config.max_length = 64;
+  const MemoryPlan plan = PlanOf(2, 2);
+  const auto all = EstimateMemory(input, plan);
+  ASSERT_TRUE(all.ok()) << all.status();
+  input.config.freezing = {.embeddings = true, .layers = 6};
+  const auto upper_half = EstimateMemory(input, plan);
+  ASSERT_TRUE(upper_half.ok()) << upper_half.status();
+  EXPECT_EQ(upper_half->weights, all->weights);
+  const int64_t frozen = 4 * (23'837'184 + 6 * 7'087'872);
+  // A trace counts AdamW's number of steps too.
+  EXPECT_EQ(all->optimizer - upper_half->optimizer, Bytes{2 * frozen - 64});
+  EXPECT_LE(upper_half->gradients, all->weights - Bytes{frozen});
+  EXPECT_LT(upper_half->live_peak, all->live_peak - Bytes{3 * frozen});
+
+  input.config.freezing = {};
+  input.config.lora = LoraOptions{.rank = 8, .targets = {"query", "value"}};
+  const auto adapters = EstimateMemory(input, plan);
+  ASSERT_TRUE(adapters.ok()) << adapters.status();
+  const int64_t trained = 4 * 12 * 2 * 8 * (768 + 768);
+  EXPECT_EQ(adapters->weights, all->weights + Bytes{trained});
+  EXPECT_EQ(adapters->optimizer.count / 1000, 2 * trained / 1000);
+  EXPECT_LE(adapters->gradients, Bytes{trained});
+  input.config.lora->targets = {"c_attn"};
+  EXPECT_EQ(EstimateMemory(input, plan).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(EstimateMemory, NamesTheBadSize) {
   using Change = std::function<void(EstimateInput&, MemoryPlan&, int64_t)>;
   const std::pair<const char*, Change> fields[] = {

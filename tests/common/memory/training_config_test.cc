@@ -1,6 +1,7 @@
 #include <string>
 
 #include "common/memory/memory_estimate.h"
+#include "common/model_catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -22,21 +23,60 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"train.momentum", 0.5},
                            {"train.precision", std::string("bf16")},
                            {"memory.checkpoint_every", int64_t{2}},
+                           {"model.freeze_embeddings", true},
+                           {"model.freeze_layers", int64_t{3}},
+                           {"lora.rank", int64_t{16}},
+                           {"lora.alpha", int64_t{32}},
+                           {"lora.dropout", 0.05},
+                           {"lora.targets", std::string("query, value")},
                            {"train.lr", 3e-5}};
   const auto config = TrainingConfigOf(params, TrainerSpec{});
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(*config, (TrainingConfig{.batch_size = 12,
-                                     .grad_accum = 3,
-                                     .max_length = 256,
-                                     .eval_batch_multiplier = 2,
-                                     .head_layers = 2,
-                                     .head_sizes = {512, 64, 0},
-                                     .dropout = 0.25,
-                                     .optimizer = OptimizerKind::kSgd,
-                                     .momentum = 0.5,
-                                     .precision = Precision::kBfloat16,
-                                     .checkpoint_every = 2}));
+  EXPECT_EQ(*config,
+            (TrainingConfig{
+                .batch_size = 12,
+                .grad_accum = 3,
+                .max_length = 256,
+                .eval_batch_multiplier = 2,
+                .head_layers = 2,
+                .head_sizes = {512, 64, 0},
+                .dropout = 0.25,
+                .optimizer = OptimizerKind::kSgd,
+                .momentum = 0.5,
+                .precision = Precision::kBfloat16,
+                .checkpoint_every = 2,
+                .freezing = {.embeddings = true, .layers = 3},
+                .lora = LoraOptions{
+                    .rank = 16, .alpha = 32.0, .dropout = 0.05, .targets = {"query", "value"}}}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
+}
+
+// So that a rank of 0 may be a choice beside others.
+TEST(TrainingConfigOf, HasNoAdaptersOfRankZero) {
+  const auto config = TrainingConfigOf(
+      {{"lora.rank", int64_t{0}}, {"lora.alpha", 8.0}, {"lora.targets", std::string("query")}},
+      TrainerSpec{});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(*config, TrainingConfig{});
+}
+
+TEST(CheckTrainedParts, TakesFrozenPartsOrAdaptersThatTheModelHas) {
+  const ModelShape bert = *KnownModelShape("bert-base-uncased");
+  const LoraOptions adapters{.rank = 8, .targets = {"query"}};
+  EXPECT_TRUE(CheckTrainedParts({.freezing = {.embeddings = true, .layers = 12}}, bert).ok());
+  EXPECT_TRUE(CheckTrainedParts({.lora = adapters}, bert).ok());
+  const std::pair<TrainingConfig, const char*> cases[] = {
+      {{.freezing = {.layers = 13}}, "expected at most the 12 layers of the model, got 13"},
+      {{.freezing = {.embeddings = true}, .lora = adapters}, "expected neither with lora.rank"},
+      {{.lora = LoraOptions{.rank = 8, .targets = {"q_proj"}}},
+       "lora.targets: expected ends of names of linear layers of bert (dense, key, query, value) "
+       "or all-linear, got 'q_proj'"},
+  };
+  for (const auto& [config, expected] : cases) {
+    const absl::Status status = CheckTrainedParts(config, bert);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(expected));
+  }
 }
 
 TEST(TrainingConfigOf, ParametersBeatTheStudysDefaultsWhichBeatOurs) {
@@ -66,6 +106,14 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
        "train.precision: expected fp32, tf32, bf16 or fp16, got 'int8'"},
       {{{"memory.checkpoint_every", int64_t{-1}}},
        "memory.checkpoint_every: expected an integer of at least 0, got -1"},
+      {{{"model.freeze_embeddings", int64_t{1}}},
+       "model.freeze_embeddings: expected true or false, got 1"},
+      {{{"model.freeze_layers", int64_t{-1}}},
+       "model.freeze_layers: expected an integer of at least 0, got -1"},
+      {{{"lora.rank", 8.5}}, "lora.rank: expected an integer of at least 0, got 8.5"},
+      {{{"lora.alpha", 0.0}}, "lora.alpha: expected a number above 0, got 0"},
+      {{{"lora.dropout", 1.0}}, "lora.dropout: expected a number in [0, 1), got 1"},
+      {{{"lora.targets", int64_t{3}}}, "lora.targets: expected a text, got 3"},
       {{{"train.momentum", 1.0}}, "train.momentum: expected a number in [0, 1), got 1"},
   };
   for (const auto& [params, expected] : cases) {

@@ -348,6 +348,77 @@ TEST(MemoryTrace, IsTheTrainersWithOtherFamiliesLayersComputedAgain) {
   }
 }
 
+nlohmann::json Deberta() {
+  return {{"relative_attention", true},    {"position_buckets", 12}, {"max_relative_positions", -1},
+          {"norm_rel_ebd", "layer_norm"},  {"share_att_key", true},  {"pos_att_type", "p2c|c2p"},
+          {"position_biased_input", false}};
+}
+
+// Embeddings alone, some layers, everything under the head; what backward no longer passes keeps
+// nothing.
+TEST(MemoryTrace, IsTheTrainersWithFrozenParameters) {
+  for (const char* family : {"bert", "electra", "deberta-v2", "gpt2", "qwen2"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const auto& [embeddings, layers] :
+           {std::pair(true, 0), std::pair(false, 2), std::pair(true, 1), std::pair(true, 3)}) {
+        SyntheticTrial trial = Small();
+        trial.family = family;
+        trial.layers = 3;
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.micro_batch = 3;
+        trial.params = {{"model.freeze_embeddings", embeddings},
+                        {"model.freeze_layers", int64_t{layers}}};
+        if (trial.family == "electra") trial.more_config = {{"embedding_size", 16}};
+        if (trial.family == "deberta-v2") {
+          trial.more_config = Deberta();
+          trial.more_config["conv_kernel_size"] = 3;
+          trial.token_types = 0;
+        }
+        SCOPED_TRACE(absl::StrCat(family, ", embeddings ", embeddings, ", layers ", layers));
+        ExpectSameEvents(trial);
+        trial.params["memory.checkpoint_every"] = int64_t{2};
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
+// Adapters on some layers and on all, with and without dropout of their own; the lowest layers'
+// inputs need no gradients.
+TEST(MemoryTrace, IsTheTrainersWithAdapters) {
+  for (const char* family : {"bert", "roberta", "deberta-v2", "gpt2", "qwen2"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const char* targets : {"", "all-linear"}) {
+        SyntheticTrial trial = Small();
+        trial.family = family;
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.micro_batch = 3;
+        trial.params = {{"lora.rank", int64_t{4}},
+                        {"lora.dropout", 0.1 - dropout},
+                        {"lora.targets", std::string(targets)}};
+        if (trial.family == "deberta-v2") {
+          trial.more_config = Deberta();
+          trial.token_types = 0;
+        }
+        if (trial.family == "qwen2") trial.more_config = {{"num_key_value_heads", 1}};
+        SCOPED_TRACE(absl::StrCat(family, ", targets '", targets, "'"));
+        ExpectSameEvents(trial);
+        trial.params["memory.checkpoint_every"] = int64_t{1};
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersWithAdaptersOfOneLayerInFloat16) {
+  for (const char* target : {"layer.1.attention.self.key", "layer.2.output.dense"}) {
+    SyntheticTrial trial = In16Bits("fp16", 0.1, 0);
+    trial.params["lora.rank"] = int64_t{4};
+    trial.params["lora.targets"] = std::string(target);
+    ExpectSameEvents(trial);
+  }
+}
+
 // Weights from a file, gradients scaled, the best weights written.
 TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
   const TinyTrial tiny;

@@ -1,7 +1,10 @@
 // Whole trials with each memory-saving technique beside the same trial without it.
+#include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "common/memory/lora.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/safetensors.h"
@@ -125,6 +128,63 @@ TEST_F(TechniquesTest, Tf32NeedsACard) {
   EXPECT_EQ(failed->message,
             "train.precision: tf32 needs a GPU of compute capability 8.0 or more, got a CPU; "
             "expected fp32, bf16 or fp16");
+}
+
+// Frozen weights end as they began, bit for bit; what is trained costs its states, what is not
+// costs none.
+TEST_F(TechniquesTest, FrozenParametersStayAsTheyAre) {
+  const Trained plain = TrainWith({});
+  const Trained frozen =
+      TrainWith({{"model.freeze_embeddings", true}, {"model.freeze_layers", int64_t{1}}});
+  EXPECT_LT(frozen.peak(), plain.peak());
+  const auto before = SafetensorsFile::Open(trial_.Job().model_path + "/model.safetensors");
+  const auto after = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
+  ASSERT_TRUE(before.ok() && after.ok());
+  int same = 0;
+  for (const auto& [name, view] : after->tensors()) {
+    const TensorView* const old = before->Find(name);
+    if (old == nullptr) continue;  // the head
+    const bool equal = std::equal(view.bytes.begin(), view.bytes.end(), old->bytes.begin());
+    const bool is_frozen =
+        absl::StrContains(name, "embeddings.") || absl::StrContains(name, "layer.0.");
+    EXPECT_EQ(equal, is_frozen) << name;
+    same += equal ? 1 : 0;
+  }
+  EXPECT_EQ(same, 5 + 16);
+}
+
+TEST_F(TechniquesTest, AdaptersLearnWithLittleMemory) {
+  const Trained plain = TrainWith({});
+  TrainerJob job = Job(
+      {{"lora.rank", int64_t{8}}, {"lora.targets", std::string(kAllLinear)}, {"train.lr", 1e-2}});
+  job.epochs = 12;
+  const Trained adapted = Train(job);
+  EXPECT_LT(adapted.peak(), plain.peak());
+  EXPECT_LT(adapted.Last("train_loss"), 0.98 * adapted.First("train_loss"));
+  // What is kept opens as a plain model, and beside it as adapters.
+  EXPECT_EQ(adapted.weights.size(), plain.weights.size());
+  const auto adapters =
+      SafetensorsFile::Open(trial_.Path("out/best/adapter/adapter_model.safetensors"));
+  ASSERT_TRUE(adapters.ok()) << adapters.status();
+  EXPECT_NE(adapters->Find("base_model.model.bert.pooler.dense.lora_A.weight"), nullptr);
+}
+
+TEST_F(TechniquesTest, WhatCannotBeTrainedIsABadConfiguration) {
+  const std::pair<ParamMap, const char*> cases[] = {
+      {{{"model.freeze_layers", int64_t{99}}}, "layers of the model, got 99"},
+      {{{"lora.rank", int64_t{4}}, {"lora.targets", std::string("q_proj")}},
+       "lora.targets: expected ends of names of linear layers of bert (dense, key, query, value) "
+       "or all-linear, got 'q_proj'"},
+      {{{"lora.rank", int64_t{4}}, {"model.freeze_embeddings", true}},
+       "expected neither with lora.rank"}};
+  for (const auto& [params, expected] : cases) {
+    SCOPED_TRACE(FormatParams(params));
+    const OutcomeMessage message = RunTrial(Job(params), device_, events_, events_);
+    const auto* const failed = std::get_if<Failed>(&*message.outcome);
+    ASSERT_NE(failed, nullptr);
+    EXPECT_EQ(failed->failure_class, FailureClass::kBadConfiguration);
+    EXPECT_NE(failed->message.find(expected), std::string::npos) << failed->message;
+  }
 }
 
 // Each learns the words that give the label away, and takes no more memory than AdamW.

@@ -12,9 +12,11 @@
 namespace hpo {
 namespace {
 
+// What training changes; the rest is made again as it was.
 std::vector<NamedTensor> TensorsOf(const torch::nn::Module& model, const Optimizer& optimizer) {
   std::vector<NamedTensor> tensors;
   for (const auto& item : model.named_parameters()) {
+    if (!item.value().requires_grad()) continue;
     tensors.emplace_back("model." + item.key(), item.value());
   }
   for (auto& [name, tensor] : optimizer.State()) tensors.emplace_back("optimizer." + name, tensor);

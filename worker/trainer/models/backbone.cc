@@ -8,6 +8,7 @@
 #include "worker/trainer/models/autocast.h"
 #include "worker/trainer/models/bert_model.h"
 #include "worker/trainer/models/deberta_model.h"
+#include "worker/trainer/models/frozen_parameters.h"
 #include "worker/trainer/models/gpt2_model.h"
 #include "worker/trainer/models/layers.h"
 #include "worker/trainer/models/llama_model.h"
@@ -54,7 +55,10 @@ torch::Tensor Backbone::RunRecomputedLayers(int64_t first, int64_t count,
     if (given.size() > 1) own.relative = given[1];
     return RunLayers(first, count, given.front(), own);
   };
-  return RunRecomputed(segment, std::move(inputs), /*has_parameters=*/true);
+  const auto begin = layers_.begin() + first;
+  const bool trains = std::any_of(begin, begin + count,
+                                  [](const auto& layer) { return HasTrainedParameters(*layer); });
+  return RunRecomputed(segment, std::move(inputs), trains);
 }
 
 void Backbone::AddLayers(absl::string_view path, int64_t count,

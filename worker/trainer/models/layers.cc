@@ -25,7 +25,7 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, torch::Device 
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& input) {
-  return at::linear(input, weight, bias);
+  return Adapted(at::linear(input, weight, bias), input);
 }
 
 TransposedLinearImpl::TransposedLinearImpl(int64_t in_features, int64_t out_features,
@@ -36,7 +36,7 @@ TransposedLinearImpl::TransposedLinearImpl(int64_t in_features, int64_t out_feat
 torch::Tensor TransposedLinearImpl::forward(const torch::Tensor& input) {
   std::vector<int64_t> shape = input.sizes().vec();
   shape.back() = weight.size(1);
-  return at::addmm(bias, input.view({-1, weight.size(0)}), weight).view(shape);
+  return Adapted(at::addmm(bias, input.view({-1, weight.size(0)}), weight).view(shape), input);
 }
 
 EmbeddingImpl::EmbeddingImpl(int64_t rows, int64_t width, torch::Device device)

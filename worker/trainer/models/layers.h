@@ -6,12 +6,13 @@
 
 #include "absl/strings/string_view.h"
 #include "common/activation.h"
+#include "worker/trainer/models/low_rank_adapter.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
 // y = x W^T + b. weight: [out, in]; bias: [out], undefined without one.
-class LinearImpl : public torch::nn::Module {
+class LinearImpl : public AdaptableLayer {
  public:
   LinearImpl(int64_t in_features, int64_t out_features, torch::Device device,
              bool with_bias = true);
@@ -23,10 +24,11 @@ class LinearImpl : public torch::nn::Module {
 TORCH_MODULE(Linear);
 
 // y = x W + b, as GPT-2 stores its layers. weight: [in, out]; bias: [out].
-class TransposedLinearImpl : public torch::nn::Module {
+class TransposedLinearImpl : public AdaptableLayer {
  public:
   TransposedLinearImpl(int64_t in_features, int64_t out_features, torch::Device device);
   torch::Tensor forward(const torch::Tensor& input);
+  torch::Tensor ByOutputs(const torch::Tensor& tensor) const override { return tensor.t(); }
 
   torch::Tensor weight;
   torch::Tensor bias;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "common/random.h"
 #include "common/status.h"
+#include "worker/trainer/models/layers.h"
 #include "worker/trainer/models/safetensors_writer.h"
 #include "worker/trainer/models/tensor_bytes.h"
 
@@ -161,11 +163,50 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
   return report;
 }
 
+namespace {
+
+// Layers with adapters, by their weights' names.
+std::map<std::string, const AdaptableLayer*> AdaptedWeights(torch::nn::Module& model) {
+  std::map<std::string, const AdaptableLayer*> layers;
+  for (const auto& item : model.named_modules()) {
+    const auto* const layer = dynamic_cast<const AdaptableLayer*>(item.value().get());
+    if (layer == nullptr || layer->adapter() == nullptr) continue;
+    layers[absl::StrCat(item.key(), ".weight")] = layer;
+  }
+  return layers;
+}
+
+bool IsOfAdapter(absl::string_view name) {
+  return absl::StrContains(name, ".lora_A.") || absl::StrContains(name, ".lora_B.");
+}
+
+// The weight with what the adapter adds. It is made in `buffer`, which is no memory of torch's.
+TensorSource MergedSource(const std::string& name, const torch::Tensor& weight,
+                          const AdaptableLayer& layer, std::vector<float>& buffer) {
+  return {name, TensorType::kFloat32, weight.sizes().vec(),
+          [weight, &layer, &buffer]() -> std::span<const std::byte> {
+            buffer.resize(static_cast<size_t>(weight.numel()));
+            torch::Tensor merged = at::from_blob(buffer.data(), weight.sizes(), torch::kFloat32);
+            merged.copy_(weight);
+            layer.adapter()->MergeInto(layer.ByOutputs(merged));
+            return std::as_bytes(std::span(buffer));
+          }};
+}
+
+}  // namespace
+
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path) {
   const torch::NoGradGuard no_grad;
+  const auto adapted = AdaptedWeights(model);
   std::vector<TensorSource> sources;
   torch::Tensor on_host;  // the tensor being written
+  std::vector<float> merged;
   for (auto& item : model.named_parameters()) {
+    if (IsOfAdapter(item.key())) continue;
+    if (const auto found = adapted.find(item.key()); found != adapted.end()) {
+      sources.push_back(MergedSource(item.key(), item.value(), *found->second, merged));
+      continue;
+    }
     HPO_ASSIGN_OR_RETURN(sources.emplace_back(),
                          SourceOf(item.key(), item.value(), torch::kFloat32, on_host));
   }

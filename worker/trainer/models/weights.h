@@ -38,7 +38,8 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
 absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
                                           std::span<const SafetensorsFile> files);
 
-// Writes every parameter as float32 under its name. See WriteSafetensors for the codes.
+// Writes every parameter as float32 under its name; adapters are merged into the layers that they
+// are beside. See WriteSafetensors for the codes.
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path);
 
 }  // namespace hpo

@@ -135,6 +135,34 @@ TEST_F(ResumeTest, AStoppedTrialGoesOnAsIfNothingHadHappened) {
   }
 }
 
+// What is frozen is not saved: it is made again, from the model's files or the seed.
+TEST_F(ResumeTest, OnlyWhatIsTrainedIsSaved) {
+  const ParamMap techniques[] = {
+      {{"model.freeze_embeddings", true}, {"model.freeze_layers", int64_t{1}}},
+      {{"lora.rank", int64_t{4}}, {"lora.dropout", 0.1}}};
+  for (const ParamMap& params : techniques) {
+    for (const char* init : {"pretrained", "random"}) {
+      SCOPED_TRACE(absl::StrCat(FormatParams(params), ", ", init));
+      const auto with = [&](TrainerJob job) {
+        for (const auto& [name, value] : params) job.params[name] = value;
+        job.model_init = init;
+        return job;
+      };
+      fs::remove_all(trial_.Path("checkpoints"));
+      const TrialResult undisturbed = Complete(with(Job()));
+      fs::remove_all(trial_.Path("checkpoints"));
+      EXPECT_FALSE(Run(with(Job()), 7).outcome.has_value());
+      const auto saved = SafetensorsFile::Open(CheckpointFolder() + "/training_state.safetensors");
+      ASSERT_TRUE(saved.ok()) << saved.status();
+      EXPECT_EQ(saved->Find("model.bert.embeddings.word_embeddings.weight"), nullptr);
+      EXPECT_NE(saved->Find("model.classifier.weight"), nullptr);
+      fs::remove_all(Job().output_dir);
+      ExpectEqual(Complete(with(Job(2))), undisturbed);
+      EXPECT_THAT(Logs(), Contains(HasSubstr("goes on after step 7")));
+    }
+  }
+}
+
 TEST_F(ResumeTest, ManyAttemptsAddUpToOne) {
   const TrialResult undisturbed = Complete(Job());
   fs::remove_all(trial_.Path("checkpoints"));
