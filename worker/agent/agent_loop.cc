@@ -49,7 +49,7 @@ class AgentLoop {
                  [this](const TrialId& trial) { checkpoints_.Remove(trial); }),
         backoff_(options.first_retry, options.longest_retry, SeedOf(session_.facts().instance_key)),
         kept_models_(std::filesystem::absolute(options.runs_folder).string(),
-                     options.keep_all_models) {}
+                     options.num_kept_models) {}
 
   AgentResult Run() {
     if (std::optional<AgentResult> end = Connect()) return *std::move(end);

@@ -44,7 +44,8 @@ struct AgentOptions {
   std::string runs_folder;  // attempts' files go to STUDY/TRIAL-ATTEMPT below it
   std::string server;       // for messages
   std::optional<int64_t> max_trials;
-  bool keep_all_models = false;  // otherwise the best of each study
+  // Trained models that stay on this disk, of each study the best; nullopt: all.
+  std::optional<int64_t> num_kept_models = 1;
   CheckpointOptions checkpoints;
   bool stay = false;  // go on when all studies are finished
   // Before the first contact; afterwards the worker waits as long as it takes.

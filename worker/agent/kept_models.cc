@@ -4,13 +4,13 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "common/json_reader.h"
 #include "common/read_file.h"
+#include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/trainer_job.h"
 
@@ -21,28 +21,38 @@ namespace fs = std::filesystem;
 
 constexpr char kLogFile[] = "trainer.log";
 
-struct BestModel {
+struct KeptModel {
   double value = 0.0;
   std::string model_path;
 };
 
-std::optional<BestModel> ReadBest(const std::string& path) {
+absl::StatusOr<KeptModel> ModelFromJson(const nlohmann::json& json) {
+  KeptModel model;
+  JsonReader reader(json, "");
+  reader.Required("value", model.value);
+  reader.Required("model_path", model.model_path);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return model;
+}
+
+// Best first. A record of one model alone, as it once was, is read as well; a broken one as none.
+std::vector<KeptModel> ReadKept(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return std::nullopt;
+  if (!text.ok()) return {};
   const absl::StatusOr<nlohmann::json> json = ParseJson(*text);
-  if (!json.ok()) return std::nullopt;
-  BestModel best;
-  JsonReader reader(*json, "");
-  reader.Required("value", best.value);
-  reader.Required("model_path", best.model_path);
-  if (!reader.status().ok()) return std::nullopt;
-  return best;
+  if (!json.ok()) return {};
+  const nlohmann::json models = json->is_array() ? *json : nlohmann::json::array({*json});
+  return ArrayFromJson(models, ModelFromJson).value_or(std::vector<KeptModel>());
 }
 
 // By rename, so that a crash leaves the old one or the new one.
-void WriteBest(const std::string& path, const BestModel& best) {
+void WriteKept(const std::string& path, const std::vector<KeptModel>& models) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const KeptModel& model : models) {
+    json.push_back({{"value", model.value}, {"model_path", model.model_path}});
+  }
   const std::string temporary = path + ".new";
-  std::ofstream(temporary) << DumpJson({{"value", best.value}, {"model_path", best.model_path}});
+  std::ofstream(temporary) << DumpJson(json);
   std::error_code error;
   fs::rename(temporary, path, error);
 }
@@ -66,13 +76,13 @@ void KeptModels::Settle(const std::string& study, const std::string& attempt_fol
   const auto* completed = std::get_if<Completed>(&outcome);
   if (completed == nullptr) {
     Discard(attempt_folder);
-  } else if (!keep_all_) {
+  } else if (num_kept_) {
     SettleCompleted(study, *completed, objective);
   }
 }
 
 void KeptModels::Discard(const std::string& attempt_folder) {
-  if (keep_all_) return;
+  if (!num_kept_) return;
   std::error_code error;
   std::vector<fs::path> useless;
   for (const fs::directory_entry& entry : fs::directory_iterator(attempt_folder, error)) {
@@ -91,13 +101,22 @@ void KeptModels::SettleCompleted(const std::string& study, const Completed& comp
     return;
   }
   const std::string record = (fs::path(runs_folder_) / StudyFolder(study) / "best.json").string();
-  const std::optional<BestModel> best = ReadBest(record);
-  if (best && !Better(metric->second, best->value, objective.direction)) {
-    Remove(completed.model_path);
-    return;
+  std::vector<KeptModel> models = ReadKept(record);
+  std::erase_if(models,
+                [&](const KeptModel& model) { return model.model_path == completed.model_path; });
+  const auto place = std::find_if(models.begin(), models.end(), [&](const KeptModel& model) {
+    return Better(metric->second, model.value, objective.direction);
+  });
+  models.insert(place, {.value = metric->second, .model_path = completed.model_path});
+  std::vector<KeptModel> surplus;
+  while (models.size() > static_cast<size_t>(*num_kept_)) {
+    surplus.push_back(std::move(models.back()));
+    models.pop_back();
   }
-  WriteBest(record, {.value = metric->second, .model_path = completed.model_path});
-  if (best && best->model_path != completed.model_path) Remove(best->model_path);
+  WriteKept(record, models);
+  for (const KeptModel& model : surplus) {
+    Remove(model.model_path);
+  }
 }
 
 void KeptModels::Remove(const std::string& path) const {

@@ -1,8 +1,10 @@
-// Trained models on this worker's disk. Of each study the best one is kept, so that a hundred
-// trials do not fill the disk; the study's best trial is then the best of some worker's best. Only
-// files below the runs folder are ever removed. One thread.
+// Trained models on this worker's disk. Of each study the best few are kept, so that a hundred
+// trials do not fill the disk; the study's best trials are then among the workers' best. Only files
+// below the runs folder are ever removed. One thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/study.h"
@@ -12,14 +14,14 @@ namespace hpo {
 
 class KeptModels {
  public:
-  // `keep_all`: remove nothing.
-  KeptModels(std::string runs_folder, bool keep_all)
-      : runs_folder_(std::move(runs_folder)), keep_all_(keep_all) {}
+  // `num_kept`: models of each study, at least 1; nullopt: remove nothing.
+  KeptModels(std::string runs_folder, std::optional<int64_t> num_kept)
+      : runs_folder_(std::move(runs_folder)), num_kept_(num_kept) {}
 
   // An attempt of `study` that wrote to `attempt_folder` has ended, and the server knows. A
-  // completed one is compared with the best so far by the objective's metric, and the worse model
-  // is removed (the newer one of equals; neither where one lacks the metric). Of any other end all
-  // files but the log are removed.
+  // completed one takes its place among the best so far by the objective's metric, and what is then
+  // one too many is removed (the newer one of equals; none where the metric is lacking). Of any
+  // other end all files but the log are removed.
   void Settle(const std::string& study, const std::string& attempt_folder,
               const TrialOutcome& outcome, const Objective& objective);
 
@@ -33,7 +35,7 @@ class KeptModels {
   void Remove(const std::string& path) const;
 
   std::string runs_folder_;
-  bool keep_all_;
+  std::optional<int64_t> num_kept_;
 };
 
 }  // namespace hpo

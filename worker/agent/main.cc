@@ -182,7 +182,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.server = options.server;
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
-  agent.keep_all_models = options.keep_all_models;
+  agent.num_kept_models = options.num_kept_models;
+  if (options.keep_all_models) agent.num_kept_models.reset();
   agent.checkpoints = options.checkpoints;
   agent.connect_timeout = options.connect_timeout;
   TrainerSlotOptions slot;

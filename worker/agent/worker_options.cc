@@ -95,8 +95,14 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->take_last();
   app.add_option("--max-trials", options.max_trials, "end after this many results")
       ->check(CLI::PositiveNumber);
+  CLI::Option* const num_kept =
+      app.add_option("--keep-models", options.num_kept_models,
+                     "how many trained models to keep below --state-dir, of each study the best")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
   app.add_flag("--keep-all-models", options.keep_all_models,
-               "keep every trial's trained model below --state-dir, not only each study's best");
+               "keep every completed trial's trained model below --state-dir")
+      ->excludes(num_kept);
   app.add_option("--checkpoints", raw.checkpoints,
                  "folder where attempts of a trial leave their training state for the next one, "
                  "shared by the machines that may take it up, or none; default: checkpoints below "

@@ -27,6 +27,7 @@ struct WorkerOptions {
   std::string name;  // empty: HOST:gpuN or HOST:cpu
   std::optional<int64_t> max_trials;
   bool stay = false;
+  int64_t num_kept_models = 1;
   bool keep_all_models = false;
   CheckpointOptions checkpoints;
   absl::Duration time_limit = absl::InfiniteDuration();

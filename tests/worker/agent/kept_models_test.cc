@@ -31,14 +31,17 @@ class KeptModelsTest : public ::testing::Test {
     std::ofstream(folder / "trainer.log") << "log";
     return folder;
   }
-  void Complete(int number, double value, Direction direction = Direction::kMaximize) {
+  void Complete(int number, double value, Direction direction = Direction::kMaximize,
+                int64_t num_kept = 1) {
     const fs::path folder = Attempt(number);
-    Kept().Settle(
+    Kept(num_kept).Settle(
         "s", folder.string(),
         Completed{.metrics = {{"score", value}}, .model_path = (folder / "best").string()},
         {.metric = "score", .direction = direction});
   }
-  KeptModels Kept(bool keep_all = false) { return {(root_ / "runs").string(), keep_all}; }
+  KeptModels Kept(std::optional<int64_t> num_kept = 1) {
+    return {(root_ / "runs").string(), num_kept};
+  }
   bool HasModel(int number) {
     return fs::exists(root_ / "runs/s" / std::to_string(number) / "best/model.safetensors");
   }
@@ -61,6 +64,25 @@ TEST_F(KeptModelsTest, TheBestStaysWhateverTheOrder) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(HasLog(i)) << i;
 }
 
+TEST_F(KeptModelsTest, TheBestFewStay) {
+  const double values[] = {0.5, 0.9, 0.7, 0.8, 0.6};
+  for (int i = 0; i < 5; ++i) Complete(i, values[i], Direction::kMaximize, /*num_kept=*/3);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(HasModel(i), values[i] >= 0.7) << i;
+  Complete(5, 0.75, Direction::kMaximize, /*num_kept=*/2);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(HasModel(i), i == 1 || i == 3) << i << ": fewer are kept";
+}
+
+TEST_F(KeptModelsTest, TheRecordOfOneModelAloneIsStillRead) {
+  Attempt(0);
+  std::ofstream(root_ / "runs/s/best.json")
+      << R"({"value": 0.5, "model_path": ")" << (root_ / "runs/s/0/best").string() << "\"}";
+  Complete(1, 0.4);
+  EXPECT_TRUE(HasModel(0));
+  EXPECT_FALSE(HasModel(1));
+  Complete(2, 0.6);
+  EXPECT_FALSE(HasModel(0));
+}
+
 TEST_F(KeptModelsTest, ADemonstrationIsNeverTheBest) {
   Complete(0, 0.5);
   const fs::path demonstration = Attempt(1);
@@ -68,7 +90,7 @@ TEST_F(KeptModelsTest, ADemonstrationIsNeverTheBest) {
   EXPECT_TRUE(HasModel(0));
   EXPECT_FALSE(HasModel(1));
   EXPECT_TRUE(HasLog(1));
-  Kept(true).Discard(Attempt(2).string());
+  Kept(std::nullopt).Discard(Attempt(2).string());
   EXPECT_TRUE(HasModel(2));
 }
 
@@ -106,7 +128,7 @@ TEST_F(KeptModelsTest, OtherEndsKeepTheirLogAlone) {
 TEST_F(KeptModelsTest, KeepAllRemovesNothing) {
   Complete(0, 0.5);
   const fs::path folder = Attempt(1);
-  Kept(/*keep_all=*/true)
+  Kept(std::nullopt)
       .Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, {.metric = "score"});
   EXPECT_TRUE(HasModel(1));
 }

@@ -144,6 +144,13 @@ TEST_F(WorkerOptionsTest, WrongCommandLinesAreOneLineAndStatus78) {
   }
 }
 
+TEST_F(WorkerOptionsTest, HowManyModelsStay) {
+  EXPECT_EQ(Options({}).num_kept_models, 1);
+  EXPECT_EQ(Options({"--keep-models", "5"}).num_kept_models, 5);
+  EXPECT_EQ(std::get<int>(Read({"--keep-models", "0"})), 78);
+  EXPECT_EQ(std::get<int>(Read({"--keep-models", "5", "--keep-all-models"})), 78);
+}
+
 TEST_F(WorkerOptionsTest, HelpHoldsTheExitStatuses) {
   EXPECT_EQ(std::get<int>(Read({"--help"})), 0);
   for (const char* text : {"70 ", "75 ", "77 ", "78 ", "130 ", "--memory-limit"}) {
