@@ -143,6 +143,15 @@ absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
   return FromProto(response.trial());
 }
 
+absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {
+  v1::PreemptTrialRequest request;
+  request.set_study(study);
+  request.set_number(number.value);
+  v1::PreemptTrialResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::PreemptTrial, request, response));
+  return FromProto(response.trial());
+}
+
 absl::StatusOr<TrialListing> Client::ListTrials(const TrialQuery& query) {
   v1::ListTrialsRequest request;
   request.set_study(query.study);

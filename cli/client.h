@@ -15,18 +15,11 @@
 #include "absl/time/time.h"
 #include "common/memory/memory_estimate.h"
 #include "common/study_status.h"
-#include "common/trial.h"
+#include "common/trial_view.h"
 #include "grpcpp/channel.h"
 #include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo {
-
-// A trial with everything there is to show of it.
-struct TrialView {
-  Trial trial;
-  std::vector<Measurement> measurements;
-  std::string sampler;  // who proposed it
-};
 
 struct TrialQuery {
   std::string study;
@@ -104,6 +97,7 @@ class Client {
   absl::StatusOr<StudyStatus> UpdateStudy(const StudyChange& change);
 
   absl::StatusOr<Trial> EnqueueTrial(const EnqueuedTrial& trial);
+  absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
   absl::StatusOr<TrialListing> ListTrials(const TrialQuery& query);
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);

@@ -44,6 +44,10 @@ struct TrialListOptions {
 absl::Status ListTrials(Session& session, const TrialListOptions& options);
 absl::Status ShowTrial(Session& session, TrialNumber number);
 
+// Its worker saves and gives it back; it is queued again.
+//   FailedPrecondition  no worker runs it
+absl::Status PreemptTrial(Session& session, TrialNumber number);
+
 //   NotFound  no trial has completed yet
 absl::Status ShowBest(Session& session, int count, const std::string& export_to);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "cli/wording.h"
 
 namespace hpo {
 namespace {
@@ -71,6 +72,31 @@ Json ReportJson(const MemoryReport& report) {
           {"growth_stage", report.growth_stage}};
 }
 
+Json RecordJson(const MemoryRecord& record, const std::optional<Bytes>& change) {
+  return {{"stage", record.stage},
+          {"step", record.step},
+          {"allocated_bytes", record.allocated.count},
+          {"change_bytes", change ? Json(change->count) : Json(nullptr)},
+          {"reserved_bytes", record.reserved.count},
+          {"free_bytes", record.free.count},
+          {"total_bytes", SizeJson(record.total)},
+          {"peak_bytes", SizeJson(record.peak)},
+          {"resident_bytes", SizeJson(record.resident)},
+          {"predicted_bytes", SizeJson(record.predicted)},
+          {"needed_bytes", SizeJson(record.needed)},
+          {"plan", record.plan ? PlanJson(*record.plan) : Json(nullptr)},
+          {"growth_bytes", SizeJson(record.growth)},
+          {"growth_stage", record.growth_stage}};
+}
+
+Json RecordsJson(const Attempt& attempt) {
+  Json json = Json::array();
+  for (size_t i = 0; i < attempt.memory_records.size(); ++i) {
+    json.push_back(RecordJson(attempt.memory_records[i], AllocatedChange(attempt, i)));
+  }
+  return json;
+}
+
 Json AttemptJson(const Attempt& attempt) {
   return {{"number", attempt.number.value},
           {"state", std::string(Name(attempt.state))},
@@ -80,6 +106,7 @@ Json AttemptJson(const Attempt& attempt) {
           {"plan", PlanJson(attempt.plan)},
           {"final_plan", attempt.final_plan ? PlanJson(*attempt.final_plan) : Json(nullptr)},
           {"memory", attempt.memory ? ReportJson(*attempt.memory) : Json(nullptr)},
+          {"stages", RecordsJson(attempt)},
           {"end_note", attempt.end_note},
           {"started", TimeJson(attempt.started)},
           {"ended", TimeJson(attempt.ended)}};
@@ -193,12 +220,16 @@ Json StudyJson(const StudyStatus& study) {
   Json workers = Json::array();
   for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
   const Budget& budget = study.spec.budget;
-  const Json wall_clock =
-      budget.wall_clock ? Json(absl::ToDoubleSeconds(*budget.wall_clock)) : Json(nullptr);
+  const auto seconds = [](const std::optional<absl::Duration>& limit) {
+    return limit ? Json(absl::ToDoubleSeconds(*limit)) : Json(nullptr);
+  };
   return {{"name", study.spec.name},
           {"state", study.finished ? "FINISHED" : "ACTIVE"},
           {"objectives", std::move(objectives)},
-          {"budget", {{"trials", OrNull(budget.trials)}, {"wall_clock_seconds", wall_clock}}},
+          {"budget",
+           {{"trials", OrNull(budget.trials)},
+            {"wall_clock_seconds", seconds(budget.wall_clock)},
+            {"trial_wall_clock_seconds", seconds(budget.trial_wall_clock)}}},
           {"counts", CountsJson(study.counts)},
           {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
           {"best_value", OrNull(study.best_value)},

@@ -43,8 +43,10 @@ std::string CountsOf(const TrialCounts& counts) {
 
 std::string TimeOf(const StudyStatus& study) {
   const std::optional<absl::Duration> limit = study.spec.budget.wall_clock;
+  const std::optional<absl::Duration> each = study.spec.budget.trial_wall_clock;
   return absl::StrCat(ShortDuration(study.wall_clock_used),
-                      limit ? absl::StrCat(" of ", ShortDuration(*limit)) : "");
+                      limit ? absl::StrCat(" of ", ShortDuration(*limit)) : "",
+                      each ? absl::StrCat(", ", ShortDuration(*each), " a trial at most") : "");
 }
 
 std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {

@@ -102,6 +102,18 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
   return absl::OkStatus();
 }
 
+absl::Status PreemptTrial(Session& session, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.PreemptTrial(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(number) << " of " << study.spec.name
+                << ": its worker saves and gives it back at its next heartbeat\n";
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShowBest(Session& session, int count, const std::string& export_to) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,

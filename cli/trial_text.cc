@@ -63,6 +63,50 @@ std::string AttemptTable(const std::vector<Attempt>& attempts, int width) {
   return table.Render(width);
 }
 
+std::string ChangeText(const std::optional<Bytes>& change) {
+  if (!change) return "-";
+  return absl::StrCat(*change > Bytes{} ? "+" : "", FormatBytes(*change));
+}
+
+// Empty where no attempt has told anything.
+std::string StageTable(const std::vector<Attempt>& attempts, int width) {
+  Table table({{"ATTEMPT", Align::kRight},
+               {"MEMORY AT"},
+               {"STEP", Align::kRight},
+               {"ALLOCATED", Align::kRight},
+               {"CHANGE", Align::kRight},
+               {"RESERVED", Align::kRight},
+               {"FREE", Align::kRight},
+               {"TOTAL", Align::kRight},
+               {"PEAK", Align::kRight},
+               {"HOST", Align::kRight},
+               {"NOTE"}});
+  bool any = false;
+  for (const Attempt& attempt : attempts) {
+    for (size_t i = 0; i < attempt.memory_records.size(); ++i) {
+      const MemoryRecord& record = attempt.memory_records[i];
+      table.AddRow({absl::StrCat(attempt.number.value), record.stage, absl::StrCat(record.step),
+                    FormatBytes(record.allocated), ChangeText(AllocatedChange(attempt, i)),
+                    OrDash(record.reserved), OrDash(record.free), OrDash(record.total),
+                    OrDash(record.peak), OrDash(record.resident), DescribeRecord(record)});
+      any = true;
+    }
+  }
+  return any ? absl::StrCat("\n", table.Render(width)) : "";
+}
+
+// What attempts left behind, or kept growing.
+std::string LeakLines(const std::vector<Attempt>& attempts) {
+  std::string text;
+  for (const Attempt& attempt : attempts) {
+    if (!attempt.memory || attempt.memory->growth <= Bytes{}) continue;
+    absl::StrAppend(&text, "leak      attempt ", attempt.number.value, ": ",
+                    FormatBytes(attempt.memory->growth), " did not come back, from stage '",
+                    Printable(attempt.memory->growth_stage), "'\n");
+  }
+  return text;
+}
+
 std::string MeasurementTable(const std::vector<Measurement>& measurements, int width) {
   Table table({{"STEP", Align::kRight}, {"EPOCH", Align::kRight}, {"METRICS"}});
   for (const Measurement& measurement : measurements) {
@@ -177,7 +221,10 @@ std::string TrialText(const TrialView& view, int width) {
   absl::StrAppend(&text, "created   ", LocalTime(trial.created), ", started ",
                   LocalTime(trial.started), ", ended ", LocalTime(trial.ended), "\n\nParameters\n",
                   ParamLines(trial.params));
-  if (!trial.attempts.empty()) absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, width));
+  if (!trial.attempts.empty()) {
+    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, width),
+                    StageTable(trial.attempts, width), LeakLines(trial.attempts));
+  }
   if (!view.measurements.empty()) {
     absl::StrAppend(&text, "\n", MeasurementTable(view.measurements, width));
   }
@@ -215,7 +262,7 @@ std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after,
   for (size_t i = 0; i < first.size(); ++i) {
     const Bytes change = second[i].second - first[i].second;
     table.AddRow({first[i].first, FormatBytes(first[i].second), FormatBytes(second[i].second),
-                  absl::StrCat(change > Bytes{} ? "+" : "", FormatBytes(change))});
+                  ChangeText(change)});
   }
   return absl::StrCat(table.Render(width), "\nbefore: ", VerdictText(before),
                       "after: ", VerdictText(after));

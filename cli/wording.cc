@@ -99,6 +99,25 @@ std::string DescribePlan(const MemoryPlan& plan) {
   return text;
 }
 
+std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index) {
+  if (index == 0) return std::nullopt;
+  return attempt.memory_records[index].allocated - attempt.memory_records[index - 1].allocated;
+}
+
+std::string DescribeRecord(const MemoryRecord& record) {
+  std::vector<std::string> notes;
+  if (record.plan) notes.push_back(absl::StrCat("batch ", DescribePlan(*record.plan)));
+  if (record.predicted > Bytes{}) {
+    notes.push_back(absl::StrCat("predicted ", FormatBytes(record.predicted)));
+  }
+  if (record.needed > Bytes{}) notes.push_back(absl::StrCat("needed ", FormatBytes(record.needed)));
+  if (record.growth > Bytes{}) {
+    notes.push_back(
+        absl::StrCat(FormatBytes(record.growth), " did not come back: ", record.growth_stage));
+  }
+  return absl::StrJoin(notes, ", ");
+}
+
 std::string DescribeProgress(const StudyStatus& study) {
   const std::optional<int64_t> budget = study.spec.budget.trials;
   return absl::StrCat(study.counts.Finished(),

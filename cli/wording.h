@@ -36,6 +36,14 @@ std::string DescribeEnd(const Trial& trial);
 // "64 = 8 x 8", with checkpointing and precision where they are not the default.
 std::string DescribePlan(const MemoryPlan& plan);
 
+// What became of allocated bytes since the attempt's memory record before `index`; nullopt: it is
+// the first.
+std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index);
+
+// What a memory record says beyond its sizes: the new plan, what was predicted or needed, what
+// grew.
+std::string DescribeRecord(const MemoryRecord& record);
+
 // "12 of 100", "12 (no limit)".
 std::string DescribeProgress(const StudyStatus& study);
 

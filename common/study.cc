@@ -73,6 +73,10 @@ absl::Status CheckPolicies(const StudySpec& spec) {
   if (spec.budget.wall_clock.has_value() && *spec.budget.wall_clock < absl::ZeroDuration()) {
     return Expected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
   }
+  const auto& trial_limit = spec.budget.trial_wall_clock;
+  if (trial_limit.has_value() && *trial_limit <= absl::ZeroDuration()) {
+    return Expected("budget.trial_wall_clock", "> 0", absl::FormatDuration(*trial_limit));
+  }
   if (spec.memory.headroom.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
   }

@@ -49,6 +49,9 @@ struct Budget {
   std::optional<int64_t> trials;
   // Time during which at least one worker held a trial.
   std::optional<absl::Duration> wall_clock;
+  // Of one trial, its attempts together, while a worker held it. A trial that reaches it is stopped
+  // and pruned ("time limit") with what it has.
+  std::optional<absl::Duration> trial_wall_clock;
   bool operator==(const Budget&) const = default;
 };
 

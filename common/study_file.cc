@@ -105,6 +105,7 @@ absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
   YamlMap map(value);
   map.Read("trials", budget.trials, ReadInt);
   map.Read("wall_clock", budget.wall_clock, ReadDuration);
+  map.Read("trial_wall_clock", budget.trial_wall_clock, ReadDuration);
   HPO_RETURN_IF_ERROR(map.Finish());
   return budget;
 }

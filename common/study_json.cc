@@ -54,19 +54,25 @@ nlohmann::json ToJson(const Budget& budget) {
   if (budget.wall_clock.has_value()) {
     json["wall_clock_seconds"] = absl::ToDoubleSeconds(*budget.wall_clock);
   }
+  if (budget.trial_wall_clock.has_value()) {
+    json["trial_wall_clock_seconds"] = absl::ToDoubleSeconds(*budget.trial_wall_clock);
+  }
   return json;
 }
 
 absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   int64_t trials = -1;
   double seconds = -1.0;
+  double trial_seconds = -1.0;
   JsonReader reader(json, "");
   reader.Optional("trials", trials);
   reader.Optional("wall_clock_seconds", seconds);
+  reader.Optional("trial_wall_clock_seconds", trial_seconds);
   HPO_RETURN_IF_ERROR(reader.status());
   Budget budget;
   if (trials >= 0) budget.trials = trials;
   if (seconds >= 0.0) budget.wall_clock = absl::Seconds(seconds);
+  if (trial_seconds >= 0.0) budget.trial_wall_clock = absl::Seconds(trial_seconds);
   return budget;
 }
 

@@ -67,17 +67,8 @@ struct UpWriter {
             {"metrics", MetricsToJson(message.measurement.metrics)}};
   }
   nlohmann::json operator()(const MemoryMessage& message) const {
-    nlohmann::json json = {{"type", "memory"},
-                           {"stage", message.stage},
-                           {"allocated_bytes", message.allocated.count},
-                           {"reserved_bytes", message.reserved.count},
-                           {"free_bytes", message.free.count},
-                           {"total_bytes", message.total.count},
-                           {"peak_bytes", message.peak.count},
-                           {"step", message.step}};
-    if (message.predicted > Bytes{}) json["predicted_bytes"] = message.predicted.count;
-    if (message.needed > Bytes{}) json["needed_bytes"] = message.needed.count;
-    if (message.plan.has_value()) json["plan"] = PlanToJson(*message.plan);
+    nlohmann::json json = MemoryRecordToJson(message);
+    json["type"] = "memory";
     return json;
   }
   nlohmann::json operator()(const CheckpointMessage& message) const {
@@ -185,16 +176,7 @@ UpMessage ReadMeasurement(JsonReader& reader) {
 
 UpMessage ReadMemory(JsonReader& reader) {
   MemoryMessage message;
-  reader.Required("stage", message.stage);
-  reader.Optional("allocated_bytes", message.allocated);
-  reader.Optional("reserved_bytes", message.reserved);
-  reader.Optional("free_bytes", message.free);
-  reader.Optional("total_bytes", message.total);
-  reader.Optional("peak_bytes", message.peak);
-  reader.Optional("predicted_bytes", message.predicted);
-  reader.Optional("needed_bytes", message.needed);
-  reader.OptionalWith("plan", message.plan, PlanFromJson);
-  reader.Optional("step", message.step);
+  ReadMemoryRecord(reader, message);
   return message;
 }
 

@@ -80,7 +80,7 @@ struct TrainerJob {
   bool operator==(const TrainerJob&) const = default;
 };
 
-// End the attempt: `reason` is "pruned", "drain", "cancelled" or "lease lost".
+// End the attempt: `reason` is "pruned", "drain", "preempted", "cancelled" or "lease lost".
 struct StopRequest {
   std::string reason;
   bool checkpoint = false;
@@ -112,24 +112,8 @@ struct MeasurementMessage {
   bool operator==(const MeasurementMessage&) const = default;
 };
 
-// Memory at a stage: "Trial Start", "Training Start", "Probe" (the batch that needs the most, run
-// and thrown away), "Training End", "Trial Success", "OOM Error", "Growth" (live bytes between
-// steps do not return to what they were), "replan" (then `plan` is the new one).
-struct MemoryMessage {
-  std::string stage;
-  Bytes allocated;
-  Bytes reserved;
-  Bytes free;
-  Bytes total;
-  Bytes peak;
-  // The peak that was predicted for the plan in force; 0: unknown.
-  Bytes predicted;
-  // "OOM Error": the peak would have been this or more (a censored observation); else 0.
-  Bytes needed;
-  std::optional<MemoryPlan> plan;
-  int64_t step = 0;
-  bool operator==(const MemoryMessage&) const = default;
-};
+// Memory at a stage of the attempt.
+using MemoryMessage = MemoryRecord;
 
 // A file worth keeping: `kind` is "best" or "resume".
 struct CheckpointMessage {

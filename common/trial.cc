@@ -286,6 +286,48 @@ absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json) {
   return report;
 }
 
+nlohmann::json MemoryRecordToJson(const MemoryRecord& record) {
+  nlohmann::json json = {{"stage", record.stage}, {"step", record.step}};
+  const std::pair<const char*, Bytes> sizes[] = {
+      {"allocated_bytes", record.allocated}, {"reserved_bytes", record.reserved},
+      {"free_bytes", record.free},           {"total_bytes", record.total},
+      {"peak_bytes", record.peak},           {"predicted_bytes", record.predicted},
+      {"needed_bytes", record.needed},       {"resident_bytes", record.resident},
+      {"growth_bytes", record.growth}};
+  for (const auto& [name, size] : sizes) {
+    if (size > Bytes{}) json[name] = size.count;
+  }
+  if (record.plan) json["plan"] = PlanToJson(*record.plan);
+  if (!record.growth_stage.empty()) json["growth_stage"] = record.growth_stage;
+  if (record.sequence > 0) json["sequence"] = record.sequence;
+  return json;
+}
+
+void ReadMemoryRecord(JsonReader& reader, MemoryRecord& record) {
+  reader.Required("stage", record.stage);
+  reader.Optional("allocated_bytes", record.allocated);
+  reader.Optional("reserved_bytes", record.reserved);
+  reader.Optional("free_bytes", record.free);
+  reader.Optional("total_bytes", record.total);
+  reader.Optional("peak_bytes", record.peak);
+  reader.Optional("predicted_bytes", record.predicted);
+  reader.Optional("needed_bytes", record.needed);
+  reader.OptionalWith("plan", record.plan, PlanFromJson);
+  reader.Optional("step", record.step);
+  reader.Optional("resident_bytes", record.resident);
+  reader.Optional("growth_bytes", record.growth);
+  reader.Optional("growth_stage", record.growth_stage);
+  reader.Optional("sequence", record.sequence);
+}
+
+absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json) {
+  MemoryRecord record;
+  JsonReader reader(json, "");
+  ReadMemoryRecord(reader, record);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return record;
+}
+
 nlohmann::json OomConfig(const ParamMap& params) {
   constexpr std::pair<const char*, const char*> kKeys[] = {
       {"model", "model.name"},

@@ -18,6 +18,8 @@
 
 namespace hpo {
 
+class JsonReader;
+
 // kQueued and kRunning are open; the others are terminal, and a trial has one terminal state ever.
 enum class TrialState { kQueued, kRunning, kCompleted, kPruned, kFailed, kCancelled };
 
@@ -132,6 +134,32 @@ struct MemoryReport {
   bool operator==(const MemoryReport&) const = default;
 };
 
+// Memory at a stage of an attempt, as its trainer told it; sizes are 0 where unknown. The stages of
+// the reference trainer: "Trial Start", "Training Start", "Probe" (the batch that needs the most,
+// run and thrown away), "Training End", "Trial Success", "OOM Error", "Growth" (live bytes do not
+// return to what they were), "replan" (then `plan` is the new one).
+struct MemoryRecord {
+  static constexpr size_t kLongestStage = 200;  // bytes, also of growth_stage
+
+  std::string stage;
+  Bytes allocated;
+  Bytes reserved;
+  Bytes free;
+  Bytes total;
+  Bytes peak;
+  // The peak that was predicted for the plan in force.
+  Bytes predicted;
+  // "OOM Error": the peak would have been this or more (a censored observation).
+  Bytes needed;
+  std::optional<MemoryPlan> plan;
+  int64_t step = 0;
+  Bytes resident;            // host memory of the trainer's process
+  Bytes growth;              // "Growth": what did not come back, and what ran when it grew
+  std::string growth_stage;  // ("training step", "evaluation", ...; "trial": nobody knows where)
+  int64_t sequence = 0;      // among its attempt's, from 0; numbered by the worker
+  bool operator==(const MemoryRecord&) const = default;
+};
+
 struct Measurement {
   int64_t step = 0;  // optimizer steps done
   double epoch = 0.0;
@@ -151,6 +179,8 @@ struct Attempt {
   std::optional<MemoryPlan> final_plan;
   std::optional<MemoryReport> memory;
   std::string end_note;  // why it ended when it has no outcome: released, lost ...
+  // By sequence; empty unless the loading function says otherwise.
+  std::vector<MemoryRecord> memory_records;
   absl::Time started = absl::InfinitePast();
   absl::Time ended = absl::InfinitePast();
 };
@@ -200,6 +230,11 @@ nlohmann::json PlanToJson(const MemoryPlan& plan);
 absl::StatusOr<MemoryPlan> PlanFromJson(const nlohmann::json& json);
 nlohmann::json MemoryReportToJson(const MemoryReport& report);
 absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json);
+// What is unknown is left out.
+nlohmann::json MemoryRecordToJson(const MemoryRecord& record);
+absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json);
+// The same of an object that is being read.
+void ReadMemoryRecord(JsonReader& reader, MemoryRecord& record);
 
 // The sources' `oom_config`: model, batch_size, grad_accum, max_length, effective_batch_size.
 nlohmann::json OomConfig(const ParamMap& params);

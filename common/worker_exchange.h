@@ -67,7 +67,8 @@ struct LeaseBeat {
   Bytes reserved;
 };
 
-enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled };
+// kPreempted: save, and give the trial back; it is queued again.
+enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled, kPreempted };
 
 struct HeartbeatResult {
   std::vector<Directive> directives;
@@ -76,7 +77,16 @@ struct HeartbeatResult {
   bool register_again = false;
 };
 
-// The answer to a report of measurements.
+// News of a running attempt.
+struct AttemptReport {
+  LeaseRef lease;
+  std::vector<Measurement> measurements;
+  std::optional<MemoryPlan> new_plan;  // set when the trainer re-planned since the last report
+  int64_t num_ooms = 0;
+  std::vector<MemoryRecord> memory_records;
+};
+
+// The answer to a report.
 struct ReportResult {
   bool should_stop = false;
   std::string pruner;
@@ -88,7 +98,9 @@ struct FinishRequest {
   TrialOutcome outcome;
   MemoryReport memory;
   MemoryPlan final_plan;
-  std::vector<Measurement> measurements;  // not yet acknowledged
+  // Not yet acknowledged.
+  std::vector<Measurement> measurements;
+  std::vector<MemoryRecord> memory_records;
   bool operator==(const FinishRequest&) const = default;
 };
 

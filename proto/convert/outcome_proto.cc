@@ -1,5 +1,6 @@
 #include "proto/convert/outcome_proto.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -163,6 +164,61 @@ MemoryReport FromProto(const v1::MemoryReport& proto) {
                       .num_replans = proto.num_replans(),
                       .growth = Bytes{proto.growth_bytes()},
                       .growth_stage = proto.growth_stage()};
+}
+
+v1::MemoryRecord ToProto(const MemoryRecord& record) {
+  v1::MemoryRecord proto;
+  proto.set_sequence(record.sequence);
+  proto.set_stage(record.stage);
+  proto.set_step(record.step);
+  proto.set_allocated_bytes(record.allocated.count);
+  proto.set_reserved_bytes(record.reserved.count);
+  proto.set_free_bytes(record.free.count);
+  proto.set_total_bytes(record.total.count);
+  proto.set_peak_bytes(record.peak.count);
+  proto.set_predicted_bytes(record.predicted.count);
+  proto.set_needed_bytes(record.needed.count);
+  if (record.plan) *proto.mutable_plan() = ToProto(*record.plan);
+  proto.set_resident_bytes(record.resident.count);
+  proto.set_growth_bytes(record.growth.count);
+  proto.set_growth_stage(record.growth_stage);
+  return proto;
+}
+
+absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto) {
+  constexpr size_t kLongest = MemoryRecord::kLongestStage;
+  if (proto.stage().empty() ||
+      std::max(proto.stage().size(), proto.growth_stage().size()) > kLongest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory record: expected a stage of 1 to ", kLongest, " bytes, got ",
+                     proto.stage().size(), " (growth_stage ", proto.growth_stage().size(), ")"));
+  }
+  for (const int64_t number :
+       {proto.sequence(), proto.step(), proto.allocated_bytes(), proto.reserved_bytes(),
+        proto.free_bytes(), proto.total_bytes(), proto.peak_bytes(), proto.predicted_bytes(),
+        proto.needed_bytes(), proto.resident_bytes(), proto.growth_bytes()}) {
+    if (number >= 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory record '", proto.stage(), "': expected numbers of at least 0, got ", number));
+  }
+  MemoryRecord record{.stage = proto.stage(),
+                      .allocated = Bytes{proto.allocated_bytes()},
+                      .reserved = Bytes{proto.reserved_bytes()},
+                      .free = Bytes{proto.free_bytes()},
+                      .total = Bytes{proto.total_bytes()},
+                      .peak = Bytes{proto.peak_bytes()},
+                      .predicted = Bytes{proto.predicted_bytes()},
+                      .needed = Bytes{proto.needed_bytes()},
+                      .plan = std::nullopt,
+                      .step = proto.step(),
+                      .resident = Bytes{proto.resident_bytes()},
+                      .growth = Bytes{proto.growth_bytes()},
+                      .growth_stage = proto.growth_stage(),
+                      .sequence = proto.sequence()};
+  if (proto.has_plan()) {
+    HPO_ASSIGN_OR_RETURN(record.plan, FromProto(proto.plan()));
+  }
+  return record;
 }
 
 v1::Outcome ToProto(const TrialOutcome& outcome) {

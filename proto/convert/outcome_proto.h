@@ -1,5 +1,5 @@
 // What an attempt tells of itself, between value types (common/trial.h) and the wire: plan,
-// measurements, memory report, outcome. Conventions: params_proto.h.
+// measurements, memory report and records, outcome. Conventions: params_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -17,6 +17,10 @@ Measurement FromProto(const v1::Measurement& proto);
 
 v1::MemoryReport ToProto(const MemoryReport& report);
 MemoryReport FromProto(const v1::MemoryReport& proto);
+
+v1::MemoryRecord ToProto(const MemoryRecord& record);
+//   InvalidArgument  no stage or one of more than 200 bytes, a negative number, a plan that is none
+absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto);
 
 v1::Outcome ToProto(const TrialOutcome& outcome);
 absl::StatusOr<TrialOutcome> FromProto(const v1::Outcome& proto);

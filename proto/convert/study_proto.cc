@@ -98,6 +98,9 @@ v1::Budget ToProto(const Budget& budget) {
   v1::Budget proto;
   if (budget.trials) proto.set_trials(*budget.trials);
   if (budget.wall_clock) *proto.mutable_wall_clock() = ToProto(*budget.wall_clock);
+  if (budget.trial_wall_clock) {
+    *proto.mutable_trial_wall_clock() = ToProto(*budget.trial_wall_clock);
+  }
   return proto;
 }
 
@@ -105,6 +108,7 @@ Budget FromProto(const v1::Budget& proto) {
   Budget budget;
   if (proto.has_trials()) budget.trials = proto.trials();
   if (proto.has_wall_clock()) budget.wall_clock = FromProto(proto.wall_clock());
+  if (proto.has_trial_wall_clock()) budget.trial_wall_clock = FromProto(proto.trial_wall_clock());
   return budget;
 }
 

@@ -75,6 +75,9 @@ v1::Attempt ToProto(const Attempt& attempt) {
   proto.set_end_note(attempt.end_note);
   if (IsSet(attempt.started)) *proto.mutable_started() = ToProto(attempt.started);
   if (IsSet(attempt.ended)) *proto.mutable_ended() = ToProto(attempt.ended);
+  for (const MemoryRecord& record : attempt.memory_records) {
+    *proto.add_memory_records() = ToProto(record);
+  }
   return proto;
 }
 
@@ -92,6 +95,9 @@ absl::StatusOr<Attempt> FromProto(const v1::Attempt& proto) {
   if (proto.has_memory()) attempt.memory = FromProto(proto.memory());
   if (proto.has_started()) attempt.started = FromProto(proto.started());
   if (proto.has_ended()) attempt.ended = FromProto(proto.ended());
+  for (const v1::MemoryRecord& record : proto.memory_records()) {
+    HPO_ASSIGN_OR_RETURN(attempt.memory_records.emplace_back(), FromProto(record));
+  }
   return attempt;
 }
 

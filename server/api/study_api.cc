@@ -83,8 +83,17 @@ absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
   if (scheduler_.draining()) return DrainingError();
   HPO_ASSIGN_OR_RETURN(const TrialNumber number,
                        scheduler_.EnqueueTrial(study, request, request_id));
-  HPO_ASSIGN_OR_RETURN(TrialDetail detail, GetTrial(study, number));
+  HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
+}
+
+absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
+  if (runtime->Preempt(number)) return std::move(detail.trial);
+  return absl::FailedPreconditionError(absl::StrCat("trial ", runtime->name(), " #", number.value,
+                                                    ": expected a running one, got ",
+                                                    Name(detail.trial.state)));
 }
 
 absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const TrialFilter& filter,
@@ -114,15 +123,19 @@ absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const T
   return page;
 }
 
-absl::StatusOr<TrialDetail> StudyApi::GetTrial(const std::string& study, TrialNumber number) const {
+absl::StatusOr<TrialView> StudyApi::GetTrial(const std::string& study, TrialNumber number) const {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
-  TrialDetail detail;
+  TrialView detail;
   const auto read = [&](const TrialStore& trials) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(number));
     HPO_ASSIGN_OR_RETURN(detail.sampler, trials.LoadSampler(number));
     HPO_ASSIGN_OR_RETURN(detail.measurements,
                          trials.LoadMeasurements(number, record.ToldAttempt()));
     detail.trial = std::move(record.trial);
+    for (Attempt& attempt : detail.trial.attempts) {
+      HPO_ASSIGN_OR_RETURN(attempt.memory_records,
+                           trials.LoadMemoryRecords(number, attempt.number));
+    }
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));

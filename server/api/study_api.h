@@ -12,7 +12,7 @@
 #include "common/memory/memory_plan.h"
 #include "common/study.h"
 #include "common/study_status.h"
-#include "common/trial.h"
+#include "common/trial_view.h"
 #include "server/scheduler/study_request.h"
 #include "server/storage/trial_query.h"
 
@@ -25,12 +25,6 @@ struct TrialPage {
   std::vector<Trial> trials;  // attempts left out
   std::string next_token;
   int64_t total = 0;
-};
-
-struct TrialDetail {
-  Trial trial;  // with attempts
-  std::vector<Measurement> measurements;
-  std::string sampler;
 };
 
 struct MemoryAnswer {
@@ -73,12 +67,17 @@ class StudyApi {
   absl::StatusOr<Trial> EnqueueTrial(const std::string& study, const EnqueueRequest& request,
                                      const std::string& request_id);
 
+  // Orders the worker of a running trial to save and to give it back (Directive::kPreempted).
+  //   NotFound            no such study or trial
+  //   FailedPrecondition  no worker runs it
+  absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
+
   // page_size 0 means 100; at most 1,000.
   //   InvalidArgument  page_size out of range, or a token that ListTrials did not give
   absl::StatusOr<TrialPage> ListTrials(const std::string& study, const TrialFilter& filter,
                                        int page_size, const std::string& page_token) const;
 
-  absl::StatusOr<TrialDetail> GetTrial(const std::string& study, TrialNumber number) const;
+  absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
   absl::StatusOr<std::vector<Trial>> ListBestTrials(const std::string& study, int count) const;
 
   //   FailedPrecondition  no worker has registered, or nothing is known of the configuration

@@ -42,16 +42,14 @@ absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
   return scheduler_.Heartbeat(session, beats, capacity);
 }
 
-absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(
-    const LeaseRef& lease, const std::vector<Measurement>& measurements,
-    const std::optional<MemoryPlan>& new_plan, int64_t num_ooms) {
-  for (const Measurement& measurement : measurements) {
+absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& report) {
+  for (const Measurement& measurement : report.measurements) {
     if (measurement.step < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("measurement: expected a step >= 0, got ", measurement.step));
     }
   }
-  return scheduler_.Report(lease, measurements, new_plan, num_ooms);
+  return scheduler_.Report(report);
 }
 
 absl::StatusOr<FinishResult> WorkerApi::FinishTrial(const std::string& request_id,

@@ -40,10 +40,7 @@ class WorkerApi {
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity);
 
-  absl::StatusOr<ReportResult> ReportMeasurements(const LeaseRef& lease,
-                                                  const std::vector<Measurement>& measurements,
-                                                  const std::optional<MemoryPlan>& new_plan,
-                                                  int64_t num_ooms);
+  absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
 
   // Durable when it returns. A repeated call returns the recorded result.
   absl::StatusOr<FinishResult> FinishTrial(const std::string& request_id,

@@ -51,7 +51,7 @@ absl::StatusOr<TrialFilter> FromProto(const v1::ListTrialsRequest& proto) {
   return filter;
 }
 
-v1::Trial ToProto(const TrialDetail& detail) {
+v1::Trial ToProto(const TrialView& detail) {
   v1::Trial proto = ToProto(detail.trial);
   for (const Measurement& measurement : detail.measurements) {
     *proto.add_measurements() = ToProto(measurement);

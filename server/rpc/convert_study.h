@@ -16,7 +16,7 @@ absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto);
 absl::StatusOr<TrialFilter> FromProto(const v1::ListTrialsRequest& proto);
 
 // View FULL: attempts, measurements and who proposed it.
-v1::Trial ToProto(const TrialDetail& detail);
+v1::Trial ToProto(const TrialView& detail);
 v1::EstimateMemoryResponse ToProto(const MemoryAnswer& answer);
 v1::WatchStudyResponse ToProto(const TrialEvent& event);
 

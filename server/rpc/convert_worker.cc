@@ -15,11 +15,12 @@
 namespace hpo {
 namespace {
 
-constexpr EnumPairs<Directive, v1::Directive, 4> kDirectives = {{
+constexpr EnumPairs<Directive, v1::Directive, 5> kDirectives = {{
     {Directive::kContinue, v1::DIRECTIVE_CONTINUE},
     {Directive::kStopPruned, v1::DIRECTIVE_STOP_PRUNED},
     {Directive::kLeaseLost, v1::DIRECTIVE_LEASE_LOST},
     {Directive::kCancelled, v1::DIRECTIVE_CANCELLED},
+    {Directive::kPreempted, v1::DIRECTIVE_PREEMPTED},
 }};
 
 // Several messages name a lease by the same four fields.
@@ -38,6 +39,15 @@ std::vector<Measurement> MeasurementsOf(const Message& proto) {
     measurements.push_back(FromProto(measurement));
   }
   return measurements;
+}
+
+template <typename Message>
+absl::StatusOr<std::vector<MemoryRecord>> MemoryRecordsOf(const Message& proto) {
+  std::vector<MemoryRecord> records;
+  for (const v1::MemoryRecord& record : proto.memory_records()) {
+    HPO_ASSIGN_OR_RETURN(records.emplace_back(), FromProto(record));
+  }
+  return records;
 }
 
 }  // namespace
@@ -129,13 +139,15 @@ v1::HeartbeatResponse ToProto(const HeartbeatResult& result) {
 }
 
 absl::StatusOr<ReportCall> FromProto(const v1::ReportMeasurementsRequest& proto) {
-  ReportCall call{.session = proto.session(),
-                  .lease = LeaseOf(proto),
-                  .measurements = MeasurementsOf(proto),
-                  .num_ooms = proto.num_ooms()};
+  ReportCall call{.session = proto.session()};
+  AttemptReport& report = call.report;
+  report.lease = LeaseOf(proto);
+  report.measurements = MeasurementsOf(proto);
+  report.num_ooms = proto.num_ooms();
   if (proto.has_plan()) {
-    HPO_ASSIGN_OR_RETURN(call.new_plan, FromProto(proto.plan()));
+    HPO_ASSIGN_OR_RETURN(report.new_plan, FromProto(proto.plan()));
   }
+  HPO_ASSIGN_OR_RETURN(report.memory_records, MemoryRecordsOf(proto));
   return call;
 }
 
@@ -156,6 +168,7 @@ absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto) {
     HPO_ASSIGN_OR_RETURN(call.request.final_plan, FromProto(proto.final_plan()));
   }
   call.request.measurements = MeasurementsOf(proto);
+  HPO_ASSIGN_OR_RETURN(call.request.memory_records, MemoryRecordsOf(proto));
   return call;
 }
 

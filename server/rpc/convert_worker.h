@@ -43,11 +43,9 @@ v1::HeartbeatResponse ToProto(const HeartbeatResult& result);
 
 struct ReportCall {
   std::string session;
-  LeaseRef lease;
-  std::vector<Measurement> measurements;
-  std::optional<MemoryPlan> new_plan;
-  int64_t num_ooms = 0;
+  AttemptReport report;
 };
+//   InvalidArgument  a memory record or a plan that is none
 absl::StatusOr<ReportCall> FromProto(const v1::ReportMeasurementsRequest& proto);
 
 v1::ReportMeasurementsResponse ToProto(const ReportResult& result);
@@ -57,7 +55,8 @@ struct FinishCall {
   std::string request_id;
   FinishRequest request;
 };
-//   InvalidArgument  no outcome, or a plan that is none; an absent final plan is one row at a time
+//   InvalidArgument  no outcome, a plan or a memory record that is none; an absent final plan is
+//   one row at a time
 absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto);
 
 v1::FinishTrialResponse ToProto(const FinishResult& result);

@@ -84,6 +84,15 @@ grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
+                                            const v1::PreemptTrialRequest* request,
+                                            v1::PreemptTrialResponse* response) {
+  HPO_RPC_ASSIGN(const Trial trial,
+                 api_.PreemptTrial(request->study(), TrialNumber{request->number()}));
+  *response->mutable_trial() = ToProto(trial);
+  return grpc::Status::OK;
+}
+
 absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
                                         v1::ListTrialsResponse& response) {
   HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));
@@ -94,7 +103,7 @@ absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
       *response.add_trials() = ToProto(trial);
       continue;
     }
-    HPO_ASSIGN_OR_RETURN(const TrialDetail detail, api_.GetTrial(trial.id.study, trial.id.number));
+    HPO_ASSIGN_OR_RETURN(const TrialView detail, api_.GetTrial(trial.id.study, trial.id.number));
     *response.add_trials() = ToProto(detail);
   }
   response.set_next_page_token(std::move(page.next_token));
@@ -110,7 +119,7 @@ grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext*,
 
 grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
                                         v1::GetTrialResponse* response) {
-  HPO_RPC_ASSIGN(const TrialDetail detail,
+  HPO_RPC_ASSIGN(const TrialView detail,
                  api_.GetTrial(request->study(), TrialNumber{request->number()}));
   *response->mutable_trial() = ToProto(detail);
   return grpc::Status::OK;

@@ -23,6 +23,8 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                            v1::UpdateStudyResponse* response) override;
   grpc::Status EnqueueTrial(grpc::ServerContext* context, const v1::EnqueueTrialRequest* request,
                             v1::EnqueueTrialResponse* response) override;
+  grpc::Status PreemptTrial(grpc::ServerContext* context, const v1::PreemptTrialRequest* request,
+                            v1::PreemptTrialResponse* response) override;
   grpc::Status ListTrials(grpc::ServerContext* context, const v1::ListTrialsRequest* request,
                           v1::ListTrialsResponse* response) override;
   grpc::Status GetTrial(grpc::ServerContext* context, const v1::GetTrialRequest* request,

@@ -59,8 +59,7 @@ grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
                                                    const v1::ReportMeasurementsRequest* request,
                                                    v1::ReportMeasurementsResponse* response) {
   HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
-  HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.lease, call.measurements,
-                                                                    call.new_plan, call.num_ooms));
+  HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.report));
   *response = ToProto(result);
   return grpc::Status::OK;
 }

@@ -19,6 +19,8 @@ absl::Status TrialScheduler::Tick() {
     const bool was_finished = study->Finished();
     study->Account(clock_.Monotonic());
     HPO_RETURN_IF_ERROR(ExpireLeases(*study));
+    // One beat early, as that is when the worker hears of it.
+    study->StopOverdue(clock_.Now() + HeartbeatInterval(options_.lease));
     HPO_RETURN_IF_ERROR(SettleQueue(*study));
     if (study->wall_clock_to_store() >= kStoreWallClockEach) {
       HPO_RETURN_IF_ERROR(StoreWallClock(*study));

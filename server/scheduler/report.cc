@@ -52,7 +52,8 @@ absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
                                         AttemptState::kSuspect, AttemptState::kLeased));
   }
   const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
-  return held && held->stop ? Directive::kStopPruned : Directive::kContinue;
+  if (held && held->stop) return Directive::kStopPruned;
+  return held && held->preempted ? Directive::kPreempted : Directive::kContinue;
 }
 
 absl::Status TrialScheduler::SetAttemptState(StudyRuntime& study, TrialNumber trial,
@@ -66,24 +67,24 @@ absl::Status TrialScheduler::SetAttemptState(StudyRuntime& study, TrialNumber tr
   });
 }
 
-absl::StatusOr<ReportResult> TrialScheduler::Report(const LeaseRef& lease,
-                                                    const std::vector<Measurement>& measurements,
-                                                    const std::optional<MemoryPlan>& new_plan,
-                                                    int64_t num_ooms) {
+absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report) {
+  const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadHolder(transaction.trials, lease));
-    HPO_ASSIGN_OR_RETURN(
-        const int64_t stored,
-        transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt, measurements));
+    HPO_ASSIGN_OR_RETURN(const int64_t stored,
+                         transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt,
+                                                               report.measurements));
+    HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(lease.trial.number, lease.attempt,
+                                                               report.memory_records));
     if (stored > 0) transaction.Changed(lease.trial.number, "measured");
     const int64_t known_ooms = attempt.attempt.memory ? attempt.attempt.memory->num_ooms : 0;
-    const bool replanned = new_plan && new_plan != attempt.attempt.final_plan;
-    if (!replanned && num_ooms <= known_ooms) return absl::OkStatus();
-    if (replanned) attempt.attempt.final_plan = new_plan;
-    if (num_ooms > known_ooms) {
+    const bool replanned = report.new_plan && report.new_plan != attempt.attempt.final_plan;
+    if (!replanned && report.num_ooms <= known_ooms) return absl::OkStatus();
+    if (replanned) attempt.attempt.final_plan = report.new_plan;
+    if (report.num_ooms > known_ooms) {
       attempt.attempt.memory = attempt.attempt.memory.value_or(MemoryReport{});
-      attempt.attempt.memory->num_ooms = num_ooms;
+      attempt.attempt.memory->num_ooms = report.num_ooms;
       HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
       record.oom_met = true;
       HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));

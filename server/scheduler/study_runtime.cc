@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo {
 
 StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
@@ -83,13 +85,22 @@ void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewe
   const AttemptRecord& holder = *change.lease;
   const auto known = leases_.find(number);
   if (known != leases_.end() && known->second.attempt == holder.attempt.number) return;
+  absl::Duration used_before;
+  for (const Attempt& attempt : change.record.trial.attempts) {
+    const bool ended = attempt.ended != absl::InfinitePast();
+    if (attempt.number < holder.attempt.number && ended) {
+      used_before += attempt.ended - attempt.started;
+    }
+  }
   leases_[number] = HeldLease{.trial = number,
                               .attempt = holder.attempt.number,
                               .token = holder.token,
                               .worker = holder.attempt.worker,
                               .instance_key = holder.instance_key,
                               .renewed_at = renewed_at,
-                              .suspect = holder.attempt.state == AttemptState::kSuspect};
+                              .suspect = holder.attempt.state == AttemptState::kSuspect,
+                              .started = holder.attempt.started,
+                              .used_before = used_before};
 }
 
 TrialNumber StudyRuntime::next_number() const {
@@ -219,6 +230,27 @@ std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
   // Demonstrations are no part of the history.
   if (!stop && history_.trials().contains(trial)) stop = pruner_->Decide(history_, trial);
   return stop;
+}
+
+void StudyRuntime::StopOverdue(absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  const std::optional<absl::Duration> limit = spec_.budget.trial_wall_clock;
+  if (!limit) return;
+  for (auto& [number, lease] : leases_) {
+    const absl::Duration used = lease.used_before + (now - lease.started);
+    if (lease.stop || used < *limit) continue;
+    lease.stop =
+        PruneDecision{.pruner = kTimeLimit,
+                      .why = absl::StrCat("the trial has used its ", absl::FormatDuration(*limit))};
+  }
+}
+
+bool StudyRuntime::Preempt(TrialNumber trial) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = leases_.find(trial);
+  if (found == leases_.end()) return false;
+  found->second.preempted = true;
+  return true;
 }
 
 std::string StudyRuntime::obstacle() const {

@@ -55,6 +55,10 @@ struct HeldLease {
   absl::Duration renewed_at;  // monotonic
   bool suspect = false;
   std::optional<PruneDecision> stop;
+  bool preempted = false;  // the worker shall give it back
+  // When the attempt began, and how long earlier ones had held the trial.
+  absl::Time started;
+  absl::Duration used_before;
 };
 
 // Thread-safe.
@@ -118,6 +122,14 @@ class StudyRuntime {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
   // The pruner's word on a running trial. A stop is final and remembered with the lease.
   std::optional<PruneDecision> DecidePruning(TrialNumber trial);
+
+  // Stops, as a pruner does, each running trial that has used up the study's trial_wall_clock by
+  // `now`; the stop's pruner is kTimeLimit.
+  void StopOverdue(absl::Time now);
+  static constexpr char kTimeLimit[] = "time limit";
+
+  // Remembers with the trial's lease that its worker shall give it back; false: nobody holds it.
+  bool Preempt(TrialNumber trial);
 
   // Why the last ask in vain got nothing; empty after one that got a trial.
   std::string obstacle() const;

@@ -65,6 +65,14 @@ bool MetOom(const FinishRequest& request) {
   return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
 }
 
+// A worker that was stopped by a heartbeat's answer does not know by whom.
+void NamePruner(const StudyRuntime& study, FinishRequest& request) {
+  const std::optional<HeldLease> held = study.FindLease(request.lease.trial.number);
+  auto* const stopped = std::get_if<StoppedByPruner>(&request.outcome);
+  const bool asked = held && held->attempt == request.lease.attempt && held->stop;
+  if (stopped != nullptr && asked) stopped->pruner = held->stop->pruner;
+}
+
 }  // namespace
 
 std::optional<Bytes> TrialScheduler::LargestUsable(const StudySpec& spec,
@@ -73,9 +81,11 @@ std::optional<Bytes> TrialScheduler::LargestUsable(const StudySpec& spec,
 }
 
 absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_id,
-                                                    const FinishRequest& request) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(request.lease.trial.study));
-  const std::string body = BodyOf(request);
+                                                    const FinishRequest& told) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(told.lease.trial.study));
+  const std::string body = BodyOf(told);
+  FinishRequest request = told;
+  NamePruner(*study, request);
   HPO_ASSIGN_OR_RETURN(const std::optional<ResidualRecord> residual,
                        JudgeEstimate(*study, request));
   FinishResult result;
@@ -122,6 +132,8 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
   HPO_RETURN_IF_ERROR(
       transaction.trials.InsertMeasurements(number, request.lease.attempt, request.measurements)
           .status());
+  HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(number, request.lease.attempt,
+                                                             request.memory_records));
   const bool first_outcome = !attempt.outcome.has_value();
   if (first_outcome) {
     attempt.outcome = request.outcome;

@@ -28,7 +28,8 @@ TrialScheduler::TrialScheduler(std::unique_ptr<Store> store, const Clock& clock,
       clock_(clock),
       options_(std::move(options)),
       workers_(clock, options_.lease),
-      writer_(*store_, clock, calibration_, [this] { WakeAll(); }) {}
+      writer_(
+          *store_, clock, calibration_, [this] { WakeAll(); }, options_.on_trial_changed) {}
 
 TrialScheduler::~TrialScheduler() {
   Drain();

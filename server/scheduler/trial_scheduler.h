@@ -39,6 +39,8 @@ struct SchedulerOptions {
   // How often a thread calls Tick(); zero: nobody does (tests).
   absl::Duration tick_interval = absl::Seconds(1);
   StudyFactories factories;
+  // Called after a commit with each trial that it changed; returns at once. May be empty.
+  std::function<void(const TrialId&)> on_trial_changed;
 };
 
 class TrialScheduler {
@@ -84,9 +86,7 @@ class TrialScheduler {
                                         const std::function<bool()>& cancelled);
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity);
-  absl::StatusOr<ReportResult> Report(const LeaseRef& lease,
-                                      const std::vector<Measurement>& measurements,
-                                      const std::optional<MemoryPlan>& new_plan, int64_t num_ooms);
+  absl::StatusOr<ReportResult> Report(const AttemptReport& report);
   absl::StatusOr<FinishResult> Finish(const std::string& request_id, const FinishRequest& request);
   absl::StatusOr<TrialState> Release(const std::string& request_id, const LeaseRef& lease,
                                      ReleaseReason reason, Bytes needed, const std::string& note);

@@ -58,6 +58,8 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
     for (const auto& [version, residual] : taught) calibration_.Publish(version, residual);
   }));
   if (std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
+  if (!on_trial_changed_) return absl::OkStatus();
+  for (const TrialChange& change : changes) on_trial_changed_(change.record.trial.id);
   return absl::OkStatus();
 }
 

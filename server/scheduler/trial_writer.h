@@ -53,13 +53,16 @@ class TrialWriter {
  public:
   using Work = std::function<absl::Status(TrialTransaction&)>;
 
-  // `after_change` runs after a commit that may give a waiting worker something to do.
+  // `after_change` runs after a commit that may give a waiting worker something to do,
+  // `on_trial_changed`, where there is one, for every trial that a commit has changed.
   TrialWriter(Store& store, const Clock& clock, LiveCalibration& calibration,
-              std::function<void()> after_change)
+              std::function<void()> after_change,
+              std::function<void(const TrialId&)> on_trial_changed)
       : store_(store),
         clock_(clock),
         calibration_(calibration),
-        after_change_(std::move(after_change)) {}
+        after_change_(std::move(after_change)),
+        on_trial_changed_(std::move(on_trial_changed)) {}
 
   // Durable and published when it returns OK. Events are appended in the order of Changed().
   // Fails with what `work` returned; then nothing was written or published.
@@ -70,6 +73,7 @@ class TrialWriter {
   const Clock& clock_;
   LiveCalibration& calibration_;
   const std::function<void()> after_change_;
+  const std::function<void(const TrialId&)> on_trial_changed_;
 };
 
 }  // namespace hpo

@@ -147,6 +147,18 @@ absl::StatusOr<int64_t> TrialStore::InsertMeasurements(
   return stored;
 }
 
+absl::Status TrialStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
+                                             const std::vector<MemoryRecord>& records) {
+  for (const MemoryRecord& record : records) {
+    HPO_RETURN_IF_ERROR(
+        database_.Prepare("INSERT OR IGNORE INTO memory_record VALUES (?1, ?2, ?3, ?4, ?5)")
+            .Bind(study_id_, trial.value, attempt.value, record.sequence,
+                  JsonText(MemoryRecordToJson(record)))
+            .Run());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion) {
   return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
       .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,
@@ -216,6 +228,21 @@ absl::StatusOr<std::vector<Measurement>> TrialStore::LoadMeasurements(TrialNumbe
     Measurement measurement{.step = rows.Int(0), .epoch = rows.Real(1)};
     HPO_ASSIGN_OR_RETURN(measurement.metrics, FromText(rows.Text(2), "metrics", MetricsFromJson));
     measurements.push_back(std::move(measurement));
+  }
+}
+
+absl::StatusOr<std::vector<MemoryRecord>> TrialStore::LoadMemoryRecords(
+    TrialNumber trial, AttemptNumber attempt) const {
+  Statement rows = database_.Prepare(
+      "SELECT record FROM memory_record WHERE study_id = ?1 AND number = ?2 AND attempt = ?3 ORDER "
+      "BY sequence");
+  rows.Bind(study_id_, trial.value, attempt.value);
+  std::vector<MemoryRecord> records;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return records;
+    HPO_ASSIGN_OR_RETURN(records.emplace_back(),
+                         FromText(rows.Text(0), "record", MemoryRecordFromJson));
   }
 }
 

@@ -44,6 +44,10 @@ class TrialStore {
   absl::StatusOr<int64_t> InsertMeasurements(TrialNumber trial, AttemptNumber attempt,
                                              const std::vector<Measurement>& measurements);
 
+  // Keeps what is there: a re-sent (attempt, sequence) is ignored.
+  absl::Status InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
+                                   const std::vector<MemoryRecord>& records);
+
   absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
 
   // Appends to the change log and returns the event's sequence within the study.
@@ -60,6 +64,9 @@ class TrialStore {
   // By step.
   absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
                                                             AttemptNumber attempt) const;
+  // By sequence.
+  absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
+                                                              AttemptNumber attempt) const;
   // All trials with attempts, in the order of their last events: what folds into a history.
   absl::StatusOr<std::vector<TrialRecord>> LoadAllBySequence() const;
   // Of every attempt that holds a lease.

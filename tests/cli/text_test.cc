@@ -50,7 +50,27 @@ TrialView OomView() {
                   .predicted = GiB(6),
                   .plan = {.effective_batch = 64, .micro_batch = 16},
                   .final_plan = MemoryPlan{.effective_batch = 64, .micro_batch = 8},
-                  .memory = MemoryReport{.live_peak = GiB(7), .limit = GiB(8), .num_ooms = 2},
+                  .memory = MemoryReport{.live_peak = GiB(7),
+                                         .limit = GiB(8),
+                                         .num_ooms = 2,
+                                         .growth = MiB(3),
+                                         .growth_stage = "evaluation"},
+                  .memory_records = {{.stage = "Trial Start",
+                                      .allocated = MiB(4),
+                                      .free = GiB(7),
+                                      .total = GiB(8),
+                                      .resident = MiB(900)},
+                                     {.stage = "replan",
+                                      .allocated = MiB(1),
+                                      .plan = MemoryPlan{.effective_batch = 64, .micro_batch = 8},
+                                      .step = 12,
+                                      .sequence = 1},
+                                     {.stage = "Growth",
+                                      .allocated = MiB(6),
+                                      .step = 20,
+                                      .growth = MiB(3),
+                                      .growth_stage = "evaluation",
+                                      .sequence = 2}},
                   .started = absl::FromUnixSeconds(1'700'000'000),
                   .ended = absl::FromUnixSeconds(1'700'000'190)};
   Trial trial{.id = {.study = "criteria", .number = TrialNumber{7}},
@@ -119,6 +139,26 @@ TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(Text, MemoryIsShownByStageWithItsChangeAndLeaks) {
+  const std::string text = TrialText(OomView(), 0);
+  EXPECT_THAT(text,
+              HasSubstr("ATTEMPT  MEMORY AT    STEP  ALLOCATED     CHANGE  RESERVED      FREE "
+                        "    TOTAL  PEAK        HOST  NOTE\n"
+                        "      1  Trial Start     0   4.00 MiB          -         -  7.00 GiB "
+                        " 8.00 GiB     -  900.00 MiB\n"));
+  EXPECT_THAT(text, HasSubstr("-3.00 MiB"));
+  EXPECT_THAT(text, HasSubstr("batch 64 = 8 x 8\n"));
+  EXPECT_THAT(text, HasSubstr("+5.00 MiB"));
+  EXPECT_THAT(text, HasSubstr("3.00 MiB did not come back: evaluation\n"));
+  EXPECT_THAT(text, HasSubstr("leak      attempt 1: 3.00 MiB did not come back, from stage "
+                              "'evaluation'\n"));
+  TrialView quiet = OomView();
+  quiet.trial.attempts[0].memory_records.clear();
+  quiet.trial.attempts[0].memory->growth = Bytes{};
+  EXPECT_THAT(TrialText(quiet, 0), Not(HasSubstr("MEMORY AT")));
+  EXPECT_THAT(TrialText(quiet, 0), Not(HasSubstr("leak")));
+}
+
 TEST(Text, TheBestTrialIsReadyToPaste) {
   Trial best{.id = {.study = "criteria", .number = TrialNumber{4}},
              .state = TrialState::kCompleted,
@@ -172,6 +212,14 @@ TEST(Json, ATrialHasTypedValuesAndNullForUnknown) {
   EXPECT_EQ(json["attempts"][0]["plan"]["micro_batch"], 16);
   EXPECT_EQ(json["attempts"][0]["memory"]["live_peak_bytes"], GiB(7).count);
   EXPECT_TRUE(json["attempts"][0]["memory"]["device_peak_bytes"].is_null());
+  const nlohmann::ordered_json& stages = json["attempts"][0]["stages"];
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_TRUE(stages[0]["change_bytes"].is_null());
+  EXPECT_EQ(stages[0]["resident_bytes"], MiB(900).count);
+  EXPECT_EQ(stages[1]["change_bytes"], -MiB(3).count);
+  EXPECT_EQ(stages[1]["plan"]["micro_batch"], 8);
+  EXPECT_EQ(stages[2]["growth_bytes"], MiB(3).count);
+  EXPECT_EQ(stages[2]["growth_stage"], "evaluation");
   EXPECT_EQ(json["attempts"][0]["started"], "2023-11-14T22:13:20.000Z");
   EXPECT_EQ(json["measurements"][0]["metrics"]["macro_f1"], 0.4);
   EXPECT_TRUE(json["value"].is_null());

@@ -61,7 +61,7 @@ trainer:
   measure_every_steps: 50
   labels: [no, "yes", 3]
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
-budget: {trials: 20, wall_clock: 1h30m}
+budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m}
 memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
 sampler: {type: random, seed: 18446744073709551615, startup_trials: 3}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
@@ -96,7 +96,9 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
                                                      {"train.warmup", int64_t{0}},
                                                      {"train.bias", true},
                                                      {"note", std::string("7")}}}));
-  EXPECT_EQ(spec->budget, (Budget{.trials = 20, .wall_clock = absl::Minutes(90)}));
+  EXPECT_EQ(spec->budget, (Budget{.trials = 20,
+                                  .wall_clock = absl::Minutes(90),
+                                  .trial_wall_clock = absl::Minutes(20)}));
   EXPECT_EQ(spec->memory, (MemorySpec{.policy = MemoryPolicy::kStrict,
                                       .headroom = MiB(512),
                                       .allow_checkpointing = true,

@@ -72,6 +72,8 @@ TEST(TrainerProtocol, UpMessagesComeBackWhole) {
                     .step = 7},
       MemoryMessage{.stage = "Trial Start"},
       MemoryMessage{.stage = "OOM Error", .predicted = MiB(6), .needed = MiB(7), .step = 2},
+      MemoryMessage{
+          .stage = "Growth", .resident = MiB(8), .growth = MiB(9), .growth_stage = "evaluation"},
       CheckpointMessage{.kind = "best", .path = "/out/best", .step = 3},
       ProgressMessage{.step = 5, .total_steps = 10, .loss = 0.25},
       LogMessage{.level = "warning", .text = "slow\nwith \"quotes\""},

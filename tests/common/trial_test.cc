@@ -145,6 +145,31 @@ TEST(MemoryPlan, JsonKeepsEveryFieldAndRefusesBadSizes) {
             "precision: expected one of float32, bfloat16, float16, got the string \"int4\"");
 }
 
+TEST(MemoryRecord, JsonKeepsEveryField) {
+  const MemoryRecord record = {.stage = "replan",
+                               .allocated = MiB(1),
+                               .reserved = MiB(2),
+                               .free = MiB(3),
+                               .total = MiB(4),
+                               .peak = MiB(5),
+                               .predicted = MiB(6),
+                               .needed = MiB(7),
+                               .plan = MemoryPlan{.effective_batch = 8, .micro_batch = 2},
+                               .step = 9,
+                               .resident = MiB(10),
+                               .growth = MiB(11),
+                               .growth_stage = "training step",
+                               .sequence = 12};
+  const auto again = MemoryRecordFromJson(MemoryRecordToJson(record));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, record);
+  EXPECT_EQ(MemoryRecordToJson({.stage = "Trial Start"}).size(), 2u)
+      << "what is unknown is left out";
+  EXPECT_FALSE(MemoryRecordFromJson(nlohmann::json::parse("{}")).ok());
+  EXPECT_FALSE(
+      MemoryRecordFromJson(nlohmann::json::parse(R"({"stage": "a", "resident_bytes": -1})")).ok());
+}
+
 TEST(MemoryReport, JsonKeepsEveryField) {
   const MemoryReport report = {.baseline = MiB(1),
                                .live_peak = MiB(2),

@@ -261,7 +261,7 @@ class AgentLoop {
       keeper_.Drop(lease);
       return std::nullopt;
     }
-    if (end.give_back) return GiveBack({.lease = lease, .note = "the worker drains"});
+    if (!end.give_back.empty()) return GiveBack({.lease = lease, .note = end.give_back});
     ++num_finished_;
     const absl::Status stored = courier_.Accept(*end.finish);
     if (!stored.ok()) return AgentResult{ExitCode::kInternal, stored};

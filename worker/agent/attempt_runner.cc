@@ -104,6 +104,9 @@ class RunningAttempt {
       case Directive::kCancelled:
         Stop(StopCause::kCancelled);
         break;
+      case Directive::kPreempted:
+        Stop(StopCause::kPreempted);
+        break;
     }
     if (services_.stop.raised()) Stop(StopCause::kDrain);
     if (services_.stop.level() == StopLevel::kNow) kill_at_ = absl::ZeroDuration();
@@ -117,7 +120,7 @@ class RunningAttempt {
     if (told) return;
     spdlog::info("trial #{}: stopping the trainer ({})", job_.trial.value, StopReason(cause));
     const StopRequest request{.reason = StopReason(cause),
-                              .checkpoint = cause == StopCause::kDrain};
+                              .checkpoint = cause <= StopCause::kDrain};
     const bool asked = services_.slot.hello().Has("stop") &&
                        process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
     KillAfter(asked ? options_.stop_grace : absl::ZeroDuration());
@@ -194,6 +197,7 @@ class RunningAttempt {
     beat_.allocated = message.allocated;
     beat_.reserved = message.reserved;
     live_peak_ = std::max(live_peak_, message.peak);
+    reports_.AddMemoryRecord(message);
     if (message.stage == kOutOfMemoryStage) reports_.AddOom();
     if (message.plan) {
       end_.plan = *message.plan;
@@ -246,7 +250,9 @@ class RunningAttempt {
     }
     std::optional<TrialOutcome> outcome = JudgeAttempt(end_);
     if (!outcome) {
-      end.give_back = true;
+      reports_.SendLast();
+      end.give_back =
+          end_.stop_cause == StopCause::kPreempted ? "ordered by the server" : "the worker drains";
       return end;
     }
     if (auto* oom = std::get_if<OutOfMemory>(&*outcome)) FillIn(*oom);
@@ -255,7 +261,7 @@ class RunningAttempt {
     finish.outcome = *std::move(outcome);
     finish.memory = MemoryUsed();
     finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : end_.plan;
-    finish.measurements = reports_.TakeUnsent();
+    reports_.MoveUnsentTo(finish);
     return end;
   }
 

@@ -47,8 +47,8 @@ struct AttemptServices {
 struct AttemptEnd {
   // A result for the outbox.
   std::optional<FinishRequest> finish;
-  // No result: give the trial back (the worker drains).
-  bool give_back = false;
+  // No result: give the trial back, for this reason; empty: no.
+  std::string give_back;
   // The trial belongs to another attempt now; nothing to tell.
   bool lease_lost = false;
 };

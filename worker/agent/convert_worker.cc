@@ -30,6 +30,8 @@ Directive FromProto(v1::Directive directive) {
       return Directive::kLeaseLost;
     case v1::DIRECTIVE_CANCELLED:
       return Directive::kCancelled;
+    case v1::DIRECTIVE_PREEMPTED:
+      return Directive::kPreempted;
     default:
       return Directive::kContinue;
   }
@@ -69,6 +71,9 @@ v1::ReportMeasurementsRequest ToProto(const AttemptReport& report) {
     *proto.mutable_plan() = ToProto(*report.new_plan);
   }
   proto.set_num_ooms(report.num_ooms);
+  for (const MemoryRecord& record : report.memory_records) {
+    *proto.add_memory_records() = ToProto(record);
+  }
   return proto;
 }
 
@@ -80,6 +85,9 @@ v1::FinishTrialRequest ToProto(const FinishRequest& request) {
   *proto.mutable_final_plan() = ToProto(request.final_plan);
   for (const Measurement& measurement : request.measurements) {
     *proto.add_measurements() = ToProto(measurement);
+  }
+  for (const MemoryRecord& record : request.memory_records) {
+    *proto.add_memory_records() = ToProto(record);
   }
   return proto;
 }

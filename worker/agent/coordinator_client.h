@@ -28,14 +28,6 @@ struct StudyData {
   bool operator==(const StudyData&) const = default;
 };
 
-// A report about a running attempt.
-struct AttemptReport {
-  LeaseRef lease;
-  std::vector<Measurement> measurements;
-  std::optional<MemoryPlan> new_plan;  // set when the trainer re-planned since the last report
-  int64_t num_ooms = 0;
-};
-
 // A trial given back without an outcome.
 struct TrialRelease {
   LeaseRef lease;

@@ -132,6 +132,8 @@ const char* StopReason(StopCause cause) {
       return "cancelled";
     case StopCause::kLeaseLost:
       return "lease lost";
+    case StopCause::kPreempted:
+      return "preempted";
     case StopCause::kNone:
     case StopCause::kDrain:
       break;
@@ -143,6 +145,7 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end) {
   switch (end.stop_cause) {
     case StopCause::kLeaseLost:
       return std::nullopt;
+    case StopCause::kPreempted:
     case StopCause::kDrain:
       return JudgeDrained(end);
     case StopCause::kCancelled:

@@ -17,7 +17,7 @@
 namespace hpo {
 
 // Why the agent told the trainer to end; a later one beats an earlier one.
-enum class StopCause { kNone, kDrain, kPruned, kCancelled, kLeaseLost };
+enum class StopCause { kNone, kPreempted, kDrain, kPruned, kCancelled, kLeaseLost };
 
 // The reason in the protocol's stop line: "drain", "pruned", ...
 const char* StopReason(StopCause cause);

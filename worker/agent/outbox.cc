@@ -43,6 +43,10 @@ json EntryToJson(const OutboxEntry& entry) {
   for (const Measurement& measurement : request.measurements) {
     measurements.push_back(MeasurementToJson(measurement));
   }
+  json memory_records = json::array();
+  for (const MemoryRecord& record : request.memory_records) {
+    memory_records.push_back(MemoryRecordToJson(record));
+  }
   return {{"finish", entry.request_id},
           {"study", request.lease.trial.study},
           {"trial", request.lease.trial.number.value},
@@ -51,7 +55,8 @@ json EntryToJson(const OutboxEntry& entry) {
           {"outcome", OutcomeToJson(request.outcome)},
           {"memory", MemoryReportToJson(request.memory)},
           {"final_plan", PlanToJson(request.final_plan)},
-          {"measurements", std::move(measurements)}};
+          {"measurements", std::move(measurements)},
+          {"memory_records", std::move(memory_records)}};
 }
 
 absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const json& array) {
@@ -67,6 +72,10 @@ absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const json& array)
   return measurements;
 }
 
+absl::StatusOr<std::vector<MemoryRecord>> MemoryRecordsFromJson(const json& array) {
+  return ArrayFromJson(array, MemoryRecordFromJson);
+}
+
 absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
   OutboxEntry entry;
   FinishRequest& request = entry.request;
@@ -80,6 +89,7 @@ absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
   reader.RequiredWith("memory", request.memory, MemoryReportFromJson);
   reader.RequiredWith("final_plan", request.final_plan, PlanFromJson);
   reader.RequiredWith("measurements", request.measurements, MeasurementsFromJson);
+  reader.OptionalWith("memory_records", request.memory_records, MemoryRecordsFromJson);
   HPO_RETURN_IF_ERROR(reader.status());
   return entry;
 }

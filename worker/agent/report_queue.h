@@ -1,4 +1,5 @@
-// Measurements on their way to the server: sent as they come, kept and sent again while it is away.
+// Measurements and memory records on their way to the server: measurements are sent as they come,
+// records with them or within kRecordDelay; both are kept and sent again while it is away.
 // One thread.
 #pragma once
 
@@ -32,6 +33,11 @@ class ReportQueue {
   void AddMeasurement(const Measurement& measurement);
   void AddPlan(const MemoryPlan& plan);
   void AddOom();
+  // Numbers the record. After kMostRecords of an attempt the rest is left out.
+  void AddMemoryRecord(MemoryRecord record);
+
+  static constexpr int64_t kMostRecords = 1000;
+  static constexpr absl::Duration kRecordDelay = absl::Seconds(1);
 
   // Monotonic time of the next report; nullopt: there is nothing to report.
   std::optional<absl::Duration> due() const { return due_; }
@@ -40,7 +46,12 @@ class ReportQueue {
   ReportAnswer SendIfDue();
 
   // What no report has carried: it goes with the result.
-  std::vector<Measurement> TakeUnsent() { return std::move(measurements_); }
+  void MoveUnsentTo(FinishRequest& result) {
+    result.measurements = std::move(measurements_);
+    result.memory_records = std::move(memory_records_);
+  }
+  // Tries once to send what no report has carried, of an attempt that has no result.
+  void SendLast();
 
   int64_t num_ooms() const { return num_ooms_; }
   int64_t num_replans() const { return num_replans_; }
@@ -54,6 +65,8 @@ class ReportQueue {
   Backoff retry_;
   const SystemClock clock_;
   std::vector<Measurement> measurements_;
+  std::vector<MemoryRecord> memory_records_;
+  int64_t num_records_ = 0;
   std::optional<MemoryPlan> new_plan_;
   int64_t num_ooms_ = 0;
   int64_t num_replans_ = 0;

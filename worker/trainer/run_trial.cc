@@ -308,17 +308,13 @@ TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, EventSin
   }
 }
 
-// Whether live bytes are the baseline's again. What is above it goes into `report`, with the stage
-// in which it grew where the trial has noticed that.
-bool IsAtBaseline(TrialDevice& device, MemoryReport& report) {
+// Whether live bytes are the baseline's again. What is above it is told.
+bool IsAtBaseline(TrialDevice& device, StageLog& log) {
   try {
     device.memory->SetLimit(Bytes{});
     device.memory->ReleaseCache();
     const Bytes drift = device.memory->Read().live - device.baseline;
-    if (drift > Bytes{}) {
-      report.growth = drift;
-      if (report.growth_stage.empty()) report.growth_stage = "trial";
-    }
+    if (drift > Bytes{}) log.LeftBehind(drift);
     return drift == Bytes{};
   } catch (const std::exception&) {
     return false;
@@ -335,8 +331,8 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
     log.Stage("Trial Start", 0);
     TrainLoopResult result = RunAndCatch(job, device, events, stops, log);
     message.final_plan = result.final_plan;
+    message.clean = IsAtBaseline(device, log) && result.clean;
     message.memory = log.Report();
-    message.clean = IsAtBaseline(device, message.memory) && result.clean;
     message.outcome = std::move(result.outcome);
     const bool success =
         message.outcome.has_value() && std::holds_alternative<Completed>(*message.outcome);

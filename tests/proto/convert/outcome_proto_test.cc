@@ -113,5 +113,33 @@ TEST(OutcomeProto, MeasurementsAndReportsRoundTrip) {
   EXPECT_EQ(FromProto(ToProto(report)), report);
 }
 
+TEST(OutcomeProto, AMemoryRecordRoundTripsAndIsChecked) {
+  const MemoryRecord record{.stage = "replan",
+                            .allocated = MiB(1),
+                            .reserved = MiB(2),
+                            .free = MiB(3),
+                            .total = MiB(4),
+                            .peak = MiB(5),
+                            .predicted = MiB(6),
+                            .needed = MiB(7),
+                            .plan = MemoryPlan{.effective_batch = 8, .micro_batch = 2},
+                            .step = 9,
+                            .resident = MiB(10),
+                            .growth = MiB(11),
+                            .growth_stage = "evaluation",
+                            .sequence = 12};
+  v1::MemoryRecord proto = ToProto(record);
+  EXPECT_EQ(FromProto(proto).value(), record);
+  proto.clear_plan();
+  EXPECT_EQ(FromProto(proto)->plan, std::nullopt);
+  proto.set_total_bytes(-1);
+  EXPECT_EQ(FromProto(proto).status().message(),
+            "memory record 'replan': expected numbers of at least 0, got -1");
+  for (const size_t length : {size_t{0}, MemoryRecord::kLongestStage + 1}) {
+    v1::MemoryRecord named = ToProto(MemoryRecord{.stage = std::string(length, 'x')});
+    EXPECT_EQ(FromProto(named).status().code(), absl::StatusCode::kInvalidArgument) << length;
+  }
+}
+
 }  // namespace
 }  // namespace hpo

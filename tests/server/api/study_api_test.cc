@@ -39,13 +39,16 @@ TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
-  ASSERT_TRUE(scheduler_->Report(lease, {seen}, std::nullopt, 0).ok());
+  ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
+  const MemoryRecord start{.stage = "Trial Start", .allocated = MiB(1)};
+  ASSERT_TRUE(scheduler_->Report({.lease = lease, .memory_records = {start}}).ok());
   Complete(lease, 0.4);
   const auto detail = api_->GetTrial("plain", TrialNumber{0});
   ASSERT_TRUE(detail.ok()) << detail.status();
   EXPECT_EQ(detail->trial.state, TrialState::kCompleted);
   ASSERT_EQ(detail->trial.attempts.size(), 1u);
   EXPECT_EQ(detail->trial.attempts.front().worker, "a");
+  EXPECT_EQ(detail->trial.attempts.front().memory_records, std::vector<MemoryRecord>{start});
   EXPECT_EQ(detail->measurements, std::vector<Measurement>{seen});
   EXPECT_EQ(detail->sampler, "scripted");
   EXPECT_TRUE(absl::IsNotFound(api_->GetTrial("plain", TrialNumber{1}).status()));
@@ -156,7 +159,12 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   started.WaitForNotification();
   const LeaseRef lease = MustAcquire(session).lease;
   const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
-  ASSERT_TRUE(scheduler_->Report(lease, {seen}, MemoryPlan{.effective_batch = 4}, 1).ok());
+  ASSERT_TRUE(scheduler_
+                  ->Report({.lease = lease,
+                            .measurements = {seen},
+                            .new_plan = MemoryPlan{.effective_batch = 4},
+                            .num_ooms = 1})
+                  .ok());
   Complete(lease, 0.4);
   watcher.join();
   EXPECT_EQ(kinds, (std::vector<std::string>{"started", "measured", "replanned", "finished"}));

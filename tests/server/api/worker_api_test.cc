@@ -28,7 +28,7 @@ TEST_F(WorkerApiTest, OneTrialFromRegistrationToResult) {
   const LeaseRef lease = acquired->assignment->lease;
   EXPECT_EQ(api_->Heartbeat(registered->session, {{.lease = lease}}, GiB(8))->directives.front(),
             Directive::kContinue);
-  EXPECT_TRUE(api_->ReportMeasurements(lease, {}, std::nullopt, 0).ok());
+  EXPECT_TRUE(api_->ReportMeasurements({.lease = lease}).ok());
   const FinishRequest request{.lease = lease,
                               .outcome = Completed{.metrics = {{"score", 1.0}}, .model_path = "m"},
                               .memory = {},
@@ -52,7 +52,9 @@ TEST_F(WorkerApiTest, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(absl::IsInvalidArgument(
       api_->AcquireTrial(session, "", absl::ZeroDuration(), Bytes{-1}, nullptr).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      api_->ReportMeasurements(lease, {{.step = -1, .epoch = 0, .metrics = {}}}, {}, 0).status()));
+      api_->ReportMeasurements(
+              {.lease = lease, .measurements = {{.step = -1, .epoch = 0, .metrics = {}}}})
+          .status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
       api_->ReleaseTrial("", lease, ReleaseReason::kRejected, Bytes{-1}, "").status()));
   EXPECT_TRUE(absl::IsNotFound(

@@ -160,12 +160,18 @@ TEST(ConvertWorker, ReportsComeIn) {
   EXPECT_EQ(FromProto(request).value().new_plan, std::nullopt);
   request.mutable_plan()->set_effective_batch(8);
   request.mutable_plan()->set_micro_batch(4);
-  const ReportCall call = FromProto(request).value();
-  EXPECT_EQ(call.lease, kLease);
-  ASSERT_EQ(call.measurements.size(), 2u);
-  EXPECT_EQ(call.measurements[1].step, 20);
-  EXPECT_EQ(call.new_plan->micro_batch, 4);
-  EXPECT_EQ(call.num_ooms, 3);
+  request.add_memory_records()->set_stage("Training End");
+  const AttemptReport report = FromProto(request).value().report;
+  EXPECT_EQ(report.lease, kLease);
+  ASSERT_EQ(report.measurements.size(), 2u);
+  EXPECT_EQ(report.measurements[1].step, 20);
+  EXPECT_EQ(report.new_plan->micro_batch, 4);
+  EXPECT_EQ(report.num_ooms, 3);
+  ASSERT_EQ(report.memory_records.size(), 1u);
+  EXPECT_EQ(report.memory_records[0].stage, "Training End");
+  request.mutable_memory_records(0)->set_stage("");
+  EXPECT_FALSE(FromProto(request).ok());
+  request.mutable_memory_records(0)->set_stage("Training End");
   request.mutable_plan()->set_micro_batch(9);
   EXPECT_FALSE(FromProto(request).ok());
 }
@@ -178,7 +184,9 @@ TEST(ConvertWorker, FinishedTrialsComeIn) {
   *request.mutable_outcome() = ToProto(TrialOutcome(Completed{.metrics = {{"macro_f1", 0.7}}}));
   request.mutable_memory()->set_live_peak_bytes(12);
   request.add_measurements()->set_step(10);
+  request.add_memory_records()->set_stage("Trial Success");
   const FinishCall call = FromProto(request).value();
+  EXPECT_EQ(call.request.memory_records.at(0).stage, "Trial Success");
   EXPECT_EQ(call.request_id, "r");
   EXPECT_EQ(call.request.lease, kLease);
   EXPECT_EQ(std::get<Completed>(call.request.outcome).metrics.at("macro_f1"), 0.7);

@@ -25,7 +25,7 @@ TEST_F(ConcurrencyTest, ManyWorkersUseUpTheBudgetExactly) {
       while (const auto assignment = Acquire(session).assignment) {
         const LeaseRef& lease = assignment->lease;
         const Measurement seen{.step = 1, .epoch = 1, .metrics = {{"score", 0.1}}};
-        EXPECT_TRUE(scheduler_->Report(lease, {seen}, std::nullopt, 0).ok());
+        EXPECT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
         EXPECT_EQ(Beat(lease), Directive::kContinue);
         EXPECT_TRUE(Complete(lease, 0.5).stored);
         absl::MutexLock lock(&mutex);

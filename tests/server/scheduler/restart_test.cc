@@ -20,7 +20,9 @@ TEST_F(RestartTest, ARunningTrialIsReadoptedBeforeItsWorkerRegistersAgain) {
   EXPECT_TRUE(beat->register_again);
   EXPECT_EQ(beat->server_epoch, epoch + 1);
   EXPECT_EQ(beat->directives.front(), Directive::kContinue);
-  EXPECT_TRUE(scheduler_->Report(lease, {{.step = 1, .epoch = 1, .metrics = {}}}, {}, 0).ok());
+  EXPECT_TRUE(
+      scheduler_->Report({.lease = lease, .measurements = {{.step = 1, .epoch = 1, .metrics = {}}}})
+          .ok());
   EXPECT_TRUE(Complete(lease, 0.5).stored);
   EXPECT_FALSE(Complete(lease, 0.5).stored);
   EXPECT_EQ(Status("plain").counts.completed, 1);
@@ -65,7 +67,7 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
   for (int number = 0; number < 6; ++number) {
     const LeaseRef lease = MustAcquire(session).lease;
     const Measurement seen{.step = 5, .epoch = 1, .metrics = {{"score", 0.1 * number}}};
-    ASSERT_TRUE(scheduler_->Report(lease, {seen}, std::nullopt, 0).ok());
+    ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
     if (number == 2) {
       ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
     } else if (number != 4) {

@@ -115,7 +115,7 @@ TEST_F(TrialSchedulerTest, AWrongTokenIsRefused) {
   LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   lease.token = "forged";
   EXPECT_EQ(Beat(lease), Directive::kLeaseLost);
-  EXPECT_TRUE(absl::IsAborted(scheduler_->Report(lease, {}, std::nullopt, 0).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->Report({.lease = lease}).status()));
   EXPECT_TRUE(absl::IsAborted(scheduler_
                                   ->Finish("", FinishRequest{.lease = lease,
                                                              .outcome = Cancelled{""},
@@ -124,7 +124,7 @@ TEST_F(TrialSchedulerTest, AWrongTokenIsRefused) {
                                                              .measurements = {}})
                                   .status()));
   lease.attempt = AttemptNumber{9};
-  EXPECT_TRUE(absl::IsNotFound(scheduler_->Report(lease, {}, std::nullopt, 0).status()));
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->Report({.lease = lease}).status()));
 }
 
 TEST_F(TrialSchedulerTest, ALeaseIsSuspectAfterOneTtlAndLostAfterTwo) {
@@ -150,7 +150,7 @@ TEST_F(TrialSchedulerTest, ASupersededAttemptIsAbortedAndItsLateResultStillWins)
   const LeaseRef newer = MustAcquire(Register(MakeWorker("b"))).lease;
   EXPECT_EQ(newer.trial, old.trial);
   EXPECT_EQ(newer.attempt, AttemptNumber{2});
-  EXPECT_TRUE(absl::IsAborted(scheduler_->Report(old, {}, std::nullopt, 0).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->Report({.lease = old}).status()));
 
   EXPECT_TRUE(Complete(old, 0.7).stored);
   EXPECT_EQ(Beat(newer), Directive::kLeaseLost);
@@ -209,12 +209,12 @@ TEST_F(TrialSchedulerTest, MeasurementsAreStoredOnceAndMayStopTheTrial) {
   const Measurement good{.step = 10, .epoch = 0.5, .metrics = {{"score", 0.2}}};
   const Measurement bad{.step = 20, .epoch = 1.0, .metrics = {{"score", -0.9}}};
   for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto report = scheduler_->Report(lease, {good}, std::nullopt, 0);
+    const auto report = scheduler_->Report({.lease = lease, .measurements = {good}});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_FALSE(report->should_stop);
   }
   EXPECT_EQ(Beat(lease), Directive::kContinue);
-  const auto report = scheduler_->Report(lease, {good, bad}, std::nullopt, 0);
+  const auto report = scheduler_->Report({.lease = lease, .measurements = {good, bad}});
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->should_stop);
   EXPECT_EQ(report->pruner, "threshold");
@@ -228,7 +228,7 @@ TEST_F(TrialSchedulerTest, AReplanIsRecordedWithItsOom) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   const MemoryPlan smaller{.effective_batch = 8, .micro_batch = 2};
-  ASSERT_TRUE(scheduler_->Report(lease, {}, smaller, 1).ok());
+  ASSERT_TRUE(scheduler_->Report({.lease = lease, .new_plan = smaller, .num_ooms = 1}).ok());
   const TrialRecord record = Load("plain", 0);
   EXPECT_EQ(record.trial.attempts.front().final_plan, smaller);
   EXPECT_EQ(record.trial.attempts.front().memory->num_ooms, 1);

@@ -220,6 +220,23 @@ TEST_F(StoresTest, AMeasurementIsStoredOnce) {
       << "no such attempt";
 }
 
+TEST_F(StoresTest, AMemoryRecordIsStoredOnceAndComesBackInOrder) {
+  Insert(NewTrial(0));
+  ASSERT_TRUE(Trials().InsertAttempt(NewAttempt(0)).ok());
+  const TrialNumber trial{0};
+  const AttemptNumber attempt{1};
+  const MemoryRecord start{.stage = "Trial Start", .allocated = MiB(1), .resident = MiB(300)};
+  const MemoryRecord end{.stage = "Training End", .allocated = MiB(2), .step = 9, .sequence = 1};
+  const MemoryRecord changed{.stage = "other", .sequence = 1};
+  ASSERT_TRUE(Trials().InsertMemoryRecords(trial, attempt, {end}).ok());
+  ASSERT_TRUE(Trials().InsertMemoryRecords(trial, attempt, {start, changed}).ok());
+  EXPECT_EQ(Trials().LoadMemoryRecords(trial, attempt).value(),
+            (std::vector<MemoryRecord>{start, end}));
+  EXPECT_TRUE(Trials().LoadMemoryRecords(trial, AttemptNumber{9})->empty());
+  EXPECT_FALSE(Trials().InsertMemoryRecords(trial, AttemptNumber{9}, {start}).ok())
+      << "no such attempt";
+}
+
 TEST_F(StoresTest, EventsCountWithinTheirStudy) {
   Insert(NewTrial(0));
   const int64_t other = Studies().Insert(MakeSpec("t"), kNow).value();

@@ -135,12 +135,15 @@ TEST(ConvertWorker, AReportHasAPlanOnlyWhenItChanged) {
                        .num_ooms = 1};
   EXPECT_FALSE(ToProto(report).has_plan());
   report.new_plan = {.effective_batch = 16, .micro_batch = 4};
+  report.memory_records = {{.stage = "Training Start", .sequence = 3}};
   const v1::ReportMeasurementsRequest proto = ToProto(report);
   EXPECT_EQ(proto.plan().micro_batch(), 4);
   EXPECT_EQ(proto.num_ooms(), 1);
   ASSERT_EQ(proto.measurements_size(), 1);
   EXPECT_EQ(proto.measurements(0).step(), 5);
   EXPECT_EQ(proto.measurements(0).metrics().at("loss"), 2.0);
+  ASSERT_EQ(proto.memory_records_size(), 1);
+  EXPECT_EQ(proto.memory_records(0).sequence(), 3);
 }
 
 TEST(ConvertWorker, AFinishCarriesOutcomeMemoryAndPlan) {
@@ -149,12 +152,14 @@ TEST(ConvertWorker, AFinishCarriesOutcomeMemoryAndPlan) {
   finish.memory.live_peak = MiB(5);
   finish.final_plan = {.effective_batch = 16, .micro_batch = 4};
   finish.measurements = {{.step = 9}};
+  finish.memory_records = {{.stage = "Trial Success"}};
   const v1::FinishTrialRequest proto = ToProto(finish);
   EXPECT_EQ(proto.outcome().failed().failure_class(), v1::FAILURE_CLASS_BAD_DATA);
   EXPECT_EQ(proto.outcome().failed().message(), "line 3");
   EXPECT_EQ(proto.memory().live_peak_bytes(), 5 << 20);
   EXPECT_EQ(proto.final_plan().micro_batch(), 4);
   EXPECT_EQ(proto.measurements(0).step(), 9);
+  EXPECT_EQ(proto.memory_records(0).stage(), "Trial Success");
 }
 
 TEST(ConvertWorker, AReleaseSaysWhyAndHowMuch) {

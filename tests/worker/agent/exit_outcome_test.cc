@@ -169,6 +169,11 @@ TEST(JudgeAttempt, ADrainKeepsAResultAndNothingElse) {
   killed.stop_cause = StopCause::kDrain;
   killed.killed_by_agent = true;
   EXPECT_EQ(JudgeAttempt(killed), std::nullopt);
+
+  killed.stop_cause = StopCause::kPreempted;
+  EXPECT_EQ(JudgeAttempt(killed), std::nullopt);
+  end.stop_cause = StopCause::kPreempted;
+  EXPECT_EQ(JudgeAttempt(end), TrialOutcome(Completed{.metrics = {{"macro_f1", 0.9}}}));
 }
 
 TEST(JudgeAttempt, PrunedIsPrunedWithWhatWasMeasuredLast) {
@@ -215,6 +220,7 @@ TEST(JudgeAttempt, CancelledIsCancelledAndALostLeaseIsNothing) {
 TEST(JudgeAttempt, StopReasonsAreThoseOfTheProtocol) {
   EXPECT_STREQ(StopReason(StopCause::kPruned), "pruned");
   EXPECT_STREQ(StopReason(StopCause::kDrain), "drain");
+  EXPECT_STREQ(StopReason(StopCause::kPreempted), "preempted");
   EXPECT_STREQ(StopReason(StopCause::kCancelled), "cancelled");
   EXPECT_STREQ(StopReason(StopCause::kLeaseLost), "lease lost");
 }

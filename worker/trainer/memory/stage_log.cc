@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "common/device/host_memory.h"
 #include "worker/trainer/trial_log.h"
 
 namespace hpo {
@@ -109,7 +110,22 @@ void StageLog::Growing(const Growth& growth, int64_t step) {
                              growth.stage, step));
   report_.growth = growth.bytes;
   report_.growth_stage = growth.stage;
-  events_.Send(MessageOf("Growth", memory_.Read(), step));
+  SendGrowth(step);
+}
+
+void StageLog::LeftBehind(Bytes bytes) {
+  report_.growth = bytes;
+  if (report_.growth_stage.empty()) report_.growth_stage = "trial";
+  LogWarning(absl::StrFormat("Trial %d - %s more are live than before the trial, from stage '%s'",
+                             job_.trial.value, FormatBytes(bytes), report_.growth_stage));
+  SendGrowth(0);
+}
+
+void StageLog::SendGrowth(int64_t step) {
+  MemoryMessage message = MessageOf("Growth", memory_.Read(), step);
+  message.growth = report_.growth;
+  message.growth_stage = report_.growth_stage;
+  events_.Send(message);
 }
 
 void StageLog::EnterPhase(const char* phase) {
@@ -133,7 +149,8 @@ MemoryMessage StageLog::MessageOf(const std::string& stage, const MemoryUse& use
           .predicted = {},
           .needed = {},
           .plan = std::nullopt,
-          .step = step};
+          .step = step,
+          .resident = HostMemoryReader().ReadResident().value_or(Bytes{})};
 }
 
 void StageLog::NotePeak(const MemoryUse& use) {

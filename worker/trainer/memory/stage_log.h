@@ -49,6 +49,10 @@ class StageLog {
   // Live bytes do not come back: the stage "Growth", and a line that says where.
   void Growing(const Growth& growth, int64_t step);
 
+  // After the trial, `bytes` more are live than before it: the stage "Growth" too. Names the stage
+  // that grew, where Growing told of one, else "trial".
+  void LeftBehind(Bytes bytes);
+
   // What runs from now on: "forward", "backward", ... Attributes a new peak to what ran until now.
   void EnterPhase(const char* phase);
   const std::string& phase() const { return phase_; }
@@ -60,6 +64,7 @@ class StageLog {
 
  private:
   MemoryMessage MessageOf(const std::string& stage, const MemoryUse& use, int64_t step) const;
+  void SendGrowth(int64_t step);
   void NotePeak(const MemoryUse& use);
 
   const TrainerJob& job_;

@@ -77,6 +77,26 @@ TEST(StageLog, AProbeIsItsOwnPeakAgainstThePrediction) {
   EXPECT_EQ(messages[0].predicted, KiB(300));
 }
 
+TEST(StageLog, WhatATrialLeavesBehindIsTold) {
+  const TrainerJob job;
+  RecordingEvents events;
+  StageLog log(job, *TestDevice().memory, events);
+  log.LeftBehind(MiB(2));
+  EXPECT_EQ(log.Report().growth, MiB(2));
+  EXPECT_EQ(log.Report().growth_stage, "trial") << "no stage is known to have grown";
+  log.Growing({.stage = "evaluation", .bytes = MiB(3), .times = 4}, 17);
+  log.LeftBehind(MiB(5));
+  EXPECT_EQ(log.Report().growth_stage, "evaluation");
+  const auto messages = events.All<MemoryMessage>();
+  ASSERT_EQ(messages.size(), 3u);
+  EXPECT_EQ(messages[1].stage, "Growth");
+  EXPECT_EQ(messages[1].growth, MiB(3));
+  EXPECT_EQ(messages[1].growth_stage, "evaluation");
+  EXPECT_EQ(messages[1].step, 17);
+  EXPECT_EQ(messages[2].growth, MiB(5));
+  EXPECT_GT(messages[2].resident, MiB(1)) << "this process's own";
+}
+
 TEST(StageLog, CountsAndTellsWhatHappened) {
   TrainerJob job;
   job.limit = GiB(3);
