@@ -157,7 +157,7 @@ TEST(ConvertWorker, ReportsComeIn) {
   request.add_measurements()->set_step(10);
   request.add_measurements()->set_step(20);
   request.set_num_ooms(3);
-  EXPECT_EQ(FromProto(request).value().new_plan, std::nullopt);
+  EXPECT_EQ(FromProto(request).value().report.new_plan, std::nullopt);
   request.mutable_plan()->set_effective_batch(8);
   request.mutable_plan()->set_micro_batch(4);
   request.add_memory_records()->set_stage("Training End");
