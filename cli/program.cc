@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/commands.h"
+#include "cli/export_commands.h"
 #include "cli/memory_program.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
@@ -34,6 +35,8 @@ Examples:
   hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
   hpo study presets memory-safe > my.yaml   a study file to start from
   hpo study extend criteria --add 50
+  hpo trial preempt 12                      give its card back; it goes on later from where it was
+  hpo export mlflow --to http://localhost:5000
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
 Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
@@ -59,6 +62,7 @@ class Commands {
     AddBest();
     AddEnqueue();
     AddWatch();
+    AddExport();
     AddMemoryCommands(*AddGroup("memory", "What a configuration needs, and what fits"),
                       [this](CLI::App* command, Action action) { On(command, std::move(action)); });
   }
@@ -158,7 +162,7 @@ class Commands {
   }
 
   void AddTrial() {
-    CLI::App* group = AddGroup("trial", "List and show trials");
+    CLI::App* group = AddGroup("trial", "List, show and preempt trials");
     const auto options = std::make_shared<TrialListOptions>();
     CLI::App* list = Add(group, "list", "One line a trial");
     list->add_option("--state", options->states,
@@ -175,14 +179,22 @@ class Commands {
     list->add_flag("--newest-first", options->newest_first, "The last trial first");
     On(list, Plain([options](Session& session) { return ListTrials(session, *options); }));
 
+    AddNumbered(group, "show", "One trial: parameters, outcome, attempts and memory", ShowTrial);
+    AddNumbered(group, "preempt", "Have its worker save and give it back; it is queued again",
+                PreemptTrial);
+  }
+
+  // A command on the one trial that its argument names.
+  void AddNumbered(CLI::App* group, const std::string& name, const std::string& help,
+                   absl::Status (*run)(Session&, TrialNumber)) {
     const auto number = std::make_shared<int64_t>();
-    CLI::App* show = Add(group, "show", "One trial: parameters, outcome, attempts and memory");
-    show->add_option("number", *number, "The trial's number")
+    CLI::App* command = Add(group, name, help);
+    command->add_option("number", *number, "The trial's number")
         ->type_name("N")
         ->required()
         ->check(CLI::NonNegativeNumber);
-    On(show,
-       Plain([number](Session& session) { return ShowTrial(session, TrialNumber{*number}); }));
+    On(command,
+       Plain([number, run](Session& session) { return run(session, TrialNumber{*number}); }));
   }
 
   void AddBest() {
@@ -226,6 +238,33 @@ class Commands {
       if (!completed.ok()) return completed.status();
       return *completed || !*until_finished ? kExitOk : kExitNothingCompleted;
     });
+  }
+
+  void AddExport() {
+    struct Values {
+      std::string to;
+      std::string experiment;
+    };
+    CLI::App* group = AddGroup("export", "Write a study's trials for other programs");
+    const auto values = std::make_shared<Values>();
+    CLI::App* mlflow = Add(group, "mlflow", "One run a trial; again: brought up to date");
+    mlflow->add_option("--to", values->to, "MLflow's tracking server, http://host:port")
+        ->type_name("URI")
+        ->envname("MLFLOW_TRACKING_URI")
+        ->required();
+    mlflow->add_option("--experiment", values->experiment, "Its experiment [named as the study]")
+        ->type_name("NAME");
+    On(mlflow, Plain([values](Session& session) {
+         return ExportMlflow(session, values->to, values->experiment);
+       }));
+
+    CLI::App* tensorboard = Add(group, "tensorboard", "One folder with an event file a trial");
+    const auto folder = std::make_shared<std::string>();
+    tensorboard->add_option("--to", *folder, "TensorBoard's log folder")
+        ->type_name("DIR")
+        ->required();
+    On(tensorboard,
+       Plain([folder](Session& session) { return ExportTensorboard(session, *folder); }));
   }
 
   CLI::App& app_;

@@ -10,6 +10,7 @@ find_package(yaml-cpp CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(CURL REQUIRED)
 find_package(ZLIB REQUIRED)
 
 find_package(PkgConfig REQUIRED)

@@ -24,8 +24,16 @@ absl::Status CreateFolderOf(const std::string& path) {
 
 }  // namespace
 
-Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler)
-    : scheduler_(std::move(scheduler)), studies_(*scheduler_), workers_(*scheduler_) {}
+Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler,
+                         std::unique_ptr<MlflowLogger> mlflow)
+    : mlflow_(std::move(mlflow)),
+      scheduler_(std::move(scheduler)),
+      studies_(*scheduler_),
+      workers_(*scheduler_) {
+  if (mlflow_ == nullptr) return;
+  mlflow_->Start(
+      [this](const TrialId& trial) { return studies_.GetTrial(trial.study, trial.number); });
+}
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const CoordinatorOptions& options,
                                                                 const Clock& clock) {
@@ -33,9 +41,18 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   HPO_RETURN_IF_ERROR(CheckFree(options.listen));
   HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.database));
+  SchedulerOptions scheduling = options.scheduler;
+  std::unique_ptr<MlflowLogger> mlflow;
+  if (!options.mlflow.empty()) {
+    mlflow = std::make_unique<MlflowLogger>(options.mlflow);
+    scheduling.on_trial_changed = [logger = mlflow.get()](const TrialId& trial) {
+      logger->Changed(trial);
+    };
+  }
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<TrialScheduler> scheduler,
-                       TrialScheduler::Create(std::move(store), clock, options.scheduler));
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(std::move(scheduler)));
+                       TrialScheduler::Create(std::move(store), clock, scheduling));
+  std::unique_ptr<Coordinator> coordinator(
+      new Coordinator(std::move(scheduler), std::move(mlflow)));
   for (const StudySpec& study : options.studies) {
     HPO_RETURN_IF_ERROR(
         coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status());
@@ -45,12 +62,16 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   return coordinator;
 }
 
-Coordinator::~Coordinator() { Drain(absl::ZeroDuration()); }
+Coordinator::~Coordinator() {
+  Drain(absl::ZeroDuration());
+  if (mlflow_ != nullptr) mlflow_->Finish(absl::ZeroDuration());
+}
 
 void Coordinator::Drain(absl::Duration grace) {
   if (rpc_ != nullptr) rpc_->StopAdvertising();
   scheduler_->Drain();
   if (rpc_ != nullptr) rpc_->Shutdown(grace);
+  if (mlflow_ != nullptr) mlflow_->Finish(grace);
 }
 
 }  // namespace hpo

@@ -11,6 +11,7 @@
 #include "common/study_file.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/mlflow_logger.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
 
@@ -21,6 +22,7 @@ struct CoordinatorOptions {
   ListenAddress listen;
   std::vector<StudySpec> studies;  // added to those in the database
   SchedulerOptions scheduler;
+  std::string mlflow;  // address of a tracking server to write trials to; empty: none
 };
 
 // Thread-safe. Serves from Start until Drain or destruction.
@@ -42,8 +44,10 @@ class Coordinator {
   WorkerApi& workers() { return workers_; }
 
  private:
-  explicit Coordinator(std::unique_ptr<TrialScheduler> scheduler);
+  Coordinator(std::unique_ptr<TrialScheduler> scheduler, std::unique_ptr<MlflowLogger> mlflow);
 
+  // Before the scheduler, which tells it of changes.
+  const std::unique_ptr<MlflowLogger> mlflow_;  // may be null
   const std::unique_ptr<TrialScheduler> scheduler_;
   StudyApi studies_;
   WorkerApi workers_;

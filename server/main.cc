@@ -91,6 +91,7 @@ void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
 absl::Status Run(const ServerOptions& options, const TerminationSignal& signals) {
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
+  coordinator_options.mlflow = options.mlflow;
   for (const std::string& name : options.studies) {
     HPO_ASSIGN_OR_RETURN(coordinator_options.studies.emplace_back(),
                          LoadStudy(name, options.overrides));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/command_line/command_line.h"
 #include "common/status.h"
+#include "common/tracking/mlflow_client.h"
 #include "common/version.h"
 
 namespace hpo {
@@ -68,6 +69,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--address-file", options.address_file,
                  "Write the address to this file once the server is ready")
       ->type_name("FILE");
+  app.add_option("--mlflow", options.mlflow,
+                 "Write trials to this MLflow tracking server as they run (http://host:port)")
+      ->type_name("URI");
   app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
   app.footer(kExamples);
 }
@@ -109,6 +113,7 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
   HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen));
   HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
   HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));
+  if (!options.mlflow.empty()) HPO_RETURN_IF_ERROR(CheckMlflowUri(options.mlflow));
   if (options.database.empty()) {
     HPO_ASSIGN_OR_RETURN(options.database, DefaultDatabase());
   }

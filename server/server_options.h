@@ -22,6 +22,7 @@ struct ServerOptions {
   absl::Duration lease_ttl = absl::Seconds(60);
   bool exit_when_finished = false;
   std::string address_file;  // empty: none
+  std::string mlflow;        // address of a tracking server; empty: none
 };
 
 // Reads the command line and the environment (HPO_MODEL_CHOICES, HPO_EPOCHS, ...; XDG_STATE_HOME

@@ -90,6 +90,7 @@ TEST_F(ServerOptionsTest, BadValuesAreOneLineAndStatusTwo) {
     const char* part;
   } cases[] = {
       {{"--listen", "0.0.0.0:50051"}, "--listen: expected HOST:PORT with a loopback host"},
+      {{"--mlflow", "mlflow:5000"}, "MLflow's address: expected http://host:port"},
       {{"--lease-ttl", "soon"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--lease-ttl", "0s"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--trials", "0"}, "--trials"},

@@ -108,7 +108,8 @@ TEST_F(MlflowClientTest, ABatchIsCutToTheLimitsAndItsTagsGoLast) {
   for (const auto& [path, body] : mlflow_.calls()) {
     if (path != "runs/log-batch") continue;
     metrics_seen += body["metrics"].size();
-    if (!body["tags"].empty()) EXPECT_EQ(metrics_seen, 2000u) << "tags tell that all is there";
+    if (body["tags"].empty()) continue;
+    EXPECT_EQ(metrics_seen, 2000u) << "tags tell that all is there";
   }
 }
 
