@@ -7,7 +7,7 @@ import struct
 import subprocess
 import unittest
 
-from harness import BIN, DEADLINE_S, SOURCE, Deployment
+from harness import BIN, DEADLINE_S, SOURCE, Deployment, wait_until
 
 TINY = SOURCE / "tests" / "golden" / "tiny_models" / "tiny-bert"
 TRAINER = BIN / "hpo-trainer"
@@ -117,6 +117,26 @@ class TextTrial(TextDeployment):
         self.assertEqual(config["id2label"], {"0": "no", "1": "yes"})
         self.assertEqual(tensor_names(export / "model.safetensors"),
                          tensor_names(TINY / "model.safetensors"))
+
+
+class PreemptedTrial(TextDeployment):
+    STUDY = (TextDeployment.STUDY.replace("epochs: 2", "epochs: 6, measure_every_steps: 32")
+             .replace("trials: 3", "trials: 1").replace("choices: [8, 16]", "choices: [8]"))
+
+    def test_a_preempted_trial_goes_on_from_what_it_saved(self):
+        self.start_server("--lease-ttl", "3s")
+        worker = self.start_text_worker()
+        wait_until(lambda: self.trials() and self.trial(0)["last_measurement"], "a measurement")
+        self.hpo("trial", "preempt", 0)
+        self.assertEqual(worker.wait(), 0, worker.output())
+        trial = self.trial(0)
+        self.assertEqual((trial["state"], [a["state"] for a in trial["attempts"]]),
+                         ("COMPLETED", ["RELEASED", "FINISHED"]))
+        self.assertIn("goes on after step", worker.output())
+        self.assertEqual([m["step"] for m in trial["measurements"]],
+                         list(range(32, 6 * ROWS // 8 + 1, 32)))
+        stages = [stage["stage"] for stage in trial["attempts"][1]["stages"]]
+        self.assertEqual((stages[0], stages[-1]), ("Trial Start", "Trial Success"))
 
 
 class BadTrainerInput(TextDeployment):
