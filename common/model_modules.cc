@@ -112,6 +112,7 @@ double HeadDropoutOf(const ModelShape& shape) {
 }
 
 std::string ArchitectureName(absl::string_view model_type, absl::string_view task) {
+  if (model_type == "gpt2" && task == "ForCausalLM") return "GPT2LMHeadModel";
   static constexpr std::pair<absl::string_view, absl::string_view> kClasses[] = {
       {"bert", "Bert"},
       {"roberta", "Roberta"},

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/task_kind.h"
 
 namespace hpo {
 namespace {
@@ -41,7 +42,7 @@ absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
 
 absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
   if (trainer.task.empty()) return Expected("trainer.task", "a name", "nothing");
-  if (trainer.task == "text-classification") {
+  if (ParseTaskKind(trainer.task).has_value()) {
     if (trainer.train.empty()) return Expected("trainer.train", "a file name", "nothing");
     if (trainer.validation.empty()) return Expected("trainer.validation", "a file name", "nothing");
   }
@@ -137,6 +138,11 @@ absl::Status ValidateStudy(const StudySpec& spec) {
   }
   HPO_RETURN_IF_ERROR(CheckObjectives(spec.objectives));
   HPO_RETURN_IF_ERROR(CheckTrainer(spec.trainer, spec.space));
+  if (const auto task = ParseTaskKind(spec.trainer.task)) {
+    for (const Objective& objective : spec.objectives) {
+      HPO_RETURN_IF_ERROR(CheckMetricFits(*task, objective.metric));
+    }
+  }
   HPO_RETURN_IF_ERROR(CheckPolicies(spec));
   if (spec.space.parameters.empty()) return Expected("parameters", "at least one", "none");
   return ValidateSpace(spec.space);

@@ -13,6 +13,9 @@ namespace {
 constexpr absl::string_view kClassificationMetrics[] = {"accuracy", "loss", "macro_f1", "mcc",
                                                         "micro_f1"};
 
+constexpr absl::string_view kRegressionMetrics[] = {"loss", "mae", "pearson", "rmse"};
+constexpr absl::string_view kLanguageMetrics[] = {"loss", "perplexity"};
+
 struct TaskLine {
   TaskKind kind;
   absl::string_view name;
@@ -21,6 +24,8 @@ struct TaskLine {
 
 constexpr TaskLine kTasks[] = {
     {TaskKind::kTextClassification, "text-classification", kClassificationMetrics},
+    {TaskKind::kTextRegression, "text-regression", kRegressionMetrics},
+    {TaskKind::kLanguageModeling, "language-modeling", kLanguageMetrics},
 };
 
 const TaskLine& LineOf(TaskKind kind) {
@@ -61,6 +66,13 @@ absl::Status CheckMetric(TaskKind kind, absl::string_view metric) {
   return absl::InvalidArgumentError(absl::StrCat("objective.metric: expected ", OneOf(metrics),
                                                  " (the metrics of ", Name(kind), "), got '",
                                                  metric, "'"));
+}
+
+absl::Status CheckMetricFits(TaskKind kind, absl::string_view metric) {
+  const bool is_ours =
+      std::any_of(std::begin(kTasks), std::end(kTasks),
+                  [metric](const TaskLine& line) { return CheckMetric(line.kind, metric).ok(); });
+  return is_ours ? CheckMetric(kind, metric) : absl::OkStatus();
 }
 
 }  // namespace hpo

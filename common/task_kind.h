@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-enum class TaskKind { kTextClassification };
+enum class TaskKind { kTextClassification, kTextRegression, kLanguageModeling };
 
 // "text-classification". Parse returns nullopt for another name.
 absl::string_view Name(TaskKind kind);
@@ -26,5 +26,10 @@ std::span<const absl::string_view> MetricsOf(TaskKind kind);
 // Whether hpo-trainer measures `metric` on `kind`.
 //   InvalidArgument  it does not; names the task and its metrics
 absl::Status CheckMetric(TaskKind kind, absl::string_view metric);
+
+// Refuses a metric that another task of hpo-trainer has and `kind` has not. Names of nobody's are
+// let pass: another trainer may measure what it likes.
+//   InvalidArgument  as CheckMetric
+absl::Status CheckMetricFits(TaskKind kind, absl::string_view metric);
 
 }  // namespace hpo

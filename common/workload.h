@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/task_kind.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -31,7 +32,8 @@ struct DataSetFacts {
 
 // The workload of one trial.
 struct Workload {
-  int64_t num_labels = 2;
+  TaskKind task = TaskKind::kTextClassification;
+  int64_t num_labels = 2;  // of a regression its numbers; language modelling has none
   bool multi_label = false;
   LengthHistogram train_lengths;  // empty: assume every row is max_length long
   LengthHistogram validation_lengths;

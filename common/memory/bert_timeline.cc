@@ -369,6 +369,7 @@ int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& trait
 
 std::vector<ParameterExtent> HeadExtents(const PassShape& shape) {
   std::vector<ParameterExtent> extents;
+  if (shape.num_labels == 0) return extents;
   int64_t width = shape.model.hidden_size;
   const auto add_layer = [&](int64_t next) {
     extents.push_back({.rows = next, .columns = width});

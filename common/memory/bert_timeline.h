@@ -18,7 +18,7 @@ namespace hpo {
 struct PassShape {
   ModelShape model;
   std::vector<int64_t> head_sizes;  // hidden layers of the classification head
-  int64_t num_labels = 2;
+  int64_t num_labels = 2;           // 0: no classification head
   int64_t rows = 1;
   int64_t tokens = 16;  // of every row, padding included
 };

@@ -1,4 +1,4 @@
-// The classifier that a configuration describes.
+// The model and the head that a configuration describes.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "common/memory/lora.h"
 #include "common/memory/memory_estimate.h"
 #include "common/memory/optimizer_states.h"
+#include "common/model_parameters.h"
 #include "common/model_spec.h"
 
 namespace hpo {
@@ -20,11 +21,21 @@ struct ClassifierShape {
   double head_dropout = 0.0;
   int64_t num_labels = 2;
   bool multi_label = false;  // several labels a row
+  TaskKind task = TaskKind::kTextClassification;
+  bool weighs_classes = false;
+  bool smooths_labels = false;
+  int64_t loss_rows = 1;  // of language modelling: tokens whose logits exist at a time
   OptimizerSpec optimizer;
   Execution execution;
   Freezing freezing;
   std::optional<LoraOptions> lora;
 };
+
+// What of a model's parameters is the head of `task`.
+TaskHead HeadOf(TaskKind task);
+
+// Tokens whose logits exist at a time where the configuration leaves it open (0): 64 MiB of them.
+int64_t LossRows(int64_t configured, int64_t vocab_size);
 
 // As `plan` runs it.
 ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan);

@@ -41,6 +41,8 @@ std::vector<ParameterTensor> AsMade(std::vector<ParameterTensor> tensors) {
   return tensors;
 }
 
+}  // namespace
+
 TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora) {
   const auto layers = AdaptedLayers(shape, lora);
   HPO_CHECK(layers.ok());
@@ -53,15 +55,25 @@ TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora) {
   return adapters;
 }
 
-}  // namespace
+void AddTrained(const std::vector<ParameterTensor>& tensors, const ModelParameters& parameters,
+                TracedParameterGroups& groups) {
+  for (const ParameterTensor& tensor : tensors) {
+    const TracedParameter& parameter = parameters.At(tensor.name);
+    if (!parameter.trainable) continue;
+    (Decays(tensor.kind) ? groups.decaying : groups.others).push_back(parameter);
+  }
+}
+
+bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape) {
+  return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing);
+}
 
 ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     : ops_(ops), shape_(shape), modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
   std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
   parameters_ = std::make_unique<ModelParameters>(
-      ops, AsMade(tensors), [&shape](const ParameterTensor& tensor) {
-        return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing);
-      });
+      ops, AsMade(tensors),
+      [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); });
   KeepConstants(ops, shape.model);
   const std::optional<TracedLinear> own_dense = MakeHead();
   if (shape.lora.has_value()) {
@@ -69,11 +81,7 @@ ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     parameters_->AddAdapters(ops, adapters);
     tensors = adapters.tensors;
   }
-  for (const ParameterTensor& tensor : tensors) {
-    const TracedParameter& parameter = parameters_->At(tensor.name);
-    if (!parameter.trainable) continue;
-    (Decays(tensor.kind) ? groups_.decaying : groups_.others).push_back(parameter);
-  }
+  AddTrained(tensors, *parameters_, groups_);
   if (own_dense.has_value()) AddToGroups(*own_dense);
   AddToGroups(head_);
   for (const TracedLinear& layer : head_hidden_) AddToGroups(layer);

@@ -19,6 +19,14 @@ struct TracedParameterGroups {
   std::vector<TracedParameter> others;
 };
 
+// Whether the model itself is trained in `tensor`, one of the backbone's.
+bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape);
+// Our trainer's adapters; `lora` is one that AdaptedLayers takes.
+TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora);
+// Adds those of `tensors`, made as `parameters`, that are trained.
+void AddTrained(const std::vector<ParameterTensor>& tensors, const ModelParameters& parameters,
+                TracedParameterGroups& groups);
+
 class ClassifierTrace {
  public:
   // Makes the parameters. Arguments outlive it; `shape.model` is one that TrainerSupports and

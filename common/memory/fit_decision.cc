@@ -54,6 +54,8 @@ Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
                     const ModelFacts& model) {
   const DataSetFacts* const train = FindDataSet(worker, trainer.train);
   Workload workload;
+  workload.task = ParseTaskKind(trainer.task).value_or(TaskKind::kTextClassification);
+  if (workload.task == TaskKind::kTextRegression) workload.num_labels = 1;
   if (!trainer.labels.empty()) {
     workload.num_labels = static_cast<int64_t>(trainer.labels.size());
   } else if (train != nullptr && !train->labels.empty()) {

@@ -58,7 +58,7 @@ PassShape ShapeOf(const EstimateInput& input, const BatchShape& batch) {
   const TrainingConfig& config = input.config;
   PassShape shape{.model = input.model,
                   .head_sizes = config.HeadSizes(),
-                  .num_labels = input.workload.num_labels,
+                  .num_labels = input.NumOutputs(),
                   .rows = batch.rows,
                   .tokens = batch.tokens};
   if (config.dropout.has_value()) {
@@ -93,9 +93,8 @@ absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape
                                      const KernelTraits& traits, Bytes weights, Bytes head) {
   const OptimizerSpec optimizer = input.config.Optimizer();
   if (optimizer.kind == OptimizerKind::kAdamW) return 2 * weights;
-  HPO_ASSIGN_OR_RETURN(
-      const std::vector<ParameterTensor> tensors,
-      ParameterTensors(input.model, {.kind = TaskHead::Kind::kSequenceClassification}));
+  HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors,
+                       ParameterTensors(input.model, HeadOf(input.workload.task)));
   const std::string end =
       absl::StrCat(ModulesOf(*ModelFamilyOf(input.model.family)).classifier.output, ".");
   std::vector<ParameterExtent> extents = HeadExtents(shape);
@@ -154,9 +153,10 @@ absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const Tria
   return estimate;
 }
 
-// Whether bert_timeline.h has the family.
-bool HasClosedForm(const ModelShape& model) {
-  const std::optional<ModelFamily> family = ModelFamilyOf(model.family);
+// Whether bert_timeline.h has the family, and the task.
+bool HasClosedForm(const EstimateInput& input) {
+  if (input.workload.task == TaskKind::kLanguageModeling) return false;
+  const std::optional<ModelFamily> family = ModelFamilyOf(input.model.family);
   return !family.has_value() || !(IsDecoder(*family) || *family == ModelFamily::kDeberta);
 }
 
@@ -215,6 +215,13 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
       {"plan.effective_batch", plan.effective_batch, 1, kLargestSize * kLargestSize},
       {"plan.micro_batch", plan.micro_batch, 1, kLargestSize},
   }));
+  const std::optional<ModelFamily> family = ModelFamilyOf(model.family);
+  if (input.workload.task == TaskKind::kLanguageModeling &&
+      !(family.has_value() && IsDecoder(*family))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model_type: expected gpt2, llama or qwen2 for language modelling, got '",
+                     model.family, "'"));
+  }
   for (int64_t layer = 0; layer < config.head_layers; ++layer) {
     HPO_RETURN_IF_ERROR(CheckSizes({{"head.size", config.head_sizes[layer], 1, kLargestSize}}));
   }
@@ -241,7 +248,7 @@ absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const 
                         !input.config.freezing.Any() && !input.config.lora.has_value();
   if (!is_plain && CanBeTraced(input, estimate.live_peak)) {
     estimate = TraceTensors(input, plan, passes);
-  } else if (!HasClosedForm(input.model) && estimate.live_peak.count < kLargestTensorBytes) {
+  } else if (!HasClosedForm(input) && estimate.live_peak.count < kLargestTensorBytes) {
     HPO_RETURN_IF_ERROR(CheckShape(input.model, ShapeKeys{}));
     HPO_ASSIGN_OR_RETURN(estimate, FromLayers(input, passes, traits));
   }

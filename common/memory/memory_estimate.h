@@ -46,6 +46,10 @@ struct TrainingConfig {
   Freezing freezing;  // model.freeze_embeddings, model.freeze_layers
   // Adapters on a frozen model, where lora.rank is above 0: lora.alpha, lora.dropout, lora.targets.
   std::optional<LoraOptions> lora;
+  bool weighs_classes = false;  // train.class_weights is not none
+  bool smooths_labels = false;  // train.label_smoothing is not 0
+  // memory.loss_rows: tokens whose logits exist at a time, in language modelling; 0: by vocabulary.
+  int64_t loss_rows = 0;
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.
@@ -99,6 +103,12 @@ struct EstimateInput {
   Workload workload;
   DeviceProfile device;
   auto operator<=>(const EstimateInput&) const = default;
+
+  // Of the classifier's head; language modelling has none: its product is the word embeddings' or
+  // a part of the model.
+  int64_t NumOutputs() const {
+    return workload.task == TaskKind::kLanguageModeling ? 0 : workload.num_labels;
+  }
 };
 
 // Whether the sizes of `input` and `plan` are ones that a model may have.

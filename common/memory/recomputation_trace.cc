@@ -13,6 +13,7 @@ TracedGradients Recompute(TraceOps& ops, const TracedSegment& segment,
   StepTracer& tracer = ops.tracer();
   TracedGradients result(inputs.size());
   const int32_t first = tracer.NextNode();
+  const StepTracer::InnerBackward inner(tracer);
   {
     const StepTracer::EnableGrad enable_grad(tracer);
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -1,5 +1,7 @@
 #include "common/memory/step_tracer.h"
 
+#include <algorithm>
+
 #include "common/status.h"
 
 namespace hpo {
@@ -205,7 +207,8 @@ void StepTracer::AccumulateInto(TracedStorage& sum, TracedStorage gradient,
   if (!sum) {
     sum = std::move(gradient);
   } else if (!options_.sums_in_place || !sum.IsUnique() || sum.is_view()) {
-    sum = Allocate(sum.bytes(), memory_class);
+    // A view may stand for more than it holds, repeated.
+    sum = Allocate(std::max(sum.bytes(), gradient.bytes()), memory_class);
   }
 }
 

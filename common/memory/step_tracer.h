@@ -180,6 +180,29 @@ class StepTracer {
   void BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient);
   // Forgets the tape without running it: a forward whose result is thrown away.
   void DropTape();
+
+  // While it lives, gradients of parameters arrive as those of a backward of its own do:
+  // they wait for no use of the parameter outside of it.
+  class InnerBackward {
+   public:
+    explicit InnerBackward(StepTracer& tracer)
+        : tracer_(tracer), uses_(tracer.uses_.size()), arriving_(tracer.arriving_.size()) {
+      Swap();
+    }
+    ~InnerBackward() { Swap(); }
+    InnerBackward(const InnerBackward&) = delete;
+    InnerBackward& operator=(const InnerBackward&) = delete;
+
+   private:
+    void Swap() {
+      std::swap(uses_, tracer_.uses_);
+      std::swap(arriving_, tracer_.arriving_);
+    }
+
+    StepTracer& tracer_;
+    std::vector<int32_t> uses_;
+    std::vector<TracedStorage> arriving_;
+  };
   int32_t NextNode() const { return static_cast<int32_t>(tape_.size()); }
 
   class NoGrad {

@@ -402,36 +402,6 @@ TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) 
   return output;
 }
 
-TracedTensor TraceOps::CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
-                                    const TracedStorage& labels) {
-  const int64_t elements = rows * classes;
-  TracedTensor log_probabilities = tracer_.NewTensor(elements, logits.element_size);
-  log_probabilities.edge =
-      tracer_.Record({logits.edge}, {log_probabilities.storage},
-                     [this, bytes = log_probabilities.bytes()](auto&, const auto&) {
-                       return OneGradient(tracer_.Allocate(bytes));
-                     });
-  // The softmax keeps its input's type, under autocast too; the loss does not.
-  const TracedTensor x = CastToFloat(log_probabilities);
-  TracedTensor loss = tracer_.NewTensor(1, x.element_size);
-  const TracedStorage total_weight = tracer_.Allocate(x.element_size);
-  loss.edge = tracer_.RecordLike(x, {x.storage, labels, total_weight});
-  return loss;
-}
-
-TracedTensor TraceOps::BinaryCrossEntropy(const TracedTensor& logits) {
-  const TracedTensor x = CastToFloat(logits);
-  TracedTensor loss;
-  {
-    const TracedStorage log_sigmoid = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
-    tracer_.Touch(x.bytes());
-    const TracedStorage by_element = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
-    loss = tracer_.NewTensor(1, x.element_size);
-  }
-  loss.edge = tracer_.RecordLike(x, {x.storage});
-  return loss;
-}
-
 // ---- Attention ---------------------------------------------------------------------------------
 
 TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,

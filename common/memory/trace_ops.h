@@ -164,8 +164,19 @@ class TraceOps {
   // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
   TracedTensor CrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
                             const TracedStorage& labels = {});
-  // Sum over all elements of the binary cross entropy.
-  TracedTensor BinaryCrossEntropy(const TracedTensor& logits);
+  // How at::cross_entropy_loss is called: with weights of the classes, with label smoothing.
+  struct LossOptions {
+    bool weighted = false;
+    bool smoothed = false;
+  };
+  // As CrossEntropy.
+  TracedTensor ClassLoss(const TracedTensor& logits, int64_t rows, int64_t classes,
+                         const LossOptions& options);
+  // Sum over all elements of the binary cross entropy; `weights`: the elements of pos_weight.
+  TracedTensor BinaryCrossEntropy(const TracedTensor& logits,
+                                  const std::optional<int64_t>& weights = std::nullopt);
+  // Sum over all elements of the squared error.
+  TracedTensor SquaredError(const TracedTensor& predicted);
 
   // A number on its way into an operation with a tensor of `element_size`; 0: no conversion. Events
   // on a CPU alone.
@@ -187,6 +198,11 @@ class TraceOps {
                               const TracedAdapter& adapter);
   // output + low times a number.
   TracedTensor AddScaled(const TracedTensor& output, const TracedTensor& low);
+  TracedTensor SmoothedCrossEntropy(const TracedTensor& logits, int64_t rows, int64_t classes,
+                                    bool weighted);
+  TracedTensor NegativeSumOfRows(const TracedTensor& input, int64_t rows, bool weighted);
+  TracedStorage IsIgnored(int64_t rows);
+  void WeighPositives(int64_t bytes, int64_t weights);
   TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
                                   const TracedTensor& value, const AttentionShape& shape,
                                   const TracedStorage& mask);

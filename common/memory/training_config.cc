@@ -80,14 +80,21 @@ class Lookup {
     return absl::OkStatus();
   }
 
+  // As it is written, whatever its type.
+  std::string Text(const std::string& name, const std::string& fallback) const {
+    const ParamValue* const given = Find(name);
+    if (given == nullptr) return fallback;
+    const std::string* const word = std::get_if<std::string>(given);
+    return word == nullptr ? FormatParam(*given) : *word;
+  }
+
   // A word that `parse` knows.
   template <typename Value>
   absl::Status ReadWord(const std::string& name, absl::StatusOr<Value> (*parse)(absl::string_view),
                         Value* value) const {
     const ParamValue* const given = Find(name);
     if (given == nullptr) return absl::OkStatus();
-    const std::string* const word = std::get_if<std::string>(given);
-    const auto parsed = parse(word == nullptr ? FormatParam(*given) : *word);
+    const auto parsed = parse(Text(name, ""));
     if (!parsed.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": ", parsed.status().message()));
     }
@@ -170,6 +177,11 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadFlag("model.freeze_embeddings", &config.freezing.embeddings));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("model.freeze_layers", 0, &config.freezing.layers));
   HPO_RETURN_IF_ERROR(ReadLora(lookup, &config.lora));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.loss_rows", 0, &config.loss_rows));
+  std::optional<double> smoothing;
+  HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.label_smoothing", &smoothing));
+  config.smooths_labels = smoothing.value_or(0.0) > 0.0;
+  config.weighs_classes = lookup.Text("train.class_weights", "none") != "none";
   std::optional<double> momentum;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.momentum", &momentum));
   config.momentum = momentum.value_or(config.momentum);

@@ -1,15 +1,16 @@
 #include "common/memory/trial_trace.h"
 
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "common/memory/step_tracer.h"
+#include "common/memory/task_trace.h"
 #include "common/memory/trace_ops.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;  // bytes of an int64
 constexpr int64_t kFloat = 4;
 
 // worker/trainer/training.
@@ -19,8 +20,8 @@ class TracedTrial {
       : tracer_(ops.tracer()),
         shape_(shape),
         ops_(ops),
-        model_(ops, shape),
-        groups_(model_.groups()) {}
+        task_(MakeTaskTrace(ops, shape)),
+        groups_(task_->groups()) {}
 
   void AllocateStates() {
     std::vector<ParameterExtent> extents;
@@ -39,8 +40,8 @@ class TracedTrial {
     const TracedStorage loss = tracer_.Allocate(kFloat);
     for (const BatchShape& part : parts) {
       tracer_.EnterPhase("forward");
-      const TracedBatch batch = ToDevice(part);
-      const TracedTensor part_loss = ops_.Scale(SumOfLosses(batch));
+      const TracedBatch batch = task_->BatchOf(part);
+      const TracedTensor part_loss = ops_.Scale(task_->SumOfLosses(batch));
       MarkForward();
       tracer_.EnterPhase("backward");
       RunBackward(part_loss);
@@ -70,11 +71,8 @@ class TracedTrial {
   void Evaluate(const std::vector<BatchShape>& batches) {
     const StepTracer::NoGrad no_grad(tracer_);
     for (const BatchShape& shape : batches) {
-      const TracedBatch batch = ToDevice(shape);
-      const TracedTensor logits = model_.Forward(batch, /*training=*/false);
+      task_->Evaluate(shape);
       MarkForward();
-      SumOfRowLosses(logits, shape);
-      shape_.multi_label ? FindPositive(logits) : tracer_.Touch(kIndex * shape.rows);
     }
   }
 
@@ -82,7 +80,7 @@ class TracedTrial {
   bool HasLayerBetween() const { return shape_.model.num_layers >= 3; }
 
   void MarkForward() {
-    const auto& marks = model_.backbone().marks();
+    const auto& marks = task_->backbone().marks();
     if (HasLayerBetween())
       second_layer_.push_back({.begin = marks[1].event, .end = marks[2].event});
   }
@@ -92,7 +90,7 @@ class TracedTrial {
       tracer_.Backward(loss);
       return;
     }
-    const auto& marks = model_.backbone().marks();
+    const auto& marks = task_->backbone().marks();
     const std::array<int32_t, 2> stops = {marks[2].node, marks[1].node};
     const std::vector<size_t> reached = tracer_.Backward(loss, stops);
     second_layer_.push_back({.begin = reached[0], .end = reached[1]});
@@ -102,45 +100,10 @@ class TracedTrial {
     return tracer_.Allocate(bytes, MemoryClass::kTemporary);
   }
 
-  TracedBatch ToDevice(const BatchShape& shape) {
-    const int64_t positions = kIndex * shape.rows * shape.tokens;
-    const int64_t labels = shape_.multi_label ? kFloat * shape_.num_labels : kIndex;
-    TracedBatch batch{.shape = shape};
-    batch.ids = tracer_.Allocate(positions);
-    batch.mask = tracer_.Allocate(positions);
-    batch.types = tracer_.Allocate(positions);
-    batch.labels = tracer_.Allocate(labels * shape.rows);
-    return batch;
-  }
-
-  TracedTensor SumOfLosses(const TracedBatch& batch) {
-    const TracedTensor logits = model_.Forward(batch, /*training=*/true);
-    return SumOfRowLosses(logits, batch.shape);
-  }
-
-  TracedTensor SumOfRowLosses(const TracedTensor& logits, const BatchShape& batch) {
-    if (!shape_.multi_label) return ops_.CrossEntropy(logits, batch.rows, shape_.num_labels);
-    const TracedTensor sum = ops_.BinaryCrossEntropy(logits);
-    return ops_.Scale(sum);
-  }
-
-  // Which logits are larger than a number; on a CPU it becomes an integer, then a float.
-  void FindPositive(const TracedTensor& logits) {
-    TracedStorage number;
-    TracedStorage converted;
-    if (ops_.traits().cpu) {
-      number = Temporary(kIndex);
-      converted = Temporary(kFloat);
-    }
-    const TracedStorage positive = Temporary(logits.elements);
-    number.Reset();
-    converted.Reset();
-  }
-
   StepTracer& tracer_;
   const ClassifierShape& shape_;
   TraceOps& ops_;
-  ClassifierTrace model_;
+  const std::unique_ptr<TaskTrace> task_;
   const TracedParameterGroups& groups_;
   std::vector<EventRange> second_layer_;
 };

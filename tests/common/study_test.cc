@@ -105,6 +105,16 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        "objective.metric: expected a name, got nothing"},
       {[](StudySpec& spec) { spec.objectives.push_back(spec.objectives[0]); },
        "objective: expected distinct metrics, got macro_f1 twice"},
+      {[](StudySpec& spec) { spec.trainer.task = "text-regression"; },
+       "objective.metric: expected loss, mae, pearson or rmse (the metrics of text-regression), "
+       "got "
+       "'macro_f1'"},
+      {[](StudySpec& spec) {
+         spec.trainer.task = "language-modeling";
+         spec.objectives[0].metric = "perplexity";
+         spec.trainer.train = "";
+       },
+       "trainer.train: expected a file name"},
       {[](StudySpec& spec) { spec.trainer.task = ""; }, "trainer.task: expected a name"},
       {[](StudySpec& spec) { spec.trainer.train = ""; }, "trainer.train: expected a file name"},
       {[](StudySpec& spec) { spec.trainer.validation = ""; },
@@ -164,6 +174,9 @@ TEST(ValidateStudy, LeavesDataToTrainersOfTheUsersOwn) {
   spec.trainer.task = "my-task";
   spec.trainer.train.clear();
   spec.trainer.validation.clear();
+  EXPECT_TRUE(ValidateStudy(spec).ok()) << ValidateStudy(spec);
+  spec.trainer = Criteria().trainer;
+  spec.objectives[0].metric = "area_under_curve";
   EXPECT_TRUE(ValidateStudy(spec).ok()) << ValidateStudy(spec);
 }
 

@@ -7,19 +7,26 @@
 namespace hpo {
 namespace {
 
+constexpr TaskKind kAllKinds[] = {TaskKind::kTextClassification, TaskKind::kTextRegression,
+                                  TaskKind::kLanguageModeling};
+
 TEST(TaskKindTest, NamesAreReadBack) {
   EXPECT_EQ(ParseTaskKind("text-classification"), TaskKind::kTextClassification);
-  EXPECT_EQ(Name(TaskKind::kTextClassification), "text-classification");
+  for (const TaskKind kind : kAllKinds) EXPECT_EQ(ParseTaskKind(Name(kind)), kind) << Name(kind);
+  EXPECT_EQ(TaskNames(), "text-classification, text-regression or language-modeling");
   for (const char* name : {"", "Text-classification", "text-classification ", "ner"}) {
     EXPECT_EQ(ParseTaskKind(name), std::nullopt) << name;
   }
 }
 
 TEST(TaskKindTest, MetricsAreSortedAndTakenByTheirTask) {
-  const auto metrics = MetricsOf(TaskKind::kTextClassification);
-  EXPECT_TRUE(std::is_sorted(metrics.begin(), metrics.end()));
-  for (const absl::string_view metric : metrics) {
-    EXPECT_TRUE(CheckMetric(TaskKind::kTextClassification, metric).ok()) << metric;
+  for (const TaskKind kind : kAllKinds) {
+    const auto metrics = MetricsOf(kind);
+    EXPECT_TRUE(std::is_sorted(metrics.begin(), metrics.end()));
+    EXPECT_TRUE(CheckMetric(kind, "loss").ok()) << Name(kind);
+    for (const absl::string_view metric : metrics) {
+      EXPECT_TRUE(CheckMetric(kind, metric).ok()) << metric;
+    }
   }
 }
 
@@ -29,6 +36,15 @@ TEST(TaskKindTest, AMetricThatATaskHasNotIsOneLineWithThoseItHas) {
   EXPECT_EQ(status.message(),
             "objective.metric: expected accuracy, loss, macro_f1, mcc or micro_f1 (the metrics of "
             "text-classification), got 'perplexity'");
+}
+
+// What another trainer measures is not ours to judge.
+TEST(TaskKindTest, AStudysMetricIsRefusedWhereItIsAnotherTasks) {
+  EXPECT_TRUE(CheckMetricFits(TaskKind::kTextRegression, "rmse").ok());
+  EXPECT_TRUE(CheckMetricFits(TaskKind::kTextRegression, "concordance").ok());
+  EXPECT_EQ(CheckMetricFits(TaskKind::kTextRegression, "macro_f1").message(),
+            "objective.metric: expected loss, mae, pearson or rmse (the metrics of "
+            "text-regression), got 'macro_f1'");
 }
 
 }  // namespace

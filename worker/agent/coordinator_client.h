@@ -25,6 +25,7 @@ struct StudyData {
   std::string study;
   std::string train;
   std::string validation;
+  std::string task = "text-classification";
   bool operator==(const StudyData&) const = default;
 };
 

@@ -57,14 +57,16 @@ std::string DataCatalog::ValidationPath(const std::string& name) const {
   return Locate(options_.folder, options_.validation_file, name);
 }
 
-std::string DataCatalog::CachePath(const std::string& digest) const {
-  return absl::StrCat(options_.cache_folder, "/", digest, ".json");
+std::string DataCatalog::CachePath(const std::string& digest, TaskKind task) const {
+  const bool labelled = task == TaskKind::kTextClassification;
+  return absl::StrCat(options_.cache_folder, "/", digest,
+                      labelled ? "" : absl::StrCat("-", Name(task)), ".json");
 }
 
 absl::StatusOr<DataSetFacts> DataCatalog::Facts(const std::string& path, const std::string& name,
-                                                const Tokenizers& tokenizers) const {
+                                                TaskKind task, const Tokenizers& tokenizers) const {
   HPO_ASSIGN_OR_RETURN(const std::string digest, Sha256File(path));
-  std::optional<DataSetFacts> known = ReadCache(CachePath(digest));
+  std::optional<DataSetFacts> known = ReadCache(CachePath(digest, task));
   std::vector<const Tokenizer*> missing;
   for (const auto& [tokenizer_digest, tokenizer] : tokenizers) {
     if (!known || !known->lengths.contains(tokenizer_digest)) {
@@ -72,7 +74,7 @@ absl::StatusOr<DataSetFacts> DataCatalog::Facts(const std::string& path, const s
     }
   }
   if (!known || !missing.empty()) {
-    absl::StatusOr<DataSetFacts> measured = MeasureDataSet(path, name, missing);
+    absl::StatusOr<DataSetFacts> measured = MeasureDataSet(path, name, missing, task);
     if (!measured.ok() && !options_.require_text_rows) {
       return DataSetFacts{.name = name, .digest = digest};
     }
@@ -81,7 +83,7 @@ absl::StatusOr<DataSetFacts> DataCatalog::Facts(const std::string& path, const s
       measured->lengths.merge(known->lengths);
     }
     known = *std::move(measured);
-    WriteCache(CachePath(digest), *known);
+    WriteCache(CachePath(digest, task), *known);
   }
   known->name = name;
   return *std::move(known);
@@ -91,10 +93,10 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
                                        const Tokenizers& tokenizers) const {
   Scan scan;
   std::map<std::string, bool> found;  // by name
-  const auto add = [&](const std::string& name, const std::string& path) {
+  const auto add = [&](const std::string& name, const std::string& path, TaskKind task) {
     if (name.empty()) return true;
     if (const auto known = found.find(name); known != found.end()) return known->second;
-    absl::StatusOr<DataSetFacts> facts = Facts(path, name, tokenizers);
+    absl::StatusOr<DataSetFacts> facts = Facts(path, name, task, tokenizers);
     found[name] = facts.ok();
     if (facts.ok()) {
       scan.facts.push_back(*std::move(facts));
@@ -104,8 +106,10 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
     return facts.ok();
   };
   for (const StudyData& study : studies) {
-    const bool has_train = add(study.train, TrainPath(study.train));
-    const bool has_validation = add(study.validation, ValidationPath(study.validation));
+    // Another trainer's task is no concern of ours: its files are tried as labelled texts.
+    const TaskKind task = ParseTaskKind(study.task).value_or(TaskKind::kTextClassification);
+    const bool has_train = add(study.train, TrainPath(study.train), task);
+    const bool has_validation = add(study.validation, ValidationPath(study.validation), task);
     if (has_train && has_validation) {
       scan.complete_studies.push_back(study.study);
     }

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/task_kind.h"
 #include "common/workload.h"
 #include "worker/agent/coordinator_client.h"
 #include "worker/text/tokenizer.h"
@@ -50,8 +51,8 @@ class DataCatalog {
 
  private:
   absl::StatusOr<DataSetFacts> Facts(const std::string& path, const std::string& name,
-                                     const Tokenizers& tokenizers) const;
-  std::string CachePath(const std::string& digest) const;
+                                     TaskKind task, const Tokenizers& tokenizers) const;
+  std::string CachePath(const std::string& digest, TaskKind task) const;
 
   DataCatalogOptions options_;
 };

@@ -44,11 +44,20 @@ std::vector<int64_t> AllRows(const EncodedDataset& data) {
 }
 
 void FillLabels(const EncodedDataset& data, std::span<const int64_t> rows, PaddedBatch& batch) {
+  const size_t num_labels = static_cast<size_t>(data.num_labels);
+  if (!data.numbers.empty()) {
+    for (const int64_t row : rows) {
+      const auto numbers =
+          std::span(data.numbers).subspan(static_cast<size_t>(row) * num_labels, num_labels);
+      batch.label_matrix.insert(batch.label_matrix.end(), numbers.begin(), numbers.end());
+    }
+    return;
+  }
   if (!data.multi_label) {
+    if (num_labels == 0) return;
     for (const int64_t row : rows) batch.labels.push_back(data.Labels(row).front());
     return;
   }
-  const size_t num_labels = static_cast<size_t>(data.num_labels);
   batch.label_matrix.assign(rows.size() * num_labels, 0.0f);
   for (size_t i = 0; i < rows.size(); ++i) {
     for (const int32_t label : data.Labels(rows[i])) {

@@ -42,11 +42,12 @@ std::vector<std::span<const int64_t>> SplitBatch(const BatchRows& batch,
 struct PaddedBatch {
   int64_t rows = 0;
   int64_t length = 0;
-  std::vector<int64_t> ids;         // [rows, length], pad_id after each row's end
-  std::vector<int64_t> type_ids;    // [rows, length], 0 after each row's end
-  std::vector<int64_t> mask;        // [rows, length], 1 = token, 0 = padding
-  std::vector<int64_t> labels;      // single-label: [rows]; multi-label: empty
-  std::vector<float> label_matrix;  // multi-label: [rows, num_labels] of 0 and 1; else empty
+  std::vector<int64_t> ids;       // [rows, length], pad_id after each row's end
+  std::vector<int64_t> type_ids;  // [rows, length], 0 after each row's end
+  std::vector<int64_t> mask;      // [rows, length], 1 = token, 0 = padding
+  std::vector<int64_t> labels;    // single-label: [rows]; else empty
+  // [rows, num_labels]: multi-label of 0 and 1, a regression's numbers; else empty.
+  std::vector<float> label_matrix;
 };
 
 // `rows` must not be empty; max_positions >= the longest row.

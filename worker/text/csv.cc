@@ -1,9 +1,12 @@
 #include "worker/text/csv.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "worker/text/data_file_builder.h"
@@ -21,14 +24,43 @@ struct Columns {
   size_t pair = kNoColumn;
   size_t label = kNoColumn;
   size_t labels = kNoColumn;
+  std::vector<size_t> numbers;
 };
 
-absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& origin) {
+// "the columns 'text' and one of 'label' and 'labels'".
+std::string ExpectedColumns(const RowTargets& targets) {
+  switch (targets.kind) {
+    case RowTargets::Kind::kLabels:
+      return "the columns 'text' and one of 'label' and 'labels'";
+    case RowTargets::Kind::kNumbers:
+      return absl::StrCat("the columns 'text', '",
+                          absl::StrJoin(targets.numbers.begin(), targets.numbers.end() - 1, "', '"),
+                          targets.numbers.size() > 1 ? "' and '" : "", targets.numbers.back(), "'");
+    case RowTargets::Kind::kNothing:
+      break;
+  }
+  return "a column 'text'";
+}
+
+bool HasColumns(const Columns& columns, const RowTargets& targets) {
+  const bool one_of_labels = (columns.label == kNoColumn) != (columns.labels == kNoColumn);
+  return columns.text != kNoColumn &&
+         (targets.kind != RowTargets::Kind::kLabels || one_of_labels) &&
+         std::count(columns.numbers.begin(), columns.numbers.end(), kNoColumn) == 0;
+}
+
+absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& origin,
+                                   const RowTargets& targets) {
   Columns columns{.count = header.fields.size()};
-  const std::pair<const char*, size_t*> names[] = {{"text", &columns.text},
-                                                   {"pair", &columns.pair},
-                                                   {"label", &columns.label},
-                                                   {"labels", &columns.labels}};
+  columns.numbers.resize(targets.numbers.size(), kNoColumn);
+  std::vector<std::pair<std::string, size_t*>> names = {{"text", &columns.text},
+                                                        {"pair", &columns.pair}};
+  if (targets.kind == RowTargets::Kind::kLabels) {
+    names.insert(names.end(), {{"label", &columns.label}, {"labels", &columns.labels}});
+  }
+  for (size_t i = 0; i < targets.numbers.size(); ++i) {
+    names.emplace_back(targets.numbers[i], &columns.numbers[i]);
+  }
   for (size_t i = 0; i < header.fields.size(); ++i) {
     for (const auto& [name, column] : names) {
       if (header.fields[i] != name) continue;
@@ -39,10 +71,9 @@ absl::StatusOr<Columns> ReadHeader(const CsvRecord& header, const std::string& o
       *column = i;
     }
   }
-  if (columns.text == kNoColumn || (columns.label == kNoColumn) == (columns.labels == kNoColumn)) {
+  if (!HasColumns(columns, targets)) {
     return DataError(origin, header.line,
-                     "expected a header row with the columns 'text' and one of 'label' and "
-                     "'labels'");
+                     absl::StrCat("expected a header row with ", ExpectedColumns(targets)));
   }
   return columns;
 }
@@ -52,8 +83,22 @@ std::vector<std::string> SplitLabels(const std::string& field) {
   return absl::StrSplit(field, '|');
 }
 
-RowFields FieldsOf(CsvRecord record, const Columns& columns) {
+absl::StatusOr<std::vector<double>> NumbersOf(const CsvRecord& record, const Columns& columns,
+                                              const std::string& origin,
+                                              const RowTargets& targets) {
+  std::vector<double> numbers(columns.numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const std::string& field = record.fields[columns.numbers[i]];
+    if (absl::SimpleAtod(field, &numbers[i]) && std::isfinite(numbers[i])) continue;
+    return DataError(origin, record.line,
+                     absl::StrCat(targets.numbers[i], ": expected a number, got '", field, "'"));
+  }
+  return numbers;
+}
+
+RowFields FieldsOf(CsvRecord record, const Columns& columns, std::vector<double> numbers) {
   RowFields fields{.line = record.line};
+  fields.numbers = std::move(numbers);
   fields.text = std::move(record.fields[columns.text]);
   if (columns.pair != kNoColumn) fields.pair = std::move(record.fields[columns.pair]);
   if (columns.label != kNoColumn) fields.label = std::move(record.fields[columns.label]);
@@ -144,14 +189,15 @@ absl::Status CsvScanner::ReadPlain(std::string& field, size_t number) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin) {
+absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin,
+                                  const RowTargets& targets) {
   CsvScanner scanner(WithoutByteOrderMark(content), origin);
-  DataFileBuilder builder(origin);
+  DataFileBuilder builder(origin, targets.kind);
   CsvRecord record;
   HPO_ASSIGN_OR_RETURN(bool more, scanner.Next(record));
   if (!more) return builder.Finish();
   HPO_RETURN_IF_ERROR(CheckFields(record, origin));
-  HPO_ASSIGN_OR_RETURN(const Columns columns, ReadHeader(record, origin));
+  HPO_ASSIGN_OR_RETURN(const Columns columns, ReadHeader(record, origin, targets));
   while (true) {
     HPO_ASSIGN_OR_RETURN(more, scanner.Next(record));
     if (!more) return builder.Finish();
@@ -161,7 +207,8 @@ absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& 
                        absl::StrCat("expected ", columns.count,
                                     " fields as in the header row, got ", record.fields.size()));
     }
-    HPO_RETURN_IF_ERROR(builder.Add(FieldsOf(std::move(record), columns)));
+    HPO_ASSIGN_OR_RETURN(std::vector<double> numbers, NumbersOf(record, columns, origin, targets));
+    HPO_RETURN_IF_ERROR(builder.Add(FieldsOf(std::move(record), columns, std::move(numbers))));
   }
 }
 

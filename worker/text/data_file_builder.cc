@@ -64,32 +64,36 @@ absl::Status DataFileBuilder::Add(RowFields fields) {
   if (!fields.text.has_value()) {
     return DataError(file_.path, fields.line, "expected a field 'text', got none");
   }
-  if (fields.label.has_value() == fields.labels.has_value()) {
-    return DataError(file_.path, fields.line,
-                     fields.label.has_value()
-                         ? "expected one of 'label' and 'labels', got both"
-                         : "expected a field 'label' or 'labels', got neither");
-  }
-  if (fields.label.has_value() && fields.label->empty()) {
-    return DataError(file_.path, fields.line, "label: expected a label, got an empty string");
+  std::vector<std::string> labels;
+  if (kind_ == RowTargets::Kind::kLabels) {
+    HPO_ASSIGN_OR_RETURN(labels, TakeLabels(fields));
   }
   if (file_.rows.empty()) {
     file_.multi_label = fields.labels.has_value();
     file_.pairs = fields.pair.has_value();
   }
   HPO_RETURN_IF_ERROR(CheckLikeFirstRow(fields));
-  std::vector<std::string> labels;
-  if (fields.labels.has_value()) {
-    labels = *std::move(fields.labels);
-  } else {
-    labels.push_back(*std::move(fields.label));
-  }
   HPO_RETURN_IF_ERROR(CheckLabels(labels, file_.path, fields.line));
   file_.rows.push_back({.text = *std::move(fields.text),
                         .pair = std::move(fields.pair),
                         .labels = std::move(labels),
-                        .line = fields.line});
+                        .line = fields.line,
+                        .numbers = std::move(fields.numbers)});
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> DataFileBuilder::TakeLabels(RowFields& fields) const {
+  if (fields.label.has_value() == fields.labels.has_value()) {
+    return DataError(file_.path, fields.line,
+                     fields.label.has_value()
+                         ? "expected one of 'label' and 'labels', got both"
+                         : "expected a field 'label' or 'labels', got neither");
+  }
+  if (fields.labels.has_value()) return *fields.labels;
+  if (fields.label->empty()) {
+    return DataError(file_.path, fields.line, "label: expected a label, got an empty string");
+  }
+  return std::vector<std::string>{*std::move(fields.label)};
 }
 
 absl::Status DataFileBuilder::CheckLikeFirstRow(const RowFields& fields) const {

@@ -20,6 +20,7 @@ struct RowFields {
   std::optional<std::string> pair;
   std::optional<std::string> label;
   std::optional<std::vector<std::string>> labels;
+  std::vector<double> numbers;  // where the file is one of numbers: all of them
 };
 
 // "origin:line: message", the form of every error about data.
@@ -34,10 +35,13 @@ absl::string_view WithoutByteOrderMark(absl::string_view content);
 // Collects rows and checks them against each other. One use: Add..., then Finish.
 class DataFileBuilder {
  public:
-  explicit DataFileBuilder(const std::string& origin) { file_.path = origin; }
+  DataFileBuilder(const std::string& origin, RowTargets::Kind kind) : kind_(kind) {
+    file_.path = origin;
+  }
 
-  //   InvalidArgument  text missing; both or neither of label and labels; an empty label, or one
-  //                    given twice in a row; unlike the first row in pair, or in label/labels
+  //   InvalidArgument  text missing; unlike the first row in pair; in a file of labels: both or
+  //                    neither of label and labels, an empty label, one given twice in a row, or
+  //                    unlike the first row in label/labels
   absl::Status Add(RowFields fields);
 
   //   InvalidArgument  no row was added
@@ -45,7 +49,9 @@ class DataFileBuilder {
 
  private:
   absl::Status CheckLikeFirstRow(const RowFields& fields) const;
+  absl::StatusOr<std::vector<std::string>> TakeLabels(RowFields& fields) const;
 
+  RowTargets::Kind kind_;
   DataFile file_;
 };
 

@@ -18,11 +18,18 @@ LengthHistogram MeasureLengths(const DataFile& file, const Tokenizer& tokenizer)
   return histogram;
 }
 
+// What of a row memory depends on besides its text.
+RowTargets TargetsOf(TaskKind task) {
+  if (task == TaskKind::kTextClassification) return {};
+  return {.kind = RowTargets::Kind::kNothing, .numbers = {}};
+}
+
 }  // namespace
 
 absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
-                                            std::span<const Tokenizer* const> tokenizers) {
-  HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path));
+                                            std::span<const Tokenizer* const> tokenizers,
+                                            TaskKind task) {
+  HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path, TargetsOf(task)));
   DataSetFacts facts;
   facts.name = name;
   HPO_ASSIGN_OR_RETURN(facts.digest, Sha256File(path));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/task_kind.h"
 #include "common/workload.h"
 #include "worker/text/tokenizer.h"
 
@@ -12,9 +13,10 @@ namespace hpo {
 
 // Reads the file at `path`, to be advertised as `name`: digest, rows, labels, and for each
 // tokenizer the histogram of row lengths (special tokens included, before truncation). Tokenizers
-// with equal digests are run once.
+// with equal digests are run once. A task without labels needs none in the file.
 //   NotFound, Unavailable, InvalidArgument  see ReadDataFile
 absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
-                                            std::span<const Tokenizer* const> tokenizers);
+                                            std::span<const Tokenizer* const> tokenizers,
+                                            TaskKind task = TaskKind::kTextClassification);
 
 }  // namespace hpo

@@ -81,7 +81,7 @@ absl::StatusOr<Dataset> WithIndices(DataFile file, const std::vector<std::string
                   .pairs = file.pairs};
   dataset.rows.reserve(file.rows.size());
   for (DataFileRow& row : file.rows) {
-    DatasetRow indexed{.text = std::move(row.text), .pair = std::move(row.pair)};
+    DatasetRow indexed{.text = std::move(row.text), .pair = std::move(row.pair), .line = row.line};
     for (const std::string& label : row.labels) {
       const auto found = index.find(label);
       if (found == index.end()) {
@@ -97,7 +97,62 @@ absl::StatusOr<Dataset> WithIndices(DataFile file, const std::vector<std::string
   return dataset;
 }
 
+// Without label names.
+absl::StatusOr<Dataset> WithNumbers(DataFile file, const std::vector<std::string>& columns) {
+  Dataset dataset{.path = std::move(file.path), .label_names = columns, .pairs = file.pairs};
+  dataset.rows.reserve(file.rows.size());
+  for (DataFileRow& row : file.rows) {
+    DatasetRow kept{.text = std::move(row.text), .pair = std::move(row.pair), .line = row.line};
+    for (size_t i = 0; i < row.numbers.size(); ++i) {
+      kept.numbers.push_back(static_cast<float>(row.numbers[i]));
+      if (std::isfinite(kept.numbers.back())) continue;
+      return DataError(
+          dataset.path, row.line,
+          absl::StrCat(columns[i], ": expected a number within float32, got ", row.numbers[i]));
+    }
+    dataset.rows.push_back(std::move(kept));
+  }
+  return dataset;
+}
+
+absl::StatusOr<TaskData> LoadWithoutLabels(const std::string& train_path,
+                                           const std::string& validation_path,
+                                           const RowTargets& targets) {
+  HPO_ASSIGN_OR_RETURN(DataFile train, ReadDataFile(train_path, targets));
+  HPO_ASSIGN_OR_RETURN(DataFile validation, ReadDataFile(validation_path, targets));
+  HPO_RETURN_IF_ERROR(CheckSameKind(train, validation));
+  TaskData data;
+  HPO_ASSIGN_OR_RETURN(data.train, WithNumbers(std::move(train), targets.numbers));
+  HPO_ASSIGN_OR_RETURN(data.validation, WithNumbers(std::move(validation), targets.numbers));
+  return data;
+}
+
 }  // namespace
+
+absl::StatusOr<TaskData> LoadRegressionData(const std::string& train_path,
+                                            const std::string& validation_path,
+                                            const std::vector<std::string>& columns) {
+  RowTargets targets{.kind = RowTargets::Kind::kNumbers, .numbers = columns};
+  if (columns.empty()) targets.numbers = {"label"};
+  HPO_RETURN_IF_ERROR(IndexLabels(targets.numbers).status());
+  for (const std::string& name : targets.numbers) {
+    if (name != "text" && name != "pair") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("trainer.labels: expected fields of numbers, got '", name, "'"));
+  }
+  return LoadWithoutLabels(train_path, validation_path, targets);
+}
+
+absl::StatusOr<TaskData> LoadPlainTexts(const std::string& train_path,
+                                        const std::string& validation_path) {
+  HPO_ASSIGN_OR_RETURN(TaskData data,
+                       LoadWithoutLabels(train_path, validation_path,
+                                         {.kind = RowTargets::Kind::kNothing, .numbers = {}}));
+  if (data.train.pairs) {
+    return DataError(train_path, 1, "pair: expected texts alone, got pairs");
+  }
+  return data;
+}
 
 std::vector<std::string> SortedLabels(const DataFile& file) {
   std::set<std::string> distinct;

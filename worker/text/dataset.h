@@ -1,4 +1,4 @@
-// Rows of a text classification task, from files on disk to label indices. No torch, no tokenizer.
+// Rows of a task, from files on disk to label indices or numbers. No torch, no tokenizer.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,14 @@ struct DatasetRow {
   std::string text;
   std::optional<std::string> pair;
   std::vector<int32_t> labels;
+  std::vector<float> numbers;  // of a regression: one for each of Dataset::label_names
+  int64_t line = 0;            // where the row starts in its file
   bool operator==(const DatasetRow&) const = default;
 };
 
 struct Dataset {
   std::string path;
-  std::vector<std::string> label_names;
+  std::vector<std::string> label_names;  // of a regression: the fields; else none without labels
   bool multi_label = false;
   bool pairs = false;  // every row has a pair; false: none has
   std::vector<DatasetRow> rows;
@@ -47,6 +49,18 @@ std::vector<std::string> SortedLabels(const DataFile& file);
 absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
                                       const std::string& validation_path,
                                       const std::vector<std::string>& labels);
+
+// Reads both files of a regression: the fields `columns` (one or more; empty: "label") of every row
+// are numbers.
+//   as LoadTaskData, but for labels; InvalidArgument too where a number is no float
+absl::StatusOr<TaskData> LoadRegressionData(const std::string& train_path,
+                                            const std::string& validation_path,
+                                            const std::vector<std::string>& columns);
+
+// Reads both files of texts alone.
+//   as LoadTaskData, but for labels; InvalidArgument too where rows have a pair
+absl::StatusOr<TaskData> LoadPlainTexts(const std::string& train_path,
+                                        const std::string& validation_path);
 
 // Keeps a share of the rows, in their order, drawn by `seed`: of each label's rows that share,
 // rounded up; with several labels a row of all rows. share: in (0, 1].

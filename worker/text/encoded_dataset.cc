@@ -50,6 +50,7 @@ absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Token
     encoded.type_ids.insert(encoded.type_ids.end(), encoding.type_ids.begin(),
                             encoding.type_ids.end());
     encoded.labels.insert(encoded.labels.end(), row.labels.begin(), row.labels.end());
+    encoded.numbers.insert(encoded.numbers.end(), row.numbers.begin(), row.numbers.end());
     encoded.token_offsets.push_back(static_cast<int64_t>(encoded.ids.size()));
     encoded.label_offsets.push_back(static_cast<int64_t>(encoded.labels.size()));
   }

@@ -20,7 +20,8 @@ struct EncodedDataset {
   std::vector<int64_t> token_offsets;
   std::vector<int32_t> labels;
   std::vector<int64_t> label_offsets;
-  int64_t num_labels = 0;
+  std::vector<float> numbers;  // of a regression: [rows, num_labels]; else empty
+  int64_t num_labels = 0;      // 0: rows have none
   bool multi_label = false;
   int32_t pad_id = 0;
 

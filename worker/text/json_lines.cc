@@ -55,6 +55,15 @@ class JsonRow {
     return labels;
   }
 
+  absl::StatusOr<double> Number(const std::string& key) const {
+    const auto found = object_.find(key);
+    if (found == object_.end() || found->is_null()) {
+      return DataError(origin_, line_, absl::StrCat("expected a field '", key, "', got none"));
+    }
+    if (!found->is_number()) return WrongType(key.c_str(), "a number", *found);
+    return found->get<double>();
+  }
+
  private:
   absl::Status WrongType(const char* key, absl::string_view expected,
                          const nlohmann::json& value) const {
@@ -112,26 +121,33 @@ absl::StatusOr<JsonRow> ParseRow(absl::string_view text, const std::string& orig
 }
 
 absl::Status AddLine(absl::string_view text, int64_t line, const std::string& origin,
-                     DataFileBuilder& builder) {
+                     const RowTargets& targets, DataFileBuilder& builder) {
   HPO_RETURN_IF_ERROR(CheckRecord(text, origin, line));
   if (absl::StripAsciiWhitespace(text).empty()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const JsonRow row, ParseRow(text, origin, line));
   RowFields fields{.line = line};
   HPO_ASSIGN_OR_RETURN(fields.text, row.Text("text"));
   HPO_ASSIGN_OR_RETURN(fields.pair, row.Text("pair"));
-  HPO_ASSIGN_OR_RETURN(fields.label, row.Label("label"));
-  HPO_ASSIGN_OR_RETURN(fields.labels, row.Labels("labels"));
+  if (targets.kind == RowTargets::Kind::kLabels) {
+    HPO_ASSIGN_OR_RETURN(fields.label, row.Label("label"));
+    HPO_ASSIGN_OR_RETURN(fields.labels, row.Labels("labels"));
+  }
+  for (const std::string& name : targets.numbers) {
+    HPO_ASSIGN_OR_RETURN(const double number, row.Number(name));
+    fields.numbers.push_back(number);
+  }
   return builder.Add(std::move(fields));
 }
 
 }  // namespace
 
-absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin) {
+absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin,
+                                        const RowTargets& targets) {
   content = WithoutByteOrderMark(content);
-  DataFileBuilder builder(origin);
+  DataFileBuilder builder(origin, targets.kind);
   for (int64_t line = 1; !content.empty(); ++line) {
     const size_t end = std::min(content.find('\n'), content.size());
-    HPO_RETURN_IF_ERROR(AddLine(content.substr(0, end), line, origin, builder));
+    HPO_RETURN_IF_ERROR(AddLine(content.substr(0, end), line, origin, targets, builder));
     content.remove_prefix(std::min(end + 1, content.size()));
   }
   return builder.Finish();

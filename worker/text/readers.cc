@@ -24,14 +24,14 @@ absl::StatusOr<DataFormat> FormatOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<DataFile> ReadDataFile(const std::string& path) {
+absl::StatusOr<DataFile> ReadDataFile(const std::string& path, const RowTargets& targets) {
   HPO_ASSIGN_OR_RETURN(const DataFormat format, FormatOf(path));
   HPO_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
   switch (format) {
     case DataFormat::kJsonLines:
-      return ParseJsonLines(content, path);
+      return ParseJsonLines(content, path, targets);
     case DataFormat::kCsv:
-      return ParseCsv(content, path);
+      return ParseCsv(content, path, targets);
   }
   return absl::InternalError("unreachable");
 }

@@ -168,7 +168,7 @@ class TrialRun {
 
   absl::Status BuildOnDevice() {
     const TrainingConfig& config = options_.config;
-    HPO_ASSIGN_OR_RETURN(task_, MakeTask(*ParseTaskKind(job_.task), folder_.shape, options_,
+    HPO_ASSIGN_OR_RETURN(task_, MakeTask(folder_.shape, options_,
                                          {.data = data_,
                                           .max_positions = folder_.shape.max_positions,
                                           .device = device_.device}));
@@ -236,6 +236,7 @@ class TrialRun {
     std::optional<AdapterFolderContents> adapter;
     if (const auto& lora = options_.config.lora; lora.has_value()) {
       adapter = {.options = *lora, .shape = folder_.shape, .model_name = job_.model_name};
+      if (data_.task == TaskKind::kLanguageModeling) adapter->task_type = "CAUSAL_LM";
     }
     const absl::Status saved = WriteModelFolder(task_->module(),
                                                 {.source = folder_.path,

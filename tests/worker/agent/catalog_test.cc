@@ -165,6 +165,27 @@ TEST_F(CatalogTest, MeasuresWhatStudiesNeedOnce) {
   EXPECT_THAT(scan.warnings, IsEmpty());
 }
 
+// The lengths of texts without labels count for a task that has none.
+TEST_F(CatalogTest, ATasksRowsAreReadAsItWants) {
+  WriteModel("m");
+  Write("data/texts.jsonl", "{\"text\": \"a\"}\n{\"text\": \"a alpha\", \"score\": 0.5}\n");
+  const ModelCatalog models = Scan();
+  const DataCatalog catalog(Options());
+  const auto measure = [&](const char* task) {
+    return catalog.Measure({{"s", "texts.jsonl", "texts.jsonl", task}}, models.tokenizers);
+  };
+  for (const char* task : {"language-modeling", "text-regression"}) {
+    const DataCatalog::Scan scan = measure(task);
+    ASSERT_THAT(scan.facts, SizeIs(1)) << task;
+    EXPECT_EQ(scan.facts[0].rows, 2);
+    EXPECT_THAT(scan.facts[0].labels, IsEmpty());
+    EXPECT_EQ(scan.facts[0].lengths.at(models.models[0].tokenizer_digest),
+              (LengthHistogram{{3, 1}, {4, 1}}));
+  }
+  // Nor is what one task made of the file another's.
+  EXPECT_THAT(measure("text-classification").warnings, SizeIs(1));
+}
+
 TEST_F(CatalogTest, FactsComeFromTheCacheUntilTheFileOrAVocabularyIsNew) {
   WriteModel("m");
   Write("data/train.jsonl", kRows);

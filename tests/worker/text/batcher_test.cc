@@ -167,5 +167,25 @@ TEST(PadBatch, SeveralLabelsBecomeAMatrix) {
   EXPECT_THAT(batch.labels, IsEmpty());
 }
 
+TEST(PadBatch, NumbersBecomeAMatrix) {
+  EncodedDataset data = DataOfLengths({1, 2, 1});
+  data.numbers = {1.0f, 1.5f, 2.0f, 2.5f, 3.0f, 3.5f};
+  const BatchRows rows = {2, 0};
+  const PaddedBatch batch = PadBatch(data, rows, 512);
+  EXPECT_THAT(batch.label_matrix, ElementsAre(3.0f, 3.5f, 1.0f, 1.5f));
+  EXPECT_THAT(batch.labels, IsEmpty());
+}
+
+TEST(PadBatch, TextsAloneHaveNoLabels) {
+  EncodedDataset data = DataOfLengths({1, 2});
+  data.num_labels = 0;
+  data.labels.clear();
+  const BatchRows rows = {0, 1};
+  const PaddedBatch batch = PadBatch(data, rows, 512);
+  EXPECT_THAT(batch.labels, IsEmpty());
+  EXPECT_THAT(batch.label_matrix, IsEmpty());
+  EXPECT_EQ(batch.rows, 2);
+}
+
 }  // namespace
 }  // namespace hpo

@@ -167,5 +167,61 @@ TEST(KeepShare, TheWholeIsLeftAlone) {
   EXPECT_EQ(all, SixtyFive(false));
 }
 
+class LoadRegressionDataTest : public LoadTaskDataTest {
+ protected:
+  absl::StatusOr<TaskData> Load(const std::string& train, const std::string& validation,
+                                const std::vector<std::string>& columns) {
+    return LoadRegressionData(folder_.Write("train.jsonl", train),
+                              folder_.Write("valid.jsonl", validation), columns);
+  }
+};
+
+TEST_F(LoadRegressionDataTest, ColumnsAreNumbersInTheirOrder) {
+  const auto data = Load("{\"text\":\"t\",\"v\":1,\"a\":-2.5}\n",
+                         "{\"text\":\"u\",\"a\":0,\"v\":3}\n", {"a", "v"});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->train.label_names, ElementsAre("a", "v"));
+  EXPECT_THAT(data->train.rows[0].numbers, ElementsAre(-2.5f, 1.0f));
+  EXPECT_THAT(data->validation.rows[0].numbers, ElementsAre(0.0f, 3.0f));
+  EXPECT_THAT(data->train.rows[0].labels, IsEmpty());
+}
+
+TEST_F(LoadRegressionDataTest, WithoutColumnsTheNumberIsTheLabel) {
+  const auto data = Load("{\"text\":\"t\",\"label\":1.5}\n", "{\"text\":\"u\",\"label\":2}\n", {});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->train.label_names, ElementsAre("label"));
+  EXPECT_THAT(data->train.rows[0].numbers, ElementsAre(1.5f));
+}
+
+TEST_F(LoadRegressionDataTest, WhatIsNoNumberIsNamed) {
+  const std::string good = "{\"text\":\"t\",\"v\":1}\n";
+  const auto message = [&](const std::string& train, const std::vector<std::string>& columns) {
+    return std::string(Load(train, good, columns).status().message());
+  };
+  EXPECT_THAT(message(good + "{\"text\":\"t\",\"v\":\"1\"}\n", {"v"}),
+              HasSubstr("train.jsonl:2: v: expected a number, got \"1\""));
+  EXPECT_THAT(message("{\"text\":\"t\",\"v\":-1e39}\n", {"v"}),
+              HasSubstr("train.jsonl:1: v: expected a number within float32, got -1e+39"));
+  EXPECT_THAT(message(good, {"v", "v"}), HasSubstr("expected each label once, got 'v' twice"));
+  EXPECT_THAT(message(good, {"text"}), HasSubstr("expected fields of numbers, got 'text'"));
+  EXPECT_THAT(message("{\"text\":\"t\",\"pair\":\"p\",\"v\":1}\n", {"v"}),
+              HasSubstr("pair: expected one as in"));
+}
+
+TEST(LoadPlainTextsTest, TakesTextsAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string train =
+      folder.Write("train.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\",\"label\":1}\n");
+  const auto data = LoadPlainTexts(train, folder.Write("valid.csv", "text\nc\n"));
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ(data->train.rows[1].text, "b");
+  EXPECT_EQ(data->train.rows[1].line, 2);
+  EXPECT_THAT(data->train.rows[1].labels, IsEmpty());
+  EXPECT_EQ(data->validation.rows[0].text, "c");
+  const std::string pairs = folder.Write("pairs.jsonl", "{\"text\":\"a\",\"pair\":\"b\"}\n");
+  EXPECT_THAT(std::string(LoadPlainTexts(pairs, pairs).status().message()),
+              HasSubstr("pair: expected texts alone, got pairs"));
+}
+
 }  // namespace
 }  // namespace hpo

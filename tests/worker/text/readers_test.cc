@@ -21,10 +21,11 @@ struct BadFile {
 };
 
 template <typename Parse>
-void ExpectRefused(const Parse& parse, const std::vector<BadFile>& cases) {
+void ExpectRefused(const Parse& parse, const std::vector<BadFile>& cases,
+                   const RowTargets& targets = {}) {
   for (const auto& [content, expected] : cases) {
     SCOPED_TRACE(content.substr(0, 200));
-    const auto file = parse(content, "data/file");
+    const auto file = parse(content, "data/file", targets);
     ASSERT_FALSE(file.ok());
     EXPECT_EQ(file.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(file.status().message()), HasSubstr(expected));
@@ -176,6 +177,62 @@ TEST(Csv, ErrorsNameFileLineAndField) {
           {"text,labels\na,x|x\n", "data/file:2: labels: expected each label once"},
           {"text,labels\na,x||y\n", "data/file:2: labels: expected a label, got an empty string"},
       });
+}
+
+const RowTargets kTwoNumbers{.kind = RowTargets::Kind::kNumbers, .numbers = {"valence", "b"}};
+
+TEST(Numbers, AreFieldsOfTheirOwn) {
+  const auto lines = ParseJsonLines(
+      "{\"text\":\"a\",\"valence\":-1.5,\"b\":3}\n{\"b\":1e2,\"valence\":0,\"text\":\"c\","
+      "\"label\":[]}",
+      "f", kTwoNumbers);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_FALSE(lines->multi_label);
+  EXPECT_THAT(lines->rows[0].numbers, ElementsAre(-1.5, 3.0));
+  EXPECT_THAT(lines->rows[1].numbers, ElementsAre(0.0, 100.0));
+  EXPECT_THAT(lines->rows[1].labels, IsEmpty());
+  const auto csv = ParseCsv("b,text,valence\n3,a,-1.5\n+1e2,c,0\n", "f", kTwoNumbers);
+  ASSERT_TRUE(csv.ok()) << csv.status();
+  EXPECT_EQ(csv->rows[0].numbers, lines->rows[0].numbers);
+  EXPECT_EQ(csv->rows[1].numbers, lines->rows[1].numbers);
+}
+
+TEST(Numbers, WhatIsNoneIsNamedWithItsLine) {
+  ExpectRefused(ParseJsonLines,
+                {
+                    {"{\"text\":\"a\",\"valence\":1,\"b\":2}\n{\"text\":\"a\",\"b\":2}",
+                     "data/file:2: expected a field 'valence', got none"},
+                    {"{\"text\":\"a\",\"valence\":1,\"b\":null}", "expected a field 'b', got none"},
+                    {"{\"text\":\"a\",\"valence\":\"1\",\"b\":2}",
+                     "data/file:1: valence: expected a number, got \"1\""},
+                    {"{\"text\":\"a\",\"valence\":true,\"b\":2}", "expected a number, got true"},
+                    {"{\"text\":\"a\",\"valence\":1e999,\"b\":2}", "out of range"},
+                    {"{\"valence\":1,\"b\":2}", "expected a field 'text', got none"},
+                },
+                kTwoNumbers);
+  ExpectRefused(
+      ParseCsv,
+      {
+          {"text,valence\na,1\n",
+           "data/file:1: expected a header row with the columns "
+           "'text', 'valence' and 'b'"},
+          {"text,valence,b\na,1,2\nb,,2\n", "data/file:3: valence: expected a number, got ''"},
+          {"text,valence,b\na,nan,2\n", "valence: expected a number, got 'nan'"},
+          {"text,valence,b\na,1,2,3\n", "expected 3 fields"},
+      },
+      kTwoNumbers);
+}
+
+TEST(NothingButText, OtherFieldsAreIgnored) {
+  const RowTargets nothing{.kind = RowTargets::Kind::kNothing, .numbers = {}};
+  const auto lines =
+      ParseJsonLines("{\"text\":\"a\"}\n{\"text\":\"b\",\"label\":2.5}", "f", nothing);
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_EQ(lines->rows.size(), 2u);
+  const auto csv = ParseCsv("text\na\nb\n", "f", nothing);
+  ASSERT_TRUE(csv.ok()) << csv.status();
+  EXPECT_EQ(csv->rows[1].text, "b");
+  ExpectRefused(ParseJsonLines, {{"", "data/file:1: expected rows, got an empty file"}}, nothing);
 }
 
 TEST(ReadDataFile, ExtensionDecides) {

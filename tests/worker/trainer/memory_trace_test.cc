@@ -163,6 +163,53 @@ TEST(MemoryTrace, IsTheTrainersWithHeadLayersAndSeveralLabels) {
   }
 }
 
+TEST(MemoryTrace, IsTheTrainersWithClassWeightsAndLabelSmoothing) {
+  for (const bool multi_label : {false, true}) {
+    for (const char* weights : {"none", "balanced"}) {
+      for (const double smoothing : {0.0, 0.1}) {
+        SyntheticTrial trial = Small();
+        trial.multi_label = multi_label;
+        trial.micro_batch = 4;
+        trial.params = {{"train.class_weights", std::string(weights)},
+                        {"train.label_smoothing", smoothing}};
+        SCOPED_TRACE(absl::StrCat(weights, " ", smoothing));
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersForRegression) {
+  for (const int64_t numbers : {1, 3}) {
+    for (const char* family : {"bert", "qwen2"}) {
+      SyntheticTrial trial = Small();
+      trial.task = "text-regression";
+      trial.family = family;
+      trial.labels = numbers;
+      trial.micro_batch = 4;
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+// Heads tied and not, one piece of the loss and several with a shorter last one.
+TEST(MemoryTrace, IsTheTrainersForLanguageModeling) {
+  for (const char* family : {"gpt2", "llama", "qwen2"}) {
+    for (const bool tied : {false, true}) {
+      for (const int64_t loss_rows : {0, 50}) {
+        SyntheticTrial trial = Small();
+        trial.task = "language-modeling";
+        trial.family = family;
+        trial.micro_batch = 4;
+        trial.more_config = {{"tie_word_embeddings", tied}};
+        trial.params = {{"memory.loss_rows", loss_rows}};
+        SCOPED_TRACE(absl::StrCat(tied ? "tied " : "", loss_rows));
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
 // Several steps and epochs over rows of many lengths, the last batch shorter; the evaluation in
 // batches of its own.
 TEST(MemoryTrace, IsTheTrainersOverRealLengths) {

@@ -85,7 +85,11 @@ std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& length
           absl::StrCat("w", (row * 31 + token * 7) % (trial.vocabulary - kNumReserved)));
     }
     nlohmann::json line = {{"text", absl::StrJoin(words, " ")}};
-    if (trial.multi_label) {
+    if (trial.task == "text-regression") {
+      for (int64_t label = 0; label < trial.labels; ++label) {
+        line[LabelName(label)] = 0.5 * static_cast<double>(row + label);
+      }
+    } else if (trial.multi_label) {
       std::vector<std::string> names;
       for (int64_t label = row % trial.labels; label < trial.labels; label += num_rows) {
         names.push_back(LabelName(label));
@@ -104,11 +108,11 @@ std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& length
 
 std::string Describe(const SyntheticTrial& trial) {
   return absl::StrFormat(
-      "%s, hidden %d x %d, intermediate %d, heads %d, vocabulary %d, positions %d, dropout "
+      "%s %s, hidden %d x %d, intermediate %d, heads %d, vocabulary %d, positions %d, dropout "
       "%.1f/%.1f/%.1f, head layers [%s], labels %d%s, batch %d x %d in parts of %d, evaluation x "
       "%d, rows %d/%d, length up to %d",
-      trial.family, trial.hidden, trial.layers, trial.intermediate, trial.heads, trial.vocabulary,
-      trial.positions, trial.hidden_dropout, trial.attention_dropout,
+      trial.family, trial.task, trial.hidden, trial.layers, trial.intermediate, trial.heads,
+      trial.vocabulary, trial.positions, trial.hidden_dropout, trial.attention_dropout,
       trial.head_dropout.value_or(trial.hidden_dropout), absl::StrJoin(trial.head_sizes, ","),
       trial.labels, trial.multi_label ? " (several a row)" : "", trial.batch_size, trial.grad_accum,
       trial.micro_batch, trial.eval_batch_multiplier, trial.train_lengths.size(),
@@ -152,7 +156,12 @@ TrainerJob SyntheticFolder::Job() const {
   job.model_name = "synthetic";
   job.model_path = folder_ + "/model";
   job.model_init = "random";
-  job.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
+  job.task = trial_.task;
+  if (trial_.task == "text-classification") {
+    job.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
+  } else {
+    job.objective = {.metric = "loss", .direction = Direction::kMinimize};
+  }
   job.policy = MemoryPolicy::kPlan;
   job.admission = false;
   job.plan = trial_.Plan();

@@ -30,6 +30,7 @@ struct SyntheticTrial {
   std::vector<int64_t> head_sizes;
   int64_t labels = 2;  // single-label: at most as many as training rows
   bool multi_label = false;
+  std::string task = "text-classification";  // of a regression `labels` is the numbers of a row
   int64_t batch_size = 8;
   int64_t grad_accum = 1;
   int64_t micro_batch = 8;

@@ -42,7 +42,7 @@ absl::StatusOr<std::string> ConfigOf(const torch::nn::Module& model,
   for (const AdaptedLayer& layer : layers) targets.push_back(layer.module);
   const nlohmann::ordered_json config = {
       {"peft_type", "LORA"},
-      {"task_type", "SEQ_CLS"},
+      {"task_type", contents.task_type},
       {"base_model_name_or_path", contents.model_name},
       {"r", contents.options.rank},
       {"lora_alpha", contents.options.alpha},

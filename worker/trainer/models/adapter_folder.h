@@ -15,6 +15,7 @@ struct AdapterFolderContents {
   LoraOptions options;
   ModelShape shape;        // of the model that the adapters are on
   std::string model_name;  // what peft loads it by
+  std::string task_type = "SEQ_CLS";  // peft's word: "CAUSAL_LM" of a language model
 };
 
 // Writes adapter_config.json and adapter_model.safetensors (the adapters and the head) of `model`,

@@ -18,6 +18,9 @@ class LanguageModel : public torch::nn::Module {
   // As MakeLanguageModel, which checks the arguments.
   LanguageModel(const ModelShape& shape, torch::Device device);
 
+  // See Backbone.
+  void SetCheckpointing(int64_t every) { backbone_->SetCheckpointing(every); }
+
   // The last hidden state, normed: [batch, tokens, hidden_size]. Appends to `hidden_states`, where
   // given, as Backbone does.
   torch::Tensor forward(const ModelInput& input,

@@ -28,6 +28,8 @@ std::string ConfigWithTask(const ModelFolderContents& contents) {
   nlohmann::ordered_json config = nlohmann::ordered_json::parse(contents.config_json);
   config["architectures"] = {
       ArchitectureName(config.value("model_type", ""), contents.role.architecture)};
+  config.erase("hpo_head_sizes");
+  if (contents.role.problem_type.empty()) return config.dump(2) + "\n";
   config["problem_type"] = contents.role.problem_type;
   // transformers derives num_labels from id2label.
   nlohmann::ordered_json id_to_label = nlohmann::ordered_json::object();
@@ -39,7 +41,6 @@ std::string ConfigWithTask(const ModelFolderContents& contents) {
   config["num_labels"] = contents.labels.size();
   config["id2label"] = std::move(id_to_label);
   config["label2id"] = std::move(label_to_id);
-  config.erase("hpo_head_sizes");
   if (!contents.head_sizes.empty()) config["hpo_head_sizes"] = contents.head_sizes;
   // transformers finds a row's last token by it.
   const auto family = ModelFamilyOf(config.value("model_type", ""));

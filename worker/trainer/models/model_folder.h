@@ -15,7 +15,7 @@ namespace hpo {
 // What config.json says of a model's task, in transformers' words.
 struct ModelRole {
   std::string architecture;  // its class's name after the family's: "ForSequenceClassification"
-  std::string problem_type;  // empty: none
+  std::string problem_type;  // empty: none, nor labels
 };
 
 struct ModelFolderContents {

@@ -1,8 +1,14 @@
 #include "worker/trainer/tasks/make_task.h"
 
+#include <utility>
+#include <vector>
+
+#include "common/memory/classifier_shape.h"
 #include "common/model_modules.h"
 #include "common/status.h"
+#include "worker/trainer/tasks/language_modeling.h"
 #include "worker/trainer/tasks/text_classification.h"
+#include "worker/trainer/tasks/text_regression.h"
 
 namespace hpo {
 namespace {
@@ -15,18 +21,26 @@ HeadOptions HeadOf(const ModelShape& shape, const TrainingConfig& config, const 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTask(TaskKind kind, const ModelShape& shape,
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
                                                const TrainingOptions& options,
                                                const TaskParts& parts) {
-  switch (kind) {
-    case TaskKind::kTextClassification: {
-      HPO_ASSIGN_OR_RETURN(
-          auto model,
-          MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device));
-      return std::make_unique<TextClassification>(std::move(model), parts);
-    }
+  const TaskKind kind = parts.data.task;
+  if (kind == TaskKind::kLanguageModeling) {
+    HPO_ASSIGN_OR_RETURN(auto model, MakeLanguageModel(shape, parts.device));
+    return std::make_unique<LanguageModeling>(std::move(model), parts,
+                                              LossRows(options.config.loss_rows, shape.vocab_size));
   }
-  return absl::InternalError("unreachable");
+  HPO_ASSIGN_OR_RETURN(std::vector<float> weights,
+                       ClassWeights(options.class_weights, parts.data.labels, parts.data.train));
+  HPO_ASSIGN_OR_RETURN(
+      auto model,
+      MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device));
+  if (kind == TaskKind::kTextRegression) {
+    return std::make_unique<TextRegression>(std::move(model), parts);
+  }
+  return std::make_unique<TextClassification>(
+      std::move(model), parts,
+      LabelLoss{.weights = std::move(weights), .smoothing = options.label_smoothing});
 }
 
 }  // namespace hpo

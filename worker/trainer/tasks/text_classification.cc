@@ -1,6 +1,6 @@
 #include "worker/trainer/tasks/text_classification.h"
 
-#include <vector>
+#include <utility>
 
 #include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
@@ -33,17 +33,35 @@ void CountMultiLabel(const torch::Tensor& logits, const PaddedBatch& batch,
 
 }  // namespace
 
+TextClassification::TextClassification(std::shared_ptr<TextClassifier> model,
+                                       const TaskParts& parts, const LabelLoss& loss)
+    : model_(std::move(model)),
+      parts_(parts),
+      weights_(loss.weights),
+      loss_{.weights = {}, .smoothing = loss.smoothing} {
+  if (!weights_.empty()) loss_.weights = ToDevice(weights_, parts.device);
+}
+
 double TextClassification::WeightOf(std::span<const int64_t> rows) const {
-  return static_cast<double>(rows.size());
+  const EncodedDataset& data = parts_.data.train;
+  if (weights_.empty() || data.multi_label) return static_cast<double>(rows.size());
+  double sum = 0.0;
+  for (const int64_t row : rows) {
+    sum += static_cast<double>(weights_[static_cast<size_t>(data.Labels(row).front())]);
+  }
+  return sum;
 }
 
 DeviceBatch TextClassification::BatchOf(std::span<const int64_t> rows) const {
   const EncodedDataset& data = parts_.data.train;
-  return ToDevice(PadBatch(data, rows, parts_.max_positions), data.num_labels, parts_.device);
+  PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
+  const auto smoothing = static_cast<float>(loss_.smoothing);
+  for (float& label : padded.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
+  return ToDevice(padded, data.num_labels, parts_.device);
 }
 
 torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {
-  return SumOfRowLosses(model_->forward(batch.input), batch.labels);
+  return SumOfRowLosses(model_->forward(batch.input), batch.labels, loss_);
 }
 
 Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {

@@ -2,19 +2,29 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/tasks/task.h"
 
 namespace hpo {
 
-// The loss is the mean over rows of the cross entropy, or with several labels a row of the binary
-// one's mean over labels. A label is predicted when its logit is the largest, or with several
+// How the training loss weighs labels; that of the validation data is plain, so that trials
+// compare.
+struct LabelLoss {
+  std::vector<float> weights;  // of each label (ClassWeights); empty: none
+  double smoothing = 0.0;
+};
+
+// The loss is the mean over rows of the cross entropy, where labels have weights the weighted mean,
+// as CrossEntropyLoss(weight=, label_smoothing=) of torch; or with several labels a row of the
+// binary one's mean over labels, as BCEWithLogitsLoss(pos_weight=), smoothed labels lying so much
+// nearer to 1/2. A label is predicted when its logit is the largest, or with several
 // labels a row when it is positive. Metrics: see ClassificationCounts.
 class TextClassification final : public Task {
  public:
-  TextClassification(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
-      : model_(std::move(model)), parts_(parts) {}
+  TextClassification(std::shared_ptr<TextClassifier> model, const TaskParts& parts,
+                     const LabelLoss& loss = {});
 
   torch::nn::Module& module() override { return *model_; }
   void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
@@ -27,6 +37,8 @@ class TextClassification final : public Task {
  private:
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
+  const std::vector<float> weights_;
+  ClassLossOptions loss_;
 };
 
 }  // namespace hpo

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/model_config.h"
 #include "common/status.h"
+#include "worker/text/data_file_builder.h"
 #include "worker/text/dataset.h"
 
 namespace hpo {
@@ -26,6 +27,30 @@ LengthHistogram LengthsOf(const EncodedDataset& data) {
   LengthHistogram lengths;
   for (int64_t row = 0; row < data.num_rows(); ++row) ++lengths[data.Length(row)];
   return lengths;
+}
+
+absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
+  switch (task) {
+    case TaskKind::kTextClassification:
+      return LoadTaskData(job.train_path, job.validation_path, job.labels);
+    case TaskKind::kTextRegression:
+      return LoadRegressionData(job.train_path, job.validation_path, job.labels);
+    case TaskKind::kLanguageModeling:
+      return LoadPlainTexts(job.train_path, job.validation_path);
+  }
+  return absl::InternalError("unreachable");
+}
+
+// Of a single token nothing is predicted.
+absl::Status CheckPredictsTokens(const EncodedDataset& data, const Dataset& rows) {
+  for (int64_t row = 0; row < data.num_rows(); ++row) {
+    if (data.Length(row) >= 2) continue;
+    return DataError(rows.path, rows.rows[static_cast<size_t>(row)].line,
+                     absl::StrCat("text: expected at least 2 tokens to predict one from another, "
+                                  "got ",
+                                  data.Length(row)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -54,15 +79,19 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model) {
-  HPO_ASSIGN_OR_RETURN(TaskData files,
-                       LoadTaskData(job.train_path, job.validation_path, job.labels));
-  KeepShare(files.train, options.data_subset, options.seed);
   TextData data;
+  data.task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
+  HPO_ASSIGN_OR_RETURN(TaskData files, ReadRows(job, data.task));
+  KeepShare(files.train, options.data_subset, options.seed);
   data.labels = files.train.label_names;
   data.max_length = std::min(options.config.max_length, model.shape.max_positions);
   HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, data.max_length));
   HPO_ASSIGN_OR_RETURN(data.validation,
                        EncodeDataset(files.validation, *model.tokenizer, data.max_length));
+  if (data.task == TaskKind::kLanguageModeling) {
+    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.train, files.train));
+    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.validation, files.validation));
+  }
   if (model.shape.type_vocab_size < 2) {
     for (EncodedDataset* rows : {&data.train, &data.validation}) {
       std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
@@ -77,6 +106,7 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   EstimateInput input;
   input.model = model.shape;
   input.config = options.config;
+  input.workload.task = data.task;
   input.workload.num_labels = static_cast<int64_t>(data.labels.size());
   input.workload.multi_label = data.train.multi_label;
   input.workload.train_lengths = LengthsOf(data.train);

@@ -1,5 +1,5 @@
 // What one trial trains on, before any tensor exists: the model's shape and vocabulary, and the
-// data as token ids. Free of torch.
+// data as token ids, for every task. Free of torch.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/memory/memory_estimate.h"
 #include "common/model_spec.h"
+#include "common/task_kind.h"
 #include "common/trainer_protocol.h"
 #include "worker/text/encoded_dataset.h"
 #include "worker/text/tokenizer.h"
@@ -24,8 +25,9 @@ struct ModelFolder {
 };
 
 struct TextData {
-  std::vector<std::string> labels;
-  EncodedDataset train;  // of one token type where the model knows no second
+  TaskKind task = TaskKind::kTextClassification;
+  std::vector<std::string> labels;  // a regression's fields; none of language modelling
+  EncodedDataset train;             // of one token type where the model knows no second
   EncodedDataset validation;
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer
 };
@@ -36,8 +38,9 @@ struct TextData {
 //   Unimplemented    a family that this trainer lacks; names config.json and the families it has
 absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const TrainingOptions& options);
 
-// Reads and tokenizes both data files.
-//   NotFound, Unavailable, InvalidArgument  see LoadTaskData and EncodeDataset
+// Reads and tokenizes both data files as the job's task, which is one of ours, wants them.
+//   NotFound, Unavailable, InvalidArgument  see worker/text/dataset.h and EncodeDataset;
+//                                           language modelling: a text of a single token
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model);
 

@@ -17,24 +17,31 @@ torch::Tensor CopyToDevice(const std::vector<T>& values, at::IntArrayRef shape,
 
 }  // namespace
 
+torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device) {
+  return CopyToDevice(values, {static_cast<int64_t>(values.size())}, device);
+}
+
 DeviceBatch ToDevice(const PaddedBatch& batch, int64_t num_labels, torch::Device device) {
   const std::vector<int64_t> shape = {batch.rows, batch.length};
   DeviceBatch tensors;
   tensors.input.ids = CopyToDevice(batch.ids, shape, device);
   tensors.input.mask = CopyToDevice(batch.mask, shape, device);
   tensors.input.type_ids = CopyToDevice(batch.type_ids, shape, device);
-  tensors.labels = batch.label_matrix.empty()
-                       ? CopyToDevice(batch.labels, {batch.rows}, device)
-                       : CopyToDevice(batch.label_matrix, {batch.rows, num_labels}, device);
+  tensors.labels =
+      batch.label_matrix.empty()
+          ? CopyToDevice(batch.labels, {static_cast<int64_t>(batch.labels.size())}, device)
+          : CopyToDevice(batch.label_matrix, {batch.rows, num_labels}, device);
   return tensors;
 }
 
-torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels) {
+torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels,
+                             const ClassLossOptions& options) {
   if (labels.dim() == 1) {
-    return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Sum);
+    return at::cross_entropy_loss(logits, labels, options.weights, at::Reduction::Sum,
+                                  /*ignore_index=*/-100, options.smoothing);
   }
   const torch::Tensor sum = at::binary_cross_entropy_with_logits(
-      logits, labels, /*weight=*/{}, /*pos_weight=*/{}, at::Reduction::Sum);
+      logits, labels, /*weight=*/{}, /*pos_weight=*/options.weights, at::Reduction::Sum);
   return sum / static_cast<double>(labels.size(1));
 }
 

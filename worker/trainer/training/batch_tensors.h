@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "worker/text/batcher.h"
 #include "worker/trainer/models/backbone.h"
@@ -11,16 +12,25 @@ namespace hpo {
 
 struct DeviceBatch {
   ModelInput input;
-  // Single label: int64 [rows]. Multi label: float32 [rows, num_labels] of 0 and 1.
+  // Single label: int64 [rows]. Multi label: float32 [rows, num_labels] of 0 and 1; a regression's
+  // numbers likewise. Language modelling: int64 [rows * length], what follows each token.
   torch::Tensor labels;
 };
 
 // Copies `batch` to the device.
+torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device);
 DeviceBatch ToDevice(const PaddedBatch& batch, int64_t num_labels, torch::Device device);
 
+struct ClassLossOptions {
+  torch::Tensor weights;  // [num_labels], see ClassWeights; undefined: none
+  double smoothing = 0.0;
+};
+
 // Loss summed over rows, a float32 scalar: cross entropy, or with several labels a row the mean
-// over labels of the binary cross entropy. logits: [rows, num_labels]; labels: see DeviceBatch.
-// Never a mean over rows: parts of one effective batch must add up.
-torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels);
+// over labels of the binary cross entropy, both as torch's losses with weights have it. The
+// smoothing is of the former alone: the latter's labels come smoothed. logits: [rows, num_labels];
+// labels: see DeviceBatch. Never a mean over rows: parts of one effective batch must add up.
+torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels,
+                             const ClassLossOptions& options = {});
 
 }  // namespace hpo

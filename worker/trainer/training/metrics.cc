@@ -14,13 +14,12 @@ double F1(int64_t true_positives, int64_t false_positives, int64_t false_negativ
   return 2.0 * static_cast<double>(true_positives) / static_cast<double>(denominator);
 }
 
-// Correlation from its sums; 0 where one side never varies.
+}  // namespace
+
 double Correlation(double covariance, double variance_a, double variance_b) {
   const double product = variance_a * variance_b;
   return product > 0.0 ? covariance / std::sqrt(product) : 0.0;
 }
-
-}  // namespace
 
 ClassificationCounts::ClassificationCounts(int64_t num_labels, bool multi_label)
     : labels_(static_cast<size_t>(num_labels)), multi_label_(multi_label) {}

@@ -9,6 +9,9 @@
 
 namespace hpo {
 
+// Correlation from sums of deviations' products; 0 where one side never varies.
+double Correlation(double covariance, double variance_a, double variance_b);
+
 // Counts predictions row by row, then says accuracy, macro_f1, micro_f1 and mcc. Not thread-safe.
 //
 // Single label: accuracy = micro_f1 = share of rows right; macro_f1 is the mean of F1 over every

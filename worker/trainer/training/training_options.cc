@@ -30,6 +30,8 @@ constexpr ParameterLine kParameters[] = {
     {"lora.rank", "0", "of adapters on a model that is left as it is; 0: none, all is trained"},
     {"lora.targets", "the family's", "ends of linear layers' names, by commas, or all-linear"},
     {"memory.checkpoint_every", "0", "layers that backward computes again at a time; 0: none is"},
+    {"memory.loss_rows", "by vocabulary",
+     "tokens whose logits exist at a time (language modelling)"},
     {"model.dropout", "config.json's", "dropout of hidden states and attention"},
     {"model.freeze_embeddings", "false", "whether embeddings stay as they are"},
     {"model.freeze_layers", "0", "so many of the lowest layers stay as they are"},
@@ -39,10 +41,12 @@ constexpr ParameterLine kParameters[] = {
     {"train.batch_size", "8", "rows at a time; times grad_accum it is the effective batch"},
     {"train.beta1", "0.9", "AdamW's decay of the first moment"},
     {"train.beta2", "0.999", "AdamW's decay of the second moment"},
+    {"train.class_weights", "none", "none, balanced, or by label: \"no=1, yes=2.5\""},
     {"train.early_stopping", "0", "measurements without a better one that end it; 0: none do"},
     {"train.eps", "1e-08", "AdamW's epsilon"},
     {"train.eval_batch_multiplier", "1", "rows at a time in evaluation, in micro-batches"},
     {"train.grad_accum", "1", "batches for each optimizer step"},
+    {"train.label_smoothing", "0", "share of a label's weight that all labels get"},
     {"train.lr", "5e-05", "peak learning rate"},
     {"train.max_grad_norm", "1", "gradients are scaled down to this norm"},
     {"train.momentum", "0.9", "SGD's momentum, 0 to 1"},
@@ -109,6 +113,7 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.beta1", 0.0, 1.0, &options.beta1},
       {"train.beta2", 0.0, 1.0, &options.beta2},
       {"train.eps", std::numeric_limits<double>::min(), 1.0, &options.eps},
+      {"train.label_smoothing", 0.0, 1.0, &options.label_smoothing},
       {"train.lr", 0.0, kAny, &options.learning_rate},
       {"train.max_grad_norm", std::numeric_limits<double>::min(), kAny, &options.max_grad_norm},
       {"train.warmup_ratio", 0.0, 1.0, &options.warmup_ratio},
@@ -116,6 +121,12 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
   options.tf32 = FindString(params, "train.precision") == "tf32";
+  if (const auto weights = params.find("train.class_weights"); weights != params.end()) {
+    auto spec = ParseClassWeights(
+        FindString(params, "train.class_weights").value_or(FormatParam(weights->second)));
+    if (!spec.ok()) return Annotate(spec.status(), "train.class_weights");
+    options.class_weights = *std::move(spec);
+  }
   HPO_ASSIGN_OR_RETURN(const auto early_stopping, ReadCount(params, "train.early_stopping"));
   options.early_stopping = early_stopping.value_or(0);
   HPO_ASSIGN_OR_RETURN(const std::optional<int64_t> seed, ReadCount(params, "seed"));

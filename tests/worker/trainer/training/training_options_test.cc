@@ -17,6 +17,9 @@ TEST(ReadTrainingOptions, DefaultsHoldWhereNothingIsGiven) {
   EXPECT_EQ(options->seed, 17u);
   EXPECT_FALSE(options->config.dropout.has_value());
   EXPECT_FALSE(options->config.head_dropout.has_value());
+  EXPECT_EQ(options->class_weights, ClassWeightSpec{});
+  EXPECT_FALSE(options->config.weighs_classes);
+  EXPECT_FALSE(options->config.smooths_labels);
 }
 
 TEST(ReadTrainingOptions, EveryParameterIsRead) {
@@ -24,6 +27,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"head.dropout", 0.3},
                                             {"head.layers", int64_t{1}},
                                             {"head.size_1", int64_t{64}},
+                                            {"memory.loss_rows", int64_t{100}},
                                             {"model.dropout", 0.0},
                                             {"model.name", std::string("m")},
                                             {"seed", int64_t{5}},
@@ -31,10 +35,12 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"train.batch_size", int64_t{4}},
                                             {"train.beta1", 0.8},
                                             {"train.beta2", 0.9},
+                                            {"train.class_weights", std::string("balanced")},
                                             {"train.early_stopping", int64_t{3}},
                                             {"train.eps", 1e-6},
                                             {"train.eval_batch_multiplier", int64_t{2}},
                                             {"train.grad_accum", int64_t{3}},
+                                            {"train.label_smoothing", 0.1},
                                             {"train.lr", int64_t{1}},
                                             {"train.max_grad_norm", 0.5},
                                             {"train.momentum", 0.0},
@@ -49,6 +55,11 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->seed, 5u);
   EXPECT_EQ(options->data_subset, 0.2);
   EXPECT_EQ(options->early_stopping, 3);
+  EXPECT_EQ(options->class_weights.kind, ClassWeightSpec::Kind::kBalanced);
+  EXPECT_EQ(options->label_smoothing, 0.1);
+  EXPECT_TRUE(options->config.weighs_classes);
+  EXPECT_TRUE(options->config.smooths_labels);
+  EXPECT_EQ(options->config.loss_rows, 100);
   EXPECT_EQ(options->config.max_length, 256);
   EXPECT_EQ(options->config.EffectiveBatch(), 12);
   EXPECT_EQ(options->config.eval_batch_multiplier, 2);
@@ -76,6 +87,10 @@ TEST(ReadTrainingOptions, ErrorsNameTheParameterAndTheValue) {
       {{{"data.subset", 0.0}}, "data.subset: expected a number in"},
       {{{"data.subset", 1.5}}, "data.subset"},
       {{{"train.early_stopping", int64_t{-1}}}, "expected an integer of at least 0, got -1"},
+      {{{"train.class_weights", std::string("often")}},
+       "train.class_weights: expected none, balanced"},
+      {{{"train.label_smoothing", 1.0}}, "train.label_smoothing"},
+      {{{"memory.loss_rows", int64_t{-1}}}, "memory.loss_rows: expected an integer of at least 0"},
       {{{"seed", int64_t{-1}}}, "seed: expected an integer of at least 0, got -1"},
       {{{"seed", 1.5}}, "seed: expected an integer"},
       {{{"head.layers", int64_t{4}}}, "head.layers"},

@@ -1,0 +1,52 @@
+#include "worker/trainer/tasks/text_regression.h"
+
+#include "worker/trainer/tasks/evaluation_mode.h"
+#include "worker/trainer/training/regression_errors.h"
+
+namespace hpo {
+namespace {
+
+// Summed over rows. predicted, actual: [rows, numbers].
+torch::Tensor SumOfSquaredErrors(const torch::Tensor& predicted, const torch::Tensor& actual) {
+  return at::mse_loss(predicted, actual, at::Reduction::Sum) / static_cast<double>(actual.size(1));
+}
+
+}  // namespace
+
+double TextRegression::WeightOf(std::span<const int64_t> rows) const {
+  return static_cast<double>(rows.size());
+}
+
+DeviceBatch TextRegression::BatchOf(std::span<const int64_t> rows) const {
+  const EncodedDataset& data = parts_.data.train;
+  return ToDevice(PadBatch(data, rows, parts_.max_positions), data.num_labels, parts_.device);
+}
+
+torch::Tensor TextRegression::SumOfLosses(const DeviceBatch& batch) {
+  return SumOfSquaredErrors(model_->forward(batch.input), batch.labels);
+}
+
+Metrics TextRegression::Evaluate(std::span<const BatchRows> batches) {
+  const EvaluationMode mode(*model_);
+  const EncodedDataset& data = parts_.data.validation;
+  const auto columns = static_cast<size_t>(data.num_labels);
+  RegressionErrors errors(columns);
+  for (const BatchRows& rows : batches) {
+    const PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
+    const DeviceBatch batch = ToDevice(padded, data.num_labels, parts_.device);
+    const torch::Tensor predicted = model_->forward(batch.input).to(torch::kCPU);
+    const std::span<const float> said(predicted.const_data_ptr<float>(),
+                                      static_cast<size_t>(predicted.numel()));
+    for (size_t row = 0; row < rows.size(); ++row) {
+      errors.AddRow(said.subspan(row * columns, columns),
+                    std::span(padded.label_matrix).subspan(row * columns, columns));
+    }
+  }
+  return errors.Summarize();
+}
+
+ModelRole TextRegression::Role() const {
+  return {.architecture = "ForSequenceClassification", .problem_type = "regression"};
+}
+
+}  // namespace hpo
