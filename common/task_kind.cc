@@ -16,6 +16,9 @@ constexpr absl::string_view kClassificationMetrics[] = {"accuracy", "loss", "mac
 constexpr absl::string_view kRegressionMetrics[] = {"loss", "mae", "pearson", "rmse"};
 constexpr absl::string_view kLanguageMetrics[] = {"loss", "perplexity"};
 
+constexpr absl::string_view kQueryMetrics[] = {"accuracy", "arousal_rmse", "loss",
+                                               "macro_f1", "va_rmse",      "valence_rmse"};
+
 struct TaskLine {
   TaskKind kind;
   absl::string_view name;
@@ -26,6 +29,7 @@ constexpr TaskLine kTasks[] = {
     {TaskKind::kTextClassification, "text-classification", kClassificationMetrics},
     {TaskKind::kTextRegression, "text-regression", kRegressionMetrics},
     {TaskKind::kLanguageModeling, "language-modeling", kLanguageMetrics},
+    {TaskKind::kMultiQuery, "multi-query", kQueryMetrics},
 };
 
 const TaskLine& LineOf(TaskKind kind) {

@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-enum class TaskKind { kTextClassification, kTextRegression, kLanguageModeling };
+enum class TaskKind { kTextClassification, kTextRegression, kLanguageModeling, kMultiQuery };
 
 // "text-classification". Parse returns nullopt for another name.
 absl::string_view Name(TaskKind kind);

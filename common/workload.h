@@ -17,6 +17,8 @@ namespace hpo {
 // Number of rows by token length (special tokens included, before truncation).
 using LengthHistogram = std::map<int64_t, int64_t>;
 
+constexpr const char* kQueryCounts = "queries";
+
 // One data set as a worker advertises it.
 struct DataSetFacts {
   std::string name;    // the file name a study refers to
@@ -25,7 +27,8 @@ struct DataSetFacts {
   std::vector<std::string> labels;  // sorted
   bool multi_label = false;
   bool pairs = false;
-  // By vocabulary digest (ModelFacts::tokenizer_digest).
+  // By vocabulary digest (ModelFacts::tokenizer_digest). Of a file of aspects the lengths of its
+  // queries, and under kQueryCounts its texts by the number of their queries.
   std::map<std::string, LengthHistogram> lengths;
   bool operator==(const DataSetFacts&) const = default;
 };
@@ -37,6 +40,10 @@ struct Workload {
   bool multi_label = false;
   LengthHistogram train_lengths;  // empty: assume every row is max_length long
   LengthHistogram validation_lengths;
+  // Of multi-query: texts by the number of their queries, whose lengths those above are; empty: one
+  // query a text.
+  LengthHistogram train_queries;
+  LengthHistogram validation_queries;
   auto operator<=>(const Workload&) const = default;
 };
 

@@ -22,6 +22,7 @@ struct TracedBatch {
   TracedStorage mask;
   TracedStorage types;
   TracedStorage labels;
+  TracedStorage numbers;  // of multi-query
   int64_t Tokens() const { return shape.rows * shape.tokens; }
 };
 

@@ -50,6 +50,13 @@ LengthHistogram Condensed(const DataSetFacts* data_set, const std::string& token
   return condensed;
 }
 
+// Texts by the number of their queries; empty where the worker has not counted them.
+LengthHistogram QueriesOf(const DataSetFacts* data) {
+  if (data == nullptr) return {};
+  const auto found = data->lengths.find(kQueryCounts);
+  return found == data->lengths.end() ? LengthHistogram() : found->second;
+}
+
 Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
                     const ModelFacts& model) {
   const DataSetFacts* const train = FindDataSet(worker, trainer.train);
@@ -60,6 +67,11 @@ Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
     workload.num_labels = static_cast<int64_t>(trainer.labels.size());
   } else if (train != nullptr && !train->labels.empty()) {
     workload.num_labels = static_cast<int64_t>(train->labels.size());
+  }
+  if (workload.task == TaskKind::kMultiQuery) {
+    workload.num_labels += 2;  // valence and arousal
+    workload.train_queries = QueriesOf(train);
+    workload.validation_queries = QueriesOf(FindDataSet(worker, trainer.validation));
   }
   workload.multi_label = train != nullptr && train->multi_label;
   workload.train_lengths = Condensed(train, model.tokenizer_digest);

@@ -50,6 +50,9 @@ struct TrainingConfig {
   bool smooths_labels = false;  // train.label_smoothing is not 0
   // memory.loss_rows: tokens whose logits exist at a time, in language modelling; 0: by vocabulary.
   int64_t loss_rows = 0;
+  int64_t most_aspects = 0;     // aspects.max: of a training text; 0: any number
+  int64_t queries_at_once = 0;  // aspects.at_once: 0: all of a micro-batch's texts
+  bool pads_queries = false;    // aspects.padding is not none
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.

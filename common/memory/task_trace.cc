@@ -18,6 +18,8 @@ std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& s
     case TaskKind::kTextClassification:
     case TaskKind::kTextRegression:
       return MakeClassificationTrace(ops, shape);
+    case TaskKind::kMultiQuery:
+      return MakeMultiQueryTrace(ops, shape);
     case TaskKind::kLanguageModeling:
       break;
   }

@@ -30,6 +30,7 @@ std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& s
 
 // Each in a file of its own.
 std::unique_ptr<TaskTrace> MakeClassificationTrace(TraceOps& ops, const ClassifierShape& shape);
+std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TraceOps& ops, const ClassifierShape& shape);
 std::unique_ptr<TaskTrace> MakeLanguageTrace(TraceOps& ops, const ClassifierShape& shape);
 
 // The batch's tokens on the device, and `label_bytes` of labels.

@@ -124,7 +124,9 @@ void TraceOps::WeighPositives(int64_t bytes, int64_t weights) {
 }
 
 TracedTensor TraceOps::SquaredError(const TracedTensor& predicted) {
-  TracedTensor loss = tracer_.NewTensor(1, predicted.element_size);
+  // Made as large as what it is a sum of, then made smaller.
+  TracedTensor loss = tracer_.NewTensor(predicted.elements, predicted.element_size);
+  loss.elements = 1;
   tracer_.Touch(predicted.bytes());
   loss.edge = tracer_.RecordLike(predicted, {predicted.storage});
   return loss;

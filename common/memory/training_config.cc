@@ -181,6 +181,9 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   std::optional<double> smoothing;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.label_smoothing", &smoothing));
   config.smooths_labels = smoothing.value_or(0.0) > 0.0;
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("aspects.max", 0, &config.most_aspects));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("aspects.at_once", 0, &config.queries_at_once));
+  config.pads_queries = lookup.Text("aspects.padding", "none") != "none";
   config.weighs_classes = lookup.Text("train.class_weights", "none") != "none";
   std::optional<double> momentum;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.momentum", &momentum));

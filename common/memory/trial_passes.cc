@@ -32,6 +32,35 @@ std::vector<BatchShape> Maximal(std::vector<BatchShape> shapes) {
   return maximal;
 }
 
+// Without those that aspects.max leaves out.
+LengthHistogram KeptTexts(LengthHistogram texts, int64_t most) {
+  if (most > 0) texts.erase(texts.upper_bound(most), texts.end());
+  return texts;
+}
+
+// The most queries that so many texts ask.
+int64_t MostQueries(const LengthHistogram& texts, int64_t rows, bool pads) {
+  if (pads) return TensorBytes({rows, texts.rbegin()->first});
+  int64_t queries = 0;
+  for (auto entry = texts.rbegin(); entry != texts.rend() && rows > 0; ++entry) {
+    const int64_t count = std::min(rows, std::max<int64_t>(entry->second, 0));
+    queries += TensorBytes({count, entry->first});
+    rows -= count;
+  }
+  return std::max<int64_t>(queries, 1);
+}
+
+// Rows of the model that a part of `rows` texts runs at a time: the first piece, which is the
+// largest, and the second, which meets its gradients.
+std::vector<int64_t> PiecesOf(const TrainingConfig& config, const LengthHistogram& texts,
+                              int64_t rows) {
+  if (texts.empty()) return {rows};
+  const int64_t queries = MostQueries(texts, rows, config.pads_queries);
+  const int64_t at_once = config.queries_at_once;
+  if (at_once == 0 || queries <= at_once) return {queries};
+  return {at_once, std::min(at_once, queries - at_once)};
+}
+
 }  // namespace
 
 int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths) {
@@ -43,17 +72,28 @@ TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
   const auto shape_of = [&input](int64_t rows, const LengthHistogram& lengths) {
     return BatchShape{.rows = rows, .tokens = LongestTokens(input, lengths)};
   };
-  const int64_t effective_batch = std::min(plan.effective_batch, NumRows(workload.train_lengths));
+  const LengthHistogram queries = KeptTexts(workload.train_queries, input.config.most_aspects);
+  const LengthHistogram& texts = queries.empty() ? workload.train_lengths : queries;
+  const int64_t effective_batch = std::min(plan.effective_batch, NumRows(texts));
   const int64_t rows = std::min(plan.micro_batch, effective_batch);
-  std::vector<BatchShape> parts = {shape_of(rows, workload.train_lengths)};
-  if (effective_batch > rows) {
-    parts.push_back(shape_of(std::min(rows, effective_batch - rows), workload.train_lengths));
-  }
+  std::vector<BatchShape> parts;
+  const auto add_part = [&](int64_t part_rows) {
+    for (const int64_t piece : PiecesOf(input.config, queries, part_rows)) {
+      parts.push_back(shape_of(piece, workload.train_lengths));
+    }
+  };
+  add_part(rows);
+  if (effective_batch > rows) add_part(std::min(rows, effective_batch - rows));
+  const LengthHistogram& validation_texts = workload.validation_queries.empty()
+                                                ? workload.validation_lengths
+                                                : workload.validation_queries;
   const int64_t evaluation_rows =
       std::min(TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier}),
-               NumRows(workload.validation_lengths));
+               NumRows(validation_texts));
+  const int64_t evaluated =
+      PiecesOf(input.config, workload.validation_queries, evaluation_rows).front();
   return {.stretches = {{.steps = {std::move(parts)},
-                         .evaluation = {shape_of(evaluation_rows, workload.validation_lengths)}}}};
+                         .evaluation = {shape_of(evaluated, workload.validation_lengths)}}}};
 }
 
 TrialPasses DecidingPasses(const TrialPasses& all) {

@@ -109,12 +109,6 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        "objective.metric: expected loss, mae, pearson or rmse (the metrics of text-regression), "
        "got "
        "'macro_f1'"},
-      {[](StudySpec& spec) {
-         spec.trainer.task = "language-modeling";
-         spec.objectives[0].metric = "perplexity";
-         spec.trainer.train = "";
-       },
-       "trainer.train: expected a file name"},
       {[](StudySpec& spec) { spec.trainer.task = ""; }, "trainer.task: expected a name"},
       {[](StudySpec& spec) { spec.trainer.train = ""; }, "trainer.train: expected a file name"},
       {[](StudySpec& spec) { spec.trainer.validation = ""; },

@@ -8,12 +8,12 @@ namespace hpo {
 namespace {
 
 constexpr TaskKind kAllKinds[] = {TaskKind::kTextClassification, TaskKind::kTextRegression,
-                                  TaskKind::kLanguageModeling};
+                                  TaskKind::kLanguageModeling, TaskKind::kMultiQuery};
 
 TEST(TaskKindTest, NamesAreReadBack) {
   EXPECT_EQ(ParseTaskKind("text-classification"), TaskKind::kTextClassification);
   for (const TaskKind kind : kAllKinds) EXPECT_EQ(ParseTaskKind(Name(kind)), kind) << Name(kind);
-  EXPECT_EQ(TaskNames(), "text-classification, text-regression or language-modeling");
+  EXPECT_EQ(TaskNames(), "text-classification, text-regression, language-modeling or multi-query");
   for (const char* name : {"", "Text-classification", "text-classification ", "ner"}) {
     EXPECT_EQ(ParseTaskKind(name), std::nullopt) << name;
   }

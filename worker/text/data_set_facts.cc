@@ -2,6 +2,7 @@
 
 #include "common/sha256.h"
 #include "common/status.h"
+#include "worker/text/aspect_file.h"
 #include "worker/text/dataset.h"
 #include "worker/text/readers.h"
 
@@ -24,15 +25,34 @@ RowTargets TargetsOf(TaskKind task) {
   return {.kind = RowTargets::Kind::kNothing, .numbers = {}};
 }
 
-}  // namespace
+absl::StatusOr<DataSetFacts> MeasureAspects(const std::string& path,
+                                            std::span<const Tokenizer* const> tokenizers) {
+  HPO_ASSIGN_OR_RETURN(const AspectFile file, ReadAspectFile(path));
+  DataSetFacts facts;
+  facts.rows = static_cast<int64_t>(file.rows.size());
+  facts.labels = ClassesOf(file);
+  facts.pairs = true;
+  for (const AspectRow& row : file.rows) {
+    ++facts.lengths[kQueryCounts][static_cast<int64_t>(row.aspects.size())];
+  }
+  for (const Tokenizer* tokenizer : tokenizers) {
+    LengthHistogram& lengths = facts.lengths[tokenizer->digest()];
+    if (!lengths.empty()) continue;
+    for (const AspectRow& row : file.rows) {
+      for (const Aspect& aspect : row.aspects) {
+        ++lengths[static_cast<int64_t>(
+            tokenizer->Encode(aspect.question, row.text, kNoTruncation).ids.size())];
+      }
+    }
+  }
+  return facts;
+}
 
-absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
-                                            std::span<const Tokenizer* const> tokenizers,
-                                            TaskKind task) {
+absl::StatusOr<DataSetFacts> MeasureRows(const std::string& path,
+                                         std::span<const Tokenizer* const> tokenizers,
+                                         TaskKind task) {
   HPO_ASSIGN_OR_RETURN(const DataFile file, ReadDataFile(path, TargetsOf(task)));
   DataSetFacts facts;
-  facts.name = name;
-  HPO_ASSIGN_OR_RETURN(facts.digest, Sha256File(path));
   facts.rows = static_cast<int64_t>(file.rows.size());
   facts.labels = SortedLabels(file);
   facts.multi_label = file.multi_label;
@@ -41,6 +61,20 @@ absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::
     LengthHistogram& lengths = facts.lengths[tokenizer->digest()];
     if (lengths.empty()) lengths = MeasureLengths(file, *tokenizer);
   }
+  return facts;
+}
+
+}  // namespace
+
+absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
+                                            std::span<const Tokenizer* const> tokenizers,
+                                            TaskKind task) {
+  absl::StatusOr<DataSetFacts> facts = task == TaskKind::kMultiQuery
+                                           ? MeasureAspects(path, tokenizers)
+                                           : MeasureRows(path, tokenizers, task);
+  HPO_RETURN_IF_ERROR(facts.status());
+  facts->name = name;
+  HPO_ASSIGN_OR_RETURN(facts->digest, Sha256File(path));
   return facts;
 }
 

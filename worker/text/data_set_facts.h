@@ -14,7 +14,7 @@ namespace hpo {
 // Reads the file at `path`, to be advertised as `name`: digest, rows, labels, and for each
 // tokenizer the histogram of row lengths (special tokens included, before truncation). Tokenizers
 // with equal digests are run once. A task without labels needs none in the file.
-//   NotFound, Unavailable, InvalidArgument  see ReadDataFile
+//   NotFound, Unavailable, InvalidArgument  see ReadDataFile, ReadAspectFile
 absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
                                             std::span<const Tokenizer* const> tokenizers,
                                             TaskKind task = TaskKind::kTextClassification);

@@ -91,6 +91,11 @@ class TrialRun {
           absl::StrCat("task: expected ", TaskNames(), ", got '", job_.task, "'"));
     }
     HPO_RETURN_IF_ERROR(CheckMetric(*kind, job_.objective.metric));
+    if (*kind != TaskKind::kTextClassification &&
+        (options_.config.weighs_classes || options_.config.smooths_labels)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "train.class_weights, train.label_smoothing: expected neither with ", job_.task));
+    }
     if (job_.model_init != "pretrained" && job_.model_init != "random") {
       return absl::InvalidArgumentError(
           absl::StrCat("model.init: expected pretrained or random, got '", job_.model_init, "'"));
@@ -241,7 +246,7 @@ class TrialRun {
     const absl::Status saved = WriteModelFolder(task_->module(),
                                                 {.source = folder_.path,
                                                  .config_json = folder_.config_json,
-                                                 .role = task_->Role(),
+                                                 .role = RoleOf(data_),
                                                  .labels = data_.labels,
                                                  .head_sizes = options_.config.HeadSizes(),
                                                  .adapter = std::move(adapter),

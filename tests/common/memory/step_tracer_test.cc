@@ -1,5 +1,6 @@
 #include "common/memory/step_tracer.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,44 @@ TEST(StepTracer, SumsIntoANewTensorWhereTheFirstIsAView) {
   const size_t from = tracer.trace().events.size();
   tracer.Backward({.elements = 1, .edge = edge});
   EXPECT_EQ(Events(tracer.trace(), from), "+4 +100 +100 +100 -100 -100 -4");
+}
+
+// An expanded gradient: repeated over what it is a gradient of.
+TEST(StepTracer, ASumIsAsLargeAsTheLargerOfBoth) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 25});
+  const GradientEdge edge = tracer.Record({weight.Edge(), weight.Edge()}, {}, [&](auto&, auto&) {
+    TracedGradients gradients(2);
+    gradients[0] = tracer.Allocate(16).AsView();
+    gradients[1] = tracer.Allocate(100);
+    return gradients;
+  });
+  const size_t from = tracer.trace().events.size();
+  tracer.Backward({.elements = 1, .edge = edge});
+  EXPECT_EQ(Events(tracer.trace(), from), "+4 +16 +100 +100 -16 -100 -4");
+}
+
+// A piece that is computed again leaves its gradients, whoever else uses the parameter.
+TEST(StepTracer, AnInnerBackwardWaitsForNoUseOutsideOfIt) {
+  for (const bool inner : {false, true}) {
+    StepTracer tracer;
+    const TracedParameter weight = tracer.AddParameter({.elements = 25});
+    const auto whole = [&](auto&, const auto&) { return One(tracer.Allocate(100)); };
+    const GradientEdge outside = tracer.Record({weight.Edge()}, {}, whole);
+    const GradientEdge root = tracer.Record({outside}, {}, [&](auto&, const auto&) {
+      std::optional<StepTracer::InnerBackward> scope;
+      if (inner) scope.emplace(tracer);
+      const int32_t first = tracer.NextNode();
+      const StepTracer::EnableGrad recording(tracer);
+      const GradientEdge again = tracer.Record({weight.Edge()}, {}, whole);
+      tracer.BackwardFrom(first, again, tracer.Allocate(4));
+      EXPECT_EQ(tracer.HasGradient(weight), inner);
+      return One(tracer.Allocate(8));
+    });
+    tracer.Backward({.elements = 1, .edge = root});
+    EXPECT_TRUE(tracer.HasGradient(weight));
+    CheckWellFormed(tracer.trace());
+  }
 }
 
 TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {

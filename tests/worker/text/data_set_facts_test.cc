@@ -63,6 +63,36 @@ TEST(MeasureDataSet, WithoutTokenizersThereAreNoLengths) {
   EXPECT_EQ(facts->rows, 1);
 }
 
+TEST(MeasureDataSet, TasksWithoutLabelsNeedNone) {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.Write("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"a a\",\"v\":1}\n");
+  const std::vector<const Tokenizer*> tokenizers = {&Letters()};
+  for (const TaskKind task : {TaskKind::kTextRegression, TaskKind::kLanguageModeling}) {
+    const auto facts = MeasureDataSet(path, "a.jsonl", tokenizers, task);
+    ASSERT_TRUE(facts.ok()) << facts.status();
+    EXPECT_TRUE(facts->labels.empty());
+    EXPECT_EQ(facts->lengths.at(Letters().digest()), (LengthHistogram{{3, 1}, {4, 1}}));
+  }
+  EXPECT_FALSE(MeasureDataSet(path, "a.jsonl", tokenizers).ok());
+}
+
+TEST(MeasureDataSet, OfAspectsItCountsTheQueries) {
+  const TemporaryFolder folder;
+  const std::string aspect = R"({"Aspect":"a","Category":"c","VA":"1#2"})";
+  const std::string path = folder.Write("a.jsonl", "{\"Text\":\"a a\",\"Quadruplet\":[" + aspect +
+                                                       "]}\n{\"Text\":\"a\",\"Quadruplet\":[" +
+                                                       aspect + "," + aspect + "]}\n");
+  const std::vector<const Tokenizer*> tokenizers = {&Letters()};
+  const auto facts = MeasureDataSet(path, "a.jsonl", tokenizers, TaskKind::kMultiQuery);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->rows, 2);
+  EXPECT_THAT(facts->labels, ElementsAre("c"));
+  EXPECT_EQ(facts->lengths.at(kQueryCounts), (LengthHistogram{{1, 1}, {2, 1}}));
+  // [CLS] a [SEP] a a [SEP]; [CLS] a [SEP] a [SEP], twice
+  EXPECT_EQ(facts->lengths.at(Letters().digest()), (LengthHistogram{{5, 2}, {6, 1}}));
+}
+
 TEST(MeasureDataSet, BadFilesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_EQ(MeasureDataSet(folder.path() + "/none.csv", "none.csv", {}).status().code(),

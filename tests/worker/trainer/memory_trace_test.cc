@@ -210,6 +210,21 @@ TEST(MemoryTrace, IsTheTrainersForLanguageModeling) {
   }
 }
 
+// Texts of one to three aspects, together and a few at a time.
+TEST(MemoryTrace, IsTheTrainersForMultiQuery) {
+  for (const char* family : {"bert", "distilbert"}) {
+    for (const int64_t at_once : {0, 4}) {
+      SyntheticTrial trial = Small();
+      trial.task = "multi-query";
+      trial.family = family;
+      trial.micro_batch = 4;
+      trial.params = {{"aspects.at_once", at_once}};
+      SCOPED_TRACE(at_once);
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
 // Several steps and epochs over rows of many lengths, the last batch shorter; the evaluation in
 // batches of its own.
 TEST(MemoryTrace, IsTheTrainersOverRealLengths) {

@@ -73,6 +73,17 @@ std::string ConfigJson(const SyntheticTrial& trial) {
 
 std::string LabelName(int64_t label) { return absl::StrFormat("label%04d", label); }
 
+// Rows of 1, 2, 3, 1, ... aspects.
+nlohmann::json AspectLine(const SyntheticTrial& trial, int64_t row, const std::string& text) {
+  nlohmann::json aspects = nlohmann::json::array();
+  for (int64_t i = 0; i <= row % 3; ++i) {
+    aspects.push_back({{"Aspect", absl::StrCat("w", i)},
+                       {"Category", LabelName((row + i) % trial.labels)},
+                       {"VA", absl::StrCat(i, "#", row)}});
+  }
+  return {{"Text", text}, {"Quadruplet", aspects}};
+}
+
 std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& lengths) {
   const auto num_rows = static_cast<int64_t>(lengths.size());
   std::string rows;
@@ -85,7 +96,9 @@ std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& length
           absl::StrCat("w", (row * 31 + token * 7) % (trial.vocabulary - kNumReserved)));
     }
     nlohmann::json line = {{"text", absl::StrJoin(words, " ")}};
-    if (trial.task == "text-regression") {
+    if (trial.task == "multi-query") {
+      line = AspectLine(trial, row, absl::StrJoin(words, " "));
+    } else if (trial.task == "text-regression") {
       for (int64_t label = 0; label < trial.labels; ++label) {
         line[LabelName(label)] = 0.5 * static_cast<double>(row + label);
       }

@@ -13,8 +13,8 @@ namespace hpo {
 
 struct AdapterFolderContents {
   LoraOptions options;
-  ModelShape shape;        // of the model that the adapters are on
-  std::string model_name;  // what peft loads it by
+  ModelShape shape;                   // of the model that the adapters are on
+  std::string model_name;             // what peft loads it by
   std::string task_type = "SEQ_CLS";  // peft's word: "CAUSAL_LM" of a language model
 };
 

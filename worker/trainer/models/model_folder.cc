@@ -29,8 +29,9 @@ std::string ConfigWithTask(const ModelFolderContents& contents) {
   config["architectures"] = {
       ArchitectureName(config.value("model_type", ""), contents.role.architecture)};
   config.erase("hpo_head_sizes");
-  if (contents.role.problem_type.empty()) return config.dump(2) + "\n";
-  config["problem_type"] = contents.role.problem_type;
+  config.erase("problem_type");
+  if (contents.labels.empty()) return config.dump(2) + "\n";
+  if (!contents.role.problem_type.empty()) config["problem_type"] = contents.role.problem_type;
   // transformers derives num_labels from id2label.
   nlohmann::ordered_json id_to_label = nlohmann::ordered_json::object();
   nlohmann::ordered_json label_to_id = nlohmann::ordered_json::object();

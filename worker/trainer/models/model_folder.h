@@ -15,15 +15,15 @@ namespace hpo {
 // What config.json says of a model's task, in transformers' words.
 struct ModelRole {
   std::string architecture;  // its class's name after the family's: "ForSequenceClassification"
-  std::string problem_type;  // empty: none, nor labels
+  std::string problem_type;  // empty: none
 };
 
 struct ModelFolderContents {
   std::string source;       // the folder the model came from: vocabulary and its settings
   std::string config_json;  // its config.json, of a known family
   ModelRole role;
-  std::vector<std::string> labels;                              // by index
-  std::vector<int64_t> head_sizes;                              // hidden layers of the head
+  std::vector<std::string> labels;  // by index; none: it has no classifier
+  std::vector<int64_t> head_sizes;  // hidden layers of the head
   std::optional<AdapterFolderContents> adapter = std::nullopt;  // of a model that has adapters
   int64_t pad_id = 0;  // what follows a row's last token; a classifier of that token is told
 };

@@ -70,6 +70,4 @@ Metrics LanguageModeling::Evaluate(std::span<const BatchRows> batches) {
   return {{"loss", loss}, {"perplexity", std::exp(loss)}};
 }
 
-ModelRole LanguageModeling::Role() const { return {.architecture = "ForCausalLM"}; }
-
 }  // namespace hpo

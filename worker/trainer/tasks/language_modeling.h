@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "worker/trainer/models/language_model.h"
 #include "worker/trainer/tasks/task.h"
@@ -22,10 +23,12 @@ class LanguageModeling final : public Task {
   torch::nn::Module& module() override { return *model_; }
   void SetExecution(const Execution& execution) override;
   double WeightOf(std::span<const int64_t> rows) const override;
+  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
+    return {{rows.begin(), rows.end()}};
+  }
   DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
-  ModelRole Role() const override;
 
  private:
   DeviceBatch BatchOf(const EncodedDataset& data, std::span<const int64_t> rows) const;

@@ -7,6 +7,7 @@
 #include "common/model_modules.h"
 #include "common/status.h"
 #include "worker/trainer/tasks/language_modeling.h"
+#include "worker/trainer/tasks/multi_query.h"
 #include "worker/trainer/tasks/text_classification.h"
 #include "worker/trainer/tasks/text_regression.h"
 
@@ -35,12 +36,31 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
   HPO_ASSIGN_OR_RETURN(
       auto model,
       MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device));
+  if (kind == TaskKind::kMultiQuery) {
+    return std::make_unique<MultiQuery>(std::move(model), parts);
+  }
   if (kind == TaskKind::kTextRegression) {
     return std::make_unique<TextRegression>(std::move(model), parts);
   }
   return std::make_unique<TextClassification>(
       std::move(model), parts,
       LabelLoss{.weights = std::move(weights), .smoothing = options.label_smoothing});
+}
+
+ModelRole RoleOf(const TextData& data) {
+  switch (data.task) {
+    case TaskKind::kTextClassification:
+      return {.architecture = "ForSequenceClassification",
+              .problem_type = data.train.multi_label ? "multi_label_classification"
+                                                     : "single_label_classification"};
+    case TaskKind::kTextRegression:
+      return {.architecture = "ForSequenceClassification", .problem_type = "regression"};
+    case TaskKind::kMultiQuery:
+      return {.architecture = "ForSequenceClassification", .problem_type = ""};
+    case TaskKind::kLanguageModeling:
+      break;
+  }
+  return {.architecture = "ForCausalLM", .problem_type = ""};
 }
 
 }  // namespace hpo

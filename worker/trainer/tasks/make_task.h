@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/model_spec.h"
+#include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/training_options.h"
 
@@ -16,5 +17,8 @@ namespace hpo {
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
                                                const TrainingOptions& options,
                                                const TaskParts& parts);
+
+// What its trained model's config.json says.
+ModelRole RoleOf(const TextData& data);
 
 }  // namespace hpo

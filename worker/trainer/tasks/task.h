@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "common/memory/execution.h"
 #include "common/trial.h"
 #include "worker/text/batcher.h"
-#include "worker/trainer/models/model_folder.h"
 #include "worker/trainer/tasks/trial_data.h"
 #include "worker/trainer/torch_headers.h"
 #include "worker/trainer/training/batch_tensors.h"
@@ -35,18 +35,19 @@ class Task {
 
   // What the loss of an effective batch is a mean over, added up over its rows. Positive.
   virtual double WeightOf(std::span<const int64_t> rows) const = 0;
-  // These rows of the training data on the device: a part of an effective batch.
+  // What of these rows, a part of an effective batch, runs at a time, in order: as BatchOf takes
+  // it.
+  virtual std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const = 0;
+  // A piece of the training data on the device.
   virtual DeviceBatch BatchOf(std::span<const int64_t> rows) const = 0;
-  // The loss of a part, a float32 scalar. A sum, never a mean: those of all parts add up, and over
-  // the batch's WeightOf are its loss.
+  // The loss of a piece, a float32 scalar. A sum, never a mean: those of all pieces add up, and
+  // over the batch's WeightOf are its loss.
   virtual torch::Tensor SumOfLosses(const DeviceBatch& batch) = 0;
 
   // Metrics over `batches` of the validation data, without dropout and without gradients: all that
   // MetricsOf(kind) names. All of EvaluationBatches give the data set's; the first of them, which
   // has the longest rows, needs the most memory. Leaves the model in training mode.
   virtual Metrics Evaluate(std::span<const BatchRows> batches) = 0;
-
-  virtual ModelRole Role() const = 0;
 };
 
 }  // namespace hpo

@@ -85,10 +85,4 @@ Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {
   return metrics;
 }
 
-ModelRole TextClassification::Role() const {
-  return {.architecture = "ForSequenceClassification",
-          .problem_type = parts_.data.train.multi_label ? "multi_label_classification"
-                                                        : "single_label_classification"};
-}
-
 }  // namespace hpo

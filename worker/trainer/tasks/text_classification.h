@@ -29,10 +29,12 @@ class TextClassification final : public Task {
   torch::nn::Module& module() override { return *model_; }
   void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
   double WeightOf(std::span<const int64_t> rows) const override;
+  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
+    return {{rows.begin(), rows.end()}};
+  }
   DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
-  ModelRole Role() const override;
 
  private:
   const std::shared_ptr<TextClassifier> model_;

@@ -45,8 +45,4 @@ Metrics TextRegression::Evaluate(std::span<const BatchRows> batches) {
   return errors.Summarize();
 }
 
-ModelRole TextRegression::Role() const {
-  return {.architecture = "ForSequenceClassification", .problem_type = "regression"};
-}
-
 }  // namespace hpo

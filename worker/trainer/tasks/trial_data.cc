@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,8 @@ absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
       return LoadRegressionData(job.train_path, job.validation_path, job.labels);
     case TaskKind::kLanguageModeling:
       return LoadPlainTexts(job.train_path, job.validation_path);
+    case TaskKind::kMultiQuery:
+      break;
   }
   return absl::InternalError("unreachable");
 }
@@ -51,6 +54,51 @@ absl::Status CheckPredictsTokens(const EncodedDataset& data, const Dataset& rows
                                   data.Length(row)));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& options,
+                                  const ModelFolder& model, TaskKind task, int64_t max_length) {
+  TextData data;
+  HPO_ASSIGN_OR_RETURN(TaskData files, ReadRows(job, task));
+  KeepShare(files.train, options.data_subset, options.seed);
+  data.labels = files.train.label_names;
+  HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, max_length));
+  HPO_ASSIGN_OR_RETURN(data.validation,
+                       EncodeDataset(files.validation, *model.tokenizer, max_length));
+  if (task == TaskKind::kLanguageModeling) {
+    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.train, files.train));
+    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.validation, files.validation));
+  }
+  return data;
+}
+
+absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
+                                     const ModelFolder& model, int64_t max_length) {
+  if (options.data_subset < 1.0) {
+    return absl::InvalidArgumentError(absl::StrCat("data.subset: expected 1 with multi-query, got ",
+                                                   options.data_subset,
+                                                   " (aspects.max leaves texts out)"));
+  }
+  HPO_ASSIGN_OR_RETURN(QuerySets sets,
+                       LoadQuerySets(job.train_path, job.validation_path, job.labels,
+                                     options.config.most_aspects, *model.tokenizer, max_length));
+  TextData data;
+  data.labels = std::move(sets.labels);
+  data.train = TextsOf(sets.train);
+  data.validation = TextsOf(sets.validation);
+  data.train_queries = std::move(sets.train);
+  data.validation_queries = std::move(sets.validation);
+  data.query_layout = {.padding = options.query_padding, .at_once = options.config.queries_at_once};
+  return data;
+}
+
+// Of a model that knows one type.
+void ForgetTypes(TextData& data) {
+  std::vector<EncodedDataset*> all = {&data.train, &data.validation};
+  if (data.train_queries.has_value()) {
+    all.insert(all.end(), {&data.train_queries->queries, &data.validation_queries->queries});
+  }
+  for (EncodedDataset* rows : all) std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
 }
 
 }  // namespace
@@ -79,24 +127,15 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model) {
-  TextData data;
-  data.task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
-  HPO_ASSIGN_OR_RETURN(TaskData files, ReadRows(job, data.task));
-  KeepShare(files.train, options.data_subset, options.seed);
-  data.labels = files.train.label_names;
-  data.max_length = std::min(options.config.max_length, model.shape.max_positions);
-  HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, data.max_length));
-  HPO_ASSIGN_OR_RETURN(data.validation,
-                       EncodeDataset(files.validation, *model.tokenizer, data.max_length));
-  if (data.task == TaskKind::kLanguageModeling) {
-    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.train, files.train));
-    HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.validation, files.validation));
-  }
-  if (model.shape.type_vocab_size < 2) {
-    for (EncodedDataset* rows : {&data.train, &data.validation}) {
-      std::fill(rows->type_ids.begin(), rows->type_ids.end(), 0);
-    }
-  }
+  const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
+  const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
+  absl::StatusOr<TextData> data = task == TaskKind::kMultiQuery
+                                      ? LoadQueries(job, options, model, max_length)
+                                      : LoadRows(job, options, model, task, max_length);
+  HPO_RETURN_IF_ERROR(data.status());
+  data->task = task;
+  data->max_length = max_length;
+  if (model.shape.type_vocab_size < 2) ForgetTypes(*data);
   return data;
 }
 
@@ -109,8 +148,15 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
   input.workload.task = data.task;
   input.workload.num_labels = static_cast<int64_t>(data.labels.size());
   input.workload.multi_label = data.train.multi_label;
-  input.workload.train_lengths = LengthsOf(data.train);
-  input.workload.validation_lengths = LengthsOf(data.validation);
+  if (data.train_queries.has_value()) {
+    input.workload.train_lengths = LengthsOf(data.train_queries->queries);
+    input.workload.validation_lengths = LengthsOf(data.validation_queries->queries);
+    input.workload.train_queries = QueryCounts(*data.train_queries);
+    input.workload.validation_queries = QueryCounts(*data.validation_queries);
+  } else {
+    input.workload.train_lengths = LengthsOf(data.train);
+    input.workload.validation_lengths = LengthsOf(data.validation);
+  }
   input.device.kind = absl::StartsWith(device, "cuda") ? "cuda" : "cpu";
   if (input.device.kind == "cuda") input.device.workspace = baseline;
   return input;

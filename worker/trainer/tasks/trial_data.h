@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/task_kind.h"
 #include "common/trainer_protocol.h"
 #include "worker/text/encoded_dataset.h"
+#include "worker/text/query_set.h"
 #include "worker/text/tokenizer.h"
 #include "worker/trainer/training/training_options.h"
 
@@ -27,8 +29,13 @@ struct ModelFolder {
 struct TextData {
   TaskKind task = TaskKind::kTextClassification;
   std::vector<std::string> labels;  // a regression's fields; none of language modelling
-  EncodedDataset train;             // of one token type where the model knows no second
+  // Of one token type where the model knows no second. Of multi-query: what its texts are to a
+  // batcher.
+  EncodedDataset train;
   EncodedDataset validation;
+  std::optional<QuerySet> train_queries;  // of multi-query alone
+  std::optional<QuerySet> validation_queries;
+  QueryLayout query_layout;
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer
 };
 

@@ -15,6 +15,7 @@ struct DeviceBatch {
   // Single label: int64 [rows]. Multi label: float32 [rows, num_labels] of 0 and 1; a regression's
   // numbers likewise. Language modelling: int64 [rows * length], what follows each token.
   torch::Tensor labels;
+  torch::Tensor numbers;  // of queries alone: float32 [answered, 2]
 };
 
 // Copies `batch` to the device.

@@ -16,12 +16,14 @@ double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device d
   torch::Tensor loss = at::zeros({}, torch::TensorOptions(torch::kFloat32).device(device));
   const std::vector<int64_t> sizes = PartSizes(batch.plan, num_rows);
   for (const std::span<const int64_t> part : SplitBatch(batch.rows, sizes)) {
-    log.EnterPhase("forward");
-    const DeviceBatch tensors = task.BatchOf(part);
-    const torch::Tensor part_loss = task.SumOfLosses(tensors) / weight;
-    log.EnterPhase("backward");
-    part_loss.backward(at::full({}, batch.loss_scale, part_loss.options()));
-    loss += part_loss.detach();
+    for (const BatchRows& piece : task.PiecesOf(part)) {
+      log.EnterPhase("forward");
+      const DeviceBatch tensors = task.BatchOf(piece);
+      const torch::Tensor piece_loss = task.SumOfLosses(tensors) / weight;
+      log.EnterPhase("backward");
+      piece_loss.backward(at::full({}, batch.loss_scale, piece_loss.options()));
+      loss += piece_loss.detach();
+    }
   }
   return loss.item<double>();
 }

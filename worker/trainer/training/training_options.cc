@@ -19,6 +19,9 @@ struct ParameterLine {
 };
 
 constexpr ParameterLine kParameters[] = {
+    {"aspects.at_once", "0", "queries that run together (multi-query); 0: all of a micro-batch"},
+    {"aspects.max", "0", "training texts of more aspects are left out (multi-query); 0: none is"},
+    {"aspects.padding", "none", "queries a text is given: none, batch or corpus (multi-query)"},
     {"data.subset", "1", "share of the training rows to use, of each label alike"},
     {"head.dropout", "the model's", "dropout before and inside the classification head"},
     {"head.layers", "0", "hidden layers of the head, 0 to 3"},
@@ -127,6 +130,10 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
     if (!spec.ok()) return Annotate(spec.status(), "train.class_weights");
     options.class_weights = *std::move(spec);
   }
+  auto padding =
+      ParseQueryPadding(FindString(params, "aspects.padding").value_or(std::string("none")));
+  if (!padding.ok()) return Annotate(padding.status(), "aspects.padding");
+  options.query_padding = *padding;
   HPO_ASSIGN_OR_RETURN(const auto early_stopping, ReadCount(params, "train.early_stopping"));
   options.early_stopping = early_stopping.value_or(0);
   HPO_ASSIGN_OR_RETURN(const std::optional<int64_t> seed, ReadCount(params, "seed"));

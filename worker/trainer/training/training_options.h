@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/memory/memory_estimate.h"
 #include "common/params.h"
+#include "worker/text/query_set.h"
 #include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
@@ -24,6 +25,7 @@ struct TrainingOptions {
   // Measurements in a row without a better one, after which the training ends; 0: none do.
   int64_t early_stopping = 0;
   double data_subset = 1.0;  // share of the training rows that are used
+  QueryPadding query_padding = QueryPadding::kNone;
   ClassWeightSpec class_weights;
   double label_smoothing = 0.0;
   uint64_t seed = 0;

@@ -1,5 +1,6 @@
 #include "worker/trainer/training/trial_batches.h"
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,12 +18,26 @@ BatchShape ShapeOf(const EncodedDataset& data, std::span<const int64_t> rows,
           .tokens = PaddedLength(data, rows, max_positions)};
 }
 
-std::vector<BatchShape> PartsOf(const EncodedDataset& data, const BatchRows& batch,
+// The pieces that these rows run in.
+void AddPieces(const EncodedDataset& data, const std::optional<QuerySet>& queries,
+               const QueryLayout& layout, std::span<const int64_t> rows, int64_t max_positions,
+               std::vector<BatchShape>& pieces) {
+  if (!queries.has_value()) {
+    pieces.push_back(ShapeOf(data, rows, max_positions));
+    return;
+  }
+  for (const BatchRows& piece : QueryPieces(*queries, layout, rows)) {
+    pieces.push_back({.rows = static_cast<int64_t>(piece.size()),
+                      .tokens = PaddedLength(*queries, piece, max_positions)});
+  }
+}
+
+std::vector<BatchShape> PartsOf(const TextData& data, const BatchRows& batch,
                                 const MemoryPlan& plan, int64_t max_positions) {
   const auto sizes = PartSizes(plan, static_cast<int64_t>(batch.size()));
   std::vector<BatchShape> parts;
   for (const std::span<const int64_t> part : SplitBatch(batch, sizes)) {
-    parts.push_back(ShapeOf(data, part, max_positions));
+    AddPieces(data.train, data.train_queries, data.query_layout, part, max_positions, parts);
   }
   return parts;
 }
@@ -32,22 +47,26 @@ std::vector<BatchShape> PartsOf(const EncodedDataset& data, const BatchRows& bat
 TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, const TextData& data,
                      int64_t max_positions, const MemoryPlan& plan) {
   std::vector<BatchShape> evaluation;
+  size_t first_batch = 0;  // pieces of the first batch, which the probe runs
   const int64_t evaluation_rows = plan.micro_batch * options.config.eval_batch_multiplier;
   for (const BatchRows& rows : EvaluationBatches(data.validation, evaluation_rows)) {
-    evaluation.push_back(ShapeOf(data.validation, rows, max_positions));
+    AddPieces(data.validation, data.validation_queries, data.query_layout, rows, max_positions,
+              evaluation);
+    if (first_batch == 0) first_batch = evaluation.size();
   }
   TrialPasses passes;
   if (job.policy != MemoryPolicy::kOff) {
     passes.stretches.push_back(
-        {.steps = {PartsOf(data.train, HeaviestBatch(data.train, plan), plan, max_positions)},
-         .evaluation = {evaluation.front()}});
+        {.steps = {PartsOf(data, HeaviestBatch(data.train, plan), plan, max_positions)},
+         .evaluation = {evaluation.begin(),
+                        evaluation.begin() + static_cast<std::ptrdiff_t>(first_batch)}});
   }
   int64_t step = 0;
   for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
     MeasuredSteps stretch;
     for (const BatchRows& batch :
          TrainingBatches(data.train, plan.effective_batch, options.seed, epoch)) {
-      stretch.steps.push_back(PartsOf(data.train, batch, plan, max_positions));
+      stretch.steps.push_back(PartsOf(data, batch, plan, max_positions));
       ++step;
       if (job.measure_every_steps > 0 && step % job.measure_every_steps == 0) {
         stretch.evaluation = evaluation;

@@ -1,0 +1,183 @@
+#include "worker/text/query_set.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status.h"
+#include "worker/text/aspect_file.h"
+#include "worker/text/data_file_builder.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kNumbers = 2;  // valence and arousal
+
+using ClassIndex = std::map<std::string, int32_t>;
+
+// `classes` and their order.
+absl::StatusOr<Dataset> QueriesAsRows(const AspectFile& file, const ClassIndex& classes) {
+  Dataset rows{.path = file.path, .pairs = true};
+  for (const AspectRow& row : file.rows) {
+    for (const Aspect& aspect : row.aspects) {
+      const auto found = classes.find(aspect.category);
+      if (found == classes.end()) {
+        return DataError(file.path, row.line,
+                         absl::StrCat("Category: expected one of the classes of the training "
+                                      "data or trainer.labels, got '",
+                                      aspect.category, "'"));
+      }
+      rows.rows.push_back({.text = aspect.question,
+                           .pair = row.text,
+                           .labels = {found->second},
+                           .numbers = {aspect.valence, aspect.arousal},
+                           .line = row.line});
+    }
+  }
+  return rows;
+}
+
+absl::StatusOr<QuerySet> Encode(const AspectFile& file, const ClassIndex& classes,
+                                const Tokenizer& tokenizer, int64_t max_length) {
+  HPO_ASSIGN_OR_RETURN(const Dataset rows, QueriesAsRows(file, classes));
+  QuerySet set;
+  HPO_ASSIGN_OR_RETURN(set.queries, EncodeDataset(rows, tokenizer, max_length));
+  set.numbers = std::exchange(set.queries.numbers, {});
+  set.offsets = {0};
+  for (const AspectRow& row : file.rows) {
+    const auto count = static_cast<int64_t>(row.aspects.size());
+    set.offsets.push_back(set.offsets.back() + count);
+    set.most_queries = std::max(set.most_queries, count);
+  }
+  return set;
+}
+
+absl::StatusOr<ClassIndex> IndexClasses(const std::vector<std::string>& classes) {
+  ClassIndex index;
+  for (const std::string& name : classes) {
+    if (!index.emplace(name, static_cast<int32_t>(index.size())).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("trainer.labels: expected each class once, got '", name, "' twice"));
+    }
+  }
+  return index;
+}
+
+// Of the texts of a part, and of all of them.
+int64_t QueriesOfEach(const QuerySet& set, QueryPadding padding, std::span<const int64_t> texts) {
+  if (padding == QueryPadding::kNone) return 0;
+  if (padding == QueryPadding::kCorpus) return set.most_queries;
+  int64_t most = 0;
+  for (const int64_t text : texts) most = std::max(most, set.NumQueries(text));
+  return most;
+}
+
+int64_t QueryOf(int64_t number) { return number >= 0 ? number : ~number; }
+
+BatchRows QueriesOf(std::span<const int64_t> piece) {
+  BatchRows queries;
+  for (const int64_t number : piece) queries.push_back(QueryOf(number));
+  return queries;
+}
+
+}  // namespace
+
+absl::StatusOr<QueryPadding> ParseQueryPadding(absl::string_view word) {
+  if (word == "none") return QueryPadding::kNone;
+  if (word == "batch") return QueryPadding::kBatch;
+  if (word == "corpus") return QueryPadding::kCorpus;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected none, batch or corpus, got '", word, "'"));
+}
+
+std::vector<BatchRows> QueryPieces(const QuerySet& set, const QueryLayout& layout,
+                                   std::span<const int64_t> texts) {
+  BatchRows all;
+  for (const int64_t text : texts) {
+    for (int64_t i = 0; i < set.NumQueries(text); ++i) {
+      all.push_back(set.offsets[static_cast<size_t>(text)] + i);
+    }
+  }
+  const size_t answered = all.size();
+  const int64_t each = QueriesOfEach(set, layout.padding, texts);
+  for (const int64_t text : texts) {
+    for (int64_t i = set.NumQueries(text); i < each; ++i) {
+      all.push_back(~set.offsets[static_cast<size_t>(text)]);
+    }
+  }
+  if (layout.at_once == 0) return {std::move(all)};
+  const auto at_once = static_cast<size_t>(layout.at_once);
+  std::vector<BatchRows> pieces;
+  for (size_t begin = 0; begin < answered; begin += at_once) {
+    const size_t end = std::min(begin + at_once, all.size());
+    pieces.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                        all.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return pieces;
+}
+
+PaddedBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions) {
+  PaddedBatch batch = PadBatch(set.queries, QueriesOf(piece), max_positions);
+  for (const int64_t query : piece) {
+    if (query < 0) continue;
+    batch.labels.push_back(set.queries.Labels(query).front());
+    const auto numbers =
+        std::span(set.numbers).subspan(static_cast<size_t>(query * kNumbers), kNumbers);
+    batch.label_matrix.insert(batch.label_matrix.end(), numbers.begin(), numbers.end());
+  }
+  return batch;
+}
+
+int64_t PaddedLength(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions) {
+  return PaddedLength(set.queries, QueriesOf(piece), max_positions);
+}
+
+EncodedDataset TextsOf(const QuerySet& set) {
+  EncodedDataset texts;
+  texts.pad_id = set.queries.pad_id;
+  texts.token_offsets = {0};
+  for (int64_t text = 0; text < set.num_texts(); ++text) {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < set.NumQueries(text); ++i) {
+      longest = std::max(longest, set.queries.Length(set.offsets[static_cast<size_t>(text)] + i));
+    }
+    texts.token_offsets.push_back(texts.token_offsets.back() + longest * set.NumQueries(text));
+  }
+  return texts;
+}
+
+LengthHistogram QueryCounts(const QuerySet& set) {
+  LengthHistogram counts;
+  for (int64_t text = 0; text < set.num_texts(); ++text) ++counts[set.NumQueries(text)];
+  return counts;
+}
+
+absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
+                                        const std::string& validation_path,
+                                        const std::vector<std::string>& labels,
+                                        int64_t most_aspects, const Tokenizer& tokenizer,
+                                        int64_t max_length) {
+  HPO_ASSIGN_OR_RETURN(AspectFile train, ReadAspectFile(train_path));
+  HPO_ASSIGN_OR_RETURN(const AspectFile validation, ReadAspectFile(validation_path));
+  QuerySets sets{.labels = labels.empty() ? ClassesOf(train) : labels};
+  HPO_ASSIGN_OR_RETURN(const ClassIndex classes, IndexClasses(sets.labels));
+  const int64_t last_line = train.rows.back().line;
+  if (most_aspects > 0) {
+    std::erase_if(train.rows, [most_aspects](const AspectRow& row) {
+      return static_cast<int64_t>(row.aspects.size()) > most_aspects;
+    });
+  }
+  if (train.rows.empty()) {
+    return DataError(train_path, last_line,
+                     absl::StrCat("expected texts of at most ", most_aspects,
+                                  " aspects (aspects.max), got none up to this last one"));
+  }
+  HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, tokenizer, max_length));
+  HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, tokenizer, max_length));
+  sets.labels.insert(sets.labels.end(), {"valence", "arousal"});
+  return sets;
+}
+
+}  // namespace hpo

@@ -1,0 +1,38 @@
+// Task "multi-query": of every aspect of a text its class, its valence and its arousal.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/tasks/task.h"
+
+namespace hpo {
+
+// The model answers a query, an aspect with its text, by a logit for each class and two numbers.
+// The loss is the mean over aspects, those of the whole effective batch, of the class's cross
+// entropy plus the mean squared error of the two numbers, whatever the layout of the queries
+// (worker/text/query_set.h). Metrics over aspects: "accuracy" and "macro_f1" of the class;
+// "valence_rmse", "arousal_rmse", and "va_rmse", the root of the mean of both squared errors' sum,
+// as DimABSA ranks; "loss".
+class MultiQuery final : public Task {
+ public:
+  // parts.data has queries.
+  MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
+      : model_(std::move(model)), parts_(parts) {}
+
+  torch::nn::Module& module() override { return *model_; }
+  void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
+  double WeightOf(std::span<const int64_t> rows) const override;
+  std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override;
+  DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
+  torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
+  Metrics Evaluate(std::span<const BatchRows> batches) override;
+
+ private:
+  const std::shared_ptr<TextClassifier> model_;
+  const TaskParts parts_;
+};
+
+}  // namespace hpo
