@@ -29,14 +29,14 @@ struct Layer {
 
 class DebertaTrace final : public ModelTrace {
  public:
-  DebertaTrace(TraceOps& ops, const ModelShape& shape, const TaskHead& head,
-               const std::vector<ParameterTensor>& tensors)
+  DebertaTrace(TraceOps& ops, const TracedModel& model)
       : ops_(ops),
         model_ops_(ops),
-        shape_(shape),
-        labels_(head.num_labels),
-        parameters_(ops, tensors) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
+        model_(model),
+        shape_(model_.shape),
+        labels_(model_.head.num_labels),
+        parameters_(ops, model_.tensors, model_.adapters) {
+    for (int64_t i = 0; i < shape_.num_layers; ++i) {
       layers_.push_back(LayerAt(absl::StrCat("deberta.encoder.layer.", i, ".")));
     }
   }
@@ -92,7 +92,10 @@ class DebertaTrace final : public ModelTrace {
     // The encoder returns every layer's output, so that all live until its end.
     std::vector<TracedTensor> hidden = {embedded};
     for (const Layer& layer : layers_) {
-      TracedTensor output = RunLayer(layer, hidden.back(), relative);
+      TracedTensor output = RunModelLayer(
+          ops_, model_, [this, &layer, input = hidden.back(), relative, mask, relative_positions] {
+            return RunLayer(layer, input, relative);
+          });
       if (hidden.size() == 1 && shape_.conv_kernel_size > 0) output = Convolve(embedded, output);
       hidden.push_back(std::move(output));
     }
@@ -104,7 +107,8 @@ class DebertaTrace final : public ModelTrace {
     const auto table = [this](const char* name) {
       return parameters_.At(absl::StrCat("deberta.embeddings.", name, "_embeddings.weight"));
     };
-    const TracedTensor words = ops_.Embedding(ids, Tokens(), table("word"), width);
+    const TracedTensor words =
+        model_ops_.WordEmbedding(ids, Tokens(), table("word"), width, model_.checkpointing);
     TracedTensor sum = words;
     TracedTensor positions;
     if (shape_.no_positions) {
@@ -279,7 +283,8 @@ class DebertaTrace final : public ModelTrace {
 
   TraceOps& ops_;
   ModelOps model_ops_;
-  ModelShape shape_;
+  const TracedModel model_;
+  const ModelShape& shape_;
   int64_t labels_;
   ModelParameters parameters_;
   std::vector<Layer> layers_;
@@ -288,10 +293,8 @@ class DebertaTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors) {
-  return std::make_unique<DebertaTrace>(ops, shape, head, tensors);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& model) {
+  return std::make_unique<DebertaTrace>(ops, model);
 }
 
 }  // namespace hpo

@@ -27,15 +27,15 @@ struct Rotation {
 
 class DecoderTrace final : public ModelTrace {
  public:
-  DecoderTrace(TraceOps& ops, const ModelShape& shape, const std::vector<ParameterTensor>& tensors,
-               const TracedAdapters& adapters)
+  DecoderTrace(TraceOps& ops, const TracedModel& model)
       : ops_(ops),
         model_ops_(ops),
-        shape_(shape),
-        parameters_(ops, tensors, adapters),
+        model_(model),
+        shape_(model_.shape),
+        parameters_(ops, model_.tensors, model_.adapters),
         table_(parameters_.At("model.embed_tokens.weight")),
-        head_(LanguageModelHead(parameters_, shape, table_)) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
+        head_(LanguageModelHead(parameters_, shape_, table_)) {
+    for (int64_t i = 0; i < shape_.num_layers; ++i) {
       const std::string name = absl::StrCat("model.layers.", i, ".");
       layers_.push_back(
           {.query = parameters_.Linear(name + "self_attn.q_proj"),
@@ -61,12 +61,18 @@ class DecoderTrace final : public ModelTrace {
   int64_t Tokens() const { return batch_.rows * batch_.tokens; }
 
   TracedTensor Decode(const TracedStorage& ids) {
-    const TracedTensor embedded = ops_.Embedding(ids, Tokens(), table_, shape_.hidden_size);
+    const TracedTensor embedded =
+        model_ops_.WordEmbedding(ids, Tokens(), table_, shape_.hidden_size, model_.checkpointing);
     const TracedStorage positions = model_ops_.Range(batch_.tokens);
     const TracedStorage mask = CausalMask(model_ops_, batch_);
     const Rotation rotation = Rotations(embedded.element_size);
     TracedTensor hidden = embedded;
-    for (const Layer& layer : layers_) hidden = RunLayer(layer, hidden, rotation);
+    for (const Layer& layer : layers_) {
+      hidden =
+          RunModelLayer(ops_, model_, [this, &layer, input = hidden, rotation, mask, positions] {
+            return RunLayer(layer, input, rotation);
+          });
+    }
     hidden = model_ops_.RmsNorm(hidden, parameters_.At("model.norm.weight"));
     return hidden;
   }
@@ -101,9 +107,13 @@ class DecoderTrace final : public ModelTrace {
   }
 
   TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
-    const TracedTensor gate =
-        model_ops_.Activate(ops_.Linear(input, layer.gate), shape_.hidden_act);
-    return ops_.Linear(ops_.Multiply(gate, ops_.Linear(input, layer.up)), layer.down);
+    TracedTensor inner = ops_.Linear(input, layer.gate);
+    inner = model_ops_.Activate(inner, shape_.hidden_act);
+    {
+      const TracedTensor up = ops_.Linear(input, layer.up);
+      inner = ops_.Multiply(inner, up);
+    }
+    return ops_.Linear(inner, layer.down);
   }
 
   // Heads apart, as a view. Its gradient is put together again by a copy, unless it comes from the
@@ -157,7 +167,8 @@ class DecoderTrace final : public ModelTrace {
 
   TraceOps& ops_;
   ModelOps model_ops_;
-  ModelShape shape_;
+  const TracedModel model_;
+  const ModelShape& shape_;
   ModelParameters parameters_;
   TracedParameter table_;
   TracedLinear head_;
@@ -167,10 +178,8 @@ class DecoderTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const std::vector<ParameterTensor>& tensors,
-                                             const TracedAdapters& adapters) {
-  return std::make_unique<DecoderTrace>(ops, shape, tensors, adapters);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model) {
+  return std::make_unique<DecoderTrace>(ops, model);
 }
 
 }  // namespace hpo

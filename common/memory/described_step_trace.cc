@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/memory/model_trace.h"
+#include "common/memory/recomputation_trace.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -108,8 +109,10 @@ class Model {
                    const TracedStorage&) {
     TracedTensor hidden = x;
     for (const EncoderParameters& parameters : built.encoder) {
-      hidden = layer.checkpointing ? Checkpointed(layer, parameters, hidden)
-                                   : EncoderLayer(layer, parameters, hidden);
+      const auto run = [this, &layer, &parameters, input = hidden] {
+        return EncoderLayer(layer, parameters, input);
+      };
+      hidden = layer.checkpointing ? RunCheckpointed(ops_, run) : run();
     }
     return hidden;
   }
@@ -172,48 +175,6 @@ class Model {
     return ops_.Dropout(ops_.Linear(inner, p.linear2), layer.dropout);
   }
 
-  TracedTensor Checkpointed(const EncoderLayers& layer, const EncoderParameters& parameters,
-                            const TracedTensor& x) {
-    TracedTensor output;
-    {
-      const StepTracer::NoGrad no_grad(ops_.tracer());
-      output = EncoderLayer(layer, parameters, x);
-    }
-    output.edge = ops_.tracer().Record(
-        {x.edge}, {x.storage},
-        [this, &layer, &parameters,
-         input = TracedTensor{.elements = x.elements, .element_size = x.element_size}](
-            TracedGradients& incoming, const TracedGradients& saved) {
-          return Recompute(layer, parameters, input, incoming, saved);
-        });
-    return output;
-  }
-
-  // Forward again with a tape, and backward through it at once.
-  TracedGradients Recompute(const EncoderLayers& layer, const EncoderParameters& parameters,
-                            TracedTensor input, TracedGradients& incoming,
-                            const TracedGradients& saved) {
-    StepTracer& tracer = ops_.tracer();
-    const int32_t first = tracer.NextNode();
-    TracedGradients result(1);
-    // Catches the gradient of the input.
-    const int32_t catcher = tracer.NextNode();
-    {
-      const StepTracer::EnableGrad enable_grad(tracer);
-      input.storage = saved[0];
-      input.edge = tracer.Record({GradientEdge{.node = catcher}}, {},
-                                 [&result](TracedGradients& arrived, const TracedGradients&) {
-                                   result[0] = std::move(arrived[0]);
-                                   return TracedGradients(1);
-                                 });
-      if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
-      const GradientEdge root = EncoderLayer(layer, parameters, input).edge;
-      ops_.LeaveAutocast();
-      tracer.BackwardFrom(first, root, std::move(incoming[0]));
-    }
-    return result;
-  }
-
   TraceOps& ops_;
   const StepDescription& step_;
   std::vector<BuiltLayer> layers_;
@@ -225,7 +186,7 @@ class AnyModel {
  public:
   AnyModel(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
     if (step.model.has_value()) {
-      auto known = MakeModelTrace(ops, step.model->shape, step.model->head, step.model->lora);
+      auto known = MakeModelTrace(ops, step.model->shape, step.model->head, step.model->techniques);
       HPO_CHECK(known.ok());  // ParseStepDescription refuses what has no trace
       known_ = *std::move(known);
     } else {

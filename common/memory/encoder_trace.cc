@@ -26,26 +26,27 @@ struct Layer {
 
 class EncoderTrace final : public ModelTrace {
  public:
-  EncoderTrace(TraceOps& ops, const ModelShape& shape, const TaskHead& head,
-               const std::vector<ParameterTensor>& tensors)
+  EncoderTrace(TraceOps& ops, const TracedModel& model)
       : ops_(ops),
         model_ops_(ops),
-        shape_(shape),
-        labels_(head.num_labels),
-        family_(*ModelFamilyOf(shape.family)),
-        modules_(EncoderLayerModulesOf(family_)),
-        parameters_(ops, tensors),
+        model_(model),
+        shape_(model_.shape),
+        labels_(model_.head.num_labels),
+        family_(*ModelFamilyOf(shape_.family)),
+        attends_with_dense_(!EncoderLayerModulesOf(family_).attention_dropout),
+        parameters_(ops, model_.tensors, model_.adapters),
         prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
+    const EncoderLayerModules& modules = EncoderLayerModulesOf(family_);
+    for (int64_t i = 0; i < shape_.num_layers; ++i) {
       const std::string name = absl::StrCat(prefix_, ModulesOf(family_).layers, ".", i, ".");
-      layers_.push_back({.query = parameters_.Linear(name + modules_.query),
-                         .key = parameters_.Linear(name + modules_.key),
-                         .value = parameters_.Linear(name + modules_.value),
-                         .attention_dense = parameters_.Linear(name + modules_.attention_dense),
-                         .attention_norm = parameters_.Norm(name + modules_.attention_norm),
-                         .intermediate = parameters_.Linear(name + modules_.intermediate),
-                         .output_dense = parameters_.Linear(name + modules_.output_dense),
-                         .output_norm = parameters_.Norm(name + modules_.output_norm)});
+      layers_.push_back({.query = parameters_.Linear(name + modules.query),
+                         .key = parameters_.Linear(name + modules.key),
+                         .value = parameters_.Linear(name + modules.value),
+                         .attention_dense = parameters_.Linear(name + modules.attention_dense),
+                         .attention_norm = parameters_.Norm(name + modules.attention_norm),
+                         .intermediate = parameters_.Linear(name + modules.intermediate),
+                         .output_dense = parameters_.Linear(name + modules.output_dense),
+                         .output_norm = parameters_.Norm(name + modules.output_norm)});
     }
   }
 
@@ -71,7 +72,12 @@ class EncoderTrace final : public ModelTrace {
     }
     Encoded encoded{.hidden = embedded};
     const TracedStorage mask = PaddingMask(batch);
-    for (const Layer& layer : layers_) encoded.hidden = RunLayer(layer, encoded.hidden, batch);
+    for (const Layer& layer : layers_) {
+      encoded.hidden =
+          RunModelLayer(ops_, model_, [this, &layer, input = encoded.hidden, mask, batch] {
+            return RunLayer(layer, input, batch);
+          });
+    }
     if (HasPooler()) {
       encoded.pooled = ClassifiedToken(ops_, parameters_, shape_, encoded.hidden, batch);
     }
@@ -87,7 +93,8 @@ class EncoderTrace final : public ModelTrace {
     const TracedStorage position_ids = is_roberta ? PositionsFromIds(tokens) : TracedStorage();
     TracedStorage type_ids;
     if (family_ != ModelFamily::kDistilBert) type_ids = model_ops_.Plain(positions, kIndex);
-    TracedTensor sum = ops_.Embedding(ids, tokens, Table("word"), width);
+    TracedTensor sum =
+        model_ops_.WordEmbedding(ids, tokens, Table("word"), width, model_.checkpointing);
     const TracedTensor words = sum;
     TracedTensor types;
     if (type_ids) {
@@ -137,12 +144,15 @@ class EncoderTrace final : public ModelTrace {
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
-    const TracedTensor attended =
-        DenseAddNorm(layer.attention_dense, layer.attention_norm, Attend(layer, input, batch),
-                     input, modules_.attention_dropout);
-    const TracedTensor inner =
-        model_ops_.Activate(ops_.Linear(attended, layer.intermediate), shape_.hidden_act);
-    return DenseAddNorm(layer.output_dense, layer.output_norm, inner, attended);
+    TracedTensor attended = Attend(layer, input, batch);
+    attended = attends_with_dense_
+                   ? AddNorm(layer.attention_norm, attended, input)
+                   : DenseAddNorm(layer.attention_dense, layer.attention_norm, attended, input);
+    TracedTensor inner = ops_.Linear(attended, layer.intermediate);
+    inner = model_ops_.Activate(inner, shape_.hidden_act);
+    // BERT holds its input's name to the end.
+    const TracedTensor held = attends_with_dense_ ? TracedTensor() : inner;
+    return DenseAddNorm(layer.output_dense, layer.output_norm, std::move(inner), attended);
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
@@ -154,24 +164,32 @@ class EncoderTrace final : public ModelTrace {
                                    .heads = shape_.num_heads,
                                    .head_size = shape_.HeadSize(),
                                    .dropout = shape_.attention_dropout};
-    return ops_.Attention(query, key, value, attention,
-                          model_ops_.AttentionBias(batch.rows, batch.tokens, query));
+    TracedTensor context = ops_.Attention(
+        query, key, value, attention, model_ops_.AttentionBias(batch.rows, batch.tokens, query));
+    if (attends_with_dense_) context = ops_.Linear(context, layer.attention_dense);
+    return context;
   }
 
-  TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm,
-                            const TracedTensor& input, const TracedTensor& residual,
-                            bool drops = true) {
+  TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm, TracedTensor input,
+                            const TracedTensor& residual) {
     TracedTensor hidden = ops_.Linear(input, dense);
-    if (drops) hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
-    return ops_.LayerNorm(ops_.Add(hidden, residual), norm);
+    input = {};
+    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    return AddNorm(norm, hidden, residual);
+  }
+
+  TracedTensor AddNorm(const TracedNorm& norm, const TracedTensor& input,
+                       const TracedTensor& residual) {
+    return ops_.LayerNorm(ops_.Add(input, residual), norm);
   }
 
   TraceOps& ops_;
   ModelOps model_ops_;
-  ModelShape shape_;
+  const TracedModel model_;
+  const ModelShape& shape_;
   int64_t labels_;
   ModelFamily family_;
-  const EncoderLayerModules& modules_;
+  bool attends_with_dense_;  // DistilBERT's attention has the dense layer, without dropout
   ModelParameters parameters_;
   std::string prefix_;
   std::vector<Layer> layers_;
@@ -179,10 +197,8 @@ class EncoderTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors) {
-  return std::make_unique<EncoderTrace>(ops, shape, head, tensors);
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const TracedModel& model) {
+  return std::make_unique<EncoderTrace>(ops, model);
 }
 
 }  // namespace hpo

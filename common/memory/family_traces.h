@@ -1,6 +1,7 @@
 // The models of model_trace.h; each kind in a file of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,18 +10,22 @@
 
 namespace hpo {
 
-// `tensors`: ParameterTensors(shape, head); heads as MakeModelTrace takes them.
-std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors);
-std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const ModelShape& shape,
-                                             const TaskHead& head,
-                                             const std::vector<ParameterTensor>& tensors);
-std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const ModelShape& shape,
-                                             const std::vector<ParameterTensor>& tensors,
-                                             const TracedAdapters& adapters);
-std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const ModelShape& shape,
-                                          const std::vector<ParameterTensor>& tensors,
-                                          const TracedAdapters& adapters);
+struct TracedModel {
+  ModelShape shape;
+  TaskHead head;                         // as MakeModelTrace takes it
+  std::vector<ParameterTensor> tensors;  // ParameterTensors(shape, head)
+  TracedAdapters adapters;
+  bool checkpointing = false;
+};
+
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model);
+
+// One layer of a model, from its input; held until backward has passed it where it is
+// checkpointed.
+TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
+                           std::function<TracedTensor()> layer);
 
 }  // namespace hpo

@@ -19,15 +19,15 @@ struct Layer {
 
 class Gpt2Trace final : public ModelTrace {
  public:
-  Gpt2Trace(TraceOps& ops, const ModelShape& shape, const std::vector<ParameterTensor>& tensors,
-            const TracedAdapters& adapters)
+  Gpt2Trace(TraceOps& ops, const TracedModel& model)
       : ops_(ops),
         model_ops_(ops),
-        shape_(shape),
-        parameters_(ops, tensors, adapters),
+        model_(model),
+        shape_(model_.shape),
+        parameters_(ops, model_.tensors, model_.adapters),
         table_(parameters_.At("transformer.wte.weight")),
-        head_(LanguageModelHead(parameters_, shape, table_)) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
+        head_(LanguageModelHead(parameters_, shape_, table_)) {
+    for (int64_t i = 0; i < shape_.num_layers; ++i) {
       const std::string name = absl::StrCat("transformer.h.", i, ".");
       layers_.push_back({.attention_norm = parameters_.Norm(name + "ln_1"),
                          .packed = parameters_.Linear(name + "attn.c_attn"),
@@ -46,14 +46,19 @@ class Gpt2Trace final : public ModelTrace {
  private:
   TracedTensor Decode(const TracedStorage& ids) {
     const int64_t width = shape_.hidden_size;
-    const TracedTensor words = ops_.Embedding(ids, batch_.rows * batch_.tokens, table_, width);
+    const TracedTensor words = model_ops_.WordEmbedding(ids, batch_.rows * batch_.tokens, table_,
+                                                        width, model_.checkpointing);
     const TracedStorage position_ids = model_ops_.Range(batch_.tokens);
     const TracedTensor places = ops_.Embedding(position_ids, batch_.tokens,
                                                parameters_.At("transformer.wpe.weight"), width);
     TracedTensor hidden = ops_.AddRepeated(words, places);
     const TracedStorage mask = CausalMask(model_ops_, batch_);
     hidden = ops_.Dropout(hidden, shape_.embedding_dropout);
-    for (const Layer& layer : layers_) hidden = RunLayer(layer, hidden);
+    for (const Layer& layer : layers_) {
+      hidden = RunModelLayer(ops_, model_, [this, &layer, input = hidden, mask, position_ids] {
+        return RunLayer(layer, input);
+      });
+    }
     hidden = ops_.LayerNorm(hidden, parameters_.Norm("transformer.ln_f"));
     return hidden;
   }
@@ -95,7 +100,8 @@ class Gpt2Trace final : public ModelTrace {
 
   TraceOps& ops_;
   ModelOps model_ops_;
-  ModelShape shape_;
+  const TracedModel model_;
+  const ModelShape& shape_;
   ModelParameters parameters_;
   TracedParameter table_;
   TracedLinear head_;
@@ -105,10 +111,8 @@ class Gpt2Trace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const ModelShape& shape,
-                                          const std::vector<ParameterTensor>& tensors,
-                                          const TracedAdapters& adapters) {
-  return std::make_unique<Gpt2Trace>(ops, shape, tensors, adapters);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model) {
+  return std::make_unique<Gpt2Trace>(ops, model);
 }
 
 }  // namespace hpo

@@ -34,6 +34,21 @@ TracedStorage ModelOps::AttentionBias(int64_t rows, int64_t tokens, const Traced
   return bias;
 }
 
+TracedTensor ModelOps::WordEmbedding(const TracedStorage& ids, int64_t tokens,
+                                     const TracedParameter& table, int64_t width,
+                                     bool wants_gradient) {
+  TracedTensor output = ops_.Embedding(ids, tokens, table, width);
+  if (!wants_gradient || output.edge.IsWanted()) return output;
+  output.edge = tracer().Record({}, {output.storage},
+                                [this](auto& incoming, const auto& saved) {
+                                  tracer().HoldByGraph(saved[0]);
+                                  tracer().HoldByGraph(std::move(incoming[0]));
+                                  return TracedGradients();
+                                },
+                                {.has_parameters = true});
+  return output;
+}
+
 TracedTensor ModelOps::View(const TracedTensor& input) {
   TracedTensor output = input;
   output.edge = tracer().Record({input.edge}, {}, [](auto& incoming, const auto&) {
@@ -68,6 +83,7 @@ TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage
       {input.edge}, {factor},
       [this, bytes = output.bytes(), input_bytes = input.bytes()](auto&, const auto&) {
         TracedStorage gradient = tracer().Allocate(bytes);
+        tracer().LeaveKernel();
         if (input_bytes < bytes) gradient = tracer().Allocate(input_bytes);
         return OneGradient(std::move(gradient));
       });
@@ -191,10 +207,12 @@ TracedTensor ModelOps::MultiplyExpanded(const TracedTensor& a, const TracedTenso
                                   if (a_wanted) gradients[0] = tracer().Allocate(bytes);
                                   if (b_bytes >= 0) {
                                     const TracedStorage product = tracer().Allocate(bytes);
+                                    tracer().LeaveKernel();
                                     gradients[1] = tracer().Allocate(b_bytes);
                                   }
                                   return gradients;
-                                });
+                                },
+                                {.saves_others = true});
   return output;
 }
 
@@ -291,10 +309,12 @@ ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTenso
 void ModelParameters::AddAdapters(TraceOps& ops, const TracedAdapters& adapters) {
   adapter_dropout_ = adapters.dropout;
   adapters_as_peft_ = adapters.as_peft;
-  ops.SetParameterType(kFloat, /*trainable=*/true);
-  // A head's copy takes its place.
+  // A head's copy takes its place; peft's has its type.
   for (const ParameterTensor& tensor : adapters.tensors) {
-    Add(ops, tensor, absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}}));
+    const std::string name = absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}});
+    const bool copied = adapters.as_peft && Has(name);
+    ops.SetParameterType(copied ? At(name).element_size : kFloat, /*trainable=*/true);
+    Add(ops, tensor, name);
   }
 }
 

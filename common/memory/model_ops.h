@@ -31,6 +31,11 @@ class ModelOps {
   // it: its rows padded.
   TracedStorage AttentionBias(int64_t rows, int64_t tokens, const TracedTensor& query);
 
+  // Of tokens. `wants_gradient`: of the result, where the table is frozen too, as
+  // enable_input_require_grads() makes it; it is thrown away.
+  TracedTensor WordEmbedding(const TracedStorage& ids, int64_t tokens, const TracedParameter& table,
+                             int64_t width, bool wants_gradient);
+
   // The same memory; a node of its own for gradients to meet at.
   TracedTensor View(const TracedTensor& input);
   // Plus a number: backward passes the gradient on.

@@ -1,11 +1,13 @@
 #include "common/memory/model_trace.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/activation.h"
 #include "common/memory/family_traces.h"
+#include "common/memory/recomputation_trace.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -37,11 +39,6 @@ namespace {
 
 absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHead& head,
                                           const LoraOptions& lora) {
-  if (!IsDecoder(*ModelFamilyOf(shape.family))) {
-    return absl::UnimplementedError(absl::StrCat(
-        "lora: expected gpt2, llama or qwen2 (the families traced with adapters), got ",
-        shape.family));
-  }
   TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout};
   HPO_ASSIGN_OR_RETURN(adapters.tensors, LoraTensors(shape, head, lora));
   for (const ParameterTensor& tensor : adapters.tensors) {
@@ -55,7 +52,7 @@ absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHea
 }  // namespace
 
 absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
-                           const std::optional<LoraOptions>& lora) {
+                           const ModelTechniques& techniques) {
   HPO_RETURN_IF_ERROR(CheckHasTrace(shape));
   const ModelFamily family = *ModelFamilyOf(shape.family);
   const TaskHead::Kind expected =
@@ -65,25 +62,39 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
         "head: expected one for ", IsDecoder(family) ? "language modelling" : "classification",
         " on ", shape.family));
   }
-  return lora.has_value() ? AdaptersOf(shape, head, *lora).status() : absl::OkStatus();
+  if (!techniques.lora.has_value()) return absl::OkStatus();
+  return AdaptersOf(shape, head, *techniques.lora).status();
 }
 
 absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
                                                            const TaskHead& head,
-                                                           const std::optional<LoraOptions>& lora) {
-  HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head, lora));
-  const ModelFamily family = *ModelFamilyOf(shape.family);
-  HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors, ParameterTensors(shape, head));
-  TracedAdapters adapters;
-  if (lora.has_value()) {
-    HPO_ASSIGN_OR_RETURN(adapters, AdaptersOf(shape, head, *lora));
+                                                           const ModelTechniques& techniques) {
+  HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head, techniques));
+  TracedModel model{.shape = shape, .head = head, .checkpointing = techniques.checkpointing};
+  HPO_ASSIGN_OR_RETURN(model.tensors, ParameterTensors(shape, head));
+  if (techniques.lora.has_value()) {
+    HPO_ASSIGN_OR_RETURN(model.adapters, AdaptersOf(shape, head, *techniques.lora));
   }
-  if (family == ModelFamily::kGpt2) return MakeGpt2Trace(ops, shape, tensors, adapters);
-  if (IsDecoder(family)) return MakeDecoderTrace(ops, shape, tensors, adapters);
-  if (family == ModelFamily::kDeberta) {
-    return MakeDebertaTrace(ops, shape, head, tensors);
+  switch (*ModelFamilyOf(shape.family)) {
+    case ModelFamily::kBert:
+    case ModelFamily::kRoberta:
+    case ModelFamily::kElectra:
+    case ModelFamily::kDistilBert:
+      return MakeEncoderTrace(ops, model);
+    case ModelFamily::kDeberta:
+      return MakeDebertaTrace(ops, model);
+    case ModelFamily::kGpt2:
+      return MakeGpt2Trace(ops, model);
+    case ModelFamily::kLlama:
+    case ModelFamily::kQwen2:
+      return MakeDecoderTrace(ops, model);
   }
-  return MakeEncoderTrace(ops, shape, head, tensors);
+  return absl::InternalError("unknown family");
+}
+
+TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
+                           std::function<TracedTensor()> layer) {
+  return model.checkpointing ? RunCheckpointed(ops, std::move(layer)) : layer();
 }
 
 }  // namespace hpo

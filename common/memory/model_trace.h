@@ -1,7 +1,7 @@
 // Forward of a catalogued model as Hugging Face's implementation runs it on a CUDA device, written
 // for a StepTracer: what a training step of it allocates and frees. Families: BERT, RoBERTa (XLM-R,
-// CamemBERT) and DeBERTa v2 and v3 under a classification head, GPT-2, Llama and Qwen2 under a
-// language model's.
+// CamemBERT), ELECTRA, DistilBERT and DeBERTa v2 and v3 under a classification head, GPT-2, Llama
+// and Qwen2 under a language model's.
 //
 // Source: the modules of transformers 5.23 (scaled dot product attention; DeBERTa's own, written
 // out) on torch 2.11. tests/common/memory/model_trace_test.cc compares every allocation and free
@@ -24,6 +24,16 @@ struct ModelBatch {
   int64_t tokens = 0;  // of every row, padding included
 };
 
+// How the model is trained.
+struct ModelTechniques {
+  // Low-rank adapters are trained, in float32, as peft makes them, and a classification head's
+  // copy; everything else is frozen.
+  std::optional<LoraOptions> lora;
+  // model.gradient_checkpointing_enable(), whose default is use_reentrant=False: every layer runs
+  // again in backward.
+  bool checkpointing = false;
+};
+
 // Makes the parameters when created; each Forward is one pass. Holds references to its TraceOps.
 class ModelTrace {
  public:
@@ -38,14 +48,12 @@ absl::Status CheckHasTrace(const ModelShape& shape);
 // Whether it takes these.
 //   as MakeModelTrace
 absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
-                           const std::optional<LoraOptions>& lora);
+                           const ModelTechniques& techniques);
 
-// `lora`: with low-rank adapters, everything else frozen; the adapters are float32, as peft makes
-// them.
-//   Unimplemented    a family without a trace here, adapters on an encoder or on embeddings
+//   Unimplemented    a family or activation without a trace here, adapters on embeddings
 //   InvalidArgument  see ParameterTensors, LoraTensors; another head than the family has here
-absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(
-    TraceOps& ops, const ModelShape& shape, const TaskHead& head,
-    const std::optional<LoraOptions>& lora = std::nullopt);
+absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
+                                                           const TaskHead& head,
+                                                           const ModelTechniques& techniques = {});
 
 }  // namespace hpo

@@ -59,4 +59,15 @@ TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<Tra
   return output;
 }
 
+TracedTensor RunCheckpointed(TraceOps& ops, std::function<TracedTensor()> segment) {
+  return ops.tracer().Checkpointed(
+      [&ops, segment = std::move(segment), autocast = ops.in_autocast()] {
+        const bool again = autocast && !ops.in_autocast();
+        if (again) ops.EnterAutocast();
+        TracedTensor output = segment();
+        if (again) ops.LeaveAutocast();
+        return output;
+      });
+}
+
 }  // namespace hpo

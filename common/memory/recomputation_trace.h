@@ -1,4 +1,5 @@
-// Gradient checkpointing as a StepTracer runs it: worker/trainer/models/recomputation.h.
+// Gradient checkpointing as a StepTracer runs it: our trainer's (worker/trainer/models/
+// recomputation.h), and torch.utils.checkpoint's.
 #pragma once
 
 #include <functional>
@@ -15,5 +16,9 @@ using TracedSegment = std::function<TracedTensor(const std::vector<TracedTensor>
 // segment again. `has_parameters`: it uses parameters that are trained. `ops` outlives the tape.
 TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<TracedTensor> inputs,
                            bool has_parameters);
+
+// As transformers 5 and torch run it with use_reentrant=False: StepTracer::Checkpointed, the second
+// time under an autocast of its own. `ops` outlives the tape.
+TracedTensor RunCheckpointed(TraceOps& ops, std::function<TracedTensor()> segment);
 
 }  // namespace hpo

@@ -88,16 +88,16 @@ std::optional<StepChange> Checkpoint(const StepDescription& step) {
     encoder->checkpointing = true;
     changed = true;
   }
+  if (change.step.model.has_value() && !change.step.model->techniques.checkpointing) {
+    change.step.model->techniques.checkpointing = true;
+    changed = true;
+  }
   if (!changed) return std::nullopt;
   return change;
 }
 
 std::optional<StepChange> UseAutocast(const StepDescription& step) {
   if (step.precision != StepPrecision::kFloat32) return std::nullopt;
-  // A decoder's casts under autocast are not traced.
-  if (step.model.has_value() && step.model->head.kind == TaskHead::Kind::kCausalLm) {
-    return std::nullopt;
-  }
   StepChange change{
       .what = "16-bit products (autocast)", .cost = "rounding; it is faster", .step = step};
   change.step.precision = StepPrecision::kAutocast;

@@ -135,7 +135,7 @@ absl::Status CheckStep(const StepDescription& step) {
         "attention: expected efficient or math with float32, got flash, which takes 16-bit types");
   }
   if (step.model.has_value()) {
-    HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape, step.model->head, step.model->lora));
+    HPO_RETURN_IF_ERROR(CheckHasTrace(step.model->shape, step.model->head, step.model->techniques));
   }
   return ShapeCheck(step).Run();
 }

@@ -285,13 +285,18 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
                   "expected with a model only; of layers the last one's width counts");
     }
     if (reader.Has("lora")) reader.Fail("lora", "expected with a model only");
+    if (reader.Has("checkpointing")) {
+      reader.Fail("checkpointing", "expected with a model only; an encoder layer has its own");
+    }
     return;
   }
   ModelShape shape;
   reader.RequiredWith("model", shape, ParseModel);
   step.model = DescribeModel(shape);
   step.model->head.num_labels = num_labels;
-  if (reader.Has("lora")) reader.RequiredWith("lora", step.model->lora.emplace(), ParseLora);
+  ModelTechniques& techniques = step.model->techniques;
+  if (reader.Has("lora")) reader.RequiredWith("lora", techniques.lora.emplace(), ParseLora);
+  reader.Optional("checkpointing", techniques.checkpointing);
   if (reader.Has("num_labels") && step.model->head.kind == TaskHead::Kind::kCausalLm) {
     reader.Fail("num_labels", "expected none of a decoder, which predicts tokens");
   }
@@ -338,9 +343,9 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
-      json, {"layers", "model", "num_labels", "lora", "batch", "length", "accumulation",
-             "optimizer", "precision", "attention", "clip", "steps", "warm_up_forwards",
-             "evaluates", "evaluates_first", "allocator", "device"}));
+      json, {"layers", "model", "num_labels", "lora", "checkpointing", "batch", "length",
+             "accumulation", "optimizer", "precision", "attention", "clip", "steps",
+             "warm_up_forwards", "evaluates", "evaluates_first", "allocator", "device"}));
   StepDescription step;
   JsonReader reader(json, "");
   const auto parse_layers = [](const Json& j) {

@@ -14,7 +14,7 @@
 #include "common/bytes.h"
 #include "common/memory/allocator_model.h"
 #include "common/memory/kernel_traits.h"
-#include "common/memory/lora.h"
+#include "common/memory/model_trace.h"
 #include "common/memory/trace_ops.h"
 #include "common/model_parameters.h"
 
@@ -77,7 +77,7 @@ using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers
 struct DescribedModel {
   ModelShape shape;
   TaskHead head = {.kind = TaskHead::Kind::kSequenceClassification};
-  std::optional<LoraOptions> lora;  // low-rank adapters are trained, everything else is frozen
+  ModelTechniques techniques;
 };
 
 // Under the head that the family's trace has.

@@ -46,6 +46,7 @@ bool TracedStorage::IsUnique() const {
 // ---- Memory ------------------------------------------------------------------------------------
 
 TracedStorage StepTracer::Allocate(int64_t bytes, MemoryClass memory_class) {
+  if (left_) return {};
   const auto block = static_cast<int32_t>(blocks_.size());
   blocks_.push_back({.bytes = bytes, .holders = 1, .memory_class = memory_class});
   trace_.num_blocks = block + 1;
@@ -111,19 +112,54 @@ GradientEdge StepTracer::Record(absl::InlinedVector<GradientEdge, 4> edges, Trac
   bool wanted = options.has_parameters;
   for (const GradientEdge& edge : edges) wanted = wanted || edge.IsWanted();
   if (!recording_ || !wanted) return {};
+  bool saves = options.saves_others;
+  for (const TracedStorage& tensor : saved) saves = saves || tensor;
+  if (again_ != nullptr) {
+    if (saves && !left_) {
+      again_->saved.push_back(std::move(saved));
+      left_ = again_->saved.size() == again_->num_saving;
+    }
+    return {.node = 0};  // on no tape: the first run's is
+  }
   for (const GradientEdge& edge : edges) {
     if (edge.parameter >= 0) ++uses_[static_cast<size_t>(edge.parameter)];
   }
   Node node{.edges = std::move(edges), .saved = std::move(saved), .backward = std::move(backward)};
   node.incoming.resize(static_cast<size_t>(options.num_outputs));
+  if (segment_ != nullptr && saves) {
+    node.saved.clear();
+    node.segment = segment_;
+    node.saved_at = segment_->num_saving++;
+  }
   tape_.push_back(std::move(node));
   return {.node = static_cast<int32_t>(tape_.size() - 1)};
 }
 
-GradientEdge StepTracer::RecordLike(const TracedTensor& input, TracedGradients saved) {
-  return Record({input.edge}, std::move(saved), [this, bytes = input.bytes()](auto&, const auto&) {
-    return OneGradient(Allocate(bytes));
-  });
+GradientEdge StepTracer::RecordLike(const TracedTensor& input, TracedGradients saved,
+                                    const TapeNodeOptions& options) {
+  return Record(
+      {input.edge}, std::move(saved),
+      [this, bytes = input.bytes()](auto&, const auto&) { return OneGradient(Allocate(bytes)); },
+      options);
+}
+
+TracedTensor StepTracer::Checkpointed(std::function<TracedTensor()> segment) {
+  if (!recording_) return segment();
+  HPO_CHECK(segment_ == nullptr && again_ == nullptr);
+  segment_ = std::make_shared<CheckpointedSegment>();
+  segment_->run = std::move(segment);
+  TracedTensor output = segment_->run();
+  segment_.reset();
+  return output;
+}
+
+void StepTracer::RunAgain(CheckpointedSegment& segment) {
+  const EnableGrad enable_grad(*this);
+  again_ = &segment;
+  segment.run();
+  again_ = nullptr;
+  left_ = false;
+  HPO_CHECK(segment.saved.size() == segment.num_saving);
 }
 
 std::vector<size_t> StepTracer::Backward(TracedTensor root, std::span<const int32_t> stops) {
@@ -137,6 +173,7 @@ std::vector<size_t> StepTracer::Backward(TracedTensor root, std::span<const int3
     reached.push_back(trace_.events.size());
   }
   BackwardFrom(0, {}, {});
+  held_by_graph_.clear();
   return reached;
 }
 
@@ -164,7 +201,13 @@ void StepTracer::DropTape() {
 }
 
 void StepTracer::RunNode(Node node) {
+  if (node.segment != nullptr) {
+    if (node.segment->saved.empty()) RunAgain(*node.segment);
+    node.saved = std::move(node.segment->saved[node.saved_at]);
+  }
+  Node* const outer = std::exchange(running_, &node);
   TracedGradients outgoing = node.backward(node.incoming, node.saved);
+  running_ = outer;
   HPO_CHECK(outgoing.size() == node.edges.size());
   // Kernels that make several gradients at once make those too that nobody wants.
   for (size_t i = 0; i < outgoing.size(); ++i) {
@@ -173,10 +216,16 @@ void StepTracer::RunNode(Node node) {
   for (TracedStorage& incoming : node.incoming) incoming.Reset();
   node.backward = nullptr;  // with what it holds
   for (TracedStorage& saved : node.saved) saved.Reset();
+  node.segment.reset();
   for (size_t i = 0; i < outgoing.size(); ++i) {
     if (outgoing[i]) Push(node.edges[i], std::move(outgoing[i]));
     FinishUse(node.edges[i]);
   }
+}
+
+void StepTracer::LeaveKernel() {
+  if (running_ == nullptr || running_->segment == nullptr) return;
+  for (TracedStorage& saved : running_->saved) saved.Reset();
 }
 
 void StepTracer::Push(const GradientEdge& edge, TracedStorage gradient) {

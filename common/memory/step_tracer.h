@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -107,6 +108,7 @@ using BackwardFunction =
 struct TapeNodeOptions {
   int32_t num_outputs = 1;
   bool has_parameters = false;  // that are trained
+  bool saves_others = false;    // what is no tensor of the trace: a weight
 };
 
 class StepTracer {
@@ -168,12 +170,30 @@ class StepTracer {
                       BackwardFunction backward, const TapeNodeOptions& options = {});
   // As Record, for the usual operation with one input: its gradient is a tensor of the input's
   // size.
-  GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {});
+  GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {},
+                          const TapeNodeOptions& options = {});
+
+  // Gradient checkpointing as torch.utils.checkpoint does it without reentrance: segment(), but
+  // what its operations save is let go. In backward the first of them that wants it has the segment
+  // run again, until as much has been saved; then each takes its own. What the segment captures is
+  // held until the last of them has run. Without recording: segment() alone. Segments do not nest.
+  // An operation of a segment that saves only what is there before it runs must record itself
+  // before it allocates: torch leaves the second run there.
+  TracedTensor Checkpointed(std::function<TracedTensor()> segment);
 
   // Runs the tape from `root`, which has one element, as backward() does, and forgets it. The
   // root's gradient is one element too. `stops`: numbers of nodes, descending; the result: for
   // each, the number of events when all nodes from it on have run.
   std::vector<size_t> Backward(TracedTensor root, std::span<const int32_t> stops = {});
+
+  // Inside a node's backward: what follows is the engine's doing, which makes gradients fit their
+  // inputs (sums over repetitions, casts) when the node has returned. A node of a checkpointed
+  // segment holds nothing saved any more then, others still do.
+  void LeaveKernel();
+
+  // Holds a leaf of the graph that is no parameter, or its gradient, until Backward has ended and
+  // the caller lets go of the loss.
+  void HoldByGraph(TracedStorage storage) { held_by_graph_.push_back(std::move(storage)); }
 
   // Runs the part of the tape from node `first` on, with `gradient` arriving at `root`; for
   // operations that run a piece of forward again (gradient checkpointing).
@@ -237,11 +257,19 @@ class StepTracer {
  private:
   friend class TracedStorage;
 
+  struct CheckpointedSegment {
+    std::function<TracedTensor()> run;
+    size_t num_saving = 0;               // operations that save something
+    std::vector<TracedGradients> saved;  // by such an operation, of the second run
+  };
+
   struct Node {
     absl::InlinedVector<GradientEdge, 4> edges;
     TracedGradients saved;
     TracedGradients incoming;
     BackwardFunction backward;
+    std::shared_ptr<CheckpointedSegment> segment;  // that `saved` comes from, at `saved_at`
+    size_t saved_at = 0;
   };
 
   struct BlockCount {
@@ -252,6 +280,8 @@ class StepTracer {
 
   void Release(int32_t block);
   void RunNode(Node node);
+  // The second run of a segment.
+  void RunAgain(CheckpointedSegment& segment);
   void Push(const GradientEdge& edge, TracedStorage gradient);
   // One use of the edge's parameter is done with.
   void FinishUse(const GradientEdge& edge);
@@ -268,6 +298,11 @@ class StepTracer {
   std::vector<int32_t> uses_;
   std::vector<Node> tape_;
   std::vector<TracedStorage> kept_;
+  std::vector<TracedStorage> held_by_graph_;
+  std::shared_ptr<CheckpointedSegment> segment_;  // that runs first
+  CheckpointedSegment* again_ = nullptr;          // that runs again
+  bool left_ = false;                             // which has saved enough: nothing is allocated
+  Node* running_ = nullptr;                       // whose backward runs
   bool recording_ = true;
   bool ending_ = false;  // what the destructor lets go of is no event
 };

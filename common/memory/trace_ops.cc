@@ -137,7 +137,6 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   if (layer.transposed) bias = cast_bias();
   TouchWorkspace(forward_workspace_);
   const int64_t rows = x.elements / layer.in_features;
-  TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
   // They are freed in another order without a bias, which is another operation.
   const TracedStorage kept_input = weight.edge.IsWanted() ? x.storage : TracedStorage();
@@ -155,7 +154,7 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   TracedGradients saved;
   saved.push_back(layer.bias.has_value() ? kept_input : kept_weight);
   saved.push_back(layer.bias.has_value() ? kept_weight : kept_input);
-  output.edge = tracer_.Record(
+  const GradientEdge edge = tracer_.Record(
       std::move(edges), std::move(saved),
       [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
        weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
@@ -175,10 +174,14 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
         }
         if (!weight_first) add_weight();
         if (bias_bytes >= 0) {
+          tracer_.LeaveKernel();  // the sum over the rows
           gradients[bias_at] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients).AsView();
         }
         return gradients;
-      });
+      },
+      {.saves_others = true});
+  TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
+  output.edge = edge;
   return output;
 }
 
@@ -263,6 +266,7 @@ TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
         if (b_bytes >= 0) gradients[1] = tracer_.Allocate(bytes);
         if (a_bytes >= 0) gradients[0] = tracer_.Allocate(bytes);
         // Products have the wider type; each is converted to its input's.
+        tracer_.LeaveKernel();
         if (a_bytes >= 0 && a_bytes < bytes) gradients[0] = tracer_.Allocate(a_bytes);
         if (b_bytes >= 0 && b_bytes < bytes) gradients[1] = tracer_.Allocate(b_bytes);
         return gradients;
@@ -272,11 +276,13 @@ TracedTensor TraceOps::Multiply(const TracedTensor& a, const TracedTensor& b) {
 
 TracedTensor TraceOps::AddRepeated(const TracedTensor& a, const TracedTensor& b) {
   TracedTensor output = tracer_.NewTensor(a.elements, a.element_size);
-  output.edge =
-      tracer_.Record({a.edge, b.edge}, {}, [this, bytes = b.bytes()](auto& incoming, const auto&) {
+  output.edge = tracer_.Record(
+      {a.edge, b.edge}, {},
+      [this, b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto& incoming, const auto&) {
         TracedGradients gradients(2);
         gradients[0] = incoming[0];
-        gradients[1] = tracer_.Allocate(bytes);  // summed over the repetitions
+        // Summed over the repetitions.
+        if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
         return gradients;
       });
   return output;
@@ -314,27 +320,15 @@ TraceOps::Number::Number(TraceOps& ops, int64_t element_size) {
   if (element_size > 0) converted_ = ops.tracer_.Allocate(element_size, MemoryClass::kTemporary);
 }
 
-TracedTensor TraceOps::Scale(const TracedTensor& input) {
-  const Number number(*this, input.element_size);
-  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-  output.edge = tracer_.Record(
-      {input.edge}, {},
-      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
+TracedTensor TraceOps::Scaled(TracedTensor x, bool in_place) {
+  const Number number(*this, x.element_size);
+  if (!in_place) x.storage = tracer_.Allocate(x.bytes());
+  x.edge = tracer_.Record(
+      {x.edge}, {}, [this, bytes = x.bytes(), element_size = x.element_size](auto&, const auto&) {
         const Number factor(*this, element_size);
         return OneGradient(tracer_.Allocate(bytes));
       });
-  return output;
-}
-
-TracedTensor TraceOps::ScaleInPlace(TracedTensor input) {
-  const Number number(*this, input.element_size);
-  input.edge = tracer_.Record(
-      {input.edge}, {},
-      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
-        const Number factor(*this, element_size);
-        return OneGradient(tracer_.Allocate(bytes));
-      });
-  return input;
+  return x;
 }
 
 TracedTensor TraceOps::Select(const TracedTensor& input, int64_t parts) {

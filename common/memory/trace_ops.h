@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/activation.h"
@@ -131,9 +132,11 @@ class TraceOps {
   // As Copy, but where `copies` is false the result is a view of the input.
   TracedTensor Relayout(const TracedTensor& input, bool copies, bool copies_back);
   // Times or divided by a number.
-  TracedTensor Scale(const TracedTensor& input);
+  TracedTensor Scale(const TracedTensor& input) { return Scaled(input, /*in_place=*/false); }
   // As Scale, in place: nobody else looks at the input's values.
-  TracedTensor ScaleInPlace(TracedTensor input);
+  TracedTensor ScaleInPlace(TracedTensor input) {
+    return Scaled(std::move(input), /*in_place=*/true);
+  }
   // To another element type; the same tensor where it has it already.
   TracedTensor Cast(const TracedTensor& input, int64_t element_size);
   // One of `parts` equal parts along a dimension, as a view; backward makes the whole gradient.
@@ -209,6 +212,7 @@ class TraceOps {
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
   TracedTensor Softmax(const TracedTensor& input);
+  TracedTensor Scaled(TracedTensor x, bool in_place);
   TracedTensor CpuDropout(const TracedTensor& input);
   TracedTensor CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,

@@ -114,6 +114,36 @@ CASES = {
     "electra, narrow embedding": case(dict(ELECTRA, embedding_size=8)),
     "electra, autocast": case(dict(ELECTRA, num_attention_heads=2), 8, "autocast"),
     "electra, bfloat16": case(dict(ELECTRA, num_attention_heads=2), 8, "bfloat16"),
+    "bert, checkpointing": case(BERT, checkpointing=True),
+    "bert, checkpointing, no dropout": case(dict(BERT, **NO_DROPOUT), checkpointing=True),
+    "bert, checkpointing, autocast": case(dict(BERT, num_attention_heads=2), 8, "autocast",
+                                          checkpointing=True),
+    "roberta, checkpointing": case(ROBERTA, checkpointing=True),
+    "distilbert, checkpointing": case(DISTILBERT, checkpointing=True),
+    "electra, checkpointing": case(ELECTRA, checkpointing=True),
+    "deberta-v3, checkpointing": case(DEBERTA, checkpointing=True),
+    "deberta-v3, checkpointing, autocast": case(DEBERTA, precision="autocast",
+                                                checkpointing=True),
+    "deberta-v2, checkpointing": case(dict(DEBERTA, conv_kernel_size=3, conv_act="gelu"),
+                                      checkpointing=True),
+    "gpt2, checkpointing": case(GPT2, checkpointing=True),
+    "llama, checkpointing": case(LLAMA, checkpointing=True),
+    "qwen2, checkpointing, bfloat16": case(QWEN2, 8, "bfloat16", checkpointing=True),
+    "llama, lora, checkpointing": case(LLAMA, 8, "bfloat16", checkpointing=True,
+                                       lora={"rank": 4, "targets": "all-linear"}),
+    "bert, lora": case(BERT, lora={"rank": 4, "targets": ["query", "value"]}),
+    "bert, lora, autocast": case(dict(BERT, num_attention_heads=2), 8, "autocast",
+                                 lora={"rank": 4, "targets": ["query", "value"]}),
+    "bert, lora, bfloat16": case(dict(BERT, num_attention_heads=2), 8, "bfloat16",
+                                 lora={"rank": 4, "targets": "all-linear", "dropout": 0.1}),
+    "roberta, lora": case(ROBERTA, lora={"rank": 4, "targets": "all-linear"}),
+    "deberta-v3, lora": case(DEBERTA, lora={"rank": 4, "targets": ["query_proj", "value_proj"]}),
+    "deberta-v3, lora everywhere": case(DEBERTA, lora={"rank": 4, "targets": "all-linear",
+                                                       "dropout": 0.1}),
+    "distilbert, lora": case(DISTILBERT, lora={"rank": 4, "targets": ["q_lin", "v_lin"]}),
+    "electra, lora": case(ELECTRA, lora={"rank": 4, "targets": "all-linear"}),
+    "bert, lora, checkpointing": case(BERT, checkpointing=True,
+                                      lora={"rank": 4, "targets": ["query", "value"]}),
 }
 
 
@@ -218,7 +248,7 @@ def ordered(events):
     return result
 
 
-def trace(config, tokens, precision, lora=None):
+def trace(config, tokens, precision, lora=None, checkpointing=False):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
@@ -231,6 +261,8 @@ def trace(config, tokens, precision, lora=None):
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"):
         model = auto.from_config(
             hf_config, attn_implementation=attention, dtype=dtype)
+        if checkpointing:
+            model.activation_checkpointing_enable()
         if lora:
             model = adapted(model, lora, decodes)
         model.train()
@@ -243,9 +275,11 @@ def trace(config, tokens, precision, lora=None):
                 loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss
             forward = len(recorder.events)
             loss.backward()
+            del loss  # and the graph, which holds leaves that are no parameters
         events = list(recorder.events)
     return {"config": dict(config, model_type=hf_config.model_type), "tokens": tokens,
             "precision": precision, **({"lora": lora} if lora else {}),
+            **({"checkpointing": True} if checkpointing else {}),
             "forward": ordered(events[:forward]), "backward": ordered(events[forward:])}
 
 

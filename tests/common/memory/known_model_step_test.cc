@@ -71,6 +71,41 @@ TEST(KnownModelStep, RefusesAdaptersThatItCannotTrace) {
   }
 }
 
+// A layer's input is kept, and the layer in which backward is.
+TEST(KnownModelStep, CheckpointingKeepsOneLayer) {
+  for (const char* const name : {"bert-base-uncased", "distilbert-base-uncased",
+                                 "microsoft/deberta-v3-base", "gpt2", "Qwen/Qwen2.5-0.5B"}) {
+    SCOPED_TRACE(name);
+    StepDescription step = Step(absl::StrCat("\"model\": \"", name, "\""));
+    step.batch = 64;
+    const auto activations = [&step](int64_t layers, bool checkpointing) {
+      step.model->shape.num_layers = layers;
+      step.model->techniques.checkpointing = checkpointing;
+      return EstimateStep(step).by_class[static_cast<size_t>(MemoryClass::kActivations)].count;
+    };
+    const int64_t hidden = 4 * step.batch * step.length * step.model->shape.hidden_size;
+    EXPECT_LE(activations(4, true) - activations(2, true), 2 * hidden + (1 << 20));
+    EXPECT_GT(activations(4, false) - activations(2, false), 20 * hidden);
+  }
+}
+
+TEST(KnownModelStep, CheckpointsAdaptersOfAnEncoder) {
+  const std::string adapted =
+      R"("model": "roberta-base", "lora": {"rank": 8, "targets": "all-linear"}, "checkpointing": )";
+  const StepEstimate plain = EstimateStep(Step(adapted + "false"));
+  const StepEstimate checkpointed = EstimateStep(Step(adapted + "true"));
+  EXPECT_EQ(plain.num_parameters, checkpointed.num_parameters);
+  const auto kept = static_cast<size_t>(MemoryClass::kActivations);
+  EXPECT_LT(checkpointed.by_class[kept].count, plain.by_class[kept].count / 2);
+  EXPECT_THAT(std::string(ParseStepDescription(
+                              R"({"batch": 1, "length": 8, "checkpointing": true, "layers":
+                                  [{"type": "embedding", "rows": 8, "width": 8}]})",
+                              "s.json")
+                              .status()
+                              .message()),
+              HasSubstr("checkpointing: expected with a model only"));
+}
+
 TEST(KnownModelStep, AutocastKeepsLessForBackward) {
   const Bytes full = EstimateStep(Step(R"("model": "microsoft/deberta-v3-base")")).needed_limit;
   const Bytes half =

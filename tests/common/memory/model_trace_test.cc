@@ -99,7 +99,9 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     const TaskHead head = {
         .kind = decodes ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification,
         .num_labels = golden["num_labels"]};
-    auto model = MakeModelTrace(ops, shape, head, LoraOf(entry));
+    auto model = MakeModelTrace(
+        ops, shape, head,
+        {.lora = LoraOf(entry), .checkpointing = entry.value("checkpointing", false)});
     EXPECT_TRUE(model.ok()) << model.status();
     if (!model.ok()) continue;
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);

@@ -308,5 +308,40 @@ TEST(TraceOps, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
   EXPECT_GT(kept(AttentionKernel::kMath, 512), 30 * kept(AttentionKernel::kMath, 64));
 }
 
+// Three products in a row: y = f(f(f(x))), each keeping its input.
+TracedTensor ThreeOperations(StepTracer& tracer, TracedTensor x) {
+  for (int i = 0; i < 3; ++i) {
+    const GradientEdge edge = tracer.RecordLike(x, {x.storage});
+    TracedTensor y = tracer.NewTensor(x.elements);
+    y.edge = edge;
+    x = std::move(y);
+  }
+  return x;
+}
+
+// The second run ends where the third operation has saved its input: its output is not made again.
+TEST(StepTracer, CheckpointedSegmentRunsAgainUntilEnoughIsSaved) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 10});
+  TracedTensor x{.storage = tracer.Allocate(40), .elements = 10, .edge = weight.Edge()};
+  TracedTensor y = tracer.Checkpointed([&tracer, x] { return ThreeOperations(tracer, x); });
+  x = {};
+  EXPECT_EQ(Events(tracer.trace(), 1), "+40 +40 +40 -40 +40 -40") << "only x and y are held";
+  const size_t forward = tracer.trace().events.size();
+  tracer.Backward(std::move(y));
+  // y goes; x's two successors are made again; each gradient replaces what its operation saved.
+  EXPECT_EQ(Events(tracer.trace(), forward), "+4 -40 +40 +40 +40 -40 +40 -40 -40 +40 -40 -40 -4");
+  EXPECT_TRUE(tracer.HasGradient(weight));
+}
+
+TEST(StepTracer, CheckpointingIsNothingWithoutRecording) {
+  StepTracer tracer;
+  const StepTracer::NoGrad no_grad(tracer);
+  TracedTensor x{.storage = tracer.Allocate(40), .elements = 10};
+  const TracedTensor y = tracer.Checkpointed([&tracer, x] { return ThreeOperations(tracer, x); });
+  EXPECT_EQ(tracer.NextNode(), 0);
+  EXPECT_FALSE(y.edge.IsWanted());
+}
+
 }  // namespace
 }  // namespace hpo
