@@ -1,5 +1,7 @@
 // `hpo memory plan`.
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,10 +24,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of any value.
+constexpr const char* kTexts[] = {"model.name", "lora.targets"};
+
 // The parameters that memory depends on, with the values that a command line may give them.
 SearchSpace MemoryParameters() {
   const int64_t most = 1 << 20;
-  const CategoricalDomain no_names;  // model.name is looked up, not chosen from a list
   SearchSpace space;
   const auto add = [&space](const std::string& name, Domain domain) {
     Parameter parameter;
@@ -33,24 +37,42 @@ SearchSpace MemoryParameters() {
     parameter.domain = std::move(domain);
     space.parameters.push_back(std::move(parameter));
   };
-  add("model.name", no_names);
+  const auto add_words = [&add](const std::string& name, std::vector<ParamValue> words) {
+    add(name, CategoricalDomain{.choices = std::move(words)});
+  };
+  // Looked up, not chosen from a list.
+  for (const char* const name : kTexts) add_words(name, {});
   for (const char* const name :
        {"tok.max_length", "train.batch_size", "train.grad_accum", "train.eval_batch_multiplier",
         "head.size_1", "head.size_2", "head.size_3"}) {
     add(name, IntDomain{.low = 1, .high = most});
   }
   add("head.layers", IntDomain{.low = 0, .high = 3});
-  add("model.dropout", FloatDomain{.low = 0.0, .high = 0.999});
+  for (const char* const name : {"model.freeze_layers", "memory.checkpoint_every", "lora.rank"}) {
+    add(name, IntDomain{.low = 0, .high = most});
+  }
+  for (const char* const name :
+       {"model.dropout", "head.dropout", "lora.dropout", "train.momentum"}) {
+    add(name, FloatDomain{.low = 0.0, .high = 0.999});
+  }
+  using Text = std::string;
+  add_words("model.freeze_embeddings", {true, false});
+  add_words("lora.base", {Text("fp32"), Text("bf16"), Text("nf4")});
+  add_words("train.optimizer", {Text("adamw"), Text("adamw_8bit"), Text("adafactor"), Text("sgd")});
+  add_words("train.precision", {Text("fp32"), Text("tf32"), Text("bf16"), Text("fp16")});
   return space;
 }
 
-// The model's name goes into the list of choices, so that any is taken.
+// A text goes into the list of choices, so that any is taken.
 absl::StatusOr<ParamMap> ParseConfig(const std::vector<std::string>& words) {
   SearchSpace space = MemoryParameters();
-  for (const std::string& word : words) {
-    constexpr absl::string_view kPrefix = "model.name=";
-    if (word.rfind(kPrefix.data(), 0) != 0) continue;
-    std::get<CategoricalDomain>(space.parameters[0].domain).choices = {word.substr(kPrefix.size())};
+  for (size_t i = 0; i < std::size(kTexts); ++i) {
+    const std::string prefix = absl::StrCat(kTexts[i], "=");
+    for (const std::string& word : words) {
+      if (word.rfind(prefix, 0) != 0) continue;
+      std::get<CategoricalDomain>(space.parameters[i].domain).choices = {
+          word.substr(prefix.size())};
+    }
   }
   HPO_ASSIGN_OR_RETURN(ParamMap params, ParseParamWords(words, space));
   if (!params.contains("model.name")) {
@@ -128,11 +150,13 @@ std::string AdviceText(Bytes card, const Basis& basis, const ConfigAdvice& advic
   return absl::StrCat(table.Render(width), "\n", Verdict(advice, card), BasisText(basis), "\n");
 }
 
-// What Hugging Face's step knows nothing of.
+// What Hugging Face's step has too.
+constexpr absl::string_view kOfBothKernels[] = {"model.name", "model.dropout", "tok.max_length",
+                                                "train.batch_size", "train.grad_accum"};
+
 absl::Status CheckStepParams(const ParamMap& params) {
-  for (const char* const name : {"train.eval_batch_multiplier", "head.layers", "head.size_1",
-                                 "head.size_2", "head.size_3"}) {
-    if (!params.contains(name)) continue;
+  for (const auto& [name, value] : params) {
+    if (std::count(std::begin(kOfBothKernels), std::end(kOfBothKernels), name) > 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": expected none, as this is a parameter of hpo-trainer alone"));
   }

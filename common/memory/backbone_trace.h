@@ -69,6 +69,11 @@ class BackboneTrace {
     return ops_.Dropout(input, training_ ? probability : 0.0);
   }
   AttentionShape Attention() const;
+  // Rows of a table, in float32 whatever the table is.
+  TracedTensor Lookup(const TracedStorage& indices, int64_t num_indices,
+                      const TracedParameter& table, int64_t width) const {
+    return ops_.Cast(ops_.Embedding(indices, num_indices, table, width), /*element_size=*/4);
+  }
 
  private:
   virtual TracedContext ContextOf(const TracedBatch& batch) = 0;

@@ -38,16 +38,14 @@ class BertBackboneTrace final : public EncoderTraceBase {
       return parameters().At(absl::StrCat(prefix_, "embeddings.", name, "_embeddings.weight"));
     };
     const TracedStorage positions = PositionsOf(batch);
-    TracedTensor sum = ops().Embedding(batch.ids, batch.Tokens(), table("word"), width);
+    TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
     if (family_ != ModelFamily::kDistilBert) {
-      sum =
-          ops().Add(sum, ops().Embedding(batch.types, batch.Tokens(), table("token_type"), width));
+      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
     }
     if (CountsTokens()) {
-      sum = ops().Add(sum, ops().Embedding(positions, batch.Tokens(), table("position"), width));
+      sum = ops().Add(sum, Lookup(positions, batch.Tokens(), table("position"), width));
     } else {
-      sum = ops().AddRepeated(
-          sum, ops().Embedding(positions, batch.shape.tokens, table("position"), width));
+      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
     }
     const TracedTensor embedded =
         Dropout(ops().LayerNorm(sum, parameters().Norm(prefix_ + "embeddings.LayerNorm")),

@@ -39,8 +39,9 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     TracedContext context{.bias = PaddingBias(batch), .mask = batch.mask};
     if (shape().relative.span == 0) return context;
     const TracedParameter& table = parameters().At("deberta.encoder.rel_embeddings.weight");
-    context.relative =
-        model_ops_.Narrow(ModelParameters::AsTensor(table), NumRows() * shape().hidden_size);
+    context.relative = ops().Cast(
+        model_ops_.Narrow(ModelParameters::AsTensor(table), NumRows() * shape().hidden_size),
+        kFloat);
     if (shape().relative_norm) {
       context.relative =
           ops().LayerNorm(context.relative, parameters().Norm("deberta.encoder.LayerNorm"));
@@ -66,15 +67,13 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     const auto table = [this](const char* name) {
       return parameters().At(absl::StrCat("deberta.embeddings.", name, "_embeddings.weight"));
     };
-    TracedTensor sum = ops().Embedding(batch.ids, batch.Tokens(), table("word"), width);
+    TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
     if (!shape().no_positions) {
       const TracedStorage positions = Indices(batch.shape.tokens);
-      sum = ops().AddRepeated(
-          sum, ops().Embedding(positions, batch.shape.tokens, table("position"), width));
+      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
     }
     if (shape().type_vocab_size > 0) {
-      sum =
-          ops().Add(sum, ops().Embedding(batch.types, batch.Tokens(), table("token_type"), width));
+      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
     }
     if (width != shape().hidden_size) {
       sum = ops().Linear(sum, parameters().Linear("deberta.embeddings.embed_proj"));

@@ -81,10 +81,10 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
     const TracedStorage positions = ops().tracer().Allocate(kIndex * batch.shape.tokens);
     TracedTensor sum;
     {
-      const TracedTensor places = ops().Embedding(positions, batch.shape.tokens,
-                                                  parameters().At("transformer.wpe.weight"), width);
-      const TracedTensor words = ops().Embedding(batch.ids, batch.Tokens(),
-                                                 parameters().At("transformer.wte.weight"), width);
+      const TracedTensor places =
+          Lookup(positions, batch.shape.tokens, parameters().At("transformer.wpe.weight"), width);
+      const TracedTensor words =
+          Lookup(batch.ids, batch.Tokens(), parameters().At("transformer.wte.weight"), width);
       sum = Dropout(ops().AddRepeated(words, places), shape().embedding_dropout);
     }
     return sum;
@@ -173,8 +173,8 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
   }
 
   TracedTensor Embed(const TracedBatch& batch) override {
-    return ops().Embedding(batch.ids, batch.Tokens(), parameters().At("model.embed_tokens.weight"),
-                           shape().hidden_size);
+    return Lookup(batch.ids, batch.Tokens(), parameters().At("model.embed_tokens.weight"),
+                  shape().hidden_size);
   }
 
   TracedTensor RunLayer(int64_t index, const TracedTensor& hidden,
@@ -208,6 +208,12 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
                           /*copies_back=*/shape().KeyValueHeads() > 1);
   }
 
+  TracedTensor ProjectedKeys(const TracedTensor& hidden, const TracedLinear& layer,
+                             const AttentionShape& attention) const {
+    if (Groups() == 1) return ops().ProjectKeys(hidden, layer, attention);
+    return KeyHeads(ops().Linear(hidden, layer), attention, TraceOps::AttentionRole::kKey);
+  }
+
   TracedTensor SelfAttention(const Layer& layer, const TracedTensor& hidden,
                              const TracedContext& context) {
     using Role = TraceOps::AttentionRole;
@@ -215,8 +221,8 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     attention.keys_by_heads = Groups() > 1 && shape().KeyValueHeads() > 1;
     const TracedTensor query = Rotate(
         ops().SplitHeads(ops().Linear(hidden, layer.query), attention, Role::kQuery), context);
-    const TracedTensor key = RepeatHeads(
-        Rotate(KeyHeads(ops().Linear(hidden, layer.key), attention, Role::kKey), context));
+    const TracedTensor key =
+        RepeatHeads(Rotate(ProjectedKeys(hidden, layer.key, attention), context));
     const TracedTensor value =
         RepeatHeads(KeyHeads(ops().Linear(hidden, layer.value), attention, Role::kValue));
     const TracedTensor attended = ops().Attention(query, key, value, attention, context.bias);

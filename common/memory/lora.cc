@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kMaxRank = 1 << 16;
 
-constexpr int64_t kNf4Block = 64;
 constexpr int64_t kScalesBlock = 256;
 constexpr int64_t kNf4TableBytes = 16 * 4;
 constexpr int64_t kScalesTableBytes = 256 * 4;

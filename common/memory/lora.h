@@ -15,8 +15,23 @@
 
 namespace hpo {
 
+// Weights of NF4 that have a scale together.
+inline constexpr int64_t kNf4Block = 64;
+
 // A target that means every linear layer outside the head.
 inline constexpr char kAllLinear[] = "all-linear";
+
+// How frozen weights are stored.
+struct FrozenStorage {
+  enum class Type { kFloat32, kFloat16, kBFloat16, kNf4 };
+  Type type = Type::kFloat32;
+  // kNf4: the blocks' scales are quantised too ("double quantisation").
+  bool double_quantization = true;
+  // kNf4: bytes of an element of what is not quantised (embeddings, norms, biases, the head): 4
+  // after peft's prepare_model_for_kbit_training, 2 where they stay as they were loaded.
+  int64_t rest_element_bytes = 4;
+  bool operator==(const FrozenStorage&) const = default;
+};
 
 struct LoraOptions {
   int64_t rank = 8;
@@ -25,6 +40,9 @@ struct LoraOptions {
   // Ends of module names: "q_proj" is every module called so, "layers.0.self_attn.q_proj" one.
   // Empty: what peft takes for the family, queries and values.
   std::vector<std::string> targets;
+  // Of our trainer's base: float32, or linear layers' weights as they say and embeddings in
+  // bfloat16; norms and biases are float32 always.
+  FrozenStorage::Type base = FrozenStorage::Type::kFloat32;
   auto operator<=>(const LoraOptions&) const = default;
 };
 
@@ -56,18 +74,6 @@ std::vector<ParameterTensor> AdapterTensors(const AdaptedLayer& layer, int64_t r
 //   InvalidArgument, Unimplemented  as LoraTensors
 absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
                                                         const LoraOptions& options);
-
-// How frozen weights are stored.
-struct FrozenStorage {
-  enum class Type { kFloat32, kFloat16, kBFloat16, kNf4 };
-  Type type = Type::kFloat32;
-  // kNf4: the blocks' scales are quantised too ("double quantisation").
-  bool double_quantization = true;
-  // kNf4: bytes of an element of what is not quantised (embeddings, norms, biases, the head): 4
-  // after peft's prepare_model_for_kbit_training, 2 where they stay as they were loaded.
-  int64_t rest_element_bytes = 4;
-  bool operator==(const FrozenStorage&) const = default;
-};
 
 // Bytes of each device tensor that `tensor` is stored as; more than one only for a quantised one.
 // NF4 stores linear layers' weights (except the heads') as 4-bit codes, a scale for each block of

@@ -11,6 +11,7 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kFloat = 4;
+constexpr int64_t kHalf = 2;
 constexpr int64_t kIndex = 8;
 // The efficient kernel reads its mask in rows of a multiple of this.
 constexpr int64_t kMaskAlignment = 8;
@@ -298,10 +299,16 @@ ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTenso
 }
 
 ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
-                                 absl::FunctionRef<bool(const ParameterTensor&)> is_trained) {
+                                 absl::FunctionRef<bool(const ParameterTensor&)> is_trained,
+                                 FrozenStorage::Type base)
+    : base_(base) {
   for (const ParameterTensor& tensor : tensors) {
     ops.SetTrainable(is_trained(tensor));
-    Add(ops, tensor, tensor.name);
+    if (base == FrozenStorage::Type::kFloat32) {
+      Add(ops, tensor, tensor.name);
+    } else {
+      AddStored(ops, tensor);
+    }
   }
   ops.SetTrainable(true);
 }
@@ -316,6 +323,33 @@ void ModelParameters::AddAdapters(TraceOps& ops, const TracedAdapters& adapters)
     ops.SetParameterType(copied ? At(name).element_size : kFloat, /*trainable=*/true);
     Add(ops, tensor, name);
   }
+}
+
+void ModelParameters::AddStored(TraceOps& ops, const ParameterTensor& tensor) {
+  const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
+  if (tensor.kind != ParameterKind::kLinear && !transposed) {
+    const bool table = tensor.kind == ParameterKind::kEmbedding;
+    ops.SetParameterType(table ? kHalf : kFloat, /*trainable=*/false);
+    Add(ops, tensor, tensor.name);
+    return ops.SetParameterType(kFloat, /*trainable=*/true);
+  }
+  const auto keep = [&ops](int64_t bytes) {
+    ops.tracer().Keep(ops.tracer().Allocate(bytes, MemoryClass::kWeights));
+  };
+  const int64_t elements = tensor.NumElements();
+  if (base_ == FrozenStorage::Type::kBFloat16) {
+    keep(kHalf * elements);
+  } else {
+    const int64_t blocks = (elements + kNf4Block - 1) / kNf4Block;
+    keep(blocks * kNf4Block / 2);
+    keep(kFloat * blocks);
+  }
+  by_name_[tensor.name] = {
+      .parameter = {.elements = elements, .columns = tensor.columns, .trainable = false},
+      .inputs = transposed ? tensor.rows : tensor.columns,
+      .outputs = transposed ? tensor.columns : tensor.rows,
+      .transposed = transposed,
+      .stored = true};
 }
 
 void ModelParameters::Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name) {
@@ -344,6 +378,7 @@ TracedLinear ModelParameters::Linear(absl::string_view module) const {
                       .in_features = weight.inputs,
                       .out_features = weight.outputs,
                       .transposed = weight.transposed};
+  if (weight.stored) linear.stored = base_;
   const std::string bias = absl::StrCat(module, ".bias");
   if (Has(bias)) linear.bias = At(bias);
   const std::string a = absl::StrCat(module, ".lora_A.default.weight");

@@ -104,9 +104,10 @@ class ModelParameters {
   // With `adapters` these are trained, in float32, and everything else is frozen.
   ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
                   const TracedAdapters& adapters = {});
-  // All but those that `is_trained` refuses are trained.
+  // All but those that `is_trained` refuses are trained; `base`: LoraOptions::base.
   ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
-                  absl::FunctionRef<bool(const ParameterTensor&)> is_trained);
+                  absl::FunctionRef<bool(const ParameterTensor&)> is_trained,
+                  FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
   // Makes them, in float32.
   void AddAdapters(TraceOps& ops, const TracedAdapters& adapters);
 
@@ -127,12 +128,16 @@ class ModelParameters {
     int64_t inputs = 0;  // of a linear layer's weight
     int64_t outputs = 0;
     bool transposed = false;
+    bool stored = false;  // as base_ says
   };
+  // A tensor of a frozen model, as base_ says.
+  void AddStored(TraceOps& ops, const ParameterTensor& tensor);
   void Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name);
   const Entry& Find(const std::string& name) const;
 
   std::map<std::string, Entry> by_name_;
   std::set<int64_t> trained_layers_;
+  FrozenStorage::Type base_ = FrozenStorage::Type::kFloat32;
   double adapter_dropout_ = 0.0;
   bool adapters_as_peft_ = true;
 };

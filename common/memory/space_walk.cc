@@ -27,6 +27,7 @@ constexpr const char* kMemoryParameters[] = {
     "head.size_3",
     "head.dropout",
     "lora.rank",
+    "lora.base",
     "lora.targets",
     "lora.dropout",
     "memory.checkpoint_every",

@@ -116,7 +116,9 @@ TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indic
 
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
                               bool rows_are_flattened) {
-  TracedTensor output = LinearAlone(input, layer, rows_are_flattened);
+  const bool is_stored = layer.stored != FrozenStorage::Type::kFloat32;
+  TracedTensor output = is_stored ? StoredLinear(input, layer, rows_are_flattened)
+                                  : LinearAlone(input, layer, rows_are_flattened);
   if (layer.copies_gradient) output = Relayout(output, /*copies=*/false, /*copies_back=*/true);
   if (!layer.adapter.has_value()) return output;
   return AddAdapted(std::move(output), input, layer, rows_are_flattened);

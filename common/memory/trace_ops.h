@@ -17,6 +17,7 @@
 
 #include "common/activation.h"
 #include "common/memory/kernel_traits.h"
+#include "common/memory/lora.h"
 #include "common/memory/step_tracer.h"
 
 namespace hpo {
@@ -40,6 +41,10 @@ struct TracedLinear {
   bool transposed = false;  // GPT-2's Conv1D, whose weight is [in_features, out_features]
   // Gradients of the output come transposed: each product with it copies them first.
   bool copies_gradient = false;
+  // In fewer bits than it computes with (worker/trainer/models/stored_weight.h); kFloat32: a
+  // parameter as any other. A stored weight is no tensor of the model: `weight` says its size
+  // alone.
+  FrozenStorage::Type stored = FrozenStorage::Type::kFloat32;
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -100,6 +105,8 @@ class TraceOps {
     caches_weights_ = caches_weights;
   }
   void LeaveAutocast();
+  // Whether its 16 bits are float16; bfloat16 else.
+  void SetFloat16(bool float16) { float16_ = float16; }
   bool in_autocast() const { return autocast_; }
   // What a matrix product, and what a norm or softmax, takes in place of `input`.
   TracedTensor CastForProduct(const TracedTensor& input);
@@ -195,6 +202,10 @@ class TraceOps {
  private:
   TracedTensor LinearAlone(const TracedTensor& input, const TracedLinear& layer,
                            bool rows_are_flattened);
+  TracedTensor StoredLinear(const TracedTensor& input, const TracedLinear& layer,
+                            bool rows_are_flattened);
+  // The values of a stored weight; empty where they are the storage itself.
+  TracedStorage StoredValues(const TracedLinear& layer, int64_t element_size);
   TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input, const TracedLinear& layer,
                           bool rows_are_flattened);
   TracedTensor AddPeftAdapted(TracedTensor output, const TracedTensor& input,
@@ -230,6 +241,7 @@ class TraceOps {
   bool trainable_ = true;
   bool training_ = true;
   bool autocast_ = false;
+  bool float16_ = false;
   bool caches_weights_ = true;
   std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
   bool forward_workspace_ = false;

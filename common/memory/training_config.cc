@@ -123,6 +123,13 @@ absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
       absl::StrCat("expected fp32, tf32, bf16 or fp16, got '", name, "'"));
 }
 
+absl::StatusOr<FrozenStorage::Type> ParseBase(absl::string_view name) {
+  if (name == "fp32") return FrozenStorage::Type::kFloat32;
+  if (name == "bf16") return FrozenStorage::Type::kBFloat16;
+  if (name == "nf4") return FrozenStorage::Type::kNf4;
+  return absl::InvalidArgumentError(absl::StrCat("expected fp32, bf16 or nf4, got '", name, "'"));
+}
+
 // Nothing where lora.rank is 0, whatever the other parameters are.
 absl::Status ReadLora(const Lookup& lookup, std::optional<LoraOptions>* lora) {
   LoraOptions options{.rank = 0};
@@ -136,6 +143,7 @@ absl::Status ReadLora(const Lookup& lookup, std::optional<LoraOptions>* lora) {
   for (const absl::string_view target : absl::StrSplit(targets, ',', absl::SkipWhitespace())) {
     options.targets.emplace_back(absl::StripAsciiWhitespace(target));
   }
+  HPO_RETURN_IF_ERROR(lookup.ReadWord("lora.base", &ParseBase, &options.base));
   if (options.rank > 0) *lora = std::move(options);
   return absl::OkStatus();
 }

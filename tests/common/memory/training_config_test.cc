@@ -26,28 +26,30 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"model.freeze_embeddings", true},
                            {"model.freeze_layers", int64_t{3}},
                            {"lora.rank", int64_t{16}},
+                           {"lora.base", std::string("nf4")},
                            {"lora.alpha", int64_t{32}},
                            {"lora.dropout", 0.05},
                            {"lora.targets", std::string("query, value")},
                            {"train.lr", 3e-5}};
   const auto config = TrainingConfigOf(params, TrainerSpec{});
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(*config,
-            (TrainingConfig{
-                .batch_size = 12,
-                .grad_accum = 3,
-                .max_length = 256,
-                .eval_batch_multiplier = 2,
-                .head_layers = 2,
-                .head_sizes = {512, 64, 0},
-                .dropout = 0.25,
-                .optimizer = OptimizerKind::kSgd,
-                .momentum = 0.5,
-                .precision = Precision::kBfloat16,
-                .checkpoint_every = 2,
-                .freezing = {.embeddings = true, .layers = 3},
-                .lora = LoraOptions{
-                    .rank = 16, .alpha = 32.0, .dropout = 0.05, .targets = {"query", "value"}}}));
+  EXPECT_EQ(*config, (TrainingConfig{.batch_size = 12,
+                                     .grad_accum = 3,
+                                     .max_length = 256,
+                                     .eval_batch_multiplier = 2,
+                                     .head_layers = 2,
+                                     .head_sizes = {512, 64, 0},
+                                     .dropout = 0.25,
+                                     .optimizer = OptimizerKind::kSgd,
+                                     .momentum = 0.5,
+                                     .precision = Precision::kBfloat16,
+                                     .checkpoint_every = 2,
+                                     .freezing = {.embeddings = true, .layers = 3},
+                                     .lora = LoraOptions{.rank = 16,
+                                                         .alpha = 32.0,
+                                                         .dropout = 0.05,
+                                                         .targets = {"query", "value"},
+                                                         .base = FrozenStorage::Type::kNf4}}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 
@@ -111,6 +113,7 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"model.freeze_layers", int64_t{-1}}},
        "model.freeze_layers: expected an integer of at least 0, got -1"},
       {{{"lora.rank", 8.5}}, "lora.rank: expected an integer of at least 0, got 8.5"},
+      {{{"lora.base", std::string("int4")}}, "lora.base: expected fp32, bf16 or nf4, got 'int4'"},
       {{{"lora.alpha", 0.0}}, "lora.alpha: expected a number above 0, got 0"},
       {{{"lora.dropout", 1.0}}, "lora.dropout: expected a number in [0, 1), got 1"},
       {{{"lora.targets", int64_t{3}}}, "lora.targets: expected a text, got 3"},

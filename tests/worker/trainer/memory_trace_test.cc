@@ -481,6 +481,34 @@ TEST(MemoryTrace, IsTheTrainersWithAdaptersOfOneLayerInFloat16) {
   }
 }
 
+// Weights made again from fewer bits, forward and backward; widths that are no whole blocks.
+TEST(MemoryTrace, IsTheTrainersWithAdaptersOnAStoredBase) {
+  for (const char* family : {"bert", "electra", "deberta-v2", "gpt2", "qwen2"}) {
+    for (const char* base : {"bf16", "nf4"}) {
+      for (const double dropout : {0.0, 0.1}) {
+        SyntheticTrial trial = Small();
+        trial.family = family;
+        trial.hidden_dropout = trial.attention_dropout = dropout;
+        trial.micro_batch = 3;
+        trial.params = {{"lora.rank", int64_t{4}}, {"lora.base", std::string(base)}};
+        if (trial.family == "electra") trial.more_config = {{"embedding_size", 16}};
+        if (trial.family == "deberta-v2") {
+          trial.more_config = Deberta();
+          trial.token_types = 0;
+        }
+        SCOPED_TRACE(absl::StrCat(family, " on ", base));
+        ExpectSameEvents(trial);
+        trial.params["lora.targets"] = std::string("all-linear");
+        trial.params["memory.checkpoint_every"] = int64_t{1};
+        ExpectSameEvents(trial);
+        if (trial.family != "bert" && trial.family != "deberta-v2") continue;
+        trial.params["train.precision"] = std::string("fp16");
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
 // Weights from a file, gradients scaled, the best weights written.
 TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
   const TinyTrial tiny;

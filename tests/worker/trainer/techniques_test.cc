@@ -169,6 +169,26 @@ TEST_F(TechniquesTest, AdaptersLearnWithLittleMemory) {
   EXPECT_NE(adapters->Find("base_model.model.bert.pooler.dense.lora_A.weight"), nullptr);
 }
 
+TEST_F(TechniquesTest, AdaptersLearnOnABaseOfFewerBits) {
+  const auto train = [this](const char* base) {
+    TrainerJob job = Job({{"lora.rank", int64_t{8}},
+                          {"lora.targets", std::string(kAllLinear)},
+                          {"lora.base", std::string(base)},
+                          {"train.lr", 1e-2}});
+    job.epochs = 12;
+    return Train(job);
+  };
+  const Trained whole = train("fp32");
+  const std::pair<const char*, double> cases[] = {{"bf16", 2e-2}, {"nf4", 0.1}};
+  for (const auto& [base, tolerance] : cases) {
+    SCOPED_TRACE(base);
+    const Trained adapted = train(base);
+    EXPECT_NEAR(adapted.First("train_loss"), whole.First("train_loss"), tolerance);
+    EXPECT_LT(adapted.Last("train_loss"), 0.98 * adapted.First("train_loss"));
+    EXPECT_EQ(adapted.weights.size(), whole.weights.size());
+  }
+}
+
 TEST_F(TechniquesTest, WhatCannotBeTrainedIsABadConfiguration) {
   const std::pair<ParamMap, const char*> cases[] = {
       {{{"model.freeze_layers", int64_t{99}}}, "layers of the model, got 99"},

@@ -70,7 +70,8 @@ LayerContext DebertaModel::ContextOf(const ModelInput& input) {
     return rows_[static_cast<size_t>(middle - distance)];
   };
   const int64_t first = row_of(1 - tokens);
-  context.relative = relative_embeddings_->weight.narrow(0, first, row_of(tokens - 1) - first + 1);
+  context.relative = relative_embeddings_->weight.narrow(0, first, row_of(tokens - 1) - first + 1)
+                         .to(torch::kFloat32);
   if (relative_norm_) context.relative = relative_norm_(context.relative);
   context.falling_rows = device_rows_.narrow(0, middle - (tokens - 1), 2 * tokens - 1).sub(first);
   context.rising_rows = context.falling_rows.flip(0);

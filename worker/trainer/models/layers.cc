@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "worker/trainer/models/base_storage.h"
 
 namespace hpo {
 namespace {
@@ -12,38 +13,45 @@ namespace {
 // A module without own code: only a level in the parameters' names.
 class Level : public torch::nn::Module {};
 
-torch::Tensor NewParameter(at::IntArrayRef shape, torch::Device device) {
-  return at::empty(shape, torch::TensorOptions().dtype(torch::kFloat32).device(device));
+torch::Tensor NewParameter(at::IntArrayRef shape, torch::Device device,
+                           torch::ScalarType type = torch::kFloat32) {
+  return at::empty(shape, torch::TensorOptions().dtype(type).device(device));
 }
 
 }  // namespace
 
 LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, torch::Device device,
                        bool with_bias)
-    : weight(register_parameter("weight", NewParameter({out_features, in_features}, device))) {
+    : weight(MakeWeight({out_features, in_features}, device)) {
   if (with_bias) bias = register_parameter("bias", NewParameter({out_features}, device));
 }
 
 torch::Tensor LinearImpl::forward(const torch::Tensor& input) {
-  return Adapted(at::linear(input, weight, bias), input);
+  return Adapted(stored() != nullptr ? StoredProduct(input, stored(), bias, /*transposed=*/false)
+                                     : at::linear(input, weight, bias),
+                 input);
 }
 
 TransposedLinearImpl::TransposedLinearImpl(int64_t in_features, int64_t out_features,
                                            torch::Device device)
-    : weight(register_parameter("weight", NewParameter({in_features, out_features}, device))),
+    : weight(MakeWeight({in_features, out_features}, device)),
       bias(register_parameter("bias", NewParameter({out_features}, device))) {}
 
 torch::Tensor TransposedLinearImpl::forward(const torch::Tensor& input) {
+  if (stored() != nullptr) {
+    return Adapted(StoredProduct(input, stored(), bias, /*transposed=*/true), input);
+  }
   std::vector<int64_t> shape = input.sizes().vec();
   shape.back() = weight.size(1);
   return Adapted(at::addmm(bias, input.view({-1, weight.size(0)}), weight).view(shape), input);
 }
 
 EmbeddingImpl::EmbeddingImpl(int64_t rows, int64_t width, torch::Device device)
-    : weight(register_parameter("weight", NewParameter({rows, width}, device))) {}
+    : weight(register_parameter(
+          "weight", NewParameter({rows, width}, device, BaseStorageScope::EmbeddingType()))) {}
 
 torch::Tensor EmbeddingImpl::forward(const torch::Tensor& indices) {
-  return at::embedding(weight, indices);
+  return at::embedding(weight, indices).to(torch::kFloat32);
 }
 
 LayerNormImpl::LayerNormImpl(int64_t width, double eps, torch::Device device)

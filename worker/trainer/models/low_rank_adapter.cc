@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "worker/trainer/models/base_storage.h"
 #include "worker/trainer/models/layers.h"
 
 namespace hpo {
@@ -37,6 +38,12 @@ torch::Tensor LowRankAdapter::AddTo(const torch::Tensor& output, const torch::Te
 
 void LowRankAdapter::MergeInto(torch::Tensor weight) const {
   weight.addmm_(b_.to(torch::kCPU), a_.to(torch::kCPU), /*beta=*/1, /*alpha=*/scale_);
+}
+
+torch::Tensor AdaptableLayer::MakeWeight(at::IntArrayRef shape, torch::Device device) {
+  stored_ = BaseStorageScope::MakeWeight(shape);
+  if (stored_ != nullptr) return {};
+  return register_parameter("weight", at::empty(shape, torch::TensorOptions(device)));
 }
 
 }  // namespace hpo

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/memory/lora.h"
+#include "worker/trainer/models/stored_weight.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
@@ -32,7 +33,7 @@ class LowRankAdapter {
   double dropout_;
 };
 
-// A linear layer, which may have an adapter.
+// A linear layer, which may have an adapter, and whose weight may be stored in fewer bits.
 class AdaptableLayer : public torch::nn::Module {
  public:
   void Adapt(const AdaptedLayer& sizes, const LoraOptions& options, torch::Device device) {
@@ -41,16 +42,22 @@ class AdaptableLayer : public torch::nn::Module {
   // Null: none.
   const LowRankAdapter* adapter() const { return adapter_.get(); }
 
+  // The weight, where it is no parameter; null: it is.
+  const std::shared_ptr<StoredWeight>& stored() const { return stored_; }
+
   // A tensor of the layer's weight's shape, seen as [outputs, inputs].
   virtual torch::Tensor ByOutputs(const torch::Tensor& weight) const { return weight; }
 
  protected:
+  // The weight that the layer makes, or, where it is stored, an undefined tensor.
+  torch::Tensor MakeWeight(at::IntArrayRef shape, torch::Device device);
   torch::Tensor Adapted(const torch::Tensor& output, const torch::Tensor& input) const {
     return adapter_ == nullptr ? output : adapter_->AddTo(output, input, is_training());
   }
 
  private:
   std::unique_ptr<LowRankAdapter> adapter_;
+  std::shared_ptr<StoredWeight> stored_;
 };
 
 }  // namespace hpo

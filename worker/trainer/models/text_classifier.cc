@@ -1,8 +1,11 @@
 #include "worker/trainer/models/text_classifier.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "worker/trainer/models/autocast.h"
+#include "worker/trainer/models/base_storage.h"
 
 namespace hpo {
 namespace {
@@ -27,14 +30,20 @@ absl::Status CheckHead(const HeadOptions& head) {
 }  // namespace
 
 TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
-                               torch::Device device)
+                               torch::Device device, FrozenStorage::Type base)
     : modules_(ModulesOf(*ModelFamilyOf(shape.family)).classifier), dropout_(head.dropout) {
   const int64_t hidden = shape.hidden_size;
-  backbone_ =
-      register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix, MakeBackbone(shape, device));
-  if (modules_.dense != nullptr) {
+  const std::string prefix = ModulesOf(*ModelFamilyOf(shape.family)).prefix;
+  const auto make_dense = [&] {
     dense_ = RegisterAt(*this, modules_.dense, Linear(hidden, hidden, device));
+  };
+  const bool in_backbone = absl::StartsWith(absl::NullSafeStringView(modules_.dense), prefix + ".");
+  {
+    const BaseStorageScope storage(base, device);
+    backbone_ = register_module(prefix, MakeBackbone(shape, device));
+    if (in_backbone) make_dense();
   }
+  if (modules_.dense != nullptr && !in_backbone) make_dense();
   head_ = RegisterAt(*this, modules_.output,
                      ClassificationHead(hidden, head, device, modules_.output_bias));
 }
@@ -72,12 +81,13 @@ torch::Tensor TextClassifier::Logits(const ModelInput& input,
 
 absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
                                                                    const HeadOptions& head,
-                                                                   torch::Device device) {
+                                                                   torch::Device device,
+                                                                   FrozenStorage::Type base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   HPO_RETURN_IF_ERROR(CheckDropout("hidden dropout", shape.hidden_dropout));
   HPO_RETURN_IF_ERROR(CheckDropout("attention dropout", shape.attention_dropout));
   HPO_RETURN_IF_ERROR(CheckHead(head));
-  return std::make_shared<TextClassifier>(shape, head, device);
+  return std::make_shared<TextClassifier>(shape, head, device, base);
 }
 
 }  // namespace hpo

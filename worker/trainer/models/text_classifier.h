@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/memory/execution.h"
+#include "common/memory/lora.h"
 #include "common/model_modules.h"
 #include "common/model_spec.h"
 #include "worker/trainer/models/backbone.h"
@@ -18,7 +19,8 @@ namespace hpo {
 class TextClassifier : public torch::nn::Module {
  public:
   // As MakeTextClassifier, which checks the arguments.
-  TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device);
+  TextClassifier(const ModelShape& shape, const HeadOptions& head, torch::Device device,
+                 FrozenStorage::Type base);
 
   // How forward runs from now on: layers of a recomputed segment, precision.
   void SetExecution(const Execution& execution) {
@@ -45,12 +47,12 @@ class TextClassifier : public torch::nn::Module {
 };
 
 // The model that `shape.family` names, its parameters on `device` and not yet initialised
-// (see weights.h).
+// (see weights.h). `base`: how the model under the head, which then is not trained, is stored.
 //   Unimplemented    a family or activation that this trainer lacks; names those that it has
 //   InvalidArgument  a dropout outside [0, 1), or a head size < 1
 // Throws c10::OutOfMemoryError when the parameters do not fit.
-absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(const ModelShape& shape,
-                                                                   const HeadOptions& head,
-                                                                   torch::Device device);
+absl::StatusOr<std::shared_ptr<TextClassifier>> MakeTextClassifier(
+    const ModelShape& shape, const HeadOptions& head, torch::Device device,
+    FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
 
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -17,6 +18,9 @@
 
 namespace hpo {
 namespace {
+
+// Random numbers of stored weights, apart from those of parameters.
+constexpr uint64_t kStoredStream = uint64_t{1} << 33;
 
 bool StartsWithOneOf(absl::string_view name, std::initializer_list<absl::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -71,21 +75,40 @@ FoundTensor FindParameter(std::span<const SafetensorsFile> files, const std::str
   return {};
 }
 
-std::string ShapeOf(const torch::Tensor& tensor) {
-  return FormatShape({tensor.sizes().data(), tensor.sizes().size()});
-}
+std::string ShapeText(at::IntArrayRef sizes) { return FormatShape({sizes.data(), sizes.size()}); }
 
-absl::Status CopyInto(torch::Tensor& parameter, const FoundTensor& found) {
+absl::Status CheckView(at::IntArrayRef sizes, const FoundTensor& found) {
   const TensorView& view = *found.view;
   const bool floats = view.type != TensorType::kInt64 && view.type != TensorType::kUint8;
-  if (!floats || parameter.sizes() != at::IntArrayRef(view.shape)) {
-    return absl::InvalidArgumentError(absl::StrCat(found.file->origin(), ": tensor '", found.name,
-                                                   "': expected floats of shape ",
-                                                   ShapeOf(parameter), " by config.json, found ",
-                                                   Name(view.type), " ", FormatShape(view.shape)));
+  if (floats && sizes == at::IntArrayRef(view.shape)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      found.file->origin(), ": tensor '", found.name, "': expected floats of shape ",
+      ShapeText(sizes), " by config.json, found ", Name(view.type), " ", FormatShape(view.shape)));
+}
+
+// The layers of a type of interest, by their weights' names.
+using Layers = std::map<std::string, const AdaptableLayer*>;
+
+Layers LayersThat(const torch::nn::Module& model,
+                  absl::FunctionRef<bool(const AdaptableLayer&)> condition) {
+  Layers layers;
+  for (const auto& item : model.named_modules()) {
+    const auto* const layer = dynamic_cast<const AdaptableLayer*>(item.value().get());
+    if (layer != nullptr && condition(*layer)) layers[absl::StrCat(item.key(), ".weight")] = layer;
   }
-  parameter.copy_(TensorOf(view));
-  return absl::OkStatus();
+  return layers;
+}
+
+Layers StoredLayers(const torch::nn::Module& model) {
+  return LayersThat(model, [](const AdaptableLayer& layer) { return layer.stored() != nullptr; });
+}
+
+// No memory of torch's.
+using HostBuffer = std::vector<float>;
+
+torch::Tensor Over(HostBuffer& buffer, at::IntArrayRef sizes) {
+  buffer.resize(static_cast<size_t>(c10::multiply_integers(sizes)));
+  return at::from_blob(buffer.data(), sizes, torch::kFloat32);
 }
 
 }  // namespace
@@ -93,6 +116,7 @@ absl::Status CopyInto(torch::Tensor& parameter, const FoundTensor& found) {
 std::vector<std::string> ParameterNames(const torch::nn::Module& model) {
   std::vector<std::string> names;
   for (const auto& item : model.named_parameters()) names.push_back(item.key());
+  for (const auto& [name, layer] : StoredLayers(model)) names.push_back(name);
   return names;
 }
 
@@ -116,6 +140,16 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
     if (absl::EndsWith(item.key(), "word_embeddings.weight") && pad_token_id < parameter.size(0)) {
       parameter.select(0, pad_token_id).zero_();
     }
+  }
+  HostBuffer buffer;
+  position = kStoredStream;
+  for (const auto& [name, layer] : StoredLayers(model)) {
+    const uint64_t own_seed = Rng(seed, position++).NextU64();
+    if (wanted.count(name) == 0) continue;
+    auto generator = at::globalContext().defaultGenerator(torch::kCPU);
+    generator.set_current_seed(own_seed);
+    Over(buffer, layer->stored()->sizes()).normal_(0.0, range, generator);
+    layer->stored()->Store(buffer);
   }
 }
 
@@ -146,18 +180,34 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
   const torch::NoGradGuard no_grad;
   LoadReport report;
   std::set<std::string> used;
-  for (auto& item : model.named_parameters()) {
-    const FoundTensor found = FindParameter(files, item.key());
+  const auto load = [&](const std::string& name, at::IntArrayRef sizes,
+                        absl::FunctionRef<void(const torch::Tensor&)> take) -> absl::Status {
+    const FoundTensor found = FindParameter(files, name);
     if (found.view != nullptr) {
-      HPO_RETURN_IF_ERROR(CopyInto(item.value(), found));
+      HPO_RETURN_IF_ERROR(CheckView(sizes, found));
+      take(TensorOf(*found.view));
       used.insert(found.name);
-    } else if (MayBeMissing(item.key())) {
-      report.missing.push_back(item.key());
+    } else if (MayBeMissing(name)) {
+      report.missing.push_back(name);
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          files.front().origin(), files.size() > 1 ? " and other shards" : "", ": tensor '",
-          item.key(), "' of shape ", ShapeOf(item.value()), " is missing"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(files.front().origin(), files.size() > 1 ? " and other shards" : "",
+                       ": tensor '", name, "' of shape ", ShapeText(sizes), " is missing"));
     }
+    return absl::OkStatus();
+  };
+  for (auto& item : model.named_parameters()) {
+    torch::Tensor& parameter = item.value();
+    HPO_RETURN_IF_ERROR(load(item.key(), parameter.sizes(),
+                             [&](const torch::Tensor& values) { parameter.copy_(values); }));
+  }
+  HostBuffer buffer;
+  for (const auto& [name, layer] : StoredLayers(model)) {
+    StoredWeight& weight = *layer->stored();
+    HPO_RETURN_IF_ERROR(load(name, weight.sizes(), [&](const torch::Tensor& values) {
+      Over(buffer, weight.sizes()).copy_(values);
+      weight.Store(buffer);
+    }));
   }
   HPO_RETURN_IF_ERROR(CheckUnused(files, used, report));
   return report;
@@ -165,30 +215,34 @@ absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,
 
 namespace {
 
-// Layers with adapters, by their weights' names.
-std::map<std::string, const AdaptableLayer*> AdaptedWeights(torch::nn::Module& model) {
-  std::map<std::string, const AdaptableLayer*> layers;
-  for (const auto& item : model.named_modules()) {
-    const auto* const layer = dynamic_cast<const AdaptableLayer*>(item.value().get());
-    if (layer == nullptr || layer->adapter() == nullptr) continue;
-    layers[absl::StrCat(item.key(), ".weight")] = layer;
-  }
-  return layers;
-}
-
 bool IsOfAdapter(absl::string_view name) {
   return absl::StrContains(name, ".lora_A.") || absl::StrContains(name, ".lora_B.");
 }
 
-// The weight with what the adapter adds. It is made in `buffer`, which is no memory of torch's.
-TensorSource MergedSource(const std::string& name, const torch::Tensor& weight,
-                          const AdaptableLayer& layer, std::vector<float>& buffer) {
-  return {name, TensorType::kFloat32, weight.sizes().vec(),
-          [weight, &layer, &buffer]() -> std::span<const std::byte> {
-            buffer.resize(static_cast<size_t>(weight.numel()));
-            torch::Tensor merged = at::from_blob(buffer.data(), weight.sizes(), torch::kFloat32);
-            merged.copy_(weight);
-            layer.adapter()->MergeInto(layer.ByOutputs(merged));
+// A parameter of fewer bits; made in `buffer`.
+TensorSource WidenedSource(const std::string& name, const torch::Tensor& parameter,
+                           HostBuffer& buffer) {
+  return {name, TensorType::kFloat32, parameter.sizes().vec(),
+          [parameter, &buffer]() -> std::span<const std::byte> {
+            Over(buffer, parameter.sizes()).copy_(parameter);
+            return std::as_bytes(std::span(buffer));
+          }};
+}
+
+// A layer's weight, with what its adapter adds. It is made in `buffer`.
+TensorSource WeightSource(const std::string& name, const AdaptableLayer& layer,
+                          const torch::Tensor& parameter, HostBuffer& buffer) {
+  const at::IntArrayRef sizes =
+      layer.stored() != nullptr ? layer.stored()->sizes() : parameter.sizes();
+  return {name, TensorType::kFloat32, sizes.vec(),
+          [sizes, parameter, &layer, &buffer]() -> std::span<const std::byte> {
+            torch::Tensor values = Over(buffer, sizes);
+            if (layer.stored() != nullptr) {
+              layer.stored()->Load(buffer);
+            } else {
+              values.copy_(parameter);
+            }
+            if (layer.adapter() != nullptr) layer.adapter()->MergeInto(layer.ByOutputs(values));
             return std::as_bytes(std::span(buffer));
           }};
 }
@@ -197,18 +251,26 @@ TensorSource MergedSource(const std::string& name, const torch::Tensor& weight,
 
 absl::Status SaveParameters(torch::nn::Module& model, const std::string& path) {
   const torch::NoGradGuard no_grad;
-  const auto adapted = AdaptedWeights(model);
+  const Layers adapted =
+      LayersThat(model, [](const AdaptableLayer& layer) { return layer.adapter() != nullptr; });
   std::vector<TensorSource> sources;
   torch::Tensor on_host;  // the tensor being written
-  std::vector<float> merged;
+  HostBuffer buffer;
   for (auto& item : model.named_parameters()) {
     if (IsOfAdapter(item.key())) continue;
+    if (item.value().scalar_type() != torch::kFloat32) {
+      sources.push_back(WidenedSource(item.key(), item.value(), buffer));
+      continue;
+    }
     if (const auto found = adapted.find(item.key()); found != adapted.end()) {
-      sources.push_back(MergedSource(item.key(), item.value(), *found->second, merged));
+      sources.push_back(WeightSource(item.key(), *found->second, item.value(), buffer));
       continue;
     }
     HPO_ASSIGN_OR_RETURN(sources.emplace_back(),
                          SourceOf(item.key(), item.value(), torch::kFloat32, on_host));
+  }
+  for (const auto& [name, layer] : StoredLayers(model)) {
+    sources.push_back(WeightSource(name, *layer, {}, buffer));
   }
   return WriteSafetensors(path, sources, {{"format", "pt"}});
 }

@@ -20,6 +20,10 @@ HeadOptions HeadOf(const ModelShape& shape, const TrainingConfig& config, const 
           .dropout = config.head_dropout.value_or(HeadDropoutOf(shape))};
 }
 
+FrozenStorage::Type BaseOf(const TrainingConfig& config) {
+  return config.lora.has_value() ? config.lora->base : FrozenStorage::Type::kFloat32;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
@@ -27,6 +31,9 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
                                                const TaskParts& parts) {
   const TaskKind kind = parts.data.task;
   if (kind == TaskKind::kLanguageModeling) {
+    if (BaseOf(options.config) != FrozenStorage::Type::kFloat32) {
+      return absl::InvalidArgumentError("lora.base: expected fp32 for language-modeling");
+    }
     HPO_ASSIGN_OR_RETURN(auto model, MakeLanguageModel(shape, parts.device));
     return std::make_unique<LanguageModeling>(std::move(model), parts,
                                               LossRows(options.config.loss_rows, shape.vocab_size));
@@ -34,8 +41,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
   HPO_ASSIGN_OR_RETURN(std::vector<float> weights,
                        ClassWeights(options.class_weights, parts.data.labels, parts.data.train));
   HPO_ASSIGN_OR_RETURN(
-      auto model,
-      MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device));
+      auto model, MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device,
+                                     BaseOf(options.config)));
   if (kind == TaskKind::kMultiQuery) {
     return std::make_unique<MultiQuery>(std::move(model), parts);
   }

@@ -29,6 +29,7 @@ constexpr ParameterLine kParameters[] = {
     {"head.size_2", "-", "width of the second"},
     {"head.size_3", "-", "width of the third"},
     {"lora.alpha", "16", "over the rank: what adapters' output is multiplied by"},
+    {"lora.base", "fp32", "fp32, bf16 or nf4: how a model with adapters is stored"},
     {"lora.dropout", "0", "dropout of what goes into an adapter"},
     {"lora.rank", "0", "of adapters on a model that is left as it is; 0: none, all is trained"},
     {"lora.targets", "the family's", "ends of linear layers' names, by commas, or all-linear"},

@@ -139,7 +139,8 @@ TEST_F(ResumeTest, AStoppedTrialGoesOnAsIfNothingHadHappened) {
 TEST_F(ResumeTest, OnlyWhatIsTrainedIsSaved) {
   const ParamMap techniques[] = {
       {{"model.freeze_embeddings", true}, {"model.freeze_layers", int64_t{1}}},
-      {{"lora.rank", int64_t{4}}, {"lora.dropout", 0.1}}};
+      {{"lora.rank", int64_t{4}}, {"lora.dropout", 0.1}},
+      {{"lora.rank", int64_t{4}}, {"lora.base", std::string("nf4")}}};
   for (const ParamMap& params : techniques) {
     for (const char* init : {"pretrained", "random"}) {
       SCOPED_TRACE(absl::StrCat(FormatParams(params), ", ", init));

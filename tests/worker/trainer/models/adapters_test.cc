@@ -222,6 +222,51 @@ TEST_P(AdaptersTest, AreSavedAsPeftSavesThem) {
   std::filesystem::remove_all(folder);
 }
 
+// As on a model whose weights are those that the base stands for.
+TEST_P(AdaptersTest, TrainOnAStoredBaseAsOnItsValues) {
+  using Type = FrozenStorage::Type;
+  const auto make = [this](Type base) {
+    return *MakeTextClassifier(shape_, {.num_labels = 3, .dropout = 0.0}, torch::kCPU, base);
+  };
+  std::vector<SafetensorsFile> golden;
+  golden.push_back(
+      Open(GoldenPath(absl::StrCat("tiny_models/", GetParam().model, "/model.safetensors"))));
+  for (const Type base : {Type::kBFloat16, Type::kNf4}) {
+    const auto stored = make(base);
+    ASSERT_TRUE(LoadParameters(*stored, golden).ok());
+    const std::string path = Folder("stored.safetensors");
+    ASSERT_TRUE(SaveParameters(*stored, path).ok());
+    std::vector<SafetensorsFile> rounded;
+    rounded.push_back(Open(path));
+    EXPECT_EQ(rounded.front().tensors().size(), golden.front().tensors().size());
+    const auto plain = make(Type::kFloat32);
+    ASSERT_TRUE(LoadParameters(*plain, rounded).ok());
+    for (const auto& model : {stored, plain}) {
+      ASSERT_TRUE(AddAdapters(*model, shape_, options_, /*seed=*/1, torch::kCPU).ok());
+    }
+    auto of_plain = plain->named_parameters();
+    for (int step = 0; step < 2; ++step) {
+      const torch::Tensor a = at::cross_entropy_loss(stored->forward(input_), labels_);
+      const torch::Tensor b = at::cross_entropy_loss(plain->forward(input_), labels_);
+      EXPECT_NEAR(a.item<double>(), b.item<double>(), 1e-6);
+      a.backward();
+      b.backward();
+      const torch::NoGradGuard no_grad;
+      for (auto& item : stored->named_parameters()) {
+        if (!item.value().requires_grad()) continue;
+        torch::Tensor& other = of_plain[item.key()];
+        EXPECT_LE(LargestDifference(item.value().grad(), other.grad()), 1e-6) << item.key();
+        // A step of the same size, so that B is no longer zero.
+        item.value().sub_(other.grad(), 0.1);
+        other.sub_(other.grad(), 0.1);
+        item.value().mutable_grad().reset();
+        other.mutable_grad().reset();
+      }
+    }
+    std::filesystem::remove(path);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, AdaptersTest,
                          testing::Values(Case{"tiny-bert", {"query", "value"}},
                                          Case{"llama", {kAllLinear}}, Case{"gpt2", {"c_attn"}}),
