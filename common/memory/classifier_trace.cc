@@ -34,7 +34,8 @@ std::vector<ParameterTensor> TensorsOfBackbone(const ModelShape& shape) {
 
 // In the order in which our trainer makes them: DeBERTa's own projections of positions after the
 // rest of their layer.
-std::vector<ParameterTensor> AsMade(std::vector<ParameterTensor> tensors) {
+std::vector<ParameterTensor> AsMade(const ModelShape& shape, std::vector<ParameterTensor> tensors) {
+  if (ModelFamilyOf(shape.family) != ModelFamily::kDeberta) return tensors;
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const ParameterTensor& a, const ParameterTensor& b) {
                      return std::pair(a.layer, absl::StrContains(a.name, ".self.pos_")) <
@@ -80,7 +81,7 @@ ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     ops.tracer().Keep(ops.tracer().Allocate(kNf4TableBytes, MemoryClass::kWeights));
   }
   parameters_ = std::make_unique<ModelParameters>(
-      ops, AsMade(tensors),
+      ops, AsMade(shape.model, tensors),
       [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); }, base);
   KeepConstants(ops, shape.model);
   const std::optional<TracedLinear> own_dense = MakeHead();

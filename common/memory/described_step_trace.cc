@@ -336,7 +336,7 @@ std::vector<StepDescription> OtherOrders(const StepDescription& step) {
 AllocationTrace TraceOfStep(const StepDescription& step) {
   StepTracer tracer;
   RunSteps(step, tracer);
-  return tracer.trace();
+  return tracer.TakeTrace();
 }
 
 int64_t NumParameters(const StepDescription& step) {

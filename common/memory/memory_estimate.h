@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,10 @@ Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan);
 //   InvalidArgument  more frozen layers than it has; frozen parts besides adapters, which leave the
 //                    whole model as it is; as AdaptedLayers
 absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& shape);
+
+// The parameters that memory depends on: model.name and those of TrainingConfigOf, but for
+// lora.alpha.
+std::span<const char* const> MemoryParameters();
 
 // Reads a TrainingConfig from a configuration over the study's trainer defaults.
 //   InvalidArgument  a value of the wrong type or out of its range; names it

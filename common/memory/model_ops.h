@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -135,7 +135,7 @@ class ModelParameters {
   void Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name);
   const Entry& Find(const std::string& name) const;
 
-  std::map<std::string, Entry> by_name_;
+  std::unordered_map<std::string, Entry> by_name_;
   std::set<int64_t> trained_layers_;
   FrozenStorage::Type base_ = FrozenStorage::Type::kFloat32;
   double adapter_dropout_ = 0.0;

@@ -1,37 +1,15 @@
 #include "common/memory/space_walk.h"
 
 #include <cstdint>
-#include <iterator>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 
+#include "common/memory/memory_estimate.h"
+
 namespace hpo {
 namespace {
-
-constexpr const char* kMemoryParameters[] = {
-    "model.name",
-    "model.dropout",
-    "model.freeze_embeddings",
-    "model.freeze_layers",
-    "tok.max_length",
-    "train.batch_size",
-    "train.grad_accum",
-    "train.eval_batch_multiplier",
-    "train.optimizer",
-    "train.momentum",
-    "train.precision",
-    "head.layers",
-    "head.size_1",
-    "head.size_2",
-    "head.size_3",
-    "head.dropout",
-    "lora.rank",
-    "lora.base",
-    "lora.targets",
-    "lora.dropout",
-    "memory.checkpoint_every",
-};
 
 // Names that `conditions` ask for; a model's facts are the model's.
 void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& names) {
@@ -43,7 +21,8 @@ void AddNames(const std::vector<Condition>& conditions, std::set<std::string>& n
 
 // In the space's order: parents before children.
 std::vector<const Parameter*> RelevantParameters(const SearchSpace& space) {
-  std::set<std::string> names(std::begin(kMemoryParameters), std::end(kMemoryParameters));
+  const std::span<const char* const> all = MemoryParameters();
+  std::set<std::string> names(all.begin(), all.end());
   for (size_t before = 0; before != names.size();) {
     before = names.size();
     for (const Parameter& parameter : space.parameters) {

@@ -126,6 +126,8 @@ class StepTracer {
   StepTracer& operator=(const StepTracer&) = delete;
 
   const AllocationTrace& trace() const { return trace_; }
+  // What was traced so far, for a tracer that traces no more.
+  AllocationTrace TakeTrace() { return std::move(trace_); }
 
   // ---- Memory ----
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,43 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kMaxHeadLayers = 3;
+
+constexpr const char* kMemoryParameters[] = {
+    "model.name",
+    "model.dropout",
+    "model.freeze_embeddings",
+    "model.freeze_layers",
+    "tok.max_length",
+    "train.batch_size",
+    "train.grad_accum",
+    "train.eval_batch_multiplier",
+    "train.optimizer",
+    "train.momentum",
+    "train.precision",
+    "train.label_smoothing",
+    "train.class_weights",
+    "head.layers",
+    "head.size_1",
+    "head.size_2",
+    "head.size_3",
+    "head.dropout",
+    "lora.rank",
+    "lora.base",
+    "lora.targets",
+    "lora.dropout",
+    "memory.checkpoint_every",
+    "memory.loss_rows",
+    "aspects.max",
+    "aspects.at_once",
+};
+
+// Read here too; it scales numbers.
+constexpr const char* kScale = "lora.alpha";
+
+[[maybe_unused]] bool IsListed(const std::string& name) {
+  return name == kScale || std::find(std::begin(kMemoryParameters), std::end(kMemoryParameters),
+                                     name) != std::end(kMemoryParameters);
+}
 
 // Looks a parameter up in a configuration, then in the study's defaults.
 class Lookup {
@@ -104,6 +143,7 @@ class Lookup {
 
  private:
   const ParamValue* Find(const std::string& name) const {
+    assert(IsListed(name));
     for (const ParamMap* values : {&params_, &defaults_}) {
       if (const auto found = values->find(name); found != values->end()) return &found->second;
     }
@@ -137,7 +177,7 @@ absl::Status ReadLora(const Lookup& lookup, std::optional<LoraOptions>* lora) {
   std::optional<double> dropout;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("lora.dropout", &dropout));
   options.dropout = dropout.value_or(0.0);
-  HPO_RETURN_IF_ERROR(lookup.ReadPositive("lora.alpha", &options.alpha));
+  HPO_RETURN_IF_ERROR(lookup.ReadPositive(kScale, &options.alpha));
   std::string targets;
   HPO_RETURN_IF_ERROR(lookup.ReadText("lora.targets", &targets));
   for (const absl::string_view target : absl::StrSplit(targets, ',', absl::SkipWhitespace())) {
@@ -166,6 +206,8 @@ absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& s
   }
   return AdaptedLayers(shape, *config.lora).status();
 }
+
+std::span<const char* const> MemoryParameters() { return kMemoryParameters; }
 
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
                                                 const TrainerSpec& trainer) {

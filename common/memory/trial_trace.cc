@@ -132,7 +132,7 @@ MarkedTrial TraceMarkedTrial(const ClassifierShape& shape, const TrialPasses& pa
     tracer.EnterPhase("evaluation");
     trial.Evaluate(stretch.evaluation);
   }
-  return {.trace = tracer.trace(), .second_layer = trial.TakeSecondLayer()};
+  return {.trace = tracer.TakeTrace(), .second_layer = trial.TakeSecondLayer()};
 }
 
 AllocationTrace TraceTrial(const ClassifierShape& shape, const TrialPasses& passes,

@@ -148,6 +148,20 @@ TEST(SurveySpace, FollowsConditionsAndParentsThatMemoryDoesNotKnow) {
   EXPECT_EQ(std::count(survey.parameters.begin(), survey.parameters.end(), "style"), 1);
 }
 
+TEST(SurveySpace, WalksTheTechniquesThatMemoryDependsOn) {
+  const SpaceSurvey survey = Survey(Parse(R"(parameters:
+  model.name: {choices: [bert-large-uncased]}
+  train.optimizer: {choices: [adamw, sgd]}
+  train.precision: {choices: [fp32, bf16]}
+  memory.checkpoint_every: {choices: [0, 1]}
+  train.warmup_ratio: {choices: [0.0, 0.1]}
+)"),
+                                    {.cards = {GiB(24)}});
+  EXPECT_EQ(survey.configurations, 8);
+  const ModelSurvey& model = Of(survey, "bert-large-uncased");
+  EXPECT_LT(model.smallest_literal, model.largest_literal);
+}
+
 TEST(SurveySpace, DrawsWhereThereAreTooManyAndSaysSo) {
   const StudySpec study = Parse(R"(parameters:
   model.name: {choices: [bert-base-uncased]}
