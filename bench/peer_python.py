@@ -1,0 +1,27 @@
+"""The Python in which a benchmark's peers run: a virtual environment with pinned packages."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "hpo"
+
+
+def installed(name):
+    """Its folder in the cache, with the packages of bench/<name>_requirements.txt, made anew when they change."""
+    requirements = HERE / f"{name}_requirements.txt"
+    folder = CACHE / "bench-python" / name
+    stamp = folder / "requirements.txt"
+    wanted = requirements.read_text(encoding="utf-8")
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return folder
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    subprocess.run(
+        [folder / "bin/pip", "install", "--quiet", "--requirement", requirements],
+        check=True,
+        stdout=sys.stderr,
+    )
+    stamp.write_text(wanted, encoding="utf-8")
+    return folder
