@@ -43,6 +43,7 @@ constexpr const char* kMemoryParameters[] = {
     "memory.loss_rows",
     "aspects.max",
     "aspects.at_once",
+    "aspects.padding",
 };
 
 // Read here too; it scales numbers.

@@ -70,6 +70,7 @@ class RecoveryTest : public testing::Test {
     OutcomeMessage outcome = RunTrial(job, device, events_, events_);
     CountingAllocator::Install().SetWatcher(nullptr);
     reliefs_ = memory_->reliefs;
+    releases_ = memory_->releases;
     return outcome;
   }
 
@@ -126,6 +127,7 @@ class RecoveryTest : public testing::Test {
   std::function<void(ScriptedMemory&)> prepare_;
   ScriptedMemory* memory_ = nullptr;
   std::vector<Relief> reliefs_;
+  int releases_ = 0;
 };
 
 // ---- The probe -----------------------------------------------------------------------------
@@ -360,6 +362,17 @@ TEST_F(RecoveryTest, ADriftOfTheBaselineIsTold) {
   EXPECT_FALSE(message.clean);
   EXPECT_EQ(message.memory.growth_stage, "trial");
   EXPECT_EQ(message.memory.growth, Bytes{448});
+}
+
+TEST_F(RecoveryTest, TheCacheGoesBackAsOftenAsToldTo) {
+  TrainerJob job = AmpleJob();
+  ASSERT_TRUE(Run(job).outcome.has_value());
+  const int without = releases_;
+  const int64_t steps = events_.record.All<MeasurementMessage>().back().measurement.step;
+  ASSERT_GE(steps, 2);
+  job.params["memory.clear_cache_every"] = int64_t{2};
+  ASSERT_TRUE(Run(job).outcome.has_value());
+  EXPECT_EQ(releases_ - without, steps / 2);
 }
 
 }  // namespace

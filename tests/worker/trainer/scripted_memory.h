@@ -21,6 +21,7 @@ class ScriptedMemory final : public DeviceMemory {
   // The answer of Relieve, and what was asked of it.
   bool can_relieve = false;
   std::vector<Relief> reliefs;
+  int releases = 0;  // times that the cache went back
 
   MemoryUse Read() const override {
     MemoryUse use = real_.Read();
@@ -29,7 +30,10 @@ class ScriptedMemory final : public DeviceMemory {
   }
   void ResetPeak() override { real_.ResetPeak(); }
   void SetLimit(Bytes limit) override { real_.SetLimit(limit); }
-  void ReleaseCache() override { real_.ReleaseCache(); }
+  void ReleaseCache() override {
+    ++releases;
+    real_.ReleaseCache();
+  }
   bool Relieve(Relief relief) override {
     reliefs.push_back(relief);
     return can_relieve;

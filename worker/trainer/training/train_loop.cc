@@ -167,6 +167,8 @@ std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
   ReportProgress(loss);
   WatchMemory("training step");
   WatchThrashing();
+  const int64_t every = parts_.options.clear_cache_every;
+  if (every > 0 && state_.step % every == 0) parts_.memory.ReleaseCache();
   return std::nullopt;
 }
 

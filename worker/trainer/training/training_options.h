@@ -24,6 +24,8 @@ struct TrainingOptions {
   double eps = 1e-8;
   // Measurements in a row without a better one, after which the training ends; 0: none do.
   int64_t early_stopping = 0;
+  // Optimizer steps after which the allocator's cache goes back to the device; 0: it stays.
+  int64_t clear_cache_every = 0;
   double data_subset = 1.0;  // share of the training rows that are used
   QueryPadding query_padding = QueryPadding::kNone;
   ClassWeightSpec class_weights;

@@ -27,6 +27,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"head.dropout", 0.3},
                                             {"head.layers", int64_t{1}},
                                             {"head.size_1", int64_t{64}},
+                                            {"memory.clear_cache_every", int64_t{100}},
                                             {"memory.loss_rows", int64_t{100}},
                                             {"model.dropout", 0.0},
                                             {"model.name", std::string("m")},
@@ -60,6 +61,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_TRUE(options->config.weighs_classes);
   EXPECT_TRUE(options->config.smooths_labels);
   EXPECT_EQ(options->config.loss_rows, 100);
+  EXPECT_EQ(options->clear_cache_every, 100);
   EXPECT_EQ(options->config.max_length, 256);
   EXPECT_EQ(options->config.EffectiveBatch(), 12);
   EXPECT_EQ(options->config.eval_batch_multiplier, 2);
@@ -76,7 +78,10 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
 
 TEST(ReadTrainingOptions, ErrorsNameTheParameterAndTheValue) {
   const std::pair<ParamMap, const char*> cases[] = {
-      {{{"train.lrr", 1.0}}, "train.lrr: hpo-trainer has no such parameter"},
+      {{{"train.lrr", 1.0}},
+       "train.lrr: hpo-trainer has no such parameter; did you mean 'train.lr'?"},
+      {{{"plutonium", 1.0}}, "(hpo-trainer --list-parameters lists them)"},
+      {{{"memory.offload_optimizer", true}}, "not offered; train.optimizer adamw_8bit"},
       {{{"train.lr", std::string("high")}}, "train.lr: expected a number in [0, inf), got high"},
       {{{"train.lr", -1e-5}}, "got -1e-05"},
       {{{"model.dropout", 1.0}}, "model.dropout: expected a number in [0, 1), got 1"},
