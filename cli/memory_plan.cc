@@ -168,13 +168,17 @@ absl::StatusOr<ConfigAdvice> Advise(const ModelFacts& model, const MemoryPlanOpt
                                     Basis& basis) {
   const Bytes card = device.cards.front();
   HPO_ASSIGN_OR_RETURN(const bool trainer, UsesTrainer(options.kernels, model.shape));
+  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, {}));
   if (trainer) {
     basis = TrainerBasis(device);
+    basis.precision = std::string(Name(config.precision));
+    if (config.optimizer != OptimizerKind::kAdamW) {
+      basis.optimizer = std::string(Name(config.optimizer));
+    }
     return AdviseConfig(OfflineDecider({}, MemoryPolicy::kStrict, {&model, 1}, device),
                         OfflineDecider({}, MemoryPolicy::kPlan, {&model, 1}, device), params, card);
   }
   HPO_RETURN_IF_ERROR(CheckStepParams(params));
-  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, {}));
   HPO_ASSIGN_OR_RETURN(const StepDescription step,
                        MakeModelStep(model, options.kernels, device, config));
   basis = BasisOf(step, options.kernels);

@@ -33,10 +33,12 @@ std::string Percent(int64_t part, int64_t whole) {
 
 int64_t Known(const SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
 
+constexpr char kTrainerKernels[] = "hpo-trainer";
+
 // Whose training step a known model's figures are.
 std::string KernelsOf(const ModelSurvey& model) {
   const absl::StatusOr<ModelFacts> facts = FindModel(model.name);
-  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : "hpo-trainer";
+  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
 }
 
 Json CutJson(const std::optional<SpaceCut>& cut) {
@@ -141,8 +143,13 @@ std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
     absl::StrAppend(&text, survey.unknown,
                     " of models whose steps cannot be traced are left out of the shares\n");
   }
-  return absl::StrCat(text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
-                      BasisText(TrainerBasis(device)), "\n", "Hugging Face: ", kStepBasis, "\n");
+  absl::StrAppend(&text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
+                  BasisText(TrainerBasis(device)), "\n");
+  const bool has_step = std::any_of(
+      survey.models.begin(), survey.models.end(),
+      [](const ModelSurvey& model) { return model.known && KernelsOf(model) != kTrainerKernels; });
+  if (has_step) absl::StrAppend(&text, "Hugging Face: ", kStepBasis, "\n");
+  return text;
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {

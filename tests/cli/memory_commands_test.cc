@@ -129,17 +129,19 @@ TEST_F(MemoryCommands, PlanIsThreeWhereNothingHelps) {
 
 // 7 billion parameters on 24 GiB: not with the model in 32 bits, but with it in 4.
 TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
-  const auto judge = [](const char* base) {
-    return RunOfflineJson({"memory", "plan", "model.name=Qwen/Qwen2.5-7B-Instruct",
-                           "train.batch_size=1", "train.grad_accum=16", "tok.max_length=1536",
-                           "lora.rank=128", "lora.targets=all-linear",
-                           std::string("lora.base=") + base, "train.precision=bf16",
-                           "memory.checkpoint_every=1", "--card", "24GiB"});
+  const auto judge = [](const char* base, int status) {
+    return RunOfflineJson(
+        {"memory", "plan", "model.name=Qwen/Qwen2.5-7B-Instruct", "train.batch_size=1",
+         "train.grad_accum=16", "tok.max_length=1536", "lora.rank=128", "lora.targets=all-linear",
+         std::string("lora.base=") + base, "train.precision=bf16", "memory.checkpoint_every=1",
+         "--card", "24GiB"},
+        status);
   };
-  const nlohmann::json packed = judge("nf4");
+  const nlohmann::json packed = judge("nf4", 0);
   EXPECT_EQ(packed["basis"]["kernels"], "hpo-trainer");
+  EXPECT_EQ(packed["basis"]["precision"], "bfloat16");
   EXPECT_TRUE(packed["strict"]["fits"]);
-  EXPECT_FALSE(judge("fp32")["fits"]);
+  EXPECT_FALSE(judge("fp32", 3)["fits"]);
   ExpectRefused({"memory", "plan", "model.name=Qwen/Qwen2.5-7B-Instruct", "lora.rank=8",
                  "lora.targets=query", "--card", "24GiB"},
                 2, "lora.targets: expected ends of names of linear layers of qwen2");

@@ -89,6 +89,7 @@ class ScriptedStudies final : public v1::StudyService::Service {
     v1::Study& study = *response->add_studies();
     study.set_train("train.jsonl");
     study.set_validation("valid.jsonl");
+    study.set_task("multi-query");
     if (request->page_token().empty()) {
       study.set_name("first");
       v1::Study& finished = *response->add_studies();
@@ -159,8 +160,8 @@ TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
 
 TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesWithoutTheFinished) {
   EXPECT_THAT(*client_->ListStudyData(),
-              ElementsAre(StudyData{"first", "train.jsonl", "valid.jsonl"},
-                          StudyData{"second", "train.jsonl", "valid.jsonl"}));
+              ElementsAre(StudyData{"first", "train.jsonl", "valid.jsonl", "multi-query"},
+                          StudyData{"second", "train.jsonl", "valid.jsonl", "multi-query"}));
 }
 
 TEST_F(GrpcCoordinatorClientTest, AnErrorKeepsItsCodeAndMessage) {
