@@ -6,7 +6,7 @@ each a run:
 
   {"model": FOLDER, "rows": [[id, ...], ...], "labels": [...], "batch": N, "lr": X}
 
-and answers each with {"seconds": S, "tokens": N}: from the end of the first step to the end of the last, and
+after a first line {"torch": VERSION}, and answers each with {"seconds": S, "tokens": N}: from the end of the first step to the end of the last, and
 the tokens of the rows of these steps without padding. A batch is padded to its longest row. The rows are taken
 in their order.
 """
@@ -64,6 +64,8 @@ def run(task):
 def main():
     torch.set_num_threads(int(sys.argv[1]))
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    print(json.dumps({"torch": torch.__version__}), flush=True)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)
 
