@@ -4,6 +4,7 @@ Everything listens on loopback ports that the system picks, lives in a temporary
 by its process id. Waiting is always for a condition, bounded in time.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -35,15 +36,18 @@ def wait_until(condition, what, seconds=DEADLINE_S):
 
 
 class Process:
-    """A child with its output in a file. Ended and reaped whatever happens."""
+    """A child with its output in a file. Ended and reaped whatever happens; as `group` with the children that it
+    leaves behind."""
 
-    def __init__(self, name, command, folder, environment=None):
+    def __init__(self, name, command, folder, environment=None, group=False):
         self.name = name
+        self.group = group
         self.log = folder / f"{name}.log"
         with open(self.log, "ab") as out:
             self.child = subprocess.Popen(
                 [str(word) for word in command], stdout=out, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, cwd=folder)
+                stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}, cwd=folder,
+                start_new_session=group)
 
     @property
     def pid(self):
@@ -65,7 +69,14 @@ class Process:
 
     def terminate(self, seconds=DEADLINE_S):
         self.send(signal.SIGTERM)
-        return self.child.wait(seconds)
+        status = self.child.wait(seconds)
+        self.end_group()
+        return status
+
+    def end_group(self):
+        if self.group:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def output(self):
         return self.log.read_text(errors="replace")
@@ -74,6 +85,7 @@ class Process:
         if self.alive():
             self.child.kill()
         self.child.wait(DEADLINE_S)
+        self.end_group()
 
 
 class Deployment(unittest.TestCase):
@@ -112,8 +124,8 @@ parameters:
 
     # -- programs ---------------------------------------------------------------------------------
 
-    def start(self, name, *command, environment=None):
-        process = Process(name, command, self.folder, environment)
+    def start(self, name, *command, environment=None, group=False):
+        process = Process(name, command, self.folder, environment, group)
         self.processes.append(process)
         return process
 

@@ -31,7 +31,7 @@ class MlflowTest(Deployment):
             self.port, "--workers", "1", "--backend-store-uri",
             f"sqlite:///{self.folder}/mlflow.db", "--default-artifact-root",
             self.folder / "artifacts",
-            environment={"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"})
+            environment={"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}, group=True)
 
         def answers():
             if not server.alive():
