@@ -1,9 +1,7 @@
 #include "common/memory/backbone_trace.h"
 
 #include <algorithm>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "common/memory/recomputation_trace.h"
 #include "common/memory/trained_families.h"
 #include "common/model_modules.h"
@@ -82,23 +80,12 @@ AttentionShape BackboneTrace::Attention() const {
 
 EncoderTraceBase::EncoderTraceBase(TraceOps& ops, const ModelShape& shape,
                                    const ModelParameters& parameters)
-    : BackboneTrace(ops, shape, parameters), activation_(*ActivationOf(shape.hidden_act)) {
-  const ModelFamily family = *ModelFamilyOf(shape.family);
-  const EncoderLayerModules& modules = EncoderLayerModulesOf(family);
-  dense_dropout_ = modules.attention_dropout ? shape.hidden_dropout : 0.0;
-  for (int64_t i = 0; i < shape.num_layers; ++i) {
-    const std::string name =
-        absl::StrCat(ModulesOf(family).prefix, ".", ModulesOf(family).layers, ".", i, ".");
-    layers_.push_back({.query = parameters.Linear(name + modules.query),
-                       .key = parameters.Linear(name + modules.key),
-                       .value = parameters.Linear(name + modules.value),
-                       .attention_dense = parameters.Linear(name + modules.attention_dense),
-                       .attention_norm = parameters.Norm(name + modules.attention_norm),
-                       .intermediate = parameters.Linear(name + modules.intermediate),
-                       .output_dense = parameters.Linear(name + modules.output_dense),
-                       .output_norm = parameters.Norm(name + modules.output_norm)});
-  }
-}
+    : BackboneTrace(ops, shape, parameters),
+      layers_(EncoderLayers(parameters, shape)),
+      activation_(*ActivationOf(shape.hidden_act)),
+      dense_dropout_(EncoderLayerModulesOf(*ModelFamilyOf(shape.family)).attention_dropout
+                         ? shape.hidden_dropout
+                         : 0.0) {}
 
 TracedStorage EncoderTraceBase::PaddingBias(const TracedBatch& batch) const {
   StepTracer& tracer = ops().tracer();
@@ -137,7 +124,7 @@ TracedTensor EncoderTraceBase::Close(const TracedLinear& dense, const TracedNorm
 
 TracedTensor EncoderTraceBase::RunLayer(int64_t index, const TracedTensor& hidden,
                                         const TracedContext& context) {
-  const Layer& modules = layer(index);
+  const EncoderLayerParameters& modules = layer(index);
   const TracedTensor attended =
       Close(modules.attention_dense, modules.attention_norm, dense_dropout_,
             SelfAttention(index, hidden, context), hidden);

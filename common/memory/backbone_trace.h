@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/memory/execution.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/model_ops.h"
 #include "common/memory/trace_ops.h"
 #include "common/memory/trial_passes.h"
@@ -101,14 +102,9 @@ class EncoderTraceBase : public BackboneTrace {
   EncoderTraceBase(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters);
 
  protected:
-  struct Layer {
-    TracedLinear query, key, value, attention_dense;
-    TracedNorm attention_norm;
-    TracedLinear intermediate, output_dense;
-    TracedNorm output_norm;
-  };
-
-  const Layer& layer(int64_t index) const { return layers_[static_cast<size_t>(index)]; }
+  const EncoderLayerParameters& layer(int64_t index) const {
+    return layers_[static_cast<size_t>(index)];
+  }
   // AttentionBias.
   TracedStorage PaddingBias(const TracedBatch& batch) const;
   virtual TracedTensor SelfAttention(int64_t layer, const TracedTensor& hidden,
@@ -120,7 +116,7 @@ class EncoderTraceBase : public BackboneTrace {
   TracedTensor Close(const TracedLinear& dense, const TracedNorm& norm, double dropout,
                      const TracedTensor& input, const TracedTensor& residual) const;
 
-  std::vector<Layer> layers_;
+  std::vector<EncoderLayerParameters> layers_;
   Activation activation_;
   double dense_dropout_;
 };

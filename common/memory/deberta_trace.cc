@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/classification_trace.h"
 #include "common/memory/family_traces.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {
@@ -18,13 +19,8 @@ constexpr int64_t kIndex = 8;
 constexpr int64_t kBool = 1;
 constexpr int64_t kFloat = 4;
 
-struct Layer {
-  TracedLinear query, key, value;
+struct Layer : EncoderLayerParameters {
   TracedLinear position_query, position_key;  // the content's where they are shared
-  TracedLinear attention_dense;
-  TracedNorm attention_norm;
-  TracedLinear intermediate, output_dense;
-  TracedNorm output_norm;
 };
 
 class DebertaTrace final : public ModelTrace {
@@ -36,8 +32,8 @@ class DebertaTrace final : public ModelTrace {
         shape_(model_.shape),
         labels_(model_.head.num_labels),
         parameters_(ops, model_.tensors, model_.adapters) {
-    for (int64_t i = 0; i < shape_.num_layers; ++i) {
-      layers_.push_back(LayerAt(absl::StrCat("deberta.encoder.layer.", i, ".")));
+    for (const EncoderLayerParameters& parameters : EncoderLayers(parameters_, shape_)) {
+      layers_.push_back(WithPositions(parameters, static_cast<int64_t>(layers_.size())));
     }
   }
 
@@ -50,19 +46,10 @@ class DebertaTrace final : public ModelTrace {
   }
 
  private:
-  Layer LayerAt(const std::string& name) const {
-    const std::string self = name + "attention.self.";
-    Layer layer{.query = parameters_.Linear(self + "query_proj"),
-                .key = parameters_.Linear(self + "key_proj"),
-                .value = parameters_.Linear(self + "value_proj"),
-                .attention_dense = parameters_.Linear(name + "attention.output.dense"),
-                .attention_norm = parameters_.Norm(name + "attention.output.LayerNorm"),
-                .intermediate = parameters_.Linear(name + "intermediate.dense"),
-                .output_dense = parameters_.Linear(name + "output.dense"),
-                .output_norm = parameters_.Norm(name + "output.LayerNorm")};
+  Layer WithPositions(const EncoderLayerParameters& parameters, int64_t index) const {
+    const std::string self = absl::StrCat("deberta.encoder.layer.", index, ".attention.self.");
+    Layer layer{parameters, /*position_query=*/parameters.query, /*position_key=*/parameters.key};
     const bool shared = shape_.relative.share_projections;
-    layer.position_query = layer.query;
-    layer.position_key = layer.key;
     if (!shared && shape_.relative.content_to_position) {
       layer.position_key = parameters_.Linear(self + "pos_key_proj");
     }

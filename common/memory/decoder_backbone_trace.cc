@@ -1,9 +1,8 @@
 // worker/trainer/models/gpt2_model.cc and llama_model.cc.
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/trained_families.h"
 
 namespace hpo {
@@ -54,26 +53,9 @@ class DecoderTraceBase : public BackboneTrace {
 class Gpt2BackboneTrace final : public DecoderTraceBase {
  public:
   Gpt2BackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
-      : DecoderTraceBase(ops, shape, parameters) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
-      const std::string name = absl::StrCat("transformer.h.", i, ".");
-      layers_.push_back({.attention_norm = parameters.Norm(name + "ln_1"),
-                         .projections = parameters.Linear(name + "attn.c_attn"),
-                         .attention_dense = parameters.Linear(name + "attn.c_proj"),
-                         .forward_norm = parameters.Norm(name + "ln_2"),
-                         .inner = parameters.Linear(name + "mlp.c_fc"),
-                         .outer = parameters.Linear(name + "mlp.c_proj")});
-    }
-  }
+      : DecoderTraceBase(ops, shape, parameters), layers_(Gpt2Layers(parameters, shape)) {}
 
  private:
-  struct Layer {
-    TracedNorm attention_norm;
-    TracedLinear projections, attention_dense;
-    TracedNorm forward_norm;
-    TracedLinear inner, outer;
-  };
-
   TracedContext ContextOf(const TracedBatch& batch) override { return {.bias = CausalBias(batch)}; }
 
   TracedTensor Embed(const TracedBatch& batch) override {
@@ -92,7 +74,7 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
 
   TracedTensor RunLayer(int64_t index, const TracedTensor& hidden,
                         const TracedContext& context) override {
-    const Layer& layer = layers_[static_cast<size_t>(index)];
+    const Gpt2LayerParameters& layer = layers_[static_cast<size_t>(index)];
     const double dropout = shape().hidden_dropout;
     const TracedTensor attended = ops().Add(
         Dropout(ops().Linear(
@@ -110,7 +92,7 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
         attended);
   }
 
-  TracedTensor SelfAttention(const Layer& layer, const TracedTensor& hidden,
+  TracedTensor SelfAttention(const Gpt2LayerParameters& layer, const TracedTensor& hidden,
                              const TracedContext& context) {
     using Role = TraceOps::AttentionRole;
     const AttentionShape attention = Attention();
@@ -128,7 +110,7 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
     return ops().LayerNorm(hidden, parameters().Norm("transformer.ln_f"));
   }
 
-  std::vector<Layer> layers_;
+  std::vector<Gpt2LayerParameters> layers_;
 };
 
 // ---- Llama, Qwen2 ------------------------------------------------------------------------------
@@ -136,28 +118,9 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
 class LlamaBackboneTrace final : public DecoderTraceBase {
  public:
   LlamaBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
-      : DecoderTraceBase(ops, shape, parameters) {
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
-      const std::string name = absl::StrCat("model.layers.", i, ".");
-      layers_.push_back({.query = parameters.Linear(name + "self_attn.q_proj"),
-                         .key = parameters.Linear(name + "self_attn.k_proj"),
-                         .value = parameters.Linear(name + "self_attn.v_proj"),
-                         .attention_dense = parameters.Linear(name + "self_attn.o_proj"),
-                         .gate = parameters.Linear(name + "mlp.gate_proj"),
-                         .up = parameters.Linear(name + "mlp.up_proj"),
-                         .down = parameters.Linear(name + "mlp.down_proj"),
-                         .attention_norm = parameters.Norm(name + "input_layernorm"),
-                         .forward_norm = parameters.Norm(name + "post_attention_layernorm")});
-    }
-  }
+      : DecoderTraceBase(ops, shape, parameters), layers_(LlamaLayers(parameters, shape)) {}
 
  private:
-  struct Layer {
-    TracedLinear query, key, value, attention_dense;
-    TracedLinear gate, up, down;
-    TracedNorm attention_norm, forward_norm;
-  };
-
   int64_t Groups() const { return shape().num_heads / shape().KeyValueHeads(); }
 
   TracedContext ContextOf(const TracedBatch& batch) override {
@@ -179,7 +142,7 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
 
   TracedTensor RunLayer(int64_t index, const TracedTensor& hidden,
                         const TracedContext& context) override {
-    const Layer& layer = layers_[static_cast<size_t>(index)];
+    const LlamaLayerParameters& layer = layers_[static_cast<size_t>(index)];
     const TracedTensor attended = ops().Add(
         ops().Linear(SelfAttention(layer, ops().RmsNorm(hidden, layer.attention_norm), context),
                      layer.attention_dense),
@@ -214,7 +177,7 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     return KeyHeads(ops().Linear(hidden, layer), attention, TraceOps::AttentionRole::kKey);
   }
 
-  TracedTensor SelfAttention(const Layer& layer, const TracedTensor& hidden,
+  TracedTensor SelfAttention(const LlamaLayerParameters& layer, const TracedTensor& hidden,
                              const TracedContext& context) {
     using Role = TraceOps::AttentionRole;
     AttentionShape attention = Attention();
@@ -229,7 +192,7 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     return JoinHeads(attended, attention);
   }
 
-  TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) const {
+  TracedTensor FeedForward(const LlamaLayerParameters& layer, const TracedTensor& input) const {
     const TracedTensor gate = ops().Activate(ops().Linear(input, layer.gate), activation());
     return ops().Linear(ops().Multiply(gate, ops().Linear(input, layer.up)), layer.down);
   }
@@ -238,7 +201,7 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     return ops().RmsNorm(hidden, parameters().Norm("model.norm"));
   }
 
-  std::vector<Layer> layers_;
+  std::vector<LlamaLayerParameters> layers_;
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 // Llama and Qwen2: transformers/models/{llama,qwen2}/modeling_*.py, without a cache of keys.
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/memory/causal_trace.h"
 #include "common/memory/family_traces.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {
@@ -13,11 +12,7 @@ namespace {
 
 constexpr int64_t kFloat = 4;
 
-struct Layer {
-  TracedLinear query, key, value, output;
-  TracedLinear gate, up, down;
-  TracedParameter input_norm, attended_norm;
-};
+using Layer = LlamaLayerParameters;
 
 // Cosines and sines of every position.
 struct Rotation {
@@ -34,21 +29,8 @@ class DecoderTrace final : public ModelTrace {
         shape_(model_.shape),
         parameters_(ops, model_.tensors, model_.adapters),
         table_(parameters_.At("model.embed_tokens.weight")),
-        head_(LanguageModelHead(parameters_, shape_, table_)) {
-    for (int64_t i = 0; i < shape_.num_layers; ++i) {
-      const std::string name = absl::StrCat("model.layers.", i, ".");
-      layers_.push_back(
-          {.query = parameters_.Linear(name + "self_attn.q_proj"),
-           .key = parameters_.Linear(name + "self_attn.k_proj"),
-           .value = parameters_.Linear(name + "self_attn.v_proj"),
-           .output = parameters_.Linear(name + "self_attn.o_proj"),
-           .gate = parameters_.Linear(name + "mlp.gate_proj"),
-           .up = parameters_.Linear(name + "mlp.up_proj"),
-           .down = parameters_.Linear(name + "mlp.down_proj"),
-           .input_norm = parameters_.At(name + "input_layernorm.weight"),
-           .attended_norm = parameters_.At(name + "post_attention_layernorm.weight")});
-    }
-  }
+        head_(LanguageModelHead(parameters_, shape_, table_)),
+        layers_(LlamaLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
@@ -96,11 +78,11 @@ class DecoderTrace final : public ModelTrace {
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
     TracedTensor residual = input;
-    TracedTensor hidden = model_ops_.RmsNorm(input, layer.input_norm);
+    TracedTensor hidden = model_ops_.RmsNorm(input, layer.attention_norm.weight);
     hidden = Attend(layer, hidden, rotation);
     hidden = ops_.Add(residual, hidden);
     residual = hidden;
-    hidden = model_ops_.RmsNorm(hidden, layer.attended_norm);
+    hidden = model_ops_.RmsNorm(hidden, layer.forward_norm.weight);
     hidden = FeedForward(layer, hidden);
     hidden = ops_.Add(residual, hidden);
     return hidden;
@@ -135,7 +117,7 @@ class DecoderTrace final : public ModelTrace {
       key = std::move(turned_key);
     }
     const TracedTensor context = AttendTo(query, key, value);
-    return ops_.Linear(context, layer.output);
+    return ops_.Linear(context, layer.attention_dense);
   }
 
   TracedTensor AttendTo(const TracedTensor& query, const TracedTensor& key,
@@ -145,11 +127,7 @@ class DecoderTrace final : public ModelTrace {
     // Under autocast turning made them float32. The last argument is cast first.
     const TracedTensor keys = ops_.CastForProduct(repeated);
     const TracedTensor queries = ops_.CastForProduct(query);
-    const AttentionShape attention{.batch = batch_.rows,
-                                   .tokens = batch_.tokens,
-                                   .heads = shape_.num_heads,
-                                   .head_size = shape_.HeadSize(),
-                                   .dropout = shape_.attention_dropout};
+    const AttentionShape attention = AttentionOf(shape_, batch_);
     return ops_.Attention(queries, keys, values, attention,
                           model_ops_.AttentionBias(batch_.rows, batch_.tokens, queries));
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/classification_trace.h"
 #include "common/memory/family_traces.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/model_ops.h"
 #include "common/model_modules.h"
 
@@ -17,12 +18,7 @@ constexpr int64_t kIndex = 8;
 constexpr int64_t kInt = 4;
 constexpr int64_t kBool = 1;
 
-struct Layer {
-  TracedLinear query, key, value, attention_dense;
-  TracedNorm attention_norm;
-  TracedLinear intermediate, output_dense;
-  TracedNorm output_norm;
-};
+using Layer = EncoderLayerParameters;
 
 class EncoderTrace final : public ModelTrace {
  public:
@@ -35,20 +31,8 @@ class EncoderTrace final : public ModelTrace {
         family_(*ModelFamilyOf(shape_.family)),
         attends_with_dense_(!EncoderLayerModulesOf(family_).attention_dropout),
         parameters_(ops, model_.tensors, model_.adapters),
-        prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")) {
-    const EncoderLayerModules& modules = EncoderLayerModulesOf(family_);
-    for (int64_t i = 0; i < shape_.num_layers; ++i) {
-      const std::string name = absl::StrCat(prefix_, ModulesOf(family_).layers, ".", i, ".");
-      layers_.push_back({.query = parameters_.Linear(name + modules.query),
-                         .key = parameters_.Linear(name + modules.key),
-                         .value = parameters_.Linear(name + modules.value),
-                         .attention_dense = parameters_.Linear(name + modules.attention_dense),
-                         .attention_norm = parameters_.Norm(name + modules.attention_norm),
-                         .intermediate = parameters_.Linear(name + modules.intermediate),
-                         .output_dense = parameters_.Linear(name + modules.output_dense),
-                         .output_norm = parameters_.Norm(name + modules.output_norm)});
-    }
-  }
+        prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")),
+        layers_(EncoderLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     const Encoded encoded = Encode(batch, ids);
@@ -159,11 +143,7 @@ class EncoderTrace final : public ModelTrace {
     const TracedTensor query = ops_.Linear(input, layer.query);
     const TracedTensor key = ops_.Linear(input, layer.key);
     const TracedTensor value = ops_.Linear(input, layer.value);
-    const AttentionShape attention{.batch = batch.rows,
-                                   .tokens = batch.tokens,
-                                   .heads = shape_.num_heads,
-                                   .head_size = shape_.HeadSize(),
-                                   .dropout = shape_.attention_dropout};
+    const AttentionShape attention = AttentionOf(shape_, batch);
     TracedTensor context = ops_.Attention(
         query, key, value, attention, model_ops_.AttentionBias(batch.rows, batch.tokens, query));
     if (attends_with_dense_) context = ops_.Linear(context, layer.attention_dense);

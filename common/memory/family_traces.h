@@ -23,6 +23,9 @@ std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& m
 std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model);
 std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model);
 
+// Of every layer, over all rows and tokens of a batch.
+AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch);
+
 // One layer of a model, from its input; held until backward has passed it where it is
 // checkpointed.
 TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,

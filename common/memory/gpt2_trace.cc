@@ -1,21 +1,15 @@
 // GPT-2: transformers/models/gpt2/modeling_gpt2.py, without a cache of keys.
-#include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/memory/causal_trace.h"
 #include "common/memory/family_traces.h"
+#include "common/memory/layer_parameters.h"
 #include "common/memory/model_ops.h"
 
 namespace hpo {
 namespace {
 
-struct Layer {
-  TracedNorm attention_norm;
-  TracedLinear packed, attention_output;  // query, key and value in one
-  TracedNorm inner_norm;
-  TracedLinear inner, inner_output;
-};
+using Layer = Gpt2LayerParameters;
 
 class Gpt2Trace final : public ModelTrace {
  public:
@@ -26,17 +20,8 @@ class Gpt2Trace final : public ModelTrace {
         shape_(model_.shape),
         parameters_(ops, model_.tensors, model_.adapters),
         table_(parameters_.At("transformer.wte.weight")),
-        head_(LanguageModelHead(parameters_, shape_, table_)) {
-    for (int64_t i = 0; i < shape_.num_layers; ++i) {
-      const std::string name = absl::StrCat("transformer.h.", i, ".");
-      layers_.push_back({.attention_norm = parameters_.Norm(name + "ln_1"),
-                         .packed = parameters_.Linear(name + "attn.c_attn"),
-                         .attention_output = parameters_.Linear(name + "attn.c_proj"),
-                         .inner_norm = parameters_.Norm(name + "ln_2"),
-                         .inner = parameters_.Linear(name + "mlp.c_fc"),
-                         .inner_output = parameters_.Linear(name + "mlp.c_proj")});
-    }
-  }
+        head_(LanguageModelHead(parameters_, shape_, table_)),
+        layers_(Gpt2Layers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
@@ -68,7 +53,7 @@ class Gpt2Trace final : public ModelTrace {
     const TracedTensor attended = Attend(layer, hidden);
     hidden = ops_.Add(attended, input);
     const TracedTensor residual = hidden;
-    hidden = ops_.LayerNorm(hidden, layer.inner_norm);
+    hidden = ops_.LayerNorm(hidden, layer.forward_norm);
     const TracedTensor fed_forward = FeedForward(layer, hidden);
     hidden = ops_.Add(residual, fed_forward);
     return hidden;
@@ -77,23 +62,19 @@ class Gpt2Trace final : public ModelTrace {
   TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
     TracedTensor hidden = ops_.Linear(input, layer.inner);
     hidden = model_ops_.Activate(hidden, shape_.hidden_act);
-    hidden = ops_.Linear(hidden, layer.inner_output);
+    hidden = ops_.Linear(hidden, layer.outer);
     hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
     return hidden;
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input) {
     const std::vector<TracedTensor> parts =
-        model_ops_.Split(ops_.Linear(input, layer.packed), /*parts=*/3);
-    const AttentionShape attention{.batch = batch_.rows,
-                                   .tokens = batch_.tokens,
-                                   .heads = shape_.num_heads,
-                                   .head_size = shape_.HeadSize(),
-                                   .dropout = shape_.attention_dropout};
+        model_ops_.Split(ops_.Linear(input, layer.projections), /*parts=*/3);
+    const AttentionShape attention = AttentionOf(shape_, batch_);
     TracedTensor output =
         ops_.Attention(parts[0], parts[1], parts[2], attention,
                        model_ops_.AttentionBias(batch_.rows, batch_.tokens, parts[0]));
-    output = ops_.Linear(output, layer.attention_output);
+    output = ops_.Linear(output, layer.attention_dense);
     output = ops_.Dropout(output, shape_.hidden_dropout);
     return output;
   }

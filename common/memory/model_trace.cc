@@ -92,6 +92,14 @@ absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const 
   return absl::InternalError("unknown family");
 }
 
+AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch) {
+  return {.batch = batch.rows,
+          .tokens = batch.tokens,
+          .heads = shape.num_heads,
+          .head_size = shape.HeadSize(),
+          .dropout = shape.attention_dropout};
+}
+
 TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
                            std::function<TracedTensor()> layer) {
   return model.checkpointing ? RunCheckpointed(ops, std::move(layer)) : layer();
