@@ -67,8 +67,8 @@ struct MemoryVerdict {
 
 // What a watch brings: the study as it was found, or a trial as a change left it.
 struct TrialChanged {
-  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned", "requeued",
-                     // "finished"
+  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned",
+                     // "preempt_ordered", "requeued", "finished"
   Trial trial;
   int64_t sequence = 0;
 };

@@ -88,12 +88,9 @@ absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
 }
 
 absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_RETURN_IF_ERROR(scheduler_.Preempt(study, number));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
-  if (runtime->Preempt(number)) return std::move(detail.trial);
-  return absl::FailedPreconditionError(absl::StrCat("trial ", runtime->name(), " #", number.value,
-                                                    ": expected a running one, got ",
-                                                    Name(detail.trial.state)));
+  return std::move(detail.trial);
 }
 
 absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const TrialFilter& filter,

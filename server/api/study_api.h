@@ -36,8 +36,8 @@ struct MemoryAnswer {
 // A change of one trial. `sequence` grows by one per change of the study.
 struct TrialEvent {
   int64_t sequence = 0;
-  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned", "requeued",
-                     // "finished"
+  std::string kind;  // "queued", "started", "measured", "oom_met", "replanned",
+                     // "preempt_ordered", "requeued", "finished"
   Trial trial;
 };
 
@@ -67,7 +67,8 @@ class StudyApi {
   absl::StatusOr<Trial> EnqueueTrial(const std::string& study, const EnqueueRequest& request,
                                      const std::string& request_id);
 
-  // Orders the worker of a running trial to save and to give it back (Directive::kPreempted).
+  // Orders the worker of a running trial to save and to give it back (Directive::kPreempted). The
+  // order is stored: it outlives the server, and ends with the attempt.
   //   NotFound            no such study or trial
   //   FailedPrecondition  no worker runs it
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);

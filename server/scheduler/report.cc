@@ -67,6 +67,24 @@ absl::Status TrialScheduler::SetAttemptState(StudyRuntime& study, TrialNumber tr
   });
 }
 
+absl::Status TrialScheduler::Preempt(const std::string& name, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const TrialRecord trial, transaction.trials.LoadTrial(number));
+    if (trial.trial.state != TrialState::kRunning) {
+      return absl::FailedPreconditionError(absl::StrCat("trial ", study->name(), " #", number.value,
+                                                        ": expected a running one, got ",
+                                                        Name(trial.trial.state)));
+    }
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
+                         transaction.trials.LoadAttempt(number, trial.current_attempt));
+    if (std::exchange(attempt.preempted, true)) return absl::OkStatus();
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+    transaction.Changed(number, "preempt_ordered");
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report) {
   const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));

@@ -84,7 +84,10 @@ void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewe
   }
   const AttemptRecord& holder = *change.lease;
   const auto known = leases_.find(number);
-  if (known != leases_.end() && known->second.attempt == holder.attempt.number) return;
+  if (known != leases_.end() && known->second.attempt == holder.attempt.number) {
+    known->second.preempted = holder.preempted;
+    return;
+  }
   absl::Duration used_before;
   for (const Attempt& attempt : change.record.trial.attempts) {
     const bool ended = attempt.ended != absl::InfinitePast();
@@ -99,6 +102,8 @@ void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewe
                               .instance_key = holder.instance_key,
                               .renewed_at = renewed_at,
                               .suspect = holder.attempt.state == AttemptState::kSuspect,
+                              .stop = {},
+                              .preempted = holder.preempted,
                               .started = holder.attempt.started,
                               .used_before = used_before};
 }
@@ -243,14 +248,6 @@ void StudyRuntime::StopOverdue(absl::Time now) {
         PruneDecision{.pruner = kTimeLimit,
                       .why = absl::StrCat("the trial has used its ", absl::FormatDuration(*limit))};
   }
-}
-
-bool StudyRuntime::Preempt(TrialNumber trial) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = leases_.find(trial);
-  if (found == leases_.end()) return false;
-  found->second.preempted = true;
-  return true;
 }
 
 std::string StudyRuntime::obstacle() const {

@@ -128,9 +128,6 @@ class StudyRuntime {
   void StopOverdue(absl::Time now);
   static constexpr char kTimeLimit[] = "time limit";
 
-  // Remembers with the trial's lease that its worker shall give it back; false: nobody holds it.
-  bool Preempt(TrialNumber trial);
-
   // Why the last ask in vain got nothing; empty after one that got a trial.
   std::string obstacle() const;
   void set_obstacle(const std::string& text);

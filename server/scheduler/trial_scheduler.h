@@ -69,6 +69,7 @@ class TrialScheduler {
                            const std::string& request_id);
   absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
                                            const std::string& request_id);
+  absl::Status Preempt(const std::string& study, TrialNumber number);
 
   std::vector<std::string> StudyNames() const;
   absl::StatusOr<StudyStatus> Status(const std::string& name) const;

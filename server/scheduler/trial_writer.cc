@@ -7,9 +7,10 @@
 namespace hpo {
 namespace {
 
-// Measurements alone give no worker anything to do.
+// News of a running trial give no other worker anything to do.
 bool WakesWorkers(const TrialChange& change) {
-  return change.kind != "measured" && change.kind != "oom_met" && change.kind != "replanned";
+  return change.kind != "measured" && change.kind != "oom_met" && change.kind != "replanned" &&
+         change.kind != "preempt_ordered";
 }
 
 absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {

@@ -63,8 +63,9 @@ struct AttemptRecord {
   Attempt attempt;
   std::string instance_key;  // of the worker process
   std::string token;
-  Bytes limit;     // what the trial may use
-  Bytes required;  // what must be free for it to start; 0: nothing known
+  Bytes limit;             // what the trial may use
+  Bytes required;          // what must be free for it to start; 0: nothing known
+  bool preempted = false;  // its worker was ordered to give the trial back
   // Of this attempt, whether or not the trial took it.
   std::optional<TrialOutcome> outcome;
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr absl::string_view kAttemptColumns =
     "number, attempt, state, worker, instance_key, token, capacity, usable, predicted, plan, "
-    "final_plan, memory, outcome, end_note, started, ended, required";
+    "final_plan, memory, outcome, end_note, started, ended, required, preempted";
 
 absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id) {
   AttemptRecord record;
@@ -40,6 +40,7 @@ absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id
   attempt.started = row.Time(14);
   attempt.ended = row.Time(15);
   record.required = row.Size(16);
+  record.preempted = row.Bool(17);
   return record;
 }
 
@@ -113,10 +114,11 @@ absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
   return database_
       .Prepare(
           "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
-          "NULL, NULL, '', ?12, NULL, ?13)")
+          "NULL, NULL, '', ?12, NULL, ?13, ?14)")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             attempt.worker, record.instance_key, record.token, attempt.capacity, record.limit,
-            attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required)
+            attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required,
+            record.preempted)
       .Run();
 }
 
@@ -125,11 +127,12 @@ absl::Status TrialStore::UpdateAttempt(const AttemptRecord& record) {
   return database_
       .Prepare(
           "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
-          "= ?8, ended = ?9 WHERE study_id = ?1 AND number = ?2 AND attempt = ?3")
+          "= ?8, ended = ?9, preempted = ?10 WHERE study_id = ?1 AND number = ?2 AND attempt = ?3")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             OptionalText(attempt.final_plan, PlanToJson),
             OptionalText(attempt.memory, MemoryReportToJson),
-            OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended)
+            OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
+            record.preempted)
       .Run();
 }
 

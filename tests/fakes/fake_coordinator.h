@@ -55,6 +55,12 @@ class FakeCoordinator final : public CoordinatorClient {
     directive_ = directive;
   }
 
+  // The same, of this trial's lease.
+  void SetDirectiveFor(int64_t trial, Directive directive) {
+    absl::MutexLock lock(&mutex_);
+    directive_for_[trial] = directive;
+  }
+
   void SetHeartbeatInterval(absl::Duration interval) {
     absl::MutexLock lock(&mutex_);
     heartbeat_interval_ = interval;
@@ -214,7 +220,10 @@ class FakeCoordinator final : public CoordinatorClient {
       return result;
     }
     beats_.push_back(beats);
-    result.directives.assign(beats.size(), directive_);
+    for (const LeaseBeat& beat : beats) {
+      const auto own = directive_for_.find(beat.lease.trial.number.value);
+      result.directives.push_back(own == directive_for_.end() ? directive_ : own->second);
+    }
     return result;
   }
 
@@ -299,6 +308,7 @@ class FakeCoordinator final : public CoordinatorClient {
   int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<StudyData> studies_ ABSL_GUARDED_BY(mutex_);
   Directive directive_ ABSL_GUARDED_BY(mutex_) = Directive::kContinue;
+  std::map<int64_t, Directive> directive_for_ ABSL_GUARDED_BY(mutex_);
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(5);
   int64_t stop_from_step_ ABSL_GUARDED_BY(mutex_) = INT64_MAX;
   absl::Status report_status_ ABSL_GUARDED_BY(mutex_);

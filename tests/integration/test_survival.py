@@ -73,6 +73,24 @@ class Survival(Deployment):
                          sorted({m["step"] for m in trial["measurements"]}))
         self.assertTrue(worker.alive())
 
+    def test_a_preemption_is_delivered_by_the_restarted_server(self):
+        server = self.start_server("--lease-ttl", "30s")
+        worker = self.start_worker(environment=self.paced)
+        number = self.wait_measured()["number"]
+        worker.send(signal.SIGSTOP)  # no heartbeat between the order and the server's death
+        self.hpo("trial", "preempt", number)
+        server.kill9()
+        self.start_server("--lease-ttl", "30s")
+        worker.send(signal.SIGCONT)
+
+        def given_back():
+            first = self.trial(number)["attempts"][0]
+            return first if first["state"] == "RELEASED" else None
+        released = wait_until(given_back, "the first attempt given back")
+        self.assertEqual(released["end_note"], "preempted: ordered by the server")
+        self.go_on(2)
+        self.assertEqual(self.wait_ended(number)["state"], "COMPLETED")
+
     def test_a_result_waits_for_a_dead_server_even_when_its_worker_dies_too(self):
         server = self.start_server("--lease-ttl", "30s")
         worker = self.start_worker(environment=self.paced)

@@ -51,6 +51,27 @@ TEST_F(PreemptionTest, AnOrderReachesTheWorkerAndTheTrialIsQueuedAgain) {
   EXPECT_EQ(Beat(second), Directive::kContinue) << "the order was for the first attempt";
 }
 
+TEST_F(PreemptionTest, AnOrderOutlivesTheServerButNotItsAttempt) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  ASSERT_TRUE(Preempt(0).ok());
+  Restart();
+  EXPECT_EQ(Beat(lease), Directive::kPreempted);
+  ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "ordered").ok());
+  const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
+  Restart();
+  EXPECT_EQ(Beat(second), Directive::kContinue);
+}
+
+TEST_F(PreemptionTest, AnOrderIsOneEvent) {
+  AddStudy(PlainStudy());
+  MustAcquire(Register(MakeWorker("a")));
+  const int64_t before = (*scheduler_->FindStudy("plain"))->last_sequence();
+  ASSERT_TRUE(Preempt(0).ok());
+  ASSERT_TRUE(Preempt(0).ok());
+  EXPECT_EQ((*scheduler_->FindStudy("plain"))->last_sequence(), before + 1);
+}
+
 TEST_F(PreemptionTest, OnlyARunningTrialCanBePreempted) {
   AddStudy(PlainStudy());
   EXPECT_TRUE(absl::IsNotFound(Preempt(0)));

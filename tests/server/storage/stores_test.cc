@@ -182,6 +182,8 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   AttemptRecord attempt = NewAttempt(0);
   ASSERT_TRUE(Trials().InsertAttempt(attempt).ok());
   EXPECT_EQ(Trials().LoadLeases()->size(), 1u);
+  EXPECT_FALSE(Trials().LoadLeases()->front().preempted);
+  attempt.preempted = true;
   attempt.attempt.state = AttemptState::kReleased;
   attempt.attempt.final_plan = MemoryPlan{.effective_batch = 32, .micro_batch = 4};
   attempt.attempt.memory = MemoryReport{.live_peak = GiB(2), .num_ooms = 1};
@@ -199,6 +201,7 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_EQ(loaded->outcome, attempt.outcome);
   EXPECT_EQ(loaded->token, "token");
   EXPECT_EQ(loaded->required, attempt.required);
+  EXPECT_TRUE(loaded->preempted);
   EXPECT_EQ(loaded->limit, GiB(7));
   EXPECT_TRUE(Trials().LoadLeases()->empty());
   EXPECT_TRUE(absl::IsNotFound(Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));

@@ -1,21 +1,15 @@
-// The worker's loop against a coordinator in memory and real trainer processes (fake_trainer).
 #include "worker/agent/agent_loop.h"
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 
-#include "common/ids.h"
 #include "common/read_file.h"
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "spdlog/spdlog.h"
-#include "tests/fakes/fake_coordinator.h"
+#include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
 namespace {
@@ -24,134 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-// Starts fake_trainer and remembers each process.
-class CountingLauncher final : public TrainerLauncher {
- public:
-  explicit CountingLauncher(std::map<std::string, std::string> environment)
-      : environment_(std::move(environment)) {}
-
-  absl::StatusOr<std::unique_ptr<TrainerProcess>> Launch(const std::string& log_path) override {
-    auto process = TrainerProcess::Start(
-        {.argv = {HPO_FAKE_TRAINER}, .environment = environment_, .log_path = log_path});
-    if (process.ok()) pids_.push_back((*process)->pid());
-    return process;
-  }
-  std::string Describe() const override { return "fake_trainer"; }
-
-  std::vector<pid_t> pids_;
-  std::map<std::string, std::string> environment_;
-};
-
-// Free bytes that a test sets.
-class FakeCapacity final : public DeviceCapacity {
- public:
-  absl::StatusOr<DeviceProfile> Profile() override {
-    return DeviceProfile{.kind = "cpu", .name = "test"};
-  }
-  absl::StatusOr<Bytes> Available() override {
-    return Bytes{num_reads_++ < reads_before_drop_ ? available_.load() : dropped_.load()};
-  }
-  void TrainerStarting() override {}
-  void TrainerRuns(std::optional<pid_t>) override {}
-
-  std::atomic<int64_t> available_{GiB(1).count};
-  // From the read of this number on, `dropped_` is free.
-  std::atomic<int64_t> reads_before_drop_{INT64_MAX};
-  std::atomic<int64_t> dropped_{0};
-
- private:
-  std::atomic<int64_t> num_reads_{0};
-};
-
-class AgentLoopTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    spdlog::set_level(spdlog::level::off);
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        (std::string("agent-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_ / "data_facts");
-    coordinator_.SetHeartbeatInterval(absl::Milliseconds(20));
-    options_.worker = "test:cpu";
-    options_.device = "cpu";
-    options_.runs_folder = (folder_ / "runs").string();
-    options_.checkpoints.root = (folder_ / "checkpoints").string();
-    options_.server = "fake";
-    options_.first_retry = absl::Milliseconds(1);
-    options_.longest_retry = absl::Milliseconds(5);
-    options_.attempt.first_report_retry = absl::Milliseconds(1);
-    options_.attempt.longest_report_retry = absl::Milliseconds(5);
-    slot_options_.log_path = (folder_ / "trainer.log").string();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  static Assignment MakeAssignment(int64_t trial, ParamMap params = {}) {
-    Assignment assignment;
-    assignment.lease = {
-        .trial = {.study = "s", .number = {trial}}, .attempt = {1}, .token = RandomId()};
-    assignment.params = std::move(params);
-    assignment.plan = {.effective_batch = 32, .micro_batch = 16};
-    assignment.predicted = MiB(100);
-    assignment.required = MiB(103);
-    assignment.limit = MiB(900);
-    assignment.objective.metric = "macro_f1";
-    return assignment;
-  }
-  void Add(int64_t trial, ParamMap params = {}) {
-    coordinator_.AddAssignment(MakeAssignment(trial, std::move(params)));
-  }
-
-  AgentResult Run() { return Run(stop_); }
-  AgentResult Run(StopSignal& stop) {
-    Outbox outbox = Outbox::Open((folder_ / "outbox").string()).value();
-    ModelCatalog models;
-    DataCatalog data({.cache_folder = (folder_ / "data_facts").string()});
-    const AgentServices services{.client = coordinator_,
-                                 .heartbeat_client = coordinator_,
-                                 .launcher = launcher_,
-                                 .capacity = capacity_,
-                                 .data = data,
-                                 .models = models,
-                                 .outbox = outbox,
-                                 .stop = stop,
-                                 .count_oom_kills = [this] { return oom_kills_.load(); },
-                                 .device_profiles = device_profiles_};
-    return RunAgent(services, options_, slot_options_);
-  }
-
-  size_t NumOwed() { return Outbox::Open((folder_ / "outbox").string())->pending().size(); }
-
-  // Of the first trial, in the order of arrival: reported, then with the result.
-  std::vector<int64_t> StepsTold() {
-    std::vector<Measurement> told;
-    for (const AttemptReport& report : coordinator_.reports()) {
-      told.insert(told.end(), report.measurements.begin(), report.measurements.end());
-    }
-    const FinishRequest finish = coordinator_.results().at(0);
-    told.insert(told.end(), finish.measurements.begin(), finish.measurements.end());
-    std::vector<int64_t> steps;
-    for (const Measurement& measurement : told) steps.push_back(measurement.step);
-    return steps;
-  }
-
-  TrialOutcome OnlyOutcome() {
-    const std::vector<FinishRequest> results = coordinator_.results();
-    EXPECT_THAT(results, SizeIs(1));
-    return results.empty() ? TrialOutcome() : results.front().outcome;
-  }
-
-  std::filesystem::path folder_;
-  FakeCoordinator coordinator_;
-  CountingLauncher launcher_{{}};
-  FakeCapacity capacity_;
-  StopSignal stop_;
-  std::atomic<int64_t> oom_kills_{0};
-  DeviceProfiles* device_profiles_ = nullptr;
-  AgentOptions options_;
-  TrainerSlotOptions slot_options_;
-};
 
 // ---- A trial from start to end ----
 
@@ -446,107 +312,6 @@ TEST_F(AgentLoopTest, AnotherProtocolVersionIsRefused) {
   const AgentResult result = Run();
   EXPECT_EQ(result.code, ExitCode::kConfiguration);
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("version 9: expected 1"));
-}
-
-// ---- Stops ----
-
-TEST_F(AgentLoopTest, AStopInTheReplyPrunesTheTrial) {
-  coordinator_.StopFromStep(2);
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  EXPECT_EQ(Run().code, ExitCode::kDone);
-  const TrialOutcome outcome = OnlyOutcome();
-  const auto* pruned = std::get_if<StoppedByPruner>(&outcome);
-  ASSERT_NE(pruned, nullptr);
-  EXPECT_EQ(pruned->pruner, "median");
-  EXPECT_GE(pruned->step, 2);
-  EXPECT_LT(pruned->step, 100000);
-  EXPECT_THAT(launcher_.pids_, SizeIs(1));
-}
-
-TEST_F(AgentLoopTest, AStopInAHeartbeatPrunesTheTrial) {
-  coordinator_.SetDirective(Directive::kStopPruned);
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  Run();
-  EXPECT_TRUE(std::holds_alternative<StoppedByPruner>(OnlyOutcome()));
-}
-
-TEST_F(AgentLoopTest, ADeafTrainerIsKilledAndStillPruned) {
-  options_.attempt.stop_grace = absl::Milliseconds(20);
-  coordinator_.StopFromStep(2);
-  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{3}}});
-  Run();
-  const TrialOutcome outcome = OnlyOutcome();
-  ASSERT_TRUE(std::holds_alternative<StoppedByPruner>(outcome));
-  EXPECT_EQ(std::get<StoppedByPruner>(outcome).step, 2);
-}
-
-TEST_F(AgentLoopTest, ACancelledTrialEndsCancelled) {
-  coordinator_.SetDirective(Directive::kCancelled);
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  Run();
-  EXPECT_TRUE(std::holds_alternative<Cancelled>(OnlyOutcome()));
-}
-
-TEST_F(AgentLoopTest, ALostLeaseDropsTheResult) {
-  coordinator_.SetDirective(Directive::kLeaseLost);
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  EXPECT_EQ(Run().code, ExitCode::kDone);
-  EXPECT_THAT(coordinator_.results(), IsEmpty());
-  EXPECT_THAT(coordinator_.releases(), IsEmpty());
-  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
-}
-
-TEST_F(AgentLoopTest, AnAbortedReportIsALostLeaseToo) {
-  coordinator_.SetReportStatus(absl::AbortedError("attempt 2 holds the lease"));
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  EXPECT_EQ(Run().code, ExitCode::kDone);
-  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
-}
-
-// ---- Draining ----
-
-TEST_F(AgentLoopTest, ADrainGivesTheTrialBack) {
-  coordinator_.NeverFinish();
-  coordinator_.OnReport([this](const AttemptReport&) {
-    if (!stop_.raised()) stop_.Raise();
-  });
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
-  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
-  const std::vector<TrialRelease> releases = coordinator_.releases();
-  ASSERT_THAT(releases, SizeIs(1));
-  EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);
-  EXPECT_THAT(coordinator_.results(), IsEmpty());
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
-}
-
-TEST_F(AgentLoopTest, CheckpointsGoWithTheEndOfTheirTrialOnly) {
-  coordinator_.SetStateAfterFinish(1, TrialState::kQueued);
-  Add(0);
-  Add(1);
-  EXPECT_EQ(Run().code, ExitCode::kDone);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000001"));
-}
-
-TEST_F(AgentLoopTest, ADrainWhileWaitingForWorkEndsAtOnce) {
-  coordinator_.NeverFinish();
-  std::thread signaller([this] {
-    EXPECT_TRUE(coordinator_.AwaitAcquires(1));
-    stop_.Raise();
-  });
-  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
-  signaller.join();
-}
-
-TEST_F(AgentLoopTest, ASecondSignalDoesNotWaitForTheTrainer) {
-  options_.attempt.stop_grace = absl::Hours(1);
-  coordinator_.OnReport([this](const AttemptReport&) {
-    stop_.Raise();
-    stop_.Raise();
-  });
-  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{2}}});
-  EXPECT_EQ(Run().code, ExitCode::kKilled);
-  EXPECT_THAT(coordinator_.results(), IsEmpty());
 }
 
 // ---- A server that goes away ----

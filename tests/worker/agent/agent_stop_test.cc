@@ -1,0 +1,133 @@
+// What ends an attempt before its trainer does: the server's word, a lost lease, a drain.
+#include <filesystem>
+#include <thread>
+#include <variant>
+
+#include "tests/worker/agent/agent_loop_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class AgentStopTest : public AgentLoopTest {};
+
+// ---- Stops ----
+
+TEST_F(AgentStopTest, AStopInTheReplyPrunesTheTrial) {
+  coordinator_.StopFromStep(2);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const TrialOutcome outcome = OnlyOutcome();
+  const auto* pruned = std::get_if<StoppedByPruner>(&outcome);
+  ASSERT_NE(pruned, nullptr);
+  EXPECT_EQ(pruned->pruner, "median");
+  EXPECT_GE(pruned->step, 2);
+  EXPECT_LT(pruned->step, 100000);
+  EXPECT_THAT(launcher_.pids_, SizeIs(1));
+}
+
+TEST_F(AgentStopTest, AStopInAHeartbeatPrunesTheTrial) {
+  coordinator_.SetDirective(Directive::kStopPruned);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Run();
+  EXPECT_TRUE(std::holds_alternative<StoppedByPruner>(OnlyOutcome()));
+}
+
+TEST_F(AgentStopTest, ADeafTrainerIsKilledAndStillPruned) {
+  options_.attempt.stop_grace = absl::Milliseconds(20);
+  coordinator_.StopFromStep(2);
+  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{3}}});
+  Run();
+  const TrialOutcome outcome = OnlyOutcome();
+  ASSERT_TRUE(std::holds_alternative<StoppedByPruner>(outcome));
+  EXPECT_EQ(std::get<StoppedByPruner>(outcome).step, 2);
+}
+
+TEST_F(AgentStopTest, ACancelledTrialEndsCancelled) {
+  coordinator_.SetDirective(Directive::kCancelled);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Run();
+  EXPECT_TRUE(std::holds_alternative<Cancelled>(OnlyOutcome()));
+}
+
+TEST_F(AgentStopTest, ALostLeaseDropsTheResult) {
+  coordinator_.SetDirective(Directive::kLeaseLost);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+  EXPECT_THAT(coordinator_.releases(), IsEmpty());
+  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
+}
+
+TEST_F(AgentStopTest, AnAbortedReportIsALostLeaseToo) {
+  coordinator_.SetReportStatus(absl::AbortedError("attempt 2 holds the lease"));
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_EQ(coordinator_.num_finish_calls(), 0);
+}
+
+// ---- Draining ----
+
+TEST_F(AgentStopTest, ADrainGivesTheTrialBack) {
+  coordinator_.NeverFinish();
+  coordinator_.OnReport([this](const AttemptReport&) {
+    if (!stop_.raised()) stop_.Raise();
+  });
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  const std::vector<TrialRelease> releases = coordinator_.releases();
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
+}
+
+TEST_F(AgentStopTest, AnOrderedPreemptionGivesTheTrialBackAndTheWorkerGoesOn) {
+  coordinator_.SetDirectiveFor(0, Directive::kPreempted);
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone) << "the order is no drain";
+  const std::vector<TrialRelease> releases = coordinator_.releases();
+  ASSERT_THAT(releases, SizeIs(1));
+  EXPECT_EQ(releases[0].lease.trial.number.value, 0);
+  EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);
+  EXPECT_EQ(releases[0].note, "ordered by the server");
+  ASSERT_THAT(coordinator_.results(), SizeIs(1)) << "of the next trial";
+  EXPECT_EQ(coordinator_.results()[0].lease.trial.number.value, 1);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000000")) << "for its next attempt";
+}
+
+TEST_F(AgentStopTest, CheckpointsGoWithTheEndOfTheirTrialOnly) {
+  coordinator_.SetStateAfterFinish(1, TrialState::kQueued);
+  Add(0);
+  Add(1);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000001"));
+}
+
+TEST_F(AgentStopTest, ADrainWhileWaitingForWorkEndsAtOnce) {
+  coordinator_.NeverFinish();
+  std::thread signaller([this] {
+    EXPECT_TRUE(coordinator_.AwaitAcquires(1));
+    stop_.Raise();
+  });
+  EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  signaller.join();
+}
+
+TEST_F(AgentStopTest, ASecondSignalDoesNotWaitForTheTrainer) {
+  options_.attempt.stop_grace = absl::Hours(1);
+  coordinator_.OnReport([this](const AttemptReport&) {
+    stop_.Raise();
+    stop_.Raise();
+  });
+  Add(0, {{"fake.fault", std::string("hang")}, {"fake.fault_step", int64_t{2}}});
+  EXPECT_EQ(Run().code, ExitCode::kKilled);
+  EXPECT_THAT(coordinator_.results(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hpo
