@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/bytes.h"
 #include "common/status.h"
@@ -41,6 +42,23 @@ absl::StatusOr<std::vector<Element>> ArrayFromJson(
     absl::StatusOr<Element> element = parse(member);
     if (!element.ok()) return Annotate(element.status(), absl::StrCat("[", elements.size(), "]"));
     elements.push_back(*std::move(element));
+  }
+  return elements;
+}
+
+// Reads an object of like members, each through `parse`; errors name the member.
+//   InvalidArgument  not an object, or what `parse` says
+template <typename Element>
+absl::StatusOr<std::map<std::string, Element>> MapFromJson(
+    const nlohmann::json& json, absl::StatusOr<Element> (*parse)(const nlohmann::json&)) {
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat("expected an object, got ", DescribeJson(json)));
+  }
+  std::map<std::string, Element> elements;
+  for (const auto& [key, member] : json.items()) {
+    absl::StatusOr<Element> element = parse(member);
+    if (!element.ok()) return Annotate(element.status(), key);
+    elements.emplace(key, *std::move(element));
   }
   return elements;
 }
@@ -118,5 +136,33 @@ class JsonReader {
   std::string path_;
   absl::Status status_;
 };
+
+// One form of an object that has several, by the name that its `key` member gives it.
+template <typename T>
+struct NamedForm {
+  const char* name;
+  T (*read)(JsonReader&);
+};
+
+// Reads an object in the form that its member `key` names; errors begin with that name.
+//   InvalidArgument  not an object, no such form (lists those that there are), or what reading says
+template <typename T, size_t kCount>
+absl::StatusOr<T> FormFromJson(const nlohmann::json& json, const char* key,
+                               const NamedForm<T> (&forms)[kCount]) {
+  JsonReader reader(json, "");
+  std::string name;
+  reader.Required(key, name);
+  HPO_RETURN_IF_ERROR(reader.status());
+  std::vector<std::string> known;
+  for (const NamedForm<T>& form : forms) {
+    known.push_back(form.name);
+    if (name != form.name) continue;
+    T value = form.read(reader);
+    if (!reader.status().ok()) return Annotate(reader.status(), name);
+    return value;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      key, ": expected one of ", absl::StrJoin(known, ", "), ", got ", DescribeJson(json[key])));
+}
 
 }  // namespace hpo

@@ -109,16 +109,7 @@ absl::StatusOr<Narrowing> NarrowingFromJson(const nlohmann::json& json) {
 }
 
 absl::StatusOr<std::map<std::string, ParamMap>> FactsFromJson(const nlohmann::json& json) {
-  if (!json.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat("expected an object, got ", DescribeJson(json)));
-  }
-  std::map<std::string, ParamMap> facts;
-  for (const auto& [model, members] : json.items()) {
-    absl::StatusOr<ParamMap> parsed = ParamsFromJson(members);
-    if (!parsed.ok()) return Annotate(parsed.status(), model);
-    facts.emplace(model, *std::move(parsed));
-  }
-  return facts;
+  return MapFromJson(json, ParamsFromJson);
 }
 
 }  // namespace
@@ -151,21 +142,9 @@ nlohmann::json SpaceToJson(const SearchSpace& space) {
 }
 
 absl::StatusOr<Domain> DomainFromJson(const nlohmann::json& json) {
-  using ReadFunction = Domain (*)(JsonReader&);
-  constexpr std::pair<const char*, ReadFunction> kKinds[] = {
+  constexpr NamedForm<Domain> kKinds[] = {
       {"float", ReadFloat}, {"int", ReadInt}, {"choices", ReadChoices}};
-  JsonReader reader(json, "");
-  std::string kind;
-  reader.Required("kind", kind);
-  HPO_RETURN_IF_ERROR(reader.status());
-  for (const auto& [name, read] : kKinds) {
-    if (kind != name) continue;
-    Domain domain = read(reader);
-    HPO_RETURN_IF_ERROR(reader.status());
-    return domain;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("kind: expected float, int or choices, got '", kind, "'"));
+  return FormFromJson(json, "kind", kKinds);
 }
 
 absl::StatusOr<SearchSpace> SpaceFromJson(const nlohmann::json& json) {

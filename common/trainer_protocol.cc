@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/json_reader.h"
 #include "common/status.h"
+#include "common/trial_measurement.h"
 
 namespace hpo {
 namespace {
@@ -61,10 +61,9 @@ struct UpWriter {
             {"torch_build", hello.torch_build}};
   }
   nlohmann::json operator()(const MeasurementMessage& message) const {
-    return {{"type", "measurement"},
-            {"step", message.measurement.step},
-            {"epoch", message.measurement.epoch},
-            {"metrics", MetricsToJson(message.measurement.metrics)}};
+    nlohmann::json json = MeasurementToJson(message.measurement);
+    json["type"] = "measurement";
+    return json;
   }
   nlohmann::json operator()(const MemoryMessage& message) const {
     nlohmann::json json = MemoryRecordToJson(message);
@@ -166,11 +165,9 @@ UpMessage ReadHello(JsonReader& reader) {
   return hello;
 }
 
-UpMessage ReadMeasurement(JsonReader& reader) {
+UpMessage ReadMeasurementMessage(JsonReader& reader) {
   MeasurementMessage message;
-  reader.Required("step", message.measurement.step);
-  reader.Optional("epoch", message.measurement.epoch);
-  reader.Required("metrics", message.measurement.metrics);
+  ReadMeasurement(reader, message.measurement);
   return message;
 }
 
@@ -213,41 +210,13 @@ UpMessage ReadOutcome(JsonReader& reader) {
   return message;
 }
 
-template <typename Message>
-struct NamedReader {
-  const char* type;
-  Message (*read)(JsonReader&);
-};
-
-// Finds the line's "type" in `readers` and reads the rest with that one.
-template <typename Message, size_t kCount>
-absl::StatusOr<Message> Decode(absl::string_view line,
-                               const NamedReader<Message> (&readers)[kCount]) {
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line));
-  JsonReader reader(json, "");
-  std::string type;
-  reader.Required("type", type);
-  HPO_RETURN_IF_ERROR(reader.status());
-  for (const NamedReader<Message>& candidate : readers) {
-    if (type != candidate.type) continue;
-    Message message = candidate.read(reader);
-    if (!reader.status().ok()) return Annotate(reader.status(), type);
-    return message;
-  }
-  const std::string known =
-      absl::StrJoin(readers, ", ", [](std::string* out, const NamedReader<Message>& candidate) {
-        absl::StrAppend(out, candidate.type);
-      });
-  return absl::InvalidArgumentError(
-      absl::StrCat("type: expected one of ", known, ", got ", DescribeJson(json["type"])));
-}
-
-constexpr NamedReader<DownMessage> kDownReaders[] = {
+constexpr NamedForm<DownMessage> kDownForms[] = {
     {"job", ReadJob}, {"stop", ReadStop}, {"shutdown", ReadShutdown}};
 
-constexpr NamedReader<UpMessage> kUpReaders[] = {
-    {"hello", ReadHello},           {"measurement", ReadMeasurement}, {"memory", ReadMemory},
-    {"checkpoint", ReadCheckpoint}, {"progress", ReadProgress},       {"log", ReadLog},
+constexpr NamedForm<UpMessage> kUpForms[] = {
+    {"hello", ReadHello},       {"measurement", ReadMeasurementMessage},
+    {"memory", ReadMemory},     {"checkpoint", ReadCheckpoint},
+    {"progress", ReadProgress}, {"log", ReadLog},
     {"outcome", ReadOutcome}};
 
 }  // namespace
@@ -264,11 +233,13 @@ std::string EncodeDown(const DownMessage& message) {
 std::string EncodeUp(const UpMessage& message) { return DumpJson(std::visit(UpWriter(), message)); }
 
 absl::StatusOr<DownMessage> DecodeDown(absl::string_view line) {
-  return Decode<DownMessage>(line, kDownReaders);
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line));
+  return FormFromJson(json, "type", kDownForms);
 }
 
 absl::StatusOr<UpMessage> DecodeUp(absl::string_view line) {
-  return Decode<UpMessage>(line, kUpReaders);
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line));
+  return FormFromJson(json, "type", kUpForms);
 }
 
 }  // namespace hpo

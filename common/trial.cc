@@ -210,26 +210,12 @@ nlohmann::json OutcomeToJson(const TrialOutcome& outcome) {
 }
 
 absl::StatusOr<TrialOutcome> OutcomeFromJson(const nlohmann::json& json) {
-  using ReadFunction = TrialOutcome (*)(JsonReader&);
-  constexpr std::pair<const char*, ReadFunction> kKinds[] = {
+  constexpr NamedForm<TrialOutcome> kKinds[] = {
       {"completed", ReadCompleted},       {"stopped_by_pruner", ReadStoppedByPruner},
       {"out_of_memory", ReadOutOfMemory}, {"failed", ReadFailed},
       {"cancelled", ReadCancelled},
   };
-  JsonReader reader(json, "");
-  std::string kind;
-  reader.Required("kind", kind);
-  HPO_RETURN_IF_ERROR(reader.status());
-  for (const auto& [name, read] : kKinds) {
-    if (kind != name) continue;
-    TrialOutcome outcome = read(reader);
-    HPO_RETURN_IF_ERROR(reader.status());
-    return outcome;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("kind: expected completed, stopped_by_pruner, out_of_memory, failed or "
-                   "cancelled, got '",
-                   kind, "'"));
+  return FormFromJson(json, "kind", kKinds);
 }
 
 nlohmann::json PlanToJson(const MemoryPlan& plan) {

@@ -33,16 +33,7 @@ absl::StatusOr<LengthHistogram> HistogramFromJson(const nlohmann::json& json) {
 }
 
 absl::StatusOr<std::map<std::string, LengthHistogram>> LengthsFromJson(const nlohmann::json& json) {
-  if (!json.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat("expected an object, got ", DescribeJson(json)));
-  }
-  std::map<std::string, LengthHistogram> lengths;
-  for (const auto& [digest, member] : json.items()) {
-    absl::StatusOr<LengthHistogram> histogram = HistogramFromJson(member);
-    if (!histogram.ok()) return Annotate(histogram.status(), digest);
-    lengths.emplace(digest, *std::move(histogram));
-  }
-  return lengths;
+  return MapFromJson(json, HistogramFromJson);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/checksum.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -11,14 +12,8 @@ namespace {
 
 constexpr absl::Duration kKeepRequestIds = absl::Hours(7 * 24);
 
-// FNV-1a, 64 bits: tells a repeated request from a reused id; nothing depends on its strength.
-int64_t HashOf(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return static_cast<int64_t>(hash);
-}
+// Tells a repeated request from a reused id.
+int64_t HashOf(absl::string_view text) { return static_cast<int64_t>(Fnv1a(text)); }
 
 absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

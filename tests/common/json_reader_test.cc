@@ -2,10 +2,15 @@
 
 #include <cmath>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
 namespace {
+
+using ::testing::HasSubstr;
+
+nlohmann::json Parse(const char* text) { return ParseJson(text).value(); }
 
 TEST(ParseJson, NeverThrows) {
   EXPECT_TRUE(ParseJson(R"({"a": [1, 2.5, null]})").ok());
@@ -101,6 +106,47 @@ TEST(JsonReader, RefusesWhatIsNoObject) {
   JsonReader reader(json, "plan");
   reader.Required("a", value);
   EXPECT_EQ(reader.status().message(), "plan: expected an object, got an array");
+}
+
+absl::StatusOr<int64_t> Doubled(const nlohmann::json& json) {
+  int64_t value = 0;
+  JsonReader reader(json, "");
+  reader.Required("value", value);
+  HPO_RETURN_IF_ERROR(reader.status());
+  return 2 * value;
+}
+
+TEST(MapFromJson, ReadsMembersAndNamesTheOneAtFault) {
+  const auto read = [](const char* text) { return MapFromJson(Parse(text), Doubled); };
+  EXPECT_EQ(read(R"({"a": {"value": 1}, "b": {"value": 2}})").value(),
+            (std::map<std::string, int64_t>{{"a", 2}, {"b", 4}}));
+  EXPECT_EQ(read("{}")->size(), 0u);
+  EXPECT_EQ(read("[1]").status().message(), "expected an object, got an array");
+  EXPECT_THAT(read(R"({"a": {"value": 1}, "b": {"value": "x"}})").status().message(),
+              HasSubstr("b: value: expected an integer"));
+}
+
+int64_t ReadWhole(JsonReader& reader) {
+  int64_t value = 0;
+  reader.Required("value", value);
+  return value;
+}
+int64_t ReadNothing(JsonReader&) { return 7; }
+
+TEST(FormFromJson, ReadsTheFormThatIsNamed) {
+  constexpr NamedForm<int64_t> kForms[] = {{"whole", ReadWhole}, {"none", ReadNothing}};
+  const auto read = [&](const char* text) { return FormFromJson(Parse(text), "kind", kForms); };
+  EXPECT_EQ(read(R"({"kind": "whole", "value": 3})").value(), 3);
+  EXPECT_EQ(read(R"({"kind": "none"})").value(), 7);
+  const std::pair<const char*, const char*> errors[] = {
+      {R"({"kind": "half"})", "kind: expected one of whole, none, got the string \"half\""},
+      {R"({"value": 3})", "kind: missing"},
+      {R"({"kind": 3})", "kind: expected"},
+      {R"("whole")", "expected an object"},
+      {R"({"kind": "whole"})", "whole: value: missing"}};
+  for (const auto& [text, message] : errors) {
+    EXPECT_THAT(read(text).status().message(), HasSubstr(message)) << text;
+  }
 }
 
 TEST(DumpJson, ReplacesWhatJsonCannotHold) {

@@ -175,7 +175,7 @@ TEST(TrainerProtocol, UpErrorsNameTheFieldAtFault) {
       {R"({"type":"log","text":null})", "log: text: expected a string, got null"},
       {R"({"type":"outcome"})", "outcome: outcome: missing"},
       {R"({"type":"outcome","outcome":{"kind":"failed","class":"INTERNAL"}})",
-       "outcome: outcome: message: missing"},
+       "outcome: outcome: failed: message: missing"},
       {R"({"type":"outcome","outcome":null,"clean":"yes"})",
        "outcome: clean: expected true or false, got the string \"yes\""},
   };

@@ -92,7 +92,7 @@ TEST(TrialOutcome, JsonErrorsNameTheMember) {
   const std::pair<const char*, const char*> cases[] = {
       {R"([])", "expected an object, got an array"},
       {R"({})", "kind: missing"},
-      {R"({"kind": "won"})", "kind: expected completed, stopped_by_pruner"},
+      {R"({"kind": "won"})", "kind: expected one of completed, stopped_by_pruner"},
       {R"({"kind": "completed"})", "metrics: missing"},
       {R"({"kind": "completed", "metrics": {"f1": "0.5"}})",
        "metrics.f1: expected a number, got the string \"0.5\""},

@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/checksum.h"
 #include "common/json_reader.h"
 #include "common/status.h"
+#include "common/trial_measurement.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -22,27 +24,13 @@ using nlohmann::json;
 constexpr int kMaxDeadRecords = 64;
 constexpr size_t kChecksumDigits = 16;
 
-// FNV-1a, 64 bits: tells a torn record from a whole one.
+// Tells a torn record from a whole one.
 std::string Checksum(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
-}
-
-json MeasurementToJson(const Measurement& measurement) {
-  return {{"step", measurement.step},
-          {"epoch", measurement.epoch},
-          {"metrics", MetricsToJson(measurement.metrics)}};
+  return absl::StrCat(absl::Hex(Fnv1a(text), absl::kZeroPad16));
 }
 
 json EntryToJson(const OutboxEntry& entry) {
   const FinishRequest& request = entry.request;
-  json measurements = json::array();
-  for (const Measurement& measurement : request.measurements) {
-    measurements.push_back(MeasurementToJson(measurement));
-  }
   json memory_records = json::array();
   for (const MemoryRecord& record : request.memory_records) {
     memory_records.push_back(MemoryRecordToJson(record));
@@ -55,21 +43,8 @@ json EntryToJson(const OutboxEntry& entry) {
           {"outcome", OutcomeToJson(request.outcome)},
           {"memory", MemoryReportToJson(request.memory)},
           {"final_plan", PlanToJson(request.final_plan)},
-          {"measurements", std::move(measurements)},
+          {"measurements", MeasurementsToJson(request.measurements)},
           {"memory_records", std::move(memory_records)}};
-}
-
-absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const json& array) {
-  std::vector<Measurement> measurements;
-  for (const json& element : array) {
-    Measurement& measurement = measurements.emplace_back();
-    JsonReader reader(element, "");
-    reader.Required("step", measurement.step);
-    reader.Required("epoch", measurement.epoch);
-    reader.Required("metrics", measurement.metrics);
-    HPO_RETURN_IF_ERROR(reader.status());
-  }
-  return measurements;
 }
 
 absl::StatusOr<std::vector<MemoryRecord>> MemoryRecordsFromJson(const json& array) {

@@ -1,47 +1,18 @@
 #include "worker/trainer/training/loop_state.h"
 
-#include <utility>
-
 #include "common/json_reader.h"
 #include "common/status.h"
+#include "common/trial_measurement.h"
 
 namespace hpo {
-namespace {
-
-absl::StatusOr<Measurement> MeasurementFromJson(const nlohmann::json& json) {
-  Measurement measurement;
-  JsonReader reader(json, "");
-  reader.Required("step", measurement.step);
-  reader.Required("epoch", measurement.epoch);
-  reader.Required("metrics", measurement.metrics);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return measurement;
-}
-
-absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const nlohmann::json& json) {
-  return ArrayFromJson<Measurement>(json, MeasurementFromJson);
-}
-
-nlohmann::json MeasurementToJson(const Measurement& measurement) {
-  return {{"step", measurement.step},
-          {"epoch", measurement.epoch},
-          {"metrics", MetricsToJson(measurement.metrics)}};
-}
-
-}  // namespace
-
 nlohmann::json LoopStateToJson(const LoopState& state) {
-  nlohmann::json measurements = nlohmann::json::array();
-  for (const Measurement& measurement : state.measurements) {
-    measurements.push_back(MeasurementToJson(measurement));
-  }
   nlohmann::json json = {{"step", state.step},
                          {"epoch", state.epoch},
                          {"batches_done", state.batches_done},
                          {"measured_step", state.measured_step},
                          {"loss_sum", state.loss_sum},
                          {"loss_steps", state.loss_steps},
-                         {"measurements", std::move(measurements)},
+                         {"measurements", MeasurementsToJson(state.measurements)},
                          {"plan", PlanToJson(state.plan)},
                          {"evaluation_rows", state.evaluation_rows},
                          {"limit_bytes", state.limit.count},
