@@ -333,8 +333,10 @@ void AllocatorModel::ReturnSegment(Block block) {
 
 // ---- Blocks ------------------------------------------------------------------------------------
 
-bool AllocatorModel::LimitAllows(int64_t more) const {
-  return more <= options_.limit.count - stats_.reserved.count;
+bool AllocatorModel::LimitAllows(int64_t more) {
+  const int64_t left = options_.limit.count - stats_.reserved.count;
+  if (more > left) stats_.lacking.count = more - left;
+  return more <= left;
 }
 
 void AllocatorModel::Reserve(int64_t bytes) {

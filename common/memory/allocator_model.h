@@ -48,9 +48,10 @@ struct AllocatorStats {
   Bytes allocated_peak;  // torch's allocated_bytes.peak
   Bytes reserved;        // segments (expandable: pages) held from the device
   Bytes reserved_peak;
-  int64_t num_retries =
-      0;  // times that cached segments were freed for a request (num_alloc_retries)
+  // Times that cached segments were freed for a request (num_alloc_retries).
+  int64_t num_retries = 0;
   int64_t num_ooms = 0;
+  Bytes lacking;  // by how much the limit was too small the last time it was
   bool operator==(const AllocatorStats&) const = default;
 };
 
@@ -133,7 +134,7 @@ class AllocatorModel {
   void ReleaseCached(const FreePool& pool);
   void ReturnSegment(Block block);
 
-  bool LimitAllows(int64_t more) const;
+  bool LimitAllows(int64_t more);
   void Reserve(int64_t bytes);
   Block NewBlock(const BlockData& data);
   void DropBlock(Block block);

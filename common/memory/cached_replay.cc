@@ -93,13 +93,15 @@ bool CachedReplay::Player::Play(Stretch events) {
   return true;
 }
 
-bool CachedReplay::Completes(const Order& order, Bytes limit) const {
+Bytes CachedReplay::Lacking(const Order& order, Bytes limit) const {
   // Loading frees nothing, so that a limit would have changed nothing but whether it completes.
-  if (loaded_.allocator.stats().reserved > limit) return false;
+  const Bytes loaded = loaded_.allocator.stats().reserved;
+  if (loaded > limit) return loaded - limit;
   Player player = loaded_;
   player.allocator.SetLimit(limit);
-  return std::all_of(order.begin(), order.end(),
-                     [&player](Stretch stretch) { return player.Play(stretch); });
+  const bool completes = std::all_of(order.begin(), order.end(),
+                                     [&player](Stretch stretch) { return player.Play(stretch); });
+  return completes ? Bytes{} : player.allocator.stats().lacking;
 }
 
 Bytes CachedReplay::ReservedPeak(const Order& order) const {
@@ -108,54 +110,40 @@ Bytes CachedReplay::ReservedPeak(const Order& order) const {
   return player.allocator.stats().reserved_peak;
 }
 
-// The smallest multiple of unit_ above `too_little` at which the order completes, by steps that
-// double until one does, then by halves: it is usually near. nullopt where it is above `limit`.
-std::optional<Bytes> CachedReplay::SmallestLimit(const Order& order, Bytes too_little,
+// The first of the multiples of unit_ from `from`, one itself, at which the order completes: each
+// that is tried next has what the last one lacked. nullopt where it is above `limit`.
+std::optional<Bytes> CachedReplay::SmallestLimit(const Order& order, Bytes from,
                                                  Bytes limit) const {
-  Bytes step = unit_;
-  Bytes enough;
-  for (; enough == Bytes{}; step += step) {
-    if (too_little + unit_ > limit) return std::nullopt;
-    (Completes(order, too_little + step) ? enough : too_little) = too_little + step;
+  for (Bytes tried = from; tried <= limit;) {
+    const Bytes lacking = Lacking(order, tried);
+    if (lacking == Bytes{}) return tried;
+    tried = RoundUp(tried + lacking, unit_);
   }
-  while (enough - too_little > unit_) {
-    if (too_little + unit_ > limit) return std::nullopt;
-    const int64_t units = (enough - too_little).count / unit_.count;
-    const Bytes middle = too_little + units / 2 * unit_;
-    (Completes(order, middle) ? enough : too_little) = middle;
-  }
-  if (enough > limit) return std::nullopt;
-  return enough;
+  return std::nullopt;
 }
 
 bool CachedReplay::FitsWithin(Bytes limit) const {
-  return std::all_of(orders_.begin(), orders_.end(),
-                     [&](const Order& order) { return Completes(order, limit); });
+  return std::all_of(orders_.begin(), orders_.end(), [this, limit](const Order& order) {
+    return Lacking(order, limit) == Bytes{};
+  });
 }
 
 CachedBytes CachedReplay::Need() const { return *NeedWithin(Bytes{AllocatorOptions::kUnlimited}); }
 
 std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
-  const Bytes too_little = RoundUp(live_peak_, unit_) - unit_;
-  CachedBytes need;
+  CachedBytes need{.needed_limit = RoundUp(live_peak_, unit_)};
   for (const Order& order : orders_) {
-    const bool is_first = need.needed_limit == Bytes{};
-    const bool is_enough = !is_first && Completes(order, need.needed_limit);
-    if (is_enough) {
-      const Bytes less{need.needed_limit.count / 100 * (100 - kFragilePercent)};
-      need.fragile = need.fragile || (less > live_peak_ && Completes(order, less));
-      continue;
-    }
-    const std::optional<Bytes> own =
-        SmallestLimit(order, is_first ? too_little : need.needed_limit, limit);
+    const Bytes others = need.needed_limit;
+    const std::optional<Bytes> own = SmallestLimit(order, others, limit);
     if (!own.has_value()) return std::nullopt;
-    const Bytes more{need.needed_limit.count / 100 * (100 + kFragilePercent)};
-    need.fragile = !is_first && (need.fragile || *own > more);
     need.needed_limit = *own;
+    if (&order == &orders_.front()) continue;
+    const Bytes less{others.count / 100 * (100 - kFragilePercent)};
+    const Bytes more{others.count / 100 * (100 + kFragilePercent)};
+    need.fragile = need.fragile || *own > more ||
+                   (*own == others && less > live_peak_ && Lacking(order, less) == Bytes{});
   }
-  for (const Order& order : orders_) {
-    need.reserved_peak = std::max(need.reserved_peak, ReservedPeak(order));
-  }
+  need.reserved_peak = ReservedPeak(orders_.front());
   return need;
 }
 

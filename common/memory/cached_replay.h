@@ -14,10 +14,10 @@
 
 namespace hpo {
 
-// What the allocator holds and needs, base left out; the largest over all orders.
+// What the allocator holds and needs, base left out.
 struct CachedBytes {
-  Bytes reserved_peak;
-  // Smallest limit at which every order completes, to about 0.4 % (at least 2 MiB) above.
+  Bytes reserved_peak;  // without a limit, in the first order
+  // A limit at which every order completes, about 0.4 % (at least 2 MiB) above the smallest.
   Bytes needed_limit;
   bool fragile = false;  // the orders' needs are more than 3 % apart
   bool operator==(const CachedBytes&) const = default;
@@ -61,9 +61,10 @@ class CachedReplay {
     bool Play(Stretch events);
   };
 
-  bool Completes(const Order& order, Bytes limit) const;
+  // By how much `limit` is too small for the request at which the order fails; 0: it completes.
+  Bytes Lacking(const Order& order, Bytes limit) const;
   Bytes ReservedPeak(const Order& order) const;
-  std::optional<Bytes> SmallestLimit(const Order& order, Bytes too_little, Bytes limit) const;
+  std::optional<Bytes> SmallestLimit(const Order& order, Bytes from, Bytes limit) const;
 
   AllocationTrace trace_;
   Player loaded_;  // after the stretch that loads, without a limit

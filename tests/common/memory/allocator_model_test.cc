@@ -106,7 +106,10 @@ TEST(AllocatorModel, FreesCachedSegmentsBeforeItGivesUp) {
   EXPECT_EQ(allocator.stats().reserved_peak, MiB(22));
   EXPECT_FALSE(allocator.Allocate(MiB(10)).has_value());
   EXPECT_EQ(allocator.stats().num_ooms, 1);
+  EXPECT_EQ(allocator.stats().lacking, MiB(2));
   EXPECT_EQ(allocator.stats().allocated, MiB(22));
+  allocator.SetLimit(MiB(32));
+  EXPECT_TRUE(allocator.Allocate(MiB(10)).has_value());
 }
 
 TEST(AllocatorModel, RunsOutWithEnoughFreeBytesInPieces) {
@@ -209,6 +212,7 @@ TEST(AllocatorModel, ExpandableSegmentsGiveBackWholePagesWhenShort) {
   EXPECT_EQ(allocator.stats().allocated, MiB(82));
   EXPECT_EQ(allocator.stats().reserved, MiB(100));
   EXPECT_FALSE(allocator.Allocate(MiB(20)).has_value());
+  EXPECT_EQ(allocator.stats().lacking, MiB(20));
   allocator.Free(b);
   allocator.EmptyCache();
   EXPECT_EQ(allocator.stats().reserved, MiB(80));
