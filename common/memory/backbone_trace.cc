@@ -101,6 +101,12 @@ TracedStorage EncoderTraceBase::PaddingBias(const TracedBatch& batch) const {
 TracedTensor EncoderTraceBase::SelfAttention(int64_t index, const TracedTensor& hidden,
                                              const TracedContext& context) {
   const AttentionShape shape = Attention();
+  if (!batch().packed.empty()) {
+    const TracedTensor value = ops().Linear(hidden, layer(index).value);
+    const TracedTensor key = ops().Linear(hidden, layer(index).key);
+    const TracedTensor query = ops().Linear(hidden, layer(index).query);
+    return ops().PackedAttention(query, key, value, shape, batch().packed);
+  }
   TracedTensor attended;
   {
     // The compiler evaluates arguments from the last to the first.

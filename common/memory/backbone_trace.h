@@ -22,9 +22,12 @@ struct TracedBatch {
   TracedStorage ids;
   TracedStorage mask;
   TracedStorage types;
+  TracedStorage positions;  // of packed rows, which have no mask
+  TracedStorage offsets;    // of packed rows
   TracedStorage labels;
   TracedStorage numbers;  // of multi-query
-  int64_t Tokens() const { return shape.rows * shape.tokens; }
+  int64_t Tokens() const { return shape.TotalTokens(); }
+  bool IsPacked() const { return !shape.packed.empty(); }
 };
 
 // LayerContext.

@@ -19,6 +19,7 @@ class BertBackboneTrace final : public EncoderTraceBase {
 
  private:
   TracedContext ContextOf(const TracedBatch& batch) override {
+    if (batch.IsPacked()) return {};
     return {.bias = PaddingBias(batch)};
   }
 
@@ -26,6 +27,11 @@ class BertBackboneTrace final : public EncoderTraceBase {
   bool CountsTokens() const { return family_ == ModelFamily::kRoberta; }
 
   TracedStorage PositionsOf(const TracedBatch& batch) const {
+    if (batch.IsPacked()) {
+      if (!CountsTokens()) return batch.positions;
+      const TraceOps::Number first(ops(), /*element_size=*/0);
+      return ops().tracer().Allocate(kIndex * batch.Tokens());
+    }
     if (!CountsTokens()) return ops().tracer().Allocate(kIndex * batch.shape.tokens);
     const TracedStorage positions = ops().tracer().Allocate(kIndex * batch.Tokens());
     const TraceOps::Number first(ops(), /*element_size=*/0);
@@ -42,7 +48,7 @@ class BertBackboneTrace final : public EncoderTraceBase {
     if (family_ != ModelFamily::kDistilBert) {
       sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
     }
-    if (CountsTokens()) {
+    if (CountsTokens() || batch.IsPacked()) {
       sum = ops().Add(sum, Lookup(positions, batch.Tokens(), table("position"), width));
     } else {
       sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));

@@ -22,9 +22,12 @@ int64_t MedianTokens(const EstimateInput& input) {
   return LongestTokens(input, median == 0 ? LengthHistogram{} : LengthHistogram{{median, 1}});
 }
 
-// The step of the longest rows, with all rows of `tokens`.
+// The step of the longest rows, with no row above `tokens`.
 std::vector<BatchShape> WithTokens(std::vector<BatchShape> parts, int64_t tokens) {
-  for (BatchShape& part : parts) part.tokens = std::min(part.tokens, tokens);
+  for (BatchShape& part : parts) {
+    part.tokens = std::min(part.tokens, tokens);
+    for (RowGroup& group : part.packed) group.tokens = std::min(group.tokens, tokens);
+  }
   return parts;
 }
 

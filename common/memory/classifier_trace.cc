@@ -122,9 +122,16 @@ void ClassifierTrace::AddToGroups(const TracedLinear& layer) {
 }
 
 TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
-                                          const BatchShape& batch) const {
-  if (!modules_.last_token) return ops_.Select(hidden, batch.tokens);
+                                          const TracedBatch& traced) const {
   StepTracer& tracer = ops_.tracer();
+  const BatchShape& batch = traced.shape;
+  if (traced.IsPacked()) {
+    TracedTensor firsts =
+        tracer.NewTensor(batch.rows * shape_.model.hidden_size, hidden.element_size);
+    firsts.edge = tracer.RecordLike(hidden, {traced.offsets});
+    return firsts;
+  }
+  if (!modules_.last_token) return ops_.Select(hidden, batch.tokens);
   TracedStorage last;
   {
     const TracedStorage numbers = tracer.Allocate(kIndex * batch.tokens);
@@ -132,7 +139,7 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
     last = tracer.Allocate(kIndex * batch.rows);
   }
   const TracedStorage rows = tracer.Allocate(kIndex * batch.rows);
-  TracedTensor selected = tracer.NewTensor(hidden.elements / batch.tokens);
+  TracedTensor selected = tracer.NewTensor(hidden.elements / batch.tokens, hidden.element_size);
   selected.edge = tracer.RecordLike(hidden, {rows});
   return selected;
 }
@@ -146,7 +153,7 @@ TracedTensor ClassifierTrace::Forward(const TracedBatch& batch, bool training) {
 }
 
 TracedTensor ClassifierTrace::Logits(const TracedBatch& batch, bool training) {
-  TracedTensor features = SelectToken(backbone_->Forward(batch, training), batch.shape);
+  TracedTensor features = SelectToken(backbone_->Forward(batch, training), batch);
   if (modules_.dense != nullptr) {
     if (modules_.dropout_before_dense && training) {
       features = ops_.Dropout(features, shape_.head_dropout);

@@ -43,7 +43,7 @@ class ClassifierTrace {
   TracedTensor Logits(const TracedBatch& batch, bool training);
   std::optional<TracedLinear> MakeHead();
   void AddToGroups(const TracedLinear& layer);
-  TracedTensor SelectToken(const TracedTensor& hidden, const BatchShape& batch) const;
+  TracedTensor SelectToken(const TracedTensor& hidden, const TracedBatch& batch) const;
   TracedTensor RunHead(const TracedTensor& features, bool training) const;
 
   TraceOps& ops_;

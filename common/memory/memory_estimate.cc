@@ -153,9 +153,9 @@ absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const Tria
   return estimate;
 }
 
-// Whether bert_timeline.h has the family, and the task.
+// Whether bert_timeline.h has the family, and the task, and the batches, which it takes padded.
 bool HasClosedForm(const EstimateInput& input) {
-  if (input.workload.task == TaskKind::kLanguageModeling) return false;
+  if (input.workload.task == TaskKind::kLanguageModeling || input.config.unpadded) return false;
   const std::optional<ModelFamily> family = ModelFamilyOf(input.model.family);
   return !family.has_value() || !(IsDecoder(*family) || *family == ModelFamily::kDeberta);
 }
@@ -225,6 +225,7 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
   for (int64_t layer = 0; layer < config.head_layers; ++layer) {
     HPO_RETURN_IF_ERROR(CheckSizes({{"head.size", config.head_sizes[layer], 1, kLargestSize}}));
   }
+  HPO_RETURN_IF_ERROR(CheckUnpadded(config, model, input.workload.task));
   return CheckTrainedParts(config, model);
 }
 

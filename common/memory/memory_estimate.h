@@ -51,6 +51,7 @@ struct TrainingConfig {
   bool smooths_labels = false;  // train.label_smoothing is not 0
   // memory.loss_rows: tokens whose logits exist at a time, in language modelling; 0: by vocabulary.
   int64_t loss_rows = 0;
+  bool unpadded = false;        // memory.unpadded: batches are packed (common/packed_rows.h)
   int64_t most_aspects = 0;     // aspects.max: of a training text; 0: any number
   int64_t queries_at_once = 0;  // aspects.at_once: 0: all of a micro-batch's texts
   bool pads_queries = false;    // aspects.padding is not none
@@ -74,6 +75,11 @@ Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan);
 //   InvalidArgument  more frozen layers than it has; frozen parts besides adapters, which leave the
 //                    whole model as it is; as AdaptedLayers
 absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& shape);
+
+// Whether the model and the task can run without padding, where the configuration asks for it.
+//   InvalidArgument  another family than BERT, RoBERTa (XLM-RoBERTa, CamemBERT), ELECTRA and
+//                    DistilBERT; another task than text classification and regression
+absl::Status CheckUnpadded(const TrainingConfig& config, const ModelShape& shape, TaskKind task);
 
 // The parameters that memory depends on: model.name and those of TrainingConfigOf, but for
 // lora.alpha.

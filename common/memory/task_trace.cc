@@ -4,11 +4,17 @@ namespace hpo {
 
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes) {
   constexpr int64_t kIndex = 8;
-  const int64_t positions = kIndex * shape.rows * shape.tokens;
+  constexpr int64_t kOffset = 4;
   TracedBatch batch{.shape = shape};
-  batch.ids = tracer.Allocate(positions);
-  batch.mask = tracer.Allocate(positions);
-  batch.types = tracer.Allocate(positions);
+  const int64_t bytes = kIndex * batch.Tokens();
+  batch.ids = tracer.Allocate(bytes);
+  if (batch.IsPacked()) {
+    batch.positions = tracer.Allocate(bytes);
+    batch.offsets = tracer.Allocate(kOffset * (shape.rows + 1));
+  } else {
+    batch.mask = tracer.Allocate(bytes);
+  }
+  batch.types = tracer.Allocate(bytes);
   batch.labels = tracer.Allocate(label_bytes);
   return batch;
 }

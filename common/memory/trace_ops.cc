@@ -15,6 +15,10 @@ constexpr int64_t kUnsortedIndices = 3072;
 // The fused kernels round the number of queries up to this for the log-sum-exp.
 constexpr int64_t kQueryBlock = 32;
 
+int64_t InBlocks(int64_t queries) {
+  return (queries + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
+}
+
 }  // namespace
 
 // ---- Parameters --------------------------------------------------------------------------------
@@ -188,7 +192,8 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
 }
 
 TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& norm) {
-  const TracedTensor x = CastToFloat(input);
+  // Autocast of a CPU leaves it alone.
+  const TracedTensor x = traits_.cpu ? input : CastToFloat(input);
   const int64_t rows = x.elements / norm.width;
   TracedTensor output = tracer_.NewTensor(x.elements, x.element_size);
   const bool has_bias = norm.bias.has_value();
@@ -196,20 +201,23 @@ TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& no
   if (has_bias) mean = tracer_.Allocate(kFloat * rows);
   TracedStorage deviation = tracer_.Allocate(kFloat * rows);
   const GradientEdge bias_edge = has_bias ? norm.bias->Edge() : GradientEdge{};
-  output.edge = tracer_.Record(
-      {x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
-      [this, bytes = x.bytes(), wanted = x.edge.IsWanted(), trains = norm.weight.trainable,
-       weight_bytes = norm.weight.bytes(), has_bias](auto&, const auto&) {
-        TracedGradients gradients(3);
-        if (wanted) gradients[0] = tracer_.Allocate(bytes);
-        if (trains) gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-        if (trains && has_bias) {
-          gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-        }
-        // Partial sums of the two of a thread (CPU).
-        if (traits_.cpu && trains) tracer_.Touch(2 * traits_.threads_with_buffers * weight_bytes);
-        return gradients;
-      });
+  output.edge =
+      tracer_.Record({x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
+                     [this, bytes = x.bytes(), wanted = x.edge.IsWanted(),
+                      trains = norm.weight.trainable, weight_bytes = norm.weight.bytes(),
+                      row_bytes = norm.width * x.element_size, has_bias](auto&, const auto&) {
+                       TracedGradients gradients(3);
+                       if (wanted) gradients[0] = tracer_.Allocate(bytes);
+                       if (trains)
+                         gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+                       if (trains && has_bias) {
+                         gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+                       }
+                       // Partial sums of the two of a thread (CPU).
+                       if (traits_.cpu && trains)
+                         tracer_.Touch(2 * traits_.threads_with_buffers * row_bytes);
+                       return gradients;
+                     });
   mean.Reset();
   return output;
 }
@@ -358,29 +366,41 @@ TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& 
   const TracedTensor q = CastForProduct(query);
   const TracedTensor k = CastForProduct(key);
   const TracedTensor v = CastForProduct(value);
-  return traits_.attention == AttentionKernel::kMath ? MathAttention(q, k, v, shape)
-                                                     : EfficientAttention(q, k, v, shape, mask);
+  if (traits_.attention == AttentionKernel::kMath) return MathAttention(q, k, v, shape);
+  const bool flash = traits_.attention == AttentionKernel::kFlash && !mask;
+  const int64_t by_heads = shape.batch * shape.heads;
+  return FusedAttention(q, k, v,
+                        {.flash = flash,
+                         .logsumexp = by_heads * (flash ? shape.tokens : InBlocks(shape.tokens)),
+                         .delta = by_heads * shape.tokens,
+                         .mask = mask});
 }
 
-TracedTensor TraceOps::EfficientAttention(const TracedTensor& query, const TracedTensor& key,
-                                          const TracedTensor& value, const AttentionShape& shape,
-                                          const TracedStorage& mask) {
-  const bool flash = traits_.attention == AttentionKernel::kFlash && !mask;
-  const int64_t queries =
-      flash ? shape.tokens : (shape.tokens + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
-  TracedTensor output = tracer_.NewTensor(shape.HiddenElements(), query.element_size);
-  const TracedStorage logsumexp = tracer_.Allocate(kFloat * shape.batch * shape.heads * queries);
+// Source: torch 2.11, aten/src/ATen/native/transformers/cuda/attention.cu and
+// attention_backward.cu.
+TracedTensor TraceOps::PackedAttention(const TracedTensor& query, const TracedTensor& key,
+                                       const TracedTensor& value, const AttentionShape& shape,
+                                       const PackedRows& rows) {
+  if (traits_.cpu) return CpuPackedAttention(query, key, value, shape, rows);
+  return FusedAttention(query, key, value,
+                        {.logsumexp = NumRows(rows) * shape.heads * InBlocks(LongestRow(rows)),
+                         .delta = shape.heads * TotalTokens(rows)});
+}
+
+TracedTensor TraceOps::FusedAttention(const TracedTensor& query, const TracedTensor& key,
+                                      const TracedTensor& value, const FusedBuffers& buffers) {
+  TracedTensor output = tracer_.NewTensor(query.elements, query.element_size);
+  const TracedStorage logsumexp = tracer_.Allocate(kFloat * buffers.logsumexp);
   output.edge = tracer_.Record(
       {query.edge, key.edge, value.edge},
-      {mask, query.storage, key.storage, value.storage, output.storage, logsumexp},
-      [this, shape, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
-       value_bytes = value.bytes(),
-       writes_product = !flash && query.element_size == kFloat](auto&, const auto&) {
+      {buffers.mask, query.storage, key.storage, value.storage, output.storage, logsumexp},
+      [this, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
+       value_bytes = value.bytes(), delta_bytes = kFloat * buffers.delta,
+       writes_product = !buffers.flash && query.element_size == kFloat](auto&, const auto&) {
         TracedGradients gradients(3);
         gradients[0] = tracer_.Allocate(query_bytes);
         gradients[1] = tracer_.Allocate(key_bytes);
         gradients[2] = tracer_.Allocate(value_bytes);
-        const int64_t delta_bytes = kFloat * shape.batch * shape.heads * shape.tokens;
         TracedStorage delta;
         if (writes_product) {
           TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);

@@ -19,6 +19,7 @@
 #include "common/memory/kernel_traits.h"
 #include "common/memory/lora.h"
 #include "common/memory/step_tracer.h"
+#include "common/packed_rows.h"
 
 namespace hpo {
 
@@ -169,6 +170,11 @@ class TraceOps {
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
                          const TracedTensor& value, const AttentionShape& shape,
                          const TracedStorage& mask = {});
+  // AttendPacked of worker/trainer/models/attention.h. `shape`: that of the whole batch, whose rows
+  // and tokens are those of `rows`.
+  TracedTensor PackedAttention(const TracedTensor& query, const TracedTensor& key,
+                               const TracedTensor& value, const AttentionShape& shape,
+                               const PackedRows& rows);
   // Mean over all but `groups` rows: [groups, *, width] to [groups, width].
   TracedTensor Mean(const TracedTensor& input, int64_t result_elements);
   // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
@@ -217,9 +223,23 @@ class TraceOps {
   TracedTensor NegativeSumOfRows(const TracedTensor& input, int64_t rows, bool weighted);
   TracedStorage IsIgnored(int64_t rows);
   void WeighPositives(int64_t bytes, int64_t weights);
-  TracedTensor EfficientAttention(const TracedTensor& query, const TracedTensor& key,
+  // What a fused kernel of a card makes beside its output, in floats: what it keeps, and what its
+  // backward makes on the way.
+  struct FusedBuffers {
+    bool flash = false;
+    int64_t logsumexp = 0;
+    int64_t delta = 0;
+    TracedStorage mask;
+  };
+  TracedTensor FusedAttention(const TracedTensor& query, const TracedTensor& key,
+                              const TracedTensor& value, const FusedBuffers& buffers);
+  TracedTensor CpuPackedAttention(const TracedTensor& query, const TracedTensor& key,
                                   const TracedTensor& value, const AttentionShape& shape,
-                                  const TracedStorage& mask);
+                                  const PackedRows& rows);
+  // Views of the groups' rows; backward puts their gradients side by side.
+  std::vector<TracedTensor> SplitGroups(const TracedTensor& input, const PackedRows& rows);
+  // One behind the other.
+  TracedTensor Concatenate(const std::vector<TracedTensor>& parts);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
   TracedTensor Softmax(const TracedTensor& input);

@@ -1,5 +1,7 @@
 // Torch's CPU kernels where they allocate otherwise than CUDA's.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "common/memory/trace_ops.h"
 
@@ -176,6 +178,60 @@ TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const Trac
     scores = BatchedProduct(q, k, shape.ScoreElements());
   }
   return AttendByScores(std::move(scores), value, shape);
+}
+
+std::vector<TracedTensor> TraceOps::SplitGroups(const TracedTensor& input, const PackedRows& rows) {
+  const GradientEdge edge = tracer_.Record({input.edge}, {},
+                                           [this, bytes = input.bytes()](auto&, const auto&) {
+                                             return OneGradient(tracer_.Allocate(bytes));
+                                           },
+                                           {.num_outputs = static_cast<int32_t>(rows.size())});
+  const int64_t width = input.elements / TotalTokens(rows);
+  std::vector<TracedTensor> views;
+  for (const RowGroup& group : rows) {
+    TracedTensor view = input;
+    view.elements = width * group.TotalTokens();
+    view.edge = edge;
+    view.edge.output = static_cast<int32_t>(views.size());
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+TracedTensor TraceOps::Concatenate(const std::vector<TracedTensor>& parts) {
+  absl::InlinedVector<GradientEdge, 4> edges;
+  int64_t elements = 0;
+  for (const TracedTensor& part : parts) {
+    edges.push_back(part.edge);
+    elements += part.elements;
+  }
+  TracedTensor output = tracer_.NewTensor(elements, parts.front().element_size);
+  output.edge =
+      tracer_.Record(std::move(edges), {}, [num_parts = parts.size()](auto& incoming, const auto&) {
+        return TracedGradients(num_parts, incoming[0].AsView());
+      });
+  return output;
+}
+
+TracedTensor TraceOps::CpuPackedAttention(const TracedTensor& query, const TracedTensor& key,
+                                          const TracedTensor& value, const AttentionShape& shape,
+                                          const PackedRows& rows) {
+  const std::vector<TracedTensor> queries = SplitGroups(query, rows);
+  const std::vector<TracedTensor> keys = SplitGroups(key, rows);
+  const std::vector<TracedTensor> values = SplitGroups(value, rows);
+  std::vector<TracedTensor> attended;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    AttentionShape group = shape;
+    group.batch = rows[i].rows;
+    group.tokens = rows[i].tokens;
+    const TracedTensor v = SplitHeads(values[i], group, AttentionRole::kValue);
+    const TracedTensor k = SplitHeads(keys[i], group, AttentionRole::kKey);
+    const TracedTensor q = SplitHeads(queries[i], group, AttentionRole::kQuery);
+    attended.push_back(Relayout(Attention(q, k, v, group),
+                                /*copies=*/group.written_out && group.heads > 1,
+                                /*copies_back=*/false));
+  }
+  return Concatenate(attended);
 }
 
 }  // namespace hpo

@@ -41,6 +41,7 @@ constexpr const char* kMemoryParameters[] = {
     "lora.dropout",
     "memory.checkpoint_every",
     "memory.loss_rows",
+    "memory.unpadded",
     "aspects.max",
     "aspects.at_once",
     "aspects.padding",
@@ -208,6 +209,23 @@ absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& s
   return AdaptedLayers(shape, *config.lora).status();
 }
 
+absl::Status CheckUnpadded(const TrainingConfig& config, const ModelShape& shape, TaskKind task) {
+  if (!config.unpadded) return absl::OkStatus();
+  const std::optional<ModelFamily> family = ModelFamilyOf(shape.family);
+  if (!family.has_value() || IsDecoder(*family) || *family == ModelFamily::kDeberta) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory.unpadded: expected a model of bert, roberta, xlm-roberta, camembert, "
+                     "electra or distilbert, got ",
+                     shape.family, ", which runs padded"));
+  }
+  if (task != TaskKind::kTextClassification && task != TaskKind::kTextRegression) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory.unpadded: expected text-classification or text-regression, got ",
+                     Name(task), ", which runs padded"));
+  }
+  return absl::OkStatus();
+}
+
 std::span<const char* const> MemoryParameters() { return kMemoryParameters; }
 
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
@@ -229,6 +247,7 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadInt("model.freeze_layers", 0, &config.freezing.layers));
   HPO_RETURN_IF_ERROR(ReadLora(lookup, &config.lora));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.loss_rows", 0, &config.loss_rows));
+  HPO_RETURN_IF_ERROR(lookup.ReadFlag("memory.unpadded", &config.unpadded));
   std::optional<double> smoothing;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.label_smoothing", &smoothing));
   config.smooths_labels = smoothing.value_or(0.0) > 0.0;

@@ -6,14 +6,19 @@
 #include <vector>
 
 #include "common/memory/memory_estimate.h"
+#include "common/packed_rows.h"
 
 namespace hpo {
 
 // One batch as it runs: a part of an effective batch, or of an evaluation.
 struct BatchShape {
   int64_t rows = 1;
-  int64_t tokens = 16;  // of every row, padding included
+  int64_t tokens = 16;  // of every row, padding included; packed: of the longest
+  PackedRows packed = {};
   bool operator==(const BatchShape&) const = default;
+
+  static BatchShape Of(PackedRows packed);
+  int64_t TotalTokens() const;
 };
 
 // Steps, and the evaluation that follows them.
@@ -34,12 +39,13 @@ struct TrialPasses {
 int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths);
 
 // The largest batches that the workload allows: every part has its longest row, in the data or
-// allowed. Of equal parts after the first there is one.
+// allowed, and packed its longest rows, those of the first part and those next to them. Of equal
+// parts after the first there is one.
 TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan);
 
 // Of all the passes of a trial, those that its peak can be in: no other has as many rows and as
-// many tokens. An effective batch's first part and its later ones, which meet gradients, compare
-// apart.
+// many tokens, packed in each row, its groups no larger. An effective batch's first part and its
+// later ones, which meet gradients, compare apart.
 TrialPasses DecidingPasses(const TrialPasses& all);
 
 }  // namespace hpo

@@ -1,6 +1,7 @@
 #include "worker/text/batcher.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -43,7 +44,7 @@ std::vector<int64_t> AllRows(const EncodedDataset& data) {
   return rows;
 }
 
-void FillLabels(const EncodedDataset& data, std::span<const int64_t> rows, PaddedBatch& batch) {
+void FillLabels(const EncodedDataset& data, std::span<const int64_t> rows, TokenBatch& batch) {
   const size_t num_labels = static_cast<size_t>(data.num_labels);
   if (!data.numbers.empty()) {
     for (const int64_t row : rows) {
@@ -112,10 +113,10 @@ int64_t PaddedLength(const EncodedDataset& data, std::span<const int64_t> rows,
   return std::min(rounded, max_positions);
 }
 
-PaddedBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
-                     int64_t max_positions) {
+TokenBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
+                    int64_t max_positions) {
   HPO_CHECK(!rows.empty());
-  PaddedBatch batch;
+  TokenBatch batch;
   batch.rows = static_cast<int64_t>(rows.size());
   batch.length = PaddedLength(data, rows, max_positions);
   const size_t size = static_cast<size_t>(batch.rows * batch.length);
@@ -129,6 +130,34 @@ PaddedBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
     std::copy(ids.begin(), ids.end(), batch.ids.begin() + start);
     std::copy(type_ids.begin(), type_ids.end(), batch.type_ids.begin() + start);
     std::fill_n(batch.mask.begin() + start, ids.size(), int64_t{1});
+  }
+  FillLabels(data, rows, batch);
+  return batch;
+}
+
+PackedRows PackedRowsOf(const EncodedDataset& data, std::span<const int64_t> rows) {
+  std::vector<int64_t> lengths;
+  for (const int64_t row : rows) lengths.push_back(data.Length(row));
+  return PackRows(lengths);
+}
+
+TokenBatch PackBatch(const EncodedDataset& data, std::span<const int64_t> rows) {
+  HPO_CHECK(!rows.empty());
+  TokenBatch batch;
+  batch.rows = static_cast<int64_t>(rows.size());
+  batch.packed = PackedRowsOf(data, rows);
+  batch.length = TotalTokens(batch.packed);
+  HPO_CHECK(batch.length <= std::numeric_limits<int32_t>::max());
+  batch.offsets.push_back(0);
+  for (const int64_t row : rows) {
+    const std::span<const int32_t> ids = data.Ids(row);
+    const std::span<const int32_t> type_ids = data.TypeIds(row);
+    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end());
+    batch.type_ids.insert(batch.type_ids.end(), type_ids.begin(), type_ids.end());
+    for (size_t position = 0; position < ids.size(); ++position) {
+      batch.positions.push_back(static_cast<int64_t>(position));
+    }
+    batch.offsets.push_back(static_cast<int32_t>(batch.ids.size()));
   }
   FillLabels(data, rows, batch);
   return batch;

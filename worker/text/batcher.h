@@ -9,12 +9,14 @@
 // common/workload.h) and no further than the model has positions:
 //   padded = min(round_up(longest, 16), max_positions),  longest <= tok.max_length
 // so it never exceeds LongestPadded(lengths, tok.max_length), by which memory is estimated.
+// Packing (memory.unpadded) leaves the padding out: a part is as many tokens as its rows have.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "common/packed_rows.h"
 #include "worker/text/encoded_dataset.h"
 
 namespace hpo {
@@ -38,21 +40,32 @@ std::vector<BatchRows> EvaluationBatches(const EncodedDataset& data, int64_t bat
 std::vector<std::span<const int64_t>> SplitBatch(const BatchRows& batch,
                                                  std::span<const int64_t> part_sizes);
 
-// One part as dense row-major arrays, ready to be wrapped as tensors.
-struct PaddedBatch {
+// One part as dense row-major arrays, ready to be wrapped as tensors: padded, every row of `length`
+// tokens, or packed, the rows one behind the other in the place of a single one.
+struct TokenBatch {
   int64_t rows = 0;
-  int64_t length = 0;
-  std::vector<int64_t> ids;       // [rows, length], pad_id after each row's end
-  std::vector<int64_t> type_ids;  // [rows, length], 0 after each row's end
-  std::vector<int64_t> mask;      // [rows, length], 1 = token, 0 = padding
-  std::vector<int64_t> labels;    // single-label: [rows]; else empty
+  int64_t length = 0;             // of every row; packed: of all of them together
+  std::vector<int64_t> ids;       // [rows, length], pad_id after each row's end; packed: [length]
+  std::vector<int64_t> type_ids;  // as ids, 0 after each row's end
+  std::vector<int64_t> mask;      // as ids, 1 = token, 0 = padding; packed: empty
+  // Of a packed batch alone.
+  PackedRows packed;
+  std::vector<int64_t> positions;  // as ids: of each token in its row, from 0
+  std::vector<int32_t> offsets;    // [rows + 1]: where each row begins, and where the last ends
+  std::vector<int64_t> labels;     // single-label: [rows]; else empty
   // [rows, num_labels]: multi-label of 0 and 1, a regression's numbers; else empty.
   std::vector<float> label_matrix;
 };
 
 // `rows` must not be empty; max_positions >= the longest row.
-PaddedBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
-                     int64_t max_positions);
+TokenBatch PadBatch(const EncodedDataset& data, std::span<const int64_t> rows,
+                    int64_t max_positions);
+
+// `rows` must not be empty, each of one token or more, together fewer than 2^31.
+TokenBatch PackBatch(const EncodedDataset& data, std::span<const int64_t> rows);
+
+// The rows as PackBatch packs them.
+PackedRows PackedRowsOf(const EncodedDataset& data, std::span<const int64_t> rows);
 
 // The length PadBatch pads to.
 int64_t PaddedLength(const EncodedDataset& data, std::span<const int64_t> rows,

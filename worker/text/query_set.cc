@@ -118,8 +118,8 @@ std::vector<BatchRows> QueryPieces(const QuerySet& set, const QueryLayout& layou
   return pieces;
 }
 
-PaddedBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions) {
-  PaddedBatch batch = PadBatch(set.queries, QueriesOf(piece), max_positions);
+TokenBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions) {
+  TokenBatch batch = PadBatch(set.queries, QueriesOf(piece), max_positions);
   for (const int64_t query : piece) {
     if (query < 0) continue;
     batch.labels.push_back(set.queries.Labels(query).front());

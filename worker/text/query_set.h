@@ -50,7 +50,7 @@ std::vector<BatchRows> QueryPieces(const QuerySet& set, const QueryLayout& layou
                                    std::span<const int64_t> texts);
 
 // One piece as dense arrays: padding runs too, but has no labels and no numbers.
-PaddedBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions);
+TokenBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions);
 int64_t PaddedLength(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions);
 
 // What the texts are to a batcher: rows as long as all their queries' tokens, so that texts of like

@@ -46,7 +46,7 @@ ModelShape TypicalShape() {
 }
 
 DeviceBatch MakeBatch(BatchShape shape, torch::Device device) {
-  PaddedBatch batch{.rows = shape.rows, .length = shape.tokens};
+  TokenBatch batch{.rows = shape.rows, .length = shape.tokens};
   const auto size = static_cast<size_t>(shape.rows * shape.tokens);
   batch.ids.assign(size, 7);
   batch.type_ids.assign(size, 0);

@@ -68,8 +68,9 @@ class TrialRun {
     auto folder = OpenModelFolder(job_, options_);
     if (!folder.ok()) return Failure(FailureClass::kBadModel, folder.status());
     folder_ = *std::move(folder);
-    const absl::Status trains = CheckTrainedParts(options_.config, folder_.shape);
-    if (!trains.ok()) return Failure(FailureClass::kBadConfiguration, trains);
+    if (const absl::Status runs = CheckModelRuns(); !runs.ok()) {
+      return Failure(FailureClass::kBadConfiguration, runs);
+    }
     auto data = LoadTextData(job_, options_, folder_);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
@@ -82,6 +83,12 @@ class TrialRun {
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
+  }
+
+  // The model as the parameters want it.
+  absl::Status CheckModelRuns() const {
+    HPO_RETURN_IF_ERROR(CheckUnpadded(options_.config, folder_.shape, *ParseTaskKind(job_.task)));
+    return CheckTrainedParts(options_.config, folder_.shape);
   }
 
   absl::Status CheckJob() const {
@@ -176,6 +183,7 @@ class TrialRun {
     HPO_ASSIGN_OR_RETURN(task_, MakeTask(folder_.shape, options_,
                                          {.data = data_,
                                           .max_positions = folder_.shape.max_positions,
+                                          .unpadded = config.unpadded,
                                           .device = device_.device}));
     torch::nn::Module& model = task_->module();
     std::vector<std::string> to_initialize = ParameterNames(model);

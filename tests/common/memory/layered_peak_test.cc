@@ -56,5 +56,26 @@ TEST(LayeredPeak, IsThatOfTheWholeTrace) {
   }
 }
 
+TEST(LayeredPeak, IsThatOfTheWholeTraceWithoutPadding) {
+  for (const char* model : {"bert-base-uncased", "roberta-base", "distilbert-base-uncased"}) {
+    for (const int64_t layers : {2, 3, 7}) {
+      for (const bool cpu : {true, false}) {
+        SCOPED_TRACE(absl::StrCat(model, ", ", layers, " layers", cpu ? ", cpu" : ", cuda"));
+        EstimateInput input = InputOf(model, layers, cpu);
+        input.config.unpadded = true;
+        const KernelTraits traits = TraitsOf(input.device);
+        const TrialPasses passes = LargestPasses(input, {.effective_batch = 7, .micro_batch = 3});
+        const LayeredPeak peak =
+            FindLayeredPeak(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
+        const int64_t expected = TracedPeak(input, passes, traits);
+        const int64_t found =
+            3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
+        EXPECT_LE(found, expected);
+        EXPECT_LE(expected - found, 2 << 10);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hpo

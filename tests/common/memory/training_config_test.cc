@@ -23,6 +23,7 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"train.momentum", 0.5},
                            {"train.precision", std::string("bf16")},
                            {"memory.checkpoint_every", int64_t{2}},
+                           {"memory.unpadded", true},
                            {"model.freeze_embeddings", true},
                            {"model.freeze_layers", int64_t{3}},
                            {"lora.rank", int64_t{16}},
@@ -49,7 +50,8 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                                                          .alpha = 32.0,
                                                          .dropout = 0.05,
                                                          .targets = {"query", "value"},
-                                                         .base = FrozenStorage::Type::kNf4}}));
+                                                         .base = FrozenStorage::Type::kNf4},
+                                     .unpadded = true}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 
@@ -81,6 +83,33 @@ TEST(CheckTrainedParts, TakesFrozenPartsOrAdaptersThatTheModelHas) {
   }
 }
 
+TEST(CheckUnpadded, NamesWhatRunsWithoutPadding) {
+  const TrainingConfig unpadded{.unpadded = true};
+  const auto check = [](const TrainingConfig& config, const char* family, TaskKind task) {
+    ModelShape shape;
+    shape.family = family;
+    return CheckUnpadded(config, shape, task);
+  };
+  for (const char* family :
+       {"bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"}) {
+    EXPECT_TRUE(check(unpadded, family, TaskKind::kTextClassification).ok()) << family;
+    EXPECT_TRUE(check(unpadded, family, TaskKind::kTextRegression).ok()) << family;
+    const absl::Status refused = check(unpadded, family, TaskKind::kMultiQuery);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("memory.unpadded: expected text-classification or text-regression, got "
+                          "multi-query"));
+  }
+  for (const char* family : {"deberta-v2", "gpt2", "llama", "qwen2", "t5"}) {
+    const absl::Status refused = check(unpadded, family, TaskKind::kTextClassification);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("memory.unpadded: expected a model of bert, roberta"));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(family));
+    EXPECT_TRUE(check({}, family, TaskKind::kTextClassification).ok());
+  }
+}
+
 TEST(TrainingConfigOf, ParametersBeatTheStudysDefaultsWhichBeatOurs) {
   TrainerSpec trainer;
   trainer.defaults = {{"train.batch_size", int64_t{32}}, {"train.grad_accum", int64_t{4}}};
@@ -106,6 +135,7 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"train.optimizer", int64_t{8}}}, "adafactor or sgd, got '8'"},
       {{{"train.precision", std::string("int8")}},
        "train.precision: expected fp32, tf32, bf16 or fp16, got 'int8'"},
+      {{{"memory.unpadded", int64_t{1}}}, "memory.unpadded: expected true or false, got 1"},
       {{{"memory.checkpoint_every", int64_t{-1}}},
        "memory.checkpoint_every: expected an integer of at least 0, got -1"},
       {{{"model.freeze_embeddings", int64_t{1}}},

@@ -67,6 +67,56 @@ TEST(LargestPasses, NoBatchHasMoreTextsThanThereAre) {
             (std::vector<BatchShape>{{6, 48}}));
 }
 
+EstimateInput Unpadded() {
+  EstimateInput input;
+  input.model.family = "bert";
+  input.model.max_positions = 512;
+  input.config.max_length = 64;
+  input.config.unpadded = true;
+  input.workload.train_lengths = {{10, 5}, {30, 2}, {70, 1}, {200, 2}};
+  input.workload.validation_lengths = {{9, 1}, {40, 3}};
+  return input;
+}
+
+TEST(LargestPasses, PackedPartsHaveTheLongestRowsAndThoseNextToThem) {
+  const MeasuredSteps largest = LargestOf(Unpadded());
+  const BatchShape first = BatchShape::Of({{3, 64}, {1, 30}});  // truncated
+  EXPECT_EQ(first.rows, 4);
+  EXPECT_EQ(first.tokens, 64);
+  EXPECT_EQ(first.TotalTokens(), 3 * 64 + 30);
+  EXPECT_EQ(largest.steps.front(),
+            (std::vector<BatchShape>{first, BatchShape::Of({{1, 30}, {3, 10}})}));
+  EXPECT_EQ(largest.evaluation, (std::vector<BatchShape>{BatchShape::Of({{3, 40}, {1, 9}})}));
+}
+
+TEST(LargestPasses, PackedPartsHaveNoMoreRowsThanThereAre) {
+  EstimateInput input = Unpadded();
+  EXPECT_EQ(LargestOf(input, {.effective_batch = 100, .micro_batch = 7}).steps.front().back(),
+            BatchShape::Of({{3, 10}}));
+  input.workload.train_lengths.clear();
+  EXPECT_EQ(LargestOf(input).steps.front(),
+            (std::vector<BatchShape>{BatchShape::Of({{4, 64}}), BatchShape::Of({{4, 64}})}));
+  input.workload.train_lengths = {{-3, 2}, {0, -1}, {5, 0}};
+  EXPECT_EQ(LargestOf(input).steps.front(), (std::vector<BatchShape>{BatchShape::Of({{2, 1}})}));
+}
+
+// Rows by rows, not by the longest or by the sum alone.
+TEST(DecidingPasses, KeepPackedBatchesThatNoOtherCovers) {
+  const auto kept = [](const std::vector<PackedRows>& batches) {
+    TrialPasses all;
+    for (const PackedRows& rows : batches) {
+      all.stretches.push_back({.steps = {{BatchShape::Of(rows)}}});
+    }
+    return DecidingPasses(all).stretches.front().steps.size();
+  };
+  EXPECT_EQ(kept({{{4, 20}}, {{4, 19}}, {{3, 20}}}), 1u);
+  EXPECT_EQ(kept({{{1, 30}, {3, 5}}, {{4, 20}}}), 2u);            // the longer row, or more tokens
+  EXPECT_EQ(kept({{{1, 30}, {3, 20}}, {{1, 29}, {3, 20}}}), 1u);  // groups alike
+  EXPECT_EQ(kept({{{1, 30}, {3, 20}}, {{4, 20}}}), 1u);           // smaller groups
+  EXPECT_EQ(kept({{{4, 20}}, {{1, 20}, {3, 19}}}), 2u);           // a larger one
+  EXPECT_EQ(kept({{{2, 20}, {2, 10}}, {{4, 10}, {1, 1}}}), 2u);   // another row
+}
+
 TEST(LargestPasses, WithoutQuestionsATextIsARow) {
   EstimateInput input = Questions();
   input.workload.train_queries.clear();

@@ -145,7 +145,7 @@ TEST(PadBatch, FillsAfterEachRowsEnd) {
   EncodedDataset data = DataOfLengths({2, 3});
   data.pad_id = 99;
   const BatchRows rows = {1, 0};
-  const PaddedBatch batch = PadBatch(data, rows, 4);
+  const TokenBatch batch = PadBatch(data, rows, 4);
   EXPECT_EQ(batch.rows, 2);
   EXPECT_EQ(batch.length, 4);
   EXPECT_THAT(batch.ids, ElementsAre(2, 2, 2, 99, 1, 1, 99, 99));
@@ -155,6 +155,22 @@ TEST(PadBatch, FillsAfterEachRowsEnd) {
   EXPECT_THAT(batch.label_matrix, IsEmpty());
 }
 
+TEST(PackBatch, RowsFollowEachOtherWithoutPadding) {
+  const EncodedDataset data = DataOfLengths({2, 3, 3, 1});
+  const BatchRows rows = {1, 2, 0, 3};
+  const TokenBatch batch = PackBatch(data, rows);
+  EXPECT_EQ(batch.rows, 4);
+  EXPECT_EQ(batch.length, 9);
+  EXPECT_THAT(batch.ids, ElementsAre(2, 2, 2, 3, 3, 3, 1, 1, 4));
+  EXPECT_EQ(batch.type_ids.size(), batch.ids.size());
+  EXPECT_THAT(batch.mask, IsEmpty());
+  EXPECT_EQ(batch.packed, (PackedRows{{2, 3}, {1, 2}, {1, 1}}));
+  EXPECT_EQ(batch.packed, PackedRowsOf(data, rows));
+  EXPECT_THAT(batch.positions, ElementsAre(0, 1, 2, 0, 1, 2, 0, 1, 0));
+  EXPECT_THAT(batch.offsets, ElementsAre(0, 3, 6, 8, 9));
+  EXPECT_EQ(batch.labels, PadBatch(data, rows, 16).labels);
+}
+
 TEST(PadBatch, SeveralLabelsBecomeAMatrix) {
   EncodedDataset data = DataOfLengths({1, 1});
   data.multi_label = true;
@@ -162,7 +178,7 @@ TEST(PadBatch, SeveralLabelsBecomeAMatrix) {
   data.labels = {0, 2};
   data.label_offsets = {0, 2, 2};
   const BatchRows rows = {0, 1};
-  const PaddedBatch batch = PadBatch(data, rows, 512);
+  const TokenBatch batch = PadBatch(data, rows, 512);
   EXPECT_THAT(batch.label_matrix, ElementsAre(1, 0, 1, 0, 0, 0));
   EXPECT_THAT(batch.labels, IsEmpty());
 }
@@ -171,7 +187,7 @@ TEST(PadBatch, NumbersBecomeAMatrix) {
   EncodedDataset data = DataOfLengths({1, 2, 1});
   data.numbers = {1.0f, 1.5f, 2.0f, 2.5f, 3.0f, 3.5f};
   const BatchRows rows = {2, 0};
-  const PaddedBatch batch = PadBatch(data, rows, 512);
+  const TokenBatch batch = PadBatch(data, rows, 512);
   EXPECT_THAT(batch.label_matrix, ElementsAre(3.0f, 3.5f, 1.0f, 1.5f));
   EXPECT_THAT(batch.labels, IsEmpty());
 }
@@ -181,7 +197,7 @@ TEST(PadBatch, TextsAloneHaveNoLabels) {
   data.num_labels = 0;
   data.labels.clear();
   const BatchRows rows = {0, 1};
-  const PaddedBatch batch = PadBatch(data, rows, 512);
+  const TokenBatch batch = PadBatch(data, rows, 512);
   EXPECT_THAT(batch.labels, IsEmpty());
   EXPECT_THAT(batch.label_matrix, IsEmpty());
   EXPECT_EQ(batch.rows, 2);

@@ -99,7 +99,7 @@ TEST_F(QuerySetTest, APartRunsAsTheLayoutSays) {
 TEST_F(QuerySetTest, PaddingRunsButAnswersNothing) {
   const QuerySet set = Set();
   const BatchRows piece = {4, 0, ~0};
-  const PaddedBatch batch = PadQueries(set, piece, 512);
+  const TokenBatch batch = PadQueries(set, piece, 512);
   EXPECT_EQ(batch.rows, 3);
   EXPECT_EQ(batch.length, PaddedLength(set, piece, 512));
   EXPECT_THAT(batch.labels, ElementsAre(0, 0));

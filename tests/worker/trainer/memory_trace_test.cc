@@ -509,6 +509,103 @@ TEST(MemoryTrace, IsTheTrainersWithAdaptersOnAStoredBase) {
   }
 }
 
+// Rows of several lengths, some of them alike, without padding.
+SyntheticTrial Unpadded(const char* family, double dropout) {
+  SyntheticTrial trial = Small();
+  trial.family = family;
+  trial.hidden_dropout = trial.attention_dropout = dropout;
+  trial.train_lengths = {30, 21, 30, 17, 9, 17, 17};
+  trial.validation_lengths = {40, 7, 40, 33, 12, 12, 12, 5};
+  trial.params = {{"memory.unpadded", true}};
+  if (trial.family == "electra") trial.more_config = {{"embedding_size", 16}};
+  return trial;
+}
+
+TEST(MemoryTrace, IsTheTrainersWithoutPadding) {
+  for (const char* family : {"bert", "roberta", "xlm-roberta", "electra", "distilbert"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      SyntheticTrial trial = Unpadded(family, dropout);
+      ExpectSameEvents(trial);
+      trial.micro_batch = 3;
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+// What is a copy elsewhere is a view; one group; every row by itself.
+TEST(MemoryTrace, IsTheTrainersWithoutPaddingOfOneRowOrOneHeadOrOneLength) {
+  for (const double dropout : {0.0, 0.1}) {
+    for (const int64_t heads : {1, 3}) {
+      for (const int64_t rows : {1, 2, 7}) {
+        SyntheticTrial trial = Unpadded("bert", dropout);
+        trial.heads = heads;
+        trial.micro_batch = rows;
+        ExpectSameEvents(trial);
+      }
+      SyntheticTrial alike = Unpadded("bert", dropout);
+      alike.heads = heads;
+      alike.train_lengths = {17, 17, 17, 17, 17, 17, 17};
+      ExpectSameEvents(alike);
+    }
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersWithoutPaddingOverRealLengths) {
+  for (const double dropout : {0.0, 0.1}) {
+    SyntheticTrial trial = Unpadded("bert", dropout);
+    trial.batch_size = 4;
+    trial.micro_batch = 2;
+    trial.eval_batch_multiplier = 2;
+    trial.epochs = 2;
+    trial.train_lengths = {3, 60, 17, 33, 45, 20, 9, 51, 64, 12};
+    trial.validation_lengths = {5, 70, 23, 41, 38};
+    trial.max_length = 50;
+    ExpectSameEvents(trial);
+  }
+}
+
+TEST(MemoryTrace, IsTheTrainersWithoutPaddingUnderEveryTask) {
+  for (const char* kind : {"labels", "several labels", "numbers"}) {
+    SyntheticTrial trial = Unpadded("bert", 0.1);
+    trial.head_sizes = {33};
+    trial.multi_label = std::string(kind) == "several labels";
+    if (std::string(kind) == "numbers") trial.task = "text-regression";
+    SCOPED_TRACE(kind);
+    ExpectSameEvents(trial);
+  }
+}
+
+// With the techniques that change what backward passes and keeps.
+TEST(MemoryTrace, IsTheTrainersWithoutPaddingBesideOtherTechniques) {
+  const ParamMap techniques[] = {
+      {{"memory.checkpoint_every", int64_t{2}}},
+      {{"train.precision", std::string("fp16")}},
+      {{"train.precision", std::string("fp16")}, {"memory.checkpoint_every", int64_t{1}}},
+      {{"model.freeze_embeddings", true}, {"model.freeze_layers", int64_t{1}}},
+      {{"lora.rank", int64_t{4}}},
+      {{"lora.rank", int64_t{4}},
+       {"lora.dropout", 0.1},
+       {"lora.targets", std::string("all-linear")}},
+      {{"lora.rank", int64_t{4}}, {"lora.base", std::string("nf4")}},
+      {{"lora.rank", int64_t{4}}, {"memory.checkpoint_every", int64_t{1}}},
+      {{"lora.rank", int64_t{4}},
+       {"lora.base", std::string("bf16")},
+       {"train.precision", std::string("fp16")}},
+  };
+  for (const char* family : {"bert", "roberta", "electra"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const ParamMap& params : techniques) {
+        SyntheticTrial trial = Unpadded(family, dropout);
+        trial.layers = 3;
+        trial.micro_batch = 4;
+        trial.params.insert(params.begin(), params.end());
+        SCOPED_TRACE(FormatParams(params));
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
 // Weights from a file, gradients scaled, the best weights written.
 TEST(MemoryTrace, IsTheTrainersFromLoadingToSaving) {
   const TinyTrial tiny;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "worker/trainer/models/layers.h"
 
@@ -26,7 +28,8 @@ torch::Tensor CausalBias(const torch::Tensor& mask) {
 torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
                              const torch::Tensor& bias, const ScoreOptions& options) {
   // In place: the product's backward does not look at its result.
-  scores.mul_(options.scale).add_(bias);
+  scores.mul_(options.scale);
+  if (bias.defined()) scores.add_(bias);
   const torch::Tensor probabilities = at::softmax(scores, /*dim=*/-1);
   scores.reset();
   return at::matmul(Dropout(probabilities, options.dropout, /*training=*/true), value);
@@ -43,13 +46,66 @@ torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      bool training) {
   const double probability = training ? dropout : 0.0;
   if (IsFused(query.device(), probability)) {
+    std::optional<torch::Tensor> expanded;
     const int64_t tokens = query.size(2);
-    return at::scaled_dot_product_attention(query, key, value,
-                                            bias.expand({-1, -1, tokens, tokens}), probability);
+    if (bias.defined()) expanded = bias.expand({-1, -1, tokens, tokens});
+    return at::scaled_dot_product_attention(query, key, value, expanded, probability);
   }
   return AttendByScores(
       at::matmul(query, key.transpose(2, 3)), value, bias,
       {.scale = 1.0 / std::sqrt(static_cast<double>(query.size(3))), .dropout = probability});
+}
+
+namespace {
+
+// Views of the groups' rows, each [1, tokens of the group, hidden].
+std::vector<torch::Tensor> SplitGroups(const torch::Tensor& packed, const PackedRows& rows) {
+  std::vector<int64_t> sizes;
+  for (const RowGroup& group : rows) sizes.push_back(group.TotalTokens());
+  return at::split_with_sizes(packed, sizes, /*dim=*/1);
+}
+
+torch::Tensor AttendByGroups(const torch::Tensor& query, const torch::Tensor& key,
+                             const torch::Tensor& value, const PackedRows& rows,
+                             const PackedAttention& options) {
+  const std::vector<torch::Tensor> queries = SplitGroups(query, rows);
+  const std::vector<torch::Tensor> keys = SplitGroups(key, rows);
+  const std::vector<torch::Tensor> values = SplitGroups(value, rows);
+  std::vector<torch::Tensor> attended;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto by_heads = [&options, &group = rows[i]](const torch::Tensor& x) {
+      return x.view({group.rows, group.tokens, options.heads, -1}).transpose(1, 2);
+    };
+    attended.push_back(Attend(by_heads(queries[i]), by_heads(keys[i]), by_heads(values[i]),
+                              /*bias=*/{}, options.dropout, /*training=*/true)
+                           .transpose(1, 2)
+                           .reshape(queries[i].sizes()));
+  }
+  return at::cat(attended, /*dim=*/1);
+}
+
+// Source: torch 2.11, aten/src/ATen/native/transformers/cuda/attention.cu.
+torch::Tensor AttendFused(const torch::Tensor& query, const torch::Tensor& key,
+                          const torch::Tensor& value, const PackedInput& packed,
+                          const PackedAttention& options) {
+  const auto by_heads = [&options](const torch::Tensor& x) {
+    return x.view({1, x.size(1), options.heads, -1});
+  };
+  const int64_t longest = LongestRow(packed.rows);
+  const auto kept = at::_efficient_attention_forward(
+      by_heads(query), by_heads(key), by_heads(value), /*bias=*/{}, packed.offsets, packed.offsets,
+      longest, longest, options.dropout, /*custom_mask_type=*/0,
+      /*compute_log_sumexp=*/query.requires_grad() || key.requires_grad() || value.requires_grad());
+  return std::get<0>(kept).view(query.sizes());
+}
+
+}  // namespace
+
+torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
+                           const torch::Tensor& value, const PackedInput& packed,
+                           const PackedAttention& options) {
+  return query.is_cuda() ? AttendFused(query, key, value, packed, options)
+                         : AttendByGroups(query, key, value, packed.rows, options);
 }
 
 std::string AttentionKernel(torch::Device device, double dropout) {

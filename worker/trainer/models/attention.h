@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "worker/trainer/models/packed_input.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
@@ -21,13 +22,14 @@ struct ScoreOptions {
 };
 
 // softmax(scale scores + bias) value, written out. scores: [batch, heads, tokens, tokens], changed
-// in place; value: [batch, heads, tokens, head_size]; bias: see AttentionBias. Result: as value.
+// in place; value: [batch, heads, tokens, head_size]; bias: see AttentionBias, undefined: none.
+// Result: as value.
 // Per score 4 bytes are kept for backward, or 9 with dropout: probabilities, their mask, dropped
 // probabilities.
 torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
                              const torch::Tensor& bias, const ScoreOptions& options);
 
-// query, key, value: [batch, heads, tokens, head_size]; bias: see AttentionBias.
+// query, key, value: [batch, heads, tokens, head_size]; bias: see AttentionBias, undefined: none.
 // Result: [batch, heads, tokens, head_size].
 //
 // With dropout, on a CPU: AttendByScores (torch's fused CPU kernel has no dropout).
@@ -36,6 +38,19 @@ torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
 torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training);
+
+struct PackedAttention {
+  int64_t heads = 1;
+  double dropout = 0.0;  // in training
+};
+
+// As Attend, of rows without padding: each token looks at those of its own row. query, key, value
+// and the result: [1, tokens, heads * head_size]. On a GPU torch's fused kernel of variable length,
+// which keeps one float per row, head and token of the longest row; on a CPU Attend, once for each
+// group of rows of one length.
+torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
+                           const torch::Tensor& value, const PackedInput& packed,
+                           const PackedAttention& options);
 
 // Which kernel Attend takes on `device` while training with `dropout`: "flash", "efficient",
 // "cudnn", or "math" where attention is written out. Runs a tiny example.

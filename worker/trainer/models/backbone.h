@@ -11,22 +11,27 @@
 
 #include "absl/strings/string_view.h"
 #include "common/model_spec.h"
+#include "worker/trainer/models/packed_input.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
-// All [batch, tokens] int64 on the model's device. mask: 1 = token, 0 = padding, at least one token
-// in every row. type_ids: ignored by families without token types.
+// All [batch, tokens] int64 on the model's device, or packed [1, tokens]. mask: 1 = token, 0 =
+// padding, at least one token in every row; undefined where rows are packed, which the families of
+// CheckUnpadded (common/memory/memory_estimate.h) alone can take. type_ids: ignored by families
+// without token types.
 struct ModelInput {
   torch::Tensor ids;
   torch::Tensor mask;
   torch::Tensor type_ids;
+  PackedInput packed = {};
 };
 
 // What every layer of one pass sees alike. What a family does not use is undefined. Gradients flow
 // through `relative` alone.
 struct LayerContext {
   torch::Tensor bias;  // see models/attention.h
+  PackedInput packed;  // in the bias's place
 
   // DeBERTa: the batch's mask; rows of the relative table, [rows, hidden_size]; and which of them
   // belongs to each distance from tokens - 1 down to 1 - tokens, and up again.
@@ -54,8 +59,8 @@ class Backbone : public torch::nn::Module {
   // 0: none.
   void SetCheckpointing(int64_t every) { checkpoint_every_ = every; }
 
-  // The last hidden state, [batch, tokens, hidden_size]. When `hidden_states` is given, what goes
-  // into each layer and the result are appended to it.
+  // The last hidden state, [batch, tokens, hidden_size] as the input's ids. When `hidden_states` is
+  // given, what goes into each layer and the result are appended to it.
   torch::Tensor forward(const ModelInput& input,
                         std::vector<torch::Tensor>* hidden_states = nullptr);
 

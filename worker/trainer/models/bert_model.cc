@@ -40,10 +40,15 @@ BertModel::BertModel(const ModelShape& shape, torch::Device device)
 }
 
 LayerContext BertModel::ContextOf(const ModelInput& input) {
+  if (input.packed) return {.packed = input.packed};
   return {.bias = AttentionBias(input.mask)};
 }
 
 torch::Tensor BertModel::PositionsOf(const ModelInput& input) const {
+  if (input.packed) {
+    const torch::Tensor& positions = input.packed.positions;
+    return padding_position_ < 0 ? positions : positions + (padding_position_ + 1);
+  }
   if (padding_position_ < 0) return at::arange(input.ids.size(1), input.ids.options());
   return at::cumsum(input.mask, /*dim=*/1).mul_(input.mask).add_(padding_position_);
 }

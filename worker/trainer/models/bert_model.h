@@ -20,7 +20,7 @@ class BertModel final : public Backbone {
  private:
   LayerContext ContextOf(const ModelInput& input) override;
   torch::Tensor Embed(const ModelInput& input) override;
-  // Rows of the position table: [tokens], or of RoBERTa [batch, tokens].
+  // Rows of the position table: [tokens], or of RoBERTa and of packed rows [batch, tokens].
   torch::Tensor PositionsOf(const ModelInput& input) const;
 
   Embedding word_embeddings_ = nullptr;

@@ -34,6 +34,10 @@ torch::Tensor EncoderLayer::SplitHeads(const torch::Tensor& projected) const {
 
 torch::Tensor EncoderLayer::SelfAttention(const torch::Tensor& hidden,
                                           const LayerContext& context) {
+  if (context.packed) {
+    return AttendPacked(query_(hidden), key_(hidden), value_(hidden), context.packed,
+                        {.heads = num_heads_, .dropout = is_training() ? attention_dropout_ : 0.0});
+  }
   const torch::Tensor attended =
       Attend(SplitHeads(query_(hidden)), SplitHeads(key_(hidden)), SplitHeads(value_(hidden)),
              context.bias, attention_dropout_, is_training());

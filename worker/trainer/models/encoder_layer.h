@@ -20,7 +20,7 @@ class EncoderLayer : public TransformerLayer {
  protected:
   // [batch, tokens, hidden_size] to [batch, heads, tokens, head_size], a view.
   torch::Tensor SplitHeads(const torch::Tensor& projected) const;
-  // The heads' outputs side by side: of `hidden`'s shape.
+  // The heads' outputs side by side: of `hidden`'s shape. Takes packed rows.
   virtual torch::Tensor SelfAttention(const torch::Tensor& hidden, const LayerContext& context);
 
   Linear query_ = nullptr;

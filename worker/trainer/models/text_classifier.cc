@@ -49,8 +49,13 @@ TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
 }
 
 torch::Tensor TextClassifier::SelectToken(const torch::Tensor& hidden,
-                                          const torch::Tensor& mask) const {
+                                          const ModelInput& input) const {
+  if (input.packed) {
+    const torch::Tensor firsts = input.packed.offsets.narrow(0, 0, NumRows(input.packed.rows));
+    return hidden.view({-1, hidden.size(2)}).index_select(0, firsts);
+  }
   if (!modules_.last_token) return hidden.select(/*dim=*/1, /*index=*/0);
+  const torch::Tensor& mask = input.mask;
   const int64_t tokens = hidden.size(1);
   const torch::Tensor last = (at::arange(tokens, mask.options()) * mask).argmax(/*dim=*/1);
   const torch::Tensor rows =
@@ -71,7 +76,7 @@ torch::Tensor TextClassifier::forward(const ModelInput& input,
 
 torch::Tensor TextClassifier::Logits(const ModelInput& input,
                                      std::vector<torch::Tensor>* hidden_states) {
-  torch::Tensor features = SelectToken(backbone_->forward(input, hidden_states), input.mask);
+  torch::Tensor features = SelectToken(backbone_->forward(input, hidden_states), input);
   if (dense_) {
     if (modules_.dropout_before_dense) features = Dropout(features, dropout_, is_training());
     features = Activate(dense_(features), modules_.activation);

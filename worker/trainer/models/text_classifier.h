@@ -36,7 +36,7 @@ class TextClassifier : public torch::nn::Module {
  private:
   torch::Tensor Logits(const ModelInput& input, std::vector<torch::Tensor>* hidden_states);
   // The token of each row that is classified, [batch, hidden_size].
-  torch::Tensor SelectToken(const torch::Tensor& hidden, const torch::Tensor& mask) const;
+  torch::Tensor SelectToken(const torch::Tensor& hidden, const ModelInput& input) const;
 
   ClassifierModules modules_;
   std::shared_ptr<Backbone> backbone_;

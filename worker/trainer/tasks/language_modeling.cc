@@ -10,7 +10,7 @@ namespace hpo {
 namespace {
 
 // What each place is to say: the token after it; nothing where none comes. [rows * length].
-std::vector<int64_t> NextTokens(const PaddedBatch& batch) {
+std::vector<int64_t> NextTokens(const TokenBatch& batch) {
   std::vector<int64_t> labels(batch.ids.size(), kIgnoredLabel);
   for (size_t i = 0; i + 1 < labels.size(); ++i) {
     const bool ends_row = (i + 1) % static_cast<size_t>(batch.length) == 0;
@@ -42,7 +42,7 @@ DeviceBatch LanguageModeling::BatchOf(std::span<const int64_t> rows) const {
 
 DeviceBatch LanguageModeling::BatchOf(const EncodedDataset& data,
                                       std::span<const int64_t> rows) const {
-  PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
+  TokenBatch padded = PadBatch(data, rows, parts_.max_positions);
   padded.labels = NextTokens(padded);
   return ToDevice(padded, /*num_labels=*/0, parts_.device);
 }

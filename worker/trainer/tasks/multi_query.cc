@@ -50,8 +50,8 @@ class NumberErrors {
   double arousal_ = 0.0;
 };
 
-DeviceBatch ToQueryBatch(const PaddedBatch& padded, torch::Device device) {
-  PaddedBatch tokens_and_classes = padded;
+DeviceBatch ToQueryBatch(const TokenBatch& padded, torch::Device device) {
+  TokenBatch tokens_and_classes = padded;
   tokens_and_classes.label_matrix.clear();
   DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, device);
   batch.numbers = ToDevice(padded.label_matrix, device).view({-1, kNumbers});

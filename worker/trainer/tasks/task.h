@@ -20,7 +20,13 @@ namespace hpo {
 struct TaskParts {
   const TextData& data;
   int64_t max_positions = 0;
+  bool unpadded = false;  // memory.unpadded
   torch::Device device = torch::kCPU;
+
+  // Rows of `set` as they run together.
+  TokenBatch BatchOf(const EncodedDataset& set, std::span<const int64_t> rows) const {
+    return unpadded ? PackBatch(set, rows) : PadBatch(set, rows, max_positions);
+  }
 };
 
 // Owned by its trial, used from one thread. Methods throw what torch throws.

@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-void CountSingleLabel(const torch::Tensor& logits, const PaddedBatch& batch,
+void CountSingleLabel(const torch::Tensor& logits, const TokenBatch& batch,
                       ClassificationCounts& counts) {
   const torch::Tensor predicted = logits.argmax(/*dim=*/1).to(torch::kCPU);
   const auto values = predicted.accessor<int64_t, 1>();
@@ -17,7 +17,7 @@ void CountSingleLabel(const torch::Tensor& logits, const PaddedBatch& batch,
   }
 }
 
-void CountMultiLabel(const torch::Tensor& logits, const PaddedBatch& batch,
+void CountMultiLabel(const torch::Tensor& logits, const TokenBatch& batch,
                      ClassificationCounts& counts) {
   const torch::Tensor positive = (logits > 0).to(torch::kCPU);
   const auto num_labels = static_cast<size_t>(logits.size(1));
@@ -54,10 +54,10 @@ double TextClassification::WeightOf(std::span<const int64_t> rows) const {
 
 DeviceBatch TextClassification::BatchOf(std::span<const int64_t> rows) const {
   const EncodedDataset& data = parts_.data.train;
-  PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
+  TokenBatch tokens = parts_.BatchOf(data, rows);
   const auto smoothing = static_cast<float>(loss_.smoothing);
-  for (float& label : padded.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
-  return ToDevice(padded, data.num_labels, parts_.device);
+  for (float& label : tokens.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
+  return ToDevice(tokens, data.num_labels, parts_.device);
 }
 
 torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {
@@ -70,14 +70,14 @@ Metrics TextClassification::Evaluate(std::span<const BatchRows> batches) {
   ClassificationCounts counts(data.num_labels, data.multi_label);
   double sum_loss = 0.0;
   for (const BatchRows& rows : batches) {
-    const PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
-    const DeviceBatch batch = ToDevice(padded, data.num_labels, parts_.device);
+    const TokenBatch tokens = parts_.BatchOf(data, rows);
+    const DeviceBatch batch = ToDevice(tokens, data.num_labels, parts_.device);
     const torch::Tensor logits = model_->forward(batch.input);
     sum_loss += SumOfRowLosses(logits, batch.labels).item<double>();
     if (data.multi_label) {
-      CountMultiLabel(logits, padded, counts);
+      CountMultiLabel(logits, tokens, counts);
     } else {
-      CountSingleLabel(logits, padded, counts);
+      CountSingleLabel(logits, tokens, counts);
     }
   }
   Metrics metrics = counts.Summarize();

@@ -19,7 +19,7 @@ double TextRegression::WeightOf(std::span<const int64_t> rows) const {
 
 DeviceBatch TextRegression::BatchOf(std::span<const int64_t> rows) const {
   const EncodedDataset& data = parts_.data.train;
-  return ToDevice(PadBatch(data, rows, parts_.max_positions), data.num_labels, parts_.device);
+  return ToDevice(parts_.BatchOf(data, rows), data.num_labels, parts_.device);
 }
 
 torch::Tensor TextRegression::SumOfLosses(const DeviceBatch& batch) {
@@ -32,14 +32,14 @@ Metrics TextRegression::Evaluate(std::span<const BatchRows> batches) {
   const auto columns = static_cast<size_t>(data.num_labels);
   RegressionErrors errors(columns);
   for (const BatchRows& rows : batches) {
-    const PaddedBatch padded = PadBatch(data, rows, parts_.max_positions);
-    const DeviceBatch batch = ToDevice(padded, data.num_labels, parts_.device);
+    const TokenBatch tokens = parts_.BatchOf(data, rows);
+    const DeviceBatch batch = ToDevice(tokens, data.num_labels, parts_.device);
     const torch::Tensor predicted = model_->forward(batch.input).to(torch::kCPU);
     const std::span<const float> said(predicted.const_data_ptr<float>(),
                                       static_cast<size_t>(predicted.numel()));
     for (size_t row = 0; row < rows.size(); ++row) {
       errors.AddRow(said.subspan(row * columns, columns),
-                    std::span(padded.label_matrix).subspan(row * columns, columns));
+                    std::span(tokens.label_matrix).subspan(row * columns, columns));
     }
   }
   return errors.Summarize();

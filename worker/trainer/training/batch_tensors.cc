@@ -21,11 +21,20 @@ torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device) {
   return CopyToDevice(values, {static_cast<int64_t>(values.size())}, device);
 }
 
-DeviceBatch ToDevice(const PaddedBatch& batch, int64_t num_labels, torch::Device device) {
-  const std::vector<int64_t> shape = {batch.rows, batch.length};
+DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device device) {
+  const bool is_packed = !batch.packed.empty();
+  const std::vector<int64_t> shape = {is_packed ? 1 : batch.rows, batch.length};
   DeviceBatch tensors;
   tensors.input.ids = CopyToDevice(batch.ids, shape, device);
-  tensors.input.mask = CopyToDevice(batch.mask, shape, device);
+  if (is_packed) {
+    tensors.input.packed = {
+        .rows = batch.packed,
+        .positions = CopyToDevice(batch.positions, shape, device),
+        .offsets = CopyToDevice(batch.offsets, {batch.rows + 1}, device),
+    };
+  } else {
+    tensors.input.mask = CopyToDevice(batch.mask, shape, device);
+  }
   tensors.input.type_ids = CopyToDevice(batch.type_ids, shape, device);
   tensors.labels =
       batch.label_matrix.empty()

@@ -20,7 +20,7 @@ struct DeviceBatch {
 
 // Copies `batch` to the device.
 torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device);
-DeviceBatch ToDevice(const PaddedBatch& batch, int64_t num_labels, torch::Device device);
+DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device device);
 
 struct ClassLossOptions {
   torch::Tensor weights;  // [num_labels], see ClassWeights; undefined: none

@@ -40,6 +40,7 @@ constexpr ParameterLine kParameters[] = {
     {"memory.clear_cache_every", "0", "steps between returns of the cache to the device; 0: never"},
     {"memory.loss_rows", "by vocabulary",
      "tokens whose logits exist at a time (language modelling)"},
+    {"memory.unpadded", "false", "batches are packed: models run on their tokens, not on padding"},
     {"model.dropout", "config.json's", "dropout of hidden states and attention"},
     {"model.freeze_embeddings", "false", "whether embeddings stay as they are"},
     {"model.freeze_layers", "0", "so many of the lowest layers stay as they are"},

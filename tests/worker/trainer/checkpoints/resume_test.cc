@@ -165,13 +165,21 @@ TEST_F(ResumeTest, OnlyWhatIsTrainedIsSaved) {
 }
 
 TEST_F(ResumeTest, ManyAttemptsAddUpToOne) {
-  const TrialResult undisturbed = Complete(Job());
-  fs::remove_all(trial_.Path("checkpoints"));
-  int64_t attempt = 1;
-  for (const int64_t steps : {2, 3, 1, 0, 1, 6, 4}) {
-    EXPECT_FALSE(Run(Job(attempt++), steps).outcome.has_value());
+  for (const bool unpadded : {false, true}) {
+    const auto job = [&](int64_t attempt) {
+      TrainerJob some = Job(attempt);
+      some.params["memory.unpadded"] = unpadded;
+      return some;
+    };
+    fs::remove_all(trial_.Path("checkpoints"));
+    const TrialResult undisturbed = Complete(job(1));
+    fs::remove_all(trial_.Path("checkpoints"));
+    int64_t attempt = 1;
+    for (const int64_t steps : {2, 3, 1, 0, 1, 6, 4}) {
+      EXPECT_FALSE(Run(job(attempt++), steps).outcome.has_value());
+    }
+    ExpectEqual(Complete(job(attempt)), undisturbed);
   }
-  ExpectEqual(Complete(Job(attempt)), undisturbed);
 }
 
 TEST_F(ResumeTest, CheckpointsComeEveryNSteps) {

@@ -56,7 +56,7 @@ std::shared_ptr<TextClassifier> LoadModel(const std::string& folder, int64_t num
 }
 
 DeviceBatch BatchOf(const nlohmann::json& json) {
-  PaddedBatch batch;
+  TokenBatch batch;
   const auto flatten = [&](const char* name) {
     std::vector<int64_t> values;
     for (const auto& row : json.at(name)) {

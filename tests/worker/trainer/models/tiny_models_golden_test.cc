@@ -12,6 +12,7 @@
 #include "common/model_parameters.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
+#include "tests/worker/trainer/packed_input.h"
 #include "worker/trainer/models/language_model.h"
 #include "worker/trainer/models/safetensors.h"
 #include "worker/trainer/models/text_classifier.h"
@@ -160,6 +161,39 @@ TEST_P(TinyModelsGolden, GradientsAgree) { ExpectGradients(); }
 
 TEST_P(TinyModelsGolden, FiveAdamWStepsAgree) { ExpectFiveSteps(); }
 
+// The same batches without their padding.
+class PackedModelsGolden : public TinyModelsGolden {
+ protected:
+  void SetUp() override {
+    TinyModelsGolden::SetUp();
+    input_ = PackInput(input_);
+  }
+};
+
+TEST_P(PackedModelsGolden, HiddenStatesAndLogitsAgree) {
+  std::vector<torch::Tensor> hidden;
+  const torch::Tensor logits = model_->forward(input_, &hidden);
+  ASSERT_EQ(hidden.size(), static_cast<size_t>(shape_.num_layers) + 1);
+  const torch::Tensor real = Expected("attention_mask").to(torch::kBool);
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    const torch::Tensor expected = Expected("hidden_states." + std::to_string(i)).index({real});
+    EXPECT_LE(LargestDifference(hidden[i][0], expected), 1e-5) << "layer " << i;
+  }
+  EXPECT_LE(LargestDifference(logits, Expected("logits")), 1e-5);
+}
+
+TEST_P(PackedModelsGolden, LongInputsAgree) {
+  if (expected_->Find("long.logits") == nullptr) {
+    GTEST_SKIP() << "the folder has one batch only";
+  }
+  const ModelInput packed = PackInput(InputOf("long."));
+  EXPECT_LE(LargestDifference(model_->forward(packed), Expected("long.logits")), 1e-5);
+}
+
+TEST_P(PackedModelsGolden, GradientsAgree) { ExpectGradients(); }
+
+TEST_P(PackedModelsGolden, FiveAdamWStepsAgree) { ExpectFiveSteps(); }
+
 class LanguageModelsGolden : public GoldenTest<LanguageModel> {
  protected:
   absl::StatusOr<std::shared_ptr<LanguageModel>> Make() override {
@@ -219,6 +253,11 @@ INSTANTIATE_TEST_SUITE_P(Models, TinyModelsGolden,
                                          "xlm-roberta", "electra", "distilbert", "deberta-v3-long",
                                          "deberta-v2-convolution", "deberta-own-projections",
                                          "deberta-c2p", "gpt2", "llama", "qwen2"),
+                         TestName);
+
+INSTANTIATE_TEST_SUITE_P(Models, PackedModelsGolden,
+                         testing::Values("tiny-bert", "tiny-roberta", "xlm-roberta", "electra",
+                                         "distilbert"),
                          TestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, LanguageModelsGolden,

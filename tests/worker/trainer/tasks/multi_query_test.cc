@@ -70,8 +70,8 @@ class MultiQueryTest : public testing::Test {
     for (const int64_t text : texts) {
       for (int64_t i = 0; i < set.NumQueries(text); ++i) {
         const BatchRows one = {set.offsets[static_cast<size_t>(text)] + i};
-        const PaddedBatch padded = PadQueries(set, one, 64);
-        PaddedBatch tokens = padded;
+        const TokenBatch padded = PadQueries(set, one, 64);
+        TokenBatch tokens = padded;
         tokens.label_matrix.clear();
         const DeviceBatch batch = ToDevice(tokens, 0, torch::kCPU);
         const torch::Tensor outputs = model_->forward(batch.input);

@@ -29,6 +29,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"head.size_1", int64_t{64}},
                                             {"memory.clear_cache_every", int64_t{100}},
                                             {"memory.loss_rows", int64_t{100}},
+                                            {"memory.unpadded", true},
                                             {"model.dropout", 0.0},
                                             {"model.name", std::string("m")},
                                             {"seed", int64_t{5}},
@@ -61,6 +62,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_TRUE(options->config.weighs_classes);
   EXPECT_TRUE(options->config.smooths_labels);
   EXPECT_EQ(options->config.loss_rows, 100);
+  EXPECT_TRUE(options->config.unpadded);
   EXPECT_EQ(options->clear_cache_every, 100);
   EXPECT_EQ(options->config.max_length, 256);
   EXPECT_EQ(options->config.EffectiveBatch(), 12);
