@@ -85,8 +85,12 @@ absl::Status CheckPolicies(const StudySpec& spec) {
     if (spec.space.Find(name) != nullptr) continue;
     return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
   }
-  if (spec.sampler.type != "tpe" && spec.sampler.type != "random") {
-    return Expected("sampler.type", "tpe or random", absl::StrCat("'", spec.sampler.type, "'"));
+  const std::string& sampler = spec.sampler.type;
+  if (sampler != "tpe" && sampler != "gp" && sampler != "random") {
+    return Expected("sampler.type", "tpe, gp or random", absl::StrCat("'", sampler, "'"));
+  }
+  if (sampler == "gp" && spec.objectives.size() > 1) {
+    return Expected("sampler.type", "tpe or random for several objectives", "'gp'");
   }
   HPO_RETURN_IF_ERROR(CheckAtLeast("sampler.startup_trials", 0, spec.sampler.startup_trials));
   if (spec.pruner.type != "median" && spec.pruner.type != "none") {

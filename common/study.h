@@ -76,7 +76,7 @@ struct MemorySpec {
 };
 
 struct SamplerSpec {
-  std::string type = "tpe";  // tpe | random
+  std::string type = "tpe";  // tpe | gp (one objective) | random
   uint64_t seed = 0;
   int64_t startup_trials = 10;
   bool operator==(const SamplerSpec&) const = default;

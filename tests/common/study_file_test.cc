@@ -293,7 +293,7 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: grid}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:17: sampler.type: expected tpe or random, got 'grid'"},
+       "my.yaml:6:17: sampler.type: expected tpe, gp or random, got 'grid'"},
       {"pruner: {type: asha}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:16: pruner.type: expected median or none, got 'asha'"},
       {"  defaults: {n: 3}\nparameters: {n: {int: [1, 5]}}\n",

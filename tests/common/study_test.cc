@@ -136,7 +136,12 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        },
        "memory.relevant: expected parameters of the study, got 'train.size'"},
       {[](StudySpec& spec) { spec.sampler.type = "grid"; },
-       "sampler.type: expected tpe or random, got 'grid'"},
+       "sampler.type: expected tpe, gp or random, got 'grid'"},
+      {[](StudySpec& spec) {
+         spec.sampler.type = "gp";
+         spec.objectives.push_back({.metric = "seconds"});
+       },
+       "sampler.type: expected tpe or random for several objectives, got 'gp'"},
       {[](StudySpec& spec) { spec.sampler.startup_trials = -1; },
        "sampler.startup_trials: expected >= 0"},
       {[](StudySpec& spec) { spec.pruner.type = "asha"; },

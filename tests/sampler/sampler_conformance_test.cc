@@ -357,7 +357,7 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, testing::Values("random", "tpe"),
+INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, testing::Values("random", "tpe", "gp"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

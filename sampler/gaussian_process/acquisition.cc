@@ -1,0 +1,69 @@
+#include "sampler/gaussian_process/acquisition.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampler/gaussian_process/log_expected_improvement.h"
+#include "sampler/gaussian_process/portable_math.h"
+
+namespace hpo {
+namespace {
+
+// A function of a prediction: its value and its derivatives by mean and deviation.
+struct Term {
+  double value = 0.0;
+  double by_mean = 0.0;
+  double by_deviation = 0.0;
+};
+
+Term LogExpectedImprovement(const Prediction& at, double best) {
+  const double z = (best - at.mean) / at.deviation;
+  const ValueAndSlope improvement = LogImprovement(z);
+  return {PortableLog(at.deviation) + improvement.value, -improvement.slope / at.deviation,
+          (1.0 - improvement.slope * z) / at.deviation};
+}
+
+// Of a label below 0, with its noise.
+Term LogProbabilityOfFit(const Prediction& at, double noise) {
+  const double deviation = std::sqrt(at.deviation * at.deviation + noise);
+  const double z = -at.mean / deviation;
+  const ValueAndSlope probability = LogProbability(z);
+  return {probability.value, -probability.slope / deviation,
+          -probability.slope * z * at.deviation / (deviation * deviation)};
+}
+
+void AddSlopes(const Term& term, const PredictionSlopes& by_axis, const InputSpace& inputs,
+               std::span<const size_t> parameters, double* slopes) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const std::optional<size_t> axis = inputs.ContinuousAxis(parameters[i]);
+    if (!axis.has_value()) continue;
+    slopes[i] += term.by_mean * by_axis.mean[*axis] + term.by_deviation * by_axis.deviation[*axis];
+  }
+}
+
+}  // namespace
+
+double Acquisition::Score(const Codes& codes) const { return Evaluate(codes, {}, nullptr); }
+
+double Acquisition::Score(const Codes& codes, std::span<const size_t> parameters,
+                          std::span<double> slopes) const {
+  std::fill(slopes.begin(), slopes.end(), 0.0);
+  return Evaluate(codes, parameters, slopes.data());
+}
+
+double Acquisition::Evaluate(const Codes& codes, std::span<const size_t> parameters,
+                             double* slopes) const {
+  PredictionSlopes by_axis;
+  PredictionSlopes* wanted = slopes != nullptr ? &by_axis : nullptr;
+  const std::vector<double> point = quality_.inputs->Point(codes);
+  const Term gain = LogExpectedImprovement(quality_.posterior->Predict(point, wanted), best_);
+  if (wanted != nullptr) AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes);
+  if (!memory_.has_value()) return gain.value;
+  const Posterior& labels = *memory_->posterior;
+  const Term fit = LogProbabilityOfFit(labels.Predict(memory_->inputs->Point(codes), wanted),
+                                       labels.kernel().noise);
+  if (wanted != nullptr) AddSlopes(fit, by_axis, *memory_->inputs, parameters, slopes);
+  return gain.value + fit.value;
+}
+
+}  // namespace hpo

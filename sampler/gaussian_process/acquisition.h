@@ -1,0 +1,42 @@
+// How much a configuration promises: the log expected improvement of quality, plus, where trials
+// ran out of memory, the log probability that it fits. Immutable; safe to share between threads.
+// Source: log_expected_improvement.h; constrained expected improvement: Gardner et al. 2014.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "sampler/gaussian_process/input_space.h"
+#include "sampler/gaussian_process/posterior.h"
+
+namespace hpo {
+
+// A posterior and the axes it is over.
+struct Surrogate {
+  const InputSpace* inputs = nullptr;
+  const Posterior* posterior = nullptr;
+};
+
+class Acquisition {
+ public:
+  // `best`: the posterior mean to improve on. `memory`: of labels, above 0 where too big; none
+  // where nothing ran out of memory. What they point to must outlive this object.
+  Acquisition(Surrogate quality, double best, std::optional<Surrogate> memory)
+      : quality_(quality), best_(best), memory_(memory) {}
+
+  // Larger is better; finite.
+  double Score(const Codes& codes) const;
+
+  // The same, with its derivatives by the codes of `parameters`, which are continuous and active.
+  double Score(const Codes& codes, std::span<const size_t> parameters,
+               std::span<double> slopes) const;
+
+ private:
+  double Evaluate(const Codes& codes, std::span<const size_t> parameters, double* slopes) const;
+
+  Surrogate quality_;
+  double best_;
+  std::optional<Surrogate> memory_;
+};
+
+}  // namespace hpo

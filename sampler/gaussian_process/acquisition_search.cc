@@ -1,0 +1,225 @@
+#include "sampler/gaussian_process/acquisition_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sampler/gaussian_process/lbfgs_b.h"
+#include "sampler/gaussian_process/portable_math.h"
+
+namespace hpo {
+namespace {
+
+constexpr size_t kRandomCandidates = 192;
+constexpr size_t kLocalCandidates = 128;
+constexpr size_t kStarts = 4;
+// How many candidates are checked against the worker's memory at a time, the best first.
+constexpr size_t kFeasibilityBatch = 8;
+constexpr int kRounds = 4;
+// All values of a grid are tried up to this many, else steps of 1, 2, 4, ... and back.
+constexpr double kMostTried = 12.0;
+constexpr double kLeastGain = 1e-9;
+// The distance of a local candidate, as a part of the axis, is at least e^-9.
+constexpr double kNearest = -9.0;
+
+struct Scored {
+  Codes codes;
+  double score = 0.0;
+};
+
+class Search {
+ public:
+  Search(const AskContext& context, const CodedSpace& space, const Acquisition& acquisition,
+         Rng& rng)
+      : context_(context), space_(space), acquisition_(acquisition), rng_(rng) {}
+
+  std::optional<ScoredCandidate> Run(const std::vector<Codes>& incumbents) {
+    std::vector<Scored> drawn = DrawCandidates(incumbents);
+    std::stable_sort(drawn.begin(), drawn.end(),
+                     [](const Scored& a, const Scored& b) { return a.score > b.score; });
+    std::optional<ScoredCandidate> best;
+    for (Scored& start : KeepFitting(std::move(drawn))) {
+      const double score = Climb(start);
+      if (best.has_value() && !(score > best->score)) continue;
+      if (auto candidate = Check(start.codes); candidate.has_value()) {
+        best = ScoredCandidate{*std::move(candidate), score};
+      }
+    }
+    return best;
+  }
+
+ private:
+  std::vector<Scored> DrawCandidates(const std::vector<Codes>& incumbents) {
+    std::vector<Scored> drawn;
+    const auto add = [&](Codes codes) {
+      if (!space_.Complete(codes, rng_)) return;
+      const double score = acquisition_.Score(codes);
+      drawn.push_back({std::move(codes), score});
+    };
+    const Codes nothing(space_.size(), std::nan(""));
+    for (size_t i = 0; i < kRandomCandidates; ++i) add(nothing);
+    for (size_t i = 0; i < kLocalCandidates && !incumbents.empty(); ++i) {
+      add(Near(incumbents[i % incumbents.size()]));
+    }
+    return drawn;
+  }
+
+  // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
+  // choices drawn anew.
+  Codes Near(const Codes& center) {
+    Codes codes = center;
+    const double distance = PortableExp(kNearest * rng_.Uniform());
+    const double share = rng_.Uniform();
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (std::isnan(codes[i]) || space_.constant(i) || rng_.Uniform() > share) continue;
+      const std::optional<AllowedCodes> allowed = space_.Allowed(i, codes);
+      if (!allowed.has_value()) continue;
+      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
+        if (rng_.Uniform() < 0.3) codes[i] = std::nan("");
+        continue;
+      }
+      const double width = allowed->high - allowed->low;
+      double moved = (2.0 * rng_.Uniform() - 1.0) * distance * width;
+      if (space_.kind(i) == CodedSpace::Kind::kGrid) {
+        moved = moved < 0.0 ? std::floor(moved) : std::ceil(moved);
+      }
+      codes[i] = std::clamp(codes[i] + moved, allowed->low, allowed->high);
+    }
+    return codes;
+  }
+
+  // The first few that fit.
+  std::vector<Scored> KeepFitting(std::vector<Scored> sorted) {
+    std::vector<Scored> starts;
+    for (size_t i = 0; i < sorted.size() && starts.size() < kStarts; i += kFeasibilityBatch) {
+      const size_t end = std::min(i + kFeasibilityBatch, sorted.size());
+      std::vector<ParamMap> params;
+      std::vector<size_t> indices;
+      for (size_t j = i; j < end; ++j) {
+        std::optional<ParamMap> decoded = space_.Decode(sorted[j].codes);
+        if (!decoded.has_value()) continue;
+        params.push_back(*std::move(decoded));
+        indices.push_back(j);
+      }
+      std::vector<Fit> fits(params.size());
+      if (context_.feasibility && !params.empty()) fits = context_.feasibility(params);
+      for (size_t j = 0; j < indices.size() && starts.size() < kStarts; ++j) {
+        if (fits[j].fits) starts.push_back(std::move(sorted[indices[j]]));
+      }
+    }
+    return starts;
+  }
+
+  // The configuration of `codes` if it is valid and fits.
+  std::optional<Candidate> Check(const Codes& codes) const {
+    std::optional<ParamMap> params = space_.Decode(codes);
+    if (!params.has_value()) return std::nullopt;
+    CandidatePool pool(context_);
+    pool.Add({*std::move(params)});
+    if (pool.fitting().empty()) return std::nullopt;
+    return pool.fitting().front();
+  }
+
+  // Moves `at` to a local maximum; its score.
+  double Climb(Scored& at) {
+    for (int round = 0; round < kRounds; ++round) {
+      const double before = at.score;
+      ClimbContinuous(at);
+      const bool stepped = StepOverValues(at);
+      if (!stepped || at.score - before <= kLeastGain) break;
+    }
+    return at.score;
+  }
+
+  void ClimbContinuous(Scored& at) {
+    std::vector<size_t> parameters;
+    std::vector<double> start, lower, upper;
+    for (size_t i = 0; i < space_.size(); ++i) {
+      const bool continuous = space_.kind(i) == CodedSpace::Kind::kContinuous;
+      if (!continuous || !space_.space().parameters[i].modelled) continue;
+      if (std::isnan(at.codes[i]) || space_.constant(i)) continue;
+      const std::optional<AllowedCodes> allowed = space_.Allowed(i, at.codes);
+      parameters.push_back(i);
+      start.push_back(at.codes[i]);
+      lower.push_back(allowed->low);
+      upper.push_back(allowed->high);
+    }
+    if (parameters.empty()) return;
+    Codes codes = at.codes;
+    const SmoothFunction loss = [&](std::span<const double> x, std::span<double> gradient) {
+      for (size_t i = 0; i < parameters.size(); ++i) codes[parameters[i]] = x[i];
+      const double score = acquisition_.Score(codes, parameters, gradient);
+      for (double& entry : gradient) entry = -entry;
+      return -score;
+    };
+    const LbfgsBOptions options{.max_iterations = 30,
+                                .max_evaluations = 40,
+                                .gradient_tolerance = 1e-4,
+                                .value_tolerance = 1e-7};
+    const LbfgsBResult found = MinimizeInBox(loss, start, lower, upper, options);
+    for (size_t i = 0; i < parameters.size(); ++i) codes[parameters[i]] = found.x[i];
+    if (-found.value <= at.score) return;
+    if (context_.feasibility && !Check(codes).has_value()) return;
+    at = {std::move(codes), -found.value};
+  }
+
+  // For each parameter in turn the best other value. Whether any was better.
+  bool StepOverValues(Scored& at) {
+    bool stepped = false;
+    for (size_t i = 0; i < space_.size(); ++i) {
+      const bool continuous = space_.kind(i) == CodedSpace::Kind::kContinuous;
+      if (continuous || std::isnan(at.codes[i]) || !space_.space().parameters[i].modelled) continue;
+      if (space_.constant(i)) continue;
+      std::optional<Scored> best = BestOtherValue(at, i);
+      if (!best.has_value() || best->score <= at.score + kLeastGain) continue;
+      if (context_.feasibility && !Check(best->codes).has_value()) continue;
+      at = *std::move(best);
+      stepped = true;
+    }
+    return stepped;
+  }
+
+  std::optional<Scored> BestOtherValue(const Scored& at, size_t parameter) {
+    std::optional<Scored> best;
+    for (const double code : OtherValues(parameter, at.codes)) {
+      Codes codes = at.codes;
+      codes[parameter] = code;
+      if (!space_.Complete(codes, rng_)) continue;
+      const double score = acquisition_.Score(codes);
+      if (!best.has_value() || score > best->score) best = Scored{std::move(codes), score};
+    }
+    return best;
+  }
+
+  std::vector<double> OtherValues(size_t parameter, const Codes& codes) const {
+    const AllowedCodes allowed = *space_.Allowed(parameter, codes);
+    std::vector<double> values = allowed.choices;
+    const double now = codes[parameter];
+    if (values.empty() && allowed.high - allowed.low < kMostTried) {
+      for (double code = allowed.low; code <= allowed.high; code += 1.0) values.push_back(code);
+    } else if (values.empty()) {
+      for (double step = 1.0; step <= allowed.high - allowed.low; step *= 2.0) {
+        if (now - step >= allowed.low) values.push_back(now - step);
+        if (now + step <= allowed.high) values.push_back(now + step);
+      }
+    }
+    std::erase(values, now);
+    return values;
+  }
+
+  const AskContext& context_;
+  const CodedSpace& space_;
+  const Acquisition& acquisition_;
+  Rng& rng_;
+};
+
+}  // namespace
+
+std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
+                                                   const CodedSpace& space,
+                                                   const Acquisition& acquisition,
+                                                   const std::vector<Codes>& incumbents, Rng& rng) {
+  return Search(context, space, acquisition, rng).Run(incumbents);
+}
+
+}  // namespace hpo

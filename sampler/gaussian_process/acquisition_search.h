@@ -1,0 +1,27 @@
+// The configuration that promises most: random and local candidates, then from the best of them in
+// turn L-BFGS-B over the continuous parameters and steps on exact values over the others, until
+// neither helps. Only configurations that fit the asking worker are walked through.
+// Pure; safe from any thread.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sampler/candidate_pool.h"
+#include "sampler/gaussian_process/acquisition.h"
+
+namespace hpo {
+
+struct ScoredCandidate {
+  Candidate candidate;
+  double score = 0.0;
+};
+
+// `incumbents`: observed configurations, the best first, around which local candidates lie.
+// nullopt where none of the candidates fits.
+std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
+                                                   const CodedSpace& space,
+                                                   const Acquisition& acquisition,
+                                                   const std::vector<Codes>& incumbents, Rng& rng);
+
+}  // namespace hpo

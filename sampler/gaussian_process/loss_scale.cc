@@ -1,0 +1,80 @@
+#include "sampler/gaussian_process/loss_scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampler/gaussian_process/portable_math.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kLeastPower = -4.0;
+constexpr double kMostPower = 2.0;
+constexpr int kPowers = 61;  // a tenth apart
+
+double LogOnePlus(double x) { return PortableLog(1.0 + x); }
+
+// Mean 0, variance 1; all 0 where there is no difference. Scaled first, so that nothing overflows.
+void Standardize(std::vector<double>& values) {
+  double largest = 0.0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  if (largest > 0.0) {
+    for (double& value : values) value /= largest;
+  }
+  const double count = static_cast<double>(values.size());
+  double mean = 0.0;
+  for (const double value : values) mean += value / count;
+  double variance = 0.0;
+  for (const double value : values) variance += (value - mean) * (value - mean) / count;
+  const double deviation = std::sqrt(variance);
+  constexpr double kRounding = 1e-14;
+  for (double& value : values) {
+    value = deviation > kRounding ? (value - mean) / deviation : 0.0;
+  }
+}
+
+// Of the power, for standardised values taken as normal after the transformation.
+double LogLikelihood(const std::vector<double>& values, double power) {
+  const double count = static_cast<double>(values.size());
+  double sum = 0.0;
+  double squares = 0.0;
+  double log_slopes = 0.0;
+  for (const double value : values) {
+    const double bent = YeoJohnson(value, power);
+    sum += bent;
+    squares += bent * bent;
+    const double log_slope = LogOnePlus(std::abs(value));
+    log_slopes += value < 0.0 ? -log_slope : log_slope;
+  }
+  const double variance = squares / count - (sum / count) * (sum / count);
+  return -0.5 * count * PortableLog(std::max(variance, 1e-300)) + (power - 1.0) * log_slopes;
+}
+
+}  // namespace
+
+double YeoJohnson(double value, double power) {
+  if (value < 0.0) return -YeoJohnson(-value, 2.0 - power);
+  const double logarithm = LogOnePlus(value);
+  if (power == 0.0) return logarithm;
+  return (PortableExp(power * logarithm) - 1.0) / power;
+}
+
+std::vector<double> NormalizeLosses(std::span<const double> losses) {
+  std::vector<double> values(losses.begin(), losses.end());
+  Standardize(values);
+  double best_power = 1.0;
+  double best = LogLikelihood(values, best_power);
+  for (int i = 0; i < kPowers; ++i) {
+    const double power =
+        kLeastPower + (kMostPower - kLeastPower) * static_cast<double>(i) / (kPowers - 1);
+    const double likelihood = LogLikelihood(values, power);
+    if (!(likelihood > best)) continue;
+    best = likelihood;
+    best_power = power;
+  }
+  for (double& value : values) value = YeoJohnson(value, best_power);
+  Standardize(values);
+  return values;
+}
+
+}  // namespace hpo

@@ -1,0 +1,39 @@
+// Posteriors with fitted kernel parameters, kept between calls where the trials that they are of
+// have not changed. What is given equals what a new cache would fit, bit for bit.
+// Safe from any thread; each posterior given is the caller's own.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "sampler/gaussian_process/posterior.h"
+
+namespace hpo {
+
+// Points with a value each, or with values for the first of them.
+struct LabelledPoints {
+  PointTable points;
+  std::vector<double> values;
+  bool operator==(const LabelledPoints&) const = default;
+};
+
+class SurrogateCache {
+ public:
+  // The posterior after `observed`, whose points without a value are fantasies, with the kernel
+  // parameters fitted to `fitted`. Values are as the process is to see them.
+  Posterior Get(const LabelledPoints& fitted, const LabelledPoints& observed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    LabelledPoints fitted;
+    Posterior posterior;
+  };
+
+  absl::Mutex mutex_;
+  std::optional<Entry> entry_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hpo
