@@ -93,12 +93,7 @@ absl::Status CheckPolicies(const StudySpec& spec) {
     return Expected("sampler.type", "tpe or random for several objectives", "'gp'");
   }
   HPO_RETURN_IF_ERROR(CheckAtLeast("sampler.startup_trials", 0, spec.sampler.startup_trials));
-  if (spec.pruner.type != "median" && spec.pruner.type != "none") {
-    return Expected("pruner.type", "median or none", absl::StrCat("'", spec.pruner.type, "'"));
-  }
-  HPO_RETURN_IF_ERROR(CheckAtLeast("pruner.startup_trials", 0, spec.pruner.startup_trials));
-  HPO_RETURN_IF_ERROR(CheckAtLeast("pruner.warmup_steps", 0, spec.pruner.warmup_steps));
-  return CheckAtLeast("pruner.interval_steps", 1, spec.pruner.interval_steps);
+  return ValidatePruner(spec.pruner);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
+#include "common/pruner_spec.h"
 #include "common/search_space.h"
 #include "nlohmann/json.hpp"
 
@@ -80,14 +81,6 @@ struct SamplerSpec {
   uint64_t seed = 0;
   int64_t startup_trials = 10;
   bool operator==(const SamplerSpec&) const = default;
-};
-
-struct PrunerSpec {
-  std::string type = "median";  // median | none
-  int64_t startup_trials = 5;
-  int64_t warmup_steps = 0;
-  int64_t interval_steps = 1;
-  bool operator==(const PrunerSpec&) const = default;
 };
 
 struct StudySpec {

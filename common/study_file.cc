@@ -132,13 +132,29 @@ absl::StatusOr<SamplerSpec> ReadSampler(const YamlValue& value) {
   return sampler;
 }
 
+absl::StatusOr<std::optional<int64_t>> ReadIntOrAuto(const YamlValue& value) {
+  const absl::StatusOr<std::string> text = ReadString(value);
+  if (text.ok() && *text == "auto") return std::nullopt;
+  return ReadInt(value);
+}
+
+void ReadMember(YamlMap& map, const char* key, int64_t& out) { map.Read(key, out, ReadInt); }
+void ReadMember(YamlMap& map, const char* key, double& out) { map.Read(key, out, ReadDouble); }
+void ReadMember(YamlMap& map, const char* key, std::string& out) { map.Read(key, out, ReadString); }
+void ReadMember(YamlMap& map, const char* key, std::optional<int64_t>& out) {
+  map.Read(key, out, ReadIntOrAuto);
+}
+void ReadMember(YamlMap& map, const char* key, std::optional<double>& out) {
+  map.Read(key, out, ReadDouble);
+}
+
 absl::StatusOr<PrunerSpec> ReadPruner(const YamlValue& value) {
   PrunerSpec pruner;
   YamlMap map(value);
   map.Read("type", pruner.type, ReadString);
-  map.Read("startup_trials", pruner.startup_trials, ReadInt);
-  map.Read("warmup_steps", pruner.warmup_steps, ReadInt);
-  map.Read("interval_steps", pruner.interval_steps, ReadInt);
+  VisitPrunerMembers(pruner, [&](const char* key, auto& member) {
+    if (PrunerTakes(pruner, key)) ReadMember(map, key, member);
+  });
   HPO_RETURN_IF_ERROR(map.Finish());
   return pruner;
 }

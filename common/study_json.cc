@@ -118,24 +118,6 @@ absl::StatusOr<SamplerSpec> SamplerFromJson(const nlohmann::json& json) {
   return sampler;
 }
 
-nlohmann::json ToJson(const PrunerSpec& pruner) {
-  return {{"type", pruner.type},
-          {"startup_trials", pruner.startup_trials},
-          {"warmup_steps", pruner.warmup_steps},
-          {"interval_steps", pruner.interval_steps}};
-}
-
-absl::StatusOr<PrunerSpec> PrunerFromJson(const nlohmann::json& json) {
-  PrunerSpec pruner;
-  JsonReader reader(json, "");
-  reader.Required("type", pruner.type);
-  reader.Required("startup_trials", pruner.startup_trials);
-  reader.Required("warmup_steps", pruner.warmup_steps);
-  reader.Required("interval_steps", pruner.interval_steps);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return pruner;
-}
-
 }  // namespace
 
 nlohmann::json ObjectiveToJson(const Objective& objective) {
@@ -165,7 +147,7 @@ nlohmann::json StudyToJson(const StudySpec& spec) {
   json["budget"] = ToJson(spec.budget);
   json["memory"] = ToJson(spec.memory);
   json["sampler"] = ToJson(spec.sampler);
-  json["pruner"] = ToJson(spec.pruner);
+  json["pruner"] = PrunerToJson(spec.pruner);
   json["heavy_models"] = spec.heavy_models;
   return json;
 }

@@ -1,6 +1,11 @@
 #include "common/status.h"
-#include "sampler/median_pruner.h"
+#include "sampler/asha_pruner.h"
+#include "sampler/hyperband_pruner.h"
+#include "sampler/patient_pruner.h"
+#include "sampler/percentile_pruner.h"
 #include "sampler/pruner.h"
+#include "sampler/threshold_pruner.h"
+#include "sampler/wilcoxon_pruner.h"
 
 namespace hpo {
 namespace {
@@ -12,14 +17,30 @@ class NoPruner final : public Pruner {
   }
 };
 
+// nullptr for "none". `type` is the spec's own type, or the one that it wraps.
+std::unique_ptr<Pruner> MakeOfType(const std::string& type, const StudySpec& study) {
+  const Direction direction = study.objectives.front().direction;
+  PrunerSpec spec = study.pruner;
+  spec.type = type;
+  if (type == "none") return nullptr;
+  if (type == "threshold") return std::make_unique<ThresholdPruner>(spec, direction);
+  if (type == "asha") return std::make_unique<AshaPruner>(spec, direction);
+  if (type == "hyperband") return std::make_unique<HyperbandPruner>(spec, direction, study.name);
+  if (type == "wilcoxon") return std::make_unique<WilcoxonPruner>(spec, direction);
+  if (type == "patient") {
+    return std::make_unique<PatientPruner>(spec, direction, MakeOfType(spec.wrapped, study));
+  }
+  HPO_CHECK(type == "median" || type == "percentile");
+  return std::make_unique<PercentilePruner>(spec, direction);
+}
+
 }  // namespace
 
 std::unique_ptr<Pruner> MakePruner(const StudySpec& study) {
   // With several objectives there is no one value to compare.
-  const bool never = study.pruner.type == "none" || study.objectives.size() != 1;
-  if (never) return std::make_unique<NoPruner>();
-  HPO_CHECK(study.pruner.type == "median");
-  return std::make_unique<MedianPruner>(study.pruner, study.objectives.front().direction);
+  if (study.objectives.size() != 1) return std::make_unique<NoPruner>();
+  std::unique_ptr<Pruner> pruner = MakeOfType(study.pruner.type, study);
+  return pruner == nullptr ? std::make_unique<NoPruner>() : std::move(pruner);
 }
 
 }  // namespace hpo

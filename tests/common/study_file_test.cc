@@ -294,11 +294,51 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: grid}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:17: sampler.type: expected tpe, gp or random, got 'grid'"},
-      {"pruner: {type: asha}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:16: pruner.type: expected median or none, got 'asha'"},
+      {"pruner: {type: bohb, eta: 3}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:22: pruner.eta: unknown key 'eta'"},
+      {"pruner: {type: bohb, startup_trials: 3}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:16: pruner.type: expected median, percentile, threshold, patient, asha, "
+       "hyperband, wilcoxon or none, got 'bohb'"},
+      {"pruner: {type: asha, percentile: 3}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:22: pruner.percentile: unknown key 'percentile'"},
+      {"pruner: {type: asha, min_resource: few}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:36: pruner.min_resource: expected an integer, got 'few'"},
+      {"pruner: {type: percentile, percentile: 101}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:40: pruner.percentile: expected between 0 and 100, got 101"},
       {"  defaults: {n: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:17: trainer.defaults.n: expected a parameter that the study does not search"},
   });
+}
+
+TEST(StudyFile, ReadsEveryPruner) {
+  const std::pair<const char*, PrunerSpec> cases[] = {
+      {"{type: median, min_trials: 3}", {.type = "median", .min_trials = 3}},
+      {"{type: percentile, percentile: 12.5, interval_steps: 2}",
+       {.type = "percentile", .interval_steps = 2, .percentile = 12.5}},
+      {"{type: threshold, lower: -1, upper: 2.5}",
+       {.type = "threshold", .lower = -1.0, .upper = 2.5}},
+      {"{type: patient, patience: 2, min_delta: 0.1}",
+       {.type = "patient", .patience = 2, .min_delta = 0.1}},
+      {"{type: patient, wrapped: median, startup_trials: 1}",
+       {.type = "patient", .startup_trials = 1, .wrapped = "median"}},
+      {"{type: asha, min_resource: auto, reduction_factor: 3}",
+       {.type = "asha", .reduction_factor = 3}},
+      {"{type: asha, min_resource: 4, min_early_stopping_rate: 1, bootstrap_count: 2}",
+       {.type = "asha", .min_resource = 4, .min_early_stopping_rate = 1, .bootstrap_count = 2}},
+      {"{type: hyperband, min_resource: 2, max_resource: 54}",
+       {.type = "hyperband", .min_resource = 2, .max_resource = 54}},
+      {"{type: wilcoxon, p_threshold: 0.05, startup_steps: 4}",
+       {.type = "wilcoxon", .p_threshold = 0.05, .startup_steps = 4}},
+  };
+  for (const auto& [pruner, expected] : cases) {
+    SCOPED_TRACE(pruner);
+    const std::string yaml = absl::StrCat("name: x\nobjective: {metric: f1, direction: maximize}\n",
+                                          "trainer: {task: own}\npruner: ", pruner, "\n",
+                                          "parameters: {n: {int: [1, 5]}}\n");
+    const auto spec = ParseStudyFile(yaml, "my.yaml", {});
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->pruner, expected);
+  }
 }
 
 TEST(StudyFile, RefusesWhatIsNotOneMapping) {

@@ -1,4 +1,4 @@
-#include "sampler/median_pruner.h"
+#include "sampler/percentile_pruner.h"
 
 #include <limits>
 
@@ -28,19 +28,19 @@ class Reports {
     History with = history_;
     const TrialNumber asking{1000};
     with.Apply({1000, {.number = asking, .intermediate = std::move(values)}});
-    return MedianPruner(spec, direction).Decide(with, asking);
+    return PercentilePruner(spec, direction).Decide(with, asking);
   }
 
  private:
   History history_;
 };
 
-TEST(MedianPruner, NeverStopsTheFirstTrial) {
+TEST(PercentilePruner, NeverStopsTheFirstTrial) {
   EXPECT_FALSE(Reports().Decide({{1, 100.0}}).has_value());
   EXPECT_FALSE(Reports().Decide({{1, kNan}}).has_value());
 }
 
-TEST(MedianPruner, StopsWhatIsStrictlyWorseThanTheMedian) {
+TEST(PercentilePruner, StopsWhatIsStrictlyWorseThanTheMedian) {
   Reports reports;
   for (const double value : {1.0, 2.0, 3.0}) reports.Completed({{1, value}});
   const std::pair<double, bool> cases[] = {{1.9, false}, {2.0, false}, {2.1, true}};
@@ -49,28 +49,28 @@ TEST(MedianPruner, StopsWhatIsStrictlyWorseThanTheMedian) {
   }
 }
 
-TEST(MedianPruner, AnEvenNumberHasItsMedianInTheMiddle) {
+TEST(PercentilePruner, AnEvenNumberHasItsMedianInTheMiddle) {
   Reports reports;
   for (const double value : {1.0, 4.0, 2.0, 3.0}) reports.Completed({{1, value}});
   EXPECT_FALSE(reports.Decide({{1, 2.5}}).has_value());
   EXPECT_TRUE(reports.Decide({{1, 2.6}}).has_value());
 }
 
-TEST(MedianPruner, TheBestOfAllReportsCounts) {
+TEST(PercentilePruner, TheBestOfAllReportsCounts) {
   Reports reports;
   for (const double value : {1.0, 2.0, 3.0}) reports.Completed({{2, value}});
   EXPECT_FALSE(reports.Decide({{1, 0.5}, {2, 9.0}}).has_value());
   EXPECT_TRUE(reports.Decide({{1, 5.0}, {2, 9.0}}).has_value());
 }
 
-TEST(MedianPruner, OnlyValuesAtExactlyTheStepAreCompared) {
+TEST(PercentilePruner, OnlyValuesAtExactlyTheStepAreCompared) {
   Reports reports;
   reports.Completed({{1, 0.0}, {3, 0.0}});
   EXPECT_FALSE(reports.Decide({{2, 9.0}}).has_value());
   EXPECT_TRUE(reports.Decide({{3, 9.0}}).has_value());
 }
 
-TEST(MedianPruner, OnlyCompletedTrialsAreCompared) {
+TEST(PercentilePruner, OnlyCompletedTrialsAreCompared) {
   Reports reports;
   for (const TrialState state : {TrialState::kPruned, TrialState::kRunning, TrialState::kFailed}) {
     reports.Add(state, {{1, 0.0}});
@@ -78,7 +78,7 @@ TEST(MedianPruner, OnlyCompletedTrialsAreCompared) {
   EXPECT_FALSE(reports.Decide({{1, 9.0}}).has_value());
 }
 
-TEST(MedianPruner, WaitsForStartupTrials) {
+TEST(PercentilePruner, WaitsForStartupTrials) {
   Reports reports;
   const PrunerSpec spec{.startup_trials = 2};
   reports.Completed({{1, 0.0}});
@@ -87,7 +87,7 @@ TEST(MedianPruner, WaitsForStartupTrials) {
   EXPECT_TRUE(reports.Decide({{1, 9.0}}, spec).has_value());
 }
 
-TEST(MedianPruner, NanHandling) {
+TEST(PercentilePruner, NanHandling) {
   Reports reports;
   reports.Completed({{1, 1.0}, {2, kNan}, {3, kNan}});
   reports.Completed({{1, 1.0}, {2, 1.0}, {3, kNan}});
@@ -99,7 +99,7 @@ TEST(MedianPruner, NanHandling) {
 
 // Steps at which a trial that reports every `report` steps is stopped when asked at each step, with
 // warm-up W and interval I. All reports are worse than the median.
-TEST(MedianPruner, ChecksTheFirstReportOfEachInterval) {
+TEST(PercentilePruner, ChecksTheFirstReportOfEachInterval) {
   struct Case {
     int64_t warmup, interval, report;
     std::vector<int64_t> stopped;
@@ -132,7 +132,7 @@ TEST(MedianPruner, ChecksTheFirstReportOfEachInterval) {
   }
 }
 
-TEST(MedianPruner, SaysWhyInTheUsersSign) {
+TEST(PercentilePruner, SaysWhyInTheUsersSign) {
   Reports reports;
   for (const double loss : {-0.5, -0.6, -0.7}) reports.Completed({{200, loss}});
   const auto decision = reports.Decide({{200, -0.41}}, {.startup_trials = 0}, Direction::kMaximize);
@@ -142,31 +142,57 @@ TEST(MedianPruner, SaysWhyInTheUsersSign) {
   EXPECT_EQ(decision->why, "best 0.41 up to step 200; the median of 3 trials is 0.6");
 }
 
-TEST(MedianPruner, UnknownOrSilentTrialsGoOn) {
+TEST(PercentilePruner, UnknownOrSilentTrialsGoOn) {
   Reports reports;
   reports.Completed({{1, 0.0}});
   EXPECT_FALSE(reports.Decide({}).has_value());
-  const MedianPruner pruner({.startup_trials = 0}, Direction::kMinimize);
+  const PercentilePruner pruner({.startup_trials = 0}, Direction::kMinimize);
   EXPECT_FALSE(pruner.Decide({}, TrialNumber{7}).has_value());
 }
 
-TEST(MakePruner, TakesTheStudysTypeAndNeverStopsWithSeveralObjectives) {
-  History history;
-  history.Apply({1,
-                 {.number = TrialNumber{0},
-                  .state = TrialState::kCompleted,
-                  .losses = {0.0},
-                  .intermediate = {{1, 0.0}}}});
-  history.Apply({2, {.number = TrialNumber{1}, .intermediate = {{1, 9.0}}}});
-  StudySpec study;
-  study.objectives = {{"loss", Direction::kMinimize}};
-  study.pruner = {.type = "median", .startup_trials = 1};
-  EXPECT_TRUE(MakePruner(study)->Decide(history, TrialNumber{1}).has_value());
-  study.pruner.type = "none";
-  EXPECT_FALSE(MakePruner(study)->Decide(history, TrialNumber{1}).has_value());
-  study.pruner.type = "median";
-  study.objectives.push_back({"accuracy", Direction::kMaximize});
-  EXPECT_FALSE(MakePruner(study)->Decide(history, TrialNumber{1}).has_value());
+TEST(PercentilePruner, KeepsTheBestShare) {
+  Reports reports;
+  for (const double value : {1.0, 2.0, 3.0, 4.0, 5.0}) reports.Completed({{1, value}});
+  struct Case {
+    double percentile;
+    Direction direction;
+    double loss;
+    bool stopped;
+  };
+  // Of losses 1 ... 5, the best 25 % end at 2.
+  const Case cases[] = {
+      {25.0, Direction::kMinimize, 2.0, false},  {25.0, Direction::kMinimize, 2.1, true},
+      {25.0, Direction::kMaximize, 2.0, false},  {25.0, Direction::kMaximize, 2.1, true},
+      {0.0, Direction::kMinimize, 1.0, false},   {0.0, Direction::kMinimize, 1.1, true},
+      {100.0, Direction::kMinimize, 5.0, false}, {100.0, Direction::kMinimize, 5.1, true},
+      {90.0, Direction::kMinimize, 4.6, false},  {90.0, Direction::kMinimize, 4.7, true},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(testing::Message() << test.percentile << " % " << test.loss);
+    const PrunerSpec spec{.type = "percentile", .startup_trials = 0, .percentile = test.percentile};
+    const auto decision = reports.Decide({{1, test.loss}}, spec, test.direction);
+    EXPECT_EQ(decision.has_value(), test.stopped);
+    if (decision.has_value()) {
+      EXPECT_EQ(decision->pruner, "percentile");
+    }
+  }
+}
+
+TEST(PercentilePruner, WaitsForEnoughTrialsAtTheStep) {
+  Reports reports;
+  const PrunerSpec spec{.startup_trials = 0, .min_trials = 2};
+  reports.Completed({{1, 0.0}, {2, 0.0}});
+  reports.Completed({{2, kNan}});
+  EXPECT_FALSE(reports.Decide({{1, 9.0}}, spec).has_value());
+  EXPECT_TRUE(reports.Decide({{2, 9.0}}, spec).has_value()) << "NaN counts as a report";
+}
+
+TEST(PercentilePruner, SaysWhichShareItKeeps) {
+  Reports reports;
+  for (const double value : {1.0, 2.0, 3.0, 4.0, 5.0}) reports.Completed({{7, value}});
+  const PrunerSpec spec{.type = "percentile", .startup_trials = 0};
+  EXPECT_EQ(reports.Decide({{7, 9.0}}, spec)->why,
+            "best 9 up to step 7; the best 25 % of 5 trials end at 2");
 }
 
 }  // namespace
