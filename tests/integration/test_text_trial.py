@@ -4,13 +4,12 @@ out-of-memory error on the way; and what the trainer says of bad input."""
 import json
 import random
 import struct
-import subprocess
 import unittest
 
-from harness import BIN, DEADLINE_S, SOURCE, Deployment, wait_until
+from harness import BIN, SOURCE, Deployment, wait_until
+from trainer_job import make_job, run_job
 
 TINY = SOURCE / "tests" / "golden" / "tiny_models" / "tiny-bert"
-TRAINER = BIN / "hpo-trainer"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{chr(97 + a)}{chr(97 + b)}" for a in range(5) for b in range(23)]
 # A first part of all rows needs more than this; a half or a quarter of them does not.
@@ -145,23 +144,12 @@ class BadTrainerInput(TextDeployment):
     def fail(self, *expected, model=None, **changes):
         out = self.folder / "out"
         out.mkdir(exist_ok=True)
-        job = {"type": "job", "study": "toy", "trial": 0, "attempt": 1,
-               "params": {"train.batch_size": 8, "train.lr": 1e-3, "tok.max_length": 16},
-               "task": "text-classification", "train_path": str(self.data / "train.jsonl"),
-               "validation_path": str(self.data / "valid.jsonl"), "labels": ["no", "yes"],
-               "epochs": 1, "measure_every_steps": 0, "model_name": "tiny-bert",
-               "model_path": str(model or self.models / "tiny-bert"), "model_init": "random",
-               "objective": {"metric": "macro_f1", "direction": "maximize"}, "device": "cpu",
-               "policy": "plan", "admission": True, "limit_bytes": 1 << 30,
-               "plan": {"effective_batch": 8, "micro_batch": 8, "checkpointing": False,
-                        "precision": "float32"},
-               "predicted_bytes": 0, "seed": 1, "output_dir": str(out), **changes}
-        path = self.folder / "job.json"
-        path.write_text(json.dumps(job))
-        done = subprocess.run([str(TRAINER), "--job", str(path)], capture_output=True, text=True,
-                              timeout=DEADLINE_S, check=False)
-        self.assertNotEqual(done.returncode, 0, done.stdout)
-        outcome = json.loads(done.stdout.splitlines()[-1])["outcome"]
+        job = make_job(self.data, model or self.models / "tiny-bert", out,
+                       {"train.batch_size": 8, "train.lr": 1e-3, "tok.max_length": 16},
+                       **{"labels": ["no", "yes"], **changes})
+        status, messages = run_job(job, self.folder)
+        self.assertNotEqual(status, 0, messages)
+        outcome = messages[-1]["outcome"]
         self.assertEqual(outcome["kind"], "failed")
         self.assertNotIn("\n", outcome["message"])
         for text in expected:

@@ -1,0 +1,104 @@
+"""Texts of a varying number of aspects, in DimABSA's schema, through hpo-trainer: one text of 26
+aspects among texts of one or two, and the three remedies of the sources for it."""
+
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+from harness import SOURCE
+from trainer_job import make_job, run_job
+
+DATA = SOURCE.parent / "shared" / "data" / "dimabsa_like"
+TINY = SOURCE / "tests" / "golden" / "tiny_models" / "tiny-bert"
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+MOST_ASPECTS = 26
+METRICS = {"accuracy", "macro_f1", "valence_rmse", "arousal_rmse", "va_rmse", "loss", "train_loss"}
+
+
+def read_rows(name):
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def write_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@unittest.skipUnless((DATA / "train.jsonl").is_file(), f"no data: {DATA} is not there")
+class MultiQuery(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hpo-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        rows = read_rows("train.jsonl")
+        outlier = next(row for row in rows if len(row["Quadruplet"]) == MOST_ASPECTS)
+        train = [row for row in rows if len(row["Quadruplet"]) < MOST_ASPECTS][:127] + [outlier]
+        validation = read_rows("dev.jsonl")[:60]
+        write_rows(self.folder / "train.jsonl", train)
+        write_rows(self.folder / "valid.jsonl", validation)
+        self.write_model(train + validation)
+
+    def write_model(self, rows):
+        model = self.folder / "model"
+        model.mkdir()
+        texts = [row["Text"] + " " + aspect[member] for row in rows for aspect in row["Quadruplet"]
+                 for member in ("Aspect", "Opinion")]
+        words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
+        vocabulary = SPECIAL + words
+        config = json.loads((TINY / "config.json").read_text())
+        del config["num_labels"]
+        config.update(vocab_size=len(vocabulary), max_position_embeddings=64)
+        (model / "config.json").write_text(json.dumps(config))
+        (model / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+        (model / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+
+    def train(self, **aspects):
+        """The measurements of a trial with these parameters `aspects.*`, and its outcome line."""
+        params = {"train.batch_size": 16, "train.lr": 5e-3, "tok.max_length": 64,
+                  **{f"aspects.{name}": value for name, value in aspects.items()}}
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        status, messages = run_job(
+            make_job(self.folder, self.folder / "model", out, params, task="multi-query", epochs=6,
+                     objective={"metric": "va_rmse", "direction": "minimize"}), self.folder)
+        self.assertEqual(status, 0, messages[-1])
+        probe = next(m for m in messages if m.get("stage") == "Probe")
+        self.assertLessEqual(probe["peak_bytes"], probe["predicted_bytes"], "the estimate bounds it")
+        return [m["metrics"] for m in messages if m["type"] == "measurement"], messages[-1]
+
+    def test_it_learns_classes_and_numbers_and_the_layout_changes_memory_alone(self):
+        plain, end = self.train()
+        self.assertEqual(len(plain), 6)
+        for metrics in plain:
+            self.assertEqual(set(metrics), METRICS)
+            both = (metrics["valence_rmse"] ** 2 + metrics["arousal_rmse"] ** 2) ** 0.5
+            self.assertAlmostEqual(metrics["va_rmse"], both, places=5)
+        # Numbers of 1 to 9: to say 5 of all is wrong by more.
+        self.assertLess(plain[-1]["va_rmse"], 0.5 * plain[0]["va_rmse"])
+        self.assertGreater(plain[-1]["accuracy"], plain[0]["accuracy"])
+        peaks = {"none": end["memory"]["live_peak_bytes"]}
+        for name, layout in {"corpus": {"padding": "corpus"}, "batch": {"padding": "batch"},
+                             "four": {"padding": "corpus", "at_once": 4}}.items():
+            with self.subTest(name):
+                metrics, end = self.train(**layout)
+                peaks[name] = end["memory"]["live_peak_bytes"]
+                for ours, theirs in zip(metrics, plain):
+                    for metric, value in theirs.items():
+                        self.assertAlmostEqual(ours[metric], value, delta=2e-3, msg=metric)
+        self.assertLess(peaks["four"], peaks["none"])
+        self.assertLessEqual(peaks["none"], peaks["batch"])
+        self.assertLess(2 * peaks["none"], peaks["corpus"])
+
+    def test_texts_of_more_aspects_are_left_out_of_training_alone(self):
+        _, whole = self.train(padding="corpus")
+        metrics, filtered = self.train(padding="corpus", max=5)
+        self.assertEqual(set(metrics[-1]), METRICS)
+        self.assertLess(3 * filtered["memory"]["live_peak_bytes"],
+                        whole["memory"]["live_peak_bytes"])
+        self.assertLess(metrics[-1]["va_rmse"], metrics[0]["va_rmse"])
+
+
+if __name__ == "__main__":
+    unittest.main()
