@@ -34,7 +34,7 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   if (change.kind == "finished") {
     PrintLine(FinishedLine(trial, study));
   } else if (change.kind == "replanned") {
-    PrintLine(name + " met an out-of-memory error: goes on with smaller parts of the same batch");
+    PrintLine(name + " met an out-of-memory error: goes on with a smaller plan for the same batch");
   } else if (change.kind == "preempt_ordered") {
     PrintLine(name + " is to be given back by its worker");
   } else if (change.kind == "requeued") {

@@ -35,6 +35,7 @@ struct DownWriter {
             {"objective", ObjectiveToJson(job.objective)},
             {"device", job.device},
             {"policy", std::string(Name(job.policy))},
+            {"allow_checkpointing", job.allow_checkpointing},
             {"admission", job.admission},
             {"limit_bytes", job.limit.count},
             {"plan", PlanToJson(job.plan)},
@@ -137,6 +138,7 @@ DownMessage ReadJob(JsonReader& reader) {
   reader.RequiredWith("objective", job.objective, ObjectiveFromJson);
   reader.Optional("device", job.device);
   reader.OptionalWith("policy", job.policy, PolicyFromJson);
+  reader.Optional("allow_checkpointing", job.allow_checkpointing);
   reader.Optional("admission", job.admission);
   reader.Optional("limit_bytes", job.limit);
   reader.RequiredWith("plan", job.plan, PlanFromJson);

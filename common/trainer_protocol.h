@@ -70,6 +70,8 @@ struct TrainerJob {
   Objective objective;         // first objective: decides which weights are best
   std::string device = "cpu";  // "cpu", "cuda:0"
   MemoryPolicy policy = MemoryPolicy::kPlan;
+  // Under kPlan layers may be computed again, where no micro-batch fits without.
+  bool allow_checkpointing = false;
   bool admission = true;  // refuse by estimate before starting
   Bytes limit;            // budget of live bytes; 0: none
   MemoryPlan plan;        // ignored by trainers without the capability `plan`

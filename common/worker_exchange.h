@@ -46,6 +46,7 @@ struct Assignment {
   bool admission = true;
   bool demonstration = false;
   MemoryPolicy policy = MemoryPolicy::kPlan;
+  bool allow_checkpointing = false;  // as MemorySpec's
   TrainerSpec trainer;
   Objective objective;
   uint64_t seed = 0;

@@ -92,6 +92,7 @@ v1::Assignment ToProto(const Assignment& assignment) {
   proto.set_admission(assignment.admission);
   proto.set_demonstration(assignment.demonstration);
   proto.set_memory_policy(std::string(WireName(assignment.policy)));
+  proto.set_allow_checkpointing(assignment.allow_checkpointing);
   const TrainerSpec& trainer = assignment.trainer;
   proto.set_task(trainer.task);
   proto.set_train(trainer.train);

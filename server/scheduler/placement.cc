@@ -116,6 +116,7 @@ Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const Atte
                     .admission = trial.admission,
                     .demonstration = trial.demonstration,
                     .policy = study.memory.policy,
+                    .allow_checkpointing = study.memory.allow_checkpointing,
                     .trainer = study.trainer,
                     .objective = study.objectives.front(),
                     .seed = SeedOf(study, trial)};

@@ -34,7 +34,7 @@ TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
   display.Show(Change("finished", TrialState::kCompleted), Running());
   display.Close();
   EXPECT_EQ(out.str(),
-            "trial 2 met an out-of-memory error: goes on with smaller parts of the same batch\n"
+            "trial 2 met an out-of-memory error: goes on with a smaller plan for the same batch\n"
             "trial 2 is to be given back by its worker\n"
             "trial 2 COMPLETED: f1 0.5\n");
 }

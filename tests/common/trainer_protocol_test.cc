@@ -28,6 +28,7 @@ TrainerJob FullJob() {
       .objective = {.metric = "loss", .direction = Direction::kMinimize},
       .device = "cuda:0",
       .policy = MemoryPolicy::kStrict,
+      .allow_checkpointing = true,
       .admission = false,
       .limit = GiB(8),
       .plan = {.effective_batch = 16, .micro_batch = 8},

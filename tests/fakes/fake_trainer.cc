@@ -7,8 +7,10 @@
 //   pace_ms        wait before each measurement; a stop request ends the wait (0)
 //   pace_fifo      path of a FIFO: one byte is read from it before each measurement
 //   metric         name of the metric (macro_f1)
-//   oom_above      out of memory where micro-batch x tok.max_length exceeds this (never)
-//   recover        1: on that OOM halve the micro-batch and go on, as hpo-trainer does (0)
+//   oom_above      out of memory where micro-batch x tok.max_length, or half of it with
+//                  checkpointing, exceeds this (never)
+//   recover        1: on that OOM halve the micro-batch, then turn on checkpointing where the job
+//                  allows it, and go on, as hpo-trainer does (0)
 //   fault          what goes wrong (nothing): abort, segv, kill, exit:N, hang (deaf to stop
 //                  requests), garbage (a line that is not JSON), torn (half a line), close (closes
 //                  the channel and runs on), quiet_exit (status 0 without an outcome), diverged,
@@ -39,6 +41,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -156,11 +159,10 @@ class FakeTrial {
     const int64_t threshold = IntKnob(job_.params, "oom_above", -1);
     const int64_t length = FindInt(job_.params, "tok.max_length").value_or(256);
     if (threshold < 0) return true;
-    while (plan_.micro_batch * length > threshold) {
+    while (plan_.micro_batch * length > threshold * (plan_.checkpointing ? 2 : 1)) {
       ++report_.num_ooms;
       SendMemory("OOM Error");
-      const bool recovers = IntKnob(job_.params, "recover", 0) == 1 && plan_.micro_batch > 1;
-      if (!recovers) {
+      if (IntKnob(job_.params, "recover", 0) != 1 || !Shrink()) {
         OutOfMemory oom;
         oom.requested = MiB(length);
         oom.peak = MiB(plan_.micro_batch * length);
@@ -171,13 +173,21 @@ class FakeTrial {
         Finish(oom);
         return false;
       }
-      plan_.micro_batch = (plan_.micro_batch + 1) / 2;
       ++report_.num_replans;
       MemoryMessage replan = Memory("replan");
       replan.plan = plan_;
       channel_.Send(replan);
     }
     return true;
+  }
+
+  // Takes the next smaller plan; false: there is none.
+  bool Shrink() {
+    if (plan_.micro_batch > 1) {
+      plan_.micro_batch = (plan_.micro_batch + 1) / 2;
+      return true;
+    }
+    return job_.allow_checkpointing && !std::exchange(plan_.checkpointing, true);
   }
 
   // False: the trial has ended there.

@@ -70,6 +70,22 @@ class Loop(Deployment):
         self.assertEqual(trial["outcome"]["kind"], "out_of_memory")
         self.assertIn("OUT_OF_MEMORY", self.hpo("trial", "show", "0"))
 
+    def test_an_oom_at_one_row_is_met_with_checkpointing_where_the_study_allows_it(self):
+        study = self.folder / "toy.yaml"
+        study.write_text(self.STUDY.replace(
+            'memory: {policy: "off"}', "memory: {policy: plan, allow_checkpointing: true}"))
+        self.start_server()
+        # 256 tokens a row, half of them with checkpointing.
+        self.start_worker(environment={"HPO_FAKE_OOM_ABOVE": "200", "HPO_FAKE_RECOVER": "1"})
+        self.hpo("watch", "--until-finished")
+        counts = self.study()["counts"]
+        self.assertEqual((counts["completed"], counts["oom_recovered"]), (6, 6))
+        for trial in self.trials():
+            attempt, = self.trial(trial["number"])["attempts"]
+            self.assertEqual((attempt["final_plan"]["micro_batch"],
+                              attempt["final_plan"]["checkpointing"]), (1, True))
+        self.assertIn("checkpointing", self.hpo("trial", "show", "0"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -125,6 +125,7 @@ absl::StatusOr<Assignment> FromProto(const v1::Assignment& proto) {
   assignment.admission = proto.admission();
   assignment.demonstration = proto.demonstration();
   HPO_ASSIGN_OR_RETURN(assignment.policy, MemoryPolicyFromWire(proto.memory_policy()));
+  assignment.allow_checkpointing = proto.allow_checkpointing();
   assignment.trainer = TrainerOf(proto);
   HPO_ASSIGN_OR_RETURN(assignment.objective, FromProto(proto.objective()));
   assignment.seed = proto.seed();

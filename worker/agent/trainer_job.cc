@@ -31,6 +31,7 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   job.objective = assignment.objective;
   job.device = places.device;
   job.policy = assignment.policy;
+  job.allow_checkpointing = assignment.allow_checkpointing;
   job.admission = assignment.admission;
   // 0 would mean no limit.
   job.limit = std::max(Bytes{1}, assignment.limit - places.base);

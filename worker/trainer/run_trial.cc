@@ -127,9 +127,10 @@ class TrialRun {
     PlannedMemory planned{
         .plan = plan_, .estimate = *estimate, .fits = estimate->needed_limit <= job_.limit};
     if (!planned.fits) {
-      const MemorySpec memory{.policy = job_.policy,
-                              .allow_checkpointing = plan_.checkpointing,
-                              .allow_lower_precision = plan_.precision != Precision::kFloat32};
+      const MemorySpec memory{
+          .policy = job_.policy,
+          .allow_checkpointing = plan_.checkpointing || job_.allow_checkpointing,
+          .allow_lower_precision = plan_.precision != Precision::kFloat32};
       const auto smaller = PlanMemory(estimate_input_, memory, job_.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;

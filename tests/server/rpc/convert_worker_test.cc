@@ -67,6 +67,7 @@ Assignment FullAssignment() {
   assignment.admission = false;
   assignment.demonstration = true;
   assignment.policy = MemoryPolicy::kStrict;
+  assignment.allow_checkpointing = true;
   assignment.trainer = {.task = "text-classification",
                         .train = "train.jsonl",
                         .validation = "valid.jsonl",
@@ -92,6 +93,7 @@ TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
   EXPECT_EQ(proto.predicted_bytes(), GiB(1).count);
   EXPECT_EQ(proto.required_bytes(), (GiB(1) + MiB(31)).count);
   EXPECT_EQ(proto.limit_bytes(), GiB(2).count);
+  EXPECT_TRUE(proto.allow_checkpointing());
   EXPECT_EQ(proto.narrowed_space().parameters(0).name(), "train.lr");
   EXPECT_FALSE(proto.admission());
   EXPECT_TRUE(proto.demonstration());

@@ -31,6 +31,7 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   StudySpec spec = PlainStudy();
   spec.trainer.defaults["train.lr"] = 3e-5;
   spec.trainer.defaults["train.grad_accum"] = int64_t{4};
+  spec.memory.allow_checkpointing = true;
   AddStudy(spec);
   const Assignment given = MustAcquire(Register(MakeWorker("a")), MiB(1100));
   EXPECT_EQ(given.lease.trial, (TrialId{"plain", TrialNumber{0}}));
@@ -44,6 +45,8 @@ TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {
   EXPECT_EQ(given.lease_ttl, kTtl);
   EXPECT_EQ(given.heartbeat_interval, absl::Seconds(10));
   EXPECT_EQ(given.objective.metric, "score");
+  EXPECT_EQ(given.policy, MemoryPolicy::kPlan);
+  EXPECT_TRUE(given.allow_checkpointing);
 }
 
 TEST_F(TrialSchedulerTest, TheSeedIsTheParameterOrDependsOnStudyAndNumberAlone) {

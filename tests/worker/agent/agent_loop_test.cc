@@ -137,6 +137,26 @@ TEST_F(AgentLoopTest, ARecoveredOutOfMemoryIsReportedWithItsNewPlan) {
   EXPECT_EQ(num_ooms, 2);
 }
 
+TEST_F(AgentLoopTest, AtOneRowCheckpointingComesBeforeTheEndWhereTheStudyAllowsIt) {
+  for (const bool allowed : {true, false}) {
+    Assignment assignment = MakeAssignment(allowed ? 0 : 1, {{"fake.oom_above", int64_t{200}},
+                                                             {"tok.max_length", int64_t{256}},
+                                                             {"fake.recover", int64_t{1}}});
+    assignment.allow_checkpointing = allowed;
+    coordinator_.AddAssignment(std::move(assignment));
+  }
+  Run();
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[0].outcome));
+  EXPECT_EQ(results[0].final_plan,
+            (MemoryPlan{.effective_batch = 32, .micro_batch = 1, .checkpointing = true}));
+  EXPECT_EQ(results[0].memory.num_ooms, 5);
+  const auto* oom = std::get_if<OutOfMemory>(&results[1].outcome);
+  ASSERT_NE(oom, nullptr);
+  EXPECT_EQ(oom->plan, (MemoryPlan{.effective_batch = 32, .micro_batch = 1}));
+}
+
 TEST_F(AgentLoopTest, AKillThatTheKernelCountedIsHostMemory) {
   coordinator_.OnReport([this](const AttemptReport&) { ++oom_kills_; });
   Add(0, {{"fake.fault", std::string("kill")},

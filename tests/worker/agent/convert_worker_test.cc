@@ -41,6 +41,7 @@ v1::Assignment WireAssignment() {
   proto.set_limit_bytes(2000);
   proto.set_admission(true);
   proto.set_memory_policy("strict");
+  proto.set_allow_checkpointing(true);
   proto.set_task("text-classification");
   proto.set_train("train.jsonl");
   proto.set_validation("valid.jsonl");
@@ -71,6 +72,7 @@ TEST(ConvertWorker, AnAssignmentArrivesWhole) {
   EXPECT_TRUE(assignment->admission);
   EXPECT_FALSE(assignment->demonstration);
   EXPECT_EQ(assignment->policy, MemoryPolicy::kStrict);
+  EXPECT_TRUE(assignment->allow_checkpointing);
   EXPECT_EQ(assignment->trainer.train, "train.jsonl");
   EXPECT_EQ(assignment->trainer.validation, "valid.jsonl");
   EXPECT_THAT(assignment->trainer.labels, ElementsAre("no", "yes"));

@@ -16,6 +16,7 @@ Assignment WholeAssignment() {
   assignment.limit = MiB(900);
   assignment.admission = false;
   assignment.policy = MemoryPolicy::kStrict;
+  assignment.allow_checkpointing = true;
   assignment.trainer.task = "text-classification";
   assignment.trainer.train = "train.jsonl";
   assignment.trainer.labels = {"no", "yes"};
@@ -54,6 +55,7 @@ TEST(MakeJob, CarriesTheAssignmentToThisMachine) {
   EXPECT_EQ(job.objective, assignment.objective);
   EXPECT_EQ(job.device, "cuda:0");
   EXPECT_EQ(job.policy, MemoryPolicy::kStrict);
+  EXPECT_TRUE(job.allow_checkpointing);
   EXPECT_FALSE(job.admission);
   EXPECT_EQ(job.limit, MiB(900));
   EXPECT_EQ(job.plan, assignment.plan);

@@ -103,6 +103,50 @@ TEST_F(TechniquesTest, OutOfMemoryWhileLayersAreComputedAgainIsRecoveredFrom) {
   EXPECT_TRUE(limited.message.final_plan.checkpointing);
 }
 
+TEST_F(TechniquesTest, OutOfMemoryAtOneRowTurnsCheckpointingOnWhereThePlanMayChoose) {
+  TrainerJob job = Job({});
+  job.plan.micro_batch = 1;
+  const Trained plain = Train(job);
+  job.plan.checkpointing = true;
+  const Trained checkpointed = Train(job);
+  ASSERT_LT(checkpointed.peak(), plain.peak());
+  job.plan.checkpointing = false;
+  job.limit = Bytes{(plain.peak().count + checkpointed.peak().count) / 2};
+  job.allow_checkpointing = true;
+  const Trained recovered = Train(job);
+  EXPECT_GE(recovered.message.memory.num_ooms, 1);
+  EXPECT_EQ(recovered.message.memory.num_replans, 1);
+  EXPECT_EQ(recovered.message.final_plan,
+            (MemoryPlan{.effective_batch = 8, .micro_batch = 1, .checkpointing = true}));
+  EXPECT_LE(recovered.peak(), job.limit);
+  EXPECT_TRUE(recovered.weights == plain.weights) << "bit for bit";
+  EXPECT_EQ(recovered.Last("loss"), plain.Last("loss"));
+
+  for (const bool literally : {false, true}) {
+    job.allow_checkpointing = literally;
+    job.policy = literally ? MemoryPolicy::kStrict : MemoryPolicy::kPlan;
+    job.params["train.batch_size"] = int64_t{1};
+    job.params["train.grad_accum"] = int64_t{8};
+    const OutcomeMessage pruned = RunTrial(job, device_, events_, events_);
+    EXPECT_TRUE(std::holds_alternative<OutOfMemory>(*pruned.outcome)) << literally;
+  }
+}
+
+TEST_F(TechniquesTest, AdmissionTurnsCheckpointingOnWhereThePlanMayChoose) {
+  TrainerJob job = Job({});
+  job.plan.micro_batch = 1;
+  const Bytes plain = Train(job).peak();
+  job.plan.checkpointing = true;
+  job.limit = Bytes{(plain.count + Train(job).peak().count) / 2};
+  job.plan.checkpointing = false;
+  job.admission = true;
+  job.allow_checkpointing = true;
+  const Trained admitted = Train(job);
+  EXPECT_TRUE(admitted.message.final_plan.checkpointing);
+  EXPECT_EQ(admitted.message.memory.num_ooms, 0);
+  EXPECT_LE(admitted.peak(), job.limit);
+}
+
 // 8 and 11 bits of mantissa in products; weights, sums and norms keep theirs.
 TEST_F(TechniquesTest, LowerPrecisionIsWithinItsRounding) {
   const Trained plain = TrainWith({});

@@ -2,16 +2,19 @@
 // leads there. Pure; free of torch.
 //
 // The ladder, top to bottom (shared/research/memory.md 4.4):
-//    1 the message is copied out of the exception            TryBatch (memory/oom_guard.h)
-//    2 the scope that owns the graph is left, and what of a  TryBatch; DropFailedBackward
-//      failed backward waits in torch's queue is dropped      (training/backward_barrier.h)
-//    3 gradients are dropped                                 TryBatch, `drop`
-//    4 random state and data position are those of before    ComputeGradients: functions of the
-//    step 5 caches go back to the device                          TryBatch 6 workspaces too, where
-//    nothing smaller is left         RecoveryAction::kRenewWorkspaces 7 live bytes are compared
-//    with the baseline, exactly    TryBatch 8 a smaller plan, by the corrected estimate Replanner
-//    (memory/replanner.h) 9 the same effective batch runs again TrainLoop::RunGuarded
-//   10 what was seen is told: "needs more than ..."          StageLog::OutOfMemoryMet
+//  1. The message is copied out of the exception: TryBatch (memory/oom_guard.h).
+//  2. The scope that owns the graph is left: TryBatch. What of a failed backward waits in torch's
+//     queue is dropped: DropFailedBackward (training/backward_barrier.h).
+//  3. Gradients are dropped: TryBatch, `drop`.
+//  4. Random state and data position are those of before the step: functions of the step
+//     (ComputeGradients).
+//  5. Caches go back to the device: TryBatch.
+//  6. Workspaces too, where nothing smaller is left: RecoveryAction::kRenewWorkspaces.
+//  7. Live bytes are compared with the baseline, exactly: TryBatch.
+//  8. A smaller plan, by the corrected estimate: a smaller micro-batch, then layers computed again
+//     where the study allows it (Replanner, memory/replanner.h).
+//  9. The same effective batch runs again: TrainLoop::RunGuarded.
+// 10. What was seen is told, "needs more than ...": StageLog::OutOfMemoryMet.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,7 @@
 namespace hpo {
 
 enum class RecoveryAction {
-  kShrink,           // fewer rows at a time, then again
+  kShrink,           // a smaller plan, then again
   kRedo,             // the same again, now that caches are empty
   kRenewWorkspaces,  // the same again, with libraries' workspaces made anew
   kEnd,              // the attempt is over

@@ -7,8 +7,11 @@
 
 namespace hpo {
 
-Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit)
-    : input_(std::move(input)), baseline_(baseline), limit_(limit) {
+Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint)
+    : input_(std::move(input)),
+      baseline_(baseline),
+      limit_(limit),
+      may_checkpoint_(may_checkpoint) {
   // On a card the estimate counts the baseline itself: as workspaces.
   if (limit > Bytes{} && input_.device.kind == "cpu") limit_ = std::max(Bytes{1}, limit - baseline);
 }
@@ -36,15 +39,33 @@ bool Replanner::Fits(const MemoryPlan& plan) const {
 
 std::optional<MemoryPlan> Replanner::Smaller(const MemoryPlan& plan) {
   const std::optional<MemoryPlan> half = SmallerPlan(plan);
-  if (!half.has_value() || limit_ == Bytes{} || Fits(plan)) return half;
+  if (!half.has_value()) return Recomputing(plan);
+  if (limit_ == Bytes{} || Fits(plan)) return half;
   const auto fitting = PlanBelow(input_, plan, limit_ - correction_);
-  if (!fitting.ok() || !fitting->fits) return half;
+  if (!fitting.ok()) return half;
+  if (!fitting->fits) {
+    const std::optional<MemoryPlan> recomputing = Recomputing(plan);
+    has_chosen_ = has_chosen_ || recomputing.has_value();
+    return recomputing.has_value() ? recomputing : half;
+  }
   MemoryPlan chosen = plan;
   chosen.micro_batch = fitting->plan.micro_batch;
   if (std::exchange(has_chosen_, true)) {
     chosen.micro_batch = std::min(chosen.micro_batch, half->micro_batch);
   }
   return chosen;
+}
+
+std::optional<MemoryPlan> Replanner::Recomputing(const MemoryPlan& plan) const {
+  if (!may_checkpoint_ || plan.checkpointing) return std::nullopt;
+  MemoryPlan chosen = plan;
+  chosen.checkpointing = true;
+  // Nothing is lost by trying one row, whatever the estimate says of it.
+  if (plan.micro_batch == 1) return chosen;
+  ++chosen.micro_batch;
+  const auto fitting = PlanBelow(input_, chosen, limit_ - correction_);
+  if (!fitting.ok() || !fitting->fits) return std::nullopt;
+  return fitting->plan;
 }
 
 }  // namespace hpo

@@ -15,8 +15,9 @@ namespace hpo {
 class Replanner {
  public:
   // `baseline`: live bytes before the trial, which its limit covers too. `limit`: what the trial
-  // may use; 0: not known, and every smaller plan is half the one before.
-  Replanner(EstimateInput input, Bytes baseline, Bytes limit);
+  // may use; 0: not known, and every smaller plan is half the one before. `may_checkpoint`: layers
+  // may be computed again.
+  Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint);
 
   // Live bytes at the peak that the estimate promises for `plan`, the baseline included; nullopt
   // where it has no answer.
@@ -31,7 +32,8 @@ class Replanner {
 
   // A smaller plan than `plan`, which did not run: the largest that fits by the corrected estimate;
   // half, where none does or `plan` itself had to run by it; at most half, where a plan of this
-  // function has already failed. nullopt at micro-batch 1.
+  // function has already failed. At micro-batch 1, and where none fits, the same with layers
+  // computed again, if they may be: the largest that so fits. nullopt where nothing is left.
   std::optional<MemoryPlan> Smaller(const MemoryPlan& plan);
 
   Bytes correction() const { return correction_; }
@@ -41,9 +43,14 @@ class Replanner {
   static constexpr Bytes kSmallTolerance = KiB(64);
 
  private:
+  // `plan` with layers computed again, its micro-batch no larger: the largest that fits by the
+  // corrected estimate. nullopt where they may not be, are already, or nothing fits.
+  std::optional<MemoryPlan> Recomputing(const MemoryPlan& plan) const;
+
   EstimateInput input_;
   Bytes baseline_;
   Bytes limit_;
+  bool may_checkpoint_;
   Bytes correction_;
   bool has_chosen_ = false;
 };

@@ -96,9 +96,11 @@ Bytes StageLog::Probed(Bytes predicted) {
 void StageLog::Replan(const MemoryPlan& plan, int64_t step, const std::string& why) {
   ++report_.num_replans;
   const MemoryUse use = memory_.Read();
-  LogWarning(absl::StrFormat(
-      "Trial %d - replan (%s): from step %d on micro-batch %d in %d parts, effective batch %d kept",
-      job_.trial.value, why, step + 1, plan.micro_batch, plan.NumParts(), plan.effective_batch));
+  LogWarning(
+      absl::StrFormat("Trial %d - replan (%s): from step %d on micro-batch %d in %d parts%s, "
+                      "effective batch %d kept",
+                      job_.trial.value, why, step + 1, plan.micro_batch, plan.NumParts(),
+                      plan.checkpointing ? ", layers computed again" : "", plan.effective_batch));
   MemoryMessage message = MessageOf("replan", use, step);
   message.plan = plan;
   events_.Send(message);

@@ -42,7 +42,8 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
       batches_per_epoch_(StepsPerEpoch(parts_.data.train.num_rows(), plan.effective_batch)),
       total_steps_(parts_.job.epochs * batches_per_epoch_),
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
-      replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_)),
+      replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_),
+                 parts_.job.allow_checkpointing),
       baseline_(parts_.memory.Read().live),
       growth_watch_(baseline_) {
   if (plan.precision == Precision::kFloat16) state_.loss_scale.scale = LossScale::kFirst;

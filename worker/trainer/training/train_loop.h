@@ -103,7 +103,7 @@ class TrainLoop {
   std::optional<Ending> Recover(const BatchAttempt& attempt, absl::FunctionRef<bool()> shrink);
   // Does what DecideRecovery says; false when that is to end.
   bool TakeAction(OomKind kind, absl::FunctionRef<bool()> shrink);
-  // A smaller micro-batch, for training; half the rows, for evaluation.
+  // A smaller plan, for training; half the rows, for evaluation.
   bool ShrinkPlan();
   bool ShrinkEvaluation();
   void UsePlan(const MemoryPlan& plan, const std::string& why);

@@ -42,25 +42,25 @@ Bytes Bound(int64_t micro_batch) {
 constexpr Bytes kBaseline = KiB(3);
 
 TEST(Replanner, PredictsWithTheBaseline) {
-  const Replanner replanner(Input(), kBaseline, Bytes{});
+  const Replanner replanner(Input(), kBaseline, Bytes{}, /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Bound(8) + kBaseline);
   EXPECT_FALSE(replanner.PredictedPeak(Plan(0)).has_value());
 }
 
 TEST(Replanner, JumpsToTheLargestThatFits) {
-  Replanner replanner(Input(), kBaseline, Need(11) + kBaseline);
+  Replanner replanner(Input(), kBaseline, Need(11) + kBaseline, /*may_checkpoint=*/false);
   EXPECT_FALSE(replanner.Fits(Plan(12)));
   EXPECT_TRUE(replanner.Fits(Plan(11)));
   EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(11));
 }
 
 TEST(Replanner, TheBaselineIsPartOfTheLimit) {
-  Replanner replanner(Input(), MiB(1), Need(11) + MiB(1) - Bytes{1});
+  Replanner replanner(Input(), MiB(1), Need(11) + MiB(1) - Bytes{1}, /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(10));
 }
 
 TEST(Replanner, WhatWasSeenCorrectsEveryPlan) {
-  Replanner replanner(Input(), Bytes{}, Need(32));
+  Replanner replanner(Input(), Bytes{}, Need(32), /*may_checkpoint=*/false);
   EXPECT_TRUE(replanner.Fits(Plan(32)));
   // A probe under 16 rows needed as much as 24 were to need.
   const Bytes seen = Bound(24);
@@ -77,7 +77,7 @@ TEST(Replanner, WhatWasSeenCorrectsEveryPlan) {
 }
 
 TEST(Replanner, ToleratesOnePercent) {
-  Replanner replanner(Input(), Bytes{}, Bytes{});
+  Replanner replanner(Input(), Bytes{}, Bytes{}, /*may_checkpoint=*/false);
   const Bytes need = Bound(32);
   ASSERT_GT(need.count / 100, Replanner::kSmallTolerance.count);
   EXPECT_FALSE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 - 1}));
@@ -85,21 +85,56 @@ TEST(Replanner, ToleratesOnePercent) {
 }
 
 TEST(Replanner, HalvesWhereTheEstimateHasNothingToSay) {
-  Replanner no_limit(Input(), Bytes{}, Bytes{});
+  Replanner no_limit(Input(), Bytes{}, Bytes{}, /*may_checkpoint=*/false);
   EXPECT_EQ(no_limit.Smaller(Plan(9)), Plan(4));
-  Replanner nothing_fits(Input(), Bytes{}, Need(1) - Bytes{1});
+  Replanner nothing_fits(Input(), Bytes{}, Need(1) - Bytes{1}, /*may_checkpoint=*/false);
   EXPECT_EQ(nothing_fits.Smaller(Plan(9)), Plan(4));
   // By the estimate it had to run, so the estimate is of no use.
-  Replanner should_fit(Input(), Bytes{}, Need(40));
+  Replanner should_fit(Input(), Bytes{}, Need(40), /*may_checkpoint=*/false);
   EXPECT_EQ(should_fit.Smaller(Plan(32)), Plan(16));
   EXPECT_FALSE(should_fit.Smaller(Plan(1)).has_value());
 }
 
 TEST(Replanner, AChoiceThatFailedIsAtLeastHalved) {
-  Replanner replanner(Input(), Bytes{}, Need(20));
+  Replanner replanner(Input(), Bytes{}, Need(20), /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(20));
   replanner.Correct(Plan(20), Need(20) + Bytes{64});  // refused by one block
   EXPECT_EQ(replanner.Smaller(Plan(20)), Plan(10));
+}
+
+MemoryPlan Recomputing(int64_t micro_batch) {
+  MemoryPlan plan = Plan(micro_batch);
+  plan.checkpointing = true;
+  return plan;
+}
+
+TEST(Replanner, AtOneRowLayersAreComputedAgainWhereTheyMayBe) {
+  for (const Bytes limit : {Bytes{}, Need(1) - Bytes{1}, Need(40)}) {
+    SCOPED_TRACE(limit.count);
+    Replanner may(Input(), Bytes{}, limit, /*may_checkpoint=*/true);
+    EXPECT_EQ(may.Smaller(Plan(1)), Recomputing(1));
+    EXPECT_FALSE(may.Smaller(Recomputing(1)).has_value()) << "the end of the ladder";
+    Replanner may_not(Input(), Bytes{}, limit, /*may_checkpoint=*/false);
+    EXPECT_FALSE(may_not.Smaller(Plan(1)).has_value());
+  }
+}
+
+// With enough layers, all of one batch computed again needs less than one row of it kept.
+TEST(Replanner, WhereNoMicroBatchFitsTheLargestThatFitsComputedAgainIsTaken) {
+  EstimateInput deep = Input();
+  deep.model.num_layers = 24;
+  const auto need = [&](const MemoryPlan& plan) {
+    return ReplayMemory(deep, plan).value().needed_limit;
+  };
+  ASSERT_LT(need(Recomputing(3)), need(Plan(1)));
+  ASSERT_GT(need(Recomputing(4)), need(Recomputing(3)));
+  Replanner replanner(deep, Bytes{}, need(Recomputing(3)), /*may_checkpoint=*/true);
+  EXPECT_EQ(replanner.Smaller(Plan(64)), Recomputing(3));
+  EXPECT_EQ(replanner.Smaller(Plan(2)), Recomputing(2)) << "no more rows than did not fit";
+  replanner.Correct(Recomputing(3), need(Recomputing(3)) + Bytes{64});  // refused by one block
+  EXPECT_EQ(replanner.Smaller(Recomputing(3)), Recomputing(1)) << "at least halved";
+  Replanner roomy(deep, Bytes{}, need(Plan(5)), /*may_checkpoint=*/true);
+  EXPECT_EQ(roomy.Smaller(Plan(64)), Plan(5)) << "fewer rows come before a second forward";
 }
 
 }  // namespace
