@@ -1,0 +1,35 @@
+// What the methods of common/importance/importance.h share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/importance/importance.h"
+
+namespace hpo {
+
+//   FailedPrecondition  fewer than 2 trials, or all of one loss
+absl::Status CheckAssessable(const std::vector<AssessedTrial>& trials);
+
+// The last value of a numeric domain's grid, or its upper end; log: as a natural logarithm, like
+// Coordinate().
+struct Range {
+  double low = 0.0;
+  double high = 0.0;
+};
+Range RangeOf(const Domain& domain);
+
+// Where `value` lies in RangeOf(domain); of a categorical domain the number of the choice.
+// nullopt: a choice that the domain does not have, or text for a number.
+std::optional<double> Coordinate(const Domain& domain, const ParamValue& value);
+
+// Number of choices; 0 for a numeric domain.
+size_t NumChoices(const Domain& domain);
+
+// Largest share first, equal ones by name; `weights` >= 0 are divided by their sum.
+//   FailedPrecondition  the sum is 0
+absl::StatusOr<std::vector<ParameterImportance>> Normalized(
+    std::vector<ParameterImportance> weights);
+
+}  // namespace hpo
