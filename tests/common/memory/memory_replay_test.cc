@@ -1,8 +1,11 @@
 #include "common/memory/memory_replay.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "common/memory/trial_trace.h"
@@ -210,6 +213,73 @@ TEST(DecidingPasses, HaveThePeakOfAll) {
   }
 }
 
+TrialPasses OneStep(PackedRows first, PackedRows second, PackedRows evaluated) {
+  return {.stretches = {
+              {.steps = {{BatchShape::Of(std::move(first)), BatchShape::Of(std::move(second))}},
+               .evaluation = {BatchShape::Of(std::move(evaluated))}}}};
+}
+
+PackedRows DrawRows(std::mt19937& draw, int64_t rows) {
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < rows; ++row) {
+    lengths.push_back(static_cast<int64_t>(2 + draw() % 60));
+  }
+  std::sort(lengths.rbegin(), lengths.rend());
+  return PackRows(lengths);
+}
+
+TEST(DecidingPasses, HaveThePeakOfAllWithoutPadding) {
+  std::mt19937 draw(5);
+  for (const double dropout : {0.0, 0.1}) {
+    const EstimateInput input = Input(48, 2, 64, dropout);
+    const KernelTraits traits = TraitsOf(input.device);
+    const ClassifierShape shape = ClassifierShapeOf(input, MemoryPlan{});
+    TrialPasses all;
+    for (int step = 0; step < 12; ++step) {
+      const TrialPasses one =
+          OneStep(DrawRows(draw, 1 + step % 4), DrawRows(draw, 1 + step % 3), DrawRows(draw, 2));
+      all.stretches.push_back(one.stretches.front());
+    }
+    const TrialPasses deciding = DecidingPasses(all);
+    EXPECT_LT(deciding.stretches.front().steps.size(), all.stretches.size());
+    const Bytes unit{traits.granularity};
+    EXPECT_EQ(FindLivePeak(TraceTrial(shape, deciding, traits), unit).peak,
+              FindLivePeak(TraceTrial(shape, all, traits), unit).peak);
+  }
+}
+
+// Whatever rows meet in a batch, the histogram's longest need the most, but for what rounding up
+// makes of their groups.
+TEST(ReplayMemory, WithoutPaddingIsThatOfTheLongestRows) {
+  constexpr Bytes kRounding{4096};
+  std::mt19937 draw(6);
+  for (const double dropout : {0.0, 0.1}) {
+    EstimateInput input = Input(64, 2, 64, dropout);
+    std::vector<int64_t> lengths;
+    for (const RowGroup& group : DrawRows(draw, 40)) {
+      input.workload.train_lengths[group.tokens] += group.rows;
+      lengths.insert(lengths.end(), static_cast<size_t>(group.rows), group.tokens);
+    }
+    input.workload.validation_lengths = {{20, 4}};
+    const Bytes padded = Replayed(input, PlanOf(8, 4)).live_peak;
+    input.config.unpadded = true;
+    const Bytes largest = Replayed(input, PlanOf(8, 4)).live_peak;
+    EXPECT_GE(Bound(input, PlanOf(8, 4)).live_peak, largest);
+    EXPECT_LE(Bound(input, PlanOf(8, 4)).live_peak, largest + kSlack);
+    EXPECT_LT(largest, padded);
+    for (int i = 0; i < 20; ++i) {
+      std::shuffle(lengths.begin(), lengths.end(), draw);
+      std::sort(lengths.begin(), lengths.begin() + 8, std::greater<>());
+      const std::span<const int64_t> batch(lengths.data(), 8);
+      const TrialPasses passes =
+          OneStep(PackRows(batch.first(4)), PackRows(batch.subspan(4)), {{4, 20}});
+      const auto drawn = ReplayMemory(input, PlanOf(8, 4), passes);
+      ASSERT_TRUE(drawn.ok()) << drawn.status();
+      EXPECT_LE(drawn->live_peak, largest + kRounding);
+    }
+  }
+}
+
 TEST(TraceTrial, LeavesWeightsAndStates) {
   const EstimateInput input = Input(48, 2, 64, 0.1);
   const AllocationTrace trace =
@@ -248,6 +318,7 @@ TEST(LeastNeed, AndTheBoundHoldEveryReplayBetweenThem) {
     input.config.max_length = 16 * pick({1, 4, 9, 32});
     input.config.head_layers = pick({0, 0, 1});
     input.config.head_sizes[0] = 512;
+    input.config.unpadded = i % 5 == 1;
     input.workload.num_labels = pick({2, 50});
     if (i % 2 == 0) input.workload.train_lengths = {{pick({5, 60}), 900}, {pick({90, 480}), 10}};
     input.device.kind = "cuda";

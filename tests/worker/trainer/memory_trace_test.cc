@@ -362,7 +362,14 @@ SyntheticTrial In16Bits(const char* precision, double dropout, int64_t every) {
 
 TEST(MemoryTrace, IsTheTrainersInFloat16) {
   for (const double dropout : {0.0, 0.1}) {
-    for (const int64_t every : {0, 2}) ExpectSameEvents(In16Bits("fp16", dropout, every));
+    for (const int64_t every : {0, 2}) {
+      SyntheticTrial trial = In16Bits("fp16", dropout, every);
+      ExpectSameEvents(trial);
+      // Its layers' inputs have 16 bits too.
+      trial.family = "electra";
+      trial.more_config = {{"embedding_size", 16}};
+      ExpectSameEvents(trial);
+    }
   }
 }
 
@@ -572,6 +579,29 @@ TEST(MemoryTrace, IsTheTrainersWithoutPaddingUnderEveryTask) {
     if (std::string(kind) == "numbers") trial.task = "text-regression";
     SCOPED_TRACE(kind);
     ExpectSameEvents(trial);
+  }
+}
+
+// Counted: what the real batches say, and no more than the lengths alone do.
+TEST(MemoryTrace, PredictsTheTrainersPeakWithoutPadding) {
+  for (const double dropout : {0.0, 0.1}) {
+    SyntheticTrial trial = Unpadded("bert", dropout);
+    trial.batch_size = 6;
+    trial.micro_batch = 2;
+    trial.epochs = 2;
+    trial.train_lengths = {3, 60, 17, 33, 45, 20, 9, 51, 64, 12, 30, 30, 8};
+    const SyntheticFolder folder(trial, testing::TempDir());
+    const auto described = DescribeJob(folder.Job(), /*threads=*/1);
+    ASSERT_TRUE(described.ok()) << described.status();
+    RecordingEvents events;
+    const OutcomeMessage outcome = RunTrial(folder.Job(), TestDevice(), events, events);
+    const Bytes counted = outcome.memory.live_peak - outcome.memory.baseline;
+    const auto exact = ReplayMemory(described->input, described->plan, described->passes);
+    const auto by_lengths = ReplayMemory(described->input, described->plan);
+    ASSERT_TRUE(exact.ok() && by_lengths.ok()) << exact.status() << by_lengths.status();
+    EXPECT_EQ(exact->live_peak, counted);
+    EXPECT_GE(by_lengths->live_peak, counted);
+    EXPECT_LE(by_lengths->live_peak - counted, KiB(4));
   }
 }
 
