@@ -1,5 +1,6 @@
-// Any bytes as a data file: refused at a line, or rows that fit together; and rows written down as
-// CSV are read back unchanged, whichever format they came from.
+// Any bytes as a data file of each task: refused at a line, or rows that fit together; and rows of
+// labels written down as CSV are read back unchanged, whichever format they came from.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/status.h"
+#include "worker/text/aspect_file.h"
 #include "worker/text/readers.h"
 #include "worker/text/utf8.h"
 
@@ -38,25 +40,60 @@ std::string WriteCsv(const hpo::DataFile& file) {
   return csv;
 }
 
-void CheckRows(const hpo::DataFile& file) {
+void CheckStatus(const absl::Status& status) {
+  HPO_CHECK(absl::IsInvalidArgument(status));
+  HPO_CHECK(absl::StartsWith(status.message(), "data:"));
+}
+
+void CheckTexts(const hpo::DataFile& file) {
   HPO_CHECK(!file.rows.empty());
   int64_t line = 0;
   for (const hpo::DataFileRow& row : file.rows) {
     HPO_CHECK(row.line > line);
     line = row.line;
     HPO_CHECK(row.pair.has_value() == file.pairs);
-    HPO_CHECK(file.multi_label || row.labels.size() == 1);
     HPO_CHECK(hpo::FindInvalidUtf8(row.text) == absl::string_view::npos);
+  }
+}
+
+void CheckRows(const hpo::DataFile& file) {
+  CheckTexts(file);
+  for (const hpo::DataFileRow& row : file.rows) {
+    HPO_CHECK(file.multi_label || row.labels.size() == 1);
     for (const std::string& label : row.labels) HPO_CHECK(!label.empty());
   }
 }
 
-void CheckFile(const absl::StatusOr<hpo::DataFile>& file) {
-  if (!file.ok()) {
-    HPO_CHECK(absl::IsInvalidArgument(file.status()));
-    HPO_CHECK(absl::StartsWith(file.status().message(), "data:"));
-    return;
+// Of a regression, and of a language model.
+void CheckTargets(const absl::StatusOr<hpo::DataFile>& file, size_t numbers) {
+  if (!file.ok()) return CheckStatus(file.status());
+  CheckTexts(*file);
+  for (const hpo::DataFileRow& row : file->rows) {
+    HPO_CHECK(row.labels.empty());
+    HPO_CHECK(row.numbers.size() == numbers);
+    for (const double number : row.numbers) HPO_CHECK(std::isfinite(number));
   }
+}
+
+void CheckAspects(const absl::StatusOr<hpo::AspectFile>& file) {
+  if (!file.ok()) return CheckStatus(file.status());
+  HPO_CHECK(!file->rows.empty());
+  size_t aspects = 0;
+  for (const hpo::AspectRow& row : file->rows) {
+    HPO_CHECK(hpo::FindInvalidUtf8(row.text) == absl::string_view::npos);
+    HPO_CHECK(!row.aspects.empty());
+    aspects += row.aspects.size();
+    for (const hpo::Aspect& aspect : row.aspects) {
+      HPO_CHECK(!aspect.category.empty());
+      HPO_CHECK(std::isfinite(aspect.valence) && std::isfinite(aspect.arousal));
+    }
+  }
+  const size_t classes = hpo::ClassesOf(*file).size();
+  HPO_CHECK(classes >= 1 && classes <= aspects);
+}
+
+void CheckFile(const absl::StatusOr<hpo::DataFile>& file) {
+  if (!file.ok()) return CheckStatus(file.status());
   CheckRows(*file);
   if (!CanBeCsv(*file)) return;
   const auto again = hpo::ParseCsv(WriteCsv(*file), "data");
@@ -75,5 +112,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view content(reinterpret_cast<const char*>(data), size);
   CheckFile(hpo::ParseJsonLines(content, "data"));
   CheckFile(hpo::ParseCsv(content, "data"));
+  const hpo::RowTargets numbers = {hpo::RowTargets::Kind::kNumbers, {"label", "x"}};
+  const hpo::RowTargets nothing = {hpo::RowTargets::Kind::kNothing, {}};
+  CheckTargets(hpo::ParseJsonLines(content, "data", numbers), 2);
+  CheckTargets(hpo::ParseCsv(content, "data", numbers), 2);
+  CheckTargets(hpo::ParseJsonLines(content, "data", nothing), 0);
+  CheckTargets(hpo::ParseCsv(content, "data", nothing), 0);
+  CheckAspects(hpo::ParseAspectLines(content, "data"));
   return 0;
 }

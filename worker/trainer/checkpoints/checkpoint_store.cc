@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <system_error>
 #include <tuple>
@@ -17,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "common/json_reader.h"
 #include "common/read_file.h"
 #include "common/status.h"
 #include "common/write_file.h"
+#include "worker/trainer/checkpoints/checkpoint_manifest.h"
 
 namespace hpo {
 namespace {
@@ -29,12 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr char kManifest[] = "manifest.json";
 constexpr char kUnfinished[] = ".unfinished-";
-
-struct FileSum {
-  int64_t size = 0;
-  int64_t crc32 = 0;
-  bool operator==(const FileSum&) const = default;
-};
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -57,8 +50,8 @@ absl::StatusOr<FileSum> Sum(const std::string& path) {
 }
 
 // Every file below `folder` but the manifest, by its path in there.
-absl::StatusOr<std::map<std::string, FileSum>> SumFiles(const fs::path& folder) {
-  std::map<std::string, FileSum> sums;
+absl::StatusOr<CheckpointManifest> SumFiles(const fs::path& folder) {
+  CheckpointManifest sums;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -82,31 +75,9 @@ absl::Status SyncTree(const fs::path& folder) {
   return Sync(folder.string());
 }
 
-std::string ManifestOf(const std::map<std::string, FileSum>& sums) {
-  nlohmann::json files = nlohmann::json::object();
-  for (const auto& [name, sum] : sums) files[name] = {{"size", sum.size}, {"crc32", sum.crc32}};
-  return DumpJson({{"version", 1}, {"files", files}}) + "\n";
-}
-
-absl::StatusOr<std::map<std::string, FileSum>> ReadManifest(const std::string& path) {
+absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
-  JsonReader reader(json, "");
-  int64_t version = 0;
-  reader.Required("version", version);
-  HPO_RETURN_IF_ERROR(reader.status());
-  if (version != 1 || !json.contains("files") || !json["files"].is_object()) {
-    return absl::InvalidArgumentError("expected version 1 and an object of files");
-  }
-  std::map<std::string, FileSum> sums;
-  for (const auto& [name, file] : json["files"].items()) {
-    JsonReader entry(file, name);
-    FileSum& sum = sums[name];
-    entry.Required("size", sum.size);
-    entry.Required("crc32", sum.crc32);
-    HPO_RETURN_IF_ERROR(entry.status());
-  }
-  return sums;
+  return DecodeManifest(text);
 }
 
 // "000150-2".
@@ -219,7 +190,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::WriteOnce(
     HPO_RETURN_IF_ERROR(fill(made.string()));
     HPO_RETURN_IF_ERROR(SyncTree(made));
     HPO_ASSIGN_OR_RETURN(const auto sums, SumFiles(made));
-    HPO_RETURN_IF_ERROR(WriteFileDurably((made / kManifest).string(), ManifestOf(sums)));
+    HPO_RETURN_IF_ERROR(WriteFileDurably((made / kManifest).string(), EncodeManifest(sums)));
     RemoveTree(checkpoint.folder);  // of the same step and attempt: the same content
     fs::rename(made, checkpoint.folder, error);
     if (error) return FileError(error.value(), checkpoint.folder);

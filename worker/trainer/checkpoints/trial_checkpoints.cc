@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/json_reader.h"
 #include "common/read_file.h"
 #include "common/status.h"
 #include "common/write_file.h"
+#include "worker/trainer/checkpoints/checkpoint_state.h"
 #include "worker/trainer/checkpoints/training_tensors.h"
 #include "worker/trainer/trial_log.h"
 
@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 constexpr char kStateFile[] = "/state.json";
 constexpr char kTensorFile[] = "/training_state.safetensors";
 constexpr char kBestFolder[] = "/best";
-constexpr int64_t kStateVersion = 1;
 
 // The same files under a second name where the disk can do that, else copies.
 absl::Status LinkTree(const std::string& from, const std::string& to) {
@@ -45,18 +44,6 @@ nlohmann::json IdentityOf(const TrainerJob& job, nlohmann::json identity) {
   identity["model_init"] = job.model_init;
   identity["seed"] = job.seed;
   return identity;
-}
-
-// Names the first difference.
-absl::Status CheckIdentity(const nlohmann::json& found, const nlohmann::json& expected) {
-  for (const auto& [key, value] : expected.items()) {
-    const nlohmann::json& other = found.contains(key) ? found[key] : nlohmann::json();
-    if (other == value) continue;
-    return absl::FailedPreconditionError(absl::StrCat("it is of another configuration: ", key,
-                                                      ": expected ", DumpJson(value), ", found ",
-                                                      DumpJson(other)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -99,24 +86,8 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
 absl::StatusOr<LoopState> TrialCheckpoints::Load(const Checkpoint& checkpoint) {
   HPO_RETURN_IF_ERROR(store_.Verify(checkpoint));
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(checkpoint.folder + kStateFile));
-  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
-  JsonReader reader(json, "state.json");
-  int64_t version = 0;
-  int64_t optimizer_steps = 0;
-  LoopState state;
-  nlohmann::json identity;
-  reader.Required("version", version);
-  reader.Required("optimizer_steps", optimizer_steps);
-  reader.RequiredWith("loop", state, LoopStateFromJson);
-  reader.RequiredWith("identity", identity, [](const nlohmann::json& member) {
-    return absl::StatusOr<nlohmann::json>(member);
-  });
-  HPO_RETURN_IF_ERROR(reader.status());
-  if (version != kStateVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("state.json: expected version ", kStateVersion, ", found ", version));
-  }
-  HPO_RETURN_IF_ERROR(CheckIdentity(identity, identity_));
+  HPO_ASSIGN_OR_RETURN(CheckpointState state, DecodeCheckpointState(text));
+  HPO_RETURN_IF_ERROR(CheckIdentity(state.identity, identity_));
   const std::string best = job_.output_dir + kBestFolder;
   if (fs::is_directory(checkpoint.folder + kBestFolder) && !job_.output_dir.empty()) {
     std::error_code ignored;
@@ -124,8 +95,8 @@ absl::StatusOr<LoopState> TrialCheckpoints::Load(const Checkpoint& checkpoint) {
     HPO_RETURN_IF_ERROR(LinkTree(checkpoint.folder + kBestFolder, best));
   }
   HPO_RETURN_IF_ERROR(LoadTrainingTensors(model_, optimizer_, checkpoint.folder + kTensorFile));
-  optimizer_.SetNumSteps(optimizer_steps);
-  return state;
+  optimizer_.SetNumSteps(state.optimizer_steps);
+  return std::move(state.loop);
 }
 
 bool TrialCheckpoints::Due(int64_t step) const {
@@ -168,12 +139,10 @@ absl::Status TrialCheckpoints::Fill(const LoopState& state, const std::string& f
   if (!job_.output_dir.empty() && fs::is_directory(best)) {
     HPO_RETURN_IF_ERROR(LinkTree(best, folder + kBestFolder));
   }
-  return WriteFileDurably(folder + kStateFile,
-                          DumpJson({{"version", kStateVersion},
-                                    {"optimizer_steps", optimizer_.num_steps()},
-                                    {"loop", LoopStateToJson(state)},
-                                    {"identity", identity_}}) +
-                              "\n");
+  return WriteFileDurably(
+      folder + kStateFile,
+      EncodeCheckpointState(
+          {.optimizer_steps = optimizer_.num_steps(), .loop = state, .identity = identity_}));
 }
 
 }  // namespace hpo
