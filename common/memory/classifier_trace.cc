@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
-// Two floats for each byte of codes.
-constexpr int64_t kNf4TableBytes = 256 * 2 * kFloat;
 
 bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;
@@ -71,18 +69,17 @@ bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape) {
   return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing);
 }
 
+FrozenStorage::Type BaseOf(const ClassifierShape& shape) {
+  return shape.lora.has_value() ? shape.lora->base : FrozenStorage::Type::kFloat32;
+}
+
 ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
     : ops_(ops), shape_(shape), modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
   std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
   ops.SetFloat16(shape.execution.precision == Precision::kFloat16);
-  const FrozenStorage::Type base =
-      shape.lora.has_value() ? shape.lora->base : FrozenStorage::Type::kFloat32;
-  if (base == FrozenStorage::Type::kNf4) {
-    ops.tracer().Keep(ops.tracer().Allocate(kNf4TableBytes, MemoryClass::kWeights));
-  }
   parameters_ = std::make_unique<ModelParameters>(
       ops, AsMade(shape.model, tensors),
-      [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); }, base);
+      [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); }, BaseOf(shape));
   KeepConstants(ops, shape.model);
   const std::optional<TracedLinear> own_dense = MakeHead();
   if (shape.lora.has_value()) {

@@ -26,9 +26,10 @@ class LanguageTrace final : public TaskTrace {
     HPO_CHECK(tensors.ok());
     // Made after the backbone.
     std::erase_if(*tensors, [](const ParameterTensor& tensor) { return tensor.name == kOwnHead; });
+    ops.SetFloat16(shape.execution.precision == Precision::kFloat16);
     parameters_ = std::make_unique<ModelParameters>(
-        ops, *tensors,
-        [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); });
+        ops, *tensors, [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); },
+        BaseOf(shape));
     KeepConstants(ops, shape.model);
     const std::optional<TracedLinear> own_head = MakeOwnHead();
     const std::string words = WordEmbeddings(*tensors);

@@ -211,7 +211,8 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
       {"tok.max_length", config.max_length, 1, kLargestSize},
       {"train.eval_batch_multiplier", config.eval_batch_multiplier, 1, kLargestSize},
       {"head.layers", config.head_layers, 0, 3},
-      {"labels", input.workload.num_labels, 1, kLargestSize},
+      {"labels", input.workload.num_labels,
+       input.workload.task == TaskKind::kLanguageModeling ? 0 : 1, kLargestSize},
       {"plan.effective_batch", plan.effective_batch, 1, kLargestSize * kLargestSize},
       {"plan.micro_batch", plan.micro_batch, 1, kLargestSize},
   }));

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kFloat = 4;
 constexpr int64_t kHalf = 2;
 constexpr int64_t kIndex = 8;
+// Two floats for each byte of codes.
+constexpr int64_t kNf4TableBytes = 256 * 2 * kFloat;
 // The efficient kernel reads its mask in rows of a multiple of this.
 constexpr int64_t kMaskAlignment = 8;
 constexpr char kWrittenGelu[] = "gelu_new";
@@ -302,6 +304,9 @@ ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTenso
                                  absl::FunctionRef<bool(const ParameterTensor&)> is_trained,
                                  FrozenStorage::Type base)
     : base_(base) {
+  if (base == FrozenStorage::Type::kNf4) {
+    ops.tracer().Keep(ops.tracer().Allocate(kNf4TableBytes, MemoryClass::kWeights));
+  }
   for (const ParameterTensor& tensor : tensors) {
     ops.SetTrainable(is_trained(tensor));
     if (base == FrozenStorage::Type::kFloat32) {

@@ -70,7 +70,9 @@ TracedTensor TraceOps::WeightFor(const TracedParameter& parameter, int64_t eleme
   TracedTensor weight{.elements = parameter.elements,
                       .element_size = parameter.element_size,
                       .edge = parameter.Edge()};
-  if (parameter.element_size == element_size) return weight;
+  // What is stored in bfloat16 is cast for products in float16.
+  const bool is_other_half = float16_ && parameter.element_size == kHalf;
+  if (parameter.element_size == element_size && !is_other_half) return weight;
   const auto index = static_cast<size_t>(parameter.index);
   if (cast_weights_.size() <= index) cast_weights_.resize(index + 1);
   if (cast_weights_[index].storage) return cast_weights_[index];

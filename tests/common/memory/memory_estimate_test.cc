@@ -287,6 +287,19 @@ TEST(EstimateMemory, NamesTheBadSize) {
   }
 }
 
+TEST(EstimateMemory, ALanguageModelHasNoLabels) {
+  EstimateInput input = TinyInput();
+  input.model.family = "gpt2";
+  input.model.type_vocab_size = 0;
+  input.workload.task = TaskKind::kLanguageModeling;
+  const auto labelled = EstimateMemory(input, PlanOf(4, 4));
+  ASSERT_TRUE(labelled.ok()) << labelled.status();
+  input.workload.num_labels = 0;
+  const auto without = EstimateMemory(input, PlanOf(4, 4));
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(*without, *labelled);
+}
+
 // The largest sizes that are accepted: nothing overflows, nothing fits.
 TEST(EstimateMemory, HugeSizesAreHugeAndPositive) {
   EstimateInput input = TinyInput();

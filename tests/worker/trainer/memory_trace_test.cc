@@ -210,6 +210,26 @@ TEST(MemoryTrace, IsTheTrainersForLanguageModeling) {
   }
 }
 
+// Adapters under a language model whose head is its own, in float32, or the stored embeddings.
+TEST(MemoryTrace, IsTheTrainersForLanguageModelingOnAStoredBase) {
+  for (const char* family : {"gpt2", "qwen2"}) {
+    for (const bool tied : {false, true}) {
+      for (const char* base : {"fp32", "bf16", "nf4"}) {
+        SyntheticTrial trial = Small();
+        trial.task = "language-modeling";
+        trial.family = family;
+        trial.micro_batch = 4;
+        trial.more_config = {{"tie_word_embeddings", tied}};
+        trial.params = {{"lora.rank", int64_t{4}},
+                        {"lora.base", std::string(base)},
+                        {"memory.loss_rows", int64_t{50}}};
+        SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", base));
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
 // Texts of one to three aspects, together and a few at a time.
 TEST(MemoryTrace, IsTheTrainersForMultiQuery) {
   for (const char* family : {"bert", "distilbert"}) {

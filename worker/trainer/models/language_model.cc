@@ -3,12 +3,17 @@
 #include "absl/strings/str_cat.h"
 #include "common/model_modules.h"
 #include "common/status.h"
+#include "worker/trainer/models/base_storage.h"
 
 namespace hpo {
 
-LanguageModel::LanguageModel(const ModelShape& shape, torch::Device device)
-    : backbone_(register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix,
-                                MakeBackbone(shape, device))) {
+LanguageModel::LanguageModel(const ModelShape& shape, torch::Device device,
+                             FrozenStorage::Type base) {
+  {
+    const BaseStorageScope storage(base, device);
+    backbone_ = register_module(ModulesOf(*ModelFamilyOf(shape.family)).prefix,
+                                MakeBackbone(shape, device));
+  }
   if (shape.tied_head) return;
   head_ = register_module("lm_head",
                           Linear(shape.hidden_size, shape.vocab_size, device, /*with_bias=*/false));
@@ -24,14 +29,15 @@ torch::Tensor LanguageModel::HeadWeight() const {
 }
 
 absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(const ModelShape& shape,
-                                                                 torch::Device device) {
+                                                                 torch::Device device,
+                                                                 FrozenStorage::Type base) {
   HPO_RETURN_IF_ERROR(CheckTrainable(shape));
   if (!IsDecoder(*ModelFamilyOf(shape.family))) {
     return absl::InvalidArgumentError(
         absl::StrCat("model_type: expected gpt2, llama or qwen2 for language modelling, got '",
                      shape.family, "'"));
   }
-  return std::make_shared<LanguageModel>(shape, device);
+  return std::make_shared<LanguageModel>(shape, device, base);
 }
 
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/memory/lora.h"
 #include "common/model_spec.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers.h"
@@ -16,7 +17,7 @@ namespace hpo {
 class LanguageModel : public torch::nn::Module {
  public:
   // As MakeLanguageModel, which checks the arguments.
-  LanguageModel(const ModelShape& shape, torch::Device device);
+  LanguageModel(const ModelShape& shape, torch::Device device, FrozenStorage::Type base);
 
   // See Backbone.
   void SetCheckpointing(int64_t every) { backbone_->SetCheckpointing(every); }
@@ -27,7 +28,8 @@ class LanguageModel : public torch::nn::Module {
                         std::vector<torch::Tensor>* hidden_states = nullptr);
 
   // [vocab_size, hidden_size]; a row of logits is the last hidden state times its transpose. Where
-  // the model ties it, it is the word embeddings' own parameter.
+  // the model ties it, it is the word embeddings' own parameter, in the type that they are stored
+  // in.
   torch::Tensor HeadWeight() const;
 
  private:
@@ -35,11 +37,13 @@ class LanguageModel : public torch::nn::Module {
   Linear head_ = nullptr;  // null: tied
 };
 
-// Parameters on `device`, not yet initialised (see weights.h).
+// Parameters on `device`, not yet initialised (see weights.h). `base`: how the linear layers and
+// embeddings of the backbone are stored, which other types than kFloat32 freeze (base_storage.h).
 //   Unimplemented    a family or activation that this trainer lacks
 //   InvalidArgument  not a decoder
 // Throws c10::OutOfMemoryError when the parameters do not fit.
-absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(const ModelShape& shape,
-                                                                 torch::Device device);
+absl::StatusOr<std::shared_ptr<LanguageModel>> MakeLanguageModel(
+    const ModelShape& shape, torch::Device device,
+    FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
 
 }  // namespace hpo

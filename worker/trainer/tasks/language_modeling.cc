@@ -50,8 +50,11 @@ DeviceBatch LanguageModeling::BatchOf(const EncodedDataset& data,
 torch::Tensor LanguageModeling::SumOfLosses(const DeviceBatch& batch) {
   const AutocastScope autocast({parts_.device, ScalarTypeOf(precision_)});
   const torch::Tensor hidden = model_->forward(batch.input);
+  // A tied head may be stored in 16 bits; autocast sees to that itself.
   const auto logits_of = [this](const torch::Tensor& features) {
-    return at::linear(features, model_->HeadWeight());
+    const torch::Tensor weight = model_->HeadWeight();
+    return at::linear(features,
+                      precision_ == Precision::kFloat32 ? weight.to(torch::kFloat32) : weight);
   };
   return ChunkedCrossEntropy(hidden.view({-1, hidden.size(2)}), batch.labels, logits_of,
                              loss_rows_);

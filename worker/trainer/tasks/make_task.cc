@@ -31,10 +31,8 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
                                                const TaskParts& parts) {
   const TaskKind kind = parts.data.task;
   if (kind == TaskKind::kLanguageModeling) {
-    if (BaseOf(options.config) != FrozenStorage::Type::kFloat32) {
-      return absl::InvalidArgumentError("lora.base: expected fp32 for language-modeling");
-    }
-    HPO_ASSIGN_OR_RETURN(auto model, MakeLanguageModel(shape, parts.device));
+    HPO_ASSIGN_OR_RETURN(auto model,
+                         MakeLanguageModel(shape, parts.device, BaseOf(options.config)));
     return std::make_unique<LanguageModeling>(std::move(model), parts,
                                               LossRows(options.config.loss_rows, shape.vocab_size));
   }

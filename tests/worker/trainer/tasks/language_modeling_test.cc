@@ -167,6 +167,33 @@ TEST(LanguageModelingTrial, LearnsAndWritesALanguageModel) {
   }
 }
 
+// Adapters on a base of fewer bits learn too, and admission counts what they need.
+TEST(LanguageModelingTrial, LearnsUnderALimitOnAStoredBase) {
+  for (const bool tied : {false, true}) {
+    for (const char* base : {"fp32", "bf16", "nf4"}) {
+      SCOPED_TRACE(absl::StrCat(tied ? "tied " : "", base));
+      SyntheticTrial trial = Texts("qwen2");
+      trial.more_config = {{"tie_word_embeddings", tied}};
+      trial.params["lora.rank"] = int64_t{4};
+      trial.params["lora.targets"] = std::string("all-linear");
+      trial.params["lora.base"] = std::string(base);
+      trial.params["train.lr"] = 2e-2;
+      const SyntheticFolder folder(trial, testing::TempDir());
+      TrainerJob job = folder.Job();
+      job.admission = true;
+      job.limit = MiB(64);
+      RecordingEvents events;
+      const OutcomeMessage message = RunTrial(job, TestDevice(), events, events);
+      ASSERT_TRUE(std::holds_alternative<Completed>(*message.outcome))
+          << OutcomeToJson(*message.outcome);
+      EXPECT_EQ(message.memory.num_ooms, 0);
+      const auto measured = events.All<MeasurementMessage>();
+      EXPECT_LT(measured.back().measurement.metrics.at("loss"),
+                measured.front().measurement.metrics.at("loss"));
+    }
+  }
+}
+
 TEST(LanguageModelingTrial, BadInputIsOneLine) {
   SyntheticTrial trial = Texts("gpt2");
   const SyntheticFolder folder(trial, testing::TempDir());
