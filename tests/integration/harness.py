@@ -18,6 +18,8 @@ import unittest
 
 BIN = pathlib.Path(os.environ["HPO_BIN_DIR"])
 FAKE_TRAINER = pathlib.Path(os.environ["HPO_FAKE_TRAINER"])
+# Nothing of what tests tokenize is left behind.
+os.environ["HPO_TOKEN_CACHE"] = "none"
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DEADLINE_S = 60.0
 

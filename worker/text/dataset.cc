@@ -194,27 +194,24 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
   return data;
 }
 
-void KeepShare(Dataset& dataset, double share, uint64_t seed) {
-  if (share >= 1.0) return;
-  std::map<std::vector<int32_t>, std::vector<size_t>> rows_by_labels;
+std::vector<int64_t> ShareOf(const Dataset& dataset, double share, uint64_t seed) {
+  std::map<std::vector<int32_t>, std::vector<int64_t>> rows_by_labels;
   for (size_t row = 0; row < dataset.rows.size(); ++row) {
     const auto& labels = dataset.rows[row].labels;
-    rows_by_labels[dataset.multi_label ? std::vector<int32_t>() : labels].push_back(row);
+    rows_by_labels[dataset.multi_label ? std::vector<int32_t>() : labels].push_back(
+        static_cast<int64_t>(row));
   }
   Rng random(seed, kSubsetStream);
-  std::vector<size_t> kept;
+  std::vector<int64_t> share_of_rows;
   for (auto& [labels, rows] : rows_by_labels) {
     const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(rows.size())));
     for (size_t i = 0; i < count; ++i) {
       std::swap(rows[i], rows[i + random.Below(rows.size() - i)]);
-      kept.push_back(rows[i]);
+      share_of_rows.push_back(rows[i]);
     }
   }
-  std::sort(kept.begin(), kept.end());
-  std::vector<DatasetRow> chosen;
-  chosen.reserve(kept.size());
-  for (const size_t row : kept) chosen.push_back(std::move(dataset.rows[row]));
-  dataset.rows = std::move(chosen);
+  std::sort(share_of_rows.begin(), share_of_rows.end());
+  return share_of_rows;
 }
 
 }  // namespace hpo

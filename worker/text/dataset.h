@@ -62,8 +62,8 @@ absl::StatusOr<TaskData> LoadRegressionData(const std::string& train_path,
 absl::StatusOr<TaskData> LoadPlainTexts(const std::string& train_path,
                                         const std::string& validation_path);
 
-// Keeps a share of the rows, in their order, drawn by `seed`: of each label's rows that share,
-// rounded up; with several labels a row of all rows. share: in (0, 1].
-void KeepShare(Dataset& dataset, double share, uint64_t seed);
+// A share of the rows, as their numbers, ascending; drawn by `seed`: of each label's rows that
+// share, rounded up; with several labels a row of all rows. share: in (0, 1].
+std::vector<int64_t> ShareOf(const Dataset& dataset, double share, uint64_t seed);
 
 }  // namespace hpo

@@ -1,6 +1,7 @@
 #include "worker/text/encoded_dataset.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
 
 namespace hpo {
 namespace {
@@ -10,6 +11,26 @@ std::span<const int32_t> Slice(const std::vector<int32_t>& values,
   const size_t begin = static_cast<size_t>(offsets[static_cast<size_t>(row)]);
   const size_t end = static_cast<size_t>(offsets[static_cast<size_t>(row) + 1]);
   return std::span<const int32_t>(values).subspan(begin, end - begin);
+}
+
+template <typename From, typename To>
+void Append(const From& values, std::vector<To>& all) {
+  all.insert(all.end(), values.begin(), values.end());
+}
+
+EncodedDataset WithoutTokens(const Dataset& dataset, int32_t pad_id) {
+  EncodedDataset encoded;
+  encoded.num_labels = static_cast<int64_t>(dataset.label_names.size());
+  encoded.multi_label = dataset.multi_label;
+  encoded.pad_id = pad_id;
+  encoded.label_offsets.reserve(dataset.rows.size() + 1);
+  encoded.label_offsets.push_back(0);
+  for (const DatasetRow& row : dataset.rows) {
+    Append(row.labels, encoded.labels);
+    Append(row.numbers, encoded.numbers);
+    encoded.label_offsets.push_back(static_cast<int64_t>(encoded.labels.size()));
+  }
+  return encoded;
 }
 
 }  // namespace
@@ -34,27 +55,50 @@ absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Token
                                                    specials, " special tokens of a row of ",
                                                    dataset.path, ", got ", max_length));
   }
-  EncodedDataset encoded;
-  encoded.num_labels = static_cast<int64_t>(dataset.label_names.size());
-  encoded.multi_label = dataset.multi_label;
-  encoded.pad_id = tokenizer.pad_id();
+  EncodedDataset encoded = WithoutTokens(dataset, tokenizer.pad_id());
   encoded.token_offsets.reserve(dataset.rows.size() + 1);
-  encoded.label_offsets.reserve(dataset.rows.size() + 1);
   encoded.token_offsets.push_back(0);
-  encoded.label_offsets.push_back(0);
   for (const DatasetRow& row : dataset.rows) {
     std::optional<absl::string_view> pair;
     if (row.pair.has_value()) pair = *row.pair;
     const Encoding encoding = tokenizer.Encode(row.text, pair, max_length);
-    encoded.ids.insert(encoded.ids.end(), encoding.ids.begin(), encoding.ids.end());
-    encoded.type_ids.insert(encoded.type_ids.end(), encoding.type_ids.begin(),
-                            encoding.type_ids.end());
-    encoded.labels.insert(encoded.labels.end(), row.labels.begin(), row.labels.end());
-    encoded.numbers.insert(encoded.numbers.end(), row.numbers.begin(), row.numbers.end());
+    Append(encoding.ids, encoded.ids);
+    Append(encoding.type_ids, encoded.type_ids);
     encoded.token_offsets.push_back(static_cast<int64_t>(encoded.ids.size()));
-    encoded.label_offsets.push_back(static_cast<int64_t>(encoded.labels.size()));
   }
   return encoded;
+}
+
+EncodedDataset WithTokens(const Dataset& dataset, const TokenRows& tokens, int32_t pad_id) {
+  HPO_CHECK(tokens.offsets.size() == dataset.rows.size() + 1);
+  EncodedDataset encoded = WithoutTokens(dataset, pad_id);
+  Append(tokens.offsets, encoded.token_offsets);
+  Append(tokens.ids, encoded.ids);
+  Append(tokens.type_ids, encoded.type_ids);
+  return encoded;
+}
+
+TokenRows TokensOf(const EncodedDataset& data) {
+  return {.offsets = data.token_offsets, .ids = data.ids, .type_ids = data.type_ids};
+}
+
+EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> rows) {
+  EncodedDataset selected{.token_offsets = {0},
+                          .label_offsets = {0},
+                          .num_labels = data.num_labels,
+                          .multi_label = data.multi_label,
+                          .pad_id = data.pad_id};
+  const auto width = data.numbers.empty() ? size_t{0} : static_cast<size_t>(data.num_labels);
+  for (const int64_t row : rows) {
+    Append(data.Ids(row), selected.ids);
+    Append(data.TypeIds(row), selected.type_ids);
+    Append(data.Labels(row), selected.labels);
+    Append(std::span(data.numbers).subspan(static_cast<size_t>(row) * width, width),
+           selected.numbers);
+    selected.token_offsets.push_back(static_cast<int64_t>(selected.ids.size()));
+    selected.label_offsets.push_back(static_cast<int64_t>(selected.labels.size()));
+  }
+  return selected;
 }
 
 }  // namespace hpo

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "worker/text/dataset.h"
+#include "worker/text/token_file.h"
 #include "worker/text/tokenizer.h"
 
 namespace hpo {
@@ -40,5 +41,14 @@ struct EncodedDataset {
 //   InvalidArgument  max_length leaves no room for a token between the special ones
 absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Tokenizer& tokenizer,
                                              int64_t max_length);
+
+// The same where the rows' tokens are known. tokens: of all rows of the data set, in order.
+EncodedDataset WithTokens(const Dataset& dataset, const TokenRows& tokens, int32_t pad_id);
+
+// Tokens of all rows. Points into `data`, which has rows.
+TokenRows TokensOf(const EncodedDataset& data);
+
+// Some of the rows: those of these numbers, in this order.
+EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> rows);
 
 }  // namespace hpo

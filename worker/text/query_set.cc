@@ -40,10 +40,10 @@ absl::StatusOr<Dataset> QueriesAsRows(const AspectFile& file, const ClassIndex& 
 }
 
 absl::StatusOr<QuerySet> Encode(const AspectFile& file, const ClassIndex& classes,
-                                const Tokenizer& tokenizer, int64_t max_length) {
+                                RowEncoder encode) {
   HPO_ASSIGN_OR_RETURN(const Dataset rows, QueriesAsRows(file, classes));
   QuerySet set;
-  HPO_ASSIGN_OR_RETURN(set.queries, EncodeDataset(rows, tokenizer, max_length));
+  HPO_ASSIGN_OR_RETURN(set.queries, encode(rows));
   set.numbers = std::exchange(set.queries.numbers, {});
   set.offsets = {0};
   for (const AspectRow& row : file.rows) {
@@ -157,8 +157,7 @@ LengthHistogram QueryCounts(const QuerySet& set) {
 absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
                                         const std::vector<std::string>& labels,
-                                        int64_t most_aspects, const Tokenizer& tokenizer,
-                                        int64_t max_length) {
+                                        int64_t most_aspects, RowEncoder encode) {
   HPO_ASSIGN_OR_RETURN(AspectFile train, ReadAspectFile(train_path));
   HPO_ASSIGN_OR_RETURN(const AspectFile validation, ReadAspectFile(validation_path));
   QuerySets sets{.labels = labels.empty() ? ClassesOf(train) : labels};
@@ -174,8 +173,8 @@ absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                      absl::StrCat("expected texts of at most ", most_aspects,
                                   " aspects (aspects.max), got none up to this last one"));
   }
-  HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, tokenizer, max_length));
-  HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, tokenizer, max_length));
+  HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, encode));
+  HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, encode));
   sets.labels.insert(sets.labels.end(), {"valence", "arousal"});
   return sets;
 }

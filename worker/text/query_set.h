@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/workload.h"
 #include "worker/text/batcher.h"
 #include "worker/text/encoded_dataset.h"
-#include "worker/text/tokenizer.h"
 
 namespace hpo {
 
@@ -66,15 +66,17 @@ struct QuerySets {
   QuerySet validation;
 };
 
-// Reads both files (aspect_file.h) and tokenizes every question with its text, truncated to
-// `max_length` tokens. Training texts of more than `most_aspects` (0: any number) are left out.
-// `labels`: the classes; empty: those of the training file, sorted.
+// Turns rows into tokens, as EncodeDataset or a TokenCache does.
+using RowEncoder = absl::FunctionRef<absl::StatusOr<EncodedDataset>(const Dataset&)>;
+
+// Reads both files (aspect_file.h) and has every question tokenized with its text by `encode`.
+// Training texts of more than `most_aspects` (0: any number) are left out. `labels`: the classes;
+// empty: those of the training file, sorted.
 //   NotFound, Unavailable, InvalidArgument  as ReadAspectFile; a class of either file that the list
-//                                           lacks; no training text left; max_length without room
+//                                           lacks; no training text left; as `encode`
 absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
                                         const std::vector<std::string>& labels,
-                                        int64_t most_aspects, const Tokenizer& tokenizer,
-                                        int64_t max_length);
+                                        int64_t most_aspects, RowEncoder encode);
 
 }  // namespace hpo

@@ -11,17 +11,20 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/bytes.h"
 #include "common/device/processors.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
 #include "common/worker_facts.h"
+#include "worker/text/token_cache.h"
 #include "worker/text/tokenize_lines.h"
 #include "worker/text/tokenizer.h"
 #include "worker/trainer/device_profile.h"
@@ -43,6 +46,8 @@ struct Arguments {
   std::string memory_suite;    // folder for traces
   std::string device = "cpu";  // of the two above
   int threads = 0;
+  std::optional<std::string> token_cache;  // folder, or none
+  std::string token_cache_size = "10GiB";
   std::string log_level = "info";
   bool log_json = false;
 };
@@ -116,14 +121,14 @@ absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": expected a message of type job"));
 }
 
-int RunJobFile(const std::string& path, const std::string& torch_build) {
+int RunJobFile(const std::string& path, const std::string& torch_build, const TokenCache& tokens) {
   const absl::StatusOr<TrainerJob> job = ReadJob(path);
   if (!job.ok()) return Fail(trainer_exit::kUsage, job.status());
   absl::StatusOr<TrialDevice> device = OpenTrialDevice(job->device);
   if (!device.ok()) return Fail(trainer_exit::kBadModel, device.status());
   StandardOutput output;
   output.Send(MakeHello(torch_build));
-  const OutcomeMessage outcome = RunTrial(*job, *device, output, output);
+  const OutcomeMessage outcome = RunTrial(*job, *device, output, output, tokens);
   output.Send(outcome);
   if (outcome.outcome.has_value()) {
     if (const auto* failed = std::get_if<Failed>(&*outcome.outcome)) {
@@ -135,7 +140,7 @@ int RunJobFile(const std::string& path, const std::string& torch_build) {
 
 // Jobs one after another until a shutdown or the end of the channel. The device of the first job is
 // kept; a process serves one device.
-int Serve(MessageChannel& channel, const std::string& torch_build) {
+int Serve(MessageChannel& channel, const std::string& torch_build, const TokenCache& tokens) {
   channel.Send(MakeHello(torch_build));
   std::optional<TrialDevice> device;
   std::string device_name;
@@ -153,7 +158,7 @@ int Serve(MessageChannel& channel, const std::string& torch_build) {
       device.emplace(*std::move(opened));
       device_name = job->device;
     }
-    channel.Send(RunTrial(*job, *device, channel, channel));
+    channel.Send(RunTrial(*job, *device, channel, channel, tokens));
   }
 }
 
@@ -224,6 +229,22 @@ void KeepLargeBlocks() {
   ::mallopt(M_TRIM_THRESHOLD, kLargestBlock);
 }
 
+// $XDG_CACHE_HOME/hpo/tokens, else below ~/.cache; empty where there is neither.
+std::string DefaultTokenCache() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return absl::StrCat(cache, "/hpo/tokens");
+  const char* const home = std::getenv("HOME");
+  return home == nullptr || *home == '\0' ? "" : absl::StrCat(home, "/.cache/hpo/tokens");
+}
+
+absl::StatusOr<TokenCache> OpenTokenCache(const Arguments& arguments) {
+  const std::string folder = arguments.token_cache.value_or(DefaultTokenCache());
+  if (folder == "none") return TokenCache();
+  const absl::StatusOr<Bytes> limit = ParseBytes(arguments.token_cache_size);
+  if (!limit.ok()) return Annotate(limit.status(), "--token-cache-size");
+  return TokenCache(folder, *limit);
+}
+
 int Run(const Arguments& arguments) {
   if (!arguments.tokenize_folder.empty()) return Tokenize(arguments.tokenize_folder);
   if (arguments.list_parameters) {
@@ -244,7 +265,9 @@ int Run(const Arguments& arguments) {
   std::signal(SIGPIPE, SIG_IGN);
   if (!arguments.memory_suite.empty()) return PrintMemorySuite(arguments, *torch_build);
   if (arguments.profile_device) return PrintProfile(arguments.device, *torch_build);
-  if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build);
+  const absl::StatusOr<TokenCache> tokens = OpenTokenCache(arguments);
+  if (!tokens.ok()) return Fail(trainer_exit::kUsage, tokens.status());
+  if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build, *tokens);
   const absl::StatusOr<int> fd = ProtocolDescriptor();
   if (!fd.ok()) return Fail(trainer_exit::kUsage, fd.status());
   if (::fcntl(*fd, F_GETFD) < 0) {
@@ -254,7 +277,7 @@ int Run(const Arguments& arguments) {
                                           "hpo-worker; to run one job alone use --job FILE")));
   }
   MessageChannel channel(*fd);
-  return Serve(channel, *torch_build);
+  return Serve(channel, *torch_build, *tokens);
 }
 
 }  // namespace
@@ -272,6 +295,14 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--threads", arguments.threads, "CPU threads; default: HPO_NUM_THREADS, or all")
       ->check(CLI::PositiveNumber);
+  app.add_option("--token-cache", arguments.token_cache,
+                 "Folder where tokenized data are kept for later trials, or none; default: "
+                 "hpo/tokens in $XDG_CACHE_HOME or ~/.cache")
+      ->envname("HPO_TOKEN_CACHE");
+  app.add_option("--token-cache-size", arguments.token_cache_size,
+                 "Bytes that they may take; what was not used for the longest time goes first")
+      ->envname("HPO_TOKEN_CACHE_SIZE")
+      ->capture_default_str();
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warn, error or off");
   app.add_flag("--log-json", arguments.log_json, "Log one JSON object per line");
   app.add_flag("--list-parameters", arguments.list_parameters,

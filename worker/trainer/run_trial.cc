@@ -35,12 +35,18 @@ Failed Failure(FailureClass failure_class, const absl::Status& status) {
   return Failed{.failure_class = failure_class, .message = std::string(status.message())};
 }
 
+// What a trial meets besides its device.
+struct Surroundings {
+  EventSink& events;
+  StopSource& stops;
+  const TokenCache& tokens;
+};
+
 // A trial from its job to its outcome, one step after the other.
 class TrialRun {
  public:
-  TrialRun(const TrainerJob& job, TrialDevice& device, EventSink& events, StopSource& stops,
-           StageLog& log)
-      : job_(job), device_(device), events_(events), stops_(stops), log_(log) {}
+  TrialRun(const TrainerJob& job, TrialDevice& device, const Surroundings& around, StageLog& log)
+      : job_(job), device_(device), around_(around), events_(around.events), log_(log) {}
 
   TrainLoopResult Run() {
     if (auto failure = Prepare()) return Ended(*std::move(failure));
@@ -71,7 +77,7 @@ class TrialRun {
     if (const absl::Status runs = CheckModelRuns(); !runs.ok()) {
       return Failure(FailureClass::kBadConfiguration, runs);
     }
-    auto data = LoadTextData(job_, options_, folder_);
+    auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
     if (options_.config.max_length > folder_.shape.max_positions) {
@@ -224,7 +230,7 @@ class TrialRun {
                     .optimizer = *optimizer_,
                     .log = log_,
                     .events = events_,
-                    .stops = stops_,
+                    .stops = around_.stops,
                     .save_best = [&](int64_t step) { SaveBest(step); },
                     .checkpoints = &checkpoints},
                    plan_);
@@ -281,8 +287,8 @@ class TrialRun {
 
   const TrainerJob& job_;
   TrialDevice& device_;
+  const Surroundings around_;
   EventSink& events_;
-  StopSource& stops_;
   StageLog& log_;
   TrainingOptions options_;
   ModelFolder folder_;
@@ -311,9 +317,9 @@ TrainLoopResult Unexpected(const std::exception& error, const StageLog& log) {
   return result;
 }
 
-TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, EventSink& events,
-                            StopSource& stops, StageLog& log) {
-  TrialRun run(job, device, events, stops, log);
+TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, const Surroundings& around,
+                            StageLog& log) {
+  TrialRun run(job, device, around, log);
   try {
     return run.Run();
   } catch (const std::exception& error) {
@@ -339,12 +345,12 @@ bool IsAtBaseline(TrialDevice& device, StageLog& log) {
 }  // namespace
 
 OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
-                        StopSource& stops) {
+                        StopSource& stops, const TokenCache& tokens) {
   OutcomeMessage message;
   try {
     StageLog log(job, *device.memory, events);
     log.Stage("Trial Start", 0);
-    TrainLoopResult result = RunAndCatch(job, device, events, stops, log);
+    TrainLoopResult result = RunAndCatch(job, device, {events, stops, tokens}, log);
     message.final_plan = result.final_plan;
     message.clean = IsAtBaseline(device, log) && result.clean;
     message.memory = log.Report();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/trainer_protocol.h"
+#include "worker/text/token_cache.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/trial_device.h"
 
@@ -10,8 +11,8 @@ namespace hpo {
 // Runs `job` on `device` (which job.device names) and says how it ended; never throws.
 // Measurements, memory and checkpoints go to `events` meanwhile. When it returns, everything the
 // trial allocated is freed; where live bytes are not the device's baseline again, the message says
-// clean = false.
+// clean = false. Tokens of the data files are looked for in `tokens`, and left there.
 OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
-                        StopSource& stops);
+                        StopSource& stops, const TokenCache& tokens = {});
 
 }  // namespace hpo

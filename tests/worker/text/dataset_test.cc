@@ -131,40 +131,35 @@ Dataset SixtyFive(bool multi_label) {
   return dataset;
 }
 
-TEST(KeepShare, KeepsThatShareOfEachLabelInOrder) {
-  Dataset some = SixtyFive(/*multi_label=*/false);
-  KeepShare(some, 0.1, 7);
-  ASSERT_EQ(some.rows.size(), 7u);  // 6 of 60, and 1 of 5
+TEST(ShareOf, IsThatShareOfEachLabelInOrder) {
+  const Dataset all = SixtyFive(/*multi_label=*/false);
+  const std::vector<int64_t> some = ShareOf(all, 0.1, 7);
+  ASSERT_EQ(some.size(), 7u);  // 6 of 60, and 1 of 5
   int64_t yes = 0;
-  for (size_t i = 0; i < some.rows.size(); ++i) {
-    yes += some.rows[i].labels[0];
+  for (size_t i = 0; i < some.size(); ++i) {
+    yes += all.rows.at(static_cast<size_t>(some[i])).labels[0];
     if (i == 0) continue;
-    EXPECT_LT(std::stoi(some.rows[i - 1].text), std::stoi(some.rows[i].text));
+    EXPECT_LT(some[i - 1], some[i]);
   }
   EXPECT_EQ(yes, 1);
 }
 
-TEST(KeepShare, TheSeedDecidesWhich) {
-  Dataset a = SixtyFive(false), b = SixtyFive(false), c = SixtyFive(false);
-  KeepShare(a, 0.3, 7);
-  KeepShare(b, 0.3, 7);
-  KeepShare(c, 0.3, 8);
-  EXPECT_EQ(a, b);
-  EXPECT_NE(a, c);
+TEST(ShareOf, TheSeedDecidesWhich) {
+  const Dataset all = SixtyFive(false);
+  EXPECT_EQ(ShareOf(all, 0.3, 7), ShareOf(all, 0.3, 7));
+  EXPECT_NE(ShareOf(all, 0.3, 7), ShareOf(all, 0.3, 8));
 }
 
-TEST(KeepShare, SeveralLabelsARowAreDrawnTogether) {
-  Dataset some = SixtyFive(/*multi_label=*/true);
-  KeepShare(some, 0.1, 7);
-  EXPECT_EQ(some.rows.size(), 7u);
-  KeepShare(some, 1e-9, 7);
-  EXPECT_EQ(some.rows.size(), 1u);
+TEST(ShareOf, SeveralLabelsARowAreDrawnTogether) {
+  const Dataset all = SixtyFive(/*multi_label=*/true);
+  EXPECT_EQ(ShareOf(all, 0.1, 7).size(), 7u);
+  EXPECT_EQ(ShareOf(all, 1e-9, 7).size(), 1u);
 }
 
-TEST(KeepShare, TheWholeIsLeftAlone) {
-  Dataset all = SixtyFive(false);
-  KeepShare(all, 1.0, 7);
-  EXPECT_EQ(all, SixtyFive(false));
+TEST(ShareOf, AllOfItIsEveryRow) {
+  const std::vector<int64_t> all = ShareOf(SixtyFive(false), 1.0, 7);
+  ASSERT_EQ(all.size(), 65u);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<int64_t>(i));
 }
 
 class LoadRegressionDataTest : public LoadTaskDataTest {

@@ -70,5 +70,36 @@ TEST(EncodeDataset, NeedsRoomForAToken) {
   }
 }
 
+TEST(EncodedDataset, SelectedRowsKeepAllThatIsTheirs) {
+  const Dataset dataset{.path = "f",
+                        .label_names = {"x", "y", "z"},
+                        .multi_label = true,
+                        .pairs = true,
+                        .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
+  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 16);
+  ASSERT_TRUE(data.ok()) << data.status();
+  const EncodedDataset some = SelectRows(*data, std::vector<int64_t>{2, 0});
+  ASSERT_EQ(some.num_rows(), 2);
+  EXPECT_THAT(some.Ids(0), ElementsAre(2, 6, 3, 5, 4, 3));
+  EXPECT_THAT(some.TypeIds(1), ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(some.Labels(0), ElementsAre(1));
+  EXPECT_THAT(some.Labels(1), ElementsAre(0, 2));
+  EXPECT_EQ(some.num_labels, 3);
+  EXPECT_TRUE(some.multi_label);
+  EXPECT_EQ(SelectRows(*data, {}).num_rows(), 0);
+}
+
+TEST(EncodedDataset, SelectedRowsKeepTheirNumbers) {
+  const Dataset dataset{.path = "f",
+                        .label_names = {"v", "a"},
+                        .rows = {{"a", std::nullopt, {}, {1.0f, 2.0f}},
+                                 {"b", std::nullopt, {}, {3.0f, 4.0f}},
+                                 {"c", std::nullopt, {}, {5.0f, 6.0f}}}};
+  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 16);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(SelectRows(*data, std::vector<int64_t>{0, 2}).numbers,
+              ElementsAre(1.0f, 2.0f, 5.0f, 6.0f));
+}
+
 }  // namespace
 }  // namespace hpo

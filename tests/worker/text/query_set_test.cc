@@ -35,9 +35,10 @@ class QuerySetTest : public testing::Test {
   absl::StatusOr<QuerySets> Load(const std::string& train, const std::string& validation,
                                  const std::vector<std::string>& labels = {},
                                  int64_t most_aspects = 0) {
-    return LoadQuerySets(folder_.Write("train.jsonl", train),
-                         folder_.Write("valid.jsonl", validation), labels, most_aspects, Letters(),
-                         /*max_length=*/16);
+    return LoadQuerySets(
+        folder_.Write("train.jsonl", train), folder_.Write("valid.jsonl", validation), labels,
+        most_aspects,
+        [](const Dataset& rows) { return EncodeDataset(rows, Letters(), /*max_length=*/16); });
   }
 
   // Texts of 1, 3 and 2 aspects.

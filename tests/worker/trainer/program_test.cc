@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ pid_t Start(const std::vector<std::string>& arguments, int output, int errors, i
   if (protocol >= 0 && protocol != 3) ::dup2(protocol, 3);
   if (protocol < 0) ::close(3);
   ::setenv("HPO_NUM_THREADS", "1", 1);
+  ::setenv("HPO_TOKEN_CACHE", "none", 1);
   std::vector<char*> argv = {const_cast<char*>(kProgram.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -114,6 +116,21 @@ TEST(TrainerProgram, RunsAJobFile) {
   ASSERT_NE(outcome, nullptr);
   EXPECT_TRUE(outcome->clean);
   EXPECT_TRUE(std::holds_alternative<Completed>(outcome->outcome.value()));
+}
+
+TEST(TrainerProgram, KeepsTokensWhereItIsTold) {
+  const TinyTrial trial;
+  const std::string job = trial.Write("job.json", EncodeDown(trial.Job()));
+  const std::string cache = trial.Path("cache");
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(RunProgram({"--log-level", "off", "--token-cache", cache, "--job", job}).status, 0);
+    const std::filesystem::directory_iterator files(cache);
+    EXPECT_EQ(std::distance(begin(files), end(files)), 2);
+  }
+  const CommandResult refused =
+      RunProgram({"--token-cache", cache, "--token-cache-size", "much", "--job", job});
+  EXPECT_EQ(refused.status, 64);
+  EXPECT_THAT(refused.errors, HasSubstr("--token-cache-size"));
 }
 
 TEST(TrainerProgram, TheExitStatusTellsTheOutcome) {

@@ -57,23 +57,24 @@ absl::Status CheckPredictsTokens(const EncodedDataset& data, const Dataset& rows
 }
 
 absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& options,
-                                  const ModelFolder& model, TaskKind task, int64_t max_length) {
+                                  TaskKind task, RowEncoder encode) {
   TextData data;
-  HPO_ASSIGN_OR_RETURN(TaskData files, ReadRows(job, task));
-  KeepShare(files.train, options.data_subset, options.seed);
+  HPO_ASSIGN_OR_RETURN(const TaskData files, ReadRows(job, task));
   data.labels = files.train.label_names;
-  HPO_ASSIGN_OR_RETURN(data.train, EncodeDataset(files.train, *model.tokenizer, max_length));
-  HPO_ASSIGN_OR_RETURN(data.validation,
-                       EncodeDataset(files.validation, *model.tokenizer, max_length));
+  HPO_ASSIGN_OR_RETURN(data.train, encode(files.train));
+  HPO_ASSIGN_OR_RETURN(data.validation, encode(files.validation));
   if (task == TaskKind::kLanguageModeling) {
     HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.train, files.train));
     HPO_RETURN_IF_ERROR(CheckPredictsTokens(data.validation, files.validation));
+  }
+  if (options.data_subset < 1.0) {
+    data.train = SelectRows(data.train, ShareOf(files.train, options.data_subset, options.seed));
   }
   return data;
 }
 
 absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
-                                     const ModelFolder& model, int64_t max_length) {
+                                     RowEncoder encode) {
   if (options.data_subset < 1.0) {
     return absl::InvalidArgumentError(absl::StrCat("data.subset: expected 1 with multi-query, got ",
                                                    options.data_subset,
@@ -81,7 +82,7 @@ absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOption
   }
   HPO_ASSIGN_OR_RETURN(QuerySets sets,
                        LoadQuerySets(job.train_path, job.validation_path, job.labels,
-                                     options.config.most_aspects, *model.tokenizer, max_length));
+                                     options.config.most_aspects, encode));
   TextData data;
   data.labels = std::move(sets.labels);
   data.train = TextsOf(sets.train);
@@ -126,12 +127,15 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 }
 
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
-                                      const ModelFolder& model) {
+                                      const ModelFolder& model, const TokenCache& tokens) {
   const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
+  const auto encode = [&](const Dataset& rows) {
+    return tokens.Encode(rows, *model.tokenizer, max_length);
+  };
   absl::StatusOr<TextData> data = task == TaskKind::kMultiQuery
-                                      ? LoadQueries(job, options, model, max_length)
-                                      : LoadRows(job, options, model, task, max_length);
+                                      ? LoadQueries(job, options, encode)
+                                      : LoadRows(job, options, task, encode);
   HPO_RETURN_IF_ERROR(data.status());
   data->task = task;
   data->max_length = max_length;

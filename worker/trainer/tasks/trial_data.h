@@ -14,6 +14,7 @@
 #include "common/trainer_protocol.h"
 #include "worker/text/encoded_dataset.h"
 #include "worker/text/query_set.h"
+#include "worker/text/token_cache.h"
 #include "worker/text/tokenizer.h"
 #include "worker/trainer/training/training_options.h"
 
@@ -45,11 +46,12 @@ struct TextData {
 //   Unimplemented    a family that this trainer lacks; names config.json and the families it has
 absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const TrainingOptions& options);
 
-// Reads and tokenizes both data files as the job's task, which is one of ours, wants them.
+// Reads both data files as the job's task, which is one of ours, wants them, and tokenizes them or
+// takes their tokens from `tokens`.
 //   NotFound, Unavailable, InvalidArgument  see worker/text/dataset.h and EncodeDataset;
 //                                           language modelling: a text of a single token
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
-                                      const ModelFolder& model);
+                                      const ModelFolder& model, const TokenCache& tokens = {});
 
 // What EstimateMemory needs to know of the trial, with the data's true lengths. `baseline` is what
 // a warm device holds: on a card, the workspaces. A trainer does not know the base bytes of its

@@ -1,0 +1,87 @@
+#include "worker/trainer/tasks/trial_data.h"
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/trainer/tiny_trial.h"
+
+namespace hpo {
+namespace {
+
+void ExpectEqual(const EncodedDataset& a, const EncodedDataset& b) {
+  EXPECT_EQ(a.ids, b.ids);
+  EXPECT_EQ(a.type_ids, b.type_ids);
+  EXPECT_EQ(a.token_offsets, b.token_offsets);
+  EXPECT_EQ(a.labels, b.labels);
+  EXPECT_EQ(a.label_offsets, b.label_offsets);
+  EXPECT_EQ(a.pad_id, b.pad_id);
+}
+
+class CachedTrialDataTest : public testing::Test {
+ protected:
+  absl::StatusOr<TextData> Load(const TrainerJob& job, const TokenCache& cache) {
+    const auto options = ReadTrainingOptions(job.params, job.seed);
+    EXPECT_TRUE(options.ok()) << options.status();
+    const auto folder = OpenModelFolder(job, *options);
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    return LoadTextData(job, *options, *folder, cache);
+  }
+
+  void ExpectSameWithCache(const TrainerJob& job) {
+    const auto plain = Load(job, TokenCache());
+    const auto first = Load(job, cache_);
+    const auto second = Load(job, cache_);
+    ASSERT_TRUE(plain.ok() && first.ok() && second.ok());
+    for (const TextData* data : {&*first, &*second}) {
+      ExpectEqual(data->train, plain->train);
+      ExpectEqual(data->validation, plain->validation);
+      EXPECT_EQ(data->labels, plain->labels);
+    }
+  }
+
+  int64_t NumFiles() const {
+    const std::filesystem::directory_iterator files(folder_);
+    return std::distance(begin(files), end(files));
+  }
+
+  const TinyTrial trial_;
+  const std::string folder_ = trial_.Path("tokens");
+  const TokenCache cache_{folder_, MiB(1)};
+};
+
+TEST_F(CachedTrialDataTest, TrialsGetTheSameRows) {
+  ExpectSameWithCache(trial_.Job());
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+TEST_F(CachedTrialDataTest, AShareOfTheRowsComesFromTheWholeFile) {
+  TrainerJob job = trial_.Job();
+  for (const uint64_t seed : {1u, 2u}) {
+    job.seed = seed;
+    job.params["data.subset"] = 0.5;
+    ExpectSameWithCache(job);
+  }
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+TEST_F(CachedTrialDataTest, LengthsAreApart) {
+  TrainerJob job = trial_.Job();
+  ExpectSameWithCache(job);
+  job.params["tok.max_length"] = int64_t{8};
+  ExpectSameWithCache(job);
+  EXPECT_EQ(NumFiles(), 4);
+}
+
+TEST_F(CachedTrialDataTest, ABadRowIsNamedWhateverIsCached) {
+  const TrainerJob job = trial_.Job();
+  ExpectSameWithCache(job);
+  trial_.Write("train.jsonl", TinyRows(48, 1) + "{\"text\":\"w1\",\"label\":\"z\"}\n");
+  const absl::Status refused = Load(job, cache_).status();
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("train.jsonl:49: label"));
+}
+
+}  // namespace
+}  // namespace hpo
