@@ -225,6 +225,7 @@ class TrialRun {
                     .data = data_,
                     .estimate_input = estimate_input_,
                     .device = device_.device,
+                    .reads_late = device_.reads_late,
                     .memory = *device_.memory,
                     .task = *task_,
                     .optimizer = *optimizer_,

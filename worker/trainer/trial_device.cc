@@ -25,6 +25,7 @@ absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name) {
         absl::StrCat(name, ": a first computation failed: ", error.what()));
   }
   device.baseline = device.memory->Read().live;
+  device.reads_late = !device.device.is_cpu();
   return device;
 }
 

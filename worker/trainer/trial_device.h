@@ -15,6 +15,9 @@ struct TrialDevice {
   std::unique_ptr<DeviceMemory> memory;
   // Live bytes of the idle process; after every trial they are this again.
   Bytes baseline;
+  // Losses are read when somebody asks for them, and not at every step. So on a card, where reading
+  // waits for all that is queued.
+  bool reads_late = false;
 };
 
 // A small forward and backward, so that what libraries keep for good (cuBLAS workspaces, thread

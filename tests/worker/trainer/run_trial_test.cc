@@ -348,6 +348,48 @@ TEST_F(RunTrialTest, ALossThatIsNotFiniteEndsTheAttempt) {
   EXPECT_THAT(failed.message, HasSubstr("at step 2 of 18"));
 }
 
+TEST_F(RunTrialTest, LossesReadLateChangeNothing) {
+  TrainerJob job = trial_.Job();
+  job.epochs = 2;
+  job.measure_every_steps = 4;
+  const Completed read = Complete(job);
+  const auto measured = events_.All<MeasurementMessage>();
+  const std::string weights = BestWeights(trial_);
+  const LateReading late(device_);
+  EXPECT_EQ(Complete(job).metrics, read.metrics);
+  EXPECT_EQ(events_.All<MeasurementMessage>(), measured);
+  EXPECT_EQ(BestWeights(trial_), weights);
+  EXPECT_EQ(events_.All<ProgressMessage>().front().step, 1);
+}
+
+TEST_F(RunTrialTest, ALossThatIsNotFiniteIsFoundLateButWithItsStep) {
+  TrainerJob job = trial_.Job();
+  job.params["train.lr"] = 1e30;
+  job.params["train.warmup_ratio"] = 0.0;
+  job.epochs = 3;
+  job.checkpoints = {.folder = trial_.Path("checkpoints/tiny/000042"), .every_steps = 3};
+  const std::string at_once = Fail(job).message;
+  const LateReading late(device_);
+  const Failed failed = Fail(job);
+  EXPECT_EQ(failed.failure_class, FailureClass::kDiverged);
+  EXPECT_EQ(failed.message, at_once);
+  EXPECT_THAT(events_.All<MeasurementMessage>(), testing::IsEmpty());
+  EXPECT_THAT(events_.All<CheckpointMessage>(), testing::IsEmpty());
+}
+
+TEST_F(RunTrialTest, AnOutOfMemoryBatchIsRedoneWhereLossesAreReadLateToo) {
+  TrainerJob job = trial_.Job();
+  job.limit = Bytes{PeakOf(job).count * 9 / 10};
+  Complete(job);
+  const std::string weights = BestWeights(trial_);
+  const auto measured = events_.All<MeasurementMessage>();
+  const LateReading late(device_);
+  const OutcomeMessage message = Run(job);
+  EXPECT_GE(message.memory.num_ooms, 1);
+  EXPECT_EQ(BestWeights(trial_), weights);
+  EXPECT_EQ(events_.All<MeasurementMessage>(), measured);
+}
+
 TEST_F(RunTrialTest, TrainsFromScratchByChoice) {
   TrainerJob job = trial_.Job();
   job.model_init = "random";

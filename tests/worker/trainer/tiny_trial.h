@@ -67,4 +67,16 @@ TrialDevice& TestDevice();
 // `count` lines of JSON: "text" of 3 to 28 words, "label" one of "a", "b", "c".
 std::string TinyRows(int count, uint64_t seed);
 
+// While it lives the device reads losses late, as a card does.
+class LateReading {
+ public:
+  explicit LateReading(TrialDevice& device) : device_(device) { device_.reads_late = true; }
+  ~LateReading() { device_.reads_late = false; }
+  LateReading(const LateReading&) = delete;
+  LateReading& operator=(const LateReading&) = delete;
+
+ private:
+  TrialDevice& device_;
+};
+
 }  // namespace hpo

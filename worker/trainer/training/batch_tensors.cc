@@ -12,7 +12,11 @@ torch::Tensor CopyToDevice(const std::vector<T>& values, at::IntArrayRef shape,
   auto* const data = const_cast<T*>(values.data());
   const torch::Tensor host =
       at::from_blob(data, shape, torch::TensorOptions(c10::CppTypeToScalarType<T>::value));
-  return host.to(device, host.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+  if (device.is_cpu()) {
+    return host.to(device, host.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+  }
+  // From pinned pages, which torch keeps until the copy is made: nobody waits for it.
+  return host.pin_memory().to(device, host.scalar_type(), /*non_blocking=*/true);
 }
 
 }  // namespace

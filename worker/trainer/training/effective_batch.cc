@@ -7,8 +7,8 @@
 
 namespace hpo {
 
-double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
-                        StageLog& log) {
+torch::Tensor AddGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
+                           StageLog& log) {
   auto generator = at::globalContext().defaultGenerator(device);
   generator.set_current_seed(Rng(batch.seed, static_cast<uint64_t>(batch.step)).NextU64());
   const auto num_rows = static_cast<int64_t>(batch.rows.size());
@@ -25,7 +25,12 @@ double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device d
       loss += piece_loss.detach();
     }
   }
-  return loss.item<double>();
+  return loss;
+}
+
+double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
+                        StageLog& log) {
+  return AddGradients(task, batch, device, log).item<double>();
 }
 
 }  // namespace hpo

@@ -21,11 +21,15 @@ struct EffectiveBatch {
 };
 
 // Adds the gradient of the batch's loss, the mean over what its rows weigh, to the parameters of
-// the task's model, in parts of plan.micro_batch rows, and returns the loss. Every part
-// back-propagates its sum of losses over the weight of the whole batch, so that the result is the
-// same however it is split (up to rounding; bitwise for equal splits on a CPU). May be repeated
-// after clearing the gradients. Throws what torch throws. `log` is told the phases "forward" and
-// "backward".
+// the task's model, in parts of plan.micro_batch rows, and returns the loss, a float32 scalar on
+// the device. Every part back-propagates its sum of losses over the weight of the whole batch, so
+// that the result is the same however it is split (up to rounding; bitwise for equal splits on a
+// CPU). May be repeated after clearing the gradients. Throws what torch throws. `log` is told the
+// phases "forward" and "backward".
+torch::Tensor AddGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
+                           StageLog& log);
+
+// The same, and reads the loss: waits for the device.
 double ComputeGradients(Task& task, const EffectiveBatch& batch, torch::Device device,
                         StageLog& log);
 

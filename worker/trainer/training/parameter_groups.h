@@ -34,4 +34,8 @@ void ClearGradients(std::span<const ParameterGroup> groups);
 double ClipGradients(std::span<const ParameterGroup> groups, double max_norm,
                      double loss_scale = 1.0);
 
+// The same without a loss scale and without reading the norm, a float32 scalar on the device: waits
+// for nothing. Where it is not finite, gradients are not either.
+torch::Tensor ClipGradientsUnread(std::span<const ParameterGroup> groups, double max_norm);
+
 }  // namespace hpo

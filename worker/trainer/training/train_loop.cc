@@ -12,7 +12,6 @@
 #include "common/memory/memory_plan.h"
 #include "worker/trainer/random_state.h"
 #include "worker/trainer/training/backward_barrier.h"
-#include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/probe.h"
 #include "worker/trainer/trial_device.h"
@@ -44,6 +43,7 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
       schedule_(parts_.options.learning_rate, parts_.options.warmup_ratio, total_steps_),
       replanner_(parts_.estimate_input, parts_.log.baseline(), LimitOf(parts_),
                  parts_.job.allow_checkpointing),
+      unread_(parts_.reads_late ? std::optional<StepScalars>(parts_.device) : std::nullopt),
       baseline_(parts_.memory.Read().live),
       growth_watch_(baseline_) {
   if (plan.precision == Precision::kFloat16) state_.loss_scale.scale = LossScale::kFirst;
@@ -133,15 +133,17 @@ std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
     if (every > 0 && state_.step % every == 0) {
       if (auto ending = Measure()) return ending;
     }
-    SaveIfDue();
+    if (auto ending = SaveIfDue()) return ending;
   }
   return state_.measured_step == state_.step ? std::nullopt : Measure();
 }
 
-void TrainLoop::SaveIfDue() {
-  if (parts_.checkpoints == nullptr || !parts_.checkpoints->Due(state_.step)) return;
+std::optional<TrainLoop::Ending> TrainLoop::SaveIfDue() {
+  if (parts_.checkpoints == nullptr || !parts_.checkpoints->Due(state_.step)) return std::nullopt;
+  if (auto ending = ReadLosses()) return ending;
   parts_.checkpoints->Save(state_);
   WatchMemory("checkpoint");
+  return std::nullopt;
 }
 
 double TrainLoop::EpochsDone() const {
@@ -150,32 +152,84 @@ double TrainLoop::EpochsDone() const {
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::RunStep(const BatchRows& rows) {
+  if (unread_.has_value() && state_.plan.precision != Precision::kFloat16) {
+    return RunUnreadStep(rows);
+  }
   double loss = 0.0;
   const auto compute = [&] { loss = ComputeClipped(rows, state_.plan); };
   if (auto ending = RunGuarded(compute, [this] { return ShrinkPlan(); })) return ending;
   if (IsSkipped(loss)) return std::nullopt;
   if (!std::isfinite(loss) || !std::isfinite(gradient_norm_)) {
-    return Ending{Failed{
-        .failure_class = FailureClass::kDiverged,
-        .message = absl::StrCat("expected a finite loss, got loss ", loss, " and gradient norm ",
-                                gradient_norm_, " at step ", state_.step + 1, " of ", total_steps_,
-                                " with learning rate ", schedule_.At(state_.step))}};
+    return Diverged(loss, gradient_norm_, state_.step + 1);
   }
+  UpdateParameters();
+  CountStep();
+  AddLoss(loss);
+  if (IsProgressDue()) ReportProgress(loss);
+  WatchStep();
+  return std::nullopt;
+}
+
+std::optional<TrainLoop::Ending> TrainLoop::RunUnreadStep(const BatchRows& rows) {
+  const auto compute = [&] {
+    const torch::Tensor loss =
+        AddGradients(parts_.task, BatchOf(rows, state_.plan), parts_.device, parts_.log);
+    parts_.log.EnterPhase("gradient clipping");
+    unread_->Add(loss,
+                 ClipGradientsUnread(parts_.optimizer.groups(), parts_.options.max_grad_norm));
+  };
+  if (auto ending = RunGuarded(compute, [this] { return ShrinkPlan(); })) return ending;
+  UpdateParameters();
+  CountStep();
+  if (unread_->full() || IsProgressDue()) {
+    if (auto ending = ReadLosses()) return ending;
+  }
+  WatchStep();
+  return std::nullopt;
+}
+
+std::optional<TrainLoop::Ending> TrainLoop::ReadLosses() {
+  if (!unread_.has_value()) return std::nullopt;
+  const std::vector<StepScalars::Step> steps = unread_->Take();
+  int64_t number = state_.step - static_cast<int64_t>(steps.size());
+  for (const StepScalars::Step& step : steps) {
+    ++number;
+    if (!std::isfinite(step.loss) || !std::isfinite(step.norm)) {
+      return Diverged(step.loss, step.norm, number);
+    }
+    AddLoss(step.loss);
+  }
+  if (!steps.empty() && IsProgressDue()) ReportProgress(steps.back().loss);
+  return std::nullopt;
+}
+
+TrainLoop::Ending TrainLoop::Diverged(double loss, double norm, int64_t step) const {
+  return {Failed{
+      .failure_class = FailureClass::kDiverged,
+      .message = absl::StrCat("expected a finite loss, got loss ", loss, " and gradient norm ",
+                              norm, " at step ", step, " of ", total_steps_, " with learning rate ",
+                              schedule_.At(step - 1))}};
+}
+
+void TrainLoop::UpdateParameters() {
   parts_.log.EnterPhase("optimizer step");
   parts_.optimizer.Step(schedule_.At(state_.step));
   ClearGradients(parts_.optimizer.groups());
-  CountStep(loss);
-  ReportProgress(loss);
+}
+
+void TrainLoop::WatchStep() {
   WatchMemory("training step");
   WatchThrashing();
   const int64_t every = parts_.options.clear_cache_every;
   if (every > 0 && state_.step % every == 0) parts_.memory.ReleaseCache();
-  return std::nullopt;
 }
 
-void TrainLoop::CountStep(double loss) {
+void TrainLoop::CountStep() {
   ++state_.step;
   ++state_.batches_done;
+}
+
+void TrainLoop::AddLoss(double loss) {
   state_.loss_sum += loss;
   ++state_.loss_steps;
 }
@@ -188,7 +242,8 @@ bool TrainLoop::IsSkipped(double loss) {
     return false;
   }
   ClearGradients(parts_.optimizer.groups());
-  CountStep(loss);
+  CountStep();
+  AddLoss(loss);
   LogInfo(
       absl::StrFormat("Trial %d - step %d skipped: gradients out of float16's range; loss scale "
                       "%g from now on, %d steps skipped so far",
@@ -196,13 +251,16 @@ bool TrainLoop::IsSkipped(double loss) {
   return true;
 }
 
+EffectiveBatch TrainLoop::BatchOf(const BatchRows& rows, const MemoryPlan& plan) const {
+  return {.rows = rows,
+          .plan = plan,
+          .seed = parts_.options.seed,
+          .step = state_.step,
+          .loss_scale = state_.loss_scale.scale};
+}
+
 double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) {
-  const EffectiveBatch batch{.rows = rows,
-                             .plan = plan,
-                             .seed = parts_.options.seed,
-                             .step = state_.step,
-                             .loss_scale = state_.loss_scale.scale};
-  const double loss = ComputeGradients(parts_.task, batch, parts_.device, parts_.log);
+  const double loss = ComputeGradients(parts_.task, BatchOf(rows, plan), parts_.device, parts_.log);
   parts_.log.EnterPhase("gradient clipping");
   gradient_norm_ = ClipGradients(parts_.optimizer.groups(), parts_.options.max_grad_norm,
                                  state_.loss_scale.scale);
@@ -318,6 +376,7 @@ bool TrainLoop::ShrinkEvaluation() {
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::Measure() {
+  if (auto ending = ReadLosses()) return ending;
   Metrics metrics;
   const auto evaluate = [&] {
     parts_.log.EnterPhase("evaluation");
@@ -375,15 +434,20 @@ std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
     return Ending{StoppedByPruner{
         .pruner = {}, .step = state_.step, .metrics = state_.best.value_or(Metrics{})}};
   }
-  if (stop->checkpoint && parts_.checkpoints != nullptr) parts_.checkpoints->Save(state_);
+  if (stop->checkpoint && parts_.checkpoints != nullptr) {
+    if (auto ending = ReadLosses()) return ending;
+    parts_.checkpoints->Save(state_);
+  }
   if (stop->reason == "cancelled") return Ending{Cancelled{.reason = "cancelled on request"}};
   return Ending{};
 }
 
+bool TrainLoop::IsProgressDue() const {
+  return state_.step <= 1 || SystemClock().Monotonic() - last_progress_ >= kProgressInterval;
+}
+
 void TrainLoop::ReportProgress(double loss) {
-  const absl::Duration now = SystemClock().Monotonic();
-  if (state_.step > 1 && now - last_progress_ < kProgressInterval) return;
-  last_progress_ = now;
+  last_progress_ = SystemClock().Monotonic();
   parts_.events.Send(
       ProgressMessage{.step = state_.step, .total_steps = total_steps_, .loss = loss});
 }

@@ -7,6 +7,10 @@
 // (training/effective_batch.h). Evaluation has a number of rows of its own to halve, which changes
 // no result and does not slow training down.
 //
+// On a card no step waits for a number: losses stay there until somebody wants them, for progress,
+// a measurement or a checkpoint (training/step_scalars.h). Then a loss that is not finite is found,
+// and the step told that had it. Float16, whose loss scale needs each, reads at every step.
+//
 // Before the first step the batch that needs the most is probed: run, compared with the prediction
 // and thrown away, so that what does not fit is found out where it is cheap. No parameter and no
 // random number of the trial depends on it.
@@ -30,9 +34,11 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/loop_state.h"
 #include "worker/trainer/training/optimizer.h"
 #include "worker/trainer/training/schedule.h"
+#include "worker/trainer/training/step_scalars.h"
 #include "worker/trainer/training/training_options.h"
 
 namespace hpo {
@@ -44,6 +50,7 @@ struct TrainLoopParts {
   const TextData& data;
   const EstimateInput& estimate_input;
   torch::Device device;
+  bool reads_late = false;  // see TrialDevice
   DeviceMemory& memory;
   Task& task;
   Optimizer& optimizer;
@@ -84,15 +91,24 @@ class TrainLoop {
   // The rest of epoch state_.epoch.
   std::optional<Ending> RunEpoch();
   std::optional<Ending> RunStep(const BatchRows& rows);
+  // The same, but for what the loss was: unread_ has it.
+  std::optional<Ending> RunUnreadStep(const BatchRows& rows);
+  // Takes what unread_ has into the sums. Before anything is measured or saved.
+  std::optional<Ending> ReadLosses();
+  Ending Diverged(double loss, double norm, int64_t step) const;
   bool IsSkipped(double loss);
-  void CountStep(double loss);
+  void CountStep();
+  void AddLoss(double loss);
+  void UpdateParameters();
+  void WatchStep();
   std::optional<Ending> Measure();
   // Gradients of one effective batch, clipped; returns its loss.
   double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
+  EffectiveBatch BatchOf(const BatchRows& rows, const MemoryPlan& plan) const;
   std::optional<Ending> CheckStop();
   // Goes on where an earlier attempt was, as its checkpoint says.
   void TakeUp();
-  void SaveIfDue();
+  std::optional<Ending> SaveIfDue();
   // Whether the earlier attempt's plan was found under a limit that is no larger than this one's.
   bool KeepsPlanOf(const LoopState& state) const;
   // Runs `work` until memory suffices, calling `shrink` before each redo; `shrink` returns false
@@ -111,6 +127,7 @@ class TrainLoop {
   void WatchMemory(const char* stage);
   void WatchThrashing();
 
+  bool IsProgressDue() const;
   void ReportProgress(double loss);
   bool Improves(const Metrics& metrics) const;
   // So many measurements in a row brought nothing better that the study asks to end here.
@@ -124,7 +141,8 @@ class TrainLoop {
   int64_t total_steps_;
   LinearSchedule schedule_;
   Replanner replanner_;
-  Bytes baseline_;  // live bytes between steps: parameters and moments
+  std::optional<StepScalars> unread_;  // where losses are read late
+  Bytes baseline_;                     // live bytes between steps: parameters and moments
   bool clean_ = true;
   std::map<OomKind, int64_t> redos_;
   bool workspaces_renewed_ = false;

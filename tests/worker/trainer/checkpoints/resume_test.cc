@@ -135,6 +135,17 @@ TEST_F(ResumeTest, AStoppedTrialGoesOnAsIfNothingHadHappened) {
   }
 }
 
+TEST_F(ResumeTest, LossesReadLateAreInTheCheckpoint) {
+  const TrialResult undisturbed = Complete(Job());
+  for (const int64_t step : {3, 7, 13}) {
+    SCOPED_TRACE(step);
+    fs::remove_all(trial_.Path("checkpoints"));
+    const LateReading late(device_);
+    EXPECT_FALSE(Run(Job(), step).outcome.has_value());
+    ExpectEqual(Complete(Job(2)), undisturbed);
+  }
+}
+
 // What is frozen is not saved: it is made again, from the model's files or the seed.
 TEST_F(ResumeTest, OnlyWhatIsTrainedIsSaved) {
   const ParamMap techniques[] = {

@@ -52,6 +52,25 @@ TEST(ParameterGroups, AGradientThatIsNotFiniteHasSuchANorm) {
   EXPECT_FALSE(std::isfinite(ClipGradients(groups, 1.0)));
 }
 
+TEST(ParameterGroups, ClippingWithoutReadingIsTheSameBitForBit) {
+  for (const double max_norm :
+       {0.37, 9.9999999, 10.0, 11.0, std::numeric_limits<double>::infinity()}) {
+    SCOPED_TRACE(max_norm);
+    const auto read = Groups({9, 16}, 2.0f);
+    const auto unread = Groups({9, 16}, 2.0f);
+    const double norm = ClipGradients(read, max_norm);
+    EXPECT_EQ(ClipGradientsUnread(unread, max_norm).item<double>(), norm);
+    for (size_t i = 0; i < read.size(); ++i) {
+      EXPECT_TRUE(at::equal(GradientsOf(read[i]).front(), GradientsOf(unread[i]).front()));
+    }
+  }
+}
+
+TEST(ParameterGroups, ClippingWithoutReadingHidesNothing) {
+  const auto groups = Groups({4}, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_FALSE(std::isfinite(ClipGradientsUnread(groups, 1.0).item<double>()));
+}
+
 TEST(ParameterGroups, ClearGradientsFreesThem) {
   CountingAllocator& allocator = CountingAllocator::Install();
   auto groups = Groups({1000}, 0.0f);
