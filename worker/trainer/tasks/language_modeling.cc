@@ -36,15 +36,19 @@ double LanguageModeling::WeightOf(std::span<const int64_t> rows) const {
   return PredictedTokens(parts_.data.train, rows);
 }
 
-DeviceBatch LanguageModeling::BatchOf(std::span<const int64_t> rows) const {
-  return BatchOf(parts_.data.train, rows);
+TokenBatch LanguageModeling::TokensOf(std::span<const int64_t> rows) const {
+  return TokensOf(parts_.data.train, rows);
 }
 
-DeviceBatch LanguageModeling::BatchOf(const EncodedDataset& data,
+TokenBatch LanguageModeling::TokensOf(const EncodedDataset& data,
                                       std::span<const int64_t> rows) const {
   TokenBatch padded = PadBatch(data, rows, parts_.max_positions);
   padded.labels = NextTokens(padded);
-  return ToDevice(padded, /*num_labels=*/0, parts_.device);
+  return padded;
+}
+
+DeviceBatch LanguageModeling::ToTensors(const TokenBatch& tokens) const {
+  return ToDevice(tokens, /*num_labels=*/0, parts_.device);
 }
 
 torch::Tensor LanguageModeling::SumOfLosses(const DeviceBatch& batch) {
@@ -66,7 +70,7 @@ Metrics LanguageModeling::Evaluate(std::span<const BatchRows> batches) {
   double sum_loss = 0.0;
   double tokens = 0.0;
   for (const BatchRows& rows : batches) {
-    sum_loss += SumOfLosses(BatchOf(data, rows)).item<double>();
+    sum_loss += SumOfLosses(ToTensors(TokensOf(data, rows))).item<double>();
     tokens += PredictedTokens(data, rows);
   }
   const double loss = sum_loss / tokens;

@@ -26,12 +26,13 @@ class LanguageModeling final : public Task {
   std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
     return {{rows.begin(), rows.end()}};
   }
-  DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
+  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
 
  private:
-  DeviceBatch BatchOf(const EncodedDataset& data, std::span<const int64_t> rows) const;
+  TokenBatch TokensOf(const EncodedDataset& data, std::span<const int64_t> rows) const;
 
   const std::shared_ptr<LanguageModel> model_;
   const TaskParts parts_;

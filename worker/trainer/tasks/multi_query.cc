@@ -50,14 +50,6 @@ class NumberErrors {
   double arousal_ = 0.0;
 };
 
-DeviceBatch ToQueryBatch(const TokenBatch& padded, torch::Device device) {
-  TokenBatch tokens_and_classes = padded;
-  tokens_and_classes.label_matrix.clear();
-  DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, device);
-  batch.numbers = ToDevice(padded.label_matrix, device).view({-1, kNumbers});
-  return batch;
-}
-
 }  // namespace
 
 double MultiQuery::WeightOf(std::span<const int64_t> rows) const {
@@ -70,9 +62,16 @@ std::vector<BatchRows> MultiQuery::PiecesOf(std::span<const int64_t> rows) const
   return QueryPieces(*parts_.data.train_queries, parts_.data.query_layout, rows);
 }
 
-DeviceBatch MultiQuery::BatchOf(std::span<const int64_t> rows) const {
-  return ToQueryBatch(PadQueries(*parts_.data.train_queries, rows, parts_.max_positions),
-                      parts_.device);
+TokenBatch MultiQuery::TokensOf(std::span<const int64_t> rows) const {
+  return PadQueries(*parts_.data.train_queries, rows, parts_.max_positions);
+}
+
+DeviceBatch MultiQuery::ToTensors(const TokenBatch& tokens) const {
+  TokenBatch tokens_and_classes = tokens;
+  tokens_and_classes.label_matrix.clear();
+  DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, parts_.device);
+  batch.numbers = ToDevice(tokens.label_matrix, parts_.device).view({-1, kNumbers});
+  return batch;
 }
 
 torch::Tensor MultiQuery::SumOfLosses(const DeviceBatch& batch) {
@@ -89,8 +88,7 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
   double sum_loss = 0.0;
   for (const BatchRows& texts : batches) {
     for (const BatchRows& piece : QueryPieces(set, parts_.data.query_layout, texts)) {
-      const DeviceBatch batch =
-          ToQueryBatch(PadQueries(set, piece, parts_.max_positions), parts_.device);
+      const DeviceBatch batch = ToTensors(PadQueries(set, piece, parts_.max_positions));
       const Answers answers = Answered(model_->forward(batch.input), batch.labels.size(0));
       sum_loss += SumOfQueryLosses(answers, batch).item<double>();
       errors.Add(answers.numbers, batch.numbers);

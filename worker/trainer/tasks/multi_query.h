@@ -26,7 +26,8 @@ class MultiQuery final : public Task {
   void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
   double WeightOf(std::span<const int64_t> rows) const override;
   std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override;
-  DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
+  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
 

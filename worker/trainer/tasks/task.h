@@ -29,7 +29,7 @@ struct TaskParts {
   }
 };
 
-// Owned by its trial, used from one thread. Methods throw what torch throws.
+// Owned by its trial, used from one thread but for TokensOf. Methods throw what torch throws.
 class Task {
  public:
   virtual ~Task() = default;
@@ -41,11 +41,14 @@ class Task {
 
   // What the loss of an effective batch is a mean over, added up over its rows. Positive.
   virtual double WeightOf(std::span<const int64_t> rows) const = 0;
-  // What of these rows, a part of an effective batch, runs at a time, in order: as BatchOf takes
+  // What of these rows, a part of an effective batch, runs at a time, in order: as TokensOf takes
   // it.
   virtual std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const = 0;
-  // A piece of the training data on the device.
-  virtual DeviceBatch BatchOf(std::span<const int64_t> rows) const = 0;
+  // A piece of the training data: its rows with what they are to say. Makes no tensor; any thread,
+  // whatever the others do.
+  virtual TokenBatch TokensOf(std::span<const int64_t> rows) const = 0;
+  // It on the device.
+  virtual DeviceBatch ToTensors(const TokenBatch& tokens) const = 0;
   // The loss of a piece, a float32 scalar. A sum, never a mean: those of all pieces add up, and
   // over the batch's WeightOf are its loss.
   virtual torch::Tensor SumOfLosses(const DeviceBatch& batch) = 0;

@@ -52,12 +52,15 @@ double TextClassification::WeightOf(std::span<const int64_t> rows) const {
   return sum;
 }
 
-DeviceBatch TextClassification::BatchOf(std::span<const int64_t> rows) const {
-  const EncodedDataset& data = parts_.data.train;
-  TokenBatch tokens = parts_.BatchOf(data, rows);
+TokenBatch TextClassification::TokensOf(std::span<const int64_t> rows) const {
+  TokenBatch tokens = parts_.BatchOf(parts_.data.train, rows);
   const auto smoothing = static_cast<float>(loss_.smoothing);
   for (float& label : tokens.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
-  return ToDevice(tokens, data.num_labels, parts_.device);
+  return tokens;
+}
+
+DeviceBatch TextClassification::ToTensors(const TokenBatch& tokens) const {
+  return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
 }
 
 torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {

@@ -17,9 +17,12 @@ double TextRegression::WeightOf(std::span<const int64_t> rows) const {
   return static_cast<double>(rows.size());
 }
 
-DeviceBatch TextRegression::BatchOf(std::span<const int64_t> rows) const {
-  const EncodedDataset& data = parts_.data.train;
-  return ToDevice(parts_.BatchOf(data, rows), data.num_labels, parts_.device);
+TokenBatch TextRegression::TokensOf(std::span<const int64_t> rows) const {
+  return parts_.BatchOf(parts_.data.train, rows);
+}
+
+DeviceBatch TextRegression::ToTensors(const TokenBatch& tokens) const {
+  return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
 }
 
 torch::Tensor TextRegression::SumOfLosses(const DeviceBatch& batch) {

@@ -24,7 +24,8 @@ class TextRegression final : public Task {
   std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const override {
     return {{rows.begin(), rows.end()}};
   }
-  DeviceBatch BatchOf(std::span<const int64_t> rows) const override;
+  TokenBatch TokensOf(std::span<const int64_t> rows) const override;
+  DeviceBatch ToTensors(const TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
 

@@ -8,6 +8,7 @@
 #include "worker/text/batcher.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/training/batch_ahead.h"
 
 namespace hpo {
 
@@ -18,6 +19,9 @@ struct EffectiveBatch {
   uint64_t seed = 0;
   int64_t step = 0;
   double loss_scale = 1.0;  // of the gradients; see LossScale
+  // Puts the next piece together while one runs; null: each in its turn.
+  BatchAhead* ahead = nullptr;
+  const BatchRows* next = nullptr;  // the batch after this one, where there is one
 };
 
 // Adds the gradient of the batch's loss, the mean over what its rows weigh, to the parameters of

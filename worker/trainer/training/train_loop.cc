@@ -45,7 +45,8 @@ TrainLoop::TrainLoop(TrainLoopParts parts, const MemoryPlan& plan)
                  parts_.job.allow_checkpointing),
       unread_(parts_.reads_late ? std::optional<StepScalars>(parts_.device) : std::nullopt),
       baseline_(parts_.memory.Read().live),
-      growth_watch_(baseline_) {
+      growth_watch_(baseline_),
+      ahead_([this](const BatchRows& rows) { return parts_.task.TokensOf(rows); }) {
   if (plan.precision == Precision::kFloat16) state_.loss_scale.scale = LossScale::kFirst;
 }
 
@@ -128,7 +129,9 @@ std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
       parts_.data.train, state_.plan.effective_batch, parts_.options.seed, state_.epoch);
   while (state_.batches_done < static_cast<int64_t>(batches.size())) {
     if (auto ending = CheckStop()) return ending;
-    if (auto ending = RunStep(batches[static_cast<size_t>(state_.batches_done)])) return ending;
+    const auto batch = static_cast<size_t>(state_.batches_done);
+    next_ = batch + 1 < batches.size() ? &batches[batch + 1] : nullptr;
+    if (auto ending = RunStep(batches[batch])) return ending;
     const int64_t every = parts_.job.measure_every_steps;
     if (every > 0 && state_.step % every == 0) {
       if (auto ending = Measure()) return ending;
@@ -251,12 +254,14 @@ bool TrainLoop::IsSkipped(double loss) {
   return true;
 }
 
-EffectiveBatch TrainLoop::BatchOf(const BatchRows& rows, const MemoryPlan& plan) const {
+EffectiveBatch TrainLoop::BatchOf(const BatchRows& rows, const MemoryPlan& plan) {
   return {.rows = rows,
           .plan = plan,
           .seed = parts_.options.seed,
           .step = state_.step,
-          .loss_scale = state_.loss_scale.scale};
+          .loss_scale = state_.loss_scale.scale,
+          .ahead = &ahead_,
+          .next = next_};
 }
 
 double TrainLoop::ComputeClipped(const BatchRows& rows, const MemoryPlan& plan) {

@@ -34,6 +34,7 @@
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/memory/thrash_guard.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/training/batch_ahead.h"
 #include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/loop_state.h"
 #include "worker/trainer/training/optimizer.h"
@@ -104,7 +105,7 @@ class TrainLoop {
   std::optional<Ending> Measure();
   // Gradients of one effective batch, clipped; returns its loss.
   double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
-  EffectiveBatch BatchOf(const BatchRows& rows, const MemoryPlan& plan) const;
+  EffectiveBatch BatchOf(const BatchRows& rows, const MemoryPlan& plan);
   std::optional<Ending> CheckStop();
   // Goes on where an earlier attempt was, as its checkpoint says.
   void TakeUp();
@@ -151,6 +152,8 @@ class TrainLoop {
   GrowthWatch growth_watch_;
 
   double gradient_norm_ = 0.0;
+  BatchAhead ahead_;
+  const BatchRows* next_ = nullptr;  // after the batch that runs
   absl::Duration last_progress_;
 };
 
