@@ -35,6 +35,13 @@ absl::Status SubmitStudyFile(Session& session, const std::string& path, bool val
 //   NotFound  no preset has that name
 absl::Status ShowPresets(Session& session, const std::string& name);
 
+struct ImportanceOptions {
+  std::string method = "ped-anova";  // or "fanova": common/importance/importance.h
+  std::string metric;                // of an objective; empty: the first
+};
+//   FailedPrecondition  too few completed trials, or nothing that moves the metric
+absl::Status ShowImportance(Session& session, const ImportanceOptions& options);
+
 struct TrialListOptions {
   std::vector<std::string> states;  // names, any case; empty: all
   int limit = 50;                   // trials a page

@@ -97,7 +97,7 @@ class Commands {
   }
 
   void AddStudy() {
-    CLI::App* group = AddGroup("study", "List, show, extend, validate and create studies");
+    CLI::App* group = AddGroup("study", "List, show, assess, extend, validate and create studies");
     On(Add(group, "list", "One line a study"), Plain(ListStudies));
 
     CLI::App* show = Add(group, "show", "One study and its search space");
@@ -109,9 +109,26 @@ class Commands {
     presets->add_option("name", *preset, "Print this one's file")->type_name("NAME");
     On(presets, Plain([preset](Session& session) { return ShowPresets(session, *preset); }));
 
+    AddImportance(group);
     AddExtend(group);
     AddFileCommand(group, "validate", "Check a study file; nothing is stored", true);
     AddFileCommand(group, "create", "Add the study of a file to the server", false);
+  }
+
+  void AddImportance(CLI::App* group) {
+    const auto options = std::make_shared<ImportanceOptions>();
+    CLI::App* importance = Add(group, "importance", "How much each parameter mattered");
+    AddNameArgument(importance);
+    importance
+        ->add_option(
+            "--method", options->method,
+            "ped-anova: what the best trials have in common; fanova: what moved the metric")
+        ->check(CLI::IsMember({"ped-anova", "fanova"}))
+        ->capture_default_str();
+    importance->add_option("--metric", options->metric, "An objective [the first]")
+        ->type_name("METRIC");
+    On(importance,
+       Plain([options](Session& session) { return ShowImportance(session, *options); }));
   }
 
   void AddExtend(CLI::App* group) {

@@ -1,8 +1,8 @@
 // What the methods of common/importance/importance.h share.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/importance/importance.h"
@@ -12,8 +12,8 @@ namespace hpo {
 //   FailedPrecondition  fewer than 2 trials, or all of one loss
 absl::Status CheckAssessable(const std::vector<AssessedTrial>& trials);
 
-// The last value of a numeric domain's grid, or its upper end; log: as a natural logarithm, like
-// Coordinate().
+// From a numeric domain's lower end to the last value of its grid, or to its upper end where it has
+// none; of a logarithmic one both as natural logarithms.
 struct Range {
   double low = 0.0;
   double high = 0.0;
