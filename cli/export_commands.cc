@@ -11,6 +11,7 @@
 #include "cli/json.h"
 #include "common/status.h"
 #include "common/tracking/mlflow_export.h"
+#include "common/tracking/optuna_file.h"
 #include "common/write_file.h"
 
 namespace hpo {
@@ -22,15 +23,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kPageSize = 1000;
 
-// Every trial of the study that has started, in order; how many.
-absl::StatusOr<int64_t> ForEachStarted(Session& session, const std::string& study,
-                                       const std::function<absl::Status(const TrialView&)>& take) {
+enum class Which { kAll, kStarted };
+
+// Every such trial of the study, in order; how many.
+absl::StatusOr<int64_t> ForEach(Which which, Session& session, const std::string& study,
+                                const std::function<absl::Status(const TrialView&)>& take) {
   TrialQuery query{.study = study, .page_size = kPageSize};
   int64_t count = 0;
   do {
     HPO_ASSIGN_OR_RETURN(const TrialListing listing, session.client.ListTrials(query));
     for (const Trial& trial : listing.trials) {
-      if (trial.started == absl::InfinitePast()) continue;
+      if (which == Which::kStarted && trial.started == absl::InfinitePast()) continue;
       HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study, trial.id.number));
       HPO_RETURN_IF_ERROR(take(view));
       ++count;
@@ -73,9 +76,9 @@ absl::Status ExportMlflow(Session& session, const std::string& uri, const std::s
   const std::string& name = study.spec.name;
   MlflowClient client(uri, *http);
   MlflowExport runs(client, name, experiment.empty() ? name : experiment);
-  HPO_ASSIGN_OR_RETURN(
-      const int64_t count,
-      ForEachStarted(session, name, [&](const TrialView& view) { return runs.Write(view); }));
+  HPO_ASSIGN_OR_RETURN(const int64_t count,
+                       ForEach(Which::kStarted, session, name,
+                               [&](const TrialView& view) { return runs.Write(view); }));
   Tell(session, name, client.uri(), count);
   return absl::OkStatus();
 }
@@ -84,10 +87,27 @@ absl::Status ExportTensorboard(Session& session, const std::string& folder) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const int64_t count,
-                       ForEachStarted(session, name, [&](const TrialView& view) {
+                       ForEach(Which::kStarted, session, name, [&](const TrialView& view) {
                          return WriteEventFile(folder, view);
                        }));
   Tell(session, name, folder, count);
+  return absl::OkStatus();
+}
+
+absl::Status ExportOptuna(Session& session, const std::string& path) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  const std::string& name = study.spec.name;
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OptunaFile> file, OptunaFile::Begin(path, study.spec));
+  HPO_ASSIGN_OR_RETURN(const int64_t count,
+                       ForEach(Which::kAll, session, name,
+                               [&](const TrialView& view) { return file->Write(view); }));
+  HPO_RETURN_IF_ERROR(file->Commit());
+  Tell(session, name, path, count);
+  const bool narrowed = !study.spec.space.narrowings.empty();
+  if (narrowed && !session.json) {
+    session.out << "Its constraints have no place in Optuna's format: every parameter is exported "
+                   "with its full range.\n";
+  }
   return absl::OkStatus();
 }
 

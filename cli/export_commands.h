@@ -16,4 +16,9 @@ absl::Status ExportMlflow(Session& session, const std::string& uri, const std::s
 //   FailedPrecondition  a folder or file cannot be written
 absl::Status ExportTensorboard(Session& session, const std::string& folder);
 
+// Every trial, in a file of Optuna's; other studies in it stay (common/tracking/optuna_file.h).
+// What its format has no place for is named.
+//   FailedPrecondition  the file cannot be written, or is another database
+absl::Status ExportOptuna(Session& session, const std::string& path);
+
 }  // namespace hpo

@@ -282,6 +282,14 @@ class Commands {
         ->required();
     On(tensorboard,
        Plain([folder](Session& session) { return ExportTensorboard(session, *folder); }));
+
+    CLI::App* optuna = Add(group, "optuna", "A database that Optuna and its dashboard open");
+    const auto path = std::make_shared<std::string>();
+    optuna->add_option("file", *path, "SQLite file; other studies in it stay")
+        ->type_name("FILE.db")
+        ->required();
+    AddNameArgument(optuna);
+    On(optuna, Plain([path](Session& session) { return ExportOptuna(session, *path); }));
   }
 
   CLI::App& app_;

@@ -70,6 +70,21 @@ TEST_F(ExportTest, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(failed.err, HasSubstr("file/boards/plain/000000"));
 }
 
+TEST_F(ExportTest, OptunaGetsOneFileAndTheSameAgain) {
+  RunTrials();
+  const std::string path = folder_ / "study.db";
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const ProgramResult exported = Run({"export", "optuna", path, "plain"});
+    EXPECT_EQ(exported.status, 0) << exported.err;
+    EXPECT_EQ(exported.out, "3 trials of plain exported to " + path + "\n");
+  }
+  const ProgramResult absent = Run({"export", "optuna", path, "absent"});
+  EXPECT_EQ(absent.status, 3);
+  const ProgramResult failed = Run({"export", "optuna", folder_ / "no" / "study.db"});
+  EXPECT_EQ(failed.status, 4);
+  EXPECT_THAT(failed.err, HasSubstr("no/study.db: unable to open"));
+}
+
 TEST_F(ExportTest, AnMlflowThatIsNotThereIsNamed) {
   RunTrials();
   const ProgramResult away = Run({"export", "mlflow", "--to", "http://127.0.0.1:1"});
