@@ -23,13 +23,31 @@ Term LogExpectedImprovement(const Prediction& at, double best) {
           (1.0 - improvement.slope * z) / at.deviation};
 }
 
-// Of a label below 0, with its noise.
-Term LogProbabilityOfFit(const Prediction& at, double noise) {
+// An improvement that no study would notice. Beside a barrier of memory improvements must not
+// differ by thousands in logarithm: the least one beyond the barrier would outweigh it.
+constexpr double kLogFloor = -14.0;
+
+// The logarithm of the improvement plus the floor.
+Term WithFloor(const Term& gain) {
+  const double larger = std::max(gain.value, kLogFloor);
+  const double own = PortableExp(gain.value - larger);
+  const double sum = own + PortableExp(kLogFloor - larger);
+  return {larger + PortableLog(sum), gain.by_mean * own / sum, gain.by_deviation * own / sum};
+}
+
+// How sure a configuration must be to fit: its label is below 0 by this many deviations.
+constexpr double kConfidence = 0.5;
+// Of the barrier there: a deviation less weighs like the tail of a normal six deviations further
+// out.
+constexpr double kSteepness = 6.0;
+
+// Near 0 where the label is surely below 0, falling steeply where not.
+Term LogConfidenceOfFit(const Prediction& at, double noise) {
   const double deviation = std::sqrt(at.deviation * at.deviation + noise);
   const double z = -at.mean / deviation;
-  const ValueAndSlope probability = LogProbability(z);
-  return {probability.value, -probability.slope / deviation,
-          -probability.slope * z * at.deviation / (deviation * deviation)};
+  const ValueAndSlope barrier = LogProbability(kSteepness * (z - kConfidence));
+  const double by_z = kSteepness * barrier.slope;
+  return {barrier.value, -by_z / deviation, -by_z * z * at.deviation / (deviation * deviation)};
 }
 
 void AddSlopes(const Term& term, const PredictionSlopes& by_axis, const InputSpace& inputs,
@@ -56,12 +74,13 @@ double Acquisition::Evaluate(const Codes& codes, std::span<const size_t> paramet
   PredictionSlopes by_axis;
   PredictionSlopes* wanted = slopes != nullptr ? &by_axis : nullptr;
   const std::vector<double> point = quality_.inputs->Point(codes);
-  const Term gain = LogExpectedImprovement(quality_.posterior->Predict(point, wanted), best_);
+  Term gain = LogExpectedImprovement(quality_.posterior->Predict(point, wanted), best_);
+  if (memory_.has_value()) gain = WithFloor(gain);
   if (wanted != nullptr) AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes);
   if (!memory_.has_value()) return gain.value;
   const Posterior& labels = *memory_->posterior;
-  const Term fit = LogProbabilityOfFit(labels.Predict(memory_->inputs->Point(codes), wanted),
-                                       labels.kernel().noise);
+  const Term fit = LogConfidenceOfFit(labels.Predict(memory_->inputs->Point(codes), wanted),
+                                      labels.kernel().noise);
   if (wanted != nullptr) AddSlopes(fit, by_axis, *memory_->inputs, parameters, slopes);
   return gain.value + fit.value;
 }

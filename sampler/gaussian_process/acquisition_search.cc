@@ -65,12 +65,13 @@ class Search {
   }
 
   // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
-  // choices drawn anew.
+  // choices and what is not modelled drawn anew.
   Codes Near(const Codes& center) {
     Codes codes = center;
     const double distance = PortableExp(kNearest * rng_.Uniform());
     const double share = rng_.Uniform();
     for (size_t i = 0; i < codes.size(); ++i) {
+      if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
       if (std::isnan(codes[i]) || space_.constant(i) || rng_.Uniform() > share) continue;
       const std::optional<AllowedCodes> allowed = space_.Allowed(i, codes);
       if (!allowed.has_value()) continue;

@@ -102,8 +102,6 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
 
   const InputSpace quality_inputs(space, ModelView::kQuality);
   const Posterior quality = QualityPosterior(quality_inputs, data, *quality_);
-  const std::vector<double> means = quality.SmoothedTargets();
-  const double best = *std::min_element(means.begin(), means.end());
   const InputSpace memory_inputs(space, ModelView::kMemory);
   std::optional<Posterior> memory;
   std::optional<Surrogate> memory_surrogate;
@@ -111,7 +109,7 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
     memory = MemoryPosterior(memory_inputs, data, *memory_);
     memory_surrogate = Surrogate{&memory_inputs, &*memory};
   }
-  const Acquisition acquisition({&quality_inputs, &quality}, best, memory_surrogate);
+  const Acquisition acquisition({&quality_inputs, &quality}, quality.LeastMean(), memory_surrogate);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
       MaximizeAcquisition(context, space, acquisition, Incumbents(data), rng);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 // Bounds of the logarithms, where covariances are still safely positive definite.
-constexpr double kLowestWeight = -12.0, kHighestWeight = 12.0;
+constexpr double kLowestWeight = -12.0, kHighestWeight = 7.0;
 constexpr double kLowestScale = -6.0, kHighestScale = 6.0;
 constexpr double kLowestNoise = -18.5, kHighestNoise = 1.0;
 
@@ -120,9 +120,9 @@ class PairwiseKernel {
 }  // namespace
 
 HyperparameterPrior DefaultPrior() {
-  return {.length = {.mean = 0.0, .deviation = 1.0},
-          .scale = {.mean = 0.0, .deviation = 1.5},
-          .noise = {.mean = -10.0, .deviation = 3.0}};
+  return {.length = {.mean = -1.0, .deviation = 0.4},
+          .scale = {.mean = 0.0, .deviation = 0.7},
+          .noise = {.mean = -8.0, .deviation = 2.0}};
 }
 
 KernelParameters LogParameters::ToKernel(std::span<const double> logs) const {
@@ -156,17 +156,17 @@ KernelParameters FitHyperparameters(const PointTable& points, std::span<const do
                                     const HyperparameterPrior& prior) {
   const LogParameters parameters(points.num_axes());
   const Bounds bounds = BoundsOf(parameters);
-  std::vector<double> start;
-  for (const LogNormal& each : PriorOf(prior, parameters)) start.push_back(each.mean);
   const SmoothFunction loss = [&](std::span<const double> logs, std::span<double> gradient) {
     const double value = LogPosterior(points, targets, prior, parameters, logs, gradient);
     for (double& entry : gradient) entry = -entry;
     return -value;
   };
-  const LbfgsBOptions options{.max_iterations = 50,
-                              .max_evaluations = 60,
+  const LbfgsBOptions options{.max_iterations = 40,
+                              .max_evaluations = 50,
                               .gradient_tolerance = 1e-3,
-                              .value_tolerance = 1e-6};
+                              .value_tolerance = 1e-5};
+  std::vector<double> start;
+  for (const LogNormal& each : PriorOf(prior, parameters)) start.push_back(each.mean);
   const LbfgsBResult fit = MinimizeInBox(loss, start, bounds.lower, bounds.upper, options);
   return parameters.ToKernel(fit.x);
 }

@@ -8,17 +8,20 @@ namespace hpo {
 namespace {
 
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
-// Left of here the continued fraction is exact to double precision with kFractions terms; right of
-// it the series is, and its differences from one half lose two digits at most.
-constexpr double kTailBelow = -2.5;
-constexpr int kFractions = 60;
+// Left of here the continued fraction is exact to double precision; right of it the series is, and
+// its differences lose two digits at most.
+constexpr double kTailBelow = -2.25;
+// Terms that the fraction needs: so many over the square of the argument, and a few.
+constexpr double kTermsBySquare = 520.0;
+constexpr int kLeastTerms = 6;
 
 double LogDensity(double z) { return -0.5 * z * z - kLogSqrtTwoPi; }
 
 // With t = -z > 0: Phi(z) / phi(z) = 1 / (t + excess), excess = 1 / (t + 2 / (t + 3 / (t + ...))).
 double MillsExcess(double t) {
+  const int terms = kLeastTerms + static_cast<int>(kTermsBySquare / (t * t));
   double fraction = t;
-  for (int k = kFractions; k >= 2; --k) fraction = t + k / fraction;
+  for (int k = terms; k >= 2; --k) fraction = t + k / fraction;
   return 1.0 / fraction;
 }
 

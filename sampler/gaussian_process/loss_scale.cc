@@ -33,6 +33,18 @@ void Standardize(std::vector<double>& values) {
   }
 }
 
+// Median 0 and the best at -1, where the median is above the best; a few enormous values move
+// neither.
+void CenterOnMedian(std::vector<double>& values) {
+  if (values.empty()) return;
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const double median = sorted[sorted.size() / 2];
+  const double scale = median - sorted.front();
+  if (!(scale > 1e-14 * std::abs(median))) return;
+  for (double& value : values) value = (value - median) / scale;
+}
+
 // Of the power, for standardised values taken as normal after the transformation.
 double LogLikelihood(const std::vector<double>& values, double power) {
   const double count = static_cast<double>(values.size());
@@ -62,6 +74,7 @@ double YeoJohnson(double value, double power) {
 std::vector<double> NormalizeLosses(std::span<const double> losses) {
   std::vector<double> values(losses.begin(), losses.end());
   Standardize(values);
+  CenterOnMedian(values);
   double best_power = 1.0;
   double best = LogLikelihood(values, best_power);
   for (int i = 0; i < kPowers; ++i) {

@@ -54,12 +54,16 @@ void Posterior::SetTargets(std::span<const double> targets) {
   factor_.SolveUpper(alpha_);
 }
 
-std::vector<double> Posterior::SmoothedTargets() const {
-  std::vector<double> means;
-  for (size_t i = 0; i < alpha_.size(); ++i) {
-    means.push_back(targets_[i] - kernel_.noise * alpha_[i]);
+double Posterior::LeastMean() const {
+  HPO_CHECK(!alpha_.empty());
+  double least = targets_[0] - kernel_.noise * alpha_[0];
+  for (size_t i = 1; i < alpha_.size(); ++i) {
+    least = std::min(least, targets_[i] - kernel_.noise * alpha_[i]);
   }
-  return means;
+  for (size_t i = alpha_.size(); i < points_.size(); ++i) {
+    least = std::min(least, Predict(points_.Point(i), nullptr).mean);
+  }
+  return least;
 }
 
 Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slopes) const {

@@ -41,8 +41,8 @@ class Posterior {
   // The observations at the first targets.size() points; the others are fantasies.
   void SetTargets(std::span<const double> targets);
 
-  // The posterior mean at the observed points.
-  std::vector<double> SmoothedTargets() const;
+  // The least posterior mean at an observed point or a fantasy. At least one is observed.
+  double LeastMean() const;
 
   // `slopes` may be null.
   Prediction Predict(std::span<const double> x, PredictionSlopes* slopes) const;

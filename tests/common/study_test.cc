@@ -152,11 +152,10 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
   };
   ASSERT_TRUE(ValidateStudy(Criteria()).ok()) << ValidateStudy(Criteria());
   for (const auto& [change, expected] : cases) {
-    SCOPED_TRACE(expected);
     StudySpec spec = Criteria();
     change(spec);
     const absl::Status status = ValidateStudy(spec);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << expected;
     EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(expected));
   }
 }

@@ -1,0 +1,144 @@
+#include "sampler/gaussian_process/acquisition.h"
+
+#include <cmath>
+
+#include "common/random.h"
+#include "gtest/gtest.h"
+#include "sampler/gaussian_process/acquisition_search.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+// Two numbers, a choice and a grid, observed at random places.
+class AcquisitionTest : public testing::Test {
+ protected:
+  AcquisitionTest() {
+    space_.parameters = {
+        MakeParameter("x", FloatDomain{}), MakeParameter("y", FloatDomain{}),
+        MakeParameter("c", CategoricalDomain{{std::string("a"), std::string("b")}}),
+        MakeParameter("n", IntDomain{.low = 0, .high = 40})};
+    coded_.emplace(space_);
+    inputs_.emplace(*coded_, ModelView::kQuality);
+    PointTable points(inputs_->num_axes());
+    std::vector<double> losses, labels;
+    Rng rng(8, 8);
+    for (int i = 0; i < 40; ++i) {
+      const Codes codes = Draw(rng);
+      points.Append(inputs_->Point(codes));
+      losses.push_back(LossAt(codes));
+      labels.push_back(codes[1] > 0.6 ? 1.0 : -1.0);
+      observed_.push_back(codes);
+    }
+    const KernelParameters kernel{.weights = {2.0, 2.0, 1.0, 2.0}, .scale = 1.0, .noise = 1e-4};
+    quality_.emplace(kernel, inputs_->num_axes());
+    memory_.emplace(kernel, inputs_->num_axes());
+    quality_->SetPoints(points);
+    quality_->SetTargets(losses);
+    memory_->SetPoints(points);
+    memory_->SetTargets(labels);
+  }
+
+  Codes Draw(Rng& rng) const {
+    Codes codes(4, std::nan(""));
+    EXPECT_TRUE(coded_->Complete(codes, rng));
+    return codes;
+  }
+
+  // Best at x = 0.3, y = 0.8, "b", 25.
+  static double LossAt(const Codes& codes) {
+    const double n = codes[3] / 40.0 - 0.625;
+    return std::pow(codes[0] - 0.3, 2) + std::pow(codes[1] - 0.8, 2) + n * n +
+           (codes[2] == 1.0 ? 0.0 : 0.3) - 0.5;
+  }
+
+  Acquisition Both() const {
+    return Acquisition({&*inputs_, &*quality_}, -0.45, Surrogate{&*inputs_, &*memory_});
+  }
+  Acquisition QualityAlone() const {
+    return Acquisition({&*inputs_, &*quality_}, -0.45, std::nullopt);
+  }
+
+  std::optional<ScoredCandidate> Maximize(const Acquisition& acquisition,
+                                          BatchFeasibility feasibility) const {
+    const AskContext context{TrialNumber{0}, space_, GiB(16), std::move(feasibility)};
+    Rng rng(1, 1);
+    return MaximizeAcquisition(context, *coded_, acquisition, {observed_[0]}, rng);
+  }
+
+  SearchSpace space_;
+  std::optional<CodedSpace> coded_;
+  std::optional<InputSpace> inputs_;
+  std::optional<Posterior> quality_, memory_;
+  std::vector<Codes> observed_;
+};
+
+TEST_F(AcquisitionTest, SlopesAreDerivatives) {
+  const Acquisition acquisition = Both();
+  const std::vector<size_t> parameters = {0, 1};
+  constexpr double kStep = 1e-6;
+  Rng rng(2, 2);
+  for (int i = 0; i < 30; ++i) {
+    const Codes codes = Draw(rng);
+    std::vector<double> slopes(2);
+    EXPECT_EQ(acquisition.Score(codes, parameters, slopes), acquisition.Score(codes));
+    for (const size_t parameter : parameters) {
+      Codes left = codes;
+      Codes right = codes;
+      left[parameter] -= kStep;
+      right[parameter] += kStep;
+      const double expected = (acquisition.Score(right) - acquisition.Score(left)) / (2.0 * kStep);
+      EXPECT_NEAR(slopes[parameter], expected, 1e-4 * std::max(std::abs(expected), 1.0));
+    }
+  }
+}
+
+TEST_F(AcquisitionTest, MemoryLowersWhatWillNotFit) {
+  const Codes fits = {0.3, 0.2, 1.0, 25.0};
+  const Codes too_big = {0.3, 0.9, 1.0, 25.0};
+  const double cost_of_fitting = QualityAlone().Score(fits) - Both().Score(fits);
+  const double cost_of_too_big = QualityAlone().Score(too_big) - Both().Score(too_big);
+  EXPECT_NEAR(cost_of_fitting, 0.0, 0.01);
+  EXPECT_GT(cost_of_too_big, cost_of_fitting + 1.0);
+}
+
+TEST_F(AcquisitionTest, TheSearchFindsTheMaximumOfADenseGrid) {
+  const Acquisition acquisition = QualityAlone();
+  const auto found = Maximize(acquisition, nullptr);
+  ASSERT_TRUE(found.has_value());
+  double best = -1e300;
+  for (double x = 0.0; x <= 1.0; x += 0.05) {
+    for (double y = 0.0; y <= 1.0; y += 0.05) {
+      for (double n = 0.0; n <= 40.0; n += 1.0) {
+        for (const double c : {0.0, 1.0}) best = std::max(best, acquisition.Score({x, y, c, n}));
+      }
+    }
+  }
+  EXPECT_GE(found->score, best);
+  EXPECT_NEAR(acquisition.Score(*coded_->Encode(found->candidate.params)), found->score, 1e-9);
+}
+
+TEST_F(AcquisitionTest, TheSearchStaysWhereConfigurationsFit) {
+  const BatchFeasibility feasibility = [](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      fits.push_back(
+          {.fits = *FindDouble(params, "y") + *FindDouble(params, "x") < 0.5, .needed = GiB(1)});
+    }
+    return fits;
+  };
+  const auto found = Maximize(QualityAlone(), feasibility);
+  ASSERT_TRUE(found.has_value());
+  const ParamMap& params = found->candidate.params;
+  EXPECT_LT(*FindDouble(params, "x") + *FindDouble(params, "y"), 0.5);
+  EXPECT_TRUE(found->candidate.fit.fits);
+}
+
+TEST_F(AcquisitionTest, NothingIsFoundWhereNothingFits) {
+  EXPECT_FALSE(Maximize(QualityAlone(), [](std::span<const ParamMap> candidates) {
+                 return std::vector<Fit>(candidates.size(), Fit{.fits = false, .needed = GiB(99)});
+               }).has_value());
+}
+
+}  // namespace
+}  // namespace hpo

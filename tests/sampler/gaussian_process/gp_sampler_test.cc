@@ -1,0 +1,252 @@
+#include "sampler/gaussian_process/gp_sampler.h"
+
+#include <cmath>
+#include <set>
+
+#include "common/random.h"
+#include "gtest/gtest.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+double X(const ParamMap& params, const char* name) { return *FindDouble(params, name); }
+
+StudySpec StudyOf(std::vector<Parameter> parameters, uint64_t seed = 0) {
+  StudySpec study;
+  study.sampler = {.type = "gp", .seed = seed};
+  study.memory.policy = MemoryPolicy::kOff;
+  study.space.parameters = std::move(parameters);
+  return study;
+}
+
+StudySpec Square(uint64_t seed = 0) {
+  return StudyOf({MakeParameter("x", FloatDomain{}), MakeParameter("y", FloatDomain{})}, seed);
+}
+
+std::optional<double> Bowl(const ParamMap& params) {
+  return std::pow(X(params, "x") - 0.3, 2) + 3.0 * std::pow(X(params, "y") - 0.8, 2);
+}
+
+TEST(FitPoint, FollowsTheCountInStepsOfASixteenth) {
+  const std::pair<size_t, size_t> cases[] = {{0, 0},     {1, 1},     {32, 32},   {33, 32},
+                                             {34, 34},   {63, 62},   {64, 64},   {67, 64},
+                                             {100, 100}, {127, 124}, {500, 496}, {513, 512}};
+  for (const auto& [count, expected] : cases) EXPECT_EQ(FitPoint(count), expected) << count;
+  for (size_t count = 1; count < 3000; ++count) {
+    ASSERT_LE(FitPoint(count), count);
+    ASSERT_GE(FitPoint(count), FitPoint(count - 1));
+    ASSERT_LE(count - FitPoint(count), count / 16);
+  }
+}
+
+TEST(GpSampler, ReachesTheMinimumOfABowlInThirtyTrials) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    SimulatedStudy study(Square(seed), Bowl);
+    for (int i = 0; i < 30; ++i) study.RunOne();
+    EXPECT_LT(study.best_loss(), 1e-5) << seed;
+    const Suggestion next = study.Suggest(30);
+    EXPECT_EQ(next.sampler, "gp");
+    ASSERT_TRUE(next.score.has_value());
+    EXPECT_TRUE(std::isfinite(*next.score));
+  }
+}
+
+// The best configuration is the only good one of its branch's parameters.
+TEST(GpSampler, ReachesTheMinimumOfAMixedConditionalSpace) {
+  CategoricalDomain optimizers;
+  for (const char* name : {"sgd", "adam", "adagrad"}) {
+    optimizers.choices.push_back(std::string(name));
+  }
+  std::vector<double> losses;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    StudySpec study_spec =
+        StudyOf({MakeParameter("opt", optimizers),
+                 MakeParameter("lr", FloatDomain{.low = 1e-5, .high = 1.0, .log = true}),
+                 MakeParameter("momentum", FloatDomain{.low = 0.0, .high = 1.0}),
+                 MakeParameter("layers", IntDomain{.low = 1, .high = 12})},
+                seed);
+    study_spec.space.parameters[2].when = {{"opt", {std::string("sgd")}}};
+    SimulatedStudy study(study_spec, [](const ParamMap& params) -> std::optional<double> {
+      const double rate = std::pow(std::log10(X(params, "lr")) + 2.0, 2);
+      const double layers = std::abs(X(params, "layers") - 7.0);
+      const double branch =
+          params.contains("momentum") ? 4.0 * std::pow(X(params, "momentum") - 0.9, 2) : 0.5;
+      return rate + 0.1 * layers + branch;
+    });
+    for (int i = 0; i < 60; ++i) study.RunOne();
+    losses.push_back(study.best_loss());
+  }
+  EXPECT_LT(MedianOf(losses), 0.01);
+}
+
+TEST(GpSampler, EnormousLossesDoNotHideTheGoodOnes) {
+  SimulatedStudy study(Square(2), [](const ParamMap& params) -> std::optional<double> {
+    return std::exp(12.0 * *Bowl(params));
+  });
+  for (int i = 0; i < 40; ++i) study.RunOne();
+  EXPECT_LT(study.best_loss(), 1.05);
+}
+
+TEST(GpSampler, FindsTheSignalUnderNoise) {
+  Rng rng(6, 6);
+  std::vector<double> distances;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    SimulatedStudy study(Square(seed), [&](const ParamMap& params) -> std::optional<double> {
+      return *Bowl(params) + 0.1 * (rng.Uniform() - 0.5);
+    });
+    for (int i = 0; i < 50; ++i) study.RunOne();
+    const ParamMap& last = study.trials().back().params;
+    distances.push_back(*Bowl(last));
+  }
+  EXPECT_LT(MedianOf(distances), 0.05);
+}
+
+// Eight workers ask one after another, and none has reported yet.
+TEST(GpSampler, TrialsUnderWayAreNotProposedAgain) {
+  const StudySpec study = Square(3);
+  const auto sampler = MakeSampler(study);
+  int64_t sequence = 0;
+  Rng rng(4, 4);
+  for (int64_t i = 0; i < 12; ++i) {
+    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
+    sampler->Observe({++sequence,
+                      {.number = TrialNumber{i},
+                       .params = params,
+                       .state = TrialState::kCompleted,
+                       .losses = {std::sin(9.0 * X(params, "x")) + *Bowl(params)}}});
+  }
+  std::vector<ParamMap> asked;
+  for (int64_t i = 12; i < 20; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{i}, study.space, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok());
+    for (const ParamMap& other : asked) {
+      const double distance = std::hypot(X(other, "x") - X(suggestion->params, "x"),
+                                         X(other, "y") - X(suggestion->params, "y"));
+      EXPECT_GT(distance, 1e-3);
+    }
+    asked.push_back(suggestion->params);
+    sampler->Observe({++sequence, {.number = TrialNumber{i}, .params = asked.back()}});
+  }
+}
+
+// Quality pulls to where memory ends: 1.3 of the square's 2 units of x + y fit.
+TEST(GpSampler, LearnsWhereMemoryEnds) {
+  std::vector<double> best;
+  std::vector<double> late_ooms;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    SimulatedStudy study(Square(seed), [](const ParamMap& params) -> std::optional<double> {
+      const double size = X(params, "x") + X(params, "y");
+      if (size > 1.3) return std::nullopt;
+      return 2.0 - size + std::pow(X(params, "x") - 0.7, 2);
+    });
+    for (int i = 0; i < 40; ++i) study.RunOne();
+    const int64_t before = study.num_ooms();
+    for (int i = 0; i < 20; ++i) study.RunOne();
+    best.push_back(study.best_loss());
+    late_ooms.push_back(static_cast<double>(study.num_ooms() - before));
+  }
+  EXPECT_LT(MedianOf(best), 0.74);
+  EXPECT_LE(MedianOf(late_ooms), 12.0);
+}
+
+TEST(GpSampler, ProposesOnlyWhatFitsAndThereTheBest) {
+  SimulatedStudy study(Square(1), Bowl);
+  study.set_feasibility([](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) fits.push_back({.fits = X(params, "y") < 0.5});
+    return fits;
+  });
+  for (int i = 0; i < 35; ++i) EXPECT_LT(X(study.RunOne().params, "y"), 0.5);
+  EXPECT_NEAR(study.best_loss(), 3.0 * 0.09, 0.01);
+}
+
+TEST(GpSampler, UnmodelledParametersAreDrawnAnew) {
+  StudySpec spec = Square(5);
+  spec.space.parameters.push_back(MakeParameter("seed", IntDomain{.low = 1, .high = 1'000'000}));
+  spec.space.parameters.back().modelled = false;
+  SimulatedStudy study(spec, Bowl);
+  for (int i = 0; i < 30; ++i) study.RunOne();
+  std::set<ParamValue> seeds;
+  for (const HistoryTrial& trial : study.trials()) seeds.insert(trial.params.at("seed"));
+  EXPECT_GT(seeds.size(), 20u);
+  EXPECT_LT(study.best_loss(), 1e-4);
+}
+
+TEST(GpSampler, FiveHundredParametersShareALengthScale) {
+  std::vector<Parameter> parameters;
+  for (int i = 0; i < 500; ++i) {
+    parameters.push_back(MakeParameter("x" + std::to_string(i), FloatDomain{}));
+  }
+  SimulatedStudy study(StudyOf(parameters), [](const ParamMap& params) -> std::optional<double> {
+    return X(params, "x0") + X(params, "x1");
+  });
+  for (int i = 0; i < 13; ++i) EXPECT_EQ(study.RunOne().params.size(), 500u);
+  EXPECT_EQ(study.Suggest(13).sampler, "gp");
+}
+
+// Equal losses, one trial, and the same configuration again and again.
+TEST(GpSampler, SaysSomethingAfterAnyFewTrials) {
+  for (const int64_t count : {1, 2, 15}) {
+    StudySpec study = Square(1);
+    study.sampler.startup_trials = 1;
+    const auto sampler = MakeSampler(study);
+    for (int64_t i = 0; i < count; ++i) {
+      sampler->Observe({i + 1,
+                        {.number = TrialNumber{i},
+                         .params = {{"x", 0.5}, {"y", 0.5}},
+                         .state = TrialState::kCompleted,
+                         .losses = {4.0}}});
+    }
+    const auto suggestion = sampler->Suggest({TrialNumber{count}, study.space, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok());
+    EXPECT_EQ(suggestion->sampler, "gp");
+    // Not where it has been.
+    EXPECT_GT(std::hypot(X(suggestion->params, "x") - 0.5, X(suggestion->params, "y") - 0.5), 0.05);
+  }
+}
+
+// More trials than a model takes: the first 1,100 settle 512, the others follow.
+TEST(GpSampler, ElevenHundredTrialsAreCutToWhatAModelTakes) {
+  const StudySpec study = Square(1);
+  const auto sampler = MakeSampler(study);
+  Rng rng(4, 4);
+  constexpr int64_t kTrials = 1100;
+  for (int64_t i = 0; i < kTrials; ++i) {
+    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
+    sampler->Observe({i + 1,
+                      {.number = TrialNumber{i},
+                       .params = params,
+                       .state = TrialState::kCompleted,
+                       .losses = {*Bowl(params)}}});
+  }
+  const auto suggestion = sampler->Suggest({TrialNumber{kTrials}, study.space, GiB(16), nullptr});
+  ASSERT_TRUE(suggestion.ok());
+  EXPECT_EQ(suggestion->sampler, "gp");
+  EXPECT_LT(*Bowl(suggestion->params), 1e-3);
+}
+
+// Suggestions of one machine are those of every other: written down once, compared exactly.
+TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
+  const StudySpec study = Square(42);
+  const auto sampler = MakeSampler(study);
+  Rng rng(17, 1);
+  for (int64_t i = 0; i < 24; ++i) {
+    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
+    const double x = X(params, "x");
+    const double y = X(params, "y");
+    sampler->Observe({i + 1,
+                      {.number = TrialNumber{i},
+                       .params = params,
+                       .state = TrialState::kCompleted,
+                       .losses = {(x - 0.3) * (x - 0.3) + x * y}}});
+  }
+  const auto suggestion = sampler->Suggest({TrialNumber{24}, study.space, GiB(16), nullptr});
+  ASSERT_TRUE(suggestion.ok());
+  EXPECT_EQ(X(suggestion->params, "x"), 0.0) << std::hexfloat << X(suggestion->params, "x");
+  EXPECT_EQ(X(suggestion->params, "y"), 0.0) << std::hexfloat << X(suggestion->params, "y");
+  EXPECT_EQ(*suggestion->score, 0.0) << std::hexfloat << *suggestion->score;
+}
+
+}  // namespace
+}  // namespace hpo
