@@ -243,9 +243,10 @@ TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
   }
   const auto suggestion = sampler->Suggest({TrialNumber{24}, study.space, GiB(16), nullptr});
   ASSERT_TRUE(suggestion.ok());
-  EXPECT_EQ(X(suggestion->params, "x"), 0.0) << std::hexfloat << X(suggestion->params, "x");
+  EXPECT_EQ(X(suggestion->params, "x"), 0x1.ecb66f0d8ec2dp-3)
+      << std::hexfloat << X(suggestion->params, "x");
   EXPECT_EQ(X(suggestion->params, "y"), 0.0) << std::hexfloat << X(suggestion->params, "y");
-  EXPECT_EQ(*suggestion->score, 0.0) << std::hexfloat << *suggestion->score;
+  EXPECT_EQ(*suggestion->score, -0x1.43f2a0e3bbc5cp-1) << std::hexfloat << *suggestion->score;
 }
 
 }  // namespace
