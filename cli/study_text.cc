@@ -90,7 +90,8 @@ std::string StudyText(const StudyStatus& study, int width) {
       CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
       "best        ", BestOf(study), "\n", "time        ", TimeOf(study), "\n");
   if (!study.waiting_for.empty()) {
-    absl::StrAppend(&text, "waits       ", Printable(study.waiting_for), "\n");
+    absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
+                    Printable(study.waiting_for), "\n");
   }
   if (study.workers.empty()) return text;
   return absl::StrCat(text, "\n", WorkerTable(study.workers, width));

@@ -18,7 +18,8 @@ void WatchDisplay::Show(const StudyStatus& study) {
   if (study.counts.running == 0) running_.clear();
   if (study.waiting_for != waiting_for_) {
     waiting_for_ = study.waiting_for;
-    if (!waiting_for_.empty()) PrintLine(absl::StrCat("waits: ", Printable(waiting_for_)));
+    const char* what = study.finished ? "ended: " : "waits: ";
+    if (!waiting_for_.empty()) PrintLine(absl::StrCat(what, Printable(waiting_for_)));
   }
   Redraw(study);
 }

@@ -71,6 +71,9 @@ absl::Status CheckPolicies(const StudySpec& spec) {
   if (spec.budget.trials.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
   }
+  if (spec.budget.no_progress.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("budget.no_progress", 1, *spec.budget.no_progress));
+  }
   if (spec.budget.wall_clock.has_value() && *spec.budget.wall_clock < absl::ZeroDuration()) {
     return Expected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
   }

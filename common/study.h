@@ -44,7 +44,7 @@ struct TrainerSpec {
   bool operator==(const TrainerSpec&) const = default;
 };
 
-// The study ends when either is used up; nullopt: unlimited.
+// The study ends when any of trials, wall_clock and no_progress is used up; nullopt: unlimited.
 struct Budget {
   // Trials that reach a terminal state (demonstration trials are not counted).
   std::optional<int64_t> trials;
@@ -53,6 +53,8 @@ struct Budget {
   // Of one trial, its attempts together, while a worker held it. A trial that reaches it is stopped
   // and pruned ("time limit") with what it has.
   std::optional<absl::Duration> trial_wall_clock;
+  // Trials that may end without one that improves the study (sampler/termination.h).
+  std::optional<int64_t> no_progress;
   bool operator==(const Budget&) const = default;
 };
 

@@ -106,6 +106,7 @@ absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
   map.Read("trials", budget.trials, ReadInt);
   map.Read("wall_clock", budget.wall_clock, ReadDuration);
   map.Read("trial_wall_clock", budget.trial_wall_clock, ReadDuration);
+  map.Read("no_progress", budget.no_progress, ReadInt);
   HPO_RETURN_IF_ERROR(map.Finish());
   return budget;
 }

@@ -57,6 +57,7 @@ nlohmann::json ToJson(const Budget& budget) {
   if (budget.trial_wall_clock.has_value()) {
     json["trial_wall_clock_seconds"] = absl::ToDoubleSeconds(*budget.trial_wall_clock);
   }
+  if (budget.no_progress.has_value()) json["no_progress"] = *budget.no_progress;
   return json;
 }
 
@@ -64,14 +65,17 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   int64_t trials = -1;
   double seconds = -1.0;
   double trial_seconds = -1.0;
+  int64_t no_progress = -1;
   JsonReader reader(json, "");
   reader.Optional("trials", trials);
   reader.Optional("wall_clock_seconds", seconds);
   reader.Optional("trial_wall_clock_seconds", trial_seconds);
+  reader.Optional("no_progress", no_progress);
   HPO_RETURN_IF_ERROR(reader.status());
   Budget budget;
   if (trials >= 0) budget.trials = trials;
   if (seconds >= 0.0) budget.wall_clock = absl::Seconds(seconds);
+  if (no_progress >= 0) budget.no_progress = no_progress;
   if (trial_seconds >= 0.0) budget.trial_wall_clock = absl::Seconds(trial_seconds);
   return budget;
 }

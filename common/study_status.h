@@ -49,7 +49,7 @@ struct StudyStatus {
   std::optional<double> best_value;
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
-  std::string waiting_for;  // why nothing runs, and the command that helps
+  std::string waiting_for;  // why nothing runs, and what helps; why it ended without progress
   absl::Time created = absl::InfinitePast();
   int64_t sequence = 0;  // of its last change; a watch may go on from here
   bool operator==(const StudyStatus&) const = default;

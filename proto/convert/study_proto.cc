@@ -101,6 +101,7 @@ v1::Budget ToProto(const Budget& budget) {
   if (budget.trial_wall_clock) {
     *proto.mutable_trial_wall_clock() = ToProto(*budget.trial_wall_clock);
   }
+  if (budget.no_progress) proto.set_no_progress(*budget.no_progress);
   return proto;
 }
 
@@ -109,6 +110,7 @@ Budget FromProto(const v1::Budget& proto) {
   if (proto.has_trials()) budget.trials = proto.trials();
   if (proto.has_wall_clock()) budget.wall_clock = FromProto(proto.wall_clock());
   if (proto.has_trial_wall_clock()) budget.trial_wall_clock = FromProto(proto.trial_wall_clock());
+  if (proto.has_no_progress()) budget.no_progress = proto.no_progress();
   return budget;
 }
 

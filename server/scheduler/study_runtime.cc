@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sampler/termination.h"
 
 namespace hpo {
 
@@ -32,6 +33,7 @@ void StudyRuntime::SetSpec(const StudySpec& spec) {
   // Sampler and pruner stay: what may change in a study (budget, added choices) reaches the sampler
   // with each ask's space.
   spec_ = spec;
+  DecideTerminationLocked();
 }
 
 void StudyRuntime::ReplaceSpec(const StudySpec& spec) {
@@ -74,6 +76,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
                      .trial = ToHistory(trial, change.measurements, spec_.objectives)};
   history_.Apply(event);
   unobserved_.push_back(std::move(event));
+  if (trial.outcome.has_value()) DecideTerminationLocked();
 }
 
 void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewed_at) {
@@ -133,7 +136,17 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
   return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
 }
 
+void StudyRuntime::DecideTerminationLocked() {
+  termination_ = WhyTerminate(history_, spec_.budget);
+}
+
+std::string StudyRuntime::termination() const {
+  absl::MutexLock lock(&mutex_);
+  return termination_.value_or("");
+}
+
 bool StudyRuntime::TrialsLeftLocked() const {
+  if (termination_.has_value()) return false;
   return !spec_.budget.trials || num_budgeted_ < *spec_.budget.trials;
 }
 

@@ -96,6 +96,9 @@ class StudyRuntime {
   bool WallClockLeft() const;
   // Budget used and nothing open; what the wall clock left queued does not count.
   bool Finished() const;
+  // Why no more trials are proposed although trials and time are left (sampler/termination.h);
+  // empty: they are.
+  std::string termination() const;
   // Time with at least one lease. Account brings it up to `now`.
   void Account(absl::Duration now);
   absl::Duration wall_clock_used() const;
@@ -140,6 +143,7 @@ class StudyRuntime {
   void AccountLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WallClockLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TrialsLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DecideTerminationLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t id_;
   const std::string name_;
@@ -164,6 +168,7 @@ class StudyRuntime {
   absl::Duration wall_clock_stored_ ABSL_GUARDED_BY(mutex_);
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
   std::string obstacle_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hpo

@@ -115,6 +115,8 @@ TEST(Text, AStudyThatWaitsSaysForWhat) {
               HasSubstr("waits       no worker is there; run: hpo-worker --gpu 0\n"));
   study.finished = true;
   EXPECT_THAT(StudyTable({study}, 0), HasSubstr("finished"));
+  study.waiting_for = "no progress in the 9 trials since trial 3";
+  EXPECT_THAT(StudyText(study, 0), HasSubstr("ended       no progress in the 9 trials since"));
 }
 
 TEST(Text, TheSpaceNamesConditions) {

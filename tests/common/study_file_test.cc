@@ -61,7 +61,7 @@ trainer:
   measure_every_steps: 50
   labels: [no, "yes", 3]
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
-budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m}
+budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m, no_progress: 15}
 memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
 sampler: {type: random, seed: 18446744073709551615, startup_trials: 3}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
@@ -98,7 +98,8 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
                                                      {"note", std::string("7")}}}));
   EXPECT_EQ(spec->budget, (Budget{.trials = 20,
                                   .wall_clock = absl::Minutes(90),
-                                  .trial_wall_clock = absl::Minutes(20)}));
+                                  .trial_wall_clock = absl::Minutes(20),
+                                  .no_progress = 15}));
   EXPECT_EQ(spec->memory, (MemorySpec{.policy = MemoryPolicy::kStrict,
                                       .headroom = MiB(512),
                                       .allow_checkpointing = true,
@@ -290,6 +291,8 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
   ExpectErrors({
       {"  epochs: 0\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:11: trainer.epochs: expected >= 1, got 0"},
+      {"budget: {no_progress: 0}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:23: budget.no_progress: expected >= 1, got 0"},
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: grid}\nparameters: {n: {int: [1, 5]}}\n",

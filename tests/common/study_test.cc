@@ -49,8 +49,10 @@ TEST(StudyJson, KeepsEveryField) {
                   .measure_every_steps = 9,
                   .labels = {"x"},
                   .defaults = {{"train.warmup", 0.1}, {"flag", true}, {"steps", int64_t{3}}}};
-  spec.budget = {
-      .trials = 3, .wall_clock = absl::Milliseconds(1500), .trial_wall_clock = absl::Minutes(5)};
+  spec.budget = {.trials = 3,
+                 .wall_clock = absl::Milliseconds(1500),
+                 .trial_wall_clock = absl::Minutes(5),
+                 .no_progress = 4};
   spec.memory = {.policy = MemoryPolicy::kOff,
                  .headroom = MiB(3),
                  .allow_checkpointing = true,
@@ -125,6 +127,8 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
       {[](StudySpec& spec) { spec.trainer.defaults["train.lr"] = 0.1; },
        "trainer.defaults.train.lr: expected a parameter that the study does not search"},
       {[](StudySpec& spec) { spec.budget.trials = -1; }, "budget.trials: expected >= 0, got -1"},
+      {[](StudySpec& spec) { spec.budget.no_progress = 0; },
+       "budget.no_progress: expected >= 1, got 0"},
       {[](StudySpec& spec) { spec.budget.trial_wall_clock = absl::ZeroDuration(); },
        "budget.trial_wall_clock: expected > 0, got 0"},
       {[](StudySpec& spec) { spec.budget.wall_clock = -absl::Hours(1); },

@@ -51,8 +51,10 @@ StudyStatus FullStatus() {
   status.spec.name = "criteria";
   status.spec.objectives = {{.metric = "macro_f1", .direction = Direction::kMaximize},
                             {.metric = "loss", .direction = Direction::kMinimize}};
-  status.spec.budget = {
-      .trials = 12, .wall_clock = absl::Hours(2), .trial_wall_clock = absl::Minutes(9)};
+  status.spec.budget = {.trials = 12,
+                        .wall_clock = absl::Hours(2),
+                        .trial_wall_clock = absl::Minutes(9),
+                        .no_progress = 30};
   status.spec.trainer.train = "train.jsonl";
   status.spec.trainer.validation = "valid.jsonl";
   status.spec.sampler = {.type = "random", .seed = 17};

@@ -275,6 +275,32 @@ TEST_F(TrialSchedulerTest, TheWallClockCountsOnlyWhileALeaseIsHeld) {
   EXPECT_FALSE(Acquire(again).assignment);
 }
 
+TEST_F(TrialSchedulerTest, AStudyWithoutProgressEndsAndSaysWhy) {
+  StudySpec spec = PlainStudy();
+  spec.budget.no_progress = 2;
+  AddStudy(spec);
+  std::string session = Register(MakeWorker("a"));
+  Complete(MustAcquire(session).lease, 0.9);
+  Complete(MustAcquire(session).lease, 0.5);
+  EXPECT_FALSE(Status("plain").finished);
+  Complete(MustAcquire(session).lease, 0.6);
+  const StudyStatus ended = Status("plain");
+  EXPECT_TRUE(ended.finished);
+  EXPECT_EQ(ended.waiting_for,
+            "no progress in the 2 trials since trial 0; to go on, raise budget.no_progress in its "
+            "file");
+  EXPECT_FALSE(Acquire(session).assignment);
+  Restart();
+  session = Register(MakeWorker("a"));
+  EXPECT_TRUE(Status("plain").finished);
+
+  spec.budget.no_progress = 3;
+  AddStudy(spec);
+  EXPECT_FALSE(Status("plain").finished) << "the file was changed";
+  Complete(MustAcquire(session).lease, 0.95);
+  EXPECT_FALSE(Status("plain").finished) << "trial 3 is the best";
+}
+
 TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
   AddStudy(PlainStudy("one"));
   EXPECT_TRUE(scheduler_->FindStudy("").ok()) << "the only one";

@@ -1,0 +1,54 @@
+#include "sampler/termination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace hpo {
+namespace {
+
+using Losses = std::vector<double>;
+
+bool AtLeastAsGood(const Losses& a, const Losses& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+  }
+  return true;
+}
+
+// Whether `losses` improve on `best`, the losses that no other is as good as; they join it.
+bool Improve(const Losses& losses, std::vector<Losses>& best) {
+  const bool finite =
+      std::all_of(losses.begin(), losses.end(), [](double loss) { return std::isfinite(loss); });
+  if (losses.empty() || !finite) return false;
+  for (const Losses& other : best) {
+    if (AtLeastAsGood(other, losses)) return false;
+  }
+  std::erase_if(best, [&](const Losses& other) { return AtLeastAsGood(losses, other); });
+  best.push_back(losses);
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> WhyTerminate(const History& history, const Budget& budget) {
+  if (!budget.no_progress.has_value()) return std::nullopt;
+  std::vector<Losses> best;
+  std::optional<TrialNumber> improved;
+  int64_t num_since = 0;
+  for (const auto& [number, trial] : history.trials()) {
+    const bool completed = trial.state == TrialState::kCompleted;
+    if (completed && Improve(trial.losses, best)) {
+      improved = number;
+      num_since = 0;
+    } else if (completed || trial.state == TrialState::kPruned) {
+      ++num_since;
+    }
+  }
+  if (!improved.has_value() || num_since < *budget.no_progress) return std::nullopt;
+  return absl::StrCat("no progress in the ", num_since, " trials since trial ", improved->value);
+}
+
+}  // namespace hpo
