@@ -41,8 +41,10 @@ DensityRatio::DensityRatio(const ModelSpace& space, ParzenEstimator below, Parze
 double DensityRatio::LogRatio(const ParamMap& params) const {
   const Point point = space_->Encode(params);
   const auto log_density = [&](const ParzenEstimator& density) {
-    return dependence_ == Dependence::kJoint ? density.LogDensity(point)
-                                             : density.LogProductOfMarginals(point);
+    double log = 0.0;
+    if (dependence_ != Dependence::kIndependent) log += density.LogDensity(point);
+    if (dependence_ != Dependence::kJoint) log += density.LogProductOfMarginals(point);
+    return log;
   };
   const double log_below = log_density(below_);
   const double log_above = log_density(above_);

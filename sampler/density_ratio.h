@@ -12,8 +12,10 @@
 
 namespace hpo {
 
-// How the axes go together in a density: as one joint mixture, or as the product of its marginals.
-enum class Dependence { kJoint, kIndependent };
+// How the axes go together in a density: as one joint mixture, as the product of its marginals, or
+// as the product of both, which sees what depends on several axes and, with few observations of
+// many axes, what depends on one.
+enum class Dependence { kJoint, kIndependent, kBoth };
 
 class DensityRatio {
  public:

@@ -104,7 +104,7 @@ Coordinate ModelSpace::EncodePair(const ParamMap& params) const {
 }
 
 std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, Rng& rng) const {
-  DrawState state{density, density.DrawComponent(rng), rng, {}, 0.0};
+  DrawState state{density, rng, {}, 0.0};
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space_.parameters[i];
     if (!Holds(space_, parameter.when, state.params)) continue;
@@ -122,14 +122,15 @@ std::optional<ParamValue> ModelSpace::DrawValue(size_t parameter, const Domain& 
   if (InPair(parameter)) return DrawOfPair(parameter, allowed, state);
   const Role& role = roles_[parameter];
   if (!role.axis.has_value()) return DrawUniform(allowed, state.rng);
+  const size_t component = state.density.DrawComponent(*role.axis, state.rng);
   if (role.scale.has_value()) {
     const double position = state.density.DrawPosition(
-        state.component, *role.axis, PositionsOf(*role.scale, allowed), state.rng);
+        component, *role.axis, PositionsOf(*role.scale, allowed), state.rng);
     return NearestValue(allowed, role.scale->ValueAt(position));
   }
   const auto& all = std::get<CategoricalDomain>(space_.parameters[parameter].domain);
   const std::vector<size_t> indices = IndicesIn(all, std::get<CategoricalDomain>(allowed));
-  return all.choices[state.density.DrawChoice(state.component, *role.axis, indices, state.rng)];
+  return all.choices[state.density.DrawChoice(component, *role.axis, indices, state.rng)];
 }
 
 std::optional<ParamValue> ModelSpace::DrawOfPair(size_t parameter, const Domain& allowed,
@@ -138,8 +139,8 @@ std::optional<ParamValue> ModelSpace::DrawOfPair(size_t parameter, const Domain&
     const int64_t first = *FindInt(state.params, space_.parameters[pair_->first].name);
     return ChooseSecondOfPair(first, allowed, state.target_batch);
   }
-  const double position =
-      state.density.DrawPosition(state.component, pair_axis_, kWholeRange, state.rng);
+  const size_t component = state.density.DrawComponent(pair_axis_, state.rng);
+  const double position = state.density.DrawPosition(component, pair_axis_, kWholeRange, state.rng);
   state.target_batch = pair_scale_->ValueAt(position);
   const std::optional<int64_t> value =
       ChooseFirstOfPair(space_, *pair_, state.params, allowed, state.target_batch, state.rng);

@@ -35,9 +35,10 @@ class ModelSpace {
   // or a choice that this space does not have), are absent from the point.
   Point Encode(const ParamMap& params) const;
 
-  // A complete configuration from one component of `density` (over these axes), every kernel
-  // truncated to the domain that the values drawn before it allow; parameters without an axis are
-  // drawn uniformly. nullopt where the constraints come to leave a parameter no value.
+  // A complete configuration, each parameter from a component of `density` (over these axes) of its
+  // own: what was good in different observations comes together. Every kernel is truncated to the
+  // domain that the values drawn before it allow; parameters without an axis are drawn uniformly.
+  // nullopt where the constraints come to leave a parameter no value.
   std::optional<ParamMap> Draw(const ParzenEstimator& density, Rng& rng) const;
 
  private:
@@ -50,7 +51,6 @@ class ModelSpace {
   // One draw under way.
   struct DrawState {
     const ParzenEstimator& density;
-    size_t component;
     Rng& rng;
     ParamMap params;
     double target_batch;  // where there is a pair

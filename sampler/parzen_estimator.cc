@@ -58,6 +58,14 @@ size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
   return std::min(static_cast<size_t>(found - cumulative.begin()), cumulative.size() - 1);
 }
 
+std::vector<double> LogNormalised(const std::vector<double>& weights) {
+  const double log_total = std::log(std::accumulate(weights.begin(), weights.end(), 0.0));
+  std::vector<double> logs;
+  logs.reserve(weights.size());
+  for (const double weight : weights) logs.push_back(std::log(weight) - log_total);
+  return logs;
+}
+
 }  // namespace
 
 std::vector<double> RecencyWeights(size_t n) {
@@ -113,14 +121,12 @@ absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> 
   result.axes_ = std::move(axes);
   std::vector<double> weights = RecencyWeights(points.size());
   weights.push_back(points.empty() ? 1.0 : options.prior_weight);
-  result.cumulative_weights_.resize(weights.size());
-  std::partial_sum(weights.begin(), weights.end(), result.cumulative_weights_.begin());
-  const double log_total = std::log(result.cumulative_weights_.back());
-  for (const double weight : weights) result.log_weights_.push_back(std::log(weight) - log_total);
+  result.log_weights_ = LogNormalised(weights);
 
   result.numeric_.resize(result.axes_.size());
   result.categorical_.resize(result.axes_.size());
   for (size_t axis = 0; axis < result.axes_.size(); ++axis) {
+    result.FitMarginal(axis, points, weights);
     if (result.axes_[axis].kind == Kind::kCategorical) {
       result.FitCategorical(axis, points, options);
     } else {
@@ -128,6 +134,20 @@ absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> 
     }
   }
   return result;
+}
+
+void ParzenEstimator::FitMarginal(size_t axis, std::span<const Point> points,
+                                  std::vector<double> weights) {
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (!points[i][axis].present) weights[i] = 0.0;
+  }
+  // Without a prior nothing may be left: then every component counts, by its kernel of the prior.
+  if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0.0; })) {
+    weights.assign(weights.size(), 1.0);
+  }
+  Marginal marginal{.log_weights = LogNormalised(weights), .cumulative = weights};
+  std::partial_sum(weights.begin(), weights.end(), marginal.cumulative.begin());
+  marginals_.push_back(std::move(marginal));
 }
 
 void ParzenEstimator::FitNumeric(size_t axis, std::span<const Point> points,
@@ -213,15 +233,15 @@ double ParzenEstimator::LogProductOfMarginals(const Point& point) const {
   double product = 0.0;
   for (size_t axis = 0; axis < axes_.size(); ++axis) {
     if (!point[axis].present) continue;
-    std::vector<double> sums = log_weights_;
+    std::vector<double> sums = marginals_[axis].log_weights;
     AddLogKernels(axis, point[axis], sums);
     product += LogSumExp(sums);
   }
   return product;
 }
 
-size_t ParzenEstimator::DrawComponent(Rng& rng) const {
-  return DrawByWeight(cumulative_weights_, rng);
+size_t ParzenEstimator::DrawComponent(size_t axis, Rng& rng) const {
+  return DrawByWeight(marginals_[axis].cumulative, rng);
 }
 
 double ParzenEstimator::DrawPosition(size_t component, size_t axis, Interval within,

@@ -72,11 +72,12 @@ class ParzenEstimator {
 
   // Sum over the axes of the natural log of the density on that axis alone: the density as it were
   // if the axes were independent. An axis that tells nothing adds the same everywhere, so a few
-  // observations in many dimensions say more than in LogDensity. O(components * axes).
+  // observations in many dimensions say more than in LogDensity. Only observations that have the
+  // axis take part in its density. O(components * axes).
   double LogProductOfMarginals(const Point& point) const;
 
-  // Index of a component, drawn by weight.
-  size_t DrawComponent(Rng& rng) const;
+  // Index of a component that has the axis, or of the prior's, drawn by weight.
+  size_t DrawComponent(size_t axis, Rng& rng) const;
 
   // A position from the component's kernel on a numeric axis, truncated further to `within`.
   double DrawPosition(size_t component, size_t axis, Interval within, Rng& rng) const;
@@ -100,13 +101,20 @@ class ParzenEstimator {
     double log_prior = 0.0;
   };
 
+  // The weights of the components that have an axis, and of the prior's; of the others zero.
+  struct Marginal {
+    std::vector<double> log_weights;  // normalised
+    std::vector<double> cumulative;   // for drawing
+  };
+
+  void FitMarginal(size_t axis, std::span<const Point> points, std::vector<double> weights);
   void FitNumeric(size_t axis, std::span<const Point> points, const ParzenOptions& options);
   void FitCategorical(size_t axis, std::span<const Point> points, const ParzenOptions& options);
   void AddLogKernels(size_t axis, const Coordinate& coordinate, std::vector<double>& sums) const;
 
   std::vector<ParzenAxis> axes_;
   std::vector<double> log_weights_;              // normalised; the prior's last
-  std::vector<double> cumulative_weights_;       // for drawing
+  std::vector<Marginal> marginals_;              // by axis
   std::vector<NumericKernels> numeric_;          // by axis; empty on categorical axes
   std::vector<CategoricalKernels> categorical_;  // by axis; empty on numeric axes
 };

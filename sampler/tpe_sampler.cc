@@ -1,5 +1,6 @@
 #include "sampler/tpe_sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -16,14 +17,23 @@ namespace {
 constexpr size_t kNumCandidates = 24;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
-// Memory's ratio counts squared: a poor trial still teaches quality, one out of memory is lost.
-// On spaces whose optimum lies on the limit this lowers the out-of-memory trials and the regret.
-constexpr double kMemoryExponent = 2.0;
+// The ratios of memory and of failures count squared: a poor trial still teaches quality, one that
+// did not run is lost. On spaces whose optimum lies on the limit of memory, and on those where most
+// configurations fail, this lowers the lost trials and the regret.
+constexpr double kLossExponent = 2.0;
 
 struct Evidence {
   std::vector<JudgedTrial> quality;  // trials that say how good a configuration is
   TrialSplit memory;                 // below: ran within the capacity; above: could not
+  TrialSplit failure;                // below: finished; above: failed
   int64_t num_finished = 0;          // of `quality`
+};
+
+// What the acquisition is made of.
+struct Ratios {
+  DensityRatio quality;
+  DensityRatio memory;
+  DensityRatio failure;
 };
 
 // Pruned for a reason that says nothing of quality.
@@ -42,8 +52,10 @@ Evidence Judge(const History& history, Bytes capacity, MemoryPolicy policy) {
       continue;
     }
     if (EndedByMemory(trial)) continue;
+    if (trial.state == TrialState::kFailed) evidence.failure.above.push_back(&trial);
     if (finished) {
       evidence.memory.below.push_back(&trial);
+      evidence.failure.below.push_back(&trial);
       ++evidence.num_finished;
     }
     if (finished || trial.state == TrialState::kRunning) {
@@ -53,21 +65,58 @@ Evidence Judge(const History& history, Bytes capacity, MemoryPolicy policy) {
   return evidence;
 }
 
+absl::StatusOr<Ratios> FitRatios(const Evidence& evidence, const ModelSpace& quality_space,
+                                 const ModelSpace& memory_space) {
+  HPO_ASSIGN_OR_RETURN(
+      DensityRatio quality,
+      DensityRatio::Fit(quality_space,
+                        SplitTrials(evidence.quality, NumBelow(evidence.num_finished)),
+                        Dependence::kBoth));
+  HPO_ASSIGN_OR_RETURN(DensityRatio memory,
+                       DensityRatio::Fit(memory_space, evidence.memory, Dependence::kIndependent));
+  HPO_ASSIGN_OR_RETURN(DensityRatio failure,
+                       DensityRatio::Fit(memory_space, evidence.failure, Dependence::kJoint));
+  return Ratios{std::move(quality), std::move(memory), std::move(failure)};
+}
+
 // The acquisition. NaN is never best.
-double Score(const DensityRatio& quality, const DensityRatio& memory, const ParamMap& params) {
-  const double score = quality.LogRelative(params) + kMemoryExponent * memory.LogRelative(params);
+double Score(const Ratios& ratios, const ParamMap& params) {
+  const double lost = ratios.memory.LogRelative(params) + ratios.failure.LogRelative(params);
+  const double score = ratios.quality.LogRelative(params) + kLossExponent * lost;
   return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
 }
 
+// The candidate of the best score among those that no trial has had, where there is one.
+std::pair<const Candidate*, double> BestOf(const std::vector<Candidate>& candidates,
+                                           const Ratios& ratios, const History& history) {
+  const auto is_known = [&history](const ParamMap& params) {
+    return std::any_of(history.trials().begin(), history.trials().end(),
+                       [&params](const auto& entry) { return entry.second.params == params; });
+  };
+  std::pair<const Candidate*, double> best{nullptr, 0.0};
+  bool best_is_known = true;
+  for (const Candidate& candidate : candidates) {
+    const double score = Score(ratios, candidate.params);
+    const bool better = best.first == nullptr || score > best.second;
+    if (!better && !best_is_known) continue;
+    const bool known = is_known(candidate.params);
+    if (known > best_is_known || (known == best_is_known && !better)) continue;
+    best = {&candidate, score};
+    best_is_known = known;
+  }
+  return best;
+}
+
 // Candidates from both sought densities until enough of them fit.
-void DrawCandidates(const DensityRatio& quality, const DensityRatio& memory, bool learned, Rng& rng,
-                    CandidatePool& pool) {
+void DrawCandidates(const Ratios& ratios, bool learned, Rng& rng, CandidatePool& pool) {
   for (int round = 0; round < kMaxRounds && pool.fitting().size() < kNumCandidates; ++round) {
     std::vector<ParamMap> drawn;
     for (size_t i = 0; i < kNumCandidates; ++i) {
-      if (auto params = quality.Draw(rng); params.has_value()) drawn.push_back(*std::move(params));
+      if (auto params = ratios.quality.Draw(rng); params.has_value())
+        drawn.push_back(*std::move(params));
       if (!learned) continue;
-      if (auto params = memory.Draw(rng); params.has_value()) drawn.push_back(*std::move(params));
+      if (auto params = ratios.memory.Draw(rng); params.has_value())
+        drawn.push_back(*std::move(params));
     }
     pool.Add(std::move(drawn));
   }
@@ -83,31 +132,18 @@ absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const 
   const bool learned = !evidence.memory.above.empty();
   const ModelSpace quality_space(context.space, ModelView::kQuality);
   const ModelSpace memory_space(context.space, ModelView::kMemory);
-  HPO_ASSIGN_OR_RETURN(
-      const DensityRatio quality,
-      DensityRatio::Fit(quality_space,
-                        SplitTrials(evidence.quality, NumBelow(evidence.num_finished)),
-                        Dependence::kJoint));
-  HPO_ASSIGN_OR_RETURN(const DensityRatio memory,
-                       DensityRatio::Fit(memory_space, evidence.memory, Dependence::kIndependent));
+  HPO_ASSIGN_OR_RETURN(const Ratios ratios, FitRatios(evidence, quality_space, memory_space));
 
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   CandidatePool pool(context);
-  DrawCandidates(quality, memory, learned, rng, pool);
+  DrawCandidates(ratios, learned, rng, pool);
   if (pool.fitting().empty()) return SuggestAtRandom(context, history_, spec_);
-  const Candidate* best = nullptr;
-  double best_score = 0.0;
-  for (const Candidate& candidate : pool.fitting()) {
-    const double score = Score(quality, memory, candidate.params);
-    if (best != nullptr && !(score > best_score)) continue;
-    best = &candidate;
-    best_score = score;
-  }
+  const auto [best, score] = BestOf(pool.fitting(), ratios, history_);
   return Suggestion{.params = best->params,
                     .fit = best->fit,
                     .sampler = "tpe",
                     .history_sequence = history_.sequence(),
-                    .score = best_score};
+                    .score = score};
 }
 
 }  // namespace hpo

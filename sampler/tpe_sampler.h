@@ -1,16 +1,23 @@
-// Tree-structured Parzen estimator over the joint space, with memory as a constraint of its own.
+// Tree-structured Parzen estimator, with memory and failures as constraints of their own.
 //
 // Quality: finished trials are split into good and the rest (trial_split.h), running ones count
 // with the rest (constant liar), and each side gets a Parzen density over all modelled parameters.
+// Candidates take each parameter from a good trial of its own that has it, so that parameters with
+// conditions are drawn and judged by the trials in which they exist. They are judged by the joint
+// density times the product of its marginals: the first knows what parameters do together, the
+// second learns faster what each does alone. (Optuna draws whole trials and takes the first alone:
+// on Ackley10 and on conditional spaces the regret at 200 trials is a quarter to a third higher.)
+// What a trial has had already is not proposed while a candidate is left that none has had.
 // Memory, known: candidates are drawn from the densities of what is sought, inside the allowed
 // domains, and only those that fit the asking capacity are scored. Never a fake bad score.
 // Memory, learned: trials that ran out of memory at a limit of the asking capacity or more teach a
 // second pair of densities, of what fits and what does not, and stay out of the first. Candidates
-// come from both sought densities, and the acquisition is r_quality * r_memory^2 with the relative
-// ratios r = 1 / (gamma + (1 - gamma) * above / below), gamma = |below| / (|below| + |above|);
-// r_memory is 1 as long as nothing ran out of memory.
+// come from both sought densities, and the acquisition is r_quality * (r_memory * r_failure)^2 with
+// the relative ratios r = 1 / (gamma + (1 - gamma) * above / below), gamma = |below| / (|below| +
+// |above|); r_memory is 1 as long as nothing ran out of memory, r_failure as long as none failed.
 // Unlike its source, memory takes the product of the marginals for its densities: memory depends on
 // few of the parameters, one way each, and ten out-of-memory trials must be enough to see it.
+// Failures take the joint density: what fails together is seldom of one parameter.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
 // (shared/research/optuna.md section 1, memory.md 5.1).
 #pragma once

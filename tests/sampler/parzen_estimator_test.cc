@@ -181,7 +181,7 @@ TEST(ParzenEstimator, DrawsFollowTheDensity) {
   int above = 0;
   constexpr int kDraws = 20'000;
   for (int i = 0; i < kDraws; ++i) {
-    const size_t component = estimator->DrawComponent(rng);
+    const size_t component = estimator->DrawComponent(0, rng);
     above += estimator->DrawPosition(component, 0, {0.0, 1.0}, rng) > 0.5;
   }
   EXPECT_NEAR(static_cast<double>(above) / kDraws, expected, 0.01);

@@ -33,10 +33,13 @@ Suggestion SimulatedStudy::Suggest(int64_t number) const {
 const HistoryTrial& SimulatedStudy::RunOne() {
   const int64_t number = static_cast<int64_t>(trials_.size());
   HistoryTrial trial{.number = TrialNumber{number}, .params = Suggest(number).params};
-  const std::optional<double> loss = objective_(trial.params);
-  if (loss.has_value()) {
+  const SimulatedResult result = objective_(trial.params);
+  if (result.loss.has_value()) {
     trial.state = TrialState::kCompleted;
-    trial.losses = {*loss};
+    trial.losses = {*result.loss};
+    if (result.used > Bytes{}) trial.memory = {{.bytes = result.used, .limit = capacity_}};
+  } else if (result.failed) {
+    trial.state = TrialState::kFailed;
   } else {
     trial.state = TrialState::kPruned;
     trial.prune_reason = PruneReason::kOutOfMemory;
@@ -57,7 +60,7 @@ double SimulatedStudy::best_loss() const {
 
 int64_t SimulatedStudy::num_ooms() const {
   return std::count_if(trials_.begin(), trials_.end(),
-                       [](const HistoryTrial& trial) { return trial.losses.empty(); });
+                       [](const HistoryTrial& trial) { return trial.prune_reason.has_value(); });
 }
 
 double MedianOf(std::vector<double> values) {

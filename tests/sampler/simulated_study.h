@@ -9,8 +9,17 @@
 
 namespace hpo {
 
-// What a simulated trial comes to: its loss, or nullopt for an out-of-memory.
-using SimulatedObjective = std::function<std::optional<double>(const ParamMap&)>;
+// What a simulated trial comes to.
+struct SimulatedResult {
+  // nullopt: out of memory.
+  SimulatedResult(std::optional<double> its_loss) : loss(its_loss) {}  // NOLINT: as a number
+  SimulatedResult(double its_loss) : loss(its_loss) {}                 // NOLINT
+
+  std::optional<double> loss;
+  bool failed = false;  // ends without a loss for another reason than memory
+  Bytes used;           // memory measured; 0: it was not
+};
+using SimulatedObjective = std::function<SimulatedResult(const ParamMap&)>;
 
 // A modelled parameter with nothing else set.
 Parameter MakeParameter(const std::string& name, Domain domain);

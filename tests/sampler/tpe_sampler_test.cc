@@ -143,15 +143,45 @@ TEST(TpeSampler, RunningTrialsRepel) {
   EXPECT_GT(MeanX(*WithTrials(trials)), alone + 0.5);
 }
 
-TEST(TpeSampler, FailedAndCancelledTrialsSayNothing) {
+TEST(TpeSampler, CancelledAndQueuedTrialsSayNothing) {
   std::vector<std::pair<double, HistoryTrial>> trials;
   for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
   const double alone = MeanX(*WithTrials(trials));
-  for (const TrialState state :
-       {TrialState::kFailed, TrialState::kCancelled, TrialState::kQueued}) {
+  for (const TrialState state : {TrialState::kCancelled, TrialState::kQueued}) {
     trials.emplace_back(8.0, HistoryTrial{.state = state});
   }
   EXPECT_EQ(MeanX(*WithTrials(trials)), alone);
+}
+
+// Good at the left end, where trials fail: the search leaves it, but for no other reason than that.
+TEST(TpeSampler, FailedTrialsRepel) {
+  std::vector<std::pair<double, HistoryTrial>> trials;
+  for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+  const double alone = MeanX(*WithTrials(trials));
+  for (int i = 0; i < 8; ++i) {
+    trials.emplace_back(-5.0 + 0.1 * i, HistoryTrial{.state = TrialState::kFailed});
+  }
+  EXPECT_GT(MeanX(*WithTrials(trials)), alone + 0.5);
+}
+
+// Five values, of which the best has been tried: while another is a candidate, it is not proposed.
+TEST(TpeSampler, ProposesWhatNoTrialHasHad) {
+  StudySpec study = LineStudy();
+  study.space.parameters = {MakeParameter("x", IntDomain{0, 4})};
+  const auto sampler = MakeSampler(study);
+  for (int64_t x = 0; x < 4; ++x) {
+    sampler->Observe({x + 1,
+                      {.number = TrialNumber{x},
+                       .params = {{"x", x}},
+                       .state = TrialState::kCompleted,
+                       .losses = {static_cast<double>(x)}}});
+  }
+  std::map<int64_t, int> counts;
+  for (int64_t i = 0; i < 100; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{100 + i}, study.space, GiB(16), nullptr});
+    ++counts[*FindInt(suggestion->params, "x")];
+  }
+  EXPECT_GT(counts[4], 50);
 }
 
 // Host memory, dirty cards and cards smaller than the asking one teach neither quality nor memory.

@@ -1,0 +1,223 @@
+// Published tables, format hpo-table/1 (shared/bench/README.md).
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "bench/sampler/problem.h"
+#include "common/json_reader.h"
+#include "common/read_file.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kBytesPerUnit = 1e6;  // of a constraint's column, whatever its unit
+
+using Indices = std::vector<int>;  // into each parameter's values; -1: inactive
+
+struct Row {
+  std::vector<double> objectives;  // at least one; empty: the run failed
+  double constraint = 0.0;
+};
+
+struct Table {
+  std::vector<std::string> parameters;
+  std::map<Indices, std::vector<Row>> rows;
+  double sign = 1.0;
+};
+
+Bytes BytesOf(double constraint) {
+  return Bytes{static_cast<int64_t>(std::llround(constraint * kBytesPerUnit))};
+}
+
+absl::StatusOr<nlohmann::json> ReadSpace(const std::string& file) {
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_table = json.is_object() && json.value("format", "") == "hpo-table/1" &&
+                        json.contains("params") && json.contains("objective");
+  if (!is_table) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": expected a space of hpo-table/1"));
+  }
+  return json;
+}
+
+// A parameter's values by index: an ordinal one as a range, a categorical one as names of indices.
+Domain DomainOf(const nlohmann::json& json) {
+  const int64_t count = static_cast<int64_t>(json["values"].size());
+  if (json["kind"] == "ordinal") return IntDomain{0, count - 1};
+  CategoricalDomain domain;
+  for (int64_t i = 0; i < count; ++i) domain.choices.emplace_back(std::to_string(i));
+  return domain;
+}
+
+ParamValue ValueAt(const Domain& domain, int64_t index) {
+  if (const auto* choices = std::get_if<CategoricalDomain>(&domain)) {
+    return choices->choices[static_cast<size_t>(index)];
+  }
+  return index;
+}
+
+SearchSpace SpaceOf(const nlohmann::json& json) {
+  SearchSpace space;
+  std::map<std::string, const nlohmann::json*> by_name;
+  for (const nlohmann::json& parameter : json["params"]) {
+    by_name[parameter["name"]] = &parameter;
+    space.parameters.push_back(MakeParameter(parameter["name"], DomainOf(parameter)));
+    if (!parameter.contains("active_if")) continue;
+    const nlohmann::json& active = parameter["active_if"];
+    Condition condition{.name = active["param"]};
+    const nlohmann::json& values = (*by_name.at(condition.name))["values"];
+    for (const nlohmann::json& value : active["in"]) {
+      const auto index = std::find(values.begin(), values.end(), value) - values.begin();
+      condition.values.push_back(ValueAt(space.Find(condition.name)->domain, index));
+    }
+    space.parameters.back().when = {condition};
+  }
+  return space;
+}
+
+class RowReader {
+ public:
+  RowReader(const std::vector<std::string>& header, const nlohmann::json& space,
+            const std::string& constraint)
+      : num_parameters_(space["params"].size()) {
+    const auto column = [&header](const std::string& name) {
+      return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+    };
+    for (const std::string name : space["objective"]["columns"]) {
+      objectives_.push_back(column(name));
+    }
+    status_ = column("status");
+    constraint_ = column(constraint);
+  }
+
+  absl::Status Read(absl::string_view line, Table& table) const {
+    const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    Indices indices;
+    for (size_t i = 0; i < num_parameters_; ++i) {
+      int index = -1;
+      if (!cells[i].empty() && !absl::SimpleAtoi(cells[i], &index)) {
+        return absl::InvalidArgumentError(absl::StrCat("expected an index, got ", cells[i]));
+      }
+      indices.push_back(index);
+    }
+    Row row;
+    const bool ran = status_ >= cells.size() || cells[status_] == "ok";
+    for (const size_t column : objectives_) {
+      double value = 0.0;
+      if (ran && column < cells.size() && absl::SimpleAtod(cells[column], &value)) {
+        row.objectives.push_back(table.sign * value);
+      }
+    }
+    if (constraint_ < cells.size()) {
+      row.constraint = std::strtod(cells[constraint_].c_str(), nullptr);
+    }
+    table.rows[indices].push_back(std::move(row));
+    return absl::OkStatus();
+  }
+
+ private:
+  size_t num_parameters_;
+  std::vector<size_t> objectives_;
+  size_t status_ = 0;  // past the end where there is no such column, as constraint_
+  size_t constraint_ = 0;
+};
+
+absl::StatusOr<Table> ReadRows(const std::string& file, const nlohmann::json& space,
+                               const std::string& constraint) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line)) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": expected a table with a header"));
+  }
+  const std::vector<std::string> header = absl::StrSplit(line, ',');
+  Table table;
+  table.sign = space["objective"].value("goal", "min") == "max" ? -1.0 : 1.0;
+  for (const nlohmann::json& parameter : space["params"]) {
+    table.parameters.push_back(parameter["name"]);
+  }
+  const RowReader reader(header, space, constraint);
+  for (int64_t number = 2; std::getline(in, line); ++number) {
+    if (line.empty()) continue;
+    HPO_RETURN_IF_ERROR(Annotate(reader.Read(line, table), absl::StrCat(file, ":", number)));
+  }
+  return table;
+}
+
+Indices IndicesOf(const Table& table, const ParamMap& params) {
+  Indices indices;
+  for (const std::string& name : table.parameters) {
+    const auto found = params.find(name);
+    int index = -1;
+    if (found != params.end()) {
+      const auto* text = std::get_if<std::string>(&found->second);
+      index =
+          text != nullptr ? std::stoi(*text) : static_cast<int>(std::get<int64_t>(found->second));
+    }
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+SimulatedResult Evaluate(const Table& table, bool constrained, const ParamMap& params, Rng& noise) {
+  SimulatedResult result(std::nullopt);
+  result.failed = true;
+  const auto found = table.rows.find(IndicesOf(table, params));
+  if (found == table.rows.end()) return result;
+  const Row& row = found->second[noise.Below(found->second.size())];
+  if (row.objectives.empty()) return result;
+  result.failed = false;
+  result.loss = row.objectives[noise.Below(row.objectives.size())];
+  if (constrained) result.used = BytesOf(row.constraint);
+  return result;
+}
+
+BatchFeasibility KnownBytes(std::shared_ptr<const Table> table, Bytes capacity) {
+  return [table, capacity](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      const auto found = table->rows.find(IndicesOf(*table, params));
+      const bool is_there = found != table->rows.end();
+      const Bytes needed = is_there ? BytesOf(found->second.front().constraint) : Bytes{};
+      fits.push_back({.fits = needed <= capacity, .needed = needed});
+    }
+    return fits;
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<SamplerProblem> ReadTableProblem(const std::string& folder,
+                                                const std::string& constraint, bool known) {
+  const std::string file = absl::StrCat(folder, "/space.json");
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json space, ReadSpace(file));
+  HPO_ASSIGN_OR_RETURN(Table read, ReadRows(absl::StrCat(folder, "/table.csv"), space, constraint));
+  const auto table = std::make_shared<const Table>(std::move(read));
+  SamplerProblem problem;
+  problem.name = space["name"];
+  problem.space = SpaceOf(space);
+  HPO_RETURN_IF_ERROR(Annotate(ValidateSpace(problem.space), file));
+  const bool constrained = !constraint.empty();
+  problem.run = [table, constrained](const ParamMap& params, Rng& noise) {
+    return Evaluate(*table, constrained, params, noise);
+  };
+  if (!constrained) return problem;
+  std::optional<double> limit;
+  for (const nlohmann::json& entry : space.value("constraints", nlohmann::json::array())) {
+    if (entry["column"] != constraint) continue;
+    const double its_limit = entry["max"];
+    limit = std::min(limit.value_or(its_limit), its_limit);
+  }
+  if (!limit.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": no constraint on ", constraint));
+  }
+  problem.capacity = BytesOf(*limit);
+  if (known) problem.feasibility = KnownBytes(table, problem.capacity);
+  return problem;
+}
+
+}  // namespace hpo
