@@ -39,13 +39,20 @@ double ProcessorSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Run RunOnce(const SamplerProblem& problem, const Options& options, uint64_t seed) {
+StudySpec StudyOf(const SamplerProblem& problem, const Options& options, uint64_t seed) {
   StudySpec study;
   study.name = problem.name;
-  study.objectives = {{}};
+  study.objectives = {{.metric = "loss", .direction = Direction::kMinimize}};
+  // No trainer runs, but a study names its data.
+  study.trainer.train = study.trainer.validation = "none";
   study.space = problem.space;
   study.sampler.type = options.sampler;
   study.sampler.seed = seed;
+  return study;
+}
+
+Run RunOnce(const SamplerProblem& problem, const Options& options, uint64_t seed) {
+  const StudySpec study = StudyOf(problem, options, seed);
   Rng noise(seed, /*stream=*/1);
   SimulatedStudy simulated(
       study, [&](const ParamMap& params) { return problem.run(params, noise); }, problem.capacity);
@@ -76,8 +83,10 @@ absl::StatusOr<SamplerProblem> Open(const Options& options) {
 
 int Main(const Options& options) {
   const absl::StatusOr<SamplerProblem> problem = Open(options);
-  if (!problem.ok()) {
-    std::cerr << "sampler_runs: " << problem.status().message() << "\n";
+  const absl::Status status =
+      problem.ok() ? ValidateStudy(StudyOf(*problem, options, 0)) : problem.status();
+  if (!status.ok()) {
+    std::cerr << "sampler_runs: " << status.message() << "\n";
     return 2;
   }
   nlohmann::json runs = nlohmann::json::array();

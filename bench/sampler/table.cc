@@ -84,7 +84,7 @@ class RowReader {
  public:
   RowReader(const std::vector<std::string>& header, const nlohmann::json& space,
             const std::string& constraint)
-      : num_parameters_(space["params"].size()) {
+      : num_parameters_(space["params"].size()), num_columns_(header.size()) {
     const auto column = [&header](const std::string& name) {
       return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
     };
@@ -97,6 +97,10 @@ class RowReader {
 
   absl::Status Read(absl::string_view line, Table& table) const {
     const std::vector<std::string> cells = absl::StrSplit(line, ',');
+    if (cells.size() != num_columns_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("expected ", num_columns_, " cells, got ", cells.size()));
+    }
     Indices indices;
     for (size_t i = 0; i < num_parameters_; ++i) {
       int index = -1;
@@ -122,6 +126,7 @@ class RowReader {
 
  private:
   size_t num_parameters_;
+  size_t num_columns_;
   std::vector<size_t> objectives_;
   size_t status_ = 0;  // past the end where there is no such column, as constraint_
   size_t constraint_ = 0;

@@ -9,7 +9,8 @@ import unittest
 from pathlib import Path
 
 from harness import DEADLINE_S
-from test_text_trial import TRAINER, write_model, write_rows
+from test_text_trial import write_model, write_rows
+from trainer_job import TRAINER
 
 KILLS = 20
 LONGEST_LIFE_S = 0.8  # of an attempt, from its job on

@@ -1,0 +1,45 @@
+"""bin/sampler_runs of a build: a sampler on a problem, one process for each core."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+
+import deployment
+
+
+def built(build):
+    """bin/sampler_runs of the folder; of build/release, where none is given, built first."""
+    if build is not None:
+        return os.path.join(os.path.abspath(build), "bin/sampler_runs")
+    root = pathlib.Path(deployment.ROOT)
+    subprocess.run(["cmake", "--preset", "release", "-DHPO_BUILD_TRAINER=OFF"], cwd=root, check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "sampler_runs"], cwd=root, check=True,
+                   stdout=subprocess.DEVNULL)
+    return str(root / "build/release/bin/sampler_runs")
+
+
+def run(program, *options):
+    """What it writes, as a dictionary."""
+    output = subprocess.run([program, *map(str, options)], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(output.stdout)
+
+
+def run_all(program, jobs):
+    """jobs: lists of options. Their results, in order."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda options: run(program, *options), jobs))
+
+
+def best_at(result, evaluations):
+    """Of each seed, the best value after so many evaluations; infinite where there was none."""
+    column = result["evaluations"].index(evaluations)
+    values = [seed["best"][column] for seed in result["runs"]]
+    return [float("inf") if value is None else value for value in values]
+
+
+def median_at(result, evaluations):
+    return statistics.median(best_at(result, evaluations))

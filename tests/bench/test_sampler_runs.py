@@ -1,0 +1,97 @@
+"""bin/sampler_runs over tables and functions: what counts, what fails, what is refused."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.path.join(os.environ["HPO_BIN_DIR"], "sampler_runs")
+SPACE = {
+    "format": "hpo-table/1",
+    "name": "toy",
+    "params": [
+        {"name": "kind", "kind": "categorical", "values": ["a", "b"]},
+        {"name": "rate", "kind": "ordinal", "values": [0.1, 1.0, 10.0], "scale": "log",
+         "active_if": {"param": "kind", "in": ["b"]}},
+    ],
+    "objective": {"goal": "max", "columns": ["score1", "score2"]},
+    "constraints": [{"column": "size", "max": 6.0}, {"column": "size", "max": 5.0}],
+}
+# b with the highest rate is best, but too large; b with the lowest fails.
+ROWS = ["kind,rate,status,score1,score2,size", "0,,ok,3,3,1", "1,0,crash,,,2", "1,1,ok,4,,5", "1,2,ok,9,9,8"]
+
+
+def run(*options):
+    return subprocess.run([PROGRAM, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.write(SPACE, ROWS)
+
+    def write(self, space, rows):
+        (self.folder / "space.json").write_text(json.dumps(space), encoding="utf-8")
+        (self.folder / "table.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+    def runs(self, *options):
+        done = run("--table", str(self.folder), "--seeds", "2", "--evaluations", "30", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["runs"]
+
+    def test_finds_the_best_row_and_counts_what_failed(self):
+        for seed in self.runs():
+            self.assertEqual(seed["best"], [-9.0])
+            self.assertGreater(seed["failed"], 0)
+            self.assertEqual(seed["infeasible"], 0)
+
+    def test_a_measured_constraint_makes_runs_infeasible_at_its_tightest_limit(self):
+        for seed in self.runs("--constraint", "size"):
+            self.assertEqual(seed["best"], [-4.0])
+            self.assertGreater(seed["infeasible"], 0)
+
+    def test_a_known_constraint_is_kept(self):
+        for seed in self.runs("--constraint", "size", "--known"):
+            self.assertEqual(seed["best"], [-4.0])
+            self.assertEqual(seed["infeasible"], 0)
+
+    def test_says_where_a_table_is_wrong(self):
+        self.write(SPACE, ROWS + ["1,x,ok,1,1,1"])
+        done = run("--table", str(self.folder))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("table.csv:6: expected an index, got x", done.stderr)
+        self.write(SPACE, ROWS[:2] + ["1,1,ok"])
+        self.assertIn("table.csv:3: expected 6 cells, got 3", run("--table", str(self.folder)).stderr)
+        self.write(dict(SPACE, format="other"), ROWS)
+        self.assertIn("space.json: expected a space of hpo-table/1", run("--table", str(self.folder)).stderr)
+        self.write(SPACE, ROWS)
+        done = run("--table", str(self.folder), "--constraint", "weight")
+        self.assertIn("space.json: no constraint on weight", done.stderr)
+
+
+class Functions(unittest.TestCase):
+    def test_same_seed_same_runs(self):
+        options = ["--problem", "branin", "--seeds", "2", "--evaluations", "15,30"]
+        first, second = (json.loads(run(*options).stdout)["runs"] for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertNotEqual(first[0]["best"], first[1]["best"])
+        self.assertLessEqual(first[0]["best"][1], first[0]["best"][0])
+
+    def test_a_known_cliff_is_never_met(self):
+        runs = json.loads(run("--problem", "cliff_known", "--seeds", "1", "--evaluations", "40").stdout)["runs"]
+        self.assertEqual(runs[0]["out_of_memory"], 0)
+        self.assertGreater(runs[0]["best"][0], 0.0)
+
+    def test_an_unknown_problem_or_sampler_is_refused(self):
+        self.assertIn("expected one of ackley10, branin", run("--problem", "brann").stderr)
+        done = run("--problem", "branin", "--sampler", "tpee")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("tpee", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
