@@ -3,7 +3,6 @@
 import concurrent.futures
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 
@@ -12,14 +11,7 @@ import deployment
 
 def built(build):
     """bin/sampler_runs of the folder; of build/release, where none is given, built first."""
-    if build is not None:
-        return os.path.join(os.path.abspath(build), "bin/sampler_runs")
-    root = pathlib.Path(deployment.ROOT)
-    subprocess.run(["cmake", "--preset", "release", "-DHPO_BUILD_TRAINER=OFF"], cwd=root, check=True,
-                   stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "sampler_runs"], cwd=root, check=True,
-                   stdout=subprocess.DEVNULL)
-    return str(root / "build/release/bin/sampler_runs")
+    return os.path.join(deployment.built(build, "-DHPO_BUILD_TRAINER=OFF"), "bin/sampler_runs")
 
 
 def run(program, *options):

@@ -1,7 +1,6 @@
 #include "common/study_file.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "common/status.h"
 #include "common/study_file_space.h"
 #include "common/study_presets.h"
+#include "common/user_folder.h"
 #include "common/yaml_reader.h"
 
 namespace hpo {
@@ -200,13 +200,8 @@ void AddKnownFacts(StudySpec& spec) {
 
 // Folder of the user's own studies; empty where the environment names no home.
 std::filesystem::path UserStudies() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  if (config != nullptr && *config != '\0') {
-    return std::filesystem::path(config) / "hpo" / "studies";
-  }
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return {};
-  return std::filesystem::path(home) / ".config" / "hpo" / "studies";
+  const std::filesystem::path config = UserFolder("XDG_CONFIG_HOME", ".config");
+  return config.empty() ? config : config / "hpo" / "studies";
 }
 
 bool IsStudyFile(const std::filesystem::path& path) {

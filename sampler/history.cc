@@ -64,16 +64,22 @@ void AddExactUse(const Trial& trial, HistoryTrial& result) {
 
 }  // namespace
 
+bool IsFinished(const HistoryTrial& trial) {
+  return trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;
+}
+
+bool EndedByMemory(const HistoryTrial& trial) {
+  return trial.prune_reason.has_value() && *trial.prune_reason != PruneReason::kPruner;
+}
+
 void History::Apply(const HistoryEvent& event) {
   trials_[event.trial.number] = event.trial;
   sequence_ = std::max(sequence_, event.sequence);
 }
 
 int64_t History::num_finished() const {
-  return std::count_if(trials_.begin(), trials_.end(), [](const auto& entry) {
-    const TrialState state = entry.second.state;
-    return state == TrialState::kCompleted || state == TrialState::kPruned;
-  });
+  return std::count_if(trials_.begin(), trials_.end(),
+                       [](const auto& entry) { return IsFinished(entry.second); });
 }
 
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,

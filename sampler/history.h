@@ -36,6 +36,12 @@ struct HistoryTrial {
   bool operator==(const HistoryTrial&) const = default;
 };
 
+// COMPLETED or PRUNED.
+bool IsFinished(const HistoryTrial& trial);
+
+// Pruned for a reason that says nothing of quality.
+bool EndedByMemory(const HistoryTrial& trial);
+
 // One event folds into the history. `trial` is the trial's state after it; events of one trial
 // replace each other. `sequence` grows by one per event of the study.
 struct HistoryEvent {

@@ -36,17 +36,11 @@ struct Ratios {
   DensityRatio failure;
 };
 
-// Pruned for a reason that says nothing of quality.
-bool EndedByMemory(const HistoryTrial& trial) {
-  return trial.prune_reason.has_value() && *trial.prune_reason != PruneReason::kPruner;
-}
-
 Evidence Judge(const History& history, Bytes capacity, MemoryPolicy policy) {
   Evidence evidence;
   for (const auto& [number, trial] : history.trials()) {
     const double violation = MemoryViolation(trial, capacity, policy);
-    const bool finished =
-        trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;
+    const bool finished = IsFinished(trial);
     if (violation > 0.0) {
       evidence.memory.above.push_back(&trial);
       continue;
@@ -61,6 +55,10 @@ Evidence Judge(const History& history, Bytes capacity, MemoryPolicy policy) {
     if (finished || trial.state == TrialState::kRunning) {
       evidence.quality.push_back({&trial, violation});
     }
+  }
+  // With nothing to avoid a ratio is 1 whatever its densities: they need not be fitted.
+  for (TrialSplit* split : {&evidence.memory, &evidence.failure}) {
+    if (split->above.empty()) split->below.clear();
   }
   return evidence;
 }
@@ -86,25 +84,23 @@ double Score(const Ratios& ratios, const ParamMap& params) {
   return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
 }
 
-// The candidate of the best score among those that no trial has had, where there is one.
+// The candidate of the best score among those that no trial has had, where there is one; the first
+// of equals.
 std::pair<const Candidate*, double> BestOf(const std::vector<Candidate>& candidates,
                                            const Ratios& ratios, const History& history) {
-  const auto is_known = [&history](const ParamMap& params) {
-    return std::any_of(history.trials().begin(), history.trials().end(),
-                       [&params](const auto& entry) { return entry.second.params == params; });
-  };
-  std::pair<const Candidate*, double> best{nullptr, 0.0};
-  bool best_is_known = true;
+  std::vector<std::pair<const Candidate*, double>> scored;
   for (const Candidate& candidate : candidates) {
-    const double score = Score(ratios, candidate.params);
-    const bool better = best.first == nullptr || score > best.second;
-    if (!better && !best_is_known) continue;
-    const bool known = is_known(candidate.params);
-    if (known > best_is_known || (known == best_is_known && !better)) continue;
-    best = {&candidate, score};
-    best_is_known = known;
+    scored.emplace_back(&candidate, Score(ratios, candidate.params));
   }
-  return best;
+  std::stable_sort(scored.begin(), scored.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto is_new = [&history](const auto& entry) {
+    return std::none_of(
+        history.trials().begin(), history.trials().end(),
+        [&entry](const auto& had) { return had.second.params == entry.first->params; });
+  };
+  const auto best_new = std::find_if(scored.begin(), scored.end(), is_new);
+  return best_new == scored.end() ? scored.front() : *best_new;
 }
 
 // Candidates from both sought densities until enough of them fit.

@@ -10,7 +10,6 @@ namespace hpo {
 namespace {
 
 constexpr Bytes kSegmentUnit = MiB(2);
-constexpr Bytes kTensorUnit{512};
 // The needed limit is searched to this share of the tensors' peak.
 constexpr int64_t kLimitSteps = 256;
 // Needs this many percent below another are fragile.
@@ -67,8 +66,8 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   trace_ = TraceTrial(shape, passes, traits);
   const std::vector<Stretch> stretches = Cut(trace_);
   HPO_CHECK(stretches.size() == num_steps + 2);
-  live_peak_ = FindLivePeak(trace_, kTensorUnit).peak;
-  unit_ = RoundUp(Bytes{live_peak_.count / kLimitSteps + 1}, kSegmentUnit);
+  live_peak_ = FindLivePeak(trace_, Bytes{traits.granularity});
+  unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kSegmentUnit);
   loaded_.blocks.resize(static_cast<size_t>(trace_.num_blocks));
   loaded_.Play(stretches.front());
   const Stretch longest = stretches[1];
@@ -134,7 +133,7 @@ bool CachedReplay::FitsWithin(Bytes limit) const {
 CachedBytes CachedReplay::Need() const { return *NeedWithin(Bytes{AllocatorOptions::kUnlimited}); }
 
 std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
-  CachedBytes need{.needed_limit = RoundUp(live_peak_, unit_)};
+  CachedBytes need{.needed_limit = RoundUp(live_peak_.peak, unit_)};
   for (const Order& order : orders_) {
     const Bytes others = need.needed_limit;
     const std::optional<Bytes> own = SmallestLimit(order, others, limit);
@@ -144,7 +143,7 @@ std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
     const Bytes less{others.count / 100 * (100 - kFragilePercent)};
     const Bytes more{others.count / 100 * (100 + kFragilePercent)};
     need.fragile = need.fragile || *own > more ||
-                   (*own == others && less > live_peak_ && Lacking(order, less) == Bytes{});
+                   (*own == others && less > live_peak_.peak && Lacking(order, less) == Bytes{});
   }
   need.reserved_peak = ReservedPeak(orders_.front());
   return need;

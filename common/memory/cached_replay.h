@@ -46,6 +46,8 @@ class CachedReplay {
 
   // Loading, a step of each length, an evaluation.
   const AllocationTrace& trace() const { return trace_; }
+  // Of trace().
+  const LivePeak& live_peak() const { return live_peak_; }
 
  private:
   // Events of trace_ that free all that they allocate.
@@ -69,7 +71,7 @@ class CachedReplay {
   AllocationTrace trace_;
   Player loaded_;  // after the stretch that loads, without a limit
   std::vector<Order> orders_;
-  Bytes live_peak_;
+  LivePeak live_peak_;
   Bytes unit_;  // of needed limits
 };
 

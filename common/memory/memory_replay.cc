@@ -26,8 +26,7 @@ constexpr Bytes kProductScratch = KiB(1536);
 
 // Tensors at their peak. The head's gradients come before all others.
 MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& trace,
-                          const KernelTraits& traits) {
-  const LivePeak live = FindLivePeak(trace, Bytes{traits.granularity});
+                          const LivePeak& live, const KernelTraits& traits) {
   const auto bytes = [&live](MemoryClass memory_class) {
     return live.by_class[static_cast<size_t>(memory_class)];
   };
@@ -56,7 +55,7 @@ std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const Memo
   const CachedReplay replay(input, plan, shape, traits);
   const std::optional<CachedBytes> need = replay.NeedWithin(limit - input.device.base);
   if (!need.has_value()) return std::nullopt;
-  MemoryEstimate estimate = EstimateOf(shape, replay.trace(), traits);
+  MemoryEstimate estimate = EstimateOf(shape, replay.trace(), replay.live_peak(), traits);
   estimate.workspaces = input.device.workspace;
   estimate.base = input.device.base;
   estimate.reserved_peak = need->reserved_peak;
@@ -88,8 +87,9 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
                             const TrialPasses& passes) {
   const ClassifierShape shape = ClassifierShapeOf(input, plan);
   const KernelTraits traits = TraitsOf(input.device);
+  const AllocationTrace trace = TraceTrial(shape, DecidingPasses(passes), traits);
   MemoryEstimate estimate =
-      EstimateOf(shape, TraceTrial(shape, DecidingPasses(passes), traits), traits);
+      EstimateOf(shape, trace, FindLivePeak(trace, Bytes{traits.granularity}), traits);
   if (traits.cpu && shape.execution.precision == Precision::kBfloat16) {
     const Bytes scratch{kProductScratch.count * traits.threads_with_buffers};
     estimate.activations += scratch;

@@ -12,15 +12,6 @@ namespace {
 
 constexpr size_t kLeastComparable = 4;
 
-// Pruned for a reason that says nothing of quality.
-bool EndedByMemory(const HistoryTrial& trial) {
-  return trial.prune_reason.has_value() && *trial.prune_reason != PruneReason::kPruner;
-}
-
-bool Finished(const HistoryTrial& trial) {
-  return trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;
-}
-
 // What completed trials gained from `step` to their end, in the middle; nullopt for too few.
 std::optional<double> MedianGain(const History& history, int64_t step) {
   std::vector<double> gains;
@@ -88,10 +79,10 @@ TrainingData CollectTrainingData(const History& history, const CodedSpace& space
   for (const auto& [number, trial] : history.trials()) {
     const bool violates = MemoryViolation(trial, capacity, policy) > 0.0;
     const bool running = trial.state == TrialState::kRunning;
-    if (!violates && !running && (!Finished(trial) || EndedByMemory(trial))) continue;
+    if (!violates && !running && (!IsFinished(trial) || EndedByMemory(trial))) continue;
     std::optional<Codes> codes = space.Encode(trial.params);
     if (!codes.has_value()) continue;
-    if (violates || Finished(trial)) {
+    if (violates || IsFinished(trial)) {
       data.judged.push_back(*codes);
       data.labels.push_back(violates ? 1.0 : -1.0);
       data.any_violation = data.any_violation || violates;

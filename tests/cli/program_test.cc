@@ -8,6 +8,7 @@
 #include <future>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/client.h"
@@ -156,17 +157,36 @@ TEST_F(ProgramTest, ABudgetIsExtended) {
   ExpectFails({"study", "extend", "absent", "--add", "1"}, 3, "absent");
 }
 
+// Tells when its first line is there.
+class FollowedOutput : public std::stringbuf {
+ public:
+  void AwaitLine() { line_.get_future().wait(); }
+
+ private:
+  int sync() override {
+    if (!std::exchange(told_, true)) line_.set_value();
+    return std::stringbuf::sync();
+  }
+
+  std::promise<void> line_;
+  bool told_ = false;
+};
+
 TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
   ASSERT_TRUE(Create(kPlainStudy).ok());
-  std::future<ProgramResult> watch = std::async(std::launch::async, [this] {
-    return Run({"watch", "--until-finished"});
+  FollowedOutput output;
+  std::future<ProgramResult> watch = std::async(std::launch::async, [&] {
+    const std::string address = coordinator_->address();
+    return RunProgram({"watch", "--until-finished", "--server", address}, output);
   });
+  output.AwaitLine();  // that no worker is there
   const std::string session = Register();
   for (int i = 0; i < 4; ++i) {
     Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
   }
   const ProgramResult result = watch.get();
   EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("waits: no worker is there"));
   EXPECT_THAT(result.out, HasSubstr("trial 3 COMPLETED: score 0.3"));
   EXPECT_THAT(result.out, HasSubstr("4 of 4 trials, OOM 0 met, 0 predicted\n"));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -19,17 +20,23 @@ struct ProgramResult {
   std::string err;
 };
 
-inline ProgramResult RunProgram(std::vector<std::string> words) {
+// Standard output is `written`, which a caller may read or follow while the program runs.
+inline ProgramResult RunProgram(std::vector<std::string> words, std::stringbuf& written) {
   words.insert(words.begin(), "hpo");
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
-  std::ostringstream out;
+  std::ostream out(&written);
   std::ostringstream err;
   ProgramResult result;
   result.status = RunHpo(static_cast<int>(argv.size()), argv.data(), Terminal{}, out, err);
-  result.out = out.str();
+  result.out = written.str();
   result.err = err.str();
   return result;
+}
+
+inline ProgramResult RunProgram(std::vector<std::string> words) {
+  std::stringbuf written;
+  return RunProgram(std::move(words), written);
 }
 
 // What a run with `--output json` printed; discarded where that was no JSON.

@@ -23,6 +23,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
+#include "common/user_folder.h"
 #include "common/worker_facts.h"
 #include "worker/text/token_cache.h"
 #include "worker/text/tokenize_lines.h"
@@ -229,12 +230,10 @@ void KeepLargeBlocks() {
   ::mallopt(M_TRIM_THRESHOLD, kLargestBlock);
 }
 
-// $XDG_CACHE_HOME/hpo/tokens, else below ~/.cache; empty where there is neither.
+// Empty where the environment names no home.
 std::string DefaultTokenCache() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return absl::StrCat(cache, "/hpo/tokens");
-  const char* const home = std::getenv("HOME");
-  return home == nullptr || *home == '\0' ? "" : absl::StrCat(home, "/.cache/hpo/tokens");
+  const std::string caches = UserFolder("XDG_CACHE_HOME", ".cache");
+  return caches.empty() ? "" : absl::StrCat(caches, "/hpo/tokens");
 }
 
 absl::StatusOr<TokenCache> OpenTokenCache(const Arguments& arguments) {

@@ -27,7 +27,19 @@ int64_t TracedPeak(const EstimateInput& input, const TrialPasses& passes,
   return FindLivePeak(trace, Bytes{traits.granularity}).peak.count;
 }
 
-// Of every family, by the trace of all its layers.
+// That of the trace of all layers, less the loss and the step count.
+void ExpectTracedPeak(const EstimateInput& input, const MemoryPlan& plan) {
+  const KernelTraits traits = TraitsOf(input.device);
+  const TrialPasses passes = LargestPasses(input, plan);
+  const LayeredPeak peak = FindLayeredPeak(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
+  const int64_t expected = TracedPeak(input, passes, traits);
+  const int64_t found =
+      3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
+  EXPECT_LE(found, expected);
+  EXPECT_LE(expected - found, 2 << 10);
+}
+
+// Of every family.
 TEST(LayeredPeak, IsThatOfTheWholeTrace) {
   for (const char* model : {"bert-base-uncased", "roberta-base", "microsoft/deberta-v3-small",
                             "microsoft/deberta-v2-xlarge", "google/electra-small-discriminator",
@@ -38,18 +50,8 @@ TEST(LayeredPeak, IsThatOfTheWholeTrace) {
         for (const bool cpu : {true, false}) {
           SCOPED_TRACE(absl::StrCat(model, ", ", layers, " layers, ", effective, " rows by ", micro,
                                     cpu ? ", cpu" : ", cuda"));
-          const EstimateInput input = InputOf(model, layers, cpu);
-          const KernelTraits traits = TraitsOf(input.device);
-          const TrialPasses passes =
-              LargestPasses(input, {.effective_batch = effective, .micro_batch = micro});
-          const LayeredPeak peak =
-              FindLayeredPeak(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
-          const int64_t expected = TracedPeak(input, passes, traits);
-          const int64_t found =
-              3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
-          // The loss and the step count.
-          EXPECT_LE(found, expected);
-          EXPECT_LE(expected - found, 2 << 10);
+          ExpectTracedPeak(InputOf(model, layers, cpu),
+                           {.effective_batch = effective, .micro_batch = micro});
         }
       }
     }
@@ -63,15 +65,7 @@ TEST(LayeredPeak, IsThatOfTheWholeTraceWithoutPadding) {
         SCOPED_TRACE(absl::StrCat(model, ", ", layers, " layers", cpu ? ", cpu" : ", cuda"));
         EstimateInput input = InputOf(model, layers, cpu);
         input.config.unpadded = true;
-        const KernelTraits traits = TraitsOf(input.device);
-        const TrialPasses passes = LargestPasses(input, {.effective_batch = 7, .micro_batch = 3});
-        const LayeredPeak peak =
-            FindLayeredPeak(ClassifierShapeOf(input, MemoryPlan{}), passes, traits);
-        const int64_t expected = TracedPeak(input, passes, traits);
-        const int64_t found =
-            3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
-        EXPECT_LE(found, expected);
-        EXPECT_LE(expected - found, 2 << 10);
+        ExpectTracedPeak(input, {.effective_batch = 7, .micro_batch = 3});
       }
     }
   }

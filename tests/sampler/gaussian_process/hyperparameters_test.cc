@@ -5,17 +5,10 @@
 #include "common/random.h"
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
+#include "tests/sampler/gaussian_process/point_rows.h"
 
 namespace hpo {
 namespace {
-
-using Rows = std::vector<std::vector<double>>;
-
-PointTable TableOf(const Rows& rows, size_t num_axes) {
-  PointTable points(num_axes);
-  for (const auto& row : rows) points.Append(row);
-  return points;
-}
 
 LogNormal LogNormalOf(const nlohmann::json& json) { return {json[0], json[1]}; }
 

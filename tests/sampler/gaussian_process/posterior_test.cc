@@ -5,17 +5,10 @@
 #include "common/random.h"
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
+#include "tests/sampler/gaussian_process/point_rows.h"
 
 namespace hpo {
 namespace {
-
-using Rows = std::vector<std::vector<double>>;
-
-PointTable TableOf(const Rows& rows, size_t num_axes) {
-  PointTable points(num_axes);
-  for (const auto& row : rows) points.Append(row);
-  return points;
-}
 
 // Points in the unit square.
 Rows RandomRows(size_t count, uint64_t seed) {

@@ -20,13 +20,17 @@ std::unique_ptr<PipelineTokenizer> LettersTokenizer() {
       {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c"}, .digest = "letters"}, {});
 }
 
+// Of several labels; the second row is empty.
+Dataset LetterPairs() {
+  return {.path = "f",
+          .label_names = {"x", "y", "z"},
+          .multi_label = true,
+          .pairs = true,
+          .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
+}
+
 TEST(EncodeDataset, KeepsRowsApart) {
-  const Dataset dataset{.path = "f",
-                        .label_names = {"x", "y", "z"},
-                        .multi_label = true,
-                        .pairs = true,
-                        .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
-  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 16);
+  const auto data = EncodeDataset(LetterPairs(), *LettersTokenizer(), 16);
   ASSERT_TRUE(data.ok()) << data.status();
   ASSERT_EQ(data->num_rows(), 3);
   EXPECT_THAT(data->Ids(0), ElementsAre(2, 4, 5, 3, 6, 3));
@@ -71,12 +75,7 @@ TEST(EncodeDataset, NeedsRoomForAToken) {
 }
 
 TEST(EncodedDataset, SelectedRowsKeepAllThatIsTheirs) {
-  const Dataset dataset{.path = "f",
-                        .label_names = {"x", "y", "z"},
-                        .multi_label = true,
-                        .pairs = true,
-                        .rows = {{"a b", "c", {0, 2}}, {"", "", {}}, {"c", "b a", {1}}}};
-  const auto data = EncodeDataset(dataset, *LettersTokenizer(), 16);
+  const auto data = EncodeDataset(LetterPairs(), *LettersTokenizer(), 16);
   ASSERT_TRUE(data.ok()) << data.status();
   const EncodedDataset some = SelectRows(*data, std::vector<int64_t>{2, 0});
   ASSERT_EQ(some.num_rows(), 2);

@@ -1,19 +1,13 @@
 #include "worker/trainer/models/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -179,27 +173,18 @@ std::string FormatShape(std::span<const int64_t> shape) {
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot open: ", std::strerror(errno)));
+  absl::StatusOr<MappedFile> mapping = MappedFile::Open(path);
+  if (absl::IsInvalidArgument(mapping.status())) {
+    return absl::NotFoundError(absl::StrCat(path, ": not a regular file"));
   }
-  struct stat info = {};
-  const bool usable = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  const auto size = usable ? static_cast<size_t>(info.st_size) : 0;
-  void* mapping = size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
-  ::close(fd);
-  if (!usable) return absl::NotFoundError(absl::StrCat(path, ": not a regular file"));
-  if (size == 0) return Corrupt(path, "the file is empty");
-  if (mapping == MAP_FAILED) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot map: ", std::strerror(errno)));
+  if (!mapping.ok()) {
+    const absl::string_view reason =
+        absl::StripPrefix(mapping.status().message(), absl::StrCat(path, ": "));
+    return absl::NotFoundError(absl::StrCat(path, ": cannot open: ", reason));
   }
-  auto file = Parse({static_cast<const std::byte*>(mapping), size}, path);
-  if (!file.ok()) {
-    ::munmap(mapping, size);
-    return file.status();
-  }
-  file->mapping_ = mapping;
-  file->mapped_bytes_ = size;
+  if (mapping->bytes().empty()) return Corrupt(path, "the file is empty");
+  HPO_ASSIGN_OR_RETURN(SafetensorsFile file, Parse(mapping->bytes(), path));
+  file.mapping_ = *std::move(mapping);
   return file;
 }
 
@@ -269,27 +254,6 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
   }
   HPO_RETURN_IF_ERROR(CheckTiling(std::move(extents), data.size(), origin));
   return file;
-}
-
-SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept { *this = std::move(other); }
-
-SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&& other) noexcept {
-  if (this != &other) {
-    Unmap();
-    mapping_ = std::exchange(other.mapping_, nullptr);
-    mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
-    origin_ = std::move(other.origin_);
-    tensors_ = std::move(other.tensors_);
-    metadata_ = std::move(other.metadata_);
-  }
-  return *this;
-}
-
-SafetensorsFile::~SafetensorsFile() { Unmap(); }
-
-void SafetensorsFile::Unmap() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_bytes_);
-  mapping_ = nullptr;
 }
 
 const TensorView* SafetensorsFile::Find(const std::string& name) const {

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/mapped_file.h"
 
 namespace hpo {
 
@@ -36,7 +37,7 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-// A file mapped into memory, or bytes that the caller keeps.
+// A file mapped into memory, or bytes that the caller keeps. Movable.
 class SafetensorsFile {
  public:
   static constexpr uint64_t kMaxHeaderBytes = 100'000'000;
@@ -55,10 +56,6 @@ class SafetensorsFile {
   static absl::StatusOr<SafetensorsFile> Parse(std::span<const std::byte> bytes,
                                                absl::string_view origin);
 
-  SafetensorsFile(SafetensorsFile&& other) noexcept;
-  SafetensorsFile& operator=(SafetensorsFile&& other) noexcept;
-  ~SafetensorsFile();
-
   // nullptr when there is no such tensor.
   const TensorView* Find(const std::string& name) const;
 
@@ -68,10 +65,8 @@ class SafetensorsFile {
 
  private:
   SafetensorsFile() = default;
-  void Unmap();
 
-  void* mapping_ = nullptr;  // owned; null for Parse
-  size_t mapped_bytes_ = 0;
+  std::optional<MappedFile> mapping_;  // none for Parse
   std::string origin_;
   std::map<std::string, TensorView> tensors_;
   std::map<std::string, std::string> metadata_;

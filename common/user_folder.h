@@ -1,0 +1,13 @@
+// Where the user's own files lie, by the XDG base directory specification.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+// $VARIABLE, else `below_home` in $HOME: ("XDG_CACHE_HOME", ".cache"). Empty where neither is set.
+std::string UserFolder(const char* variable, absl::string_view below_home);
+
+}  // namespace hpo
