@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "bench/sampler/memory_functions.h"
 #include "bench/sampler/problem.h"
 #include "common/status.h"
 
@@ -192,73 +193,6 @@ double Mixed(const ParamMap& params) {
          0.1 * letter("c1") + (letter("c2") == 0 ? 0.0 : 0.3);
 }
 
-// ---- A cliff of memory -------------------------------------------------------------------------
-
-constexpr double kCliffGiB = 1.6;
-
-SearchSpace CliffSpace() {
-  SearchSpace space;
-  space.parameters = {
-      MakeParameter("width", LogInt(16, 1024)), MakeParameter("depth", IntDomain{2, 12}),
-      MakeParameter("batch", LogInt(8, 1024)), MakeParameter("lr", LogFloat(1e-5, 1e-1))};
-  return space;
-}
-
-double CliffGiB(double width, double depth, double batch) {
-  return 0.6 + (16.0 * depth * width * width + 9000.0 * batch * width * depth) / (1 << 30);
-}
-
-Bytes CliffBytes(const ParamMap& params) {
-  const double gib = CliffGiB(At(params, "width"), At(params, "depth"), At(params, "batch"));
-  return Bytes{static_cast<int64_t>(std::ceil(gib * (1 << 30)))};
-}
-
-double CliffLoss(double width, double depth, double batch, double rate) {
-  const double log_batch = std::log2(batch) - 6.0;
-  const double log_rate = std::log10(rate) + 3.0;
-  return 2.0 - 0.12 * std::log2(width) - 0.25 * std::log2(depth) + 0.04 * log_batch * log_batch +
-         0.25 * log_rate * log_rate;
-}
-
-double CliffOptimum() {
-  double best = std::numeric_limits<double>::infinity();
-  for (int depth = 2; depth <= 12; ++depth) {
-    for (int width = 16; width <= 1024; ++width) {
-      for (int batch = 8; batch <= 1024; ++batch) {
-        if (CliffGiB(width, depth, batch) > kCliffGiB) break;
-        best = std::min(best, CliffLoss(width, depth, batch, 1e-3));
-      }
-    }
-  }
-  return best;
-}
-
-SamplerProblem Cliff(bool known) {
-  SamplerProblem problem;
-  problem.space = CliffSpace();
-  problem.optimum = CliffOptimum();
-  problem.capacity = Bytes{static_cast<int64_t>(kCliffGiB * (1 << 30))};
-  const Bytes capacity = problem.capacity;
-  problem.run = [capacity](const ParamMap& params, Rng&) {
-    const Bytes used = CliffBytes(params);
-    if (used > capacity) return SimulatedResult(std::nullopt);
-    SimulatedResult result(
-        CliffLoss(At(params, "width"), At(params, "depth"), At(params, "batch"), At(params, "lr")));
-    result.used = used;
-    return result;
-  };
-  if (!known) return problem;
-  problem.feasibility = [capacity](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
-    for (const ParamMap& params : candidates) {
-      const Bytes needed = CliffBytes(params);
-      fits.push_back({.fits = needed <= capacity, .needed = needed});
-    }
-    return fits;
-  };
-  return problem;
-}
-
 }  // namespace
 
 absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name) {
@@ -269,8 +203,9 @@ absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name) {
       {"ackley10", [] { return Quality(Cube(10, -32.768, 32.768), 0.0, Ackley10); }},
       {"conditional", [] { return Quality(ConditionalSpace(), 0.0, Conditional); }},
       {"mixed10", [] { return Quality(MixedSpace(), 0.0, Mixed); }},
-      {"cliff_known", [] { return Cliff(/*known=*/true); }},
-      {"cliff_learned", [] { return Cliff(/*known=*/false); }},
+      {"cliff_known", [] { return MemoryCliff(SamplerProblem::Memory::kKnown); }},
+      {"cliff_learned", [] { return MemoryCliff(SamplerProblem::Memory::kLearned); }},
+      {"fleet", FleetProblem},
   };
   const auto found = problems.find(std::string(name));
   if (found == problems.end()) {

@@ -9,28 +9,37 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/memory/fit_decision.h"
+#include "common/bytes.h"
 #include "common/random.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 
 struct SamplerProblem {
+  // What is known of memory before a run: nothing, and nothing is asked; `need` itself; or what
+  // the server learns from the runs that ended (LearnedNeed).
+  enum class Memory { kUnasked, kKnown, kLearned };
+
   std::string name;
   SearchSpace space;
   // Deterministic but for `noise`, the stream of one run.
   std::function<SimulatedResult(const ParamMap& params, Rng& noise)> run;
   // Of losses; what regret is counted from.
   double optimum = 0.0;
-  // Bytes an evaluation may use. Above it a run is out of memory where it says so, else infeasible.
+  // Bytes an evaluation may use. A run that says that it used more is infeasible.
   Bytes capacity = GiB(16);
-  // Where bytes are known before the run; empty: they are met.
-  BatchFeasibility feasibility;
+  // Bytes that a configuration needs; where it is more than its card has, the run is out of memory.
+  // Empty: any card will do.
+  std::function<Bytes(const ParamMap& params)> need;
+  Memory memory = Memory::kUnasked;
+  // Of a run on a card of speed 1. Empty: one second.
+  std::function<double(const ParamMap& params)> seconds;
 };
 
 // branin, hartmann6, rosenbrock5, ackley10, conditional: regret from the known optimum. mixed10:
 // the ten parameters of the timings. cliff_known, cliff_learned: the optimum lies on the limit of
-// memory. All as shared/bench/optuna/optuna_baseline.py defines them.
+// memory. All these as shared/bench/optuna/optuna_baseline.py defines them. fleet: quality grows
+// with width and depth, and with them memory and time (memory_functions.h).
 //   NotFound  lists the names
 absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name);
 

@@ -181,17 +181,9 @@ SimulatedResult Evaluate(const Table& table, bool constrained, const ParamMap& p
   return result;
 }
 
-BatchFeasibility KnownBytes(std::shared_ptr<const Table> table, Bytes capacity) {
-  return [table, capacity](std::span<const ParamMap> candidates) {
-    std::vector<Fit> fits;
-    for (const ParamMap& params : candidates) {
-      const auto found = table->rows.find(IndicesOf(*table, params));
-      const bool is_there = found != table->rows.end();
-      const Bytes needed = is_there ? BytesOf(found->second.front().constraint) : Bytes{};
-      fits.push_back({.fits = needed <= capacity, .needed = needed});
-    }
-    return fits;
-  };
+Bytes NeedOf(const Table& table, const ParamMap& params) {
+  const auto found = table.rows.find(IndicesOf(table, params));
+  return found == table.rows.end() ? Bytes{} : BytesOf(found->second.front().constraint);
 }
 
 }  // namespace
@@ -221,7 +213,9 @@ absl::StatusOr<SamplerProblem> ReadTableProblem(const std::string& folder,
     return absl::InvalidArgumentError(absl::StrCat(file, ": no constraint on ", constraint));
   }
   problem.capacity = BytesOf(*limit);
-  if (known) problem.feasibility = KnownBytes(table, problem.capacity);
+  if (!known) return problem;
+  problem.memory = SamplerProblem::Memory::kKnown;
+  problem.need = [table](const ParamMap& params) { return NeedOf(*table, params); };
   return problem;
 }
 

@@ -86,11 +86,60 @@ class Functions(unittest.TestCase):
         self.assertEqual(runs[0]["out_of_memory"], 0)
         self.assertGreater(runs[0]["best"][0], 0.0)
 
+    def test_a_learned_cliff_is_met_seldom(self):
+        done = run("--problem", "cliff_learned", "--seeds", "2", "--evaluations", "60")
+        for seed in json.loads(done.stdout)["runs"]:
+            self.assertGreater(seed["out_of_memory"], 0)
+            self.assertLess(seed["out_of_memory"], 15)
+
     def test_an_unknown_problem_or_sampler_is_refused(self):
         self.assertIn("expected one of ackley10, branin", run("--problem", "brann").stderr)
         done = run("--problem", "branin", "--sampler", "tpee")
         self.assertEqual(done.returncode, 2)
         self.assertIn("tpee", done.stderr)
+
+
+class Fleets(unittest.TestCase):
+    def runs(self, *options):
+        done = run("--seeds", "1", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["runs"][0]
+
+    def test_every_card_gets_what_fits_it_and_none_is_idle(self):
+        found = self.runs("--problem", "fleet", "--cards", "8GB:1,80GB:8", "--evaluations", "40")
+        self.assertEqual(found["out_of_memory"], 0)
+        self.assertEqual(found["idle_s"], 0)
+        small, large = found["classes"]
+        self.assertEqual((small["capacity"], large["capacity"]), (8 * 10**9, 80 * 10**9))
+        self.assertEqual(small["trials"] + large["trials"], 40)
+        self.assertEqual(small["for_smaller"], 0)
+        self.assertGreater(small["trials"], 0)
+        self.assertLess(large["for_smaller"], large["trials"])
+
+    def test_a_card_that_nothing_fits_is_idle(self):
+        found = self.runs("--problem", "fleet", "--cards", "1GB,80GB:8", "--evaluations", "5")
+        self.assertEqual([c["trials"] for c in found["classes"]], [5])
+        self.assertGreater(found["idle_s"], 0)
+
+    def test_a_run_ends_at_its_target_sooner_on_faster_cards(self):
+        options = ["--problem", "fleet", "--evaluations", "200", "--target", "0.2", "--cards"]
+        slow, fast = (self.runs(*options, card) for card in ("80GB", "80GB:4"))
+        self.assertLessEqual(slow["best"][0], 0.2)
+        self.assertEqual(slow["best"], fast["best"])
+        self.assertAlmostEqual(slow["reached_s"], 4 * fast["reached_s"])
+        self.assertIsNone(self.runs("--problem", "branin", "--evaluations", "5", "--target", "0")["reached_s"])
+
+    def test_trials_in_flight_start_without_each_other(self):
+        options = ["--problem", "branin", "--evaluations", "40"]
+        alone, parallel = (self.runs(*options, "--in-flight", n) for n in ("1", "40"))
+        random = self.runs(*options, "--sampler", "random")
+        self.assertEqual(parallel["best"], random["best"])
+        self.assertNotEqual(alone["best"], random["best"])
+
+    def test_says_what_is_wrong_with_cards(self):
+        for cards in ("80GB:0", "0", "80GB:1:2"):
+            self.assertIn(f"CAPACITY:SPEED, both above 0, got {cards}", run("--problem", "fleet", "--cards", cards).stderr)
+        self.assertIn("all have its capacity", run("--problem", "cliff_learned", "--cards", "1GB").stderr)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,20 @@
 
 namespace hpo {
 
+void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial) {
+  if (result.loss.has_value()) {
+    trial.state = TrialState::kCompleted;
+    trial.losses = {*result.loss};
+    if (result.used > Bytes{}) trial.memory = {{.bytes = result.used, .limit = capacity}};
+  } else if (result.failed) {
+    trial.state = TrialState::kFailed;
+  } else {
+    trial.state = TrialState::kPruned;
+    trial.prune_reason = PruneReason::kOutOfMemory;
+    trial.memory = {{.bytes = capacity, .censored = true, .limit = capacity}};
+  }
+}
+
 Parameter MakeParameter(const std::string& name, Domain domain) {
   Parameter parameter;
   parameter.name = name;
@@ -33,18 +47,7 @@ Suggestion SimulatedStudy::Suggest(int64_t number) const {
 const HistoryTrial& SimulatedStudy::RunOne() {
   const int64_t number = static_cast<int64_t>(trials_.size());
   HistoryTrial trial{.number = TrialNumber{number}, .params = Suggest(number).params};
-  const SimulatedResult result = objective_(trial.params);
-  if (result.loss.has_value()) {
-    trial.state = TrialState::kCompleted;
-    trial.losses = {*result.loss};
-    if (result.used > Bytes{}) trial.memory = {{.bytes = result.used, .limit = capacity_}};
-  } else if (result.failed) {
-    trial.state = TrialState::kFailed;
-  } else {
-    trial.state = TrialState::kPruned;
-    trial.prune_reason = PruneReason::kOutOfMemory;
-    trial.memory = {{.bytes = capacity_, .censored = true, .limit = capacity_}};
-  }
+  EndTrial(objective_(trial.params), capacity_, trial);
   sampler_->Observe({.sequence = number + 1, .trial = trial});
   trials_.push_back(std::move(trial));
   return trials_.back();

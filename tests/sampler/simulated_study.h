@@ -21,6 +21,9 @@ struct SimulatedResult {
 };
 using SimulatedObjective = std::function<SimulatedResult(const ParamMap&)>;
 
+// `trial` as `result` ends it on a card of `capacity`.
+void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial);
+
 // A modelled parameter with nothing else set.
 Parameter MakeParameter(const std::string& name, Domain domain);
 

@@ -1,0 +1,111 @@
+#include "bench/sampler/simulated_fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status.h"
+#include "server/scheduler/placement.h"
+
+namespace hpo {
+namespace {
+
+constexpr uint64_t kNoiseStream = 1;
+
+BatchFeasibility KnownNeed(const SamplerProblem& problem, Bytes capacity) {
+  return [&problem, capacity](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    fits.reserve(candidates.size());
+    for (const ParamMap& params : candidates) {
+      const Bytes needed = problem.need(params);
+      fits.push_back({.fits = needed <= capacity, .needed = needed});
+    }
+    return fits;
+  };
+}
+
+// The server decides in steps of 64 MiB. A card that offers the next step, with the rest kept free,
+// has exactly its capacity for trials.
+AskContext AskAsServer(StudySpec study, const Card& card, TrialNumber number,
+                       const History& history) {
+  WorkerFacts worker;
+  worker.plans = false;
+  worker.device.kind = "cuda";
+  worker.capacity = RoundUp(card.capacity, MiB(64));
+  study.memory.headroom = worker.capacity - card.capacity;
+  return AskFor(study, worker, number, KnowledgeFor(study, worker, history, {}));
+}
+
+}  // namespace
+
+SimulatedFleet::SimulatedFleet(const SamplerProblem& problem, StudySpec study,
+                               std::vector<Card> cards)
+    : problem_(problem),
+      study_(std::move(study)),
+      cards_(std::move(cards)),
+      sampler_(MakeSampler(study_)),
+      noise_(study_.sampler.seed, kNoiseStream),
+      running_(cards_.size()) {
+  HPO_CHECK(problem_.memory != SamplerProblem::Memory::kLearned ||
+            std::all_of(cards_.begin(), cards_.end(), [this](const Card& card) {
+              return card.capacity == cards_.front().capacity;
+            }));
+}
+
+AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) const {
+  if (problem_.memory == SamplerProblem::Memory::kLearned) {
+    return AskAsServer(study_, card, number, history_);
+  }
+  AskContext context{.number = number, .space = study_.space, .capacity = card.capacity};
+  if (problem_.memory == SamplerProblem::Memory::kKnown) {
+    context.feasibility = KnownNeed(problem_, card.capacity);
+  }
+  return context;
+}
+
+bool SimulatedFleet::Ask(size_t card) {
+  const Bytes capacity = cards_[card].capacity;
+  const TrialNumber number{next_number_};
+  const auto suggestion = sampler_->Suggest(ContextFor(cards_[card], number));
+  if (!suggestion.ok()) return false;
+  ++next_number_;
+  FleetTrial started{.trial = {.number = number, .params = suggestion->params}, .card = card};
+  Observe(started.trial);
+  const Bytes need = problem_.need ? problem_.need(suggestion->params) : Bytes{};
+  SimulatedResult result(std::nullopt);
+  if (need <= capacity) {
+    result = problem_.run(suggestion->params, noise_);
+    if (problem_.need) result.used = need;
+  }
+  EndTrial(result, capacity, started.trial);
+  const double seconds = problem_.seconds ? problem_.seconds(suggestion->params) : 1.0;
+  started.ended_s = now_s_ + seconds / cards_[card].speed;
+  running_[card] = std::move(started);
+  return true;
+}
+
+void SimulatedFleet::Observe(const HistoryTrial& trial) {
+  const HistoryEvent event{.sequence = history_.sequence() + 1, .trial = trial};
+  history_.Apply(event);
+  sampler_->Observe(event);
+}
+
+FleetTrial SimulatedFleet::RunNext() {
+  size_t num_idle = 0;
+  for (size_t card = 0; card < cards_.size(); ++card) {
+    if (!running_[card].has_value() && !Ask(card)) ++num_idle;
+  }
+  std::optional<FleetTrial>* next = nullptr;
+  for (std::optional<FleetTrial>& running : running_) {
+    if (!running.has_value()) continue;
+    if (next == nullptr || running->ended_s < (*next)->ended_s) next = &running;
+  }
+  HPO_CHECK(next != nullptr);
+  FleetTrial ended = *std::move(*next);
+  next->reset();
+  idle_s_ += static_cast<double>(num_idle) * (ended.ended_s - now_s_);
+  now_s_ = ended.ended_s;
+  Observe(ended.trial);
+  return ended;
+}
+
+}  // namespace hpo
