@@ -1,5 +1,6 @@
-// What the decoders' traces share: the mask that hides later tokens, and a language model's loss.
-// Source: masking_utils.py and loss/loss_utils.py of transformers 5.23.
+// What the decoders' traces share: the mask that hides later tokens, the heads and their losses.
+// Source: masking_utils.py, loss/loss_utils.py and GenericForSequenceClassification in
+// modeling_layers.py of transformers 5.23.
 #pragma once
 
 #include "common/memory/model_ops.h"
@@ -10,12 +11,13 @@ namespace hpo {
 // [rows, 1, tokens, tokens], one byte each: true where a token may look.
 TracedStorage CausalMask(ModelOps& ops, const ModelBatch& batch);
 
-// `table` where it is tied.
-TracedLinear LanguageModelHead(const ModelParameters& parameters, const ModelShape& shape,
-                               const TracedParameter& table);
+// A language model's, which is `table` where it is tied, or a classifier's.
+TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& shape,
+                         const TaskHead& head, const TracedParameter& table);
 
-// Of the last layer's output, which the caller holds to the end, with every token a label.
-TracedTensor LanguageModelLoss(TraceOps& ops, const TracedTensor& hidden, const TracedLinear& head,
-                               const ModelBatch& batch);
+// Of the last layer's output, which the caller holds to the end: over every token a label, or over
+// the last token of each row.
+TracedTensor DecoderLoss(TraceOps& ops, const TracedTensor& hidden, const TaskHead& head,
+                         const TracedLinear& output, const ModelBatch& batch);
 
 }  // namespace hpo

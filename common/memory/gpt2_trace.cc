@@ -20,12 +20,12 @@ class Gpt2Trace final : public ModelTrace {
         shape_(model_.shape),
         parameters_(ops, model_.tensors, model_.adapters),
         table_(parameters_.At("transformer.wte.weight")),
-        head_(LanguageModelHead(parameters_, shape_, table_)),
+        head_(DecoderHead(parameters_, shape_, model_.head, table_)),
         layers_(Gpt2Layers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
-    return LanguageModelLoss(ops_, Decode(ids), head_, batch);
+    return DecoderLoss(ops_, Decode(ids), model_.head, head_, batch);
   }
 
  private:

@@ -55,12 +55,12 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
                            const ModelTechniques& techniques) {
   HPO_RETURN_IF_ERROR(CheckHasTrace(shape));
   const ModelFamily family = *ModelFamilyOf(shape.family);
-  const TaskHead::Kind expected =
-      IsDecoder(family) ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification;
-  if (head.kind != expected) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "head: expected one for ", IsDecoder(family) ? "language modelling" : "classification",
-        " on ", shape.family));
+  const bool classifies = head.kind == TaskHead::Kind::kSequenceClassification;
+  const bool predicts_tokens = head.kind == TaskHead::Kind::kCausalLm && IsDecoder(family);
+  if (!classifies && !predicts_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat("task: expected text-classification",
+                                                   IsDecoder(family) ? " or language-modeling" : "",
+                                                   " with ", shape.family));
   }
   if (!techniques.lora.has_value()) return absl::OkStatus();
   return AdaptersOf(shape, head, *techniques.lora).status();

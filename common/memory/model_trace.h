@@ -1,7 +1,7 @@
 // Forward of a catalogued model as Hugging Face's implementation runs it on a CUDA device, written
 // for a StepTracer: what a training step of it allocates and frees. Families: BERT, RoBERTa (XLM-R,
 // CamemBERT), ELECTRA, DistilBERT and DeBERTa v2 and v3 under a classification head, GPT-2, Llama
-// and Qwen2 under a language model's.
+// and Qwen2 under a language model's or a classification head.
 //
 // Source: the modules of transformers 5.23 (scaled dot product attention; DeBERTa's own, written
 // out) on torch 2.11. tests/common/memory/model_trace_test.cc compares every allocation and free

@@ -275,6 +275,12 @@ absl::StatusOr<LoraOptions> ParseLora(const Json& json) {
       absl::StrCat("dropout: expected 0 <= dropout < 1, got ", lora.dropout));
 }
 
+absl::StatusOr<TaskHead::Kind> ParseTask(const Json& json) {
+  return ParseWord<TaskHead::Kind>(
+      json, {{"text-classification", TaskHead::Kind::kSequenceClassification},
+             {"language-modeling", TaskHead::Kind::kCausalLm}});
+}
+
 void ReadModel(JsonReader& reader, StepDescription& step) {
   int64_t num_labels = 2;
   reader.OptionalWith("num_labels", num_labels,
@@ -284,6 +290,7 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
       reader.Fail("num_labels",
                   "expected with a model only; of layers the last one's width counts");
     }
+    if (reader.Has("task")) reader.Fail("task", "expected with a model only");
     if (reader.Has("lora")) reader.Fail("lora", "expected with a model only");
     if (reader.Has("checkpointing")) {
       reader.Fail("checkpointing", "expected with a model only; an encoder layer has its own");
@@ -293,12 +300,14 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
   ModelShape shape;
   reader.RequiredWith("model", shape, ParseModel);
   step.model = DescribeModel(shape);
+  reader.OptionalWith("task", step.model->head.kind, ParseTask);
   step.model->head.num_labels = num_labels;
   ModelTechniques& techniques = step.model->techniques;
   if (reader.Has("lora")) reader.RequiredWith("lora", techniques.lora.emplace(), ParseLora);
   reader.Optional("checkpointing", techniques.checkpointing);
   if (reader.Has("num_labels") && step.model->head.kind == TaskHead::Kind::kCausalLm) {
-    reader.Fail("num_labels", "expected none of a decoder, which predicts tokens");
+    reader.Fail("num_labels",
+                "expected with the task text-classification only, got language-modeling");
   }
 }
 
@@ -343,7 +352,7 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
-      json, {"layers", "model", "num_labels", "lora", "checkpointing", "batch", "length",
+      json, {"layers", "model", "task", "num_labels", "lora", "checkpointing", "batch", "length",
              "accumulation", "optimizer", "precision", "attention", "clip", "steps",
              "warm_up_forwards", "evaluates", "evaluates_first", "allocator", "device"}));
   StepDescription step;

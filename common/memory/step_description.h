@@ -72,15 +72,14 @@ struct PoolingLayer {
 using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers, LinearLayer,
                                     ActivationLayer, DropoutLayer, NormLayer, PoolingLayer>;
 
-// A catalogued model as Hugging Face runs it (model_trace.h), every batch padded: an encoder is
-// fine-tuned for classification, a decoder for language modelling.
+// A catalogued model as Hugging Face runs it (model_trace.h), every batch padded.
 struct DescribedModel {
   ModelShape shape;
   TaskHead head = {.kind = TaskHead::Kind::kSequenceClassification};
   ModelTechniques techniques;
 };
 
-// Under the head that the family's trace has.
+// An encoder is fine-tuned for classification, a decoder for language modelling.
 DescribedModel DescribeModel(const ModelShape& shape);
 
 // ---- Step

@@ -9,8 +9,8 @@ for the runtime is compiled and preloaded). Run in a virtual environment with
     pip install torch==2.11.0 transformers==5.23.0 peft==0.21.2
     scripts/reference/model_traces.py tests/golden/model_traces.json
 
-Two things differ from tensors of a real device and are undone or marked here: scatter_add writes
-into its zeros there; and gradients that meet are always summed into a new tensor here
+Two things differ from tensors of a real device and are undone or marked here: scatter_add, and
+indexing in backward, write into their zeros there; and gradients that meet are always summed into a new tensor here
 ("sums_in_place": false), there only when somebody else holds the first.
 """
 
@@ -142,6 +142,16 @@ CASES = {
                                                        "dropout": 0.1}),
     "distilbert, lora": case(DISTILBERT, lora={"rank": 4, "targets": ["q_lin", "v_lin"]}),
     "electra, lora": case(ELECTRA, lora={"rank": 4, "targets": "all-linear"}),
+    "gpt2, classification": case(dict(GPT2, pad_token_id=0), classifies=True),
+    "gpt2, classification, autocast": case(dict(GPT2, n_head=2, pad_token_id=0), 8, "autocast",
+                                           classifies=True),
+    "llama, classification": case(dict(LLAMA, pad_token_id=0), classifies=True),
+    "qwen2, classification, bfloat16": case(dict(QWEN2, pad_token_id=0), 8, "bfloat16",
+                                            classifies=True),
+    "llama, classification, checkpointing": case(dict(LLAMA, pad_token_id=0), 8, "bfloat16",
+                                                 classifies=True, checkpointing=True),
+    "llama, classification, lora": case(dict(LLAMA, pad_token_id=0), 8, "bfloat16", classifies=True,
+                                        lora={"rank": 4, "targets": ["q_proj", "v_proj"]}),
     "bert, lora, checkpointing": case(BERT, checkpointing=True,
                                       lora={"rank": 4, "targets": ["query", "value"]}),
 }
@@ -173,6 +183,9 @@ torch.cuda.amp.common.amp_definitely_not_available = lambda: False  # but autoca
 torch.autograd.set_multithreading_enabled(False)
 
 
+WRITES_IN_PLACE = (torch.ops.aten.scatter_add.default, torch.ops.aten.index_put.default)
+
+
 class Recorder(TorchDispatchMode):
     """Events in order: +bytes of a new tensor's memory, -n for the end of the n-th."""
 
@@ -184,7 +197,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        written = args[0] if function is torch.ops.aten.scatter_add.default else None
+        written = args[0] if function in WRITES_IN_PLACE else None
         for tensor in tree_iter(result):
             if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
                 self.see(tensor, written)
@@ -225,14 +238,14 @@ def copy_parameter(parameter, memo):
     return memo[id(parameter)]
 
 
-def adapted(model, lora, decodes):
+def adapted(model, lora, classifies):
     """With low-rank adapters, everything else frozen; a classification head is trained whole."""
     import peft
     torch.nn.Module._apply = replace_parameters
     FakeTensor.__deepcopy__ = copy_parameter
     options = peft.LoraConfig(r=lora["rank"], target_modules=lora["targets"],
                               lora_dropout=lora.get("dropout", 0.0),
-                              task_type=None if decodes else "SEQ_CLS")
+                              task_type="SEQ_CLS" if classifies else None)
     return peft.get_peft_model(model, options)
 
 
@@ -248,14 +261,14 @@ def ordered(events):
     return result
 
 
-def trace(config, tokens, precision, lora=None, checkpointing=False):
+def trace(config, tokens, precision, lora=None, checkpointing=False, classifies=None):
     config = dict(config)
     hf_config = transformers.AutoConfig.for_model(config.pop("model_type"), **config,
                                                   num_labels=NUM_LABELS)
-    decodes = hf_config.model_type in DECODERS
-    hf_config.problem_type = None if decodes else "single_label_classification"
-    auto = (transformers.AutoModelForCausalLM if decodes
-            else transformers.AutoModelForSequenceClassification)
+    labels_rows = classifies or hf_config.model_type not in DECODERS
+    hf_config.problem_type = "single_label_classification" if labels_rows else None
+    auto = (transformers.AutoModelForSequenceClassification if labels_rows
+            else transformers.AutoModelForCausalLM)
     attention = "eager" if hf_config.model_type == "deberta-v2" else "sdpa"
     dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
     with FakeTensorMode(allow_non_fake_inputs=True), torch.device("cuda"):
@@ -264,11 +277,11 @@ def trace(config, tokens, precision, lora=None, checkpointing=False):
         if checkpointing:
             model.activation_checkpointing_enable()
         if lora:
-            model = adapted(model, lora, decodes)
+            model = adapted(model, lora, labels_rows)
         model.train()
         ids = torch.randint(0, 5, (ROWS, tokens))
         mask = torch.ones(ROWS, tokens, dtype=torch.long)
-        labels = ids if decodes else torch.randint(0, NUM_LABELS, (ROWS,))
+        labels = torch.randint(0, NUM_LABELS, (ROWS,)) if labels_rows else ids
         recorder = Recorder([*model.parameters(), *model.buffers(), ids, mask, labels])
         with recorder:
             with torch.autocast("cuda", torch.float16, enabled=precision == "autocast"):
@@ -280,6 +293,7 @@ def trace(config, tokens, precision, lora=None, checkpointing=False):
     return {"config": dict(config, model_type=hf_config.model_type), "tokens": tokens,
             "precision": precision, **({"lora": lora} if lora else {}),
             **({"checkpointing": True} if checkpointing else {}),
+            **({"classifies": True} if classifies else {}),
             "forward": ordered(events[:forward]), "backward": ordered(events[forward:])}
 
 

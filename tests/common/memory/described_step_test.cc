@@ -68,11 +68,26 @@ TEST(StepDescription, GivesAModelTheHeadOfItsFamily) {
   EXPECT_EQ(step.model->head.kind, TaskHead::Kind::kCausalLm);
   EXPECT_EQ(DescribeModel(step.model->shape).head, step.model->head);
   EXPECT_TRUE(CheckStep(step).ok()) << CheckStep(step);
-  step.model->head.kind = TaskHead::Kind::kSequenceClassification;
-  EXPECT_EQ(CheckStep(step).message(), "head: expected one for language modelling on qwen2");
+  step.model->head.kind = TaskHead::Kind::kNone;
+  EXPECT_EQ(CheckStep(step).message(),
+            "task: expected text-classification or language-modeling with qwen2");
   step = Parsed(R"({"model": "bert-base-cased", "batch": 2, "length": 16})");
   step.model->head.kind = TaskHead::Kind::kCausalLm;
-  EXPECT_EQ(CheckStep(step).message(), "head: expected one for classification on bert");
+  EXPECT_EQ(CheckStep(step).message(), "task: expected text-classification with bert");
+}
+
+// Which needs no logits over the vocabulary.
+TEST(StepDescription, ClassifiesWithADecoder) {
+  const std::string common = R"("model": "Qwen/Qwen2.5-0.5B", "batch": 16, "length": 256)";
+  const StepDescription tokens = Parsed("{" + common + "}");
+  const StepDescription rows =
+      Parsed("{" + common + R"(, "task": "text-classification", "num_labels": 3})");
+  EXPECT_EQ(rows.model->head.kind, TaskHead::Kind::kSequenceClassification);
+  EXPECT_EQ(rows.model->head.num_labels, 3);
+  const StepEstimate of_tokens = EstimateStep(tokens);
+  const StepEstimate of_rows = EstimateStep(rows);
+  EXPECT_EQ(of_rows.num_parameters - of_tokens.num_parameters, 3 * 896);
+  EXPECT_LT(of_rows.tensors, of_tokens.tensors);
 }
 
 TEST(StepDescription, RefusesModelsThatItCannotTrace) {
@@ -84,7 +99,13 @@ TEST(StepDescription, RefusesModelsThatItCannotTrace) {
        "model: expected a model's name or the content of its config.json, got the integer 3"},
       {with(R"("roberta-bas")"), "did you mean 'roberta-base'?"},
       {with(R"("Qwen/Qwen2.5-0.5B")", R"(, "num_labels": 2)"),
-       "num_labels: expected none of a decoder, which predicts tokens"},
+       "num_labels: expected with the task text-classification only, got language-modeling"},
+      {with(R"("bert-base-cased")", R"(, "task": "language-modeling")"),
+       "task: expected text-classification with bert"},
+      {with(R"("bert-base-cased")", R"(, "task": "text-clasification")"),
+       "did you mean 'text-classification'?"},
+      {R"({"layers": [], "task": "language-modeling", "batch": 1, "length": 1})",
+       "task: expected with a model only"},
       {with(R"({"model_type": "t5"})"), "got 't5'"},
       {with(R"({"model_type": "bert"})"), "model: config.json: vocab_size: missing"},
       {with(R"("bert-base-cased")", R"(, "num_labels": 0)"),

@@ -95,10 +95,11 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     TraceOps ops(tracer, KernelTraits::Cuda());
     const std::string precision = entry["precision"];
     ops.SetParameterType(precision == "bfloat16" ? 2 : 4, /*trainable=*/true);
-    const bool decodes = IsDecoder(*ModelFamilyOf(shape.family));
-    const TaskHead head = {
-        .kind = decodes ? TaskHead::Kind::kCausalLm : TaskHead::Kind::kSequenceClassification,
-        .num_labels = golden["num_labels"]};
+    const bool predicts_tokens =
+        IsDecoder(*ModelFamilyOf(shape.family)) && !entry.value("classifies", false);
+    const TaskHead head = {.kind = predicts_tokens ? TaskHead::Kind::kCausalLm
+                                                   : TaskHead::Kind::kSequenceClassification,
+                           .num_labels = golden["num_labels"]};
     auto model = MakeModelTrace(
         ops, shape, head,
         {.lora = LoraOf(entry), .checkpointing = entry.value("checkpointing", false)});
