@@ -136,13 +136,13 @@ TEST_P(SamplerConformance, RangesAtTheLimits) {
 
 TEST_P(SamplerConformance, ManyParameters) {
   SearchSpace space;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 500; ++i) {
     space.parameters.push_back(MakeParameter(absl::StrCat("x", i), FloatDomain{}));
   }
   SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
     return *FindDouble(params, "x0");
   });
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(study.RunOne().params.size(), 200u);
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(study.RunOne().params.size(), 500u);
 }
 
 // Histories that leave a sampler little to hold on to.
@@ -185,6 +185,35 @@ TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
       EXPECT_EQ(suggestion->history_sequence, 30);
     }
   }
+}
+
+TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0})};
+  StudySpec study = Study(space);
+  study.sampler.startup_trials = 0;
+  const auto suggestion = MakeSampler(study)->Suggest({TrialNumber{0}, space, GiB(16), nullptr});
+  ASSERT_TRUE(suggestion.ok()) << suggestion.status();
+  EXPECT_TRUE(ValidateParams(space, suggestion->params).ok());
+  EXPECT_EQ(suggestion->history_sequence, 0);
+}
+
+// Losses that are no numbers stand beside those that are, and do not outshine them.
+TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
+  SearchSpace space;
+  space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0})};
+  SimulatedStudy study(Study(space), [](const ParamMap& params) -> SimulatedResult {
+    const double x = *FindDouble(params, "x");
+    if (x > 0.75) return kNan;
+    return x > 0.5 ? kInfinity : x;
+  });
+  int64_t num_low = 0;
+  for (int i = 0; i < 60; ++i) num_low += *FindDouble(study.RunOne().params, "x") < 0.25 ? 1 : 0;
+  if (std::string(GetParam()) == "random") {
+    EXPECT_GT(num_low, 5);
+    return;
+  }
+  EXPECT_GT(num_low, 30);
 }
 
 SearchSpace MixedSpace() {
