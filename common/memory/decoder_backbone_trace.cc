@@ -152,8 +152,8 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
 
   TracedTensor Rotate(const TracedTensor& x, const TracedContext& context) {
     const TracedTensor turned = model_ops().RotateHalf(x);
-    const TracedTensor along = model_ops().MultiplyBy(x, context.cosines);
-    return model_ops().AddInPlace(along, model_ops().MultiplyBy(turned, context.sines));
+    const TracedTensor along = model_ops().MultiplyBy(x, context.cosines, kFloat);
+    return model_ops().AddInPlace(along, model_ops().MultiplyBy(turned, context.sines, kFloat));
   }
 
   // A single head is repeated by a view.
@@ -182,6 +182,7 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
     using Role = TraceOps::AttentionRole;
     AttentionShape attention = Attention();
     attention.keys_by_heads = Groups() > 1 && shape().KeyValueHeads() > 1;
+    attention.keys_are_repeated_views = Groups() > 1 && shape().KeyValueHeads() == 1;
     const TracedTensor query = Rotate(
         ops().SplitHeads(ops().Linear(hidden, layer.query), attention, Role::kQuery), context);
     const TracedTensor key =

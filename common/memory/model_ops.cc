@@ -80,6 +80,10 @@ TracedTensor ModelOps::MatrixProduct(const TracedTensor& left, const TracedTenso
 
 TracedTensor ModelOps::MultiplyBy(const TracedTensor& input, const TracedStorage& factor,
                                   int64_t factor_element_size) {
+  TracedStorage widened;  // a CPU's kernel wants one type
+  if (ops_.traits().cpu && input.element_size < factor_element_size) {
+    widened = tracer().Allocate(input.elements * factor_element_size, MemoryClass::kTemporary);
+  }
   TracedTensor output =
       tracer().NewTensor(input.elements, std::max(input.element_size, factor_element_size));
   output.edge = tracer().Record(

@@ -190,6 +190,7 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
       {.saves_others = true});
   TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
   output.edge = edge;
+  if (layer.transposed) bias = {};  // the first argument, so the first to go
   return output;
 }
 
@@ -361,13 +362,12 @@ TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) 
 TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,
                                  const TracedTensor& value, const AttentionShape& shape,
                                  const TracedStorage& mask) {
-  if (traits_.cpu) {
-    return shape.dropout > 0.0 ? CpuWrittenAttention(query, key, value, shape)
-                               : CpuFlashAttention(query, key, value, shape, mask);
-  }
-  const TracedTensor q = CastForProduct(query);
-  const TracedTensor k = CastForProduct(key);
+  if (traits_.cpu && shape.dropout > 0.0) return CpuWrittenAttention(query, key, value, shape);
+  // The last argument is cast first.
   const TracedTensor v = CastForProduct(value);
+  const TracedTensor k = CastForProduct(key);
+  const TracedTensor q = CastForProduct(query);
+  if (traits_.cpu) return CpuFlashAttention(q, k, v, shape, mask);
   if (traits_.attention == AttentionKernel::kMath) return MathAttention(q, k, v, shape);
   const bool flash = traits_.attention == AttentionKernel::kFlash && !mask;
   const int64_t by_heads = shape.batch * shape.heads;

@@ -64,6 +64,8 @@ struct AttentionShape {
   double dropout = 0.0;
   bool written_out = false;    // by the model itself, in products by heads
   bool keys_by_heads = false;  // keys and values lie by heads already
+  // They are views of one head for all queries, which a cast writes out.
+  bool keys_are_repeated_views = false;
   int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
   int64_t ScoreElements() const { return batch * heads * tokens * tokens; }
 };

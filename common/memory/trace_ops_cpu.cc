@@ -173,8 +173,12 @@ TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const Trac
                                            const TracedTensor& value, const AttentionShape& shape) {
   TracedTensor scores;
   {
-    const TracedTensor q = ByHeads(query, shape);
-    const TracedTensor k = shape.keys_by_heads ? key : ByHeads(key, shape);
+    const TracedTensor cast_key = CastForProduct(key);
+    const TracedTensor cast_query = CastForProduct(query);
+    const TracedTensor q = ByHeads(cast_query, shape);
+    const bool is_cast = cast_key.element_size != key.element_size;
+    const bool by_heads = shape.keys_by_heads || (shape.keys_are_repeated_views && is_cast);
+    const TracedTensor k = by_heads ? cast_key : ByHeads(cast_key, shape);
     scores = BatchedProduct(q, k, shape.ScoreElements());
   }
   return AttendByScores(std::move(scores), value, shape);

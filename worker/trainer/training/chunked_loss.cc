@@ -16,8 +16,10 @@ torch::Tensor ChunkedCrossEntropy(const torch::Tensor& features, const torch::Te
   for (const torch::Tensor& piece : features.split(rows_at_once)) {
     const Segment segment = [logits_of, labels = labels.narrow(0, first, piece.size(0))](
                                 const std::vector<torch::Tensor>& inputs) {
-      return at::cross_entropy_loss(logits_of(inputs.front()).to(torch::kFloat32), labels,
-                                    /*weight=*/{}, at::Reduction::Sum, kIgnoredLabel);
+      // A statement of its own, so that logits of 16 bits are gone before the loss needs room.
+      const torch::Tensor logits = logits_of(inputs.front()).to(torch::kFloat32);
+      return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Sum,
+                                    kIgnoredLabel);
     };
     sum = sum + RunRecomputed(segment, {piece}, /*has_parameters=*/true);
     first += piece.size(0);
