@@ -1,46 +1,39 @@
 // A pair of Parzen densities, of what is sought (below) and what is to be avoided (above), and how
-// strongly they speak for a point. Immutable; safe to share between threads.
+// strongly they speak for a point.
+// One owner while it changes; between Refit() and the next change safe to share between threads.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
-#include "absl/status/statusor.h"
-#include "sampler/history.h"
-#include "sampler/model_space.h"
 #include "sampler/parzen_estimator.h"
-#include "sampler/trial_split.h"
 
 namespace hpo {
 
-// How the axes go together in a density: as one joint mixture, as the product of its marginals, or
-// as the product of both, which sees what depends on several axes and, with few observations of
-// many axes, what depends on one.
-enum class Dependence { kJoint, kIndependent, kBoth };
-
 class DensityRatio {
  public:
-  // Densities of both sides of `split` over the axes of `space`, which must outlive the result.
-  static absl::StatusOr<DensityRatio> Fit(const ModelSpace& space, const TrialSplit& split,
-                                          Dependence dependence);
+  DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence)
+      : below_(axes), above_(axes), dependence_(dependence) {}
 
-  // Natural log of r = 1 / (gamma + (1 - gamma) * above / below); larger is better, 0 when nothing
-  // is to be avoided. -infinity where only `above` has mass; 0 where neither has.
-  double LogRelative(const ParamMap& params) const;
+  // Trials come, go and change sides; Refit() then brings the densities up to date.
+  void AddBelow(int64_t number, const Point& point) { below_.Insert(number, point); }
+  void AddAbove(int64_t number, const Point& point) { above_.Insert(number, point); }
+  void RemoveBelow(int64_t number) { below_.Erase(number); }
+  void RemoveAbove(int64_t number) { above_.Erase(number); }
+  void Refit();
 
-  // A configuration from the density of what is sought; nullopt as ModelSpace::Draw.
-  std::optional<ParamMap> Draw(Rng& rng) const { return space_->Draw(below_, rng); }
+  // Natural log of r = 1 / (gamma + (1 - gamma) * above / below) at each point, gamma the share of
+  // the trials that are below; larger is better, 0 when nothing is to be avoided. -infinity where
+  // only `above` has mass; 0 where neither has.
+  std::vector<double> LogRelative(std::span<const Point> points) const;
+
+  // The density of what is sought, to draw from.
+  const ParzenEstimator& below() const { return below_; }
 
  private:
-  DensityRatio(const ModelSpace& space, ParzenEstimator below, ParzenEstimator above, double gamma,
-               Dependence dependence);
-
-  // Natural log of below / above.
-  double LogRatio(const ParamMap& params) const;
-
-  const ModelSpace* space_;
   ParzenEstimator below_;
   ParzenEstimator above_;
-  double gamma_;
   Dependence dependence_;
 };
 

@@ -73,13 +73,11 @@ bool EndedByMemory(const HistoryTrial& trial) {
 }
 
 void History::Apply(const HistoryEvent& event) {
-  trials_[event.trial.number] = event.trial;
+  HistoryTrial& trial = trials_[event.trial.number];
+  num_finished_ -= IsFinished(trial) ? 1 : 0;
+  trial = event.trial;
+  num_finished_ += IsFinished(trial) ? 1 : 0;
   sequence_ = std::max(sequence_, event.sequence);
-}
-
-int64_t History::num_finished() const {
-  return std::count_if(trials_.begin(), trials_.end(),
-                       [](const auto& entry) { return IsFinished(entry.second); });
 }
 
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
@@ -113,20 +111,25 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
   return result;
 }
 
-double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {
-  const double allowed = static_cast<double>(std::max<int64_t>(capacity.count, 1));
-  double violation = 0.0;
+Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy) {
+  Bytes most;
   for (const MemoryObservation& seen : trial.memory) {
-    // A censored need is above what is known of it, by a byte at least.
-    const int64_t need =
-        seen.censored ? std::max(seen.bytes.count, seen.limit.count) + 1 : seen.bytes.count;
     const bool splittable =
         policy == MemoryPolicy::kPlan && !seen.censored && seen.plan.micro_batch > 1;
-    if (need <= capacity.count || splittable) continue;
-    violation = std::max(
-        violation, (static_cast<double>(need) - static_cast<double>(capacity.count)) / allowed);
+    if (splittable) continue;
+    // A censored need is above what is known of it, by a byte at least.
+    const Bytes need =
+        seen.censored ? Bytes{std::max(seen.bytes.count, seen.limit.count) + 1} : seen.bytes;
+    most = std::max(most, need);
   }
-  return violation;
+  return most;
+}
+
+double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {
+  const Bytes need = MemoryNeed(trial, policy);
+  if (need <= capacity) return 0.0;
+  return (static_cast<double>(need.count) - static_cast<double>(capacity.count)) /
+         static_cast<double>(std::max<int64_t>(capacity.count, 1));
 }
 
 }  // namespace hpo

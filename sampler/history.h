@@ -58,13 +58,14 @@ class History {
   // Of the last event applied.
   int64_t sequence() const { return sequence_; }
   // COMPLETED and PRUNED trials.
-  int64_t num_finished() const;
+  int64_t num_finished() const { return num_finished_; }
 
   bool operator==(const History&) const = default;
 
  private:
   std::map<TrialNumber, HistoryTrial> trials_;
   int64_t sequence_ = 0;
+  int64_t num_finished_ = 0;
 };
 
 // A stored trial as history sees it: signs by the study's directions; an objective that is missing
@@ -75,10 +76,12 @@ class History {
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives);
 
-// Whether `trial` could not run within `capacity` as far as its own observations tell: an OOM
-// (met or predicted) at a limit >= capacity, or a use above capacity; with policy kPlan only at
-// micro-batch 1, as a larger one could have been split further. The excess over capacity as a
-// fraction of it; 0 = feasible.
+// The least capacity at which `trial` could have run as far as its own observations tell; 0 where
+// they tell nothing. An OOM (met or predicted) needs more than its limit, a use what it was; with
+// policy kPlan a use counts only at micro-batch 1, as a larger one could have been split further.
+Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy);
+
+// By how much that exceeds `capacity`, as a fraction of it; 0 = feasible.
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
 
 }  // namespace hpo

@@ -2,24 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "sampler/portable_math.h"
 #include "sampler/truncated_normal.h"
 
 namespace hpo {
 namespace {
 
 using Kind = ParzenAxis::Kind;
-
-const double kLogSqrtTwoPi = 0.5 * std::log(2.0 * std::numbers::pi);
-// Without the magic clip, what keeps equal observations from a bandwidth of zero.
-constexpr double kSmallestBandwidth = 1e-12;
-constexpr size_t kFullWeights = 25;
 
 absl::Status CheckCoordinate(const ParzenAxis& axis, const Coordinate& coordinate) {
   if (!coordinate.present) return absl::OkStatus();
@@ -43,14 +36,6 @@ absl::Status CheckPoint(const std::vector<ParzenAxis>& axes, const Point& point)
   return absl::OkStatus();
 }
 
-double LogSumExp(const std::vector<double>& terms) {
-  const double largest = *std::max_element(terms.begin(), terms.end());
-  if (std::isinf(largest)) return largest;
-  double sum = 0.0;
-  for (const double term : terms) sum += std::exp(term - largest);
-  return largest + std::log(sum);
-}
-
 // Index of the interval of `cumulative` (increasing) that holds a uniform draw.
 size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
   const double draw = rng.Uniform() * cumulative.back();
@@ -58,214 +43,251 @@ size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
   return std::min(static_cast<size_t>(found - cumulative.begin()), cumulative.size() - 1);
 }
 
-std::vector<double> LogNormalised(const std::vector<double>& weights) {
-  const double log_total = std::log(std::accumulate(weights.begin(), weights.end(), 0.0));
-  std::vector<double> logs;
-  logs.reserve(weights.size());
-  for (const double weight : weights) logs.push_back(std::log(weight) - log_total);
-  return logs;
-}
-
 }  // namespace
 
-std::vector<double> RecencyWeights(size_t n) {
-  std::vector<double> weights(n, 1.0);
-  if (n <= kFullWeights) return weights;
-  const size_t num_ramp = n - kFullWeights;
-  const double first = 1.0 / static_cast<double>(n);
-  for (size_t i = 0; i < num_ramp; ++i) {
-    const double fraction =
-        num_ramp == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(num_ramp - 1);
-    weights[i] = first + (1.0 - first) * fraction;
-  }
-  return weights;
-}
+// What the points have in common with an axis, worked out once.
+struct ParzenEstimator::Evaluation {
+  std::span<const Point> points;
+  std::vector<double> log_prior;                 // by point: the product of the prior's kernels
+  std::vector<std::vector<KernelTable>> tables;  // by axis: one per coordinate, of tabled axes
+  std::vector<double> logs;                      // by point: the result
 
-std::vector<double> NeighbourBandwidths(std::span<const double> positions, Interval range,
-                                        const ParzenOptions& options) {
-  const size_t n = positions.size();
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return positions[a] < positions[b]; });
-  const double width = range.high - range.low;
-  const double smallest = options.magic_clip
-                              ? width / static_cast<double>(std::min<size_t>(100, n + 2))
-                              : kSmallestBandwidth;
-  const bool use_ends = options.use_ends || n < 2;
-  std::vector<double> bandwidths(n);
-  for (size_t i = 0; i < n; ++i) {
-    const double here = positions[order[i]];
-    const bool first = i == 0;
-    const bool last = i + 1 == n;
-    const double left = here - (first ? range.low : positions[order[i - 1]]);
-    const double right = (last ? range.high : positions[order[i + 1]]) - here;
-    double gap = std::max(left, right);
-    if (!use_ends && first) gap = right;
-    if (!use_ends && last) gap = left;
-    bandwidths[order[i]] = std::clamp(gap, smallest, width);
+  const KernelTable& TableAt(size_t axis, double at) const {
+    return *std::find_if(tables[axis].begin(), tables[axis].end(),
+                         [at](const KernelTable& table) { return table.at == at; });
   }
-  return bandwidths;
+};
+
+ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight)
+    : prior_weight_(prior_weight) {
+  for (const ParzenAxis& axis : axes) {
+    if (axis.kind == Kind::kContinuous) joint_order_.push_back(axes_.size());
+    switch (axis.kind) {
+      case Kind::kContinuous:
+        axes_.emplace_back(ContinuousAxis());
+        break;
+      case Kind::kGrid:
+        axes_.emplace_back(GridAxis());
+        break;
+      case Kind::kCategorical:
+        axes_.emplace_back(ChoiceAxis(axis.num_choices, prior_weight));
+        break;
+    }
+  }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].kind != Kind::kContinuous) joint_order_.push_back(i);
+  }
+  Refit();
+  PrepareDraws();
 }
 
 absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> axes,
                                                         std::span<const Point> points,
-                                                        const ParzenOptions& options) {
-  if (!std::isfinite(options.prior_weight) || options.prior_weight < 0.0) {
+                                                        double prior_weight) {
+  if (!std::isfinite(prior_weight) || prior_weight <= 0.0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("expected a prior weight >= 0, got ", options.prior_weight));
+        absl::StrCat("expected a prior weight > 0, got ", prior_weight));
   }
   for (const Point& point : points) HPO_RETURN_IF_ERROR(CheckPoint(axes, point));
-
-  ParzenEstimator result;
-  result.axes_ = std::move(axes);
-  std::vector<double> weights = RecencyWeights(points.size());
-  weights.push_back(points.empty() ? 1.0 : options.prior_weight);
-  result.log_weights_ = LogNormalised(weights);
-
-  result.numeric_.resize(result.axes_.size());
-  result.categorical_.resize(result.axes_.size());
-  for (size_t axis = 0; axis < result.axes_.size(); ++axis) {
-    result.FitMarginal(axis, points, weights);
-    if (result.axes_[axis].kind == Kind::kCategorical) {
-      result.FitCategorical(axis, points, options);
-    } else {
-      result.FitNumeric(axis, points, options);
-    }
-  }
+  ParzenEstimator result(std::move(axes), prior_weight);
+  int64_t number = 0;
+  for (const Point& point : points) result.Insert(number++, point);
+  result.Refit();
+  result.PrepareDraws();
   return result;
 }
 
-void ParzenEstimator::FitMarginal(size_t axis, std::span<const Point> points,
-                                  std::vector<double> weights) {
-  for (size_t i = 0; i < points.size(); ++i) {
-    if (!points[i][axis].present) weights[i] = 0.0;
-  }
-  // Without a prior nothing may be left: then every component counts, by its kernel of the prior.
-  if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0.0; })) {
-    weights.assign(weights.size(), 1.0);
-  }
-  Marginal marginal{.log_weights = LogNormalised(weights), .cumulative = weights};
-  std::partial_sum(weights.begin(), weights.end(), marginal.cumulative.begin());
-  marginals_.push_back(std::move(marginal));
-}
-
-void ParzenEstimator::FitNumeric(size_t axis, std::span<const Point> points,
-                                 const ParzenOptions& options) {
-  constexpr Interval kRange{0.0, 1.0};
-  std::vector<double> positions;
-  for (const Point& point : points) {
-    if (point[axis].present) positions.push_back(point[axis].at);
-  }
-  const std::vector<double> bandwidths = NeighbourBandwidths(positions, kRange, options);
-  NumericKernels& kernels = numeric_[axis];
-  size_t next = 0;
-  for (size_t i = 0; i <= points.size(); ++i) {
-    const bool observed = i < points.size() && points[i][axis].present;
-    kernels.centre.push_back(observed ? positions[next] : 0.5);
-    kernels.bandwidth.push_back(observed ? bandwidths[next] : 1.0);
-    if (observed) ++next;
-    const double centre = kernels.centre.back();
-    const double bandwidth = kernels.bandwidth.back();
-    const double log_mass =
-        LogNormalMass((kRange.low - centre) / bandwidth, (kRange.high - centre) / bandwidth);
-    const bool grid = axes_[axis].kind == Kind::kGrid;
-    kernels.log_norm.push_back(grid ? log_mass : log_mass + kLogSqrtTwoPi + std::log(bandwidth));
+void ParzenEstimator::Insert(int64_t number, const Point& point) {
+  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  const size_t row = static_cast<size_t>(place - numbers_.begin());
+  numbers_.insert(place, number);
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    std::visit([&](auto& axis) { axis.Insert(row, point[i]); }, axes_[i]);
   }
 }
 
-void ParzenEstimator::FitCategorical(size_t axis, std::span<const Point> points,
-                                     const ParzenOptions& options) {
-  CategoricalKernels& kernels = categorical_[axis];
-  size_t num_observed = 0;
-  for (const Point& point : points) {
-    const bool observed = point[axis].present;
-    kernels.choice.push_back(observed ? static_cast<size_t>(point[axis].at)
-                                      : CategoricalKernels::kPrior);
-    if (observed) ++num_observed;
+void ParzenEstimator::Erase(int64_t number) {
+  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  const size_t row = static_cast<size_t>(place - numbers_.begin());
+  numbers_.erase(place);
+  for (Axis& held : axes_) {
+    std::visit([row](auto& axis) { axis.Erase(row); }, held);
   }
-  kernels.choice.push_back(CategoricalKernels::kPrior);
-  const double num_choices = static_cast<double>(axes_[axis].num_choices);
-  const double smoothing = options.prior_weight / static_cast<double>(num_observed + 1);
-  const double total = 1.0 + num_choices * smoothing;
-  kernels.log_same = std::log((smoothing + 1.0) / total);
-  kernels.log_other = std::log(smoothing / total);
-  kernels.log_prior = -std::log(num_choices);
 }
 
-void ParzenEstimator::AddLogKernels(size_t axis, const Coordinate& coordinate,
-                                    std::vector<double>& sums) const {
-  if (axes_[axis].kind == Kind::kCategorical) {
-    const CategoricalKernels& kernels = categorical_[axis];
-    const size_t choice = static_cast<size_t>(coordinate.at);
-    for (size_t i = 0; i < sums.size(); ++i) {
-      const size_t own = kernels.choice[i];
-      const double log_seen = own == choice ? kernels.log_same : kernels.log_other;
-      sums[i] += own == CategoricalKernels::kPrior ? kernels.log_prior : log_seen;
+void ParzenEstimator::Refit() {
+  ramp_ = RecencyRamp::Of(numbers_.size());
+  total_weight_ = 0.0;
+  for (size_t i = 0; i < numbers_.size(); ++i)
+    total_weight_ += ramp_.Weight(static_cast<double>(i));
+  for (Axis& held : axes_) {
+    std::visit([this](auto& axis) { axis.Refit(ramp_); }, held);
+  }
+}
+
+double ParzenEstimator::LogPriorKernel(size_t axis, const Coordinate& coordinate) const {
+  if (const auto* choices = std::get_if<ChoiceAxis>(&axes_[axis])) return choices->LogPrior();
+  if (std::holds_alternative<GridAxis>(axes_[axis])) return GridAxis::LogPrior(coordinate.cell);
+  return ContinuousAxis::LogPrior(coordinate.at);
+}
+
+double ParzenEstimator::LogPeak(size_t axis) const {
+  return std::visit([](const auto& held) { return held.LogPeak(); }, axes_[axis]);
+}
+
+// By how much the logarithm of a component must be below the prior's for all of them to be left
+// out.
+double ParzenEstimator::LogMargin() const {
+  constexpr double kLogPrecision = 36.74;  // of 2^53
+  return kLogPrecision + Log(static_cast<double>(num_components())) - Log(prior_weight_);
+}
+
+void ParzenEstimator::FillTables(Evaluation& evaluation) const {
+  double peaks = 0.0;
+  for (size_t axis = 0; axis < axes_.size(); ++axis) peaks += LogPeak(axis);
+  double lowest = 0.0;
+  for (const Point& point : evaluation.points) {
+    double log_prior = 0.0;
+    for (size_t axis = 0; axis < axes_.size(); ++axis) {
+      if (point[axis].present) log_prior += LogPriorKernel(axis, point[axis]);
     }
-    return;
+    evaluation.log_prior.push_back(log_prior);
+    lowest = std::min(lowest, log_prior);
   }
-  const NumericKernels& kernels = numeric_[axis];
-  const bool grid = axes_[axis].kind == Kind::kGrid;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const double centre = kernels.centre[i];
-    const double bandwidth = kernels.bandwidth[i];
-    if (grid) {
-      sums[i] += LogNormalMass((coordinate.cell.low - centre) / bandwidth,
-                               (coordinate.cell.high - centre) / bandwidth);
+  // A kernel has no more than 1.47 exp(-z^2 / 2) of its mass z bandwidths from its centre.
+  const double reach = std::sqrt(2.0 * (0.4 + LogMargin() + peaks - lowest));
+  evaluation.tables.resize(axes_.size());
+  for (size_t axis = 0; axis < axes_.size(); ++axis) {
+    if (std::holds_alternative<ContinuousAxis>(axes_[axis])) continue;
+    std::vector<KernelTable>& tables = evaluation.tables[axis];
+    for (const Point& point : evaluation.points) {
+      const Coordinate& here = point[axis];
+      const bool is_new = std::none_of(tables.begin(), tables.end(), [&](const KernelTable& table) {
+        return table.at == here.at;
+      });
+      if (!here.present || !is_new) continue;
+      if (const auto* grid = std::get_if<GridAxis>(&axes_[axis])) {
+        tables.push_back(grid->TableAt(here, reach, {ramp_, prior_weight_}));
+      } else {
+        tables.push_back(
+            std::get<ChoiceAxis>(axes_[axis]).TableAt(here.at, {ramp_, prior_weight_}));
+      }
+    }
+  }
+}
+
+void ParzenEstimator::AddMarginals(Evaluation& evaluation) const {
+  for (size_t axis = 0; axis < axes_.size(); ++axis) {
+    std::vector<size_t> with_axis;
+    std::vector<double> positions;
+    for (size_t i = 0; i < evaluation.points.size(); ++i) {
+      if (!evaluation.points[i][axis].present) continue;
+      with_axis.push_back(i);
+      positions.push_back(evaluation.points[i][axis].at);
+    }
+    const auto* continuous = std::get_if<ContinuousAxis>(&axes_[axis]);
+    std::vector<double> marginals;
+    if (continuous != nullptr) {
+      marginals = continuous->LogMarginals(positions, {ramp_, prior_weight_});
     } else {
-      const double z = (coordinate.at - centre) / bandwidth;
-      sums[i] += -0.5 * z * z;
+      for (const double at : positions) {
+        marginals.push_back(evaluation.TableAt(axis, at).log_marginal);
+      }
     }
-    sums[i] -= kernels.log_norm[i];
+    for (size_t i = 0; i < with_axis.size(); ++i) evaluation.logs[with_axis[i]] += marginals[i];
   }
 }
 
-double ParzenEstimator::LogDensity(const Point& point) const {
-  std::vector<double> sums = log_weights_;
-  for (size_t axis = 0; axis < axes_.size(); ++axis) {
-    if (point[axis].present) AddLogKernels(axis, point[axis], sums);
+void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
+  const double margin = LogMargin();
+  std::vector<std::vector<JointTerm>> terms(evaluation.points.size());
+  std::vector<JointPoint> points(evaluation.points.size());
+  for (size_t i = 0; i < points.size(); ++i) {
+    const Point& point = evaluation.points[i];
+    // From the last term backwards: what the axes after it may still add.
+    double limit = evaluation.log_prior[i] - margin;
+    for (auto axis = joint_order_.rbegin(); axis != joint_order_.rend(); ++axis) {
+      const Coordinate& here = point[*axis];
+      if (!here.present) continue;
+      JointTerm term{.at = here.at, .limit = limit};
+      std::visit([&term](const auto& held) { term.axis = held.joint(); }, axes_[*axis]);
+      if (term.axis.kernel != nullptr) {
+        term.table = evaluation.TableAt(*axis, here.at).logs.data();
+      }
+      terms[i].push_back(term);
+      limit -= LogPeak(*axis);
+    }
+    std::reverse(terms[i].begin(), terms[i].end());
+    points[i] = {.terms = terms[i].data(),
+                 .num_terms = terms[i].size(),
+                 .reference = evaluation.log_prior[i]};
   }
-  return LogSumExp(sums);
+  SumJoint(num_observations(), ramp_, points);
+  const double log_total = Log(total_weight_ + prior_weight_);
+  for (size_t i = 0; i < points.size(); ++i) {
+    const double of_prior = prior_weight_ * Exp(evaluation.log_prior[i] - points[i].reference);
+    const double log_sum = Log(points[i].sum.Total() + of_prior);
+    evaluation.logs[i] += points[i].reference + log_sum - log_total;
+  }
 }
 
-double ParzenEstimator::LogProductOfMarginals(const Point& point) const {
-  double product = 0.0;
-  for (size_t axis = 0; axis < axes_.size(); ++axis) {
-    if (!point[axis].present) continue;
-    std::vector<double> sums = marginals_[axis].log_weights;
-    AddLogKernels(axis, point[axis], sums);
-    product += LogSumExp(sums);
+std::vector<double> ParzenEstimator::LogDensities(std::span<const Point> points,
+                                                  Dependence dependence) const {
+  Evaluation evaluation;
+  evaluation.points = points;
+  evaluation.logs.resize(points.size());
+  FillTables(evaluation);
+  if (dependence != Dependence::kIndependent) AddJoint(evaluation);
+  if (dependence != Dependence::kJoint) AddMarginals(evaluation);
+  return std::move(evaluation.logs);
+}
+
+void ParzenEstimator::PrepareDraws() {
+  cumulative_.resize(axes_.size());
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    std::vector<double>& sums = cumulative_[i];
+    sums.clear();
+    double sum = 0.0;
+    std::visit(
+        [&](const auto& axis) {
+          for (size_t row = 0; row < numbers_.size(); ++row) {
+            if (axis.Has(row)) sum += ramp_.Weight(static_cast<double>(row));
+            sums.push_back(sum);
+          }
+        },
+        axes_[i]);
+    sums.push_back(sum + prior_weight_);
   }
-  return product;
 }
 
 size_t ParzenEstimator::DrawComponent(size_t axis, Rng& rng) const {
-  return DrawByWeight(marginals_[axis].cumulative, rng);
+  return DrawByWeight(cumulative_[axis], rng);
 }
 
 double ParzenEstimator::DrawPosition(size_t component, size_t axis, Interval within,
                                      Rng& rng) const {
-  const double centre = numeric_[axis].centre[component];
-  const double bandwidth = numeric_[axis].bandwidth[component];
-  const double z = TruncatedNormalQuantile(rng.Uniform(), (within.low - centre) / bandwidth,
-                                           (within.high - centre) / bandwidth);
-  return std::clamp(centre + z * bandwidth, within.low, within.high);
+  NormalKernel kernel;
+  if (component < num_observations()) {
+    const auto* continuous = std::get_if<ContinuousAxis>(&axes_[axis]);
+    kernel = continuous != nullptr ? continuous->KernelOf(component)
+                                   : std::get<GridAxis>(axes_[axis]).KernelOf(component);
+  }
+  const double z =
+      TruncatedNormalQuantile(rng.Uniform(), (within.low - kernel.centre) / kernel.bandwidth,
+                              (within.high - kernel.centre) / kernel.bandwidth);
+  return std::clamp(kernel.centre + z * kernel.bandwidth, within.low, within.high);
 }
 
 size_t ParzenEstimator::DrawChoice(size_t component, size_t axis, std::span<const size_t> allowed,
                                    Rng& rng) const {
-  const CategoricalKernels& kernels = categorical_[axis];
-  const size_t own = kernels.choice[component];
+  const ChoiceAxis& choices = std::get<ChoiceAxis>(axes_[axis]);
+  const size_t row = component < num_observations() ? component : ChoiceAxis::kNoRow;
   std::vector<double> cumulative;
   double sum = 0.0;
   for (const size_t choice : allowed) {
-    const double log_seen = own == choice ? kernels.log_same : kernels.log_other;
-    sum += own == CategoricalKernels::kPrior ? 1.0 : std::exp(log_seen);
+    sum += choices.Probability(row, choice);
     cumulative.push_back(sum);
   }
-  // With a prior weight of zero the component may allow none of them.
-  if (!(sum > 0.0)) return allowed[rng.Below(allowed.size())];
   return allowed[DrawByWeight(cumulative, rng)];
 }
 

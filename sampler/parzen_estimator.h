@@ -1,80 +1,69 @@
 // Parzen (kernel density) estimator over several axes: a mixture of products, one component per
-// observation and one for the prior. A component is a product of one kernel per axis: a truncated
-// normal on [0, 1], its mass over a cell for values on a grid, or a smoothed choice.
-// An observation that lacks an axis (an inactive conditional parameter) has the prior's kernel
-// there, so that spaces with conditions stay one joint model.
-// Immutable after Create(); safe to share between threads.
+// observation and one for the prior. A component is a product of one kernel per axis
+// (parzen_axes.h). An observation that lacks an axis (an inactive conditional parameter) has the
+// prior's kernel there, so that spaces with conditions stay one joint model.
+//
+// Observations come and go by number; after Refit() the estimator is that of the observations it
+// holds, bit for bit, however it came to them. Densities leave out what is too far away to matter:
+// all that is left out of a sum is less than 2^-53 of the prior's share in it.
+// One owner while it changes; between Refit() and the next change safe to share between threads.
 // Source: Bergstra et al. 2011, section 4, in the form of Optuna 5.0 (shared/research/optuna.md
 // 1.5-1.8). Golden data: scripts/reference/parzen.py.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/random.h"
+#include "sampler/parzen_axes.h"
 
 namespace hpo {
-
-struct Interval {
-  double low = 0.0;
-  double high = 1.0;
-  bool operator==(const Interval&) const = default;
-};
 
 struct ParzenAxis {
   enum class Kind { kContinuous, kGrid, kCategorical };
   Kind kind = Kind::kContinuous;
   size_t num_choices = 0;  // of a categorical axis
-};
-
-// A value on one axis.
-struct Coordinate {
-  bool present = false;
-  // Position in [0, 1]; on a categorical axis the index of the choice.
-  double at = 0.0;
-  // On a grid axis: the interval around `at` that the value stands for.
-  Interval cell;
+  bool operator==(const ParzenAxis&) const = default;
 };
 
 using Point = std::vector<Coordinate>;  // one per axis
 
-struct ParzenOptions {
-  double prior_weight = 1.0;  // of the prior's component, against 1 of a recent observation; >= 0
-  bool magic_clip = true;     // bandwidths at least range / min(100, n + 2)
-  bool use_ends = false;      // the ends of the range count as neighbours of the outermost points
-};
-
-// Weights of n observations, oldest first, before normalisation: 1, and from 25 on the oldest
-// n - 25 on a ramp from 1/n up to 1.
-std::vector<double> RecencyWeights(size_t n);
-
-// Bandwidth of each of `positions`, in their order: the larger gap to its neighbours in sorted
-// order (ties by order), clipped to the range.
-std::vector<double> NeighbourBandwidths(std::span<const double> positions, Interval range,
-                                        const ParzenOptions& options);
+// How the axes go together in a density: as one joint mixture, as the product of its marginals, or
+// as the product of both, which sees what depends on several axes and, with few observations of
+// many axes, what depends on one. The marginal density of an axis is over the observations that
+// have it; axes absent from a point are integrated out.
+enum class Dependence { kJoint, kIndependent, kBoth };
 
 class ParzenEstimator {
  public:
-  // `points` oldest first; none: the prior alone.
+  // Without observations: the prior alone. `prior_weight`: of the prior's component, against 1 of a
+  // recent observation; > 0 and finite.
+  explicit ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight = 1.0);
+
+  // The estimator of `points`, oldest first.
   //   InvalidArgument  a point of another number of axes, a position outside [0, 1] or not finite,
-  //                    an index of no choice, a negative or not finite prior weight
+  //                    an index of no choice, a prior weight that is not positive or not finite
   static absl::StatusOr<ParzenEstimator> Create(std::vector<ParzenAxis> axes,
                                                 std::span<const Point> points,
-                                                const ParzenOptions& options);
+                                                double prior_weight = 1.0);
 
-  size_t num_components() const { return log_weights_.size(); }
+  // A new observation; a larger number is more recent. Its number is not held; its coordinates are
+  // as Create() takes them.
+  void Insert(int64_t number, const Point& point);
+  void Erase(int64_t number);  // one that is held
+  void Refit();
+  // What DrawComponent() needs, after Refit(). O(observations * axes).
+  void PrepareDraws();
 
-  // Natural log of the density (of the mass on grid and categorical axes). Axes absent from `point`
-  // are integrated out. O(components * axes).
-  double LogDensity(const Point& point) const;
+  size_t num_observations() const { return numbers_.size(); }
+  size_t num_components() const { return numbers_.size() + 1; }
 
-  // Sum over the axes of the natural log of the density on that axis alone: the density as it were
-  // if the axes were independent. An axis that tells nothing adds the same everywhere, so a few
-  // observations in many dimensions say more than in LogDensity. Only observations that have the
-  // axis take part in its density. O(components * axes).
-  double LogProductOfMarginals(const Point& point) const;
+  // Natural log of the density at each point (of the mass on grid and categorical axes).
+  std::vector<double> LogDensities(std::span<const Point> points, Dependence dependence) const;
 
   // Index of a component that has the axis, or of the prior's, drawn by weight.
   size_t DrawComponent(size_t axis, Rng& rng) const;
@@ -86,37 +75,24 @@ class ParzenEstimator {
   size_t DrawChoice(size_t component, size_t axis, std::span<const size_t> allowed, Rng& rng) const;
 
  private:
-  // The kernels of all components on one axis.
-  struct NumericKernels {
-    std::vector<double> centre;
-    std::vector<double> bandwidth;
-    // What the kernel is divided by: its mass inside [0, 1] and, for a density, its scale.
-    std::vector<double> log_norm;
-  };
-  struct CategoricalKernels {
-    static constexpr size_t kPrior = static_cast<size_t>(-1);
-    std::vector<size_t> choice;  // kPrior: every choice alike
-    double log_same = 0.0;
-    double log_other = 0.0;
-    double log_prior = 0.0;
-  };
+  using Axis = std::variant<ContinuousAxis, GridAxis, ChoiceAxis>;
+  struct Evaluation;
 
-  // The weights of the components that have an axis, and of the prior's; of the others zero.
-  struct Marginal {
-    std::vector<double> log_weights;  // normalised
-    std::vector<double> cumulative;   // for drawing
-  };
+  void FillTables(Evaluation& evaluation) const;
+  void AddMarginals(Evaluation& evaluation) const;
+  void AddJoint(Evaluation& evaluation) const;
+  double LogPriorKernel(size_t axis, const Coordinate& coordinate) const;
+  double LogPeak(size_t axis) const;
+  double LogMargin() const;
 
-  void FitMarginal(size_t axis, std::span<const Point> points, std::vector<double> weights);
-  void FitNumeric(size_t axis, std::span<const Point> points, const ParzenOptions& options);
-  void FitCategorical(size_t axis, std::span<const Point> points, const ParzenOptions& options);
-  void AddLogKernels(size_t axis, const Coordinate& coordinate, std::vector<double>& sums) const;
-
-  std::vector<ParzenAxis> axes_;
-  std::vector<double> log_weights_;              // normalised; the prior's last
-  std::vector<Marginal> marginals_;              // by axis
-  std::vector<NumericKernels> numeric_;          // by axis; empty on categorical axes
-  std::vector<CategoricalKernels> categorical_;  // by axis; empty on numeric axes
+  std::vector<Axis> axes_;
+  std::vector<size_t> joint_order_;  // of the axes: the continuous ones first
+  double prior_weight_;
+  std::vector<int64_t> numbers_;  // of the observations, ascending
+  RecencyRamp ramp_;
+  double total_weight_ = 0.0;  // of the observations
+  // By axis: sums of the weights of the components that have it.
+  std::vector<std::vector<double>> cumulative_;
 };
 
 }  // namespace hpo

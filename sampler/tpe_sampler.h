@@ -20,25 +20,51 @@
 // Failures take the joint density: what fails together is seldom of one parameter.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
 // (shared/research/optuna.md section 1, memory.md 5.1).
+// Trials are coded, sorted and weighed as they are observed (tpe_model.h); a suggestion costs one
+// pass over them.
 #pragma once
 
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "sampler/candidate_pool.h"
 #include "sampler/sampler.h"
+#include "sampler/tpe_model_cache.h"
 
 namespace hpo {
 
 // Threads: as Sampler.
 class TpeSampler final : public Sampler {
  public:
-  // `policy` says what a trial's memory use means for smaller cards (MemoryViolation).
-  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy) : spec_(spec), policy_(policy) {}
+  // `policy` says what a trial's memory use means for smaller cards (MemoryNeed).
+  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy)
+      : spec_(spec), models_(std::make_unique<TpeModelCache>(policy)) {}
 
-  void Observe(const HistoryEvent& event) override { history_.Apply(event); }
+  void Observe(const HistoryEvent& event) override;
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
  private:
+  // By what they point to.
+  struct HashOfParams {
+    size_t operator()(const ParamMap* params) const { return absl::HashOf(*params); }
+  };
+  struct SameParams {
+    bool operator()(const ParamMap* a, const ParamMap* b) const { return *a == *b; }
+  };
+
+  // The candidate of the best score, and the score, among those that no trial has had, where there
+  // is one; the first of equals.
+  std::pair<size_t, double> BestOf(const std::vector<Candidate>& candidates,
+                                   const TpeModel& model) const;
+
   SamplerSpec spec_;
-  MemoryPolicy policy_;
   History history_;
+  std::unique_ptr<TpeModelCache> models_;
+  // What trials have had; held by the history.
+  absl::flat_hash_set<const ParamMap*, HashOfParams, SameParams> configurations_;
 };
 
 }  // namespace hpo

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 namespace hpo {
@@ -43,78 +42,45 @@ std::vector<double> NonDominationRanks(const std::vector<const HistoryTrial*>& t
   return ranks;
 }
 
-// One number per completed trial, smaller is better.
-std::vector<double> KeysOfCompleted(const std::vector<const HistoryTrial*>& trials) {
-  const bool several = !trials.empty() && trials.front()->losses.size() > 1;
-  if (several) return NonDominationRanks(trials);
-  std::vector<double> keys;
-  for (const HistoryTrial* trial : trials) {
-    keys.push_back(trial->losses.empty() ? std::numeric_limits<double>::infinity()
-                                         : WorstIfNan(trial->losses.front()));
-  }
-  return keys;
-}
-
-// Trials without any report come last.
-std::tuple<bool, int64_t, double> KeyOfPruned(const HistoryTrial& trial) {
-  if (trial.intermediate.empty()) return {true, 0, 0.0};
-  const auto& [step, value] = *trial.intermediate.rbegin();
-  return {false, -step, WorstIfNan(value)};
-}
-
-// `trials` by key, ties in their order.
-template <typename Key>
-void AppendSorted(const std::vector<const HistoryTrial*>& trials, const std::vector<Key>& keys,
-                  std::vector<const HistoryTrial*>& out) {
-  std::vector<std::pair<Key, size_t>> order;
-  for (size_t i = 0; i < trials.size(); ++i) order.emplace_back(keys[i], i);
-  std::sort(order.begin(), order.end());
-  for (const auto& entry : order) out.push_back(trials[entry.second]);
-}
-
-void SortByNumber(std::vector<const HistoryTrial*>& trials) {
-  std::sort(trials.begin(), trials.end(),
-            [](const HistoryTrial* a, const HistoryTrial* b) { return a->number < b->number; });
-}
-
 }  // namespace
 
-int64_t NumBelow(int64_t n) {
+QualityKey QualityKeyOf(const HistoryTrial& trial) {
+  enum Tier { kCompleted, kPruned, kPrunedWithoutReport };
+  if (trial.state == TrialState::kCompleted) {
+    const double loss = trial.losses.empty() ? std::numeric_limits<double>::infinity()
+                                             : WorstIfNan(trial.losses.front());
+    return {kCompleted, 0, loss, trial.number};
+  }
+  if (trial.intermediate.empty()) return {kPrunedWithoutReport, 0, 0.0, trial.number};
+  const auto& [step, value] = *trial.intermediate.rbegin();
+  return {kPruned, -step, WorstIfNan(value), trial.number};
+}
+
+int64_t NumGood(int64_t n) {
   constexpr int64_t kMost = 25;
   return std::min((n + 9) / 10, kMost);
 }
 
-TrialSplit SplitTrials(const std::vector<JudgedTrial>& trials, int64_t num_below) {
-  std::vector<const HistoryTrial*> completed;
-  std::vector<const HistoryTrial*> pruned;
-  std::vector<const HistoryTrial*> infeasible;
-  std::vector<std::tuple<bool, int64_t, double>> pruned_keys;
-  std::vector<double> violations;
-  TrialSplit split;
-  for (const auto& [trial, violation] : trials) {
-    if (trial->state == TrialState::kRunning) {
-      split.above.push_back(trial);
-    } else if (violation > 0.0) {
-      infeasible.push_back(trial);
-      violations.push_back(violation);
-    } else if (trial->state == TrialState::kCompleted) {
-      completed.push_back(trial);
-    } else {
-      pruned.push_back(trial);
-      pruned_keys.push_back(KeyOfPruned(*trial));
-    }
+std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count) {
+  std::vector<const HistoryTrial*> several;  // completed, of more than one objective
+  std::vector<QualityKey> keys;
+  for (const HistoryTrial* trial : finished) {
+    const bool ranked = trial->state == TrialState::kCompleted && trial->losses.size() > 1;
+    if (ranked) several.push_back(trial);
+    if (!ranked) keys.push_back(QualityKeyOf(*trial));
   }
-  std::vector<const HistoryTrial*> ordered;
-  AppendSorted(completed, KeysOfCompleted(completed), ordered);
-  AppendSorted(pruned, pruned_keys, ordered);
-  AppendSorted(infeasible, violations, ordered);
-  const size_t cut = std::min(static_cast<size_t>(std::max<int64_t>(num_below, 0)), ordered.size());
-  const auto middle = ordered.begin() + static_cast<ptrdiff_t>(cut);
-  split.below.assign(ordered.begin(), middle);
-  split.above.insert(split.above.end(), middle, ordered.end());
-  SortByNumber(split.below);
-  SortByNumber(split.above);
-  return split;
+  const std::vector<double> ranks = NonDominationRanks(several);
+  for (size_t i = 0; i < several.size(); ++i) {
+    QualityKey key = QualityKeyOf(*several[i]);
+    std::get<double>(key) = ranks[i];
+    keys.push_back(key);
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.resize(std::min(keys.size(), static_cast<size_t>(std::max<int64_t>(count, 0))));
+  std::vector<TrialNumber> best;
+  for (const QualityKey& key : keys) best.push_back(std::get<TrialNumber>(key));
+  std::sort(best.begin(), best.end());
+  return best;
 }
 
 }  // namespace hpo

@@ -1,33 +1,28 @@
-// Splits trials into those to seek and those to avoid. Pure; safe from any thread.
+// Which finished trials are the good ones, that a search seeks out. Pure; safe from any thread.
 // Source: shared/research/optuna.md 1.4; several objectives by non-domination rank (1.9).
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "sampler/history.h"
 
 namespace hpo {
 
-// A trial with its memory violation at the asking capacity (0: feasible).
-struct JudgedTrial {
-  const HistoryTrial* trial = nullptr;
-  double violation = 0.0;
-};
-
-// Both by number.
-struct TrialSplit {
-  std::vector<const HistoryTrial*> below;  // good
-  std::vector<const HistoryTrial*> above;  // the rest
-};
+// Orders finished trials of one objective, the best first: completed ones by loss; pruned ones by
+// step, later first, then by their last value, those without any value last. Ties go to the older
+// trial; NaN is worst.
+using QualityKey = std::tuple<int, int64_t, double, TrialNumber>;
+QualityKey QualityKeyOf(const HistoryTrial& trial);
 
 // Size of the good set among n trials: a tenth, at least 1 (where n > 0) and at most 25.
-int64_t NumBelow(int64_t n);
+int64_t NumGood(int64_t n);
 
-// `trials`: COMPLETED, PRUNED and RUNNING ones, by number. Running ones are never good. The others
-// fill the good set in this order until it holds `num_below`: completed by loss; pruned by step,
-// later first, then by their last value, those without any value last; infeasible by violation.
-// Ties go to the older trial; NaN is worst.
-TrialSplit SplitTrials(const std::vector<JudgedTrial>& trials, int64_t num_below);
+// The best `count` (fewer where there are no more) of `finished`, by number. Completed trials of
+// several objectives come by the number of rounds in which, removing the undominated ones, they
+// are still there.
+std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count);
 
 }  // namespace hpo

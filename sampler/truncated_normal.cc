@@ -5,14 +5,17 @@
 #include <limits>
 #include <numbers>
 
+#include "sampler/portable_math.h"
+
 namespace hpo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kLogSqrtTwoPi = 0.5 * std::log(2.0 * std::numbers::pi);
-const double kLogHalf = std::log(0.5);
+constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
+constexpr double kLogHalf = -0.69314718055994530942;
 
-// erfc() is normal and accurate down to here; below, the asymptotic series takes over.
+// Erfc() is normal and accurate down to here; below, the asymptotic series takes over.
 constexpr double kSeriesBelow = -30.0;
 // Intervals narrower than this (in units of 1 / (1 + |midpoint|)) are integrated by the midpoint
 // rule with its second-order correction; the next term is below 1e-15.
@@ -20,7 +23,7 @@ constexpr double kNarrow = 1e-3;
 
 double LogDensity(double x) { return -0.5 * x * x - kLogSqrtTwoPi; }
 
-double LowerTail(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+double LowerTail(double x) { return 0.5 * Erfc(-x / std::numbers::sqrt2); }
 
 // Phi(x) = phi(x)/|x| * (1 - 1/x^2 + 3/x^4 - 15/x^6 + ...) for x far below zero.
 double LogCdfBySeries(double x) {
@@ -31,17 +34,26 @@ double LogCdfBySeries(double x) {
     term *= -(2.0 * k - 1.0) * inverse_square;
     sum += term;
   }
-  return LogDensity(x) - std::log(-x) + std::log1p(sum);
+  return LogDensity(x) - Log(-x) + Log1p(sum);
 }
 
 // ln(1 - exp(x)) for x < 0.
-double LogOneMinusExp(double x) {
-  return x < kLogHalf ? std::log1p(-std::exp(x)) : std::log(-std::expm1(x));
-}
+double LogOneMinusExp(double x) { return x < kLogHalf ? Log1p(-Exp(x)) : Log(-Expm1(x)); }
 
 double LogMassOfNarrow(double middle, double width) {
   const double correction = (middle * middle - 1.0) * width * width / 24.0;
-  return LogDensity(middle) + std::log(width) + std::log1p(correction);
+  return LogDensity(middle) + Log(width) + Log1p(correction);
+}
+
+// Of two polynomials of the seventh degree, constants first.
+double Ratio(const double (&numerator)[8], const double (&denominator)[8], double x) {
+  double above = numerator[7];
+  double below = denominator[7];
+  for (int i = 6; i >= 0; --i) {
+    above = above * x + numerator[i];
+    below = below * x + denominator[i];
+  }
+  return above / below;
 }
 
 }  // namespace
@@ -49,12 +61,12 @@ double LogMassOfNarrow(double middle, double width) {
 double LogAddExp(double a, double b) {
   const double larger = std::max(a, b);
   if (std::isinf(larger)) return larger;
-  return larger + std::log1p(std::exp(std::min(a, b) - larger));
+  return larger + Log1p(Exp(std::min(a, b) - larger));
 }
 
 double LogNormalCdf(double x) {
-  if (x > -1.0) return std::log1p(-LowerTail(-x));
-  if (x > kSeriesBelow) return std::log(LowerTail(x));
+  if (x > -1.0) return Log1p(-LowerTail(-x));
+  if (x > kSeriesBelow) return Log(LowerTail(x));
   return std::isinf(x) ? -kInfinity : LogCdfBySeries(x);
 }
 
@@ -65,9 +77,25 @@ double LogNormalMass(double low, double high) {
   const double width = high - low;
   const double middle = 0.5 * (low + high);
   if (width * (1.0 + std::abs(middle)) < kNarrow) return LogMassOfNarrow(middle, width);
-  if (high > 0.0) return std::log1p(-LowerTail(low) - LowerTail(-high));
+  if (high > 0.0) return Log1p(-LowerTail(low) - LowerTail(-high));
   const double log_high = LogNormalCdf(high);
   return log_high + LogOneMinusExp(LogNormalCdf(low) - log_high);
+}
+
+double NormalMass(double low, double high) {
+  if (!(low < high)) return 0.0;
+  if (low > 0.0) return NormalMass(-high, -low);
+  constexpr double kAllOfIt = 8.3;  // no double between 1 and what lies within
+  if (low < -kAllOfIt && high > kAllOfIt) return 1.0;
+  const double width = high - low;
+  const double middle = 0.5 * (low + high);
+  if (width * (1.0 + std::abs(middle)) < kNarrow) {
+    const double square = middle * middle;
+    return Exp(-0.5 * square) * (width * kInverseSqrtTwoPi) *
+           (1.0 + (square - 1.0) * width * width / 24.0);
+  }
+  if (high > 0.0) return (1.0 - LowerTail(low)) - LowerTail(-high);
+  return LowerTail(high) - LowerTail(low);
 }
 
 double NormalQuantileOfLog(double log_probability) {
@@ -76,25 +104,79 @@ double NormalQuantileOfLog(double log_probability) {
   if (log_probability > kLogHalf) return -NormalQuantileOfLog(LogOneMinusExp(log_probability));
   double x = log_probability < -5.0
                  ? -std::sqrt(-2.0 * (log_probability + kLogSqrtTwoPi))
-                 : -std::log(std::expm1(-log_probability)) * std::numbers::sqrt3 / std::numbers::pi;
+                 : -Log(Expm1(-log_probability)) * std::numbers::sqrt3 / std::numbers::pi;
   // ln Phi is concave: from the second iterate on, Newton's method climbs to the root from below.
   constexpr int kMaxIterations = 100;
   for (int i = 0; i < kMaxIterations; ++i) {
     const double log_cdf = LogNormalCdf(x);
-    const double step = (log_cdf - log_probability) * std::exp(log_cdf - LogDensity(x));
+    const double step = (log_cdf - log_probability) * Exp(log_cdf - LogDensity(x));
     x -= step;
     if (std::abs(step) <= 1e-14 * std::abs(x)) break;
   }
   return x;
 }
 
+// Source: Wichura 1988, algorithm AS 241 (PPND16), exact to about 1e-16.
+double LowerNormalQuantile(double probability) {
+  const double from_middle = probability - 0.5;
+  if (from_middle > -0.425) {
+    constexpr double kNumerator[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
+                                     1.9715909503065514427e3, 1.3731693765509461125e4,
+                                     4.5921953931549871457e4, 6.7265770927008700853e4,
+                                     3.3430575583588128105e4, 2.5090809287301226727e3};
+    constexpr double kDenominator[] = {1.0,
+                                       4.2313330701600911252e1,
+                                       6.8718700749205790830e2,
+                                       5.3941960214247511077e3,
+                                       2.1213794301586595867e4,
+                                       3.9307895800092710610e4,
+                                       2.8729085735721942674e4,
+                                       5.2264952788528545610e3};
+    return from_middle * Ratio(kNumerator, kDenominator, 0.180625 - from_middle * from_middle);
+  }
+  const double root = std::sqrt(-Log(probability));
+  if (root <= 5.0) {
+    constexpr double kNumerator[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                                     5.76949722146069140550e0,  3.64784832476320460504e0,
+                                     1.27045825245236838258e0,  2.41780725177450611770e-1,
+                                     2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    constexpr double kDenominator[] = {1.0,
+                                       2.05319162663775882187e0,
+                                       1.67638483018380384940e0,
+                                       6.89767334985100004550e-1,
+                                       1.48103976427480074590e-1,
+                                       1.51986665636164571966e-2,
+                                       5.47593808499534494600e-4,
+                                       1.05075007164441684324e-9};
+    return -Ratio(kNumerator, kDenominator, root - 1.6);
+  }
+  constexpr double kNumerator[] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                                   1.78482653991729133580e0,  2.96560571828504891230e-1,
+                                   2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                                   2.71155556874348757815e-5, 2.01033439929228813265e-7};
+  constexpr double kDenominator[] = {1.0,
+                                     5.99832206555887937690e-1,
+                                     1.36929880922735805310e-1,
+                                     1.48753612908506148525e-2,
+                                     7.86869131145613259100e-4,
+                                     1.84631831751005468180e-5,
+                                     1.42151175831644588870e-7,
+                                     2.04426310338993978564e-15};
+  return -Ratio(kNumerator, kDenominator, root - 5.0);
+}
+
 double TruncatedNormalQuantile(double q, double low, double high) {
-  const double log_mass = LogNormalMass(low, high);
-  const double log_below = LogAddExp(LogNormalCdf(low), std::log(q) + log_mass);
-  if (log_below <= kLogHalf) return std::clamp(NormalQuantileOfLog(log_below), low, high);
-  // Measured from the right, where ln Phi would round to zero.
-  const double log_above = LogAddExp(LogNormalCdf(-high), std::log1p(-q) + log_mass);
-  return std::clamp(-NormalQuantileOfLog(log_above), low, high);
+  if (low > 0.0) return -TruncatedNormalQuantile(1.0 - q, -high, -low);
+  constexpr double kLeast = 1e-280;
+  const double mass = NormalMass(low, high);
+  const double below = LowerTail(low) + q * mass;
+  if (mass > kLeast && below > kLeast) {
+    const double above = LowerTail(-high) + (1.0 - q) * mass;
+    const double x = below <= 0.5 ? LowerNormalQuantile(below) : -LowerNormalQuantile(above);
+    return std::clamp(x, low, high);
+  }
+  const double log_below = LogAddExp(LogNormalCdf(low), Log(q) + LogNormalMass(low, high));
+  return std::clamp(NormalQuantileOfLog(log_below), low, high);
 }
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
-// Probabilities of the standard normal distribution in log space, accurate deep in the tails where
-// differences of the distribution function itself are zero. Pure; safe from any thread.
+// Probabilities of the standard normal distribution, in log space accurate deep in the tails where
+// differences of the distribution function itself are zero. The same bits on every machine
+// (portable_math.h). Pure; safe from any thread.
 // Golden data: scripts/reference/parzen.py (SciPy's log_ndtr, ndtri_exp and truncnorm).
 #pragma once
 
@@ -11,11 +12,17 @@ double LogAddExp(double a, double b);
 // ln Phi(x). -infinity at -infinity, 0 at +infinity.
 double LogNormalCdf(double x);
 
+// Phi(high) - Phi(low), accurate in relative terms down to 1e-300; 0 unless low < high.
+double NormalMass(double low, double high);
+
 // ln(Phi(high) - Phi(low)); -infinity unless low < high. Ends may be infinite.
 double LogNormalMass(double low, double high);
 
 // The x with ln Phi(x) = log_probability, for log_probability <= 0.
 double NormalQuantileOfLog(double log_probability);
+
+// The x with Phi(x) = probability, for a probability in [1e-300, 0.5].
+double LowerNormalQuantile(double probability);
 
 // The q-quantile of the standard normal truncated to [low, high]; q in [0, 1], low <= high.
 double TruncatedNormalQuantile(double q, double low, double high);

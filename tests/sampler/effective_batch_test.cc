@@ -117,7 +117,7 @@ TEST(EffectiveBatch, DrawsStayNearTheProductsSeen) {
                                    {kBatchSizeParameter, int64_t{16}},
                                    {kGradAccumParameter, int64_t{3}}}));
   }
-  const auto density = ParzenEstimator::Create(model.axes(), points, {});
+  const auto density = ParzenEstimator::Create(model.axes(), points);
   ASSERT_TRUE(density.ok());
   Rng rng(4, 4);
   int near = 0;

@@ -1,0 +1,60 @@
+#include "sampler/kernel_sums.h"
+
+#include <algorithm>
+
+#include "sampler/kernel_loops.h"
+
+namespace hpo {
+
+// In files that are compiled for these processors.
+const KernelLoops* Avx2Loops();
+const KernelLoops* Avx512Loops();
+
+namespace {
+
+const KernelLoops& BestLoops() {
+  static const KernelLoops& best = []() -> const KernelLoops& {
+    for (const SimdPath path : {SimdPath::kAvx512, SimdPath::kAvx2}) {
+      if (const KernelLoops* loops = LoopsOf(path); loops != nullptr) return *loops;
+    }
+    return *LoopsOf(SimdPath::kBaseline);
+  }();
+  return best;
+}
+
+}  // namespace
+
+RecencyRamp RecencyRamp::Of(size_t num_observations) {
+  constexpr size_t kFullWeights = 25;
+  if (num_observations <= kFullWeights) return {};
+  const double first = 1.0 / static_cast<double>(num_observations);
+  const size_t steps = std::max<size_t>(num_observations - kFullWeights - 1, 1);
+  return {first, (1.0 - first) / static_cast<double>(steps)};
+}
+
+const KernelLoops* LoopsOf(SimdPath path) {
+  switch (path) {
+    case SimdPath::kBaseline:
+      return &KernelLoopsOn<SimdPath::kBaseline>::kLoops;
+    case SimdPath::kAvx2:
+      return __builtin_cpu_supports("avx2") ? Avx2Loops() : nullptr;
+    case SimdPath::kAvx512:
+      return __builtin_cpu_supports("avx512f") ? Avx512Loops() : nullptr;
+  }
+  return nullptr;
+}
+
+void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double reach,
+                 std::span<MarginalPoint> points) {
+  BestLoops().sum_marginal(kernels, ramp, reach, points.data(), points.size());
+}
+
+void SumJoint(size_t num_components, const RecencyRamp& ramp, std::span<JointPoint> points) {
+  BestLoops().sum_joint(num_components, ramp, points.data(), points.size());
+}
+
+void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs) {
+  BestLoops().cell_masses(kernels, low, high, masses, logs);
+}
+
+}  // namespace hpo

@@ -1,0 +1,138 @@
+// The inner loops of a Parzen density: sums over many kernels for a few points, vectorised by hand.
+// Every path gives the same bits: the same operations on eight lanes, whatever registers hold them,
+// and lanes are added up in one order.
+// Pure; safe from any thread.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace hpo {
+
+// Kernels are taken in blocks of so many. Arrays that the loops read are readable up to a multiple
+// of it: a PaddedColumn is.
+constexpr size_t kKernelBlock = 32;
+
+// A column whose values are followed by a block of zeros.
+template <typename T>
+class PaddedColumn {
+ public:
+  PaddedColumn() : values_(kKernelBlock) {}
+  size_t size() const { return values_.size() - kKernelBlock; }
+  const T* data() const { return values_.data(); }
+  T& operator[](size_t i) { return values_[i]; }
+  const T& operator[](size_t i) const { return values_[i]; }
+  void Insert(size_t i, const T& value) { values_.insert(At(i), value); }
+  void Erase(size_t i) { values_.erase(At(i)); }
+  // Takes the value at `from` to `to`, which comes before it.
+  void Move(size_t from, size_t to) { std::rotate(At(to), At(from), At(from + 1)); }
+  void Clear() { values_.assign(kKernelBlock, T{}); }
+
+ private:
+  auto At(size_t i) { return values_.begin() + static_cast<std::ptrdiff_t>(i); }
+
+  std::vector<T> values_;
+};
+
+// Weight of the observation of a rank, the oldest has 0: 1 for the newest 25, and below them on a
+// ramp that starts at 1/n.
+struct RecencyRamp {
+  double first = 1.0;
+  double slope = 0.0;
+
+  static RecencyRamp Of(size_t num_observations);
+  double Weight(double rank) const {
+    const double weight = first + slope * rank;
+    return weight < 1.0 ? weight : 1.0;
+  }
+};
+
+// What a sum over kernels comes to, before its lanes are added up.
+struct LaneSums {
+  double lanes[8] = {};
+  double Total() const {
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+  }
+};
+
+// Normal kernels on one axis, in the order of their centres.
+struct SortedKernels {
+  size_t size = 0;
+  const double* centre;
+  const double* inverse;  // of the bandwidth
+  const double* scale;    // height of the kernel at its centre
+  const double* rank;
+  // By block of kernels: the widest bandwidth.
+  const double* widest;
+};
+
+// Where the density of SortedKernels is wanted.
+struct MarginalPoint {
+  double at = 0.0;
+  LaneSums sum;  // out: of weight * kernel
+};
+
+// Kernels further from a point than `reach` bandwidths of the widest in their block are left out.
+void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double reach,
+                 std::span<MarginalPoint> points);
+
+// One axis of a mixture of products, by component: normal kernels, or indices into a table of
+// kernels.
+struct JointAxis {
+  const double* centre = nullptr;
+  const double* inverse = nullptr;
+  const double* log_norm =
+      nullptr;  // what the logarithm of the kernel's exponential is lessened by
+  const uint32_t* kernel = nullptr;  // of a tabled axis
+};
+
+// What an axis says of one point.
+struct JointTerm {
+  JointAxis axis;
+  double at = 0.0;                // on an axis of normal kernels
+  const double* table = nullptr;  // logarithm of each kernel at the point, on a tabled axis
+  // A block all of whose components have a smaller sum of logarithms after this term is left out.
+  double limit = -std::numeric_limits<double>::infinity();
+};
+
+struct JointPoint {
+  const JointTerm* terms = nullptr;
+  size_t num_terms = 0;
+  // In: a logarithm near the result. Out: what `sum` is to be multiplied by, in logarithm.
+  double reference = 0.0;
+  LaneSums sum;  // out: of weight * product of kernels / exp(reference)
+};
+
+// Components are in the order of their rank.
+void SumJoint(size_t num_components, const RecencyRamp& ramp, std::span<JointPoint> points);
+
+// Normal kernels on a grid, what they are multiplied by so that their masses on [0, 1] come to 1.
+struct GridKernels {
+  size_t size = 0;
+  const double* centre;
+  const double* inverse;
+  const double* scale;
+};
+
+// The mass that each kernel has in the cell [low, high], and its logarithm (-infinity for 0).
+void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs);
+
+// How the loops are compiled. The functions above take the best that the processor has.
+enum class SimdPath { kBaseline, kAvx2, kAvx512 };
+struct KernelLoops {
+  void (*sum_marginal)(const SortedKernels&, const RecencyRamp&, double reach,
+                       MarginalPoint* points, size_t num_points);
+  void (*sum_joint)(size_t num_components, const RecencyRamp&, JointPoint* points,
+                    size_t num_points);
+  void (*cell_masses)(const GridKernels&, double low, double high, double* masses, double* logs);
+};
+
+// nullptr where this processor cannot run the path.
+const KernelLoops* LoopsOf(SimdPath path);
+
+}  // namespace hpo

@@ -1,0 +1,338 @@
+#include "sampler/parzen_axes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "sampler/portable_math.h"
+#include "sampler/truncated_normal.h"
+
+namespace hpo {
+namespace {
+
+const double kSqrtTwoPi = std::sqrt(2.0 * std::numbers::pi);
+// So many new observations are sorted in one by one, more of them by sorting all.
+constexpr size_t kFewInsertions = 8;
+// The least mass that a kernel has inside [0, 1]: centred at an end, as wide as it gets.
+constexpr double kLeastMass = 0.3413;
+// ln 2^53: what is smaller by that does not change a sum.
+constexpr double kLogPrecision = 36.74;
+
+// The least bandwidth among so many observations ("magic clip").
+double WidthFloor(size_t count) {
+  return 1.0 / static_cast<double>(std::min<size_t>(100, count + 2));
+}
+
+// Of an observation at `here`; a gap to a neighbour that is not there is 0.
+double Bandwidth(double left_gap, double here, double right_gap, size_t count) {
+  const double gap = count == 1 ? std::max(here, 1.0 - here) : std::max(left_gap, right_gap);
+  return std::clamp(gap, WidthFloor(count), 1.0);
+}
+
+// The integral of exp(-z^2 / 2) over the kernel's range, in its positions.
+double NormOf(const NormalKernel& kernel) { return kernel.Mass() * kernel.bandwidth * kSqrtTwoPi; }
+
+const double kLogPriorNorm = Log(NormOf(NormalKernel{}));
+
+template <typename T>
+void InsertAt(std::vector<T>& values, size_t i, const T& value) {
+  values.insert(values.begin() + static_cast<ptrdiff_t>(i), value);
+}
+
+template <typename T>
+void EraseAt(std::vector<T>& values, size_t i) {
+  values.erase(values.begin() + static_cast<ptrdiff_t>(i));
+}
+
+}  // namespace
+
+double NormalKernel::Mass() const {
+  return NormalMass(-centre / bandwidth, (1.0 - centre) / bandwidth);
+}
+
+void ContinuousAxis::Insert(size_t row, const Coordinate& coordinate) {
+  for (size_t i = 0; row < present_.size() && i < rank_.size(); ++i) {
+    if (rank_[i] >= static_cast<double>(row)) rank_[i] += 1.0;
+  }
+  InsertAt(present_, row, static_cast<uint8_t>(coordinate.present));
+  centre_.Insert(row, coordinate.present ? coordinate.at : NormalKernel{}.centre);
+  row_inverse_.Insert(row, 1.0);
+  log_norm_.Insert(row, kLogPriorNorm);
+  if (!coordinate.present) return;
+  const size_t last = num_observed();
+  at_.Insert(last, coordinate.at);
+  rank_.Insert(last, static_cast<double>(row));
+  bandwidth_.Insert(last, -1.0);
+  inverse_.Insert(last, 0.0);
+  scale_.Insert(last, 0.0);
+}
+
+void ContinuousAxis::Erase(size_t row) {
+  size_t found = num_observed();
+  for (size_t i = 0; i < rank_.size(); ++i) {
+    if (rank_[i] == static_cast<double>(row)) found = i;
+    if (rank_[i] > static_cast<double>(row)) rank_[i] -= 1.0;
+  }
+  EraseAt(present_, row);
+  for (PaddedColumn<double>* column : {&centre_, &row_inverse_, &log_norm_}) column->Erase(row);
+  if (found == num_observed()) return;
+  for (PaddedColumn<double>* column : {&at_, &rank_, &bandwidth_, &inverse_, &scale_}) {
+    column->Erase(found);
+  }
+  if (found < num_sorted_) --num_sorted_;
+}
+
+void ContinuousAxis::SortLatest() {
+  const size_t count = num_observed();
+  const auto before = [this](size_t i, size_t j) {
+    return at_[i] < at_[j] || (at_[i] == at_[j] && rank_[i] < rank_[j]);
+  };
+  if (count - num_sorted_ > kFewInsertions) {
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), before);
+    const PaddedColumn<double> at = at_;
+    const PaddedColumn<double> rank = rank_;
+    for (size_t i = 0; i < count; ++i) {
+      at_[i] = at[order[i]];
+      rank_[i] = rank[order[i]];
+      bandwidth_[i] = -1.0;
+    }
+    num_sorted_ = count;
+  }
+  for (; num_sorted_ < count; ++num_sorted_) {
+    size_t low = 0;
+    size_t high = num_sorted_;
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      if (before(num_sorted_, middle)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    for (PaddedColumn<double>* column : {&at_, &rank_, &bandwidth_, &inverse_, &scale_}) {
+      column->Move(num_sorted_, low);
+    }
+  }
+}
+
+void ContinuousAxis::Refit(const RecencyRamp& ramp) {
+  SortLatest();
+  const size_t count = num_observed();
+  widest_.assign((count + kKernelBlock - 1) / kKernelBlock, 0.0);
+  total_weight_ = 0.0;
+  for (size_t i = 0; i < count; ++i) {
+    const double here = at_[i];
+    const double left = i > 0 ? here - at_[i - 1] : 0.0;
+    const double right = i + 1 < count ? at_[i + 1] - here : 0.0;
+    const double bandwidth = Bandwidth(left, here, right, count);
+    total_weight_ += ramp.Weight(rank_[i]);
+    double& widest = widest_[i / kKernelBlock];
+    widest = std::max(widest, bandwidth);
+    if (bandwidth == bandwidth_[i]) continue;
+    const double norm = NormOf({here, bandwidth});
+    const size_t row = static_cast<size_t>(rank_[i]);
+    bandwidth_[i] = bandwidth;
+    row_inverse_[row] = inverse_[i] = 1.0 / bandwidth;
+    log_norm_[row] = Log(norm);
+    scale_[i] = 1.0 / norm;
+  }
+}
+
+NormalKernel ContinuousAxis::KernelOf(size_t row) const {
+  return {centre_[row], 1.0 / row_inverse_[row]};
+}
+
+double ContinuousAxis::LogPrior(double at) {
+  const double z = at - NormalKernel{}.centre;
+  return -0.5 * z * z - kLogPriorNorm;
+}
+
+double ContinuousAxis::LogPeak() const {
+  return -Log(kLeastMass * WidthFloor(num_observed()) * kSqrtTwoPi);
+}
+
+JointAxis ContinuousAxis::joint() const {
+  return {.centre = centre_.data(), .inverse = row_inverse_.data(), .log_norm = log_norm_.data()};
+}
+
+std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
+                                                 const MarginalWeights& weights) const {
+  std::vector<MarginalPoint> points;
+  for (const double position : at) points.push_back({.at = position});
+  const double count = static_cast<double>(num_observed() + 1);
+  const double least_prior = LogPrior(0.0) + Log(weights.prior);
+  const double reach = std::sqrt(2.0 * (LogPeak() + Log(count) - least_prior + kLogPrecision));
+  const SortedKernels kernels{.size = num_observed(),
+                              .centre = at_.data(),
+                              .inverse = inverse_.data(),
+                              .scale = scale_.data(),
+                              .rank = rank_.data(),
+                              .widest = widest_.data()};
+  SumMarginal(kernels, weights.ramp, reach, points);
+  std::vector<double> logs;
+  for (const MarginalPoint& point : points) {
+    const double sum = point.sum.Total() + weights.prior * Exp(LogPrior(point.at));
+    logs.push_back(Log(sum / (total_weight_ + weights.prior)));
+  }
+  return logs;
+}
+
+uint32_t GridAxis::SlotAt(double at) {
+  const auto [found, is_new] = slot_at_.emplace(at, static_cast<uint32_t>(slots_.size()));
+  if (is_new) {
+    const auto place =
+        std::lower_bound(order_.begin(), order_.end(), at,
+                         [this](uint32_t slot, double value) { return slots_[slot].at < value; });
+    order_.insert(place, found->second);
+    slots_.push_back({.at = at});
+  }
+  return found->second;
+}
+
+void GridAxis::Insert(size_t row, const Coordinate& coordinate) {
+  InsertAt(slot_, row, coordinate.present ? SlotAt(coordinate.at) : kAbsent);
+  kernel_.Insert(row, 0);
+}
+
+void GridAxis::Erase(size_t row) {
+  EraseAt(slot_, row);
+  kernel_.Erase(row);
+}
+
+uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
+  const size_t last = centre_.size();
+  if (last > 1 && centre_[last - 1] == centre && bandwidth_[last - 1] == bandwidth) {
+    return static_cast<uint32_t>(last - 1);
+  }
+  centre_.Insert(last, centre);
+  inverse_.Insert(last, 1.0 / bandwidth);
+  scale_.Insert(last, 1.0 / NormalKernel{centre, bandwidth}.Mass());
+  bandwidth_.push_back(bandwidth);
+  if (last % kKernelBlock == 0) widest_.push_back(0.0);
+  widest_.back() = std::max(widest_.back(), bandwidth);
+  return static_cast<uint32_t>(last);
+}
+
+void GridAxis::Refit(const RecencyRamp& ramp) {
+  for (Slot& slot : slots_) slot.count = 0;
+  size_t num_observed = 0;
+  for (size_t row = 0; row < slot_.size(); ++row) {
+    Slot& slot = slots_[slot_[row]];
+    if (slot.count++ == 0) slot.first_row = row;
+    slot.last_row = row;
+  }
+  num_observed = slot_.size() - slots_[kAbsent].count;
+  for (PaddedColumn<double>* column : {&centre_, &inverse_, &scale_}) column->Clear();
+  bandwidth_.clear();
+  widest_.clear();
+  AddKernel(NormalKernel{}.centre, NormalKernel{}.bandwidth);
+  std::vector<uint32_t> observed;
+  for (const uint32_t slot : order_) {
+    if (slots_[slot].count > 0) observed.push_back(slot);
+  }
+  for (size_t i = 0; i < observed.size(); ++i) {
+    Slot& slot = slots_[observed[i]];
+    const double here = slot.at;
+    const double left = i > 0 ? here - slots_[observed[i - 1]].at : 0.0;
+    const double right = i + 1 < observed.size() ? slots_[observed[i + 1]].at - here : 0.0;
+    const auto add = [&](double left_gap, double right_gap) {
+      return AddKernel(here, Bandwidth(left_gap, here, right_gap, num_observed));
+    };
+    // An observation between equal ones has no gap.
+    slot.first_kernel = add(left, slot.count > 1 ? 0.0 : right);
+    if (slot.count > 2) slot.middle_kernel = add(0.0, 0.0);
+    if (slot.count > 1) slot.last_kernel = add(0.0, right);
+  }
+  weight_.assign(centre_.size(), 0.0);
+  for (size_t row = 0; row < slot_.size(); ++row) {
+    const Slot& slot = slots_[slot_[row]];
+    uint32_t kernel = slot.middle_kernel;
+    if (row == slot.last_row) kernel = slot.last_kernel;
+    if (row == slot.first_row) kernel = slot.first_kernel;
+    if (slot_[row] == kAbsent) kernel = 0;
+    kernel_[row] = kernel;
+    weight_[kernel] += ramp.Weight(static_cast<double>(row));
+  }
+  weight_[0] = 0.0;
+  total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
+}
+
+NormalKernel GridAxis::KernelOf(size_t row) const {
+  const uint32_t kernel = kernel_[row];
+  return {centre_[kernel], bandwidth_[kernel]};
+}
+
+double GridAxis::LogPrior(const Interval& cell) {
+  const NormalKernel prior;
+  return Log(NormalMass(cell.low - prior.centre, cell.high - prior.centre) / prior.Mass());
+}
+
+KernelTable GridAxis::TableAt(const Coordinate& coordinate, double reach,
+                              const MarginalWeights& weights) const {
+  const Interval& cell = coordinate.cell;
+  const size_t count = centre_.size();
+  KernelTable table{.at = coordinate.at, .logs = {}, .log_marginal = 0.0};
+  table.logs.assign(count + kKernelBlock, -kUnbounded);
+  std::vector<double> masses(kKernelBlock);
+  double sum = 0.0;
+  for (size_t first = 0; first < count; first += kKernelBlock) {
+    const size_t size = std::min(kKernelBlock, count - first);
+    const double near = reach * widest_[first / kKernelBlock];
+    // The prior, in the first block, is out of order.
+    const double lowest = first == 0 ? 0.0 : centre_[first];
+    const double highest = first == 0 ? 1.0 : centre_[first + size - 1];
+    if (cell.high < lowest - near || cell.low > highest + near) continue;
+    CellMasses({size, centre_.data() + first, inverse_.data() + first, scale_.data() + first},
+               cell.low, cell.high, masses.data(), table.logs.data() + first);
+    for (size_t i = 0; i < size; ++i) sum += weight_[first + i] * masses[i];
+    if (first == 0) sum += weights.prior * masses[0];
+  }
+  table.log_marginal = Log(sum / (total_weight_ + weights.prior));
+  return table;
+}
+
+void ChoiceAxis::Insert(size_t row, const Coordinate& coordinate) {
+  kernel_.Insert(row, coordinate.present ? static_cast<uint32_t>(coordinate.at) + 1 : kPrior);
+}
+
+void ChoiceAxis::Erase(size_t row) { kernel_.Erase(row); }
+
+void ChoiceAxis::Refit(const RecencyRamp& ramp) {
+  weight_.assign(num_choices_ + 1, 0.0);
+  size_t num_observed = 0;
+  for (size_t row = 0; row < kernel_.size(); ++row) {
+    weight_[kernel_[row]] += ramp.Weight(static_cast<double>(row));
+    num_observed += Has(row) ? 1 : 0;
+  }
+  weight_[kPrior] = 0.0;
+  const double smoothing = prior_weight_ / static_cast<double>(num_observed + 1);
+  const double total = 1.0 + static_cast<double>(num_choices_) * smoothing;
+  same_ = (smoothing + 1.0) / total;
+  other_ = smoothing / total;
+}
+
+double ChoiceAxis::LogPrior() const { return -Log(static_cast<double>(num_choices_)); }
+
+double ChoiceAxis::Probability(size_t row, size_t choice) const {
+  if (row == kNoRow || !Has(row)) return 1.0 / static_cast<double>(num_choices_);
+  return kernel_[row] == choice + 1 ? same_ : other_;
+}
+
+KernelTable ChoiceAxis::TableAt(double choice, const MarginalWeights& weights) const {
+  const size_t own = static_cast<size_t>(choice) + 1;
+  KernelTable table{.at = choice, .logs = {}, .log_marginal = 0.0};
+  table.logs.assign(num_choices_ + 1, Log(other_));
+  table.logs[kPrior] = LogPrior();
+  table.logs[own] = Log(same_);
+  const double total = std::accumulate(weight_.begin(), weight_.end(), 0.0);
+  const double prior = weights.prior / static_cast<double>(num_choices_);
+  const double sum = weight_[own] * same_ + (total - weight_[own]) * other_ + prior;
+  table.log_marginal = Log(sum / (total + weights.prior));
+  return table;
+}
+
+}  // namespace hpo

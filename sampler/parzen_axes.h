@@ -1,0 +1,178 @@
+// The kernels of a Parzen density on one axis, for all its components: a truncated normal on [0, 1]
+// for each observation, its mass over a cell for values on a grid, or a smoothed choice. A
+// component whose observation lacks the axis has the prior's kernel there.
+//
+// Components are rows, in the order of their age. Rows are inserted and erased; Refit() then brings
+// the kernels up to date, at the cost of what has changed and of one pass, and the result depends
+// on the rows alone, not on how they came. One owner; between Refit() and the next change safe to
+// share between threads. Source: as parzen_estimator.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/random.h"
+#include "sampler/kernel_sums.h"
+
+namespace hpo {
+
+struct Interval {
+  double low = 0.0;
+  double high = 1.0;
+  bool operator==(const Interval&) const = default;
+};
+
+// A value on one axis.
+struct Coordinate {
+  bool present = false;
+  // Position in [0, 1]; on a categorical axis the index of the choice.
+  double at = 0.0;
+  // On a grid axis: the interval around `at` that the value stands for.
+  Interval cell;
+};
+
+// A normal kernel, truncated to [0, 1]. The bandwidth of an observation is the larger gap to its
+// neighbours in sorted order (ties by age), to the one that there is where it is outermost, to the
+// further end of [0, 1] where it is alone; at least 1 / min(100, observations + 2), at most 1.
+struct NormalKernel {
+  double centre = 0.5;
+  double bandwidth = 1.0;  // the defaults are the prior's
+  double Mass() const;     // inside [0, 1] before truncation
+};
+
+// The marginal density of an axis is a sum over the components that have it, and the prior.
+struct MarginalWeights {
+  RecencyRamp ramp;
+  double prior = 1.0;
+};
+
+// Positions of any real number.
+class ContinuousAxis {
+ public:
+  void Insert(size_t row, const Coordinate& coordinate);
+  void Erase(size_t row);
+  void Refit(const RecencyRamp& ramp);
+
+  bool Has(size_t row) const { return present_[row] != 0; }
+  NormalKernel KernelOf(size_t row) const;
+  // Natural log of the prior's kernel at `at`, and an upper bound of every kernel's.
+  static double LogPrior(double at);
+  double LogPeak() const;
+  JointAxis joint() const;
+
+  // Natural log of the marginal density at each position. Kernels are left out where all of them
+  // together come to less than 2^-53 of the prior's share.
+  std::vector<double> LogMarginals(std::span<const double> at,
+                                   const MarginalWeights& weights) const;
+
+ private:
+  void SortLatest();
+  size_t num_observed() const { return at_.size(); }
+
+  // By row; of the prior where absent.
+  std::vector<uint8_t> present_;
+  PaddedColumn<double> centre_;
+  PaddedColumn<double> row_inverse_;
+  PaddedColumn<double> log_norm_;
+  // By position, ties by row; from `num_sorted_` on as they came.
+  PaddedColumn<double> at_;
+  PaddedColumn<double> rank_;       // its row
+  PaddedColumn<double> bandwidth_;  // negative: to be fitted
+  PaddedColumn<double> inverse_;
+  PaddedColumn<double> scale_;
+  size_t num_sorted_ = 0;
+  std::vector<double> widest_;  // by block
+  double total_weight_ = 0.0;   // of the components that have the axis
+};
+
+// Logarithms of all kernels of an axis at one coordinate, and their marginal sum.
+struct KernelTable {
+  double at = 0.0;
+  std::vector<double> logs;
+  double log_marginal = 0.0;
+};
+
+// Values on a grid: few kernels differ, as equal observations have at most three bandwidths.
+class GridAxis {
+ public:
+  void Insert(size_t row, const Coordinate& coordinate);
+  void Erase(size_t row);
+  void Refit(const RecencyRamp& ramp);
+
+  bool Has(size_t row) const { return slot_[row] != kAbsent; }
+  NormalKernel KernelOf(size_t row) const;
+  static double LogPrior(const Interval& cell);
+  static double LogPeak() { return 0.0; }
+  JointAxis joint() const { return {.kernel = kernel_.data()}; }
+
+  // Kernels further from the cell than `reach` bandwidths count as 0.
+  KernelTable TableAt(const Coordinate& coordinate, double reach,
+                      const MarginalWeights& weights) const;
+
+ private:
+  static constexpr uint32_t kAbsent = 0;
+
+  struct Slot {
+    double at = 0.0;
+    size_t count = 0;
+    // Rows of the first and the last observation, and the kernels of these and those between.
+    size_t first_row = 0;
+    size_t last_row = 0;
+    uint32_t first_kernel = 0;
+    uint32_t middle_kernel = 0;
+    uint32_t last_kernel = 0;
+  };
+
+  uint32_t SlotAt(double at);
+  uint32_t AddKernel(double centre, double bandwidth);
+
+  std::vector<uint32_t> slot_;     // by row
+  PaddedColumn<uint32_t> kernel_;  // by row
+  std::vector<Slot> slots_ = {{}};
+  absl::flat_hash_map<double, uint32_t> slot_at_;
+  std::vector<uint32_t> order_;  // of the slots but the absent one's, by position
+  // The prior's first.
+  PaddedColumn<double> centre_;
+  PaddedColumn<double> inverse_;
+  PaddedColumn<double> scale_;
+  std::vector<double> bandwidth_;
+  std::vector<double> weight_;  // of the components that have the kernel and the axis
+  std::vector<double> widest_;  // by block of kernels
+  double total_weight_ = 0.0;
+};
+
+// One of several choices, each observation smoothed over all.
+class ChoiceAxis {
+ public:
+  ChoiceAxis(size_t num_choices, double prior_weight)
+      : num_choices_(num_choices), prior_weight_(prior_weight) {}
+
+  void Insert(size_t row, const Coordinate& coordinate);
+  void Erase(size_t row);
+  void Refit(const RecencyRamp& ramp);
+
+  bool Has(size_t row) const { return kernel_[row] != kPrior; }
+  double LogPrior() const;
+  static double LogPeak() { return 0.0; }
+  JointAxis joint() const { return {.kernel = kernel_.data()}; }
+  KernelTable TableAt(double choice, const MarginalWeights& weights) const;
+
+  // Probability of a choice by the kernel of a row; kNoRow: by the prior's.
+  static constexpr size_t kNoRow = static_cast<size_t>(-1);
+  double Probability(size_t row, size_t choice) const;
+
+ private:
+  static constexpr uint32_t kPrior = 0;  // the kernel of choice c is c + 1
+
+  size_t num_choices_;
+  double prior_weight_;
+  PaddedColumn<uint32_t> kernel_;  // by row
+  std::vector<double> weight_;     // by kernel
+  double same_ = 0.0;
+  double other_ = 0.0;
+};
+
+}  // namespace hpo

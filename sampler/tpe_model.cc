@@ -1,0 +1,168 @@
+#include "sampler/tpe_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hpo {
+namespace {
+
+// The ratios of memory and of failures count squared: a poor trial still teaches quality, one that
+// did not run is lost. On spaces whose optimum lies on the limit of memory, and on those where most
+// configurations fail, this lowers the lost trials and the regret.
+constexpr double kLossExponent = 2.0;
+
+std::vector<Point> PointsOf(const ModelSpace& space, std::span<const ParamMap* const> candidates) {
+  std::vector<Point> points;
+  points.reserve(candidates.size());
+  for (const ParamMap* params : candidates) points.push_back(space.Encode(*params));
+  return points;
+}
+
+}  // namespace
+
+TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy)
+    : space_(space),
+      capacity_(capacity),
+      policy_(policy),
+      quality_space_(space_, ModelView::kQuality),
+      memory_space_(space_, ModelView::kMemory),
+      quality_(quality_space_.axes(), Dependence::kBoth),
+      memory_{Lesson::kOverMemory, {memory_space_.axes(), Dependence::kIndependent}},
+      failure_{Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}} {}
+
+TpeModel::Lesson TpeModel::LessonOf(const HistoryTrial& trial) const {
+  if (MemoryNeed(trial, policy_) > capacity_) return Lesson::kOverMemory;
+  if (EndedByMemory(trial)) return Lesson::kNothing;
+  if (trial.state == TrialState::kFailed) return Lesson::kFailed;
+  if (IsFinished(trial)) return Lesson::kFinished;
+  return trial.state == TrialState::kRunning ? Lesson::kRunning : Lesson::kNothing;
+}
+
+void TpeModel::Update(const History& history, std::span<const TrialNumber> changed) {
+  for (const TrialNumber number : changed) {
+    const HistoryTrial& trial = history.trials().at(number);
+    Known now{.lesson = LessonOf(trial), .key = {}};
+    if (now.lesson == Lesson::kFinished) now.key = QualityKeyOf(trial);
+    several_objectives_ = several_objectives_ || trial.losses.size() > 1;
+    Known& known = known_[number.value];
+    LearnQuality(trial, known, now);
+    LearnLoss(memory_, trial, known.lesson, now.lesson);
+    LearnLoss(failure_, trial, known.lesson, now.lesson);
+    known = now;
+  }
+  MoveGood(history);
+  quality_.Refit();
+  for (Loss* loss : {&memory_, &failure_}) {
+    if (!loss->modelled && loss->num_lost > 0) StartModelling(*loss, history);
+    if (loss->modelled) loss->ratio.Refit();
+  }
+}
+
+// Every trial that teaches quality is on the side to be avoided until MoveGood() takes it.
+void TpeModel::LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now) {
+  const auto teaches = [](const Known& known) {
+    return known.lesson == Lesson::kFinished || known.lesson == Lesson::kRunning;
+  };
+  const int64_t number = trial.number.value;
+  const auto add = [&] { quality_.AddAbove(number, quality_space_.Encode(trial.params)); };
+  const auto good = std::lower_bound(good_.begin(), good_.end(), trial.number);
+  if (good != good_.end() && *good == trial.number && before.key != now.key) {
+    good_.erase(good);
+    quality_.RemoveBelow(number);
+    add();
+  }
+  if (before.lesson == Lesson::kFinished) order_.erase(before.key);
+  if (now.lesson == Lesson::kFinished) order_.insert(now.key);
+  if (teaches(before) && !teaches(now)) quality_.RemoveAbove(number);
+  if (!teaches(before) && teaches(now)) add();
+}
+
+void TpeModel::LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now) {
+  if (before == now) return;
+  loss.num_lost += int{now == loss.lesson} - int{before == loss.lesson};
+  if (!loss.modelled) return;
+  const int64_t number = trial.number.value;
+  if (before == Lesson::kFinished) loss.ratio.RemoveBelow(number);
+  if (before == loss.lesson) loss.ratio.RemoveAbove(number);
+  if (now == Lesson::kFinished) loss.ratio.AddBelow(number, memory_space_.Encode(trial.params));
+  if (now == loss.lesson) loss.ratio.AddAbove(number, memory_space_.Encode(trial.params));
+}
+
+void TpeModel::StartModelling(Loss& loss, const History& history) {
+  loss.modelled = true;
+  loss.num_lost = 0;
+  for (const auto& [number, trial] : history.trials()) {
+    const auto known = known_.find(number.value);
+    if (known != known_.end()) {
+      LearnLoss(loss, trial, Lesson::kNothing, known->second.lesson);
+    }
+  }
+}
+
+std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
+  const int64_t num_good = NumGood(static_cast<int64_t>(order_.size()));
+  if (several_objectives_) {
+    std::vector<const HistoryTrial*> finished;
+    for (const auto& [number, trial] : history.trials()) {
+      const auto known = known_.find(number.value);
+      if (known != known_.end() && known->second.lesson == Lesson::kFinished) {
+        finished.push_back(&trial);
+      }
+    }
+    return BestTrials(finished, num_good);
+  }
+  std::vector<TrialNumber> best;
+  for (auto key = order_.begin(); static_cast<int64_t>(best.size()) < num_good; ++key) {
+    best.push_back(std::get<TrialNumber>(*key));
+  }
+  std::sort(best.begin(), best.end());
+  return best;
+}
+
+void TpeModel::MoveGood(const History& history) {
+  std::vector<TrialNumber> good = FindGood(history);
+  const auto each_missing = [&](const std::vector<TrialNumber>& from,
+                                const std::vector<TrialNumber>& in, const auto& act) {
+    for (const TrialNumber number : from) {
+      if (std::binary_search(in.begin(), in.end(), number)) continue;
+      act(number.value, quality_space_.Encode(history.trials().at(number).params));
+    }
+  };
+  each_missing(good_, good, [this](int64_t number, const Point& point) {
+    quality_.RemoveBelow(number);
+    quality_.AddAbove(number, point);
+  });
+  each_missing(good, good_, [this](int64_t number, const Point& point) {
+    quality_.RemoveAbove(number);
+    quality_.AddBelow(number, point);
+  });
+  good_ = std::move(good);
+}
+
+std::optional<ParamMap> TpeModel::DrawGood(Rng& rng) const {
+  return quality_space_.Draw(quality_.below(), rng);
+}
+
+std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
+  return memory_space_.Draw(memory_.ratio.below(), rng);
+}
+
+std::vector<double> TpeModel::Score(std::span<const ParamMap* const> candidates) const {
+  std::vector<double> scores = quality_.LogRelative(PointsOf(quality_space_, candidates));
+  if (memory_.num_lost > 0 || failure_.num_lost > 0) {
+    const std::vector<Point> points = PointsOf(memory_space_, candidates);
+    for (const Loss* loss : {&memory_, &failure_}) {
+      if (loss->num_lost == 0) continue;
+      const std::vector<double> logs = loss->ratio.LogRelative(points);
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] += kLossExponent * logs[i];
+    }
+  }
+  for (double& score : scores) {
+    if (std::isnan(score)) score = -std::numeric_limits<double>::infinity();
+  }
+  return scores;
+}
+
+}  // namespace hpo

@@ -1,0 +1,88 @@
+// What TPE makes of a study's trials, for one search space and one capacity: which trials teach
+// what, and the densities of each kind, kept up to date trial by trial. Equal to one that is built
+// anew from the same trials, bit for bit.
+// One owner while it changes; between Update() and the next safe to share between threads.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "sampler/density_ratio.h"
+#include "sampler/history.h"
+#include "sampler/model_space.h"
+#include "sampler/trial_split.h"
+
+namespace hpo {
+
+class TpeModel {
+ public:
+  // Knows no trial.
+  TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy);
+  // The model spaces refer to the search space in it.
+  TpeModel(const TpeModel&) = delete;
+  TpeModel& operator=(const TpeModel&) = delete;
+
+  const SearchSpace& space() const { return space_; }
+  Bytes capacity() const { return capacity_; }
+
+  // Takes in trials of `history` that are new or have changed in anything but their parameters.
+  void Update(const History& history, std::span<const TrialNumber> changed);
+
+  // Whether trials at this capacity or above ran out of memory, so that memory is modelled.
+  bool learned_memory() const { return memory_.num_lost > 0; }
+
+  // Configurations from the densities of good trials, and of trials that ran within the capacity;
+  // nullopt as ModelSpace::Draw.
+  std::optional<ParamMap> DrawGood(Rng& rng) const;
+  std::optional<ParamMap> DrawRunnable(Rng& rng) const;
+
+  // The acquisition of each configuration, larger is better; never NaN.
+  std::vector<double> Score(std::span<const ParamMap* const> candidates) const;
+
+ private:
+  // What a trial teaches.
+  enum class Lesson {
+    kNothing,
+    kOverMemory,  // could not run within the capacity
+    kFailed,
+    kFinished,
+    kRunning,
+  };
+  struct Known {
+    Lesson lesson = Lesson::kNothing;
+    QualityKey key;  // of a finished trial
+  };
+
+  // A way to lose a trial, and what tells the trials that were lost so from those that finished.
+  struct Loss {
+    Lesson lesson;
+    DensityRatio ratio;
+    int64_t num_lost = 0;
+    bool modelled = false;  // from the first lost trial on
+  };
+
+  Lesson LessonOf(const HistoryTrial& trial) const;
+  void LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now);
+  void LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now);
+  void StartModelling(Loss& loss, const History& history);
+  void MoveGood(const History& history);
+  std::vector<TrialNumber> FindGood(const History& history) const;
+
+  SearchSpace space_;
+  Bytes capacity_;
+  MemoryPolicy policy_;
+  ModelSpace quality_space_;
+  ModelSpace memory_space_;
+  DensityRatio quality_;
+  Loss memory_;
+  Loss failure_;
+  absl::flat_hash_map<int64_t, Known> known_;  // by trial
+  std::set<QualityKey> order_;                 // of the finished trials
+  std::vector<TrialNumber> good_;              // by number
+  bool several_objectives_ = false;
+};
+
+}  // namespace hpo

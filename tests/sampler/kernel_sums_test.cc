@@ -1,0 +1,187 @@
+#include "sampler/kernel_sums.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "common/random.h"
+#include "gtest/gtest.h"
+#include "sampler/truncated_normal.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const KernelLoops& kBaseline = *LoopsOf(SimdPath::kBaseline);
+
+PaddedColumn<double> Uniforms(size_t count, double low, double high, Rng& rng) {
+  PaddedColumn<double> column;
+  for (size_t i = 0; i < count; ++i) column.Insert(i, low + (high - low) * rng.Uniform());
+  return column;
+}
+
+// Kernels on one axis, and on a second of three tabled kernels.
+struct Mixture {
+  explicit Mixture(size_t count) : size(count) {
+    Rng rng(1, count);
+    centre = Uniforms(count, 0.0, 1.0, rng);
+    std::sort(&centre[0], &centre[0] + count);
+    inverse = Uniforms(count, 1.0, 100.0, rng);
+    scale = Uniforms(count, 0.1, 2.0, rng);
+    log_norm = Uniforms(count, -2.0, 2.0, rng);
+    for (size_t i = 0; i < count; ++i) {
+      rank.Insert(i, static_cast<double>(count - 1 - i));
+      kernel.Insert(i, static_cast<uint32_t>(rng.Below(3)));
+    }
+    widest.assign(count / kKernelBlock + 1, 1.0);
+    ramp = RecencyRamp::Of(count);
+  }
+  SortedKernels sorted() const {
+    return {size, centre.data(), inverse.data(), scale.data(), rank.data(), widest.data()};
+  }
+  std::vector<JointTerm> TermsAt(double at) const {
+    return {
+        {.axis = {.centre = centre.data(), .inverse = inverse.data(), .log_norm = log_norm.data()},
+         .at = at},
+        {.axis = {.kernel = kernel.data()}, .table = table}};
+  }
+  GridKernels grid() const { return {size, centre.data(), inverse.data(), scale.data()}; }
+
+  size_t size;
+  PaddedColumn<double> centre, inverse, scale, rank, log_norm;
+  PaddedColumn<uint32_t> kernel;
+  std::vector<double> widest;
+  double table[3] = {-0.5, -3.0, -kInfinity};
+  RecencyRamp ramp;
+};
+
+const size_t kSizes[] = {0, 1, 2, 7, 8, 25, 31, 32, 33, 100, 1000};
+
+TEST(SumMarginal, IsTheSumOfAllKernels) {
+  for (const size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    const Mixture mixture(size);
+    for (const double at : {0.0, 0.3, 1.0}) {
+      double expected = 0.0;
+      for (size_t i = 0; i < size; ++i) {
+        const double z = (at - mixture.centre[i]) * mixture.inverse[i];
+        expected +=
+            mixture.ramp.Weight(mixture.rank[i]) * mixture.scale[i] * std::exp(-0.5 * z * z);
+      }
+      std::vector<MarginalPoint> points = {{.at = at}};
+      SumMarginal(mixture.sorted(), mixture.ramp, kInfinity, points);
+      EXPECT_NEAR(points[0].sum.Total(), expected, 1e-13 * (expected + 1e-3));
+    }
+  }
+}
+
+TEST(SumMarginal, LeavesOutWhatIsBeyondReach) {
+  Mixture mixture(64);
+  mixture.widest = {0.01, 0.01};
+  std::vector<MarginalPoint> points = {{.at = mixture.centre[0]}};
+  SumMarginal(mixture.sorted(), mixture.ramp, 1.0, points);
+  const double of_first = points[0].sum.Total();
+  mixture.size = 32;
+  points = {{.at = mixture.centre[0]}};
+  SumMarginal(mixture.sorted(), mixture.ramp, kInfinity, points);
+  EXPECT_EQ(points[0].sum.Total(), of_first);
+}
+
+TEST(SumJoint, IsTheSumOfAllProducts) {
+  for (const size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    const Mixture mixture(size);
+    for (const double reference : {-700.0, -3.0, 0.0, 20.0}) {
+      double expected = 0.0;
+      for (size_t i = 0; i < size; ++i) {
+        const double z = (0.4 - mixture.centre[i]) * mixture.inverse[i];
+        expected += mixture.ramp.Weight(static_cast<double>(i)) *
+                    std::exp(-0.5 * z * z - mixture.log_norm[i] + mixture.table[mixture.kernel[i]]);
+      }
+      const std::vector<JointTerm> terms = mixture.TermsAt(0.4);
+      std::vector<JointPoint> points = {
+          {.terms = terms.data(), .num_terms = terms.size(), .reference = reference}};
+      SumJoint(size, mixture.ramp, points);
+      EXPECT_NEAR(std::exp(points[0].reference) * points[0].sum.Total(), expected,
+                  1e-13 * (expected + 1e-3));
+    }
+  }
+}
+
+// The rest of a block has no part in the sum, nor in what the sum refers to.
+TEST(SumJoint, HoldsOutFarBelowWhatADoubleHolds) {
+  const Mixture mixture(3);
+  std::vector<JointTerm> terms = mixture.TermsAt(0.4);
+  const double table[3] = {-2000.0, -2000.0, -2000.0};
+  terms[1].table = table;
+  std::vector<JointPoint> points = {
+      {.terms = terms.data(), .num_terms = terms.size(), .reference = -2100.0}};
+  SumJoint(3, mixture.ramp, points);
+  EXPECT_LT(points[0].reference, -1990.0);
+  EXPECT_GT(points[0].sum.Total(), 0.9);
+}
+
+TEST(SumJoint, LeavesOutBlocksBelowTheLimit) {
+  const Mixture mixture(32);
+  std::vector<JointTerm> terms = mixture.TermsAt(0.4);
+  terms[0].limit = 1000.0;
+  std::vector<JointPoint> points = {{.terms = terms.data(), .num_terms = terms.size()}};
+  SumJoint(32, mixture.ramp, points);
+  EXPECT_EQ(points[0].sum.Total(), 0.0);
+}
+
+TEST(CellMasses, AgreeWithOneAtATime) {
+  const Mixture mixture(50);
+  const std::pair<double, double> cells[] = {{0.2, 0.3}, {0.0, 1e-9}, {0.5, 0.50001}, {0.0, 1.0}};
+  std::vector<double> masses(80);
+  std::vector<double> logs(80);
+  for (const auto& [low, high] : cells) {
+    CellMasses(mixture.grid(), low, high, masses.data(), logs.data());
+    for (size_t i = 0; i < 50; ++i) {
+      const double expected =
+          mixture.scale[i] * NormalMass((low - mixture.centre[i]) * mixture.inverse[i],
+                                        (high - mixture.centre[i]) * mixture.inverse[i]);
+      EXPECT_NEAR(masses[i], expected, 1e-9 * expected);
+      if (expected > 0.0) {
+        EXPECT_NEAR(logs[i], std::log(expected), 1e-9);
+      }
+    }
+  }
+}
+
+class EveryPath : public testing::TestWithParam<SimdPath> {};
+
+// On the path of the parameter and on the baseline.
+TEST_P(EveryPath, HasTheBitsOfTheBaseline) {
+  const KernelLoops* loops = LoopsOf(GetParam());
+  if (loops == nullptr) GTEST_SKIP() << "not on this processor";
+  for (const size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    const Mixture mixture(size);
+    MarginalPoint here{.at = 0.3};
+    MarginalPoint base = here;
+    loops->sum_marginal(mixture.sorted(), mixture.ramp, 3.0, &here, 1);
+    kBaseline.sum_marginal(mixture.sorted(), mixture.ramp, 3.0, &base, 1);
+    EXPECT_EQ(here.sum.Total(), base.sum.Total());
+
+    const std::vector<JointTerm> terms = mixture.TermsAt(0.6);
+    JointPoint joint{.terms = terms.data(), .num_terms = terms.size(), .reference = -5.0};
+    JointPoint joint_base = joint;
+    loops->sum_joint(size, mixture.ramp, &joint, 1);
+    kBaseline.sum_joint(size, mixture.ramp, &joint_base, 1);
+    EXPECT_EQ(joint.sum.Total(), joint_base.sum.Total());
+    EXPECT_EQ(joint.reference, joint_base.reference);
+
+    std::vector<double> masses(size + kKernelBlock), logs(size + kKernelBlock);
+    std::vector<double> masses_base = masses, logs_base = logs;
+    loops->cell_masses(mixture.grid(), 0.25, 0.27, masses.data(), logs.data());
+    kBaseline.cell_masses(mixture.grid(), 0.25, 0.27, masses_base.data(), logs_base.data());
+    EXPECT_EQ(masses, masses_base);
+    EXPECT_EQ(logs, logs_base);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(KernelLoops, EveryPath,
+                         testing::Values(SimdPath::kAvx2, SimdPath::kAvx512));
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,217 @@
+// The state that TPE keeps between suggestions is what it would build from the stored trials.
+#include <cmath>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "sampler/tpe_model.h"
+#include "sampler/tpe_sampler.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+CategoricalDomain Names(const std::vector<std::string>& names) {
+  CategoricalDomain domain;
+  for (const std::string& name : names) domain.choices.emplace_back(name);
+  return domain;
+}
+
+// Every kind of axis, a condition and an effective batch.
+SearchSpace MixedSpace() {
+  SearchSpace space;
+  space.parameters = {MakeParameter("model.name", Names({"small", "large", "other"})),
+                      MakeParameter("rate", FloatDomain{.low = 1e-6, .high = 1e-1, .log = true}),
+                      MakeParameter("momentum", FloatDomain{.low = 0.0, .high = 1.0}),
+                      MakeParameter("drop", FloatDomain{.low = 0.0, .high = 0.5, .step = 0.1}),
+                      MakeParameter("width", IntDomain{.low = 1, .high = 1024, .log = true}),
+                      MakeParameter("train.batch_size", IntDomain{.low = 8, .high = 64, .step = 8}),
+                      MakeParameter("train.grad_accum", IntDomain{.low = 1, .high = 4}),
+                      MakeParameter("seed", IntDomain{.low = 1, .high = 1000})};
+  space.parameters[2].when = {{"model.name", {std::string("large")}}};
+  space.parameters.back().modelled = false;
+  return space;
+}
+
+double LossOf(const ParamMap& params) {
+  const double rate = std::log10(*FindDouble(params, "rate")) + 3.0;
+  const double width = static_cast<double>(*FindInt(params, "width")) / 1024.0 - 0.4;
+  return rate * rate + width * width + FindDouble(params, "momentum").value_or(0.5);
+}
+
+// A study whose trials start, report, end in every way and are told of again.
+class EventfulStudy {
+ public:
+  EventfulStudy(uint64_t seed, size_t num_objectives)
+      : rng_(seed, 77), num_objectives_(num_objectives), sampler_(Spec(seed), MemoryPolicy::kPlan) {
+    spec_ = Spec(seed);
+  }
+
+  void Step() {
+    const uint64_t what = rng_.Below(10);
+    if (open_.empty() || what < 4) return Start();
+    const size_t chosen = rng_.Below(open_.size());
+    HistoryTrial trial = trials_.at(open_[chosen]);
+    if (what == 4) {
+      trial.intermediate[static_cast<int64_t>(trial.intermediate.size())] = rng_.Uniform();
+    } else {
+      End(trial);
+      open_.erase(open_.begin() + static_cast<ptrdiff_t>(chosen));
+    }
+    Tell(trial);
+  }
+
+  // What an old trial is told to be once more, or to have become after all.
+  void Revise() {
+    if (trials_.empty()) return;
+    auto chosen = trials_.begin();
+    std::advance(chosen, static_cast<ptrdiff_t>(rng_.Below(trials_.size())));
+    HistoryTrial trial = chosen->second;
+    if (trial.state == TrialState::kRunning) return;
+    trial.losses.clear();
+    trial.memory.clear();
+    trial.prune_reason.reset();
+    End(trial);
+    Tell(trial);
+  }
+
+  absl::StatusOr<Suggestion> Suggest(const TpeSampler& sampler, Bytes capacity) const {
+    return sampler.Suggest({TrialNumber{next_}, MixedSpace(), capacity, nullptr});
+  }
+
+  // The kept state against one that has only ever seen the trials as they are now.
+  void ExpectEqualToARebuild() const {
+    TpeSampler rebuilt(spec_, MemoryPolicy::kPlan);
+    for (const auto& [number, trial] : trials_) rebuilt.Observe({sequence_, trial});
+    for (const int64_t gib : {8, 16, 80}) {
+      const auto kept = Suggest(sampler_, GiB(gib));
+      const auto anew = Suggest(rebuilt, GiB(gib));
+      ASSERT_TRUE(kept.ok() && anew.ok());
+      EXPECT_EQ(kept->params, anew->params);
+      EXPECT_EQ(kept->sampler, anew->sampler);
+      EXPECT_EQ(kept->score, anew->score);  // to the last bit
+    }
+  }
+
+ private:
+  static SamplerSpec Spec(uint64_t seed) {
+    return {.type = "tpe", .seed = seed, .startup_trials = 5};
+  }
+
+  void Start() {
+    const auto suggestion = Suggest(sampler_, GiB(16));
+    ASSERT_TRUE(suggestion.ok());
+    open_.push_back(next_);
+    Tell({.number = TrialNumber{next_++}, .params = suggestion->params});
+  }
+
+  void End(HistoryTrial& trial) {
+    const uint64_t how = rng_.Below(12);
+    trial.state = TrialState::kPruned;
+    if (how < 6) {
+      trial.state = TrialState::kCompleted;
+      trial.losses.assign(num_objectives_, LossOf(trial.params));
+      trial.losses.back() += how == 0 ? std::nan("") : 3.0 * rng_.Uniform();
+      trial.memory = {{.bytes = GiB(static_cast<int64_t>(1 + rng_.Below(20))), .limit = GiB(24)}};
+    } else if (how < 8) {
+      trial.prune_reason = PruneReason::kPruner;
+    } else if (how == 8) {
+      trial.state = TrialState::kFailed;
+    } else if (how == 9) {
+      trial.state = TrialState::kCancelled;
+    } else if (how == 10) {
+      trial.prune_reason = PruneReason::kHostOutOfMemory;
+    } else {
+      trial.prune_reason = PruneReason::kOutOfMemory;
+      trial.memory = {{.bytes = GiB(12), .censored = true, .limit = GiB(12)}};
+    }
+  }
+
+  void Tell(const HistoryTrial& trial) {
+    trials_[trial.number.value] = trial;
+    sampler_.Observe({++sequence_, trial});
+  }
+
+  Rng rng_;
+  size_t num_objectives_;
+  SamplerSpec spec_;
+  TpeSampler sampler_;
+  std::map<int64_t, HistoryTrial> trials_;
+  std::vector<int64_t> open_;
+  int64_t next_ = 0;
+  int64_t sequence_ = 0;
+};
+
+class KeptState : public testing::TestWithParam<size_t> {};
+
+TEST_P(KeptState, EqualsARebuild) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    SCOPED_TRACE(seed);
+    EventfulStudy study(seed, GetParam());
+    for (int i = 0; i < 400; ++i) {
+      study.Step();
+      if (i % 9 == 0) study.Revise();
+      if (i % 20 == 0 || i < 30) study.ExpectEqualToARebuild();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Objectives, KeptState, testing::Values(1, 2));
+
+// One that grows trial by trial against one that sorts them all at once, beyond the size at which
+// bandwidths stop to depend on the number of trials.
+TEST(TpeState, GrownEqualsBuiltAtOnceForManyTrials) {
+  const SearchSpace space = MixedSpace();
+  const SamplerSpec spec{.type = "random", .seed = 3};
+  History history;
+  TpeModel grown(space, GiB(16), MemoryPolicy::kPlan);
+  std::vector<TrialNumber> numbers;
+  StudySpec study;
+  study.sampler = spec;
+  const auto random = MakeSampler(study);
+  std::vector<ParamMap> probes;
+  for (int64_t i = 0; i < 1500; ++i) {
+    const TrialNumber number{i};
+    ParamMap params = random->Suggest({number, space, GiB(16), nullptr})->params;
+    if (i % 60 == 0) probes.push_back(params);
+    const double loss = LossOf(params);
+    history.Apply({i + 1,
+                   {.number = number,
+                    .params = std::move(params),
+                    .state = i % 7 == 0 ? TrialState::kFailed : TrialState::kCompleted,
+                    .losses = {loss}}});
+    numbers.push_back(number);
+    grown.Update(history, {&number, 1});
+  }
+  TpeModel built(space, GiB(16), MemoryPolicy::kPlan);
+  built.Update(history, numbers);
+  std::vector<const ParamMap*> asked;
+  for (const ParamMap& params : probes) asked.push_back(&params);
+  EXPECT_EQ(grown.Score(asked), built.Score(asked));
+  Rng one(1, 1);
+  Rng other(1, 1);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(grown.DrawGood(one), built.DrawGood(other));
+}
+
+// Parameters of a trial never change in a study; where they do all the same, nothing old is left.
+TEST(TpeState, ForgetsParametersThatWereReplaced) {
+  StudySpec study;
+  study.sampler = {.type = "tpe", .seed = 1, .startup_trials = 0};
+  study.space.parameters = {MakeParameter("x", FloatDomain{0.0, 1.0})};
+  const auto replaced = MakeSampler(study);
+  const auto direct = MakeSampler(study);
+  const auto done = [](double x) {
+    return HistoryTrial{.number = TrialNumber{0},
+                        .params = {{"x", x}},
+                        .state = TrialState::kCompleted,
+                        .losses = {1.0}};
+  };
+  const AskContext context{TrialNumber{1}, study.space, GiB(1), nullptr};
+  replaced->Observe({1, done(0.9)});
+  ASSERT_TRUE(replaced->Suggest(context).ok());
+  replaced->Observe({2, done(0.1)});
+  direct->Observe({2, done(0.1)});
+  EXPECT_EQ(replaced->Suggest(context)->params, direct->Suggest(context)->params);
+}
+
+}  // namespace
+}  // namespace hpo
