@@ -1,6 +1,7 @@
 #include "common/study.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +68,35 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
   return absl::OkStatus();
 }
 
+// A grid needs values that can be counted.
+absl::Status CheckGrid(const SearchSpace& space) {
+  for (const Parameter& parameter : space.parameters) {
+    if (!parameter.modelled || NumValues(parameter.domain).has_value()) continue;
+    return Expected(
+        "sampler.type",
+        absl::StrCat("a step or choices for ", parameter.name, ", as a grid takes every value"),
+        FormatDomain(parameter.domain));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSampler(const StudySpec& spec) {
+  const SamplerSpec& sampler = spec.sampler;
+  constexpr absl::string_view kTypes[] = {"auto", "tpe", "gp", "random", "qmc", "grid"};
+  if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
+    return Expected("sampler.type", "auto, tpe, gp, random, qmc or grid",
+                    absl::StrCat("'", sampler.type, "'"));
+  }
+  if (sampler.type == "gp" && spec.objectives.size() > 1) {
+    return Expected("sampler.type", "auto, tpe or random for several objectives", "'gp'");
+  }
+  if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
+  if (sampler.startup != "sobol" && sampler.startup != "random") {
+    return Expected("sampler.startup", "sobol or random", absl::StrCat("'", sampler.startup, "'"));
+  }
+  return CheckAtLeast("sampler.startup_trials", 0, sampler.startup_trials);
+}
+
 absl::Status CheckPolicies(const StudySpec& spec) {
   if (spec.budget.trials.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
@@ -88,14 +118,7 @@ absl::Status CheckPolicies(const StudySpec& spec) {
     if (spec.space.Find(name) != nullptr) continue;
     return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
   }
-  const std::string& sampler = spec.sampler.type;
-  if (sampler != "tpe" && sampler != "gp" && sampler != "random") {
-    return Expected("sampler.type", "tpe, gp or random", absl::StrCat("'", sampler, "'"));
-  }
-  if (sampler == "gp" && spec.objectives.size() > 1) {
-    return Expected("sampler.type", "tpe or random for several objectives", "'gp'");
-  }
-  HPO_RETURN_IF_ERROR(CheckAtLeast("sampler.startup_trials", 0, spec.sampler.startup_trials));
+  HPO_RETURN_IF_ERROR(CheckSampler(spec));
   return ValidatePruner(spec.pruner);
 }
 

@@ -79,9 +79,11 @@ struct MemorySpec {
 };
 
 struct SamplerSpec {
-  std::string type = "tpe";  // tpe | gp (one objective) | random
+  std::string type = "auto";  // auto | tpe | gp (one objective) | random | qmc | grid
   uint64_t seed = 0;
+  // The first trials, before there is a model (auto, tpe, gp), and how they are drawn.
   int64_t startup_trials = 10;
+  std::string startup = "sobol";  // sobol | random
   bool operator==(const SamplerSpec&) const = default;
 };
 

@@ -129,6 +129,7 @@ absl::StatusOr<SamplerSpec> ReadSampler(const YamlValue& value) {
   map.Read("type", sampler.type, ReadString);
   map.Read("seed", sampler.seed, ReadUnsigned);
   map.Read("startup_trials", sampler.startup_trials, ReadInt);
+  map.Read("startup", sampler.startup, ReadString);
   HPO_RETURN_IF_ERROR(map.Finish());
   return sampler;
 }

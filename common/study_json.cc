@@ -108,8 +108,10 @@ absl::StatusOr<MemorySpec> MemoryFromJson(const nlohmann::json& json) {
 }
 
 nlohmann::json ToJson(const SamplerSpec& sampler) {
-  return {
-      {"type", sampler.type}, {"seed", sampler.seed}, {"startup_trials", sampler.startup_trials}};
+  return {{"type", sampler.type},
+          {"seed", sampler.seed},
+          {"startup_trials", sampler.startup_trials},
+          {"startup", sampler.startup}};
 }
 
 absl::StatusOr<SamplerSpec> SamplerFromJson(const nlohmann::json& json) {
@@ -118,6 +120,7 @@ absl::StatusOr<SamplerSpec> SamplerFromJson(const nlohmann::json& json) {
   reader.Required("type", sampler.type);
   reader.Required("seed", sampler.seed);
   reader.Required("startup_trials", sampler.startup_trials);
+  reader.Optional("startup", sampler.startup);
   HPO_RETURN_IF_ERROR(reader.status());
   return sampler;
 }

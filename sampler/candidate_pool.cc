@@ -13,13 +13,6 @@ namespace {
 // Sizes of the rounds of random draws: most spaces fit at once, few need hundreds of draws.
 constexpr int kRounds[] = {1, 8, 64, 128, 256};
 
-absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("no configuration found that fits a capacity of ", FormatBytes(capacity),
-                   ": the least demanding needs ", FormatBytes(nearest_miss.fit.needed), " (",
-                   FormatParams(nearest_miss.params), ")"));
-}
-
 // Adds rounds of random draws until one fits.
 absl::Status DrawRounds(const AskContext& context, const ParamMap& preset, Rng& rng,
                         CandidatePool& pool) {
@@ -49,6 +42,13 @@ void CandidatePool::Add(std::vector<ParamMap> drawn) {
       nearest_miss_ = std::move(candidate);
     }
   }
+}
+
+absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("no configuration found that fits a capacity of ", FormatBytes(capacity),
+                   ": the least demanding needs ", FormatBytes(nearest_miss.fit.needed), " (",
+                   FormatParams(nearest_miss.params), ")"));
 }
 
 absl::StatusOr<Candidate> DrawFitting(const AskContext& context, const ParamMap& preset, Rng& rng) {

@@ -35,6 +35,9 @@ class CandidatePool {
   std::optional<Candidate> nearest_miss_;
 };
 
+// FailedPrecondition that names the need of the least demanding configuration found.
+absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity);
+
 // One configuration drawn uniformly among those that fit: `preset` where allowed, the rest at
 // random, in bounded rounds; then without the preset; then by walking from the nearest miss towards
 // cheaper values.

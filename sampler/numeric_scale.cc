@@ -54,6 +54,29 @@ ParamValue Draw(const IntDomain& domain, Rng& rng) {
   return domain.low + static_cast<int64_t>(rng.Below(num_values)) * domain.step;
 }
 
+// The index of `part` among `count` equal parts.
+uint64_t PartIndex(double part, uint64_t count) {
+  return std::min(static_cast<uint64_t>(part * static_cast<double>(count)), count - 1);
+}
+
+ParamValue AtPart(const CategoricalDomain& domain, double part) {
+  return domain.choices[PartIndex(part, domain.choices.size())];
+}
+
+ParamValue AtPart(const FloatDomain& domain, double part) {
+  if (!domain.step.has_value()) return Nearest(domain, NumericScale(domain).ValueAt(part));
+  const uint64_t count = static_cast<uint64_t>(LastIndex(domain)) + 1;
+  return domain.low + static_cast<double>(PartIndex(part, count)) * *domain.step;
+}
+
+ParamValue AtPart(const IntDomain& domain, double part) {
+  if (domain.log && domain.low < domain.high) {
+    return Nearest(domain, NumericScale(domain).ValueAt(part));
+  }
+  const uint64_t count = static_cast<uint64_t>((domain.high - domain.low) / domain.step) + 1;
+  return domain.low + static_cast<int64_t>(PartIndex(part, count)) * domain.step;
+}
+
 }  // namespace
 
 NumericScale::NumericScale(double low, double high, double half_step, bool log)
@@ -118,6 +141,10 @@ ParamValue NearestValue(const Domain& domain, double value) {
 
 ParamValue DrawUniform(const Domain& domain, Rng& rng) {
   return std::visit([&](const auto& held) { return Draw(held, rng); }, domain);
+}
+
+ParamValue ValueAtPart(const Domain& domain, double part) {
+  return std::visit([&](const auto& held) { return AtPart(held, part); }, domain);
 }
 
 }  // namespace hpo

@@ -54,4 +54,8 @@ ParamValue NearestValue(const Domain& domain, double value);
 // logarithm (integers by the cells of half a step around them).
 ParamValue DrawUniform(const Domain& domain, Rng& rng);
 
+// The value at a part of the domain, 0 <= part < 1: of equal parts each grid value and choice has
+// one, in order; others as DrawUniform.
+ParamValue ValueAtPart(const Domain& domain, double part);
+
 }  // namespace hpo

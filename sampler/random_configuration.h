@@ -1,5 +1,7 @@
-// Configurations drawn at random. Pure; safe from any thread.
+// Configurations drawn at random, or at a point of the unit cube. Pure; safe from any thread.
 #pragma once
+
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "common/params.h"
@@ -15,5 +17,11 @@ namespace hpo {
 //                       constraints leave no value; names it
 absl::StatusOr<ParamMap> DrawConfiguration(const SearchSpace& space, const ParamMap& preset,
                                            Rng& rng);
+
+// As DrawConfiguration, but the parameter of index i takes the part point[i], in [0, 1), of its
+// allowed domain (ValueAtPart); it is drawn where the point has no such coordinate, or NaN.
+//   FailedPrecondition  the constraints leave a parameter no value there; names it
+absl::StatusOr<ParamMap> ConfigurationAt(const SearchSpace& space, const ParamMap& preset,
+                                         std::span<const double> point, Rng& rng);
 
 }  // namespace hpo

@@ -32,8 +32,9 @@ bool TakesDefaults(const ParamMap& params, const ParamMap& defaults) {
   return any;
 }
 
-// What the next suggestion should take: the defaults until a trial has had them, then nothing.
-ParamMap Preset(const SearchSpace& space, const History& history, const SamplerSpec& spec) {
+}  // namespace
+
+ParamMap DueDefaults(const SearchSpace& space, const History& history, const SamplerSpec& spec) {
   if (history.num_finished() >= std::max<int64_t>(spec.startup_trials, 1)) return {};
   ParamMap defaults = DefaultsOf(space);
   for (const auto& [number, trial] : history.trials()) {
@@ -42,13 +43,11 @@ ParamMap Preset(const SearchSpace& space, const History& history, const SamplerS
   return defaults;
 }
 
-}  // namespace
-
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
                                            const SamplerSpec& spec) {
   Rng rng = StreamFor(spec.seed, context.number, StreamPurpose::kRandomConfiguration);
   HPO_ASSIGN_OR_RETURN(Candidate drawn,
-                       DrawFitting(context, Preset(context.space, history, spec), rng));
+                       DrawFitting(context, DueDefaults(context.space, history, spec), rng));
   return Suggestion{.params = std::move(drawn.params),
                     .fit = drawn.fit,
                     .sampler = "random",

@@ -7,9 +7,13 @@
 
 namespace hpo {
 
-// A random suggestion for `context`. While fewer than `startup_trials` (at least one) have finished
-// and no trial of `history` has the default of every parameter with a default that it holds, the
-// defaults are proposed where allowed and feasible, and the rest is drawn.
+// What the next trial is to take: while fewer than `startup_trials` (at least one) have finished
+// and no trial of `history` has had the default of every parameter with a default that it holds,
+// the defaults; else nothing.
+ParamMap DueDefaults(const SearchSpace& space, const History& history, const SamplerSpec& spec);
+
+// A random suggestion for `context`: the defaults that are due, where allowed and feasible, and the
+// rest drawn.
 //   FailedPrecondition  as Sampler::Suggest
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
                                            const SamplerSpec& spec);

@@ -30,9 +30,10 @@ struct AskContext {
 struct Suggestion {
   ParamMap params;
   Fit fit;              // of `params` at the asking capacity
-  std::string sampler;  // which one spoke: "random", "tpe"
+  std::string sampler;  // which one spoke, and why: "tpe", "auto: gp (34 trials)"
   int64_t history_sequence = 0;
-  // Log density ratio of the chosen candidate, where there is a model.
+  // What the model expects of it: a log density ratio (tpe), or a log expected improvement in
+  // deviations of the losses (gp). Larger is better; nullopt without a model.
   std::optional<double> score;
 };
 
@@ -46,6 +47,7 @@ class Sampler {
   // A configuration of `context.space`, inside every allowed domain, that fits where one was found.
   //   FailedPrecondition  no configuration exists (narrowings leave nothing), or none that fits was
   //                       found in bounded rounds; the message names the least violating one's need
+  //   OutOfRange          the sampler ends, and nothing is left of context.space (a grid)
   virtual absl::StatusOr<Suggestion> Suggest(const AskContext& context) const = 0;
 };
 

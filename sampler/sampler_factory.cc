@@ -1,5 +1,8 @@
 #include "common/status.h"
+#include "sampler/auto_sampler.h"
 #include "sampler/gaussian_process/gp_sampler.h"
+#include "sampler/grid_sampler.h"
+#include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
 #include "sampler/sampler.h"
 #include "sampler/tpe_sampler.h"
@@ -11,6 +14,9 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study) {
   if (study.sampler.type == "gp") {
     return std::make_unique<GpSampler>(study.sampler, study.memory.policy);
   }
+  if (study.sampler.type == "qmc") return std::make_unique<QmcSampler>(study.sampler);
+  if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);
+  if (study.sampler.type == "auto") return std::make_unique<AutoSampler>(study);
   HPO_CHECK(study.sampler.type == "tpe");
   return std::make_unique<TpeSampler>(study.sampler, study.memory.policy);
 }

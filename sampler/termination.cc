@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sampler/grid_sampler.h"
 
 namespace hpo {
 namespace {
@@ -31,9 +32,7 @@ bool Improve(const Losses& losses, std::vector<Losses>& best) {
   return true;
 }
 
-}  // namespace
-
-std::optional<std::string> WhyTerminate(const History& history, const Budget& budget) {
+std::optional<std::string> WhyNoProgress(const History& history, const Budget& budget) {
   if (!budget.no_progress.has_value()) return std::nullopt;
   std::vector<Losses> best;
   std::optional<TrialNumber> improved;
@@ -48,7 +47,17 @@ std::optional<std::string> WhyTerminate(const History& history, const Budget& bu
     }
   }
   if (!improved.has_value() || num_since < *budget.no_progress) return std::nullopt;
-  return absl::StrCat("no progress in the ", num_since, " trials since trial ", improved->value);
+  return absl::StrCat("no progress in the ", num_since, " trials since trial ", improved->value,
+                      "; to go on, raise budget.no_progress in its file");
+}
+
+}  // namespace
+
+std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study) {
+  if (study.sampler.type == "grid" && GridIsUsedUp(history, study.space)) {
+    return "every configuration of the grid has been tried";
+  }
+  return WhyNoProgress(history, study.budget);
 }
 
 }  // namespace hpo

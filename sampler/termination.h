@@ -9,8 +9,8 @@
 
 namespace hpo {
 
-// Why a study should propose no more trials: "no progress in the 30 trials since trial 12".
-// nullopt: it goes on.
+// Why a study should propose no more trials: "no progress in the 30 trials since trial 12", or that
+// trials have had every configuration of its grid. nullopt: it goes on.
 //
 // With budget.no_progress = N: when N trials of a higher number than the last one that improved the
 // study have ended, completed or pruned (failures and cancellations prove nothing). A completed
@@ -20,6 +20,6 @@ namespace hpo {
 // Until a trial has improved the study it goes on. O(trials); with several objectives O(trials *
 // best trials).
 // Source: the stagnation of the best value in optuna.terminator, there with completed trials only.
-std::optional<std::string> WhyTerminate(const History& history, const Budget& budget);
+std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study);
 
 }  // namespace hpo

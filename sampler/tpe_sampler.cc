@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sampler/candidate_pool.h"
+#include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
 #include "sampler/random_stream.h"
 
@@ -63,7 +64,7 @@ std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candi
 
 absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < spec_.startup_trials) {
-    return SuggestAtRandom(context, history_, spec_);
+    return SuggestAtStartup(context, history_, spec_);
   }
   Suggestion suggestion{.sampler = "tpe", .history_sequence = history_.sequence()};
   bool found = false;

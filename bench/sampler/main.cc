@@ -25,7 +25,8 @@ struct Options {
   std::string table;
   std::string constraint;
   bool known = false;
-  std::string sampler = "tpe";
+  std::string sampler = SamplerSpec().type;
+  std::string startup = SamplerSpec().startup;
   int64_t seeds = 20;
   int64_t first_seed = 0;
   std::vector<int64_t> evaluations = {20, 50, 100, 200};
@@ -65,6 +66,7 @@ StudySpec StudyOf(const SamplerProblem& problem, const Options& options, uint64_
   study.trainer.train = study.trainer.validation = "none";
   study.space = problem.space;
   study.sampler.type = options.sampler;
+  study.sampler.startup = options.startup;
   study.sampler.seed = seed;
   return study;
 }
@@ -197,6 +199,7 @@ int main(int argc, char** argv) {
       ->needs(table);
   app.add_flag("--known", options.known, "the constraint is known before a run");
   app.add_option("--sampler", options.sampler, "as sampler.type of a study");
+  app.add_option("--startup", options.startup, "as sampler.startup of a study");
   app.add_option("--seeds", options.seeds, "how many")->check(CLI::PositiveNumber);
   app.add_option("--first-seed", options.first_seed, "")->check(CLI::NonNegativeNumber);
   app.add_option("--evaluations", options.evaluations, "at which to report, ascending")

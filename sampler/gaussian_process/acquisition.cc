@@ -23,7 +23,7 @@ Term LogExpectedImprovement(const Prediction& at, double best) {
           (1.0 - improvement.slope * z) / at.deviation};
 }
 
-// An improvement that no study would notice. Beside a barrier of memory improvements must not
+// An improvement that no study would notice. Beside a barrier improvements must not
 // differ by thousands in logarithm: the least one beyond the barrier would outweigh it.
 constexpr double kLogFloor = -14.0;
 
@@ -35,14 +35,14 @@ Term WithFloor(const Term& gain) {
   return {larger + PortableLog(sum), gain.by_mean * own / sum, gain.by_deviation * own / sum};
 }
 
-// How sure a configuration must be to fit: its label is below 0 by this many deviations.
+// How sure a configuration must be to run: its label is below 0 by this many deviations.
 constexpr double kConfidence = 0.5;
 // Of the barrier there: a deviation less weighs like the tail of a normal six deviations further
 // out.
 constexpr double kSteepness = 6.0;
 
 // Near 0 where the label is surely below 0, falling steeply where not.
-Term LogConfidenceOfFit(const Prediction& at, double noise) {
+Term LogConfidence(const Prediction& at, double noise) {
   const double deviation = std::sqrt(at.deviation * at.deviation + noise);
   const double z = -at.mean / deviation;
   const ValueAndSlope barrier = LogProbability(kSteepness * (z - kConfidence));
@@ -75,14 +75,17 @@ double Acquisition::Evaluate(const Codes& codes, std::span<const size_t> paramet
   PredictionSlopes* wanted = slopes != nullptr ? &by_axis : nullptr;
   const std::vector<double> point = quality_.inputs->Point(codes);
   Term gain = LogExpectedImprovement(quality_.posterior->Predict(point, wanted), best_);
-  if (memory_.has_value()) gain = WithFloor(gain);
+  if (!barriers_.empty()) gain = WithFloor(gain);
   if (wanted != nullptr) AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes);
-  if (!memory_.has_value()) return gain.value;
-  const Posterior& labels = *memory_->posterior;
-  const Term fit = LogConfidenceOfFit(labels.Predict(memory_->inputs->Point(codes), wanted),
-                                      labels.kernel().noise);
-  if (wanted != nullptr) AddSlopes(fit, by_axis, *memory_->inputs, parameters, slopes);
-  return gain.value + fit.value;
+  double score = gain.value;
+  for (const Surrogate& barrier : barriers_) {
+    const Posterior& labels = *barrier.posterior;
+    const Term runs =
+        LogConfidence(labels.Predict(barrier.inputs->Point(codes), wanted), labels.kernel().noise);
+    if (wanted != nullptr) AddSlopes(runs, by_axis, *barrier.inputs, parameters, slopes);
+    score += runs.value;
+  }
+  return score;
 }
 
 }  // namespace hpo

@@ -1,10 +1,13 @@
 // How much a configuration promises: the log expected improvement of quality, plus, where trials
-// ran out of memory, the log probability that it fits. Immutable; safe to share between threads.
+// ran out of memory or failed, a barrier for each of these around what is likely to. Immutable;
+// safe to share between threads.
 // Source: log_expected_improvement.h; constrained expected improvement: Gardner et al. 2014.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "sampler/gaussian_process/input_space.h"
 #include "sampler/gaussian_process/posterior.h"
@@ -19,10 +22,10 @@ struct Surrogate {
 
 class Acquisition {
  public:
-  // `best`: the posterior mean to improve on. `memory`: of labels, above 0 where too big; none
-  // where nothing ran out of memory. What they point to must outlive this object.
-  Acquisition(Surrogate quality, double best, std::optional<Surrogate> memory)
-      : quality_(quality), best_(best), memory_(memory) {}
+  // `best`: the posterior mean to improve on. `barriers`: of labels, above 0 for what is to be
+  // avoided; none where nothing was met that is. What they point to must outlive this object.
+  Acquisition(Surrogate quality, double best, std::vector<Surrogate> barriers)
+      : quality_(quality), best_(best), barriers_(std::move(barriers)) {}
 
   // Larger is better; finite.
   double Score(const Codes& codes) const;
@@ -36,7 +39,7 @@ class Acquisition {
 
   Surrogate quality_;
   double best_;
-  std::optional<Surrogate> memory_;
+  std::vector<Surrogate> barriers_;
 };
 
 }  // namespace hpo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "sampler/gaussian_process/lbfgs_b.h"
@@ -27,11 +28,30 @@ struct Scored {
   double score = 0.0;
 };
 
+// Configurations, to look up.
+class CodesSet {
+ public:
+  explicit CodesSet(const std::vector<Codes>& all) {
+    for (const Codes& codes : all) keys_.insert(KeyOf(codes));
+  }
+  bool Contains(const Codes& codes) const { return keys_.count(KeyOf(codes)) > 0; }
+
+ private:
+  // Without NaN, which has no order.
+  static Codes KeyOf(Codes codes) {
+    constexpr double kInactive = -2.0;
+    for (double& code : codes) code = std::isnan(code) ? kInactive : code;
+    return codes;
+  }
+
+  std::set<Codes> keys_;
+};
+
 class Search {
  public:
   Search(const AskContext& context, const CodedSpace& space, const Acquisition& acquisition,
-         Rng& rng)
-      : context_(context), space_(space), acquisition_(acquisition), rng_(rng) {}
+         const std::vector<Codes>& tried, Rng& rng)
+      : context_(context), space_(space), acquisition_(acquisition), tried_(tried), rng_(rng) {}
 
   std::optional<ScoredCandidate> Run(const std::vector<Codes>& incumbents) {
     std::vector<Scored> drawn = DrawCandidates(incumbents);
@@ -52,7 +72,7 @@ class Search {
   std::vector<Scored> DrawCandidates(const std::vector<Codes>& incumbents) {
     std::vector<Scored> drawn;
     const auto add = [&](Codes codes) {
-      if (!space_.Complete(codes, rng_)) return;
+      if (!space_.Complete(codes, rng_) || tried_.Contains(codes)) return;
       const double score = acquisition_.Score(codes);
       drawn.push_back({std::move(codes), score});
     };
@@ -159,7 +179,7 @@ class Search {
                                 .value_tolerance = 1e-7};
     const LbfgsBResult found = MinimizeInBox(loss, start, lower, upper, options);
     for (size_t i = 0; i < parameters.size(); ++i) codes[parameters[i]] = found.x[i];
-    if (-found.value <= at.score) return;
+    if (-found.value <= at.score || tried_.Contains(codes)) return;
     if (context_.feasibility && !Check(codes).has_value()) return;
     at = {std::move(codes), -found.value};
   }
@@ -185,7 +205,7 @@ class Search {
     for (const double code : OtherValues(parameter, at.codes)) {
       Codes codes = at.codes;
       codes[parameter] = code;
-      if (!space_.Complete(codes, rng_)) continue;
+      if (!space_.Complete(codes, rng_) || tried_.Contains(codes)) continue;
       const double score = acquisition_.Score(codes);
       if (!best.has_value() || score > best->score) best = Scored{std::move(codes), score};
     }
@@ -211,6 +231,7 @@ class Search {
   const AskContext& context_;
   const CodedSpace& space_;
   const Acquisition& acquisition_;
+  const CodesSet tried_;
   Rng& rng_;
 };
 
@@ -219,8 +240,9 @@ class Search {
 std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const CodedSpace& space,
                                                    const Acquisition& acquisition,
-                                                   const std::vector<Codes>& incumbents, Rng& rng) {
-  return Search(context, space, acquisition, rng).Run(incumbents);
+                                                   const std::vector<Codes>& incumbents,
+                                                   const std::vector<Codes>& tried, Rng& rng) {
+  return Search(context, space, acquisition, tried, rng).Run(incumbents);
 }
 
 }  // namespace hpo

@@ -18,10 +18,11 @@ struct ScoredCandidate {
 };
 
 // `incumbents`: observed configurations, the best first, around which local candidates lie.
-// nullopt where none of the candidates fits.
+// `tried`: what is not proposed again. nullopt where none of the other candidates fits.
 std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const CodedSpace& space,
                                                    const Acquisition& acquisition,
-                                                   const std::vector<Codes>& incumbents, Rng& rng);
+                                                   const std::vector<Codes>& incumbents,
+                                                   const std::vector<Codes>& tried, Rng& rng);
 
 }  // namespace hpo

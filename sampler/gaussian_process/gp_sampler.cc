@@ -10,6 +10,7 @@
 #include "sampler/gaussian_process/loss_scale.h"
 #include "sampler/gaussian_process/surrogate_cache.h"
 #include "sampler/gaussian_process/training_data.h"
+#include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
 #include "sampler/random_stream.h"
 
@@ -53,9 +54,9 @@ Posterior QualityPosterior(const InputSpace& inputs, const TrainingData& data,
   return cache.Get(Select(inputs, data, SelectObservations(settled, kMostFitted)), observed);
 }
 
-Posterior MemoryPosterior(const InputSpace& inputs, const TrainingData& data,
-                          SurrogateCache& cache) {
-  const std::span<const Codes> judged(data.judged);
+Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
+                         SurrogateCache& cache) {
+  const std::span<const Codes> judged(data.codes);
   const size_t settled = FitPoint(judged.size());
   const LabelledPoints fitted{
       PointsOf(inputs, judged.first(settled)),
@@ -88,13 +89,14 @@ GpSampler::GpSampler(const SamplerSpec& spec, MemoryPolicy policy)
     : spec_(spec),
       policy_(policy),
       quality_(std::make_unique<SurrogateCache>()),
-      memory_(std::make_unique<SurrogateCache>()) {}
+      memory_(std::make_unique<SurrogateCache>()),
+      failure_(std::make_unique<SurrogateCache>()) {}
 
 GpSampler::~GpSampler() = default;
 
 absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < spec_.startup_trials) {
-    return SuggestAtRandom(context, history_, spec_);
+    return SuggestAtStartup(context, history_, spec_);
   }
   const CodedSpace space(context.space);
   const TrainingData data = CollectTrainingData(history_, space, context.capacity, policy_);
@@ -102,17 +104,16 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
 
   const InputSpace quality_inputs(space, ModelView::kQuality);
   const Posterior quality = QualityPosterior(quality_inputs, data, *quality_);
-  const InputSpace memory_inputs(space, ModelView::kMemory);
-  std::optional<Posterior> memory;
-  std::optional<Surrogate> memory_surrogate;
-  if (data.any_violation) {
-    memory = MemoryPosterior(memory_inputs, data, *memory_);
-    memory_surrogate = Surrogate{&memory_inputs, &*memory};
-  }
-  const Acquisition acquisition({&quality_inputs, &quality}, quality.LeastMean(), memory_surrogate);
+  const InputSpace label_inputs(space, ModelView::kMemory);
+  std::vector<Posterior> labels;
+  if (data.memory.any_bad) labels.push_back(LabelPosterior(label_inputs, data.memory, *memory_));
+  if (data.failure.any_bad) labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
+  std::vector<Surrogate> barriers;
+  for (const Posterior& posterior : labels) barriers.push_back({&label_inputs, &posterior});
+  const Acquisition acquisition({&quality_inputs, &quality}, quality.LeastMean(), barriers);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
-      MaximizeAcquisition(context, space, acquisition, Incumbents(data), rng);
+      MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
   return Suggestion{.params = std::move(found->candidate.params),
                     .fit = found->candidate.fit,

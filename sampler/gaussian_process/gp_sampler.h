@@ -3,8 +3,9 @@
 // own. Best where trials are few and the objective is smooth.
 //
 // Quality: completed trials after a power transformation of their losses; trials under way as
-// fantasies. Memory, known: only configurations that fit are walked through. Memory, learned: a
-// second process over labels multiplies the improvement by the probability to fit.
+// fantasies. Memory, known: only configurations that fit are walked through. Memory, learned, and
+// failures: a process each over labels is a barrier around what is likely to be lost. What a trial
+// has had already is not proposed again.
 // Kernel parameters are fitted to the first n trials by number, n being the last of a series of
 // fixed counts (FitPoint), from the prior's centre: a function of the history alone. Fits and
 // factors are kept between calls where the trials that they are of have not changed.
@@ -35,12 +36,15 @@ class GpSampler final : public Sampler {
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
+  const History& history() const { return history_; }
+
  private:
   SamplerSpec spec_;
   MemoryPolicy policy_;
   History history_;
   std::unique_ptr<SurrogateCache> quality_;
   std::unique_ptr<SurrogateCache> memory_;
+  std::unique_ptr<SurrogateCache> failure_;
 };
 
 }  // namespace hpo

@@ -61,14 +61,34 @@ void MakeFinite(TrainingData& data) {
 }
 
 // Leaves the oldest out in blocks, so that what remains does not change with every trial.
-void KeepNewestJudged(TrainingData& data) {
+void KeepNewest(LabelledCodes& labelled) {
   constexpr size_t kMostJudged = 256;
   constexpr size_t kBlock = 64;
-  if (data.judged.size() <= kMostJudged) return;
-  const size_t surplus = (data.judged.size() - kMostJudged + kBlock - 1) / kBlock * kBlock;
+  if (labelled.codes.size() <= kMostJudged) return;
+  const size_t surplus = (labelled.codes.size() - kMostJudged + kBlock - 1) / kBlock * kBlock;
   const auto count = static_cast<ptrdiff_t>(surplus);
-  data.judged.erase(data.judged.begin(), data.judged.begin() + count);
-  data.labels.erase(data.labels.begin(), data.labels.begin() + count);
+  labelled.codes.erase(labelled.codes.begin(), labelled.codes.begin() + count);
+  labelled.labels.erase(labelled.labels.begin(), labelled.labels.begin() + count);
+}
+
+void Label(const Codes& codes, bool bad, LabelledCodes& out) {
+  out.codes.push_back(codes);
+  out.labels.push_back(bad ? 1.0 : -1.0);
+  out.any_bad = out.any_bad || bad;
+}
+
+// What `trial` teaches of quality, where it could run.
+void AddQuality(const History& history, const HistoryTrial& trial, Codes codes,
+                TrainingData& data) {
+  const bool running = trial.state == TrialState::kRunning;
+  if (!running && !IsFinished(trial)) return;
+  const std::optional<double> loss = running ? std::nullopt : LossOf(history, trial);
+  if (!loss.has_value()) {
+    data.fantasies.push_back(std::move(codes));
+    return;
+  }
+  data.observed.push_back(std::move(codes));
+  data.losses.push_back(*loss);
 }
 
 }  // namespace
@@ -77,27 +97,23 @@ TrainingData CollectTrainingData(const History& history, const CodedSpace& space
                                  MemoryPolicy policy) {
   TrainingData data;
   for (const auto& [number, trial] : history.trials()) {
-    const bool violates = MemoryViolation(trial, capacity, policy) > 0.0;
-    const bool running = trial.state == TrialState::kRunning;
-    if (!violates && !running && (!IsFinished(trial) || EndedByMemory(trial))) continue;
     std::optional<Codes> codes = space.Encode(trial.params);
     if (!codes.has_value()) continue;
-    if (violates || IsFinished(trial)) {
-      data.judged.push_back(*codes);
-      data.labels.push_back(violates ? 1.0 : -1.0);
-      data.any_violation = data.any_violation || violates;
+    data.tried.push_back(*codes);
+    const bool violates = MemoryViolation(trial, capacity, policy) > 0.0;
+    const bool failed = trial.state == TrialState::kFailed;
+    if (violates) {
+      Label(*codes, true, data.memory);
+      continue;
     }
-    if (violates) continue;
-    const std::optional<double> loss = running ? std::nullopt : LossOf(history, trial);
-    if (loss.has_value()) {
-      data.observed.push_back(*std::move(codes));
-      data.losses.push_back(*loss);
-    } else {
-      data.fantasies.push_back(*std::move(codes));
-    }
+    if (EndedByMemory(trial)) continue;
+    if (IsFinished(trial)) Label(*codes, false, data.memory);
+    if (IsFinished(trial) || failed) Label(*codes, failed, data.failure);
+    AddQuality(history, trial, *std::move(codes), data);
   }
   MakeFinite(data);
-  KeepNewestJudged(data);
+  KeepNewest(data.memory);
+  KeepNewest(data.failure);
   return data;
 }
 

@@ -5,10 +5,10 @@
 // reported at its last step: as its last value plus the median of what those gained or lost from
 // that step to their end. Other pruned trials, and those under way, are fantasies: known to have
 // been tried. Trials that miss a parameter of the space, or hold a number outside its domain, teach
-// nothing; nor do failed and cancelled ones.
+// nothing of quality; nor do failed and cancelled ones.
 // Memory, learned: trials that could not run within the asking capacity (MemoryViolation) are
-// labelled 1, finished ones -1, and the former stay out of quality. Of many the oldest are left
-// out.
+// labelled 1, finished ones -1, and the former stay out of quality. Failures: failed trials are
+// labelled 1, finished ones -1. Of many labels the oldest are left out.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,22 @@
 
 namespace hpo {
 
+// Configurations of which some are to be avoided.
+struct LabelledCodes {
+  std::vector<Codes> codes;
+  std::vector<double> labels;  // 1 to be avoided, -1 not
+  bool any_bad = false;
+};
+
 struct TrainingData {
   // By trial number.
   std::vector<Codes> observed;
   std::vector<double> losses;  // of `observed`, finite, smaller is better
   std::vector<Codes> fantasies;
-  std::vector<Codes> judged;
-  std::vector<double> labels;  // of `judged`: 1 too big, -1 fits
-  bool any_violation = false;
+  LabelledCodes memory;
+  LabelledCodes failure;
+  // Of all trials in any state.
+  std::vector<Codes> tried;
 };
 
 TrainingData CollectTrainingData(const History& history, const CodedSpace& space, Bytes capacity,

@@ -225,10 +225,7 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
 
 std::string TrialScheduler::WaitingFor(const StudyRuntime& study) const {
   if (!study.leases().empty()) return "";
-  if (study.Finished()) {
-    const std::string why = study.termination();
-    return why.empty() ? "" : absl::StrCat(why, "; to go on, raise budget.no_progress in its file");
-  }
+  if (study.Finished()) return study.termination();
   const std::vector<WorkerFacts> workers = workers_.Alive();
   if (workers.empty()) {
     return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "

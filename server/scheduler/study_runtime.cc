@@ -137,7 +137,7 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
 }
 
 void StudyRuntime::DecideTerminationLocked() {
-  termination_ = WhyTerminate(history_, spec_.budget);
+  termination_ = WhyTerminate(history_, spec_);
 }
 
 std::string StudyRuntime::termination() const {

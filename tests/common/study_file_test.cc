@@ -63,7 +63,7 @@ trainer:
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
 budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m, no_progress: 15}
 memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
-sampler: {type: random, seed: 18446744073709551615, startup_trials: 3}
+sampler: {type: random, seed: 18446744073709551615, startup_trials: 3, startup: random}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
 heavy_models: [small]
 parameters:
@@ -106,7 +106,8 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
                                       .allow_lower_precision = true,
                                       .relevant = {"tok.max_length"}}));
   EXPECT_EQ(spec->sampler,
-            (SamplerSpec{.type = "random", .seed = UINT64_MAX, .startup_trials = 3}));
+            (SamplerSpec{
+                .type = "random", .seed = UINT64_MAX, .startup_trials = 3, .startup = "random"}));
   EXPECT_EQ(
       spec->pruner,
       (PrunerSpec{.type = "none", .startup_trials = 2, .warmup_steps = 10, .interval_steps = 4}));
@@ -295,8 +296,8 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
        "my.yaml:6:23: budget.no_progress: expected >= 1, got 0"},
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
-      {"sampler: {type: grid}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:17: sampler.type: expected tpe, gp or random, got 'grid'"},
+      {"sampler: {type: annealing}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:17: sampler.type: expected auto, tpe, gp, random, qmc or grid, got 'annealing'"},
       {"pruner: {type: bohb, eta: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:22: pruner.eta: unknown key 'eta'"},
       {"pruner: {type: bohb, startup_trials: 3}\nparameters: {n: {int: [1, 5]}}\n",

@@ -58,7 +58,7 @@ TEST(StudyJson, KeepsEveryField) {
                  .allow_checkpointing = true,
                  .allow_lower_precision = true,
                  .relevant = {"train.lr"}};
-  spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1};
+  spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1, .startup = "random"};
   spec.pruner = {.type = "none", .startup_trials = 1, .warmup_steps = 2, .interval_steps = 3};
   spec.heavy_models = {"roberta-base"};
   const auto again = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));
@@ -139,13 +139,17 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
          spec.memory.relevant = {"train.lr", "train.size"};
        },
        "memory.relevant: expected parameters of the study, got 'train.size'"},
+      {[](StudySpec& spec) { spec.sampler.type = "annealing"; },
+       "sampler.type: expected auto, tpe, gp, random, qmc or grid, got 'annealing'"},
       {[](StudySpec& spec) { spec.sampler.type = "grid"; },
-       "sampler.type: expected tpe, gp or random, got 'grid'"},
+       "sampler.type: expected a step or choices for train.lr, as a grid takes every value, got "},
+      {[](StudySpec& spec) { spec.sampler.startup = "grid"; },
+       "sampler.startup: expected sobol or random, got 'grid'"},
       {[](StudySpec& spec) {
          spec.sampler.type = "gp";
          spec.objectives.push_back({.metric = "seconds"});
        },
-       "sampler.type: expected tpe or random for several objectives, got 'gp'"},
+       "sampler.type: expected auto, tpe or random for several objectives, got 'gp'"},
       {[](StudySpec& spec) { spec.sampler.startup_trials = -1; },
        "sampler.startup_trials: expected >= 0"},
       {[](StudySpec& spec) { spec.pruner.type = "bohb"; }, "pruner.type: expected median, "},

@@ -386,7 +386,8 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, testing::Values("random", "tpe", "gp"),
+INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance,
+                         testing::Values("auto", "gp", "qmc", "random", "tpe"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -33,22 +34,29 @@ class Trials {
     return *this;
   }
   std::optional<std::string> Why(std::optional<int64_t> no_progress) const {
-    return WhyTerminate(history_, {.no_progress = no_progress});
+    StudySpec study;
+    study.budget.no_progress = no_progress;
+    return WhyTerminate(history_, study);
   }
 
  private:
   History history_;
 };
 
+std::string NoProgress(int64_t count, int64_t since) {
+  return absl::StrCat("no progress in the ", count, " trials since trial ", since,
+                      "; to go on, raise budget.no_progress in its file");
+}
+
 TEST(WhyTerminate, CountsTrialsSinceTheLastThatImproved) {
   Trials trials;
   trials.Completed({1.0}).Completed({0.5}).Completed({0.6}).Completed({0.5});
   EXPECT_EQ(trials.Why(3), std::nullopt);
-  EXPECT_EQ(trials.Why(2), "no progress in the 2 trials since trial 1") << "equal is no progress";
+  EXPECT_EQ(trials.Why(2), NoProgress(2, 1)) << "equal is no progress";
   trials.Completed({0.4});
   EXPECT_EQ(trials.Why(2), std::nullopt);
   trials.Pruned(2);
-  EXPECT_EQ(trials.Why(2), "no progress in the 2 trials since trial 4");
+  EXPECT_EQ(trials.Why(2), NoProgress(2, 4));
 }
 
 TEST(WhyTerminate, NeverWithoutTheBudgetOrAResult) {
@@ -58,7 +66,7 @@ TEST(WhyTerminate, NeverWithoutTheBudgetOrAResult) {
   EXPECT_EQ(trials.Why(1), std::nullopt) << "nothing has completed";
   trials.Completed({1.0}).Pruned(9);
   EXPECT_EQ(trials.Why(std::nullopt), std::nullopt);
-  EXPECT_EQ(trials.Why(9), "no progress in the 9 trials since trial 9");
+  EXPECT_EQ(trials.Why(9), NoProgress(9, 9));
 }
 
 TEST(WhyTerminate, WhatProvesNothingDoesNotCount) {
@@ -70,7 +78,7 @@ TEST(WhyTerminate, WhatProvesNothingDoesNotCount) {
   }
   EXPECT_EQ(trials.Why(1), std::nullopt);
   trials.Completed({kInfinity});
-  EXPECT_EQ(trials.Why(1), "no progress in the 1 trials since trial 0") << "no finite objective";
+  EXPECT_EQ(trials.Why(1), NoProgress(1, 0)) << "no finite objective";
 }
 
 TEST(WhyTerminate, ARunningTrialMayBringProgressAfterAll) {
@@ -87,11 +95,27 @@ TEST(WhyTerminate, WithSeveralObjectivesProgressIsWhatNoOtherDominates) {
   trials.Completed({1.0, 5.0}).Completed({5.0, 1.0}).Completed({3.0, 3.0});
   EXPECT_EQ(trials.Why(1), std::nullopt);
   trials.Completed({3.0, 4.0});
-  EXPECT_EQ(trials.Why(1), "no progress in the 1 trials since trial 2");
+  EXPECT_EQ(trials.Why(1), NoProgress(1, 2));
   trials.Completed({0.0, 0.0});
   EXPECT_EQ(trials.Why(1), std::nullopt);
   trials.Completed({1.0, 0.5});
-  EXPECT_EQ(trials.Why(1), "no progress in the 1 trials since trial 4");
+  EXPECT_EQ(trials.Why(1), NoProgress(1, 4));
+}
+
+// What was proposed counts, whatever became of it; only a grid ends so.
+TEST(WhyTerminate, WhenTrialsHaveHadTheWholeGrid) {
+  StudySpec study;
+  study.sampler.type = "grid";
+  study.space.parameters = {{.name = "n", .domain = IntDomain{.low = 1, .high = 2}}};
+  History history;
+  EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
+  history.Apply({1, {.number = TrialNumber{0}, .params = {{"n", int64_t{2}}}}});
+  EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
+  history.Apply(
+      {2, {.number = TrialNumber{1}, .params = {{"n", int64_t{1}}}, .state = TrialState::kFailed}});
+  EXPECT_EQ(WhyTerminate(history, study), "every configuration of the grid has been tried");
+  study.sampler.type = "random";
+  EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
 }
 
 }  // namespace

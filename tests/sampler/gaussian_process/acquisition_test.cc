@@ -1,5 +1,6 @@
 #include "sampler/gaussian_process/acquisition.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/random.h"
@@ -53,17 +54,16 @@ class AcquisitionTest : public testing::Test {
   }
 
   Acquisition Both() const {
-    return Acquisition({&*inputs_, &*quality_}, -0.45, Surrogate{&*inputs_, &*memory_});
+    return Acquisition({&*inputs_, &*quality_}, -0.45, {Surrogate{&*inputs_, &*memory_}});
   }
-  Acquisition QualityAlone() const {
-    return Acquisition({&*inputs_, &*quality_}, -0.45, std::nullopt);
-  }
+  Acquisition QualityAlone() const { return Acquisition({&*inputs_, &*quality_}, -0.45, {}); }
 
   std::optional<ScoredCandidate> Maximize(const Acquisition& acquisition,
-                                          BatchFeasibility feasibility) const {
+                                          BatchFeasibility feasibility,
+                                          const std::vector<Codes>& tried = {}) const {
     const AskContext context{TrialNumber{0}, space_, GiB(16), std::move(feasibility)};
     Rng rng(1, 1);
-    return MaximizeAcquisition(context, *coded_, acquisition, {observed_[0]}, rng);
+    return MaximizeAcquisition(context, *coded_, acquisition, {observed_[0]}, tried, rng);
   }
 
   SearchSpace space_;
@@ -132,6 +132,43 @@ TEST_F(AcquisitionTest, TheSearchStaysWhereConfigurationsFit) {
   const ParamMap& params = found->candidate.params;
   EXPECT_LT(*FindDouble(params, "x") + *FindDouble(params, "y"), 0.5);
   EXPECT_TRUE(found->candidate.fit.fits);
+}
+
+TEST_F(AcquisitionTest, EveryBarrierCounts) {
+  const Surrogate labels{&*inputs_, &*memory_};
+  const Acquisition twice({&*inputs_, &*quality_}, -0.45, {labels, labels});
+  Rng rng(3, 3);
+  for (int i = 0; i < 20; ++i) {
+    const Codes codes = Draw(rng);
+    EXPECT_LE(twice.Score(codes), Both().Score(codes));
+  }
+  const Codes too_big = {0.3, 0.9, 1.0, 25.0};
+  EXPECT_LT(twice.Score(too_big), Both().Score(too_big) - 1.0);
+}
+
+TEST_F(AcquisitionTest, WhatWasTriedIsNotFoundAgain) {
+  SearchSpace grid;
+  grid.parameters = {space_.parameters[2], MakeParameter("n", IntDomain{.low = 0, .high = 2})};
+  const CodedSpace coded(grid);
+  const InputSpace inputs(coded, ModelView::kQuality);
+  Posterior posterior({.weights = {1.0, 2.0}, .scale = 1.0, .noise = 1e-4}, inputs.num_axes());
+  PointTable points(inputs.num_axes());
+  points.Append(inputs.Point({0.0, 0.0}));
+  posterior.SetPoints(points);
+  posterior.SetTargets(std::vector<double>{-1.0});
+  const Acquisition acquisition({&inputs, &posterior}, -1.0, {});
+  std::vector<Codes> tried;
+  Rng rng(1, 1);
+  for (int i = 0; i < 6; ++i) {
+    const AskContext context{TrialNumber{i}, grid, GiB(16), nullptr};
+    const auto found = MaximizeAcquisition(context, coded, acquisition, {}, tried, rng);
+    ASSERT_TRUE(found.has_value()) << i;
+    const Codes codes = *coded.Encode(found->candidate.params);
+    EXPECT_EQ(std::count(tried.begin(), tried.end(), codes), 0);
+    tried.push_back(codes);
+  }
+  const AskContext context{TrialNumber{6}, grid, GiB(16), nullptr};
+  EXPECT_FALSE(MaximizeAcquisition(context, coded, acquisition, {}, tried, rng).has_value());
 }
 
 TEST_F(AcquisitionTest, NothingIsFoundWhereNothingFits) {

@@ -51,9 +51,13 @@ TEST_F(TrainingDataTest, EachStateTeachesItsOwn) {
   EXPECT_EQ(data.observed, (std::vector<Codes>{{0.1}}));
   EXPECT_EQ(data.losses, std::vector<double>{5.0});
   EXPECT_EQ(data.fantasies, (std::vector<Codes>{{0.2}, {0.6}}));
-  EXPECT_EQ(data.judged, (std::vector<Codes>{{0.1}, {0.6}, {0.8}}));
-  EXPECT_EQ(data.labels, (std::vector<double>{-1.0, -1.0, 1.0}));
-  EXPECT_TRUE(data.any_violation);
+  EXPECT_EQ(data.memory.codes, (std::vector<Codes>{{0.1}, {0.6}, {0.8}}));
+  EXPECT_EQ(data.memory.labels, (std::vector<double>{-1.0, -1.0, 1.0}));
+  EXPECT_TRUE(data.memory.any_bad);
+  EXPECT_EQ(data.failure.codes, (std::vector<Codes>{{0.1}, {0.3}, {0.6}}));
+  EXPECT_EQ(data.failure.labels, (std::vector<double>{-1.0, 1.0, -1.0}));
+  EXPECT_TRUE(data.failure.any_bad);
+  EXPECT_EQ(data.tried.size(), trials_.size());
 }
 
 // It ran on a larger card: a loss there says nothing of quality that this card can have.
@@ -62,7 +66,8 @@ TEST_F(TrainingDataTest, WhatUsedMoreThanThisCardHasIsLabelledTooBig) {
   trials_.back().memory = {{GiB(12), false, GiB(24), {}}};
   const TrainingData data = Collect();
   EXPECT_TRUE(data.losses.empty());
-  EXPECT_EQ(data.labels, std::vector<double>{1.0});
+  EXPECT_EQ(data.memory.labels, std::vector<double>{1.0});
+  EXPECT_FALSE(data.failure.any_bad);
 }
 
 TEST_F(TrainingDataTest, LossesThatAreNotFiniteTakeTheEnds) {
@@ -75,7 +80,7 @@ TEST_F(TrainingDataTest, NothingFiniteIsNothing) {
   Complete(0.5, kInfinity);
   EXPECT_TRUE(Collect().losses.empty());
   EXPECT_TRUE(Collect().observed.empty());
-  EXPECT_EQ(Collect().judged.size(), 2u);
+  EXPECT_EQ(Collect().memory.codes.size(), 2u);
 }
 
 TEST_F(TrainingDataTest, TrialsOutsideTheSpaceTeachNothing) {
@@ -83,7 +88,7 @@ TEST_F(TrainingDataTest, TrialsOutsideTheSpaceTeachNothing) {
   Complete(0.5, 2.0);
   trials_.back().params = {{"y", 0.5}};
   EXPECT_TRUE(Collect().losses.empty());
-  EXPECT_TRUE(Collect().judged.empty());
+  EXPECT_TRUE(Collect().memory.codes.empty());
 }
 
 // Four completed trials gained 1, 2, 3 and 4 after step 10; three reported at step 20.
@@ -108,11 +113,11 @@ TEST_F(TrainingDataTest, PrunedTrialsCountWhereOthersReportedAtTheirStep) {
 
 TEST_F(TrainingDataTest, OldJudgementsAreLeftOutInBlocks) {
   for (int i = 0; i < 256; ++i) Complete(0.5, 1.0);
-  EXPECT_EQ(Collect().labels.size(), 256u);
+  EXPECT_EQ(Collect().memory.labels.size(), 256u);
   Complete(0.5, 1.0);
-  EXPECT_EQ(Collect().labels.size(), 193u);
+  EXPECT_EQ(Collect().memory.labels.size(), 193u);
   for (int i = 0; i < 63; ++i) Complete(0.5, 1.0);
-  EXPECT_EQ(Collect().labels.size(), 256u);
+  EXPECT_EQ(Collect().memory.labels.size(), 256u);
 }
 
 TEST(SelectObservations, KeepsTheBestHalfAndTheNewestOfTheRest) {

@@ -1,0 +1,59 @@
+#include "sampler/auto_sampler.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kMostForProcess = 500;
+constexpr int64_t kPatience = 20;
+
+// How many finished trials have a higher number than the last that improved on all before it.
+int64_t FinishedSinceImprovement(const History& history) {
+  double best = std::numeric_limits<double>::infinity();
+  int64_t since = 0;
+  for (const auto& [number, trial] : history.trials()) {
+    if (!IsFinished(trial)) continue;
+    ++since;
+    if (trial.losses.empty() || !(trial.losses.front() < best)) continue;
+    best = trial.losses.front();
+    since = 0;
+  }
+  return since;
+}
+
+}  // namespace
+
+AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNumber number) {
+  const int64_t finished = history.num_finished();
+  const std::string count = absl::StrCat(finished, finished == 1 ? " trial" : " trials");
+  if (num_objectives > 1) return {false, absl::StrCat(num_objectives, " objectives")};
+  if (finished > kMostForProcess) return {false, count};
+  const int64_t since = FinishedSinceImprovement(history);
+  if (since < kPatience) return {true, count};
+  return {number.value % 2 == 0, absl::StrCat("in turns, no gain in ", since, " trials")};
+}
+
+AutoSampler::AutoSampler(const StudySpec& study)
+    : num_objectives_(study.objectives.size()),
+      tpe_(study.sampler, study.memory.policy),
+      process_(study.sampler, study.memory.policy) {}
+
+void AutoSampler::Observe(const HistoryEvent& event) {
+  tpe_.Observe(event);
+  process_.Observe(event);
+}
+
+absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const {
+  const AutoChoice choice = ChooseSampler(process_.history(), num_objectives_, context.number);
+  absl::StatusOr<Suggestion> suggestion =
+      choice.process ? process_.Suggest(context) : tpe_.Suggest(context);
+  if (!suggestion.ok()) return suggestion;
+  const std::string why = suggestion->score.has_value() ? absl::StrCat(" (", choice.why, ")") : "";
+  suggestion->sampler = absl::StrCat("auto: ", suggestion->sampler, why);
+  return suggestion;
+}
+
+}  // namespace hpo

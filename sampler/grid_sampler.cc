@@ -1,0 +1,120 @@
+#include "sampler/grid_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sampler/candidate_pool.h"
+#include "sampler/gaussian_process/coded_space.h"
+#include "sampler/grid_walk.h"
+#include "sampler/random_stream.h"
+
+namespace hpo {
+namespace {
+
+// How many that are left are checked at once, and in all, before the draw at random.
+constexpr size_t kBatch = 64;
+constexpr size_t kMostChecked = 4096;
+constexpr char kTooBig[] = " that do not fit this worker";
+
+// The configurations that trials have had, by their codes.
+class TriedCells {
+ public:
+  TriedCells(const History& history, const CodedSpace& space) : space_(space) {
+    for (const auto& [number, trial] : history.trials()) {
+      if (auto codes = space.Encode(trial.params); codes.has_value()) cells_.insert(KeyOf(*codes));
+    }
+  }
+
+  bool Contains(const Codes& codes) const { return cells_.count(KeyOf(codes)) > 0; }
+
+ private:
+  // Without what is no part of the grid, and without NaN, which has no order.
+  Codes KeyOf(Codes codes) const {
+    constexpr double kNone = -2.0;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const bool counts = space_.space().parameters[i].modelled && !std::isnan(codes[i]);
+      if (!counts) codes[i] = kNone;
+    }
+    return codes;
+  }
+
+  const CodedSpace& space_;
+  std::set<Codes> cells_;
+};
+
+// The next configurations that no trial has had, at most `count`.
+std::vector<ParamMap> NextUntried(const CodedSpace& space, const TriedCells& tried, size_t count,
+                                  GridWalk& walk, Rng& rng) {
+  std::vector<ParamMap> found;
+  while (found.size() < count && walk.Next()) {
+    Codes codes = walk.codes();
+    if (tried.Contains(codes) || !space.Complete(codes, rng)) continue;
+    if (auto params = space.Decode(codes); params.has_value()) found.push_back(*std::move(params));
+  }
+  return found;
+}
+
+// One at random that fits and that no trial has had; nullopt where some draws found none.
+std::optional<Candidate> DrawUntried(const AskContext& context, const CodedSpace& space,
+                                     const TriedCells& tried, Rng& rng) {
+  constexpr int kDraws = 16;
+  for (int i = 0; i < kDraws; ++i) {
+    absl::StatusOr<Candidate> drawn = DrawFitting(context, {}, rng);
+    if (!drawn.ok()) return std::nullopt;
+    if (!tried.Contains(*space.Encode(drawn->params))) return *std::move(drawn);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool GridIsUsedUp(const History& history, const SearchSpace& space) {
+  const CodedSpace coded(space);
+  const TriedCells tried(history, coded);
+  GridWalk walk(coded);
+  while (walk.Next()) {
+    if (!tried.Contains(walk.codes())) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const {
+  const CodedSpace space(context.space);
+  const TriedCells tried(history_, space);
+  Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kRandomConfiguration);
+  const auto propose = [this](const Candidate& candidate, const std::string& where) {
+    return Suggestion{.params = candidate.params,
+                      .fit = candidate.fit,
+                      .sampler = absl::StrCat("grid", where),
+                      .history_sequence = history_.sequence(),
+                      .score = std::nullopt};
+  };
+  GridWalk walk(space);
+  CandidatePool pool(context);
+  size_t num_passed = 0;
+  while (num_passed < kMostChecked) {
+    const std::vector<ParamMap> batch =
+        NextUntried(space, tried, num_passed == 0 ? 1 : kBatch - num_passed % kBatch, walk, rng);
+    if (batch.empty()) break;
+    pool.Add(batch);
+    if (!pool.fitting().empty()) {
+      const Candidate& next = pool.fitting().front();
+      num_passed +=
+          static_cast<size_t>(std::find(batch.begin(), batch.end(), next.params) - batch.begin());
+      return propose(next, num_passed == 0 ? "" : absl::StrCat(", past ", num_passed, kTooBig));
+    }
+    num_passed += batch.size();
+  }
+  if (num_passed == 0) {
+    return absl::OutOfRangeError("nothing is left of the grid that this worker could run");
+  }
+  const auto drawn = DrawUntried(context, space, tried, rng);
+  if (drawn.has_value())
+    return propose(*drawn, absl::StrCat(" at random, past ", num_passed, kTooBig));
+  return NoneFits(*pool.nearest_miss(), context.capacity);
+}
+
+}  // namespace hpo

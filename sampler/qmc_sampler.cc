@@ -1,0 +1,81 @@
+#include "sampler/qmc_sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sampler/candidate_pool.h"
+#include "sampler/random_configuration.h"
+#include "sampler/random_sampler.h"
+#include "sampler/random_stream.h"
+#include "sampler/sobol_sequence.h"
+
+namespace hpo {
+namespace {
+
+// Sizes of the rounds of points, as DrawFitting's.
+constexpr uint32_t kRounds[] = {1, 8, 64, 128, 256};
+// Between the seeds of one trial's points.
+constexpr uint64_t kNextSeed = 0xD1B54A32D192ED03;
+
+// By parameter of the space; NaN where a coordinate is drawn.
+std::vector<double> PointAt(const SearchSpace& space, uint64_t seed, uint32_t index) {
+  std::vector<double> point;
+  size_t dimension = 0;
+  for (const Parameter& parameter : space.parameters) {
+    const bool placed = parameter.modelled && dimension < kSobolDimensions;
+    point.push_back(placed ? ScrambledSobol(seed, index, dimension++)
+                           : std::numeric_limits<double>::quiet_NaN());
+  }
+  return point;
+}
+
+// The first point's configuration that fits and that no trial has had; else the first that fits,
+// where there is one.
+std::optional<Candidate> FirstFitting(const AskContext& context, const History& history,
+                                      const ParamMap& preset, uint64_t seed) {
+  Rng rng = StreamFor(seed, context.number, StreamPurpose::kRandomConfiguration);
+  CandidatePool pool(context);
+  const uint32_t index = static_cast<uint32_t>(context.number.value);
+  size_t seen = 0;
+  for (const uint32_t size : kRounds) {
+    std::vector<ParamMap> drawn;
+    for (uint32_t i = 0; i < size; ++i, seed += kNextSeed) {
+      auto params =
+          ConfigurationAt(context.space, preset, PointAt(context.space, seed, index), rng);
+      if (params.ok()) drawn.push_back(*std::move(params));
+    }
+    pool.Add(std::move(drawn));
+    for (; seen < pool.fitting().size(); ++seen) {
+      const Candidate& candidate = pool.fitting()[seen];
+      if (!history.Tried(candidate.params)) return candidate;
+    }
+  }
+  if (pool.fitting().empty()) return std::nullopt;
+  return pool.fitting().front();
+}
+
+}  // namespace
+
+absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const History& history,
+                                              const SamplerSpec& spec) {
+  const ParamMap due = DueDefaults(context.space, history, spec);
+  std::optional<Candidate> found = FirstFitting(context, history, due, spec.seed);
+  if (!found.has_value() && !due.empty()) {
+    found = FirstFitting(context, history, {}, spec.seed);
+  }
+  if (!found.has_value()) return SuggestAtRandom(context, history, spec);
+  return Suggestion{.params = std::move(found->params),
+                    .fit = found->fit,
+                    .sampler = "sobol",
+                    .history_sequence = history.sequence(),
+                    .score = std::nullopt};
+}
+
+absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const History& history,
+                                            const SamplerSpec& spec) {
+  return spec.startup == "sobol" ? SuggestQuasiRandom(context, history, spec)
+                                 : SuggestAtRandom(context, history, spec);
+}
+
+}  // namespace hpo

@@ -1,0 +1,139 @@
+#include "sampler/auto_sampler.h"
+
+#include <cmath>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "tests/sampler/simulated_study.h"
+
+namespace hpo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Trials that have ended, with these losses by number.
+History Ended(const std::vector<double>& losses) {
+  History history;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    history.Apply({static_cast<int64_t>(i) + 1,
+                   {.number = TrialNumber{static_cast<int64_t>(i)},
+                    .state = TrialState::kCompleted,
+                    .losses = {losses[i]}}});
+  }
+  return history;
+}
+
+std::vector<double> Falling(size_t count) {
+  std::vector<double> losses;
+  for (size_t i = 0; i < count; ++i) losses.push_back(-static_cast<double>(i));
+  return losses;
+}
+
+AutoChoice Choose(const std::vector<double>& losses, int64_t number, size_t num_objectives = 1) {
+  return ChooseSampler(Ended(losses), num_objectives, TrialNumber{number});
+}
+
+TEST(ChooseSampler, TheProcessWhileTrialsAreFew) {
+  EXPECT_EQ(Choose({}, 0), (AutoChoice{true, "0 trials"}));
+  EXPECT_EQ(Choose({1.0}, 1), (AutoChoice{true, "1 trial"}));
+  EXPECT_EQ(Choose(Falling(500), 500), (AutoChoice{true, "500 trials"}));
+  EXPECT_EQ(Choose(Falling(501), 501), (AutoChoice{false, "501 trials"}));
+}
+
+TEST(ChooseSampler, SeveralObjectivesAreForTpe) {
+  EXPECT_EQ(Choose({1.0}, 1, 2), (AutoChoice{false, "2 objectives"}));
+}
+
+TEST(ChooseSampler, TurnsWhereNothingGetsBetter) {
+  std::vector<double> losses = {5.0, 1.0};
+  losses.resize(21, 1.0);
+  EXPECT_EQ(Choose(losses, 21), (AutoChoice{true, "21 trials"})) << "19 without a gain";
+  losses.push_back(kNan);
+  EXPECT_EQ(Choose(losses, 22), (AutoChoice{true, "in turns, no gain in 20 trials"}));
+  EXPECT_EQ(Choose(losses, 23), (AutoChoice{false, "in turns, no gain in 20 trials"}));
+  losses.push_back(0.5);
+  EXPECT_EQ(Choose(losses, 23), (AutoChoice{true, "23 trials"}));
+}
+
+TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
+  EXPECT_FALSE(Choose(std::vector<double>(21, kInfinity), 21).process);
+  EXPECT_FALSE(Choose(std::vector<double>(21, kNan), 21).process);
+}
+
+// Failed, running and queued trials have not finished; pruned ones have.
+TEST(ChooseSampler, CountsWhatHasFinished) {
+  for (const TrialState state : {TrialState::kFailed, TrialState::kRunning, TrialState::kQueued,
+                                 TrialState::kCancelled, TrialState::kPruned}) {
+    History history;
+    for (int64_t i = 0; i < 30; ++i) history.Apply({i + 1, {TrialNumber{i}, {}, state}});
+    const bool pruned = state == TrialState::kPruned;
+    EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{31}).process, !pruned);
+  }
+}
+
+StudySpec BowlStudy() {
+  StudySpec study;
+  study.sampler.seed = 4;
+  study.objectives = {Objective{}};
+  study.space.parameters = {MakeParameter("x", FloatDomain{}), MakeParameter("y", FloatDomain{})};
+  return study;
+}
+
+std::optional<double> Bowl(const ParamMap& params) {
+  return std::pow(*FindDouble(params, "x") - 0.3, 2) + std::pow(*FindDouble(params, "y") - 0.8, 2);
+}
+
+TEST(AutoSampler, IsTheDefaultAndSaysWhoSpoke) {
+  SimulatedStudy study(BowlStudy(), Bowl);
+  EXPECT_EQ(study.Suggest(0).sampler, "auto: sobol");
+  for (int i = 0; i < 12; ++i) study.RunOne();
+  EXPECT_EQ(study.Suggest(12).sampler, "auto: gp (12 trials)");
+  EXPECT_TRUE(study.Suggest(12).score.has_value());
+  for (int i = 12; i < 30; ++i) study.RunOne();
+  EXPECT_LT(study.best_loss(), 1e-4);
+}
+
+TEST(AutoSampler, SeveralObjectivesWork) {
+  StudySpec study = BowlStudy();
+  study.objectives.push_back(Objective{});
+  const auto sampler = MakeSampler(study);
+  for (int64_t i = 0; i < 15; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{i}, study.space, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok());
+    const double x = *FindDouble(suggestion->params, "x");
+    sampler->Observe({i + 1,
+                      {.number = TrialNumber{i},
+                       .params = suggestion->params,
+                       .state = TrialState::kCompleted,
+                       .losses = {x, 1.0 - x}}});
+  }
+  EXPECT_EQ(sampler->Suggest({TrialNumber{15}, study.space, GiB(16), nullptr})->sampler,
+            "auto: tpe (2 objectives)");
+}
+
+// The turns: both speak, and what each proposes is what it would alone.
+TEST(AutoSampler, SpeaksForBothInTurns) {
+  StudySpec study = BowlStudy();
+  const auto sampler = MakeSampler(study);
+  study.sampler.type = "tpe";
+  const auto tpe = MakeSampler(study);
+  study.sampler.type = "gp";
+  const auto process = MakeSampler(study);
+  for (int64_t i = 0; i < 40; ++i) {
+    const AskContext context{TrialNumber{i}, study.space, GiB(16), nullptr};
+    const auto suggestion = sampler->Suggest(context);
+    ASSERT_TRUE(suggestion.ok());
+    const bool by_tpe = suggestion->sampler.find("tpe") != std::string::npos;
+    EXPECT_EQ(by_tpe, i >= 21 && i % 2 == 1) << suggestion->sampler;
+    EXPECT_EQ(suggestion->params, (by_tpe ? tpe : process)->Suggest(context)->params);
+    const HistoryTrial trial{.number = context.number,
+                             .params = suggestion->params,
+                             .state = TrialState::kCompleted,
+                             .losses = {1.0}};
+    for (Sampler* each : {sampler.get(), tpe.get(), process.get()}) each->Observe({i + 1, trial});
+  }
+}
+
+}  // namespace
+}  // namespace hpo
