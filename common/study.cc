@@ -92,7 +92,7 @@ absl::Status CheckSampler(const StudySpec& spec) {
   }
   if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
   if (sampler.startup != "sobol" && sampler.startup != "random") {
-    return Expected("sampler.startup", "sobol or random", absl::StrCat("'", sampler.startup, "'"));
+    return Expected("sampler.startup", "random or sobol", absl::StrCat("'", sampler.startup, "'"));
   }
   return CheckAtLeast("sampler.startup_trials", 0, sampler.startup_trials);
 }

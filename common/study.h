@@ -83,7 +83,7 @@ struct SamplerSpec {
   uint64_t seed = 0;
   // The first trials, before there is a model (auto, tpe, gp), and how they are drawn.
   int64_t startup_trials = 10;
-  std::string startup = "sobol";  // sobol | random
+  std::string startup = "random";  // random | sobol
   bool operator==(const SamplerSpec&) const = default;
 };
 

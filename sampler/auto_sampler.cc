@@ -1,5 +1,6 @@
 #include "sampler/auto_sampler.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,14 @@ int64_t FinishedSinceImprovement(const History& history) {
   return since;
 }
 
+// Where trials that failed are this share of those that have failed or finished, TPE speaks.
+constexpr double kManyFailed = 0.25;
+
+int64_t NumFailed(const History& history) {
+  return std::count_if(history.trials().begin(), history.trials().end(),
+                       [](const auto& entry) { return entry.second.state == TrialState::kFailed; });
+}
+
 }  // namespace
 
 AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNumber number) {
@@ -31,6 +40,11 @@ AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNum
   const std::string count = absl::StrCat(finished, finished == 1 ? " trial" : " trials");
   if (num_objectives > 1) return {false, absl::StrCat(num_objectives, " objectives")};
   if (finished > kMostForProcess) return {false, count};
+  const int64_t failed = NumFailed(history);
+  if (failed > 0 &&
+      static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
+    return {false, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
+  }
   const int64_t since = FinishedSinceImprovement(history);
   if (since < kPatience) return {true, count};
   return {number.value % 2 == 0, absl::StrCat("in turns, no gain in ", since, " trials")};

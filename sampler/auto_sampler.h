@@ -2,7 +2,8 @@
 // over the study and its history. Never refuses what one of them can do.
 //
 // Several objectives, or more than kMostForProcess finished trials: TPE, as the process knows one
-// objective and its cost grows with the trials. Else the process, whatever the parameters; on
+// objective and its cost grows with the trials. TPE too where a quarter of the trials or more have
+// failed: it learns from fewer of them what fails. Else the process, whatever the parameters; on
 // published tables and functions it was ahead of TPE or level with it with few trials, also among
 // choices and conditions. Where the last kPatience finished trials did not improve the study, both
 // take turns: what one model holds for done, the other may not.
@@ -28,7 +29,7 @@ struct AutoChoice {
 // For trial `number` of a study with `num_objectives`. Pure; O(trials).
 AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNumber number);
 
-// A suggestion's sampler reads "auto: gp (34 trials)", or "auto: sobol" before there is a model.
+// A suggestion's sampler reads "auto: gp (34 trials)", or "auto: random" before there is a model.
 // Threads: as Sampler.
 class AutoSampler final : public Sampler {
  public:

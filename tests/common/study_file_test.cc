@@ -63,7 +63,7 @@ trainer:
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
 budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m, no_progress: 15}
 memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
-sampler: {type: random, seed: 18446744073709551615, startup_trials: 3, startup: random}
+sampler: {type: random, seed: 18446744073709551615, startup_trials: 3, startup: sobol}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
 heavy_models: [small]
 parameters:
@@ -107,7 +107,7 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
                                       .relevant = {"tok.max_length"}}));
   EXPECT_EQ(spec->sampler,
             (SamplerSpec{
-                .type = "random", .seed = UINT64_MAX, .startup_trials = 3, .startup = "random"}));
+                .type = "random", .seed = UINT64_MAX, .startup_trials = 3, .startup = "sobol"}));
   EXPECT_EQ(
       spec->pruner,
       (PrunerSpec{.type = "none", .startup_trials = 2, .warmup_steps = 10, .interval_steps = 4}));

@@ -58,7 +58,7 @@ TEST(StudyJson, KeepsEveryField) {
                  .allow_checkpointing = true,
                  .allow_lower_precision = true,
                  .relevant = {"train.lr"}};
-  spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1, .startup = "random"};
+  spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1, .startup = "sobol"};
   spec.pruner = {.type = "none", .startup_trials = 1, .warmup_steps = 2, .interval_steps = 3};
   spec.heavy_models = {"roberta-base"};
   const auto again = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));
@@ -144,7 +144,7 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
       {[](StudySpec& spec) { spec.sampler.type = "grid"; },
        "sampler.type: expected a step or choices for train.lr, as a grid takes every value, got "},
       {[](StudySpec& spec) { spec.sampler.startup = "grid"; },
-       "sampler.startup: expected sobol or random, got 'grid'"},
+       "sampler.startup: expected random or sobol, got 'grid'"},
       {[](StudySpec& spec) {
          spec.sampler.type = "gp";
          spec.objectives.push_back({.metric = "seconds"});

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostParameters = 8;
 constexpr size_t kMostTrials = 24;
-constexpr const char* kSamplers[] = {"random", "tpe", "gp"};
+constexpr const char* kSamplers[] = {"random", "tpe", "gp", "auto", "qmc"};
 
 double AnyNumber(FuzzedDataProvider& data) {
   constexpr double kNumbers[] = {0.0,

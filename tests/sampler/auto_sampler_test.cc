@@ -61,10 +61,27 @@ TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
   EXPECT_FALSE(Choose(std::vector<double>(21, kNan), 21).process);
 }
 
-// Failed, running and queued trials have not finished; pruned ones have.
+TEST(ChooseSampler, WhereManyFailTpeSpeaks) {
+  History history = Ended(Falling(10));
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(ChooseSampler(history, 1, TrialNumber{20}).process) << i << " of 10 and those";
+    history.Apply({20 + i, {TrialNumber{10 + i}, {}, TrialState::kFailed}});
+  }
+  EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{20}),
+            (AutoChoice{false, "4 of 14 trials failed"}));
+  for (int64_t i = 4; i < 9; ++i) {
+    history.Apply({20 + i,
+                   {.number = TrialNumber{10 + i},
+                    .state = TrialState::kCompleted,
+                    .losses = {-100.0 - static_cast<double>(i)}}});
+  }
+  EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{20}), (AutoChoice{true, "15 trials"}));
+}
+
+// Running and queued trials have not finished; pruned ones have.
 TEST(ChooseSampler, CountsWhatHasFinished) {
-  for (const TrialState state : {TrialState::kFailed, TrialState::kRunning, TrialState::kQueued,
-                                 TrialState::kCancelled, TrialState::kPruned}) {
+  for (const TrialState state :
+       {TrialState::kRunning, TrialState::kQueued, TrialState::kCancelled, TrialState::kPruned}) {
     History history;
     for (int64_t i = 0; i < 30; ++i) history.Apply({i + 1, {TrialNumber{i}, {}, state}});
     const bool pruned = state == TrialState::kPruned;
@@ -86,7 +103,7 @@ std::optional<double> Bowl(const ParamMap& params) {
 
 TEST(AutoSampler, IsTheDefaultAndSaysWhoSpoke) {
   SimulatedStudy study(BowlStudy(), Bowl);
-  EXPECT_EQ(study.Suggest(0).sampler, "auto: sobol");
+  EXPECT_EQ(study.Suggest(0).sampler, "auto: random");
   for (int i = 0; i < 12; ++i) study.RunOne();
   EXPECT_EQ(study.Suggest(12).sampler, "auto: gp (12 trials)");
   EXPECT_TRUE(study.Suggest(12).score.has_value());

@@ -83,7 +83,7 @@ TEST(TpeSampler, RandomUntilTheStartupTrialsHaveFinished) {
   study.sampler.startup_trials = 3;
   SimulatedStudy simulated(study, Branin);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(simulated.Suggest(i).sampler, "sobol");
+    EXPECT_EQ(simulated.Suggest(i).sampler, "random");
     EXPECT_FALSE(simulated.Suggest(i).score.has_value());
     simulated.RunOne();
   }
