@@ -136,9 +136,7 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
   return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
 }
 
-void StudyRuntime::DecideTerminationLocked() {
-  termination_ = WhyTerminate(history_, spec_);
-}
+void StudyRuntime::DecideTerminationLocked() { termination_ = WhyTerminate(history_, spec_); }
 
 std::string StudyRuntime::termination() const {
   absl::MutexLock lock(&mutex_);

@@ -105,9 +105,9 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
                                       .allow_checkpointing = true,
                                       .allow_lower_precision = true,
                                       .relevant = {"tok.max_length"}}));
-  EXPECT_EQ(spec->sampler,
-            (SamplerSpec{
-                .type = "random", .seed = UINT64_MAX, .startup_trials = 3, .startup = "sobol"}));
+  EXPECT_EQ(
+      spec->sampler,
+      (SamplerSpec{.type = "random", .seed = UINT64_MAX, .startup_trials = 3, .startup = "sobol"}));
   EXPECT_EQ(
       spec->pruner,
       (PrunerSpec{.type = "none", .startup_trials = 2, .warmup_steps = 10, .interval_steps = 4}));
