@@ -16,6 +16,7 @@
 #include "common/command_line/exit_status.h"
 #include "common/log.h"
 #include "common/memory/memory_replay.h"
+#include "common/model_modules.h"
 #include "common/random.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/synthetic_trial.h"
@@ -53,6 +54,10 @@ class Draw {
     return std::clamp(static_cast<int64_t>(value), least, most);
   }
   bool Chance(double probability) { return rng_.Uniform() < probability; }
+  template <typename T>
+  T OneOf(const std::vector<T>& values) {
+    return values[static_cast<size_t>(Between(0, static_cast<int64_t>(values.size()) - 1))];
+  }
   double Dropout() { return Chance(0.35) ? 0.0 : 0.05 + 0.4 * rng_.Uniform(); }
   std::vector<int64_t> Lengths(int64_t rows, int64_t longest) {
     std::vector<int64_t> lengths;
@@ -64,9 +69,87 @@ class Draw {
   Rng rng_;
 };
 
+bool IsDecoderTrial(const SyntheticTrial& trial) { return IsDecoder(*ModelFamilyOf(trial.family)); }
+
+void DrawFamilyAndTask(Draw& draw, SyntheticTrial& trial) {
+  trial.family = draw.OneOf<const char*>({"bert", "roberta", "xlm-roberta", "electra", "distilbert",
+                                          "deberta-v2", "gpt2", "llama", "qwen2"});
+  if (IsDecoderTrial(trial)) {
+    if (draw.Chance(0.6)) trial.task = "language-modeling";
+    trial.more_config["tie_word_embeddings"] = draw.Chance(0.5);
+  } else if (draw.Chance(0.15)) {
+    trial.task = "multi-query";
+  }
+  if (trial.task == "text-classification" && draw.Chance(0.2)) trial.task = "text-regression";
+}
+
+// A family's own sizes; `trial` has the common ones.
+void DrawShape(Draw& draw, SyntheticTrial& trial) {
+  if (trial.family == "electra") {
+    trial.more_config["embedding_size"] =
+        draw.Chance(0.5) ? trial.hidden : 4 * draw.LogBetween(1, 20);
+  }
+  if (trial.family == "llama" || trial.family == "qwen2") {
+    std::vector<int64_t> divisors;
+    for (int64_t keys = 1; keys <= trial.heads; ++keys) {
+      if (trial.heads % keys == 0) divisors.push_back(keys);
+    }
+    trial.more_config["num_key_value_heads"] = draw.OneOf(divisors);
+  }
+  if (trial.family != "deberta-v2") return;
+  const bool relative = draw.Chance(0.8);
+  trial.more_config.update(
+      {{"relative_attention", relative},
+       {"position_biased_input", !relative || draw.Chance(0.3)},
+       {"position_buckets", draw.Chance(0.5) ? draw.LogBetween(4, 64) : -1},
+       {"share_att_key", draw.Chance(0.7)},
+       {"norm_rel_ebd", draw.Chance(0.5) ? "layer_norm" : "none"},
+       {"pos_att_type", relative ? draw.OneOf<const char*>({"p2c|c2p", "c2p", "p2c"}) : ""},
+       {"conv_kernel_size", draw.Chance(0.3) ? 3 : 0}});
+}
+
+// Of those that a part of the model may be trained by: adapters, or what is not frozen.
+void DrawTrainedParts(Draw& draw, SyntheticTrial& trial) {
+  if (draw.Chance(0.25)) {
+    trial.params["lora.rank"] = draw.LogBetween(1, 16);
+    trial.params["lora.dropout"] = draw.Dropout();
+    trial.params["lora.base"] = std::string(draw.OneOf<const char*>({"fp32", "bf16", "nf4"}));
+    // Peft has no targets for DistilBERT.
+    const bool names = trial.family == "distilbert" || draw.Chance(0.5);
+    if (names) trial.params["lora.targets"] = std::string("all-linear");
+  } else if (draw.Chance(0.2)) {
+    trial.params["model.freeze_embeddings"] = true;
+    trial.params["model.freeze_layers"] = draw.Between(0, trial.layers);
+  }
+}
+
+// Not bfloat16: oneDNN's scratch for it on a CPU is bounded, not counted.
+void DrawTechniques(Draw& draw, SyntheticTrial& trial) {
+  DrawTrainedParts(draw, trial);
+  if (draw.Chance(0.2)) trial.params["train.precision"] = std::string("fp16");
+  trial.params["train.optimizer"] =
+      std::string(draw.OneOf<const char*>({"adamw", "adamw", "adamw_8bit", "adafactor", "sgd"}));
+  if (draw.Chance(0.25)) trial.params["memory.checkpoint_every"] = draw.Between(1, 3);
+  const bool of_rows = trial.task == "text-classification" || trial.task == "text-regression";
+  const bool packs = of_rows && !IsDecoderTrial(trial) && trial.family != "deberta-v2";
+  if (packs && draw.Chance(0.25)) trial.params["memory.unpadded"] = true;
+  if (trial.task == "text-classification" && draw.Chance(0.2)) {
+    trial.params["train.label_smoothing"] = 0.1;
+  }
+  if (trial.task == "language-modeling" && draw.Chance(0.5)) {
+    trial.params["memory.loss_rows"] = draw.LogBetween(1, 500);
+  }
+  if (trial.task == "multi-query") {
+    trial.params["aspects.padding"] =
+        std::string(draw.OneOf<const char*>({"none", "batch", "corpus"}));
+    if (draw.Chance(0.5)) trial.params["aspects.at_once"] = draw.Between(1, 6);
+  }
+}
+
 SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
   Draw draw(seed, stream);
   SyntheticTrial trial;
+  DrawFamilyAndTask(draw, trial);
   trial.heads = draw.Between(1, 8);
   trial.hidden = trial.heads * 4 * draw.LogBetween(1, 10);
   trial.intermediate = draw.LogBetween(16, 5 * trial.hidden);
@@ -77,10 +160,12 @@ SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
   trial.hidden_dropout = draw.Dropout();
   trial.attention_dropout = draw.Dropout();
   if (draw.Chance(0.5)) trial.head_dropout = draw.Dropout();
-  for (int64_t i = draw.Between(0, 3); i > 0; --i) {
-    trial.head_sizes.push_back(draw.LogBetween(2, 500));
+  if (trial.task != "language-modeling") {
+    for (int64_t i = draw.Between(0, 3); i > 0; --i) {
+      trial.head_sizes.push_back(draw.LogBetween(2, 500));
+    }
   }
-  trial.multi_label = draw.Chance(0.3);
+  trial.multi_label = trial.task == "text-classification" && draw.Chance(0.3);
   trial.batch_size = draw.LogBetween(1, 16);
   trial.grad_accum = draw.LogBetween(1, 4);
   trial.micro_batch = draw.Between(1, trial.batch_size);
@@ -94,6 +179,8 @@ SyntheticTrial RandomTrial(uint64_t seed, uint64_t stream) {
   trial.labels = draw.Between(trial.multi_label ? 1 : 2, trial.multi_label ? 40 : rows);
   trial.epochs = draw.Between(1, 2);
   trial.seed = static_cast<uint64_t>(draw.Between(1, 1000));
+  DrawShape(draw, trial);
+  DrawTechniques(draw, trial);
   return trial;
 }
 
@@ -140,7 +227,7 @@ class Bench {
     auto described = DescribeJob(job, arguments_.threads);
     if (!described.ok()) return described.status();
     description = *std::move(described);
-    return ReplayMemory(description.input, job.plan, description.passes);
+    return ReplayMemory(description.input, description.plan, description.passes);
   }
 
   absl::Status Compare(const SyntheticTrial& trial) {
@@ -149,7 +236,7 @@ class Bench {
     JobDescription description;
     const auto predicted = Predict(job, description);
     if (!predicted.ok()) return predicted.status();
-    const auto bound = EstimateMemory(description.input, job.plan);
+    const auto bound = EstimateMemory(description.input, description.plan);
     if (!bound.ok()) return bound.status();
     const OutcomeMessage outcome = RunJob(job);
     if (!outcome.outcome.has_value() || !std::holds_alternative<Completed>(*outcome.outcome)) {
@@ -176,7 +263,10 @@ class Bench {
     if (arguments_.verbose || !exact) {
       std::printf("predicted %lld, counted %lld, closed form %+.2f %%: %s\n",
                   static_cast<long long>(predicted.count), static_cast<long long>(counted.count),
-                  100.0 * error(bound), Describe(trial).c_str());
+                  100.0 * error(bound),
+                  absl::StrCat(Describe(trial), " ", trial.more_config.dump(), " ",
+                               FormatParams(trial.params))
+                      .c_str());
     }
   }
 

@@ -76,7 +76,7 @@ struct ModelShape {
   bool mlp_bias = false;            // Llama
   double embedding_dropout = 0.0;   // GPT-2; elsewhere it is hidden_dropout
   RelativeAttention relative;       // DeBERTa
-  bool relative_norm = false;       // DeBERTa: LayerNorm of the encoder (norm_rel_ebd)
+  bool relative_norm = false;       // DeBERTa: LayerNorm of relative positions (norm_rel_ebd)
   bool no_positions = false;        // DeBERTa: no table of absolute positions
   int64_t conv_kernel_size = 0;     // DeBERTa: of the convolution beside the first layer; 0: none
   std::string conv_act = "tanh";    // DeBERTa: of that convolution
