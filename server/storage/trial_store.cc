@@ -250,10 +250,11 @@ absl::StatusOr<std::vector<MemoryRecord>> TrialStore::LoadMemoryRecords(
 }
 
 absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
-  Statement row =
-      database_.Prepare("SELECT sampler FROM suggestion WHERE study_id = ?1 AND number = ?2");
+  Statement row = database_.Prepare(
+      "SELECT sampler, score FROM suggestion WHERE study_id = ?1 AND number = ?2");
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value).Next());
-  return found ? row.Text(0) : std::string();
+  if (!found || row.IsNull(1)) return found ? row.Text(0) : std::string();
+  return absl::StrCat(row.Text(0), ", score ", row.Real(1));
 }
 
 absl::StatusOr<int64_t> TrialStore::LastSequence() const {
