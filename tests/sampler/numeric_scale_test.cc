@@ -143,5 +143,52 @@ TEST(NearestValue, RoundsToTheGridAndClips) {
             ParamValue(3 * 0.3));
 }
 
+TEST(ValueAtPart, GivesEachGridValueAndChoiceAnEqualPart) {
+  const Domain domains[] = {
+      CategoricalDomain{{std::string("a"), std::string("b"), std::string("c"), std::string("d")}},
+      IntDomain{.low = -3, .high = 7, .step = 3},
+      FloatDomain{.low = 0.5, .high = 1.3, .step = 0.25}, CategoricalDomain{{true}}};
+  for (const Domain& domain : domains) {
+    std::map<ParamValue, int> counts;
+    for (int i = 0; i < 1000; ++i) ++counts[ValueAtPart(domain, i / 1000.0)];
+    const size_t num_values = static_cast<size_t>(*NumValues(domain));
+    EXPECT_EQ(counts.size(), num_values);
+    for (const auto& [value, count] : counts) {
+      EXPECT_TRUE(Contains(domain, value));
+      EXPECT_EQ(count, 1000 / static_cast<int>(num_values));
+    }
+  }
+}
+
+TEST(ValueAtPart, ContinuousValuesRiseWithThePart) {
+  const FloatDomain plain{.low = -2.0, .high = 6.0};
+  EXPECT_EQ(ValueAtPart(plain, 0.25), ParamValue(0.0));
+  const FloatDomain log{.low = 1e-4, .high = 1.0, .log = true};
+  EXPECT_NEAR(std::get<double>(ValueAtPart(log, 0.5)), 1e-2, 1e-9);
+  const IntDomain log_int{.low = 1, .high = 1000, .log = true};
+  int64_t before = 0;
+  for (int i = 0; i < 100; ++i) {
+    const int64_t value = std::get<int64_t>(ValueAtPart(log_int, i / 100.0));
+    EXPECT_GE(value, before);
+    EXPECT_TRUE(Contains(log_int, value));
+    before = value;
+  }
+  EXPECT_GT(before, 800);
+}
+
+// The last part before 1 does not round over the end.
+TEST(ValueAtPart, StaysInTheDomainAtTheEnds) {
+  const double last = std::nextafter(1.0, 0.0);
+  const Domain domains[] = {
+      FloatDomain{.low = 0.0, .high = 1.0, .step = 0.1}, FloatDomain{.low = 3.0, .high = 3.0},
+      IntDomain{.low = 0, .high = int64_t{1} << 53}, IntDomain{.low = 4, .high = 4, .log = true},
+      FloatDomain{.low = -1e308, .high = 1e308}};
+  for (const Domain& domain : domains) {
+    for (const double part : {0.0, last}) {
+      EXPECT_TRUE(Contains(domain, ValueAtPart(domain, part))) << FormatDomain(domain);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hpo
