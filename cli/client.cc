@@ -21,6 +21,8 @@ namespace hpo {
 namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(30);
+constexpr auto kImportDeadline = std::chrono::minutes(10);
+constexpr int kTrialsAtOnce = 100;
 constexpr int kLargestMessageBytes = 16 << 20;
 constexpr int kLargestPage = 1000;
 constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
@@ -141,6 +143,28 @@ absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
   v1::EnqueueTrialResponse response;
   HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
   return FromProto(response.trial());
+}
+
+absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kImportDeadline);
+  v1::ImportTrialsResponse response;
+  const auto writer = stub_->ImportTrials(&context, &response);
+  v1::ImportTrialsRequest request;
+  request.set_study(import.study);
+  request.set_count_against_budget(import.count_against_budget);
+  bool taken = true;
+  for (size_t i = 0; i < import.trials.size() && taken; ++i) {
+    *request.add_trials() = ToProto(import.trials[i]);
+    if (request.trials_size() < kTrialsAtOnce) continue;
+    taken = writer->Write(request);
+    request.clear_trials();
+  }
+  if (taken) writer->Write(request);
+  writer->WritesDone();
+  HPO_RETURN_IF_ERROR(Describe(writer->Finish()));
+  return ImportResult{
+      .study = response.study(), .num_added = response.added(), .num_known = response.known()};
 }
 
 absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/imported_trial.h"
 #include "common/memory/memory_estimate.h"
 #include "common/study_status.h"
 #include "common/trial_view.h"
@@ -97,6 +98,8 @@ class Client {
   absl::StatusOr<StudyStatus> UpdateStudy(const StudyChange& change);
 
   absl::StatusOr<Trial> EnqueueTrial(const EnqueuedTrial& trial);
+  // In one transaction, however many; no deadline of 30 s but of 10 minutes.
+  absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
   absl::StatusOr<TrialListing> ListTrials(const TrialQuery& query);
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);

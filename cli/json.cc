@@ -34,7 +34,8 @@ Json CountsJson(const TrialCounts& counts) {
           {"oom_met", counts.oom_met},
           {"oom_predicted", counts.oom_predicted},
           {"oom_recovered", counts.oom_recovered},
-          {"demonstration", counts.demonstration}};
+          {"demonstration", counts.demonstration},
+          {"imported", counts.imported}};
 }
 
 Json WorkerJson(const WorkerStatus& worker) {
@@ -254,6 +255,8 @@ Json TrialJson(const Trial& trial) {
           {"value", OrNull(trial.value)},
           {"params", ParamsJson(trial.params)},
           {"demonstration", trial.demonstration},
+          {"origin", trial.origin},
+          {"budgeted", trial.budgeted},
           {"admission", trial.admission},
           {"forced_micro_batch", trial.forced_micro_batch},
           {"min_capacity_bytes", trial.min_capacity.count},

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "cli/commands.h"
 #include "cli/export_commands.h"
+#include "cli/import_command.h"
 #include "cli/memory_program.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
@@ -37,6 +38,7 @@ Examples:
   hpo study extend criteria --add 50
   hpo trial preempt 12                      give its card back; it goes on later from where it was
   hpo export mlflow --to http://localhost:5000
+  hpo import optuna study.db                take the trials that Optuna ran
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
 Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
@@ -63,6 +65,7 @@ class Commands {
     AddEnqueue();
     AddWatch();
     AddExport();
+    AddImport();
     AddMemoryCommands(*AddGroup("memory", "What a configuration needs, and what fits"),
                       [this](CLI::App* command, Action action) { On(command, std::move(action)); });
   }
@@ -290,6 +293,19 @@ class Commands {
         ->required();
     AddNameArgument(optuna);
     On(optuna, Plain([path](Session& session) { return ExportOptuna(session, *path); }));
+  }
+
+  void AddImport() {
+    CLI::App* group = AddGroup("import", "Take the trials that another program ran");
+    CLI::App* optuna =
+        Add(group, "optuna", "A study in a database of Optuna's; again: what is new");
+    const auto options = std::make_shared<ImportOptions>();
+    optuna->add_option("file", options->path, "SQLite file")->type_name("FILE.db")->required();
+    AddNameArgument(optuna);
+    optuna->add_option("--from", options->study, "Its study [the only one]")->type_name("NAME");
+    optuna->add_flag("--count", options->count_against_budget,
+                     "Count them against the study's budget of trials");
+    On(optuna, Plain([options](Session& session) { return ImportOptuna(session, *options); }));
   }
 
   CLI::App& app_;

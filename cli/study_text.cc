@@ -35,6 +35,7 @@ std::string CountsOf(const TrialCounts& counts) {
                                   counts.failed, " failed");
   if (counts.cancelled > 0) absl::StrAppend(&text, ", ", counts.cancelled, " cancelled");
   absl::StrAppend(&text, ", ", counts.running, " running, ", counts.queued, " queued");
+  if (counts.imported > 0) absl::StrAppend(&text, "; ", counts.imported, " imported");
   if (counts.demonstration > 0) {
     absl::StrAppend(&text, "; ", counts.demonstration, " demonstration, counted apart");
   }

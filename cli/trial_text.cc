@@ -208,6 +208,10 @@ std::string TrialText(const TrialView& view, int width) {
   if (!view.sampler.empty()) {
     absl::StrAppend(&text, "proposed  by ", Printable(view.sampler), "\n");
   }
+  if (!trial.origin.empty()) {
+    absl::StrAppend(&text, "imported  from ", Printable(trial.origin),
+                    trial.budgeted ? "" : ", outside the budget", "\n");
+  }
   if (trial.min_capacity.count > 0) {
     absl::StrAppend(&text, "waits for a worker with more than ", FormatBytes(trial.min_capacity),
                     "\n");

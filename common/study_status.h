@@ -14,7 +14,8 @@
 
 namespace hpo {
 
-// Demonstration trials are counted in `demonstration` alone.
+// Demonstration trials are counted in `demonstration` alone, imported ones outside the budget in
+// `imported` alone.
 struct TrialCounts {
   int64_t queued = 0;
   int64_t running = 0;
@@ -26,6 +27,7 @@ struct TrialCounts {
   int64_t oom_predicted = 0;
   int64_t oom_recovered = 0;
   int64_t demonstration = 0;
+  int64_t imported = 0;
   bool operator==(const TrialCounts&) const = default;
 
   int64_t Finished() const { return completed + pruned + failed + cancelled; }

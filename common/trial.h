@@ -191,6 +191,10 @@ struct Trial {
   ParamMap params;
   // Shown apart and counted apart: the quickstart's out-of-memory demonstration.
   bool demonstration = false;
+  // Where a trial comes from that another program ran, "optuna:NAME#12"; empty: from this study.
+  std::string origin;
+  // false: an imported trial that does not count against the study's budget.
+  bool budgeted = true;
   // false: no admission by estimate (demonstration, or `hpo enqueue --no-admission`).
   bool admission = true;
   // Micro-batch forced on the first plan, or 0.

@@ -88,6 +88,7 @@ bool History::Tried(const ParamMap& params) const {
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives) {
   HistoryTrial result{.number = trial.id.number, .params = trial.params, .state = trial.state};
+  result.budgeted = trial.budgeted;
   if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
   if (!objectives.empty()) {
     for (const Measurement& measurement : measurements) {

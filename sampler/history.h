@@ -33,6 +33,7 @@ struct HistoryTrial {
   // First objective by step, "smaller is better" sign.
   std::map<int64_t, double> intermediate;
   std::vector<MemoryObservation> memory;
+  bool budgeted = true;  // false: imported, outside the study's budget
   bool operator==(const HistoryTrial&) const = default;
 };
 

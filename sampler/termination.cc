@@ -42,7 +42,7 @@ std::optional<std::string> WhyNoProgress(const History& history, const Budget& b
     if (completed && Improve(trial.losses, best)) {
       improved = number;
       num_since = 0;
-    } else if (completed || trial.state == TrialState::kPruned) {
+    } else if (trial.budgeted && (completed || trial.state == TrialState::kPruned)) {
       ++num_since;
     }
   }

@@ -13,7 +13,8 @@ namespace hpo {
 // trials have had every configuration of its grid. nullopt: it goes on.
 //
 // With budget.no_progress = N: when N trials of a higher number than the last one that improved the
-// study have ended, completed or pruned (failures and cancellations prove nothing). A completed
+// study have ended, completed or pruned (failures and cancellations prove nothing; imported
+// trials outside the budget may improve the study, but are none of the N). A completed
 // trial improves the study where none of a lower number is at least as good in every objective; an
 // objective that is missing or not finite improves nothing. Counts trials by their numbers, so that
 // a restart decides the same; a running one may still improve the study, which then goes on.

@@ -10,13 +10,12 @@
 #include "absl/time/time.h"
 #include "common/json_reader.h"
 #include "common/status.h"
+#include "common/tracking/optuna_database.h"
 
 namespace hpo {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kSchema = 12;
 
 // Tables, columns and types as Optuna's migrations leave them.
 constexpr char kTables[] = R"sql(
@@ -83,10 +82,9 @@ absl::string_view StateName(const Trial& trial) {
   return "";
 }
 
-// Optuna's times have no zone and are the local ones.
 Json TimeText(absl::Time time) {
   if (time == absl::InfinitePast()) return nullptr;
-  return absl::FormatTime("%Y-%m-%d %H:%M:%E6S", time, absl::LocalTimeZone());
+  return absl::FormatTime(kOptunaTime, time, absl::LocalTimeZone());
 }
 
 // Numbers that are not finite have a type instead of a value.
@@ -137,36 +135,6 @@ std::optional<double> StoredValue(const Domain& domain, const ParamValue& value)
   return std::nullopt;
 }
 
-void Bind(sqlite3_stmt* statement, int index, const Json& value) {
-  if (value.is_string()) {
-    const std::string text = value.get<std::string>();
-    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);
-  } else if (value.is_number_integer()) {
-    sqlite3_bind_int64(statement, index, value.get<int64_t>());
-  } else if (value.is_number()) {
-    sqlite3_bind_double(statement, index, value.get<double>());
-  } else {
-    sqlite3_bind_null(statement, index);
-  }
-}
-
-// The prepared statement, finalized at the end of its scope.
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using StatementPointer = std::unique_ptr<sqlite3_stmt, Finalize>;
-
-StatementPointer Bound(sqlite3* database, const char* sql, const Json& values) {
-  sqlite3_stmt* raw = nullptr;
-  if (sqlite3_prepare_v2(database, sql, -1, &raw, nullptr) != SQLITE_OK) return nullptr;
-  StatementPointer statement(raw);
-  for (size_t i = 0; i < values.size(); ++i) {
-    Bind(raw, static_cast<int>(i) + 1, values[i]);
-  }
-  return statement;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OptunaFile>> OptunaFile::Begin(const std::string& path,
@@ -191,13 +159,13 @@ absl::Status OptunaFile::Error(absl::string_view doing) const {
 }
 
 absl::Status OptunaFile::Run(const char* sql, const Json& values) {
-  const StatementPointer statement = Bound(database_, sql, values);
+  const StatementPointer statement = BindStatement(database_, sql, values);
   if (statement == nullptr || sqlite3_step(statement.get()) != SQLITE_DONE) return Error("write");
   return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> OptunaFile::ReadInt(const char* sql, const Json& values) {
-  const StatementPointer statement = Bound(database_, sql, values);
+  const StatementPointer statement = BindStatement(database_, sql, values);
   if (statement == nullptr) return Error("read");
   const int code = sqlite3_step(statement.get());
   if (code == SQLITE_DONE) return 0;
@@ -215,10 +183,10 @@ absl::Status OptunaFile::Prepare() {
     return Error("write");
   }
   const auto schema = ReadInt("SELECT schema_version FROM version_info", Json::array());
-  if (schema.ok() && *schema == kSchema) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(path_, ": expected a new file or a database of Optuna's with schema ", kSchema,
-                   ", got ", schema.ok() ? absl::StrCat("schema ", *schema) : "another database"));
+  if (schema.ok() && *schema == kOptunaSchema) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path_, ": expected a new file or a database of Optuna's with schema ", kOptunaSchema,
+      ", got ", schema.ok() ? absl::StrCat("schema ", *schema) : "another database"));
 }
 
 absl::Status OptunaFile::RemoveStudy() {

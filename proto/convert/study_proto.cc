@@ -36,6 +36,7 @@ static v1::TrialCounts ToProto(const TrialCounts& counts) {
   proto.set_oom_predicted(counts.oom_predicted);
   proto.set_oom_recovered(counts.oom_recovered);
   proto.set_demonstration(counts.demonstration);
+  proto.set_imported(counts.imported);
   return proto;
 }
 
@@ -49,7 +50,8 @@ static TrialCounts FromProto(const v1::TrialCounts& proto) {
                      .oom_met = proto.oom_met(),
                      .oom_predicted = proto.oom_predicted(),
                      .oom_recovered = proto.oom_recovered(),
-                     .demonstration = proto.demonstration()};
+                     .demonstration = proto.demonstration(),
+                     .imported = proto.imported()};
 }
 
 static v1::Worker ToProto(const WorkerStatus& worker) {

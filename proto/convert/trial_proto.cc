@@ -108,6 +108,8 @@ v1::Trial ToProto(const Trial& trial) {
   proto.set_state(ToProto(trial.state));
   *proto.mutable_params() = ToProto(trial.params);
   proto.set_demonstration(trial.demonstration);
+  proto.set_origin(trial.origin);
+  proto.set_outside_budget(!trial.budgeted);
   proto.set_admission(trial.admission);
   proto.set_forced_micro_batch(trial.forced_micro_batch);
   proto.set_min_capacity_bytes(trial.min_capacity.count);
@@ -126,6 +128,8 @@ v1::Trial ToProto(const Trial& trial) {
 absl::StatusOr<Trial> FromProto(const v1::Trial& proto) {
   Trial trial{.id = {.study = proto.study(), .number = TrialNumber{proto.number()}},
               .demonstration = proto.demonstration(),
+              .origin = proto.origin(),
+              .budgeted = !proto.outside_budget(),
               .admission = proto.admission(),
               .forced_micro_batch = proto.forced_micro_batch(),
               .min_capacity = Bytes{proto.min_capacity_bytes()}};
@@ -140,6 +144,39 @@ absl::StatusOr<Trial> FromProto(const v1::Trial& proto) {
   if (proto.has_last_measurement()) trial.last_measurement = FromProto(proto.last_measurement());
   if (proto.has_value()) trial.value = proto.value();
   if (proto.has_created()) trial.created = FromProto(proto.created());
+  if (proto.has_started()) trial.started = FromProto(proto.started());
+  if (proto.has_ended()) trial.ended = FromProto(proto.ended());
+  return trial;
+}
+
+v1::ImportedTrial ToProto(const ImportedTrial& trial) {
+  v1::ImportedTrial proto;
+  proto.set_origin(trial.origin);
+  *proto.mutable_params() = ToProto(trial.params);
+  *proto.mutable_outcome() = ToProto(trial.outcome);
+  for (const Measurement& measurement : trial.measurements) {
+    *proto.add_measurements() = ToProto(measurement);
+  }
+  proto.set_demonstration(trial.demonstration);
+  if (IsSet(trial.started)) *proto.mutable_started() = ToProto(trial.started);
+  if (IsSet(trial.ended)) *proto.mutable_ended() = ToProto(trial.ended);
+  return proto;
+}
+
+absl::StatusOr<ImportedTrial> FromProto(const v1::ImportedTrial& proto) {
+  if (proto.origin().empty()) {
+    return absl::InvalidArgumentError("origin: expected where the trial comes from, got nothing");
+  }
+  ImportedTrial trial{.origin = proto.origin(), .demonstration = proto.demonstration()};
+  const auto convert = [&]() -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(trial.params, FromProto(proto.params()));
+    HPO_ASSIGN_OR_RETURN(trial.outcome, FromProto(proto.outcome()));
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(Annotate(convert(), trial.origin));
+  for (const v1::Measurement& measurement : proto.measurements()) {
+    trial.measurements.push_back(FromProto(measurement));
+  }
   if (proto.has_started()) trial.started = FromProto(proto.started());
   if (proto.has_ended()) trial.ended = FromProto(proto.ended());
   return trial;

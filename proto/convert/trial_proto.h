@@ -3,6 +3,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "common/imported_trial.h"
 #include "common/trial.h"
 #include "hpo/v1/trial.pb.h"
 
@@ -21,5 +22,9 @@ absl::StatusOr<Attempt> FromProto(const v1::Attempt& proto);
 // the value type.
 v1::Trial ToProto(const Trial& trial);
 absl::StatusOr<Trial> FromProto(const v1::Trial& proto);
+
+// A set origin is checked, and that there is an outcome.
+v1::ImportedTrial ToProto(const ImportedTrial& trial);
+absl::StatusOr<ImportedTrial> FromProto(const v1::ImportedTrial& proto);
 
 }  // namespace hpo

@@ -87,6 +87,11 @@ absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
   return std::move(detail.trial);
 }
 
+absl::StatusOr<ImportResult> StudyApi::ImportTrials(const TrialImport& import) {
+  if (scheduler_.draining()) return DrainingError();
+  return scheduler_.ImportTrials(import);
+}
+
 absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumber number) {
   HPO_RETURN_IF_ERROR(scheduler_.Preempt(study, number));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));

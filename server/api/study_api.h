@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/imported_trial.h"
 #include "common/memory/memory_plan.h"
 #include "common/study.h"
 #include "common/study_status.h"
@@ -66,6 +67,13 @@ class StudyApi {
   //   InvalidArgument  an unknown parameter, or a value outside its domain
   absl::StatusOr<Trial> EnqueueTrial(const std::string& study, const EnqueueRequest& request,
                                      const std::string& request_id);
+
+  // Adds trials that another program finished, all or none, in one transaction. Those whose origin
+  // is there already are left as they are.
+  //   InvalidArgument  an unknown parameter, a value outside its domain, a completed trial without
+  //                    one of the objectives; names the trial by its origin
+  //   AlreadyExists    an origin that is there with other parameters or another outcome
+  absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
 
   // Orders the worker of a running trial to save and to give it back (Directive::kPreempted). The
   // order is stored: it outlives the server, and ends with the attempt.

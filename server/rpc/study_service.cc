@@ -93,6 +93,28 @@ grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext*,
+                                            grpc::ServerReader<v1::ImportTrialsRequest>* reader,
+                                            v1::ImportTrialsResponse* response) {
+  TrialImport import;
+  v1::ImportTrialsRequest request;
+  for (bool first = true; reader->Read(&request); first = false) {
+    if (first) {
+      import.study = request.study();
+      import.count_against_budget = request.count_against_budget();
+    }
+    for (const v1::ImportedTrial& trial : request.trials()) {
+      HPO_RPC_ASSIGN(ImportedTrial converted, FromProto(trial));
+      import.trials.push_back(std::move(converted));
+    }
+  }
+  HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(import));
+  response->set_study(result.study);
+  response->set_added(result.num_added);
+  response->set_known(result.num_known);
+  return grpc::Status::OK;
+}
+
 absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
                                         v1::ListTrialsResponse& response) {
   HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));

@@ -25,6 +25,9 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                             v1::EnqueueTrialResponse* response) override;
   grpc::Status PreemptTrial(grpc::ServerContext* context, const v1::PreemptTrialRequest* request,
                             v1::PreemptTrialResponse* response) override;
+  grpc::Status ImportTrials(grpc::ServerContext* context,
+                            grpc::ServerReader<v1::ImportTrialsRequest>* reader,
+                            v1::ImportTrialsResponse* response) override;
   grpc::Status ListTrials(grpc::ServerContext* context, const v1::ListTrialsRequest* request,
                           v1::ListTrialsResponse* response) override;
   grpc::Status GetTrial(grpc::ServerContext* context, const v1::GetTrialRequest* request,

@@ -8,6 +8,7 @@
 #include "sampler/random_configuration.h"
 #include "server/scheduler/capability.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/scheduler/typed_params.h"
 
 namespace hpo {
 namespace {
@@ -24,31 +25,6 @@ std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
       .dump();
 }
 
-// An integer where the domain is of real numbers is what people type.
-ParamValue AsDomainType(const Domain& domain, const ParamValue& value) {
-  const auto* integer = std::get_if<int64_t>(&value);
-  const bool wants_real =
-      std::holds_alternative<FloatDomain>(domain) ||
-      (std::holds_alternative<CategoricalDomain>(domain) &&
-       std::holds_alternative<double>(std::get<CategoricalDomain>(domain).choices.front()));
-  return integer != nullptr && wants_real ? ParamValue(static_cast<double>(*integer)) : value;
-}
-
-// The given values in the types of their parameters.
-//   InvalidArgument  an unknown parameter
-absl::StatusOr<ParamMap> Typed(const SearchSpace& space, const ParamMap& given) {
-  ParamMap typed;
-  for (const auto& [name, value] : given) {
-    const Parameter* parameter = space.Find(name);
-    if (parameter == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter ", name, ": expected one of the study's parameters"));
-    }
-    typed[name] = AsDomainType(parameter->domain, value);
-  }
-  return typed;
-}
-
 }  // namespace
 
 absl::StatusOr<ParamMap> TrialScheduler::CompleteEnqueued(const StudyRuntime& study,
@@ -57,7 +33,7 @@ absl::StatusOr<ParamMap> TrialScheduler::CompleteEnqueued(const StudyRuntime& st
   const StudySpec spec = study.spec();
   SearchSpace space = spec.space;
   space.model_facts = ModelFactsOf(spec, workers_.Alive());
-  HPO_ASSIGN_OR_RETURN(const ParamMap typed, Typed(space, given));
+  HPO_ASSIGN_OR_RETURN(const ParamMap typed, TypedParams(space, given));
   ParamMap preset = typed;
   for (const Parameter& parameter : space.parameters) {
     if (parameter.default_value) preset.emplace(parameter.name, *parameter.default_value);

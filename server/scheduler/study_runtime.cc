@@ -62,7 +62,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   last_sequence_ = std::max(last_sequence_, change.sequence);
   if (trial.id.number.value >= next_number_) {
     next_number_ = trial.id.number.value + 1;
-    if (!trial.demonstration) ++num_budgeted_;
+    if (!trial.demonstration && trial.budgeted) ++num_budgeted_;
   }
   if (trial.state == TrialState::kQueued) {
     queue_[trial.id.number] =

@@ -1,6 +1,5 @@
 // TrialScheduler: attempts end.
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/attempt_residual.h"
+#include "server/scheduler/outcome_value.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/storage/row_codec.h"
 
@@ -50,14 +50,6 @@ absl::StatusOr<AttemptRecord> LoadProved(const TrialStore& trials, const LeaseRe
                                          ": the lease token is not that "
                                          "of attempt ",
                                          lease.attempt.value));
-}
-
-std::optional<double> ValueOf(const TrialOutcome& outcome, const Objective& objective) {
-  const auto* completed = std::get_if<Completed>(&outcome);
-  if (completed == nullptr) return std::nullopt;
-  const auto found = completed->metrics.find(objective.metric);
-  if (found == completed->metrics.end() || !std::isfinite(found->second)) return std::nullopt;
-  return found->second;
 }
 
 bool MetOom(const FinishRequest& request) {

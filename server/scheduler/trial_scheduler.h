@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/imported_trial.h"
 #include "common/study_status.h"
 #include "common/worker_exchange.h"
 #include "common/worker_facts.h"
@@ -69,6 +70,7 @@ class TrialScheduler {
                            const std::string& request_id);
   absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
                                            const std::string& request_id);
+  absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::Status Preempt(const std::string& study, TrialNumber number);
 
   std::vector<std::string> StudyNames() const;
@@ -124,6 +126,10 @@ class TrialScheduler {
   // enqueue.cc
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
                                             TrialNumber number) const;
+
+  // import.cc
+  absl::StatusOr<std::vector<ImportedTrial>> CheckImported(
+      const StudySpec& spec, const std::vector<ImportedTrial>& trials) const;
 
   // register.cc
   absl::Status ReleaseOlderInstance(const WorkerFacts& facts);

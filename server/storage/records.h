@@ -19,7 +19,7 @@ struct StudyRecord {
   StudySpec spec;
   absl::Time created = absl::InfinitePast();
   int64_t next_number = 0;
-  int64_t num_budgeted = 0;  // trials that are not demonstrations, in any state
+  int64_t num_budgeted = 0;  // neither demonstrations nor outside the budget, in any state
   int64_t last_sequence = 0;
   absl::Duration wall_clock;
   std::map<std::string, std::string> data_digests;  // by file, once a trial has started

@@ -13,7 +13,8 @@ namespace {
 constexpr absl::string_view kTrialColumns =
     "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
     "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
-    "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence";
+    "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
+    "budgeted";
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -86,6 +87,8 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   trial.started = row.Time(19);
   trial.ended = row.Time(20);
   record.last_sequence = row.Int(21);
+  trial.origin = row.Text(22);
+  trial.budgeted = row.Bool(23);
   return record;
 }
 
@@ -95,6 +98,17 @@ absl::StatusOr<TrialRecord> TrialStore::LoadTrial(TrialNumber number) const {
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, number.value).Next());
   if (found) return ReadTrial(row);
   return absl::NotFoundError(absl::StrCat("study ", study_, ": no trial #", number.value));
+}
+
+absl::StatusOr<std::optional<TrialRecord>> TrialStore::FindByOrigin(
+    const std::string& origin) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT ", kTrialColumns,
+                   " FROM trial WHERE study_id = ?1 AND origin = ?2 AND origin <> ''"));
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, origin).Next());
+  if (!found) return std::nullopt;
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(row));
+  return record;
 }
 
 absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number) const {
@@ -172,8 +186,8 @@ absl::StatusOr<int64_t> TrialStore::CountTrials(const TrialFilter& filter) const
 
 absl::StatusOr<TrialCounts> TrialStore::Count() const {
   Statement rows = database_.Prepare(
-      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*) FROM trial WHERE study_id = ?1 "
-      "GROUP BY 1, 2, 3, 4");
+      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*), budgeted FROM trial WHERE "
+      "study_id = ?1 GROUP BY 1, 2, 3, 4, 6");
   rows.Bind(study_id_);
   TrialCounts counts;
   for (;;) {
@@ -182,6 +196,10 @@ absl::StatusOr<TrialCounts> TrialStore::Count() const {
     const int64_t count = rows.Int(4);
     if (rows.Bool(1)) {
       counts.demonstration += count;
+      continue;
+    }
+    if (!rows.Bool(5)) {
+      counts.imported += count;
       continue;
     }
     HPO_ASSIGN_OR_RETURN(const TrialState state, EnumFromText<TrialState>(rows.Text(0)));

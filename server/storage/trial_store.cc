@@ -71,17 +71,18 @@ absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
               "INSERT INTO trial (study_id, number, state, params, demonstration, admission, "
               "forced_micro_batch, min_capacity, current_attempt, result_attempt, preemptions, "
               "worker_losses, transient_failures, device_ooms, host_ooms, oom_met, created, "
-              "last_sequence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0, 0, 0, 0, 0, 0, "
-              "?9, 0)")
+              "last_sequence, origin, budgeted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0, "
+              "0, 0, 0, 0, 0, ?9, 0, ?10, ?11)")
           .Bind(study_id_, trial.id.number.value, Name(trial.state),
                 JsonText(ParamsToJson(trial.params)), trial.demonstration, trial.admission,
-                trial.forced_micro_batch, trial.min_capacity, trial.created)
+                trial.forced_micro_batch, trial.min_capacity, trial.created, trial.origin,
+                trial.budgeted)
           .Run());
   return database_
       .Prepare(
           "UPDATE study SET next_number = next_number + 1, num_budgeted = num_budgeted + ?2 "
           "WHERE id = ?1")
-      .Bind(study_id_, trial.demonstration ? 0 : 1)
+      .Bind(study_id_, trial.demonstration || !trial.budgeted ? 0 : 1)
       .Run();
 }
 

@@ -31,7 +31,7 @@ class TrialStore {
   // ---- Writing ----
 
   // Inserts under record.trial.id.number, which must be the study's next number.
-  //   AlreadyExists  the number is taken
+  //   AlreadyExists  the number or the origin is taken
   absl::Status InsertTrial(const TrialRecord& record);
   // Writes everything but number, parameters and flags.
   //   FailedPrecondition  the stored trial is terminal already
@@ -58,6 +58,8 @@ class TrialStore {
   //   NotFound  no such trial
   absl::StatusOr<TrialRecord> LoadTrial(TrialNumber number) const;  // without attempts
   absl::StatusOr<TrialRecord> LoadTrialWithAttempts(TrialNumber number) const;
+  // The trial that came from there, without attempts; nullopt: none did.
+  absl::StatusOr<std::optional<TrialRecord>> FindByOrigin(const std::string& origin) const;
   //   NotFound  no such attempt
   absl::StatusOr<AttemptRecord> LoadAttempt(TrialNumber trial, AttemptNumber attempt) const;
   absl::StatusOr<std::vector<AttemptRecord>> LoadAttempts(TrialNumber trial) const;

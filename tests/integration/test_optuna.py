@@ -1,4 +1,4 @@
-"""A study exported for Optuna, read back by Optuna itself and by its dashboard."""
+"""A study exported for Optuna, read back by Optuna itself and by its dashboard; one of Optuna's, imported."""
 
 import importlib.util
 import json
@@ -44,6 +44,60 @@ class OptunaTest(Deployment):
         study.enqueue_trial(study.best_params)
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
         self.assertEqual(len(study.trials), 7)
+
+    def test_trials_that_optuna_ran_are_imported(self):
+        import optuna
+        self.start_server()
+        path = self.folder / "theirs.db"
+        study = optuna.create_study(storage=f"sqlite:///{path}", study_name="theirs", direction="maximize")
+
+        def objective(trial):
+            x = trial.suggest_float("x", 0.0, 1.0)
+            trial.suggest_float("y", 0.0, 1.0)
+            for step in range(3):
+                trial.report(x * step, step)
+            if trial.number == 1:
+                raise optuna.TrialPruned
+            if trial.number == 2:
+                raise ValueError("no luck")
+            return x
+
+        study.optimize(objective, n_trials=5, catch=(ValueError,))
+        study.ask()
+        said = self.hpo("import", "optuna", path, "toy")
+        self.assertIn("5 trials of theirs imported into toy, outside its budget; 1 have not ended", said)
+        self.assertIn("0 trials of theirs imported into toy, outside its budget; 5 were there already",
+                      self.hpo("import", "optuna", path, "toy"))
+        for theirs in study.trials[:5]:
+            ours = self.trial(theirs.number)
+            self.assertEqual(ours["origin"], f"optuna:theirs#{theirs.number}")
+            self.assertEqual(ours["params"], theirs.params)
+            self.assertEqual({m["step"]: m["metrics"]["macro_f1"] for m in ours["measurements"]},
+                             theirs.intermediate_values)
+            state = {"COMPLETE": "COMPLETED", "PRUNED": "PRUNED", "FAIL": "FAILED"}[theirs.state.name]
+            self.assertEqual(ours["state"], state)
+            if state == "COMPLETED":
+                self.assertEqual(ours["value"], theirs.value)
+        self.assertEqual(self.study()["best_trial"], study.best_trial.number)
+        # The study's own trials come on top of them.
+        self.start_worker("w0", "--stay")
+        wait_until(lambda: self.study()["counts"]["completed"] == 6, "six trials of its own")
+        self.assertEqual(self.study()["counts"]["imported"], 5)
+
+    def test_a_parameter_that_the_study_lacks_is_refused(self):
+        import optuna
+        self.start_server()
+        path = self.folder / "theirs.db"
+        study = optuna.create_study(storage=f"sqlite:///{path}", direction="maximize")
+
+        def both(trial):
+            return trial.suggest_float("x", 0.0, 1.0) + trial.suggest_float("y", 0.0, 1.0)
+
+        study.optimize(both, n_trials=1)
+        study.optimize(lambda trial: both(trial) + trial.suggest_int("depth", 1, 3), n_trials=1)
+        said = self.hpo("import", "optuna", path, "toy", status=2)
+        self.assertIn("parameter depth: expected one of the study's parameters", said)
+        self.assertEqual(self.study()["counts"]["imported"], 0)
 
     @unittest.skipUnless(HAS_DASHBOARD, "the Python package optuna_dashboard is not there")
     def test_the_dashboard_shows_it(self):

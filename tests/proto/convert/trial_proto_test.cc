@@ -29,6 +29,8 @@ Trial FullTrial() {
                           {"train.grad_accum", int64_t{4}},
                           {"tok.max_length", int64_t{256}}},
                .demonstration = true,
+               .origin = "optuna:old#3",
+               .budgeted = false,
                .admission = false,
                .forced_micro_batch = 16,
                .min_capacity = GiB(4),
@@ -60,6 +62,8 @@ void ExpectSame(const Trial& a, const Trial& b) {
   EXPECT_EQ(a.state, b.state);
   EXPECT_EQ(a.params, b.params);
   EXPECT_EQ(a.demonstration, b.demonstration);
+  EXPECT_EQ(a.origin, b.origin);
+  EXPECT_EQ(a.budgeted, b.budgeted);
   EXPECT_EQ(a.admission, b.admission);
   EXPECT_EQ(a.forced_micro_batch, b.forced_micro_batch);
   EXPECT_EQ(a.min_capacity, b.min_capacity);
@@ -119,6 +123,30 @@ TEST(TrialProto, AnUnknownStateIsRefused) {
   v1::Trial broken_attempt = ToProto(FullTrial());
   broken_attempt.mutable_attempts(0)->clear_state();
   EXPECT_EQ(FromProto(broken_attempt).status().message(), "expected an attempt state, got 0");
+}
+
+TEST(ImportedTrialProto, ComesBack) {
+  const ImportedTrial trial{.origin = "optuna:old#3",
+                            .params = {{"lr", 0.5}, {"model", std::string("a")}},
+                            .outcome = Completed{.metrics = {{"f1", 0.5}}},
+                            .measurements = {{.step = 1, .metrics = {{"f1", 0.25}}}},
+                            .demonstration = true,
+                            .started = kStart,
+                            .ended = kStart + absl::Seconds(5)};
+  EXPECT_EQ(FromProto(ToProto(trial)).value(), trial);
+  const ImportedTrial least{.origin = "x", .outcome = Cancelled{}};
+  EXPECT_EQ(FromProto(ToProto(least)).value(), least);
+}
+
+TEST(ImportedTrialProto, WithoutOriginOrOutcomeItIsNone) {
+  v1::ImportedTrial proto = ToProto(ImportedTrial{.origin = "optuna:old#3"});
+  proto.clear_outcome();
+  EXPECT_EQ(FromProto(proto).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(FromProto(proto).status().message().find("optuna:old#3"), absl::string_view::npos);
+  proto = ToProto(ImportedTrial{.origin = "x"});
+  proto.clear_origin();
+  EXPECT_EQ(FromProto(proto).status().message(),
+            "origin: expected where the trial comes from, got nothing");
 }
 
 }  // namespace

@@ -138,6 +138,8 @@ TEST_F(StoresTest, ATrialComesBackAsItWas) {
   TrialRecord record = NewTrial(0);
   record.trial.admission = false;
   record.trial.forced_micro_batch = 4;
+  record.trial.origin = "optuna:old#3";
+  record.trial.budgeted = false;
   Insert(record);
   record.trial.state = TrialState::kPruned;
   record.trial.min_capacity = GiB(4);
@@ -156,6 +158,8 @@ TEST_F(StoresTest, ATrialComesBackAsItWas) {
   EXPECT_EQ(loaded->trial.params, record.trial.params);
   EXPECT_FALSE(loaded->trial.admission);
   EXPECT_EQ(loaded->trial.forced_micro_batch, 4);
+  EXPECT_EQ(loaded->trial.origin, "optuna:old#3");
+  EXPECT_FALSE(loaded->trial.budgeted);
   EXPECT_EQ(loaded->trial.min_capacity, GiB(4));
   EXPECT_EQ(std::get<OutOfMemory>(*loaded->trial.outcome).limit, GiB(4));
   EXPECT_EQ(loaded->current_attempt, record.current_attempt);
@@ -167,6 +171,19 @@ TEST_F(StoresTest, ATrialComesBackAsItWas) {
   EXPECT_EQ(loaded->trial.started, record.trial.started);
   EXPECT_EQ(loaded->trial.ended, record.trial.ended);
   EXPECT_TRUE(absl::IsNotFound(Trials().LoadTrial(TrialNumber{1}).status()));
+}
+
+TEST_F(StoresTest, AnOriginIsThereOnceInAStudy) {
+  TrialRecord record = NewTrial(0);
+  record.trial.origin = "optuna:old#3";
+  Insert(record);
+  Insert(NewTrial(1));
+  Insert(NewTrial(2));
+  EXPECT_EQ(Trials().FindByOrigin("optuna:old#3").value()->trial.id.number, TrialNumber{0});
+  EXPECT_FALSE(Trials().FindByOrigin("optuna:old#4").value().has_value());
+  EXPECT_FALSE(Trials().FindByOrigin("").value().has_value());
+  record.trial.id.number = TrialNumber{3};
+  EXPECT_TRUE(absl::IsAlreadyExists(Trials().InsertTrial(record)));
 }
 
 TEST_F(StoresTest, ATerminalTrialStaysAsItIs) {

@@ -1,0 +1,16 @@
+// What people and other programs give as values, in the types of a study's parameters. Pure.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/params.h"
+#include "common/search_space.h"
+
+namespace hpo {
+
+// A whole number where the domain is of real numbers becomes real, a real one without a fraction
+// where it is of whole numbers becomes whole; also where the domain is a choice of numbers.
+// Whether the values are allowed is not checked.
+//   InvalidArgument  an unknown parameter; names it
+absl::StatusOr<ParamMap> TypedParams(const SearchSpace& space, const ParamMap& given);
+
+}  // namespace hpo
