@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "sampler/portable_math.h"
+
 namespace hpo {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr int64_t kMaxValue = int64_t{1} << 26;  // products stay exact
 constexpr double kTie = 1e-9;
 
 double LogDistance(int64_t a, int64_t b, double target) {
-  return std::abs(std::log(static_cast<double>(a * b) / target));
+  return std::abs(Log(static_cast<double>(a * b) / target));
 }
 
 std::optional<size_t> IndexOf(const SearchSpace& space, const char* name) {

@@ -51,15 +51,20 @@ ModelSpace::ModelSpace(const SearchSpace& space, ModelView view) : space_(space)
   }
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space.parameters[i];
+    roles_[i].narrowed =
+        std::any_of(space.narrowings.begin(), space.narrowings.end(),
+                    [&](const Narrowing& narrowing) { return narrowing.name == parameter.name; });
     if (!parameter.modelled || HasOneValue(parameter.domain) || InPair(i)) continue;
     if (const auto* choices = std::get_if<CategoricalDomain>(&parameter.domain)) {
       roles_[i].axis = AddAxis({ParzenAxis::Kind::kCategorical, choices->choices.size()});
+      roles_[i].indices = IndicesIn(*choices, *choices);
       continue;
     }
     const auto* real = std::get_if<FloatDomain>(&parameter.domain);
     roles_[i].scale =
         real != nullptr ? NumericScale(*real) : NumericScale(std::get<IntDomain>(parameter.domain));
     roles_[i].axis = AddAxis(NumericAxis(*roles_[i].scale));
+    roles_[i].positions = PositionsOf(*roles_[i].scale, parameter.domain);
   }
 }
 
@@ -108,9 +113,13 @@ std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, Rng& rn
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space_.parameters[i];
     if (!Holds(space_, parameter.when, state.params)) continue;
-    const std::optional<Domain> allowed = AllowedDomain(space_, parameter, state.params);
-    if (!allowed.has_value()) return std::nullopt;
-    std::optional<ParamValue> value = DrawValue(i, *allowed, state);
+    std::optional<Domain> narrowed;
+    if (roles_[i].narrowed) {
+      narrowed = AllowedDomain(space_, parameter, state.params);
+      if (!narrowed.has_value()) return std::nullopt;
+    }
+    const Domain& allowed = narrowed.has_value() ? *narrowed : parameter.domain;
+    std::optional<ParamValue> value = DrawValue(i, allowed, state);
     if (!value.has_value()) return std::nullopt;
     state.params.emplace(parameter.name, *std::move(value));
   }
@@ -124,13 +133,16 @@ std::optional<ParamValue> ModelSpace::DrawValue(size_t parameter, const Domain& 
   if (!role.axis.has_value()) return DrawUniform(allowed, state.rng);
   const size_t component = state.density.DrawComponent(*role.axis, state.rng);
   if (role.scale.has_value()) {
-    const double position = state.density.DrawPosition(
-        component, *role.axis, PositionsOf(*role.scale, allowed), state.rng);
+    const Interval within = role.narrowed ? PositionsOf(*role.scale, allowed) : role.positions;
+    const double position = state.density.DrawPosition(component, *role.axis, within, state.rng);
     return NearestValue(allowed, role.scale->ValueAt(position));
   }
   const auto& all = std::get<CategoricalDomain>(space_.parameters[parameter].domain);
-  const std::vector<size_t> indices = IndicesIn(all, std::get<CategoricalDomain>(allowed));
-  return all.choices[state.density.DrawChoice(component, *role.axis, indices, state.rng)];
+  const auto draw = [&](const std::vector<size_t>& indices) {
+    return all.choices[state.density.DrawChoice(component, *role.axis, indices, state.rng)];
+  };
+  return role.narrowed ? draw(IndicesIn(all, std::get<CategoricalDomain>(allowed)))
+                       : draw(role.indices);
 }
 
 std::optional<ParamValue> ModelSpace::DrawOfPair(size_t parameter, const Domain& allowed,

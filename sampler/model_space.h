@@ -46,6 +46,10 @@ class ModelSpace {
   struct Role {
     std::optional<size_t> axis;
     std::optional<NumericScale> scale;  // of a float or int parameter
+    bool narrowed = false;              // by what other parameters are
+    // What the whole domain comes to: positions of numbers, indices of choices.
+    Interval positions;
+    std::vector<size_t> indices;
   };
 
   // One draw under way.

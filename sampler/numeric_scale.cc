@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "common/status.h"
+#include "sampler/portable_math.h"
 
 namespace hpo {
 namespace {
@@ -86,8 +87,8 @@ NumericScale::NumericScale(double low, double high, double half_step, bool log)
       log_(log),
       grid_(half_step > 0.0 && (high - low) / (2.0 * half_step) < kMaxGridValues) {
   if (log_) {
-    low_ = std::log(low_);
-    high_ = std::log(high_);
+    low_ = hpo::Log(low_);
+    high_ = hpo::Log(high_);
   }
   if (!std::isfinite(high_ - low_)) shrink_ = 0.25;
 }
@@ -106,7 +107,7 @@ NumericScale NumericScale::Log(double low, double high) {
 double NumericScale::Position(double value) const {
   const double low = low_ * shrink_;
   const double width = high_ * shrink_ - low;
-  const double transformed = (log_ ? std::log(std::max(value, 0.0)) : value) * shrink_;
+  const double transformed = (log_ ? hpo::Log(std::max(value, 0.0)) : value) * shrink_;
   return width > 0.0 ? std::clamp((transformed - low) / width, 0.0, 1.0) : 0.0;
 }
 
@@ -119,7 +120,7 @@ Coordinate NumericScale::At(double value) const {
 double NumericScale::ValueAt(double position) const {
   const double low = low_ * shrink_;
   const double transformed = (low + position * (high_ * shrink_ - low)) / shrink_;
-  return log_ ? std::exp(transformed) : transformed;
+  return log_ ? Exp(transformed) : transformed;
 }
 
 Interval NumericScale::Covering(double low, double high) const {

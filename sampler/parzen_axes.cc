@@ -122,6 +122,7 @@ void ContinuousAxis::SortLatest() {
 void ContinuousAxis::Refit(const RecencyRamp& ramp) {
   SortLatest();
   const size_t count = num_observed();
+  log_peak_ = -Log(kLeastMass * WidthFloor(count) * kSqrtTwoPi);
   widest_.assign((count + kKernelBlock - 1) / kKernelBlock, 0.0);
   total_weight_ = 0.0;
   for (size_t i = 0; i < count; ++i) {
@@ -149,10 +150,6 @@ NormalKernel ContinuousAxis::KernelOf(size_t row) const {
 double ContinuousAxis::LogPrior(double at) {
   const double z = at - NormalKernel{}.centre;
   return -0.5 * z * z - kLogPriorNorm;
-}
-
-double ContinuousAxis::LogPeak() const {
-  return -Log(kLeastMass * WidthFloor(num_observed()) * kSqrtTwoPi);
 }
 
 JointAxis ContinuousAxis::joint() const {
@@ -266,9 +263,9 @@ NormalKernel GridAxis::KernelOf(size_t row) const {
   return {centre_[kernel], bandwidth_[kernel]};
 }
 
-double GridAxis::LogPrior(const Interval& cell) {
-  const NormalKernel prior;
-  return Log(NormalMass(cell.low - prior.centre, cell.high - prior.centre) / prior.Mass());
+double GridAxis::LogPriorFloor(const Interval& cell) {
+  // The prior's density is at least 0.919 of the uniform one.
+  return Log(cell.high - cell.low) - 0.1;
 }
 
 KernelTable GridAxis::TableAt(const Coordinate& coordinate, double reach,

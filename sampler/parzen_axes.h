@@ -60,7 +60,7 @@ class ContinuousAxis {
   NormalKernel KernelOf(size_t row) const;
   // Natural log of the prior's kernel at `at`, and an upper bound of every kernel's.
   static double LogPrior(double at);
-  double LogPeak() const;
+  double LogPeak() const { return log_peak_; }
   JointAxis joint() const;
 
   // Natural log of the marginal density at each position. Kernels are left out where all of them
@@ -86,12 +86,13 @@ class ContinuousAxis {
   size_t num_sorted_ = 0;
   std::vector<double> widest_;  // by block
   double total_weight_ = 0.0;   // of the components that have the axis
+  double log_peak_ = 0.0;
 };
 
 // Logarithms of all kernels of an axis at one coordinate, and their marginal sum.
 struct KernelTable {
   double at = 0.0;
-  std::vector<double> logs;
+  std::vector<double> logs;  // the prior's first
   double log_marginal = 0.0;
 };
 
@@ -104,7 +105,8 @@ class GridAxis {
 
   bool Has(size_t row) const { return slot_[row] != kAbsent; }
   NormalKernel KernelOf(size_t row) const;
-  static double LogPrior(const Interval& cell);
+  // Below the natural log of the prior's kernel in the cell, by less than 0.2.
+  static double LogPriorFloor(const Interval& cell);
   static double LogPeak() { return 0.0; }
   JointAxis joint() const { return {.kernel = kernel_.data()}; }
 

@@ -48,7 +48,6 @@ size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
 // What the points have in common with an axis, worked out once.
 struct ParzenEstimator::Evaluation {
   std::span<const Point> points;
-  std::vector<double> log_prior;                 // by point: the product of the prior's kernels
   std::vector<std::vector<KernelTable>> tables;  // by axis: one per coordinate, of tabled axes
   std::vector<double> logs;                      // by point: the result
 
@@ -125,9 +124,11 @@ void ParzenEstimator::Refit() {
   }
 }
 
-double ParzenEstimator::LogPriorKernel(size_t axis, const Coordinate& coordinate) const {
+double ParzenEstimator::LogPriorFloor(size_t axis, const Coordinate& coordinate) const {
   if (const auto* choices = std::get_if<ChoiceAxis>(&axes_[axis])) return choices->LogPrior();
-  if (std::holds_alternative<GridAxis>(axes_[axis])) return GridAxis::LogPrior(coordinate.cell);
+  if (std::holds_alternative<GridAxis>(axes_[axis])) {
+    return GridAxis::LogPriorFloor(coordinate.cell);
+  }
   return ContinuousAxis::LogPrior(coordinate.at);
 }
 
@@ -149,9 +150,8 @@ void ParzenEstimator::FillTables(Evaluation& evaluation) const {
   for (const Point& point : evaluation.points) {
     double log_prior = 0.0;
     for (size_t axis = 0; axis < axes_.size(); ++axis) {
-      if (point[axis].present) log_prior += LogPriorKernel(axis, point[axis]);
+      if (point[axis].present) log_prior += LogPriorFloor(axis, point[axis]);
     }
-    evaluation.log_prior.push_back(log_prior);
     lowest = std::min(lowest, log_prior);
   }
   // A kernel has no more than 1.47 exp(-z^2 / 2) of its mass z bandwidths from its centre.
@@ -202,30 +202,34 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
   const double margin = LogMargin();
   std::vector<std::vector<JointTerm>> terms(evaluation.points.size());
   std::vector<JointPoint> points(evaluation.points.size());
+  std::vector<double> log_priors(points.size(), 0.0);
   for (size_t i = 0; i < points.size(); ++i) {
     const Point& point = evaluation.points[i];
-    // From the last term backwards: what the axes after it may still add.
-    double limit = evaluation.log_prior[i] - margin;
-    for (auto axis = joint_order_.rbegin(); axis != joint_order_.rend(); ++axis) {
-      const Coordinate& here = point[*axis];
+    for (const size_t axis : joint_order_) {
+      const Coordinate& here = point[axis];
       if (!here.present) continue;
-      JointTerm term{.at = here.at, .limit = limit};
-      std::visit([&term](const auto& held) { term.axis = held.joint(); }, axes_[*axis]);
-      if (term.axis.kernel != nullptr) {
-        term.table = evaluation.TableAt(*axis, here.at).logs.data();
-      }
+      const bool tabled = !std::holds_alternative<ContinuousAxis>(axes_[axis]);
+      const double* table = tabled ? evaluation.TableAt(axis, here.at).logs.data() : nullptr;
+      log_priors[i] += tabled ? table[0] : ContinuousAxis::LogPrior(here.at);
+      JointTerm term{.at = here.at, .table = table};
+      std::visit([&term](const auto& held) { term.axis = held.joint(); }, axes_[axis]);
       terms[i].push_back(term);
+    }
+    // From the last term backwards: what the axes after it may still add.
+    double limit = log_priors[i] - margin;
+    size_t last = terms[i].size();
+    for (auto axis = joint_order_.rbegin(); axis != joint_order_.rend(); ++axis) {
+      if (!point[*axis].present) continue;
+      terms[i][--last].limit = limit;
       limit -= LogPeak(*axis);
     }
-    std::reverse(terms[i].begin(), terms[i].end());
-    points[i] = {.terms = terms[i].data(),
-                 .num_terms = terms[i].size(),
-                 .reference = evaluation.log_prior[i]};
+    points[i] = {
+        .terms = terms[i].data(), .num_terms = terms[i].size(), .reference = log_priors[i]};
   }
   SumJoint(num_observations(), ramp_, points);
   const double log_total = Log(total_weight_ + prior_weight_);
   for (size_t i = 0; i < points.size(); ++i) {
-    const double of_prior = prior_weight_ * Exp(evaluation.log_prior[i] - points[i].reference);
+    const double of_prior = prior_weight_ * Exp(log_priors[i] - points[i].reference);
     const double log_sum = Log(points[i].sum.Total() + of_prior);
     evaluation.logs[i] += points[i].reference + log_sum - log_total;
   }

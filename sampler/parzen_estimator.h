@@ -81,7 +81,7 @@ class ParzenEstimator {
   void FillTables(Evaluation& evaluation) const;
   void AddMarginals(Evaluation& evaluation) const;
   void AddJoint(Evaluation& evaluation) const;
-  double LogPriorKernel(size_t axis, const Coordinate& coordinate) const;
+  double LogPriorFloor(size_t axis, const Coordinate& coordinate) const;
   double LogPeak(size_t axis) const;
   double LogMargin() const;
 

@@ -69,12 +69,12 @@ HPO_PORTABLE T Log(const T& x) {
   // Counted from the square root of a half, so that 1 + f is in [sqrt(1/2), sqrt(2)).
   constexpr uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd;
   constexpr uint64_t kExponents = 0x7ff;
-  const auto offset = BitsOf(scaled) - kSqrtHalf + (uint64_t{1024} << 52);
+  const auto offset = BitsOf(scaled) - kSqrtHalf + (uint64_t{1022} << 52);
   const auto power = (offset >> 52) & kExponents;
   // A whole number below 2^52 as a double: its bits under the exponent of 2^52.
   const T whole = OfBits(power | 0x4330000000000000) - 0x1.0p52;
-  const T k = whole - (subnormal ? T{} + 1078.0 : T{} + 1024.0);
-  const T f = OfBits(BitsOf(scaled) - ((power - 1024) << 52)) - 1.0;
+  const T k = whole - (subnormal ? T{} + 1076.0 : T{} + 1022.0);
+  const T f = OfBits(BitsOf(scaled) - ((power - 1022) << 52)) - 1.0;
   const T s = f / (f + 2.0);
   const T z = s * s;
   T sum = z * (2.0 / 23.0) + 2.0 / 21.0;
