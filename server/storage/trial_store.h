@@ -73,7 +73,8 @@ class TrialStore {
   absl::StatusOr<std::vector<TrialRecord>> LoadAllBySequence() const;
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
-  // Who proposed the trial, and what its model expected of it (Suggestion::score): "tpe, score 0.5".
+  // Who proposed the trial, and what its model expected of it (Suggestion::score): "tpe, score
+  // 0.5".
   // "" where none was recorded.
   absl::StatusOr<std::string> LoadSampler(TrialNumber trial) const;
 

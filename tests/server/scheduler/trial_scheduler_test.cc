@@ -275,6 +275,21 @@ TEST_F(TrialSchedulerTest, TheWallClockCountsOnlyWhileALeaseIsHeld) {
   EXPECT_FALSE(Acquire(again).assignment);
 }
 
+TEST_F(TrialSchedulerTest, AGridEndsWithItsLastConfiguration) {
+  StudySpec spec = PlainStudy();
+  spec.sampler.type = "grid";
+  spec.space.parameters[0].domain = IntDomain{.low = 1, .high = 2};
+  AddStudy(spec);
+  const std::string session = Register(MakeWorker("a"));
+  Complete(MustAcquire(session).lease, 0.9);
+  const LeaseRef last = MustAcquire(session).lease;
+  EXPECT_FALSE(Status("plain").finished) << "one is still running";
+  Complete(last, 0.5);
+  EXPECT_TRUE(Status("plain").finished);
+  EXPECT_EQ(Status("plain").waiting_for, "every configuration of the grid has been tried");
+  EXPECT_FALSE(Acquire(session).assignment);
+}
+
 TEST_F(TrialSchedulerTest, AStudyWithoutProgressEndsAndSaysWhy) {
   StudySpec spec = PlainStudy();
   spec.budget.no_progress = 2;
