@@ -178,8 +178,6 @@ void ReadDeberta(JsonReader& reader, const nlohmann::json& json, ModelShape& sha
     if (term == "c2p") shape.relative.content_to_position = true;
     if (term == "p2c") shape.relative.position_to_content = true;
   }
-  // Without a term of positions nothing reads the relative ones, nor trains them.
-  relative = relative && (shape.relative.content_to_position || shape.relative.position_to_content);
   if (relative) {
     shape.relative.bucketed = buckets > 0;
     shape.relative.span = buckets > 0 ? buckets : farthest;
@@ -192,7 +190,7 @@ void ReadDeberta(JsonReader& reader, const nlohmann::json& json, ModelShape& sha
   }
   for (absl::string_view part : absl::StrSplit(norm, '|')) {
     if (absl::AsciiStrToLower(absl::StripAsciiWhitespace(part)) == "layer_norm") {
-      shape.relative_norm = relative;
+      shape.relative_norm = true;
     }
   }
   shape.no_positions = !biased_input;

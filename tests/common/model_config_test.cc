@@ -90,32 +90,12 @@ TEST(ParseModelConfig, ReadsRotaryPositionsOldAndNew) {
             "llama/config.json: use_sliding_window: expected false, got true");
 }
 
-// A tensor that nothing reads would get no gradient.
-TEST(ParseModelConfig, KeepsNoRelativePositionsThatDebertaDoesNotRead) {
-  nlohmann::json config = nlohmann::json::parse(kBertBase);
-  config.update({{"model_type", "deberta-v2"},
-                 {"relative_attention", true},
-                 {"norm_rel_ebd", "layer_norm"},
-                 {"pos_att_type", "c2p"}});
-  EXPECT_TRUE(ParseModelConfig(config.dump(), "m")->relative_norm);
-  for (const nlohmann::json& change :
-       {nlohmann::json{{"relative_attention", false}}, nlohmann::json{{"pos_att_type", ""}}}) {
-    nlohmann::json changed = config;
-    changed.update(change);
-    const auto shape = ParseModelConfig(changed.dump(), "m");
-    ASSERT_TRUE(shape.ok()) << shape.status();
-    EXPECT_EQ(shape->relative, RelativeAttention{});
-    EXPECT_FALSE(shape->relative_norm);
-  }
-}
-
 TEST(ParseModelConfig, ReadsWhereDebertasBucketsEndAndItsConvolution) {
   nlohmann::json config = nlohmann::json::parse(kBertBase);
   config.update({{"model_type", "deberta-v2"},
                  {"relative_attention", true},
                  {"position_buckets", 64},
                  {"max_relative_positions", 128},
-                 {"pos_att_type", "c2p"},
                  {"conv_kernel_size", 3},
                  {"conv_act", "gelu"}});
   const auto shape = ParseModelConfig(config.dump(), "deberta/config.json");

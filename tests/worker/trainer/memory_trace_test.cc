@@ -324,7 +324,11 @@ TEST(MemoryTrace, IsTheTrainersForDeberta) {
   own.update({{"share_att_key", false}, {"norm_rel_ebd", "none"}, {"position_biased_input", true}});
   nlohmann::json one_term = v3;
   one_term.update({{"pos_att_type", "c2p"}, {"position_buckets", -1}});
-  for (const nlohmann::json& config : {v3, v2, own, one_term}) {
+  nlohmann::json no_term = v3;  // its positions get no gradient
+  no_term["pos_att_type"] = "";
+  nlohmann::json absolute = v3;
+  absolute.update({{"relative_attention", false}, {"position_biased_input", true}});
+  for (const nlohmann::json& config : {v3, v2, own, one_term, no_term, absolute}) {
     for (const double dropout : {0.0, 0.1}) {
       SyntheticTrial trial = Small();
       trial.family = "deberta-v2";
