@@ -1,7 +1,13 @@
-"""Jobs for hpo-trainer without a worker: a BERT of random weights, rows of its words, the job's description."""
+"""Jobs for hpo-trainer without a worker: the process, a BERT of random weights, rows of its words, the job's
+description."""
 
 import json
+import os
 import random
+import socket
+import subprocess
+import sys
+import time
 
 VOCABULARY = 8000
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -62,3 +68,50 @@ def job(folder, params, batch, micro_batch, **others):
         "output_dir": "",
         **others,
     }
+
+
+class Trainer:
+    """A warm hpo-trainer, spoken to as hpo-worker does."""
+
+    def __init__(self, program, threads):
+        ours, theirs = socket.socketpair()
+        self.process = subprocess.Popen(
+            [program, "--threads", str(threads), "--log-level", "error"],
+            env={**os.environ, "HPO_TRAINER_FD": str(theirs.fileno())},
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        self.socket = ours
+        self.lines = ours.makefile("r", encoding="utf-8")
+        self.torch = json.loads(self.lines.readline())["torch_build"]  # hello
+        self.outcome = None
+        self.measurements = []
+
+    def resident(self):
+        """Bytes."""
+        with open(f"/proc/{self.process.pid}/statm", encoding="utf-8") as numbers:
+            return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def run(self, job):
+        """Times, by what was told first: the training's start, the first step's end, the measurement.
+        `outcome`: what the trial said last; `measurements`: the metrics of each."""
+        begin = time.monotonic()
+        self.measurements = []
+        self.socket.sendall((json.dumps(job) + "\n").encode())
+        times = {}
+        for line in self.lines:
+            message = json.loads(line)
+            what = message["stage"] if message["type"] == "memory" else message["type"]
+            times.setdefault(what, time.monotonic() - begin)
+            if what == "measurement":
+                self.measurements.append(message["metrics"])
+            if message["type"] == "outcome":
+                if message["outcome"]["kind"] != "completed":
+                    sys.exit(f"hpo-trainer: {line}")
+                self.outcome = message
+                return times
+        sys.exit("hpo-trainer ended")
+
+    def close(self):
+        self.socket.sendall(b'{"type":"shutdown"}\n')
+        self.process.wait(30)
