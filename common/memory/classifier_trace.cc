@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/trained_families.h"
 #include "common/status.h"
+#include "common/unread_parameters.h"
 
 namespace hpo {
 namespace {
@@ -42,12 +43,6 @@ std::vector<ParameterTensor> AsMade(const ModelShape& shape, std::vector<Paramet
   return tensors;
 }
 
-// DeBERTa's table and its norm.
-bool IsOfRelativePositions(const ParameterTensor& tensor) {
-  return absl::StrContains(tensor.name, "encoder.rel_embeddings.") ||
-         absl::StrContains(tensor.name, "encoder.LayerNorm.");
-}
-
 }  // namespace
 
 TracedAdapters AdaptersOf(const ModelShape& shape, const LoraOptions& lora) {
@@ -72,10 +67,8 @@ void AddTrained(const std::vector<ParameterTensor>& tensors, const ModelParamete
 }
 
 bool IsTrained(const ParameterTensor& tensor, const ClassifierShape& shape) {
-  const RelativeAttention& relative = shape.model.relative;
-  const bool positions_are_read = relative.content_to_position || relative.position_to_content;
-  if (!positions_are_read && IsOfRelativePositions(tensor)) return false;
-  return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing);
+  return !shape.lora.has_value() && !IsFrozen(tensor, shape.freezing) &&
+         IsRead(tensor, shape.model);
 }
 
 FrozenStorage::Type BaseOf(const ClassifierShape& shape) {

@@ -3,13 +3,13 @@
 
 #include <sqlite3.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/tracking/optuna_folder.h"
 
 namespace hpo {
 namespace {
@@ -48,25 +48,8 @@ TrialView Completed12() {
   return view;
 }
 
-class OptunaFileTest : public ::testing::Test {
+class OptunaFileTest : public OptunaFolder {
  protected:
-  OptunaFileTest() : folder_(MakeFolder()), path_(folder_ / "study.db") {}
-  ~OptunaFileTest() override { std::filesystem::remove_all(folder_); }
-
-  static std::filesystem::path MakeFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "optuna_fileXXXXXX").string();
-    return mkdtemp(name.data());
-  }
-
-  absl::Status Write(const StudySpec& study, const std::vector<TrialView>& trials) const {
-    auto file = OptunaFile::Begin(path_, study);
-    if (!file.ok()) return file.status();
-    for (const TrialView& trial : trials) {
-      if (const absl::Status status = (*file)->Write(trial); !status.ok()) return status;
-    }
-    return (*file)->Commit();
-  }
-
   // Rows as text, columns with a blank between them, NULL as "-".
   std::vector<std::string> Rows(const std::string& sql) const {
     sqlite3* database = nullptr;
@@ -84,9 +67,6 @@ class OptunaFileTest : public ::testing::Test {
     sqlite3_close(database);
     return rows;
   }
-
-  std::filesystem::path folder_;
-  std::string path_;
 };
 
 TEST_F(OptunaFileTest, HoldsEverythingOfAStudy) {

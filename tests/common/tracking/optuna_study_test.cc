@@ -3,15 +3,14 @@
 
 #include <sqlite3.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "common/tracking/optuna_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/tracking/optuna_folder.h"
 
 namespace hpo {
 namespace {
@@ -45,21 +44,11 @@ TrialView Ended(int64_t number, TrialState state, std::optional<TrialOutcome> ou
   return view;
 }
 
-class OptunaStudyTest : public ::testing::Test {
+class OptunaStudyTest : public OptunaFolder {
  protected:
-  OptunaStudyTest() : folder_(MakeFolder()), path_(folder_ / "study.db") {}
-  ~OptunaStudyTest() override { std::filesystem::remove_all(folder_); }
-
-  static std::filesystem::path MakeFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "optuna_studyXXXXXX").string();
-    return mkdtemp(name.data());
-  }
-
   void Write(const StudySpec& study, const std::vector<TrialView>& trials) const {
-    auto file = OptunaFile::Begin(path_, study);
-    ASSERT_TRUE(file.ok()) << file.status();
-    for (const TrialView& trial : trials) ASSERT_TRUE((*file)->Write(trial).ok());
-    ASSERT_TRUE((*file)->Commit().ok());
+    const absl::Status written = OptunaFolder::Write(study, trials);
+    ASSERT_TRUE(written.ok()) << written;
   }
 
   void Change(const std::string& sql) const {
@@ -78,9 +67,6 @@ class OptunaStudyTest : public ::testing::Test {
     Write(Criteria(), {Ended(0, state, outcome)});
     Change("DELETE FROM trial_user_attributes");
   }
-
-  std::filesystem::path folder_;
-  std::string path_;
 };
 
 TEST_F(OptunaStudyTest, WhatWasExportedComesBack) {

@@ -192,17 +192,22 @@ TEST(MemoryTrace, IsTheTrainersForRegression) {
   }
 }
 
+SyntheticTrial LanguageTrial(const char* family, bool tied) {
+  SyntheticTrial trial = Small();
+  trial.task = "language-modeling";
+  trial.family = family;
+  trial.micro_batch = 4;
+  trial.more_config = {{"tie_word_embeddings", tied}};
+  return trial;
+}
+
 // Heads tied and not, one piece of the loss and several with a shorter last one.
 TEST(MemoryTrace, IsTheTrainersForLanguageModeling) {
   for (const char* family : {"gpt2", "llama", "qwen2"}) {
     for (const bool tied : {false, true}) {
       for (const int64_t loss_rows : {0, 50}) {
         for (const char* precision : {"fp32", "fp16"}) {
-          SyntheticTrial trial = Small();
-          trial.task = "language-modeling";
-          trial.family = family;
-          trial.micro_batch = 4;
-          trial.more_config = {{"tie_word_embeddings", tied}};
+          SyntheticTrial trial = LanguageTrial(family, tied);
           trial.params = {{"memory.loss_rows", loss_rows},
                           {"train.precision", std::string(precision)}};
           SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", loss_rows, ", ", precision));
@@ -219,11 +224,7 @@ TEST(MemoryTrace, IsTheTrainersForLanguageModelingOnAStoredBase) {
     for (const bool tied : {false, true}) {
       for (const char* base : {"fp32", "bf16", "nf4"}) {
         for (const char* precision : {"fp32", "fp16"}) {
-          SyntheticTrial trial = Small();
-          trial.task = "language-modeling";
-          trial.family = family;
-          trial.micro_batch = 4;
-          trial.more_config = {{"tie_word_embeddings", tied}};
+          SyntheticTrial trial = LanguageTrial(family, tied);
           trial.params = {{"lora.rank", int64_t{4}},
                           {"lora.base", std::string(base)},
                           {"train.precision", std::string(precision)},

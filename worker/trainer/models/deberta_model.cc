@@ -30,15 +30,6 @@ DebertaModel::DebertaModel(const ModelShape& shape, torch::Device device)
     relative_norm_ =
         RegisterAt(*this, "encoder.LayerNorm", LayerNorm(hidden, shape.layer_norm_eps, device));
   }
-  // Without a term that reads them they get no gradient.
-  if (!shape.relative.content_to_position && !shape.relative.position_to_content) {
-    if (relative_embeddings_) relative_embeddings_->weight.set_requires_grad(false);
-    if (relative_norm_) {
-      for (torch::Tensor& parameter : relative_norm_->parameters()) {
-        parameter.set_requires_grad(false);
-      }
-    }
-  }
   if (shape.conv_kernel_size > 0) {
     first->ConvolveAfter(RegisterAt(*this, "encoder.conv", DebertaConvolution(shape, device)));
   }

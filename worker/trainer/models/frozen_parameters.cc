@@ -4,6 +4,7 @@
 
 #include "common/model_parameters.h"
 #include "common/status.h"
+#include "common/unread_parameters.h"
 
 namespace hpo {
 
@@ -12,7 +13,7 @@ void FreezeParameters(torch::nn::Module& model, const ModelShape& shape, const F
   HPO_CHECK(tensors.ok());
   auto parameters = model.named_parameters();
   for (const ParameterTensor& tensor : *tensors) {
-    if (!IsFrozen(tensor, freezing)) continue;
+    if (!IsFrozen(tensor, freezing) && IsRead(tensor, shape)) continue;
     torch::Tensor* const parameter = parameters.find(tensor.name);
     HPO_CHECK(parameter != nullptr);
     parameter->set_requires_grad(false);

@@ -8,7 +8,8 @@
 
 namespace hpo {
 
-// Of a classifier of `shape`'s, as `freezing`, which CheckFreezing takes, says.
+// Of a classifier of `shape`'s, as `freezing`, which CheckFreezing takes, says, and what nothing
+// reads.
 void FreezeParameters(torch::nn::Module& model, const ModelShape& shape, const Freezing& freezing);
 
 // Whether a parameter of the module or of its children is trained.
