@@ -46,7 +46,8 @@ class ResumeTest(unittest.TestCase):
         job_file.write_text(json.dumps(job))
         process = subprocess.Popen(
             [TRAINER, "--job", job_file, "--threads", "1", "--log-level", "off"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            bufsize=0)  # communicate() reads the pipe itself: a buffer would keep lines from it
         self.addCleanup(process.stdout.close)
         self.assertEqual(json.loads(process.stdout.readline())["type"], "hello")
         return process
@@ -54,7 +55,7 @@ class ResumeTest(unittest.TestCase):
     @staticmethod
     def messages(text):
         """Of a trainer that is gone; its last line may be torn."""
-        return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        return [json.loads(line) for line in text.splitlines() if line.endswith(b"}")]
 
     @staticmethod
     def measurements(messages):
