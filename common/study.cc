@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/free_numbers.h"
 #include "common/status.h"
 #include "common/task_kind.h"
 
@@ -80,16 +81,30 @@ absl::Status CheckGrid(const SearchSpace& space) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCmaEs(const StudySpec& spec) {
+  if (spec.objectives.size() > 1) {
+    return Expected("sampler.type", "auto, tpe or random for several objectives", "'cma-es'");
+  }
+  const Parameter* unsuited = FirstNotFreeNumber(spec.space);
+  if (unsuited == nullptr) return absl::OkStatus();
+  return Expected(
+      "sampler.type",
+      absl::StrCat("auto, tpe or gp, as cma-es needs numbers without conditions and ",
+                   unsuited->name, " is ", unsuited->when.empty() ? "a choice" : "conditional"),
+      "'cma-es'");
+}
+
 absl::Status CheckSampler(const StudySpec& spec) {
   const SamplerSpec& sampler = spec.sampler;
-  constexpr absl::string_view kTypes[] = {"auto", "tpe", "gp", "random", "qmc", "grid"};
+  constexpr absl::string_view kTypes[] = {"auto", "tpe", "gp", "cma-es", "random", "qmc", "grid"};
   if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
-    return Expected("sampler.type", "auto, tpe, gp, random, qmc or grid",
+    return Expected("sampler.type", "auto, tpe, gp, cma-es, random, qmc or grid",
                     absl::StrCat("'", sampler.type, "'"));
   }
   if (sampler.type == "gp" && spec.objectives.size() > 1) {
     return Expected("sampler.type", "auto, tpe or random for several objectives", "'gp'");
   }
+  if (sampler.type == "cma-es") HPO_RETURN_IF_ERROR(CheckCmaEs(spec));
   if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
   if (sampler.startup != "sobol" && sampler.startup != "random") {
     return Expected("sampler.startup", "random or sobol", absl::StrCat("'", sampler.startup, "'"));

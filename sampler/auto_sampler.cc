@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/free_numbers.h"
 
 namespace hpo {
 namespace {
@@ -35,37 +36,55 @@ int64_t NumFailed(const History& history) {
 
 }  // namespace
 
-AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNumber number) {
+AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialNumber number) {
   const int64_t finished = history.num_finished();
   const std::string count = absl::StrCat(finished, finished == 1 ? " trial" : " trials");
-  if (num_objectives > 1) return {false, absl::StrCat(num_objectives, " objectives")};
-  if (finished > kMostForProcess) return {false, count};
+  if (study.num_objectives > 1) {
+    return {Speaker::kTpe, absl::StrCat(study.num_objectives, " objectives")};
+  }
+  if (finished > kMostForProcess && study.suits_cma_es) return {Speaker::kCmaEs, count};
+  if (finished > kMostForProcess) return {Speaker::kTpe, count};
   const int64_t failed = NumFailed(history);
   if (failed > 0 &&
       static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
-    return {false, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
+    return {Speaker::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
   }
   const int64_t since = FinishedSinceImprovement(history);
-  if (since < kPatience) return {true, count};
-  return {number.value % 2 == 0, absl::StrCat("in turns, no gain in ", since, " trials")};
+  if (since < kPatience) return {Speaker::kProcess, count};
+  return {number.value % 2 == 0 ? Speaker::kProcess : Speaker::kTpe,
+          absl::StrCat("in turns, no gain in ", since, " trials")};
 }
 
 AutoSampler::AutoSampler(const StudySpec& study)
-    : num_objectives_(study.objectives.size()),
+    : traits_{study.objectives.size(), FirstNotFreeNumber(study.space) == nullptr},
       tpe_(study.sampler, study.memory.policy),
-      process_(study.sampler, study.memory.policy) {}
+      process_(study.sampler, study.memory.policy),
+      cma_es_(study.sampler, kMostForProcess, study.memory.policy) {}
 
 void AutoSampler::Observe(const HistoryEvent& event) {
   tpe_.Observe(event);
   process_.Observe(event);
+  cma_es_.Observe(event);
+}
+
+const Sampler& AutoSampler::At(Speaker speaker) const {
+  switch (speaker) {
+    case Speaker::kProcess:
+      return process_;
+    case Speaker::kCmaEs:
+      return cma_es_;
+    case Speaker::kTpe:
+      break;
+  }
+  return tpe_;
 }
 
 absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const {
-  const AutoChoice choice = ChooseSampler(process_.history(), num_objectives_, context.number);
-  absl::StatusOr<Suggestion> suggestion =
-      choice.process ? process_.Suggest(context) : tpe_.Suggest(context);
+  const AutoChoice choice = ChooseSampler(process_.history(), traits_, context.number);
+  absl::StatusOr<Suggestion> suggestion = At(choice.speaker).Suggest(context);
   if (!suggestion.ok()) return suggestion;
-  const std::string why = suggestion->score.has_value() ? absl::StrCat(" (", choice.why, ")") : "";
+  const bool from_model = suggestion->score.has_value() || choice.speaker == Speaker::kCmaEs;
+  const std::string why = from_model ? absl::StrCat(" (", choice.why, ")") : "";
   suggestion->sampler = absl::StrCat("auto: ", suggestion->sampler, why);
   return suggestion;
 }

@@ -1,33 +1,43 @@
-// The default: lets the Gaussian process (gp_sampler.h) or TPE (tpe_sampler.h) speak, by a rule
-// over the study and its history. Never refuses what one of them can do.
+// The default: lets the Gaussian process (gp_sampler.h), TPE (tpe_sampler.h) or CMA-ES
+// (cma_es_sampler.h) speak, by a rule over the study and its history. Never refuses what one of
+// them can do.
 //
-// Several objectives, or more than kMostForProcess finished trials: TPE, as the process knows one
-// objective and its cost grows with the trials. TPE too where a quarter of the trials or more have
-// failed: it learns from fewer of them what fails. Else the process, whatever the parameters; on
-// published tables and functions it was ahead of TPE or level with it with few trials, also among
-// choices and conditions. Where the last kPatience finished trials did not improve the study, both
-// take turns: what one model holds for done, the other may not.
-// The measurements behind the rule are in docs/sampler.md.
+// Several objectives: TPE. More than kMostForProcess finished trials, as the process's cost grows
+// with them: CMA-ES where the space suits it, else TPE. TPE too where a quarter of the trials or
+// more have failed: it learns from fewer of them what fails. Else the process, whatever the
+// parameters; on published tables and functions it was ahead of TPE or level with it with few
+// trials, also among choices and conditions. Where the last kPatience finished trials did not
+// improve the study, both take turns: what one model holds for done, the other may not. The
+// measurements behind the rule are in docs/sampler.md.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "sampler/cma_es/cma_es_sampler.h"
 #include "sampler/gaussian_process/gp_sampler.h"
 #include "sampler/sampler.h"
 #include "sampler/tpe_sampler.h"
 
 namespace hpo {
 
+enum class Speaker { kProcess, kTpe, kCmaEs };
+
 // Who is to speak, and why.
 struct AutoChoice {
-  bool process = false;  // the Gaussian process, else TPE
+  Speaker speaker = Speaker::kTpe;
   std::string why;
   bool operator==(const AutoChoice&) const = default;
 };
 
-// For trial `number` of a study with `num_objectives`. Pure; O(trials).
-AutoChoice ChooseSampler(const History& history, size_t num_objectives, TrialNumber number);
+// What the choice knows of a study beside its history.
+struct AutoTraits {
+  size_t num_objectives = 1;
+  bool suits_cma_es = false;
+};
+
+// For trial `number`. Pure; O(trials).
+AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialNumber number);
 
 // A suggestion's sampler reads "auto: gp (34 trials)", or "auto: random" before there is a model.
 // Threads: as Sampler.
@@ -39,9 +49,12 @@ class AutoSampler final : public Sampler {
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
  private:
-  size_t num_objectives_;
+  const Sampler& At(Speaker speaker) const;
+
+  AutoTraits traits_;
   TpeSampler tpe_;
   GpSampler process_;
+  CmaEsSampler cma_es_;
 };
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "common/status.h"
 #include "sampler/auto_sampler.h"
+#include "sampler/cma_es/cma_es_sampler.h"
 #include "sampler/gaussian_process/gp_sampler.h"
 #include "sampler/grid_sampler.h"
 #include "sampler/qmc_sampler.h"
@@ -13,6 +14,10 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study) {
   if (study.sampler.type == "random") return std::make_unique<RandomSampler>(study.sampler);
   if (study.sampler.type == "gp") {
     return std::make_unique<GpSampler>(study.sampler, study.memory.policy);
+  }
+  if (study.sampler.type == "cma-es") {
+    return std::make_unique<CmaEsSampler>(study.sampler, study.sampler.startup_trials,
+                                          study.memory.policy);
   }
   if (study.sampler.type == "qmc") return std::make_unique<QmcSampler>(study.sampler);
   if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);

@@ -71,6 +71,15 @@ void CholeskyFactor::SolveUpper(std::span<double> values) const {
   }
 }
 
+std::vector<double> CholeskyFactor::Times(std::span<const double> values) const {
+  HPO_CHECK(values.size() == size_);
+  std::vector<double> product;
+  for (size_t i = 0; i < size_; ++i) {
+    product.push_back(Head(Row(i), i + 1).dot(Head(values.data(), i + 1)));
+  }
+  return product;
+}
+
 double CholeskyFactor::LogDeterminant() const {
   double sum = 0.0;
   for (size_t i = 0; i < size_; ++i) sum += PortableLog(Row(i)[i]);

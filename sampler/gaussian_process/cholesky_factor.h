@@ -27,6 +27,9 @@ class CholeskyFactor {
   void SolveLower(std::span<double> values) const;
   void SolveUpper(std::span<double> values) const;
 
+  // L x; size() values.
+  std::vector<double> Times(std::span<const double> values) const;
+
   // ln det A.
   double LogDeterminant() const;
 

@@ -297,7 +297,8 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: annealing}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:17: sampler.type: expected auto, tpe, gp, random, qmc or grid, got 'annealing'"},
+       "my.yaml:6:17: sampler.type: expected auto, tpe, gp, cma-es, random, qmc or grid, got "
+       "'annealing'"},
       {"pruner: {type: bohb, eta: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:22: pruner.eta: unknown key 'eta'"},
       {"pruner: {type: bohb, startup_trials: 3}\nparameters: {n: {int: [1, 5]}}\n",

@@ -140,7 +140,15 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        },
        "memory.relevant: expected parameters of the study, got 'train.size'"},
       {[](StudySpec& spec) { spec.sampler.type = "annealing"; },
-       "sampler.type: expected auto, tpe, gp, random, qmc or grid, got 'annealing'"},
+       "sampler.type: expected auto, tpe, gp, cma-es, random, qmc or grid, got 'annealing'"},
+      {[](StudySpec& spec) { spec.sampler.type = "cma-es"; },
+       "sampler.type: expected auto, tpe or gp, as cma-es needs numbers without conditions and "
+       "model.name is a choice, got 'cma-es'"},
+      {[](StudySpec& spec) {
+         spec.sampler.type = "cma-es";
+         spec.objectives.push_back({.metric = "seconds"});
+       },
+       "sampler.type: expected auto, tpe or random for several objectives, got 'cma-es'"},
       {[](StudySpec& spec) { spec.sampler.type = "grid"; },
        "sampler.type: expected a step or choices for train.lr, as a grid takes every value, got "},
       {[](StudySpec& spec) { spec.sampler.startup = "grid"; },

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMostParameters = 8;
 constexpr size_t kMostTrials = 24;
-constexpr const char* kSamplers[] = {"random", "tpe", "gp", "auto", "qmc"};
+constexpr const char* kSamplers[] = {"random", "tpe", "gp", "auto", "qmc", "cma-es"};
 
 double AnyNumber(FuzzedDataProvider& data) {
   constexpr double kNumbers[] = {0.0,

@@ -30,52 +30,63 @@ std::vector<double> Falling(size_t count) {
   return losses;
 }
 
-AutoChoice Choose(const std::vector<double>& losses, int64_t number, size_t num_objectives = 1) {
-  return ChooseSampler(Ended(losses), num_objectives, TrialNumber{number});
+AutoChoice Choose(const std::vector<double>& losses, int64_t number, AutoTraits study = {}) {
+  return ChooseSampler(Ended(losses), study, TrialNumber{number});
 }
 
 TEST(ChooseSampler, TheProcessWhileTrialsAreFew) {
-  EXPECT_EQ(Choose({}, 0), (AutoChoice{true, "0 trials"}));
-  EXPECT_EQ(Choose({1.0}, 1), (AutoChoice{true, "1 trial"}));
-  EXPECT_EQ(Choose(Falling(500), 500), (AutoChoice{true, "500 trials"}));
-  EXPECT_EQ(Choose(Falling(501), 501), (AutoChoice{false, "501 trials"}));
+  EXPECT_EQ(Choose({}, 0), (AutoChoice{Speaker::kProcess, "0 trials"}));
+  EXPECT_EQ(Choose({1.0}, 1), (AutoChoice{Speaker::kProcess, "1 trial"}));
+  EXPECT_EQ(Choose(Falling(500), 500), (AutoChoice{Speaker::kProcess, "500 trials"}));
+}
+
+TEST(ChooseSampler, ManyTrialsAreForCmaEsWhereItSuits) {
+  EXPECT_EQ(Choose(Falling(501), 501), (AutoChoice{Speaker::kTpe, "501 trials"}));
+  const AutoTraits numbers{.suits_cma_es = true};
+  EXPECT_EQ(Choose(Falling(500), 500, numbers).speaker, Speaker::kProcess);
+  EXPECT_EQ(Choose(Falling(501), 501, numbers), (AutoChoice{Speaker::kCmaEs, "501 trials"}));
+  EXPECT_EQ(Choose(Falling(501), 501, {.num_objectives = 2, .suits_cma_es = true}).speaker,
+            Speaker::kTpe);
 }
 
 TEST(ChooseSampler, SeveralObjectivesAreForTpe) {
-  EXPECT_EQ(Choose({1.0}, 1, 2), (AutoChoice{false, "2 objectives"}));
+  EXPECT_EQ(Choose({1.0}, 1, {.num_objectives = 2}), (AutoChoice{Speaker::kTpe, "2 objectives"}));
 }
 
 TEST(ChooseSampler, TurnsWhereNothingGetsBetter) {
   std::vector<double> losses = {5.0, 1.0};
   losses.resize(21, 1.0);
-  EXPECT_EQ(Choose(losses, 21), (AutoChoice{true, "21 trials"})) << "19 without a gain";
+  EXPECT_EQ(Choose(losses, 21), (AutoChoice{Speaker::kProcess, "21 trials"}))
+      << "19 without a gain";
   losses.push_back(kNan);
-  EXPECT_EQ(Choose(losses, 22), (AutoChoice{true, "in turns, no gain in 20 trials"}));
-  EXPECT_EQ(Choose(losses, 23), (AutoChoice{false, "in turns, no gain in 20 trials"}));
+  EXPECT_EQ(Choose(losses, 22), (AutoChoice{Speaker::kProcess, "in turns, no gain in 20 trials"}));
+  EXPECT_EQ(Choose(losses, 23), (AutoChoice{Speaker::kTpe, "in turns, no gain in 20 trials"}));
   losses.push_back(0.5);
-  EXPECT_EQ(Choose(losses, 23), (AutoChoice{true, "23 trials"}));
+  EXPECT_EQ(Choose(losses, 23), (AutoChoice{Speaker::kProcess, "23 trials"}));
 }
 
 TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
-  EXPECT_FALSE(Choose(std::vector<double>(21, kInfinity), 21).process);
-  EXPECT_FALSE(Choose(std::vector<double>(21, kNan), 21).process);
+  EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 21).speaker, Speaker::kTpe);
+  EXPECT_EQ(Choose(std::vector<double>(21, kNan), 21).speaker, Speaker::kTpe);
 }
 
 TEST(ChooseSampler, WhereManyFailTpeSpeaks) {
   History history = Ended(Falling(10));
   for (int64_t i = 0; i < 4; ++i) {
-    EXPECT_TRUE(ChooseSampler(history, 1, TrialNumber{20}).process) << i << " of 10 and those";
+    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}).speaker, Speaker::kProcess)
+        << i << " of 10 and those";
     history.Apply({20 + i, {TrialNumber{10 + i}, {}, TrialState::kFailed}});
   }
-  EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{20}),
-            (AutoChoice{false, "4 of 14 trials failed"}));
+  EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}),
+            (AutoChoice{Speaker::kTpe, "4 of 14 trials failed"}));
   for (int64_t i = 4; i < 9; ++i) {
     history.Apply({20 + i,
                    {.number = TrialNumber{10 + i},
                     .state = TrialState::kCompleted,
                     .losses = {-100.0 - static_cast<double>(i)}}});
   }
-  EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{20}), (AutoChoice{true, "15 trials"}));
+  EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}),
+            (AutoChoice{Speaker::kProcess, "15 trials"}));
 }
 
 // Running and queued trials have not finished; pruned ones have.
@@ -85,7 +96,7 @@ TEST(ChooseSampler, CountsWhatHasFinished) {
     History history;
     for (int64_t i = 0; i < 30; ++i) history.Apply({i + 1, {TrialNumber{i}, {}, state}});
     const bool pruned = state == TrialState::kPruned;
-    EXPECT_EQ(ChooseSampler(history, 1, TrialNumber{31}).process, !pruned);
+    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{31}).speaker == Speaker::kTpe, pruned);
   }
 }
 

@@ -387,8 +387,12 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance,
-                         testing::Values("auto", "gp", "qmc", "random", "tpe"),
-                         [](const auto& instance) { return std::string(instance.param); });
+                         testing::Values("auto", "cma-es", "gp", "qmc", "random", "tpe"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace hpo
