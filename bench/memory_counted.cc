@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/command_line/exit_status.h"
 #include "common/log.h"
@@ -78,7 +79,7 @@ void DrawFamilyAndTask(Draw& draw, SyntheticTrial& trial) {
     if (draw.Chance(0.6)) trial.task = "language-modeling";
     trial.more_config["tie_word_embeddings"] = draw.Chance(0.5);
   } else if (draw.Chance(0.15)) {
-    trial.task = "multi-query";
+    trial.task = draw.OneOf<const char*>({"multi-query", "multi-query-spans"});
   }
   if (trial.task == "text-classification" && draw.Chance(0.2)) trial.task = "text-regression";
 }
@@ -139,7 +140,7 @@ void DrawTechniques(Draw& draw, SyntheticTrial& trial) {
   if (trial.task == "language-modeling" && draw.Chance(0.5)) {
     trial.params["memory.loss_rows"] = draw.LogBetween(1, 500);
   }
-  if (trial.task == "multi-query") {
+  if (absl::StartsWith(trial.task, "multi-query")) {
     trial.params["aspects.padding"] =
         std::string(draw.OneOf<const char*>({"none", "batch", "corpus"}));
     if (draw.Chance(0.5)) trial.params["aspects.at_once"] = draw.Between(1, 6);

@@ -19,6 +19,10 @@ constexpr absl::string_view kLanguageMetrics[] = {"loss", "perplexity"};
 constexpr absl::string_view kQueryMetrics[] = {"accuracy", "arousal_rmse", "loss",
                                                "macro_f1", "va_rmse",      "valence_rmse"};
 
+constexpr absl::string_view kSpanMetrics[] = {"accuracy", "arousal_rmse", "aspect_f1",
+                                              "loss",     "macro_f1",     "opinion_f1",
+                                              "va_rmse",  "valence_rmse"};
+
 struct TaskLine {
   TaskKind kind;
   absl::string_view name;
@@ -30,6 +34,7 @@ constexpr TaskLine kTasks[] = {
     {TaskKind::kTextRegression, "text-regression", kRegressionMetrics},
     {TaskKind::kLanguageModeling, "language-modeling", kLanguageMetrics},
     {TaskKind::kMultiQuery, "multi-query", kQueryMetrics},
+    {TaskKind::kMultiQuerySpans, "multi-query-spans", kSpanMetrics},
 };
 
 const TaskLine& LineOf(TaskKind kind) {
@@ -54,6 +59,10 @@ std::optional<TaskKind> ParseTaskKind(absl::string_view name) {
     if (line.name == name) return line.kind;
   }
   return std::nullopt;
+}
+
+bool AsksQueries(TaskKind kind) {
+  return kind == TaskKind::kMultiQuery || kind == TaskKind::kMultiQuerySpans;
 }
 
 std::string TaskNames() {

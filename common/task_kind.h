@@ -11,11 +11,20 @@
 
 namespace hpo {
 
-enum class TaskKind { kTextClassification, kTextRegression, kLanguageModeling, kMultiQuery };
+enum class TaskKind {
+  kTextClassification,
+  kTextRegression,
+  kLanguageModeling,
+  kMultiQuery,
+  kMultiQuerySpans,  // kMultiQuery, and which words of a text are its aspects and opinions
+};
 
 // "text-classification". Parse returns nullopt for another name.
 absl::string_view Name(TaskKind kind);
 std::optional<TaskKind> ParseTaskKind(absl::string_view name);
+
+// Whether a row of the data is a text of which several queries are asked.
+bool AsksQueries(TaskKind kind);
 
 // All names, for people: "a, b or c".
 std::string TaskNames();

@@ -26,6 +26,10 @@ struct TracedBatch {
   TracedStorage offsets;    // of packed rows
   TracedStorage labels;
   TracedStorage numbers;  // of multi-query
+  // Of multi-query with spans.
+  TracedStorage asks_class;
+  TracedStorage span_targets;
+  TracedStorage span_weights;
   int64_t Tokens() const { return shape.TotalTokens(); }
   bool IsPacked() const { return !shape.packed.empty(); }
 };

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
+constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;
@@ -93,6 +94,7 @@ ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
   if (own_dense.has_value()) AddToGroups(*own_dense);
   AddToGroups(head_);
   for (const TracedLinear& layer : head_hidden_) AddToGroups(layer);
+  if (span_head_.has_value()) AddToGroups(*span_head_);
   backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
   backbone_->SetExecution(shape.execution);
   if (modules_.dense != nullptr) {
@@ -112,6 +114,9 @@ std::optional<TracedLinear> ClassifierTrace::MakeHead() {
     width = size;
   }
   head_ = ops_.MakeLinear(width, shape_.num_labels, modules_.output_bias);
+  if (shape_.task == TaskKind::kMultiQuerySpans) {
+    span_head_ = ops_.MakeLinear(shape_.model.hidden_size, kSpanEnds);
+  }
   return own_dense;
 }
 
@@ -143,16 +148,28 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
   return selected;
 }
 
-TracedTensor ClassifierTrace::Forward(const TracedBatch& batch, bool training) {
-  if (shape_.execution.precision == Precision::kFloat32) return Logits(batch, training);
+ClassifierTrace::Outputs ClassifierTrace::ForwardWithSpans(const TracedBatch& batch,
+                                                           bool training) {
+  if (shape_.execution.precision == Precision::kFloat32) return Compute(batch, training);
   ops_.EnterAutocast(/*caches_weights=*/false);
-  const TracedTensor logits = Logits(batch, training);
+  Outputs outputs = Compute(batch, training);
   ops_.LeaveAutocast();
-  return ops_.Cast(logits, kFloat);
+  outputs.logits = ops_.Cast(outputs.logits, kFloat);
+  if (span_head_.has_value()) outputs.spans = ops_.Cast(outputs.spans, kFloat);
+  return outputs;
 }
 
-TracedTensor ClassifierTrace::Logits(const TracedBatch& batch, bool training) {
-  TracedTensor features = SelectToken(backbone_->Forward(batch, training), batch);
+ClassifierTrace::Outputs ClassifierTrace::Compute(const TracedBatch& batch, bool training) {
+  TracedTensor hidden = backbone_->Forward(batch, training);
+  TracedTensor features = SelectToken(hidden, batch);
+  Outputs outputs;
+  if (span_head_.has_value()) outputs.spans = ops_.Linear(hidden, *span_head_);
+  hidden.storage.Reset();
+  outputs.logits = Logits(std::move(features), training);
+  return outputs;
+}
+
+TracedTensor ClassifierTrace::Logits(TracedTensor features, bool training) {
   if (modules_.dense != nullptr) {
     if (modules_.dropout_before_dense && training) {
       features = ops_.Dropout(features, shape_.head_dropout);

@@ -35,14 +35,22 @@ class ClassifierTrace {
   // CheckShape takes, and CheckTrainedParts what is trained of it.
   ClassifierTrace(TraceOps& ops, const ClassifierShape& shape);
 
+  struct Outputs {
+    TracedTensor logits;
+    TracedTensor spans;  // of TaskKind::kMultiQuerySpans alone
+  };
+  Outputs ForwardWithSpans(const TracedBatch& batch, bool training);
   // Logits.
-  TracedTensor Forward(const TracedBatch& batch, bool training);
+  TracedTensor Forward(const TracedBatch& batch, bool training) {
+    return ForwardWithSpans(batch, training).logits;
+  }
 
   const TracedParameterGroups& groups() const { return groups_; }
   const BackboneTrace& backbone() const { return *backbone_; }
 
  private:
-  TracedTensor Logits(const TracedBatch& batch, bool training);
+  Outputs Compute(const TracedBatch& batch, bool training);
+  TracedTensor Logits(TracedTensor features, bool training);
   std::optional<TracedLinear> MakeHead();
   void AddToGroups(const TracedLinear& layer);
   TracedTensor SelectToken(const TracedTensor& hidden, const TracedBatch& batch) const;
@@ -57,6 +65,7 @@ class ClassifierTrace {
   TracedLinear dense_;
   std::vector<TracedLinear> head_hidden_;
   TracedLinear head_;
+  std::optional<TracedLinear> span_head_;
 };
 
 }  // namespace hpo

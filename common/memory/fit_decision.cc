@@ -68,7 +68,7 @@ Workload WorkloadOf(const TrainerSpec& trainer, const WorkerFacts& worker,
   } else if (train != nullptr && !train->labels.empty()) {
     workload.num_labels = static_cast<int64_t>(train->labels.size());
   }
-  if (workload.task == TaskKind::kMultiQuery) {
+  if (AsksQueries(workload.task)) {
     workload.num_labels += 2;  // valence and arousal
     workload.train_queries = QueriesOf(train);
     workload.validation_queries = QueriesOf(FindDataSet(worker, trainer.validation));

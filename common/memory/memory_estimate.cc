@@ -98,6 +98,9 @@ absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape
   const std::string end =
       absl::StrCat(ModulesOf(*ModelFamilyOf(input.model.family)).classifier.output, ".");
   std::vector<ParameterExtent> extents = HeadExtents(shape);
+  if (input.workload.task == TaskKind::kMultiQuerySpans) {
+    extents.insert(extents.end(), {{2, input.model.hidden_size}, {2, 1}});
+  }
   for (const ParameterTensor& tensor : tensors) {
     if (!absl::StartsWith(tensor.name, end)) extents.push_back({tensor.rows, tensor.columns});
   }
@@ -155,7 +158,9 @@ absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const Tria
 
 // Whether bert_timeline.h has the family, and the task, and the batches, which it takes padded.
 bool HasClosedForm(const EstimateInput& input) {
-  if (input.workload.task == TaskKind::kLanguageModeling || input.config.unpadded) return false;
+  const TaskKind task = input.workload.task;
+  if (task == TaskKind::kLanguageModeling || task == TaskKind::kMultiQuerySpans) return false;
+  if (input.config.unpadded) return false;
   const std::optional<ModelFamily> family = ModelFamilyOf(input.model.family);
   return !family.has_value() || !(IsDecoder(*family) || *family == ModelFamily::kDeberta);
 }

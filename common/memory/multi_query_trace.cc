@@ -7,29 +7,37 @@ namespace {
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
 constexpr int64_t kNumbers = 2;
+constexpr int64_t kSpanEnds = 2;
 
 class MultiQueryTrace final : public TaskTrace {
  public:
   MultiQueryTrace(TraceOps& ops, const ClassifierShape& shape)
-      : ops_(ops), classes_(shape.num_labels - kNumbers), model_(ops, shape) {}
+      : ops_(ops),
+        classes_(shape.num_labels - kNumbers),
+        with_spans_(shape.task == TaskKind::kMultiQuerySpans),
+        model_(ops, shape) {}
 
   const TracedParameterGroups& groups() const override { return model_.groups(); }
   const BackboneTrace& backbone() const override { return model_.backbone(); }
 
   TracedBatch BatchOf(const BatchShape& part) override {
     TracedBatch batch = BatchOnDevice(ops_.tracer(), part, kIndex * part.rows);
-    batch.numbers = ops_.tracer().Allocate(kFloat * kNumbers * part.rows);
+    StepTracer& tracer = ops_.tracer();
+    batch.numbers = tracer.Allocate(kFloat * kNumbers * part.rows);
+    if (!with_spans_) return batch;
+    batch.asks_class = tracer.Allocate(kFloat * part.rows);
+    batch.span_targets = tracer.Allocate(kFloat * kSpanEnds * batch.Tokens());
+    batch.span_weights = tracer.Allocate(kFloat * batch.Tokens());
     return batch;
   }
 
   TracedTensor SumOfLosses(const TracedBatch& batch) override {
-    const TracedTensor outputs = model_.Forward(batch, /*training=*/true);
-    return Loss(Answered(outputs, batch.shape.rows), batch.shape.rows);
+    return Loss(AnswersTo(batch, /*training=*/true), batch.shape.rows);
   }
 
   void Evaluate(const BatchShape& shape) override {
     const TracedBatch batch = BatchOf(shape);
-    const Answers answers = Answered(model_.Forward(batch, /*training=*/false), shape.rows);
+    const Answers answers = AnswersTo(batch, /*training=*/false);
     Loss(answers, shape.rows);
     MeasureErrors(shape.rows);
     ops_.tracer().Touch(kIndex * shape.rows);
@@ -39,13 +47,25 @@ class MultiQueryTrace final : public TaskTrace {
   struct Answers {
     TracedTensor classes;
     TracedTensor numbers;
+    TracedTensor spans;
   };
+
+  Answers AnswersTo(const TracedBatch& batch, bool training) {
+    ClassifierTrace::Outputs outputs = model_.ForwardWithSpans(batch, training);
+    Answers answers = Answered(outputs.logits, batch.shape.rows);
+    if (!with_spans_) return answers;
+    TracedTensor asked = ops_.tracer().NewTensor(answers.numbers.elements);
+    asked.edge = ops_.tracer().RecordLike(answers.numbers, {batch.asks_class});
+    answers.numbers = asked;
+    answers.spans = outputs.spans;
+    return answers;
+  }
 
   // Views; the gradient of each is one of all that it is a part of.
   Answers Answered(const TracedTensor& outputs, int64_t rows) {
     TracedTensor real = outputs;
     real.edge = ops_.tracer().RecordLike(outputs);
-    Answers answers{.classes = real, .numbers = real};
+    Answers answers{.classes = real, .numbers = real, .spans = {}};
     answers.classes.elements = rows * classes_;
     answers.classes.edge = ops_.tracer().RecordLike(real);
     // A single row is contiguous as it is.
@@ -58,7 +78,9 @@ class MultiQueryTrace final : public TaskTrace {
   TracedTensor Loss(const Answers& answers, int64_t rows) {
     const TracedTensor of_classes = ops_.CrossEntropy(answers.classes, rows, classes_);
     const TracedTensor of_numbers = ops_.SquaredError(answers.numbers);
-    return ops_.Add(of_classes, ops_.Scale(of_numbers));
+    const TracedTensor of_aspects = ops_.Add(of_classes, ops_.Scale(of_numbers));
+    if (!with_spans_) return of_aspects;
+    return ops_.Add(of_aspects, ops_.BinaryCrossEntropy(answers.spans));
   }
 
   // In evaluation alone: far below the loss's own.
@@ -76,6 +98,7 @@ class MultiQueryTrace final : public TaskTrace {
 
   TraceOps& ops_;
   int64_t classes_;
+  bool with_spans_;
   ClassifierTrace model_;
 };
 

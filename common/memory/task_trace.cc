@@ -25,6 +25,7 @@ std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& s
     case TaskKind::kTextRegression:
       return MakeClassificationTrace(ops, shape);
     case TaskKind::kMultiQuery:
+    case TaskKind::kMultiQuerySpans:
       return MakeMultiQueryTrace(ops, shape);
     case TaskKind::kLanguageModeling:
       break;

@@ -87,9 +87,18 @@ PackedRows LongestRows(const LengthHistogram& lengths, int64_t most_tokens, int6
   return longest;
 }
 
+// The most queries that a text of so many aspects asks.
+int64_t MostQueriesOf(TaskKind task, int64_t aspects) {
+  if (task != TaskKind::kMultiQuerySpans) return aspects;
+  // For all aspects, all opinions, and at most three for each aspect.
+  return aspects > kMostRows / 3 ? kMostRows : 2 + 3 * aspects;
+}
+
 // Without those that aspects.max leaves out.
-LengthHistogram KeptTexts(LengthHistogram texts, int64_t most) {
-  if (most > 0) texts.erase(texts.upper_bound(most), texts.end());
+LengthHistogram KeptTexts(LengthHistogram texts, TaskKind task, int64_t most_aspects) {
+  if (most_aspects > 0) {
+    texts.erase(texts.upper_bound(MostQueriesOf(task, most_aspects)), texts.end());
+  }
   return texts;
 }
 
@@ -141,7 +150,8 @@ TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
     }
     return BatchShape::Of(LongestRows(lengths, most_tokens, skipped, rows));
   };
-  const LengthHistogram queries = KeptTexts(workload.train_queries, input.config.most_aspects);
+  const LengthHistogram queries =
+      KeptTexts(workload.train_queries, workload.task, input.config.most_aspects);
   const LengthHistogram& texts = queries.empty() ? workload.train_lengths : queries;
   const int64_t effective_batch = std::min(plan.effective_batch, RowsOf(texts));
   const int64_t rows = std::min(plan.micro_batch, effective_batch);

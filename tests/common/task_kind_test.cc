@@ -8,12 +8,15 @@ namespace hpo {
 namespace {
 
 constexpr TaskKind kAllKinds[] = {TaskKind::kTextClassification, TaskKind::kTextRegression,
-                                  TaskKind::kLanguageModeling, TaskKind::kMultiQuery};
+                                  TaskKind::kLanguageModeling, TaskKind::kMultiQuery,
+                                  TaskKind::kMultiQuerySpans};
 
 TEST(TaskKindTest, NamesAreReadBack) {
   EXPECT_EQ(ParseTaskKind("text-classification"), TaskKind::kTextClassification);
   for (const TaskKind kind : kAllKinds) EXPECT_EQ(ParseTaskKind(Name(kind)), kind) << Name(kind);
-  EXPECT_EQ(TaskNames(), "text-classification, text-regression, language-modeling or multi-query");
+  EXPECT_EQ(TaskNames(),
+            "text-classification, text-regression, language-modeling, multi-query or "
+            "multi-query-spans");
   for (const char* name : {"", "Text-classification", "text-classification ", "ner"}) {
     EXPECT_EQ(ParseTaskKind(name), std::nullopt) << name;
   }
@@ -27,6 +30,17 @@ TEST(TaskKindTest, MetricsAreSortedAndTakenByTheirTask) {
     for (const absl::string_view metric : metrics) {
       EXPECT_TRUE(CheckMetric(kind, metric).ok()) << metric;
     }
+  }
+}
+
+TEST(TaskKindTest, SpansAreMeasuredWhereTheyAreAskedFor) {
+  EXPECT_TRUE(CheckMetric(TaskKind::kMultiQuerySpans, "opinion_f1").ok());
+  EXPECT_FALSE(CheckMetric(TaskKind::kMultiQuery, "opinion_f1").ok());
+  for (const absl::string_view metric : MetricsOf(TaskKind::kMultiQuery)) {
+    EXPECT_TRUE(CheckMetric(TaskKind::kMultiQuerySpans, metric).ok()) << metric;
+  }
+  for (const TaskKind kind : kAllKinds) {
+    EXPECT_EQ(AsksQueries(kind), CheckMetric(kind, "va_rmse").ok()) << Name(kind);
   }
 }
 

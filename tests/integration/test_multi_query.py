@@ -1,5 +1,6 @@
 """Texts of a varying number of aspects, in DimABSA's schema, through hpo-trainer: one text of 26
-aspects among texts of one or two, and the three remedies of the sources for it."""
+aspects among texts of one or two, and the three remedies of the sources for it; classes and numbers
+alone, and with spans the six passes."""
 
 import json
 import pathlib
@@ -16,6 +17,7 @@ TINY = SOURCE / "tests" / "golden" / "tiny_models" / "tiny-bert"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MOST_ASPECTS = 26
 METRICS = {"accuracy", "macro_f1", "valence_rmse", "arousal_rmse", "va_rmse", "loss", "train_loss"}
+QUESTIONS = "which aspects opinions of are ?"
 
 
 def read_rows(name):
@@ -43,7 +45,7 @@ class MultiQuery(unittest.TestCase):
         model = self.folder / "model"
         model.mkdir()
         texts = [row["Text"] + " " + aspect[member] for row in rows for aspect in row["Quadruplet"]
-                 for member in ("Aspect", "Opinion")]
+                 for member in ("Aspect", "Opinion")] + [QUESTIONS]
         words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
         vocabulary = SPECIAL + words
         config = json.loads((TINY / "config.json").read_text())
@@ -53,7 +55,7 @@ class MultiQuery(unittest.TestCase):
         (model / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
         (model / "tokenizer_config.json").write_text('{"do_lower_case": true}')
 
-    def train(self, **aspects):
+    def train(self, task="multi-query", epochs=6, **aspects):
         """The measurements of a trial with these parameters `aspects.*`, and its outcome line."""
         params = {"train.batch_size": 16, "train.lr": 5e-3, "tok.max_length": 64,
                   **{f"aspects.{name}": value for name, value in aspects.items()}}
@@ -61,7 +63,7 @@ class MultiQuery(unittest.TestCase):
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         status, messages = run_job(
-            make_job(self.folder, self.folder / "model", out, params, task="multi-query", epochs=6,
+            make_job(self.folder, self.folder / "model", out, params, task=task, epochs=epochs,
                      objective={"metric": "va_rmse", "direction": "minimize"}), self.folder)
         self.assertEqual(status, 0, messages[-1])
         probe = next(m for m in messages if m.get("stage") == "Probe")
@@ -98,6 +100,28 @@ class MultiQuery(unittest.TestCase):
         self.assertLess(3 * filtered["memory"]["live_peak_bytes"],
                         whole["memory"]["live_peak_bytes"])
         self.assertLess(metrics[-1]["va_rmse"], metrics[0]["va_rmse"])
+
+    def test_with_spans_it_finds_aspects_and_opinions_whatever_the_layout(self):
+        plain, end = self.train(task="multi-query-spans", epochs=14)
+        for metrics in plain:
+            self.assertEqual(set(metrics), METRICS | {"aspect_f1", "opinion_f1"})
+        for metric in ("aspect_f1", "opinion_f1"):
+            self.assertGreater(plain[-1][metric], 0.7)
+        self.assertLess(plain[-1]["va_rmse"], 0.7 * plain[0]["va_rmse"])
+        weights = (self.folder / "out" / "best" / "model.safetensors").read_bytes()
+        header = json.loads(weights[8:8 + int.from_bytes(weights[:8], "little")])
+        self.assertEqual(header["qa_outputs.bias"]["shape"], [2])
+        peaks = {"none": end["memory"]["live_peak_bytes"]}
+        for name, layout in {"corpus": {"padding": "corpus"}, "four": {"at_once": 4},
+                             "filtered": {"padding": "corpus", "max": 5}}.items():
+            with self.subTest(name):
+                metrics, end = self.train(task="multi-query-spans", epochs=2, **layout)
+                peaks[name] = end["memory"]["live_peak_bytes"]
+                if name != "filtered":
+                    self.assertAlmostEqual(metrics[0]["loss"], plain[0]["loss"], delta=2e-3)
+        self.assertLess(peaks["four"], peaks["none"])
+        self.assertLess(peaks["none"], peaks["corpus"])
+        self.assertLess(2 * peaks["filtered"], peaks["corpus"])
 
 
 if __name__ == "__main__":

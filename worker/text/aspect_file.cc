@@ -35,17 +35,20 @@ absl::Status ReadValenceAndArousal(const std::string& text, Aspect& aspect) {
 absl::StatusOr<Aspect> AspectFromJson(const nlohmann::json& json) {
   JsonReader reader(json, "");
   Aspect aspect;
-  std::string opinion = kNotSaid;
+  aspect.opinion = kNotSaid;
   std::string valence_and_arousal;
-  reader.Required("Aspect", aspect.question);
+  reader.Required("Aspect", aspect.name);
   reader.Required("Category", aspect.category);
-  reader.Optional("Opinion", opinion);
+  reader.Optional("Opinion", aspect.opinion);
   reader.Required("VA", valence_and_arousal);
   HPO_RETURN_IF_ERROR(reader.status());
   if (aspect.category.empty()) {
     return absl::InvalidArgumentError("Category: expected a class, got an empty string");
   }
-  if (opinion != kNotSaid) absl::StrAppend(&aspect.question, " , ", opinion);
+  aspect.question = aspect.name;
+  if (aspect.opinion != kNotSaid) absl::StrAppend(&aspect.question, " , ", aspect.opinion);
+  if (aspect.name == kNotSaid) aspect.name.clear();
+  if (aspect.opinion == kNotSaid) aspect.opinion.clear();
   HPO_RETURN_IF_ERROR(ReadValenceAndArousal(valence_and_arousal, aspect));
   return aspect;
 }

@@ -15,6 +15,8 @@
 namespace hpo {
 
 struct Aspect {
+  std::string name;      // as the text has it; empty: the text does not say it
+  std::string opinion;   // likewise
   std::string question;  // what is asked of the text: the aspect, and its opinion where it has one
   std::string category;  // the class; not empty
   float valence = 0.0f;

@@ -55,6 +55,9 @@ struct TokenBatch {
   std::vector<int64_t> labels;     // single-label: [rows]; else empty
   // [rows, num_labels]: multi-label of 0 and 1, a regression's numbers; else empty.
   std::vector<float> label_matrix;
+  // Of a set with span queries, else empty.
+  std::vector<float> span_targets;  // [rows, length, 2]: 1 where a span begins, and where one ends
+  std::vector<float> span_weights;  // [rows, length]: of both in the loss; 0: not asked
 };
 
 // `rows` must not be empty; max_positions >= the longest row.

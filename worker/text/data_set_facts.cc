@@ -5,6 +5,7 @@
 #include "worker/text/aspect_file.h"
 #include "worker/text/dataset.h"
 #include "worker/text/readers.h"
+#include "worker/text/text_questions.h"
 
 namespace hpo {
 namespace {
@@ -26,22 +27,25 @@ RowTargets TargetsOf(TaskKind task) {
 }
 
 absl::StatusOr<DataSetFacts> MeasureAspects(const std::string& path,
-                                            std::span<const Tokenizer* const> tokenizers) {
+                                            std::span<const Tokenizer* const> tokenizers,
+                                            bool with_spans) {
   HPO_ASSIGN_OR_RETURN(const AspectFile file, ReadAspectFile(path));
   DataSetFacts facts;
   facts.rows = static_cast<int64_t>(file.rows.size());
   facts.labels = ClassesOf(file);
   facts.pairs = true;
+  std::vector<std::vector<TextQuestion>> questions;
   for (const AspectRow& row : file.rows) {
-    ++facts.lengths[kQueryCounts][static_cast<int64_t>(row.aspects.size())];
+    questions.push_back(QuestionsOf(row, with_spans));
+    ++facts.lengths[kQueryCounts][static_cast<int64_t>(questions.back().size())];
   }
   for (const Tokenizer* tokenizer : tokenizers) {
     LengthHistogram& lengths = facts.lengths[tokenizer->digest()];
     if (!lengths.empty()) continue;
-    for (const AspectRow& row : file.rows) {
-      for (const Aspect& aspect : row.aspects) {
+    for (size_t i = 0; i < file.rows.size(); ++i) {
+      for (const TextQuestion& question : questions[i]) {
         ++lengths[static_cast<int64_t>(
-            tokenizer->Encode(aspect.question, row.text, kNoTruncation).ids.size())];
+            tokenizer->Encode(question.words, file.rows[i].text, kNoTruncation).ids.size())];
       }
     }
   }
@@ -69,9 +73,9 @@ absl::StatusOr<DataSetFacts> MeasureRows(const std::string& path,
 absl::StatusOr<DataSetFacts> MeasureDataSet(const std::string& path, const std::string& name,
                                             std::span<const Tokenizer* const> tokenizers,
                                             TaskKind task) {
-  absl::StatusOr<DataSetFacts> facts = task == TaskKind::kMultiQuery
-                                           ? MeasureAspects(path, tokenizers)
-                                           : MeasureRows(path, tokenizers, task);
+  absl::StatusOr<DataSetFacts> facts =
+      AsksQueries(task) ? MeasureAspects(path, tokenizers, task == TaskKind::kMultiQuerySpans)
+                        : MeasureRows(path, tokenizers, task);
   HPO_RETURN_IF_ERROR(facts.status());
   facts->name = name;
   HPO_ASSIGN_OR_RETURN(facts->digest, Sha256File(path));

@@ -51,12 +51,15 @@ Encoding PipelineTokenizer::Encode(absl::string_view text, std::optional<absl::s
   std::vector<int32_t>& ids = encoding.ids;
   ids.reserve(static_cast<size_t>(kept.text + kept.pair + NumSpecialTokens(has_pair)));
   for (const TemplatePiece& piece : has_pair ? parts_.pair : parts_.single) {
+    const auto begin = static_cast<int64_t>(ids.size());
     switch (piece.kind) {
       case TemplatePiece::Kind::kText:
         ids.insert(ids.end(), text_ids.begin(), text_ids.begin() + kept.text);
+        encoding.text = {.begin = begin, .end = begin + kept.text};
         break;
       case TemplatePiece::Kind::kPair:
         ids.insert(ids.end(), pair_ids.begin(), pair_ids.begin() + kept.pair);
+        encoding.pair = {.begin = begin, .end = begin + kept.pair};
         break;
       case TemplatePiece::Kind::kToken:
         ids.push_back(piece.token_id);

@@ -14,42 +14,51 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kNumbers = 2;  // valence and arousal
+constexpr size_t kSpanEnds = 2;  // its beginning and its end
 
 using ClassIndex = std::map<std::string, int32_t>;
 
-// `classes` and their order.
-absl::StatusOr<Dataset> QueriesAsRows(const AspectFile& file, const ClassIndex& classes) {
-  Dataset rows{.path = file.path, .pairs = true};
-  for (const AspectRow& row : file.rows) {
-    for (const Aspect& aspect : row.aspects) {
-      const auto found = classes.find(aspect.category);
-      if (found == classes.end()) {
-        return DataError(file.path, row.line,
-                         absl::StrCat("Category: expected one of the classes of the training "
-                                      "data or trainer.labels, got '",
-                                      aspect.category, "'"));
-      }
-      rows.rows.push_back({.text = aspect.question,
-                           .pair = row.text,
-                           .labels = {found->second},
-                           .numbers = {aspect.valence, aspect.arousal},
-                           .line = row.line});
-    }
+// The row of one aspect's class and numbers; `classes` and their order.
+absl::Status AddAnswers(const Aspect& aspect, const ClassIndex& classes, DatasetRow& row) {
+  const auto found = classes.find(aspect.category);
+  if (found == classes.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Category: expected one of the classes of the training data or "
+                     "trainer.labels, got '",
+                     aspect.category, "'"));
   }
-  return rows;
+  row.labels = {found->second};
+  row.numbers = {aspect.valence, aspect.arousal};
+  return absl::OkStatus();
 }
 
 absl::StatusOr<QuerySet> Encode(const AspectFile& file, const ClassIndex& classes,
-                                RowEncoder encode) {
-  HPO_ASSIGN_OR_RETURN(const Dataset rows, QueriesAsRows(file, classes));
-  QuerySet set;
-  HPO_ASSIGN_OR_RETURN(set.queries, encode(rows));
-  set.numbers = std::exchange(set.queries.numbers, {});
-  set.offsets = {0};
-  for (const AspectRow& row : file.rows) {
-    const auto count = static_cast<int64_t>(row.aspects.size());
+                                const QueryOptions& options, RowEncoder encode) {
+  const bool with_spans = options.span_tokenizer != nullptr;
+  QuerySet set{.offsets = {0}};
+  Dataset rows{.path = file.path, .pairs = true};
+  for (const AspectRow& text : file.rows) {
+    const std::vector<TextQuestion> questions = QuestionsOf(text, with_spans);
+    for (const TextQuestion& question : questions) {
+      DatasetRow row{.text = question.words,
+                     .pair = text.text,
+                     .labels = {static_cast<int32_t>(kNoClass)},
+                     .numbers = std::vector<float>(kNumbers, 0.0f),
+                     .line = text.line};
+      if (question.asks == TextQuestion::Asks::kClass) {
+        const absl::Status known = AddAnswers(text.aspects[question.aspect], classes, row);
+        if (!known.ok()) return DataError(file.path, text.line, known.message());
+      }
+      rows.rows.push_back(std::move(row));
+    }
+    const auto count = static_cast<int64_t>(questions.size());
     set.offsets.push_back(set.offsets.back() + count);
     set.most_queries = std::max(set.most_queries, count);
+  }
+  HPO_ASSIGN_OR_RETURN(set.queries, encode(rows));
+  set.numbers = std::exchange(set.queries.numbers, {});
+  if (with_spans) {
+    HPO_ASSIGN_OR_RETURN(set.spans, FindSpans(file, *options.span_tokenizer, options.max_length));
   }
   return set;
 }
@@ -80,6 +89,24 @@ BatchRows QueriesOf(std::span<const int64_t> piece) {
   BatchRows queries;
   for (const int64_t number : piece) queries.push_back(QueryOf(number));
   return queries;
+}
+
+// What row `row` of `batch` is to say of the tokens of its text: that the answers begin and end
+// where they do. An answer of which a part is cut off is none.
+void AddSpanTargets(const SpanQuery& query, size_t row, TokenBatch& batch) {
+  if (query.asks == TextQuestion::Asks::kClass || query.text.begin == query.text.end) return;
+  const size_t first = row * static_cast<size_t>(batch.length);
+  const auto begin = static_cast<size_t>(query.text.begin);
+  const auto end = static_cast<size_t>(query.text.end);
+  const auto token = batch.span_weights.begin() + static_cast<std::ptrdiff_t>(first);
+  std::fill(token + query.text.begin, token + query.text.end,
+            1.0f / static_cast<float>(kSpanEnds * (end - begin)));
+  for (const AnswerSpan& answer : query.answers) {
+    if (answer.tokens.end > query.text.end) continue;
+    const auto last = static_cast<size_t>(answer.tokens.end) - 1;
+    batch.span_targets[kSpanEnds * (first + static_cast<size_t>(answer.tokens.begin))] = 1.0f;
+    batch.span_targets[kSpanEnds * (first + last) + 1] = 1.0f;
+  }
 }
 
 }  // namespace
@@ -120,12 +147,25 @@ std::vector<BatchRows> QueryPieces(const QuerySet& set, const QueryLayout& layou
 
 TokenBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions) {
   TokenBatch batch = PadBatch(set.queries, QueriesOf(piece), max_positions);
-  for (const int64_t query : piece) {
-    if (query < 0) continue;
-    batch.labels.push_back(set.queries.Labels(query).front());
-    const auto numbers =
-        std::span(set.numbers).subspan(static_cast<size_t>(query * kNumbers), kNumbers);
-    batch.label_matrix.insert(batch.label_matrix.end(), numbers.begin(), numbers.end());
+  if (set.AsksForSpans()) {
+    const auto tokens = static_cast<size_t>(batch.rows * batch.length);
+    batch.span_targets.assign(kSpanEnds * tokens, 0.0f);
+    batch.span_weights.assign(tokens, 0.0f);
+  }
+  for (size_t row = 0; row < piece.size(); ++row) {
+    const int64_t query = piece[row];
+    if (query >= 0) {
+      batch.labels.push_back(set.queries.Labels(query).front());
+      const auto numbers =
+          std::span(set.numbers).subspan(static_cast<size_t>(query * kNumbers), kNumbers);
+      batch.label_matrix.insert(batch.label_matrix.end(), numbers.begin(), numbers.end());
+      if (set.AsksForSpans()) {
+        AddSpanTargets(set.spans.queries[static_cast<size_t>(query)], row, batch);
+      }
+    } else if (set.AsksForSpans()) {
+      batch.labels.push_back(kNoClass);
+      batch.label_matrix.insert(batch.label_matrix.end(), kNumbers, 0.0f);
+    }
   }
   return batch;
 }
@@ -156,25 +196,25 @@ LengthHistogram QueryCounts(const QuerySet& set) {
 
 absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
-                                        const std::vector<std::string>& labels,
-                                        int64_t most_aspects, RowEncoder encode) {
+                                        const QueryOptions& options, RowEncoder encode) {
   HPO_ASSIGN_OR_RETURN(AspectFile train, ReadAspectFile(train_path));
   HPO_ASSIGN_OR_RETURN(const AspectFile validation, ReadAspectFile(validation_path));
-  QuerySets sets{.labels = labels.empty() ? ClassesOf(train) : labels};
+  QuerySets sets{.labels = options.labels.empty() ? ClassesOf(train) : options.labels};
   HPO_ASSIGN_OR_RETURN(const ClassIndex classes, IndexClasses(sets.labels));
   const int64_t last_line = train.rows.back().line;
-  if (most_aspects > 0) {
-    std::erase_if(train.rows, [most_aspects](const AspectRow& row) {
-      return static_cast<int64_t>(row.aspects.size()) > most_aspects;
+  const int64_t most = options.most_aspects;
+  if (most > 0) {
+    std::erase_if(train.rows, [most](const AspectRow& row) {
+      return static_cast<int64_t>(row.aspects.size()) > most;
     });
   }
   if (train.rows.empty()) {
     return DataError(train_path, last_line,
-                     absl::StrCat("expected texts of at most ", most_aspects,
+                     absl::StrCat("expected texts of at most ", most,
                                   " aspects (aspects.max), got none up to this last one"));
   }
-  HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, encode));
-  HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, encode));
+  HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, options, encode));
+  HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, options, encode));
   sets.labels.insert(sets.labels.end(), {"valence", "arousal"});
   return sets;
 }

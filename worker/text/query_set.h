@@ -15,16 +15,23 @@
 #include "common/workload.h"
 #include "worker/text/batcher.h"
 #include "worker/text/encoded_dataset.h"
+#include "worker/text/span_queries.h"
+#include "worker/text/tokenizer.h"
 
 namespace hpo {
+
+// In place of a class, and of numbers that are 0: of queries for spans, which have none.
+constexpr int64_t kNoClass = -100;
 
 struct QuerySet {
   EncodedDataset queries;      // the tokens of each, and its class as its label
   std::vector<float> numbers;  // [queries, 2]: valence and arousal
+  SpanQueries spans;           // without queries where no spans are asked for
   // Text i asks the queries [offsets[i], offsets[i + 1]), one or more.
   std::vector<int64_t> offsets;
   int64_t most_queries = 0;  // of any text
 
+  bool AsksForSpans() const { return !spans.queries.empty(); }
   int64_t num_texts() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t NumQueries(int64_t text) const {
     return offsets[static_cast<size_t>(text) + 1] - offsets[static_cast<size_t>(text)];
@@ -49,7 +56,9 @@ struct QueryLayout {
 std::vector<BatchRows> QueryPieces(const QuerySet& set, const QueryLayout& layout,
                                    std::span<const int64_t> texts);
 
-// One piece as dense arrays: padding runs too, but has no labels and no numbers.
+// One piece as dense arrays: padding runs too, but has no labels and no numbers. Of a set that asks
+// for spans every query has them, kNoClass and zeros where it is not asked for its class, and the
+// tokens of its text weigh alike where it is asked for spans, together 1.
 TokenBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions);
 int64_t PaddedLength(const QuerySet& set, std::span<const int64_t> piece, int64_t max_positions);
 
@@ -69,14 +78,20 @@ struct QuerySets {
 // Turns rows into tokens, as EncodeDataset or a TokenCache does.
 using RowEncoder = absl::FunctionRef<absl::StatusOr<EncodedDataset>(const Dataset&)>;
 
-// Reads both files (aspect_file.h) and has every question tokenized with its text by `encode`.
-// Training texts of more than `most_aspects` (0: any number) are left out. `labels`: the classes;
-// empty: those of the training file, sorted.
+struct QueryOptions {
+  std::vector<std::string> labels;  // the classes; empty: those of the training file, sorted
+  int64_t most_aspects = 0;         // training texts of more are left out; 0: none is
+  // Where spans are asked for: what `encode` uses, and where it cuts texts off.
+  const Tokenizer* span_tokenizer = nullptr;
+  int64_t max_length = 0;
+};
+
+// Reads both files (aspect_file.h) and has every question (text_questions.h) tokenized with its
+// text by `encode`.
 //   NotFound, Unavailable, InvalidArgument  as ReadAspectFile; a class of either file that the list
-//                                           lacks; no training text left; as `encode`
+//                                           lacks; no training text left; as `encode`, FindSpans
 absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
-                                        const std::vector<std::string>& labels,
-                                        int64_t most_aspects, RowEncoder encode);
+                                        const QueryOptions& options, RowEncoder encode);
 
 }  // namespace hpo

@@ -30,11 +30,22 @@ inline constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
 // For Encode's max_length: keep everything.
 constexpr int64_t kNoTruncation = std::numeric_limits<int64_t>::max();
 
+// Tokens [begin, end).
+struct TokenRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool operator==(const TokenRange&) const = default;
+};
+
 // One row of input. Both vectors are equally long; `type_ids` are as the family wants them: 0 for
 // the text and 1 for its pair where it tells them apart, 0 everywhere where it does not (RoBERTa).
 struct Encoding {
   std::vector<int32_t> ids;
   std::vector<int32_t> type_ids;
+  // Where the kept tokens of each of the two lie among the special ones; without a pair its range
+  // is empty.
+  TokenRange text = {};
+  TokenRange pair = {};
   bool operator==(const Encoding&) const = default;
 };
 

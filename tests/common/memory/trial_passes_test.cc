@@ -46,6 +46,19 @@ TEST(LargestPasses, OutliersThatAreLeftOutCountForNothing) {
   EXPECT_EQ(LargestOf(input).steps.front().front(), (BatchShape{5 + 5 + 2 + 2, 48}));
 }
 
+// Of so many aspects a text asks no more than two queries and three for each aspect.
+TEST(LargestPasses, AspectsAreNotQueriesWhereSpansAreAskedFor) {
+  EstimateInput input = Questions();
+  input.workload.task = TaskKind::kMultiQuerySpans;
+  input.config.pads_queries = true;
+  for (const auto& [most_aspects, queries] :
+       {std::pair<int64_t, int64_t>{7, 5}, {8, 26}, {int64_t{1} << 62, 26}, {1, 5}}) {
+    input.config.most_aspects = most_aspects;
+    EXPECT_EQ(LargestOf(input).steps.front().front(), (BatchShape{4 * queries, 48}))
+        << most_aspects;
+  }
+}
+
 // The first piece meets no gradients; those after it do.
 TEST(LargestPasses, PiecesAreOfSoManyQueries) {
   EstimateInput input = Questions();

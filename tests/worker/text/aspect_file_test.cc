@@ -22,10 +22,10 @@ TEST(AspectLines, AreTheTasksOwn) {
   ASSERT_EQ(file->rows.size(), 2u);
   EXPECT_EQ(file->rows[0].text, "the wine was good .");
   EXPECT_THAT(file->rows[0].aspects,
-              ElementsAre(Aspect{"wine , good", "DRINKS#QUALITY", 7.05f, 5.56f},
-                          Aspect{"NULL", "PLACE", -1.0f, 0.0f}));
+              ElementsAre(Aspect{"wine", "good", "wine , good", "DRINKS#QUALITY", 7.05f, 5.56f},
+                          Aspect{"", "", "NULL", "PLACE", -1.0f, 0.0f}));
   EXPECT_EQ(file->rows[1].line, 3);
-  EXPECT_THAT(file->rows[1].aspects, ElementsAre(Aspect{"x", "PLACE", 1.0f, 2.0f}));
+  EXPECT_THAT(file->rows[1].aspects, ElementsAre(Aspect{"x", "", "x", "PLACE", 1.0f, 2.0f}));
   EXPECT_THAT(ClassesOf(*file), ElementsAre("DRINKS#QUALITY", "PLACE"));
 }
 

@@ -91,6 +91,13 @@ TEST(MeasureDataSet, OfAspectsItCountsTheQueries) {
   EXPECT_EQ(facts->lengths.at(kQueryCounts), (LengthHistogram{{1, 1}, {2, 1}}));
   // [CLS] a [SEP] a a [SEP]; [CLS] a [SEP] a [SEP], twice
   EXPECT_EQ(facts->lengths.at(Letters().digest()), (LengthHistogram{{5, 2}, {6, 1}}));
+  // With spans one for all aspects, one for all opinions, one for the opinions of "a", and those.
+  const auto spans = MeasureDataSet(path, "a.jsonl", tokenizers, TaskKind::kMultiQuerySpans);
+  ASSERT_TRUE(spans.ok()) << spans.status();
+  EXPECT_EQ(spans->lengths.at(kQueryCounts), (LengthHistogram{{4, 1}, {5, 1}}));
+  // [CLS] which aspects ? [SEP] a [SEP]; of "which opinions of a ?" five words
+  EXPECT_EQ(spans->lengths.at(Letters().digest()),
+            (LengthHistogram{{5, 2}, {6, 1}, {7, 2}, {8, 2}, {9, 1}, {10, 1}}));
 }
 
 TEST(MeasureDataSet, BadFilesAreRefused) {

@@ -12,6 +12,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr int64_t kMaxLength = 16;
+
 const Tokenizer& Letters() {
   static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
       {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {}));
@@ -35,10 +37,19 @@ class QuerySetTest : public testing::Test {
   absl::StatusOr<QuerySets> Load(const std::string& train, const std::string& validation,
                                  const std::vector<std::string>& labels = {},
                                  int64_t most_aspects = 0) {
+    return Load(train, validation, QueryOptions{.labels = labels, .most_aspects = most_aspects});
+  }
+
+  absl::StatusOr<QuerySets> Load(const std::string& train, const std::string& validation,
+                                 const QueryOptions& options) {
     return LoadQuerySets(
-        folder_.Write("train.jsonl", train), folder_.Write("valid.jsonl", validation), labels,
-        most_aspects,
-        [](const Dataset& rows) { return EncodeDataset(rows, Letters(), /*max_length=*/16); });
+        folder_.Write("train.jsonl", train), folder_.Write("valid.jsonl", validation), options,
+        [](const Dataset& rows) { return EncodeDataset(rows, Letters(), kMaxLength); });
+  }
+
+  absl::StatusOr<QuerySets> LoadSpans(const std::string& train, const std::string& validation) {
+    return Load(train, validation,
+                QueryOptions{.span_tokenizer = &Letters(), .max_length = kMaxLength});
   }
 
   // Texts of 1, 3 and 2 aspects.
@@ -121,6 +132,47 @@ TEST_F(QuerySetTest, TextsAreAsLongAsWhatTheyAsk) {
   EXPECT_EQ(texts.Length(1), 3 * 7);
   EXPECT_EQ(texts.Length(2), 2 * 13);
   EXPECT_EQ(QueryCounts(set), (LengthHistogram{{1, 1}, {2, 1}, {3, 1}}));
+}
+
+// A text in which "aa" is an aspect and "a" its opinion.
+constexpr const char* kSpanRow =
+    R"({"Text":"a aa","Quadruplet":[{"Aspect":"aa","Category":"x","Opinion":"a","VA":"1#2"}]})"
+    "\n";
+
+TEST_F(QuerySetTest, SpansAreAskedForBeforeClasses) {
+  const auto sets = LoadSpans(kSpanRow, kSpanRow);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  const QuerySet& set = sets->train;
+  ASSERT_TRUE(set.AsksForSpans());
+  EXPECT_THAT(set.offsets, ElementsAre(0, 5));
+  EXPECT_EQ(set.most_queries, 5);
+  EXPECT_EQ(set.spans.queries.size(), 5u);
+  EXPECT_THAT(set.queries.labels, ElementsAre(kNoClass, kNoClass, kNoClass, kNoClass, 0));
+  EXPECT_THAT(set.numbers, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 2));
+  EXPECT_FALSE(Set().AsksForSpans());
+}
+
+TEST_F(QuerySetTest, ABatchSaysWhichTokensBeginAndEndSpans) {
+  const auto sets = LoadSpans(kSpanRow, kSpanRow);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  // [CLS] which aspects ? [SEP] a a ##a [SEP]; the class's query; padding
+  const TokenBatch batch = PadQueries(sets->train, BatchRows{0, 4, ~0}, 512);
+  ASSERT_EQ(batch.length, 16);
+  EXPECT_THAT(batch.labels, ElementsAre(kNoClass, 0, kNoClass));
+  EXPECT_THAT(batch.label_matrix, ElementsAre(0, 0, 1, 2, 0, 0));
+  std::vector<float> weights(3 * 16, 0.0f);
+  for (const size_t token : {5, 6, 7}) weights[token] = 1.0f / 6;
+  EXPECT_EQ(batch.span_weights, weights);
+  std::vector<float> targets(3 * 16 * 2, 0.0f);
+  targets[2 * 6] = 1.0f;
+  targets[2 * 7 + 1] = 1.0f;
+  EXPECT_EQ(batch.span_targets, targets);
+}
+
+TEST_F(QuerySetTest, AFileWithoutSpansIsRefusedWhereTheyAreAskedFor) {
+  // An aspect, but no opinion.
+  EXPECT_THAT(std::string(LoadSpans(kSpanRow, Row(1, {"x"})).status().message()),
+              HasSubstr("valid.jsonl: Opinion: expected at least one that occurs in its Text"));
 }
 
 TEST(ParseQueryPadding, KnowsThreeWords) {

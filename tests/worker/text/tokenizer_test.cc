@@ -138,5 +138,38 @@ TEST(MakeTokenizerOfFolder, NamesWhatIsMissingOrUnknown) {
   EXPECT_THAT(std::string(tokenizer.status().message()), HasSubstr("got 'XLNetTokenizer'"));
 }
 
+// Where the two texts lie in every family, whatever stands around them, and what is cut off.
+TEST(Encode, TellsWhereTheTextsAre) {
+  const char* const first = "which aspects ?";
+  const char* const second = "the wine was good .";
+  for (const char* family : {"json-bert", "json-roberta", "json-deberta", "json-llama3"}) {
+    SCOPED_TRACE(family);
+    const auto tokenizer = GoldenTokenizer(family);
+    ASSERT_NE(tokenizer, nullptr);
+    const auto pieces_of = [&](const char* text) {
+      const Encoding alone = tokenizer->Encode(text, std::nullopt, kNoTruncation);
+      EXPECT_EQ(alone.pair, TokenRange{});
+      EXPECT_EQ(alone.text.end - alone.text.begin + tokenizer->NumSpecialTokens(false),
+                static_cast<int64_t>(alone.ids.size()));
+      return std::vector<int32_t>(alone.ids.begin() + alone.text.begin,
+                                  alone.ids.begin() + alone.text.end);
+    };
+    const auto texts = {std::pair{pieces_of(first), &Encoding::text},
+                        std::pair{pieces_of(second), &Encoding::pair}};
+    for (const int64_t max_length : {kNoTruncation, int64_t{10}}) {
+      const Encoding both = tokenizer->Encode(first, second, max_length);
+      int64_t kept = 0;
+      for (const auto& [pieces, place] : texts) {
+        const TokenRange range = both.*place;
+        ASSERT_LE(range.end, static_cast<int64_t>(both.ids.size()));
+        EXPECT_TRUE(std::equal(both.ids.begin() + range.begin, both.ids.begin() + range.end,
+                               pieces.begin()));
+        kept += range.end - range.begin;
+      }
+      EXPECT_EQ(kept + tokenizer->NumSpecialTokens(true), static_cast<int64_t>(both.ids.size()));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hpo

@@ -1,120 +1,20 @@
 // The drift guard: what the trainer allocates and frees on a CPU, event by event, against the trace
 // that memory's model generates for it. When a change of model or training code fails this, common/
 // memory/trial_trace.cc (or trace_ops) has to follow it.
-#include <ATen/Parallel.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/memory_replay.h"
-#include "common/memory/trial_trace.h"
 #include "gtest/gtest.h"
+#include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/memory/trace_recorder.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {
 namespace {
-
-// Before torch looks at it: which kernels run must not depend on the machine.
-const int kInstructionSet = setenv("ATEN_CPU_CAPABILITY", "avx2", /*overwrite=*/1);
-
-// Takes the recording when training ends, before the model and the optimizer go.
-class TakeAtTrainingEnd final : public EventSink, public StopSource {
- public:
-  explicit TakeAtTrainingEnd(TraceRecorder& recorder) : recorder_(recorder) {}
-  void Send(const UpMessage& message) override {
-    const auto* memory = std::get_if<MemoryMessage>(&message);
-    if (memory != nullptr && memory->stage == "Training End") events = recorder_.Take();
-  }
-  std::optional<StopRequest> Poll() override { return std::nullopt; }
-
-  std::vector<RecordedEvent> events;
-
- private:
-  TraceRecorder& recorder_;
-};
-
-std::vector<RecordedEvent> Record(const TrainerJob& job) {
-  TrialDevice& device = TestDevice();  // opened before the recording
-  TraceRecorder recorder;
-  TakeAtTrainingEnd sink(recorder);
-  const OutcomeMessage outcome = RunTrial(job, device, sink, sink);
-  EXPECT_TRUE(outcome.outcome.has_value() && std::holds_alternative<Completed>(*outcome.outcome))
-      << OutcomeToJson(*outcome.outcome);
-  return sink.events;
-}
-
-std::string FormatGenerated(const TraceEvent& event) {
-  return absl::StrCat(event.allocates ? "+ " : "- ", event.block, " ", event.bytes, " B");
-}
-
-bool Matches(const RecordedEvent& recorded, const TraceEvent& generated) {
-  return (recorded.kind == RecordedEvent::Kind::kAllocate) == generated.allocates &&
-         recorded.block == generated.block &&
-         recorded.counted == RoundUp(Bytes{generated.bytes}, CountingAllocator::kGranularity);
-}
-
-// The first event in which the two differ, with those around it; "" where they agree.
-std::string FirstDifference(const std::vector<RecordedEvent>& recorded,
-                            const AllocationTrace& generated) {
-  const size_t common = std::min(recorded.size(), generated.events.size());
-  size_t at = 0;
-  while (at < common && Matches(recorded[at], generated.events[at])) ++at;
-  if (at == recorded.size() && at == generated.events.size()) return "";
-  std::string text = absl::StrCat("event ", at, " differs, in phase '", generated.PhaseOf(at),
-                                  "' (trainer: ", recorded.size(),
-                                  " events, model: ", generated.events.size(), ")\n");
-  const size_t begin = at < 8 ? 0 : at - 8;
-  const size_t end = std::min(at + 8, std::max(recorded.size(), generated.events.size()));
-  for (size_t i = begin; i < end; ++i) {
-    absl::StrAppend(&text, i == at ? "> " : "  ", "model ",
-                    i < generated.events.size() ? FormatGenerated(generated.events[i]) : "end",
-                    "   trainer ", i < recorded.size() ? FormatEvent(recorded[i]) : "end", "\n");
-  }
-  return text;
-}
-
-void ExpectSameEvents(TrainerJob job, bool scales_gradients = false) {
-  // Whether clipping scales is a matter of values; here it is chosen.
-  job.params["train.max_grad_norm"] = scales_gradients ? 1e-6 : 1e6;
-  auto described = DescribeJob(job, /*threads=*/1);
-  ASSERT_TRUE(described.ok()) << described.status();
-  described->passes.scales_gradients = scales_gradients;
-  const AllocationTrace generated =
-      TraceTrial(ClassifierShapeOf(described->input, described->plan), described->passes,
-                 TraitsOf(described->input.device));
-  const std::string difference = FirstDifference(Record(job), generated);
-  EXPECT_TRUE(difference.empty()) << difference;
-}
-
-void ExpectSameEvents(const SyntheticTrial& trial) {
-  SCOPED_TRACE(Describe(trial));
-  const SyntheticFolder folder(trial, testing::TempDir());
-  ExpectSameEvents(folder.Job());
-}
-
-// Sizes that tell every tensor from every other.
-SyntheticTrial Small() {
-  SyntheticTrial trial;
-  trial.hidden = 24;
-  trial.intermediate = 56;
-  trial.heads = 2;
-  trial.vocabulary = 101;
-  trial.positions = 70;
-  trial.token_types = 3;
-  trial.labels = 5;
-  trial.batch_size = 7;
-  trial.micro_batch = 7;
-  trial.train_lengths = {30, 30, 30, 30, 30, 30, 30};
-  trial.validation_lengths = {40, 40, 40, 40, 40, 40, 40, 40};
-  return trial;
-}
 
 TEST(MemoryTrace, IsTheTrainersWithAndWithoutDropout) {
   for (const double hidden : {0.0, 0.1}) {
@@ -175,79 +75,6 @@ TEST(MemoryTrace, IsTheTrainersWithClassWeightsAndLabelSmoothing) {
         SCOPED_TRACE(absl::StrCat(weights, " ", smoothing));
         ExpectSameEvents(trial);
       }
-    }
-  }
-}
-
-TEST(MemoryTrace, IsTheTrainersForRegression) {
-  for (const int64_t numbers : {1, 3}) {
-    for (const char* family : {"bert", "qwen2"}) {
-      SyntheticTrial trial = Small();
-      trial.task = "text-regression";
-      trial.family = family;
-      trial.labels = numbers;
-      trial.micro_batch = 4;
-      ExpectSameEvents(trial);
-    }
-  }
-}
-
-SyntheticTrial LanguageTrial(const char* family, bool tied) {
-  SyntheticTrial trial = Small();
-  trial.task = "language-modeling";
-  trial.family = family;
-  trial.micro_batch = 4;
-  trial.more_config = {{"tie_word_embeddings", tied}};
-  return trial;
-}
-
-// Heads tied and not, one piece of the loss and several with a shorter last one.
-TEST(MemoryTrace, IsTheTrainersForLanguageModeling) {
-  for (const char* family : {"gpt2", "llama", "qwen2"}) {
-    for (const bool tied : {false, true}) {
-      for (const int64_t loss_rows : {0, 50}) {
-        for (const char* precision : {"fp32", "fp16"}) {
-          SyntheticTrial trial = LanguageTrial(family, tied);
-          trial.params = {{"memory.loss_rows", loss_rows},
-                          {"train.precision", std::string(precision)}};
-          SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", loss_rows, ", ", precision));
-          ExpectSameEvents(trial);
-        }
-      }
-    }
-  }
-}
-
-// Adapters under a language model whose head is its own, in float32, or the stored embeddings.
-TEST(MemoryTrace, IsTheTrainersForLanguageModelingOnAStoredBase) {
-  for (const char* family : {"gpt2", "qwen2"}) {
-    for (const bool tied : {false, true}) {
-      for (const char* base : {"fp32", "bf16", "nf4"}) {
-        for (const char* precision : {"fp32", "fp16"}) {
-          SyntheticTrial trial = LanguageTrial(family, tied);
-          trial.params = {{"lora.rank", int64_t{4}},
-                          {"lora.base", std::string(base)},
-                          {"train.precision", std::string(precision)},
-                          {"memory.loss_rows", int64_t{50}}};
-          SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", base, ", trained in ", precision));
-          ExpectSameEvents(trial);
-        }
-      }
-    }
-  }
-}
-
-// Texts of one to three aspects, together and a few at a time.
-TEST(MemoryTrace, IsTheTrainersForMultiQuery) {
-  for (const char* family : {"bert", "distilbert"}) {
-    for (const int64_t at_once : {0, 4}) {
-      SyntheticTrial trial = Small();
-      trial.task = "multi-query";
-      trial.family = family;
-      trial.micro_batch = 4;
-      trial.params = {{"aspects.at_once", at_once}};
-      SCOPED_TRACE(at_once);
-      ExpectSameEvents(trial);
     }
   }
 }

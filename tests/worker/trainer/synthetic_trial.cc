@@ -4,6 +4,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -73,15 +74,20 @@ std::string ConfigJson(const SyntheticTrial& trial) {
 
 std::string LabelName(int64_t label) { return absl::StrFormat("label%04d", label); }
 
-// Rows of 1, 2, 3, 1, ... aspects.
-nlohmann::json AspectLine(const SyntheticTrial& trial, int64_t row, const std::string& text) {
+// Rows of 1, 2, 3, 1, ... aspects, each with its opinion where spans are asked for: first words of
+// the text.
+nlohmann::json AspectLine(const SyntheticTrial& trial, int64_t row,
+                          const std::vector<std::string>& words) {
+  const bool with_spans = trial.task == "multi-query-spans";
   nlohmann::json aspects = nlohmann::json::array();
   for (int64_t i = 0; i <= row % 3; ++i) {
-    aspects.push_back({{"Aspect", absl::StrCat("w", i)},
+    const size_t word = static_cast<size_t>(i) % words.size();
+    aspects.push_back({{"Aspect", with_spans ? words[word] : absl::StrCat("w", i)},
                        {"Category", LabelName((row + i) % trial.labels)},
                        {"VA", absl::StrCat(i, "#", row)}});
+    if (with_spans) aspects.back()["Opinion"] = words[(word + 1) % words.size()];
   }
-  return {{"Text", text}, {"Quadruplet", aspects}};
+  return {{"Text", absl::StrJoin(words, " ")}, {"Quadruplet", aspects}};
 }
 
 std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& lengths) {
@@ -96,8 +102,8 @@ std::string Rows(const SyntheticTrial& trial, const std::vector<int64_t>& length
           absl::StrCat("w", (row * 31 + token * 7) % (trial.vocabulary - kNumReserved)));
     }
     nlohmann::json line = {{"text", absl::StrJoin(words, " ")}};
-    if (trial.task == "multi-query") {
-      line = AspectLine(trial, row, absl::StrJoin(words, " "));
+    if (absl::StartsWith(trial.task, "multi-query")) {
+      line = AspectLine(trial, row, words);
     } else if (trial.task == "text-regression") {
       for (int64_t label = 0; label < trial.labels; ++label) {
         line[LabelName(label)] = 0.5 * static_cast<double>(row + label);

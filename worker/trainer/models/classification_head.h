@@ -14,6 +14,7 @@ struct HeadOptions {
   int64_t num_labels = 2;
   std::vector<int64_t> hidden_sizes;  // 0 to 3 widths
   double dropout = 0.1;               // on the pooled input, and after each hidden layer
+  bool spans = false;                 // a layer beside it tells where spans begin and end
 };
 
 class ClassificationHeadImpl : public torch::nn::Module {

@@ -1,5 +1,7 @@
 #include "worker/trainer/models/text_classifier.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -9,6 +11,8 @@
 
 namespace hpo {
 namespace {
+
+constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 absl::Status CheckDropout(absl::string_view name, double value) {
   if (value >= 0.0 && value < 1.0) return absl::OkStatus();
@@ -46,6 +50,7 @@ TextClassifier::TextClassifier(const ModelShape& shape, const HeadOptions& head,
   if (modules_.dense != nullptr && !in_backbone) make_dense();
   head_ = RegisterAt(*this, modules_.output,
                      ClassificationHead(hidden, head, device, modules_.output_bias));
+  if (head.spans) span_head_ = register_module("qa_outputs", Linear(hidden, kSpanEnds, device));
 }
 
 torch::Tensor TextClassifier::SelectToken(const torch::Tensor& hidden,
@@ -63,20 +68,31 @@ torch::Tensor TextClassifier::SelectToken(const torch::Tensor& hidden,
   return hidden.view({-1, hidden.size(2)}).index_select(0, rows);
 }
 
-torch::Tensor TextClassifier::forward(const ModelInput& input,
-                                      std::vector<torch::Tensor>* hidden_states) {
-  if (execution_.precision == Precision::kFloat32) return Logits(input, hidden_states);
-  torch::Tensor logits;
+TextClassifier::Outputs TextClassifier::Run(const ModelInput& input,
+                                            std::vector<torch::Tensor>* hidden_states) {
+  if (execution_.precision == Precision::kFloat32) return Compute(input, hidden_states);
+  Outputs outputs;
   {
     const AutocastScope autocast({input.ids.device(), ScalarTypeOf(execution_.precision)});
-    logits = Logits(input, hidden_states);
+    outputs = Compute(input, hidden_states);
   }
-  return logits.to(torch::kFloat32);
+  outputs.logits = outputs.logits.to(torch::kFloat32);
+  if (span_head_) outputs.spans = outputs.spans.to(torch::kFloat32);
+  return outputs;
 }
 
-torch::Tensor TextClassifier::Logits(const ModelInput& input,
-                                     std::vector<torch::Tensor>* hidden_states) {
-  torch::Tensor features = SelectToken(backbone_->forward(input, hidden_states), input);
+TextClassifier::Outputs TextClassifier::Compute(const ModelInput& input,
+                                                std::vector<torch::Tensor>* hidden_states) {
+  torch::Tensor hidden = backbone_->forward(input, hidden_states);
+  torch::Tensor features = SelectToken(hidden, input);
+  Outputs outputs;
+  if (span_head_) outputs.spans = span_head_(hidden);
+  hidden.reset();
+  outputs.logits = Logits(std::move(features));
+  return outputs;
+}
+
+torch::Tensor TextClassifier::Logits(torch::Tensor features) {
   if (dense_) {
     if (modules_.dropout_before_dense) features = Dropout(features, dropout_, is_training());
     features = Activate(dense_(features), modules_.activation);

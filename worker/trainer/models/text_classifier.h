@@ -31,10 +31,22 @@ class TextClassifier : public torch::nn::Module {
   // Logits, [batch, num_labels], float32. Dropout acts while is_training(). Appends to
   // `hidden_states`, where given, as Backbone does.
   torch::Tensor forward(const ModelInput& input,
-                        std::vector<torch::Tensor>* hidden_states = nullptr);
+                        std::vector<torch::Tensor>* hidden_states = nullptr) {
+    return Run(input, hidden_states).logits;
+  }
+
+  struct Outputs {
+    torch::Tensor logits;  // as forward's
+    // Logits of a span's beginning and of its end at each token, [batch, tokens, 2], float32.
+    // Undefined without HeadOptions::spans.
+    torch::Tensor spans;
+  };
+  Outputs ForwardWithSpans(const ModelInput& input) { return Run(input, nullptr); }
 
  private:
-  torch::Tensor Logits(const ModelInput& input, std::vector<torch::Tensor>* hidden_states);
+  Outputs Run(const ModelInput& input, std::vector<torch::Tensor>* hidden_states);
+  Outputs Compute(const ModelInput& input, std::vector<torch::Tensor>* hidden_states);
+  torch::Tensor Logits(torch::Tensor features);
   // The token of each row that is classified, [batch, hidden_size].
   torch::Tensor SelectToken(const torch::Tensor& hidden, const ModelInput& input) const;
 
@@ -42,6 +54,7 @@ class TextClassifier : public torch::nn::Module {
   std::shared_ptr<Backbone> backbone_;
   Linear dense_ = nullptr;  // null: none
   ClassificationHead head_ = nullptr;
+  Linear span_head_ = nullptr;  // null: none; named as in the library's question answering
   double dropout_;
   Execution execution_;
 };

@@ -30,16 +30,18 @@ bool StartsWithOneOf(absl::string_view name, std::initializer_list<absl::string_
 bool IsPooler(absl::string_view name) { return absl::StrContains(name, "pooler."); }
 
 bool MayBeMissing(absl::string_view name) {
-  return IsPooler(name) || StartsWithOneOf(name, {"classifier.", "pre_classifier.", "score."});
+  return IsPooler(name) ||
+         StartsWithOneOf(name, {"classifier.", "pre_classifier.", "score.", "qa_outputs."});
 }
 
-// Heads of pre-training (BERT, RoBERTa and decoders, DeBERTa, ELECTRA, DistilBERT), RoBERTa's
+// Heads of pre-training (BERT, RoBERTa and decoders, DeBERTa, ELECTRA, DistilBERT) and of question
+// answering, RoBERTa's
 // pooler that a classifier does not use, and buffers that old versions of the library stored.
 bool MayBeIgnored(absl::string_view name) {
   return IsPooler(name) ||
-         StartsWithOneOf(name,
-                         {"cls.", "lm_head.", "lm_predictions.", "mask_predictions.",
-                          "discriminator_predictions.", "generator_predictions.", "vocab_"}) ||
+         StartsWithOneOf(name, {"cls.", "lm_head.", "lm_predictions.", "mask_predictions.",
+                                "discriminator_predictions.", "generator_predictions.", "vocab_",
+                                "qa_outputs."}) ||
          absl::EndsWith(name, "position_ids") || absl::EndsWith(name, "rotary_emb.inv_freq") ||
          absl::EndsWith(name, ".attn.bias") || absl::EndsWith(name, ".attn.masked_bias");
 }

@@ -30,9 +30,9 @@ void InitializeParameters(torch::nn::Module& model, std::span<const std::string>
 
 // Copies `files` into the model; float16 and bfloat16 become float32.
 // Files of a bare model may leave out its name in front ("bert."); "gamma" and "beta" are taken for
-// LayerNorm's weight and bias. What the files may lack: the classification head and the pooler;
-// such parameters keep their values. What they may have besides: other heads (of pre-training) and
-// buffers.
+// LayerNorm's weight and bias. What the files may lack: the classification head, the span head and
+// the pooler; such parameters keep their values. What they may have besides: other heads (of
+// pre-training) and buffers.
 //   InvalidArgument  another parameter missing, a tensor that is neither the model's nor ignorable,
 //                    or a shape or type that differs; names file, tensor, expected and found
 absl::StatusOr<LoadReport> LoadParameters(torch::nn::Module& model,

@@ -17,7 +17,8 @@ namespace {
 HeadOptions HeadOf(const ModelShape& shape, const TrainingConfig& config, const TextData& data) {
   return {.num_labels = static_cast<int64_t>(data.labels.size()),
           .hidden_sizes = config.HeadSizes(),
-          .dropout = config.head_dropout.value_or(HeadDropoutOf(shape))};
+          .dropout = config.head_dropout.value_or(HeadDropoutOf(shape)),
+          .spans = data.task == TaskKind::kMultiQuerySpans};
 }
 
 FrozenStorage::Type BaseOf(const TrainingConfig& config) {
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
   HPO_ASSIGN_OR_RETURN(
       auto model, MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device,
                                      BaseOf(options.config)));
-  if (kind == TaskKind::kMultiQuery) {
+  if (AsksQueries(kind)) {
     return std::make_unique<MultiQuery>(std::move(model), parts);
   }
   if (kind == TaskKind::kTextRegression) {
@@ -61,6 +62,7 @@ ModelRole RoleOf(const TextData& data) {
     case TaskKind::kTextRegression:
       return {.architecture = "ForSequenceClassification", .problem_type = "regression"};
     case TaskKind::kMultiQuery:
+    case TaskKind::kMultiQuerySpans:
       return {.architecture = "ForSequenceClassification", .problem_type = ""};
     case TaskKind::kLanguageModeling:
       break;

@@ -1,34 +1,17 @@
 #include "worker/trainer/tasks/multi_query.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
+#include "worker/trainer/training/span_scores.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kNumbers = 2;  // valence and arousal
-
-// What the model says of the queries that are answered: those before the padding.
-struct Answers {
-  torch::Tensor classes;  // [answered, classes]
-  torch::Tensor numbers;  // [answered, 2]
-};
-
-Answers Answered(const torch::Tensor& outputs, int64_t answered) {
-  const torch::Tensor real = outputs.narrow(0, 0, answered);
-  const int64_t classes = outputs.size(1) - kNumbers;
-  return {.classes = real.narrow(1, 0, classes).contiguous(),
-          .numbers = real.narrow(1, classes, kNumbers)};
-}
-
-torch::Tensor SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch) {
-  const torch::Tensor of_classes = at::cross_entropy_loss(answers.classes, batch.labels,
-                                                          /*weight=*/{}, at::Reduction::Sum);
-  const torch::Tensor of_numbers = at::mse_loss(answers.numbers, batch.numbers, at::Reduction::Sum);
-  return of_classes + of_numbers / static_cast<double>(kNumbers);
-}
+constexpr int64_t kNumbers = 2;   // valence and arousal
+constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 // Squared errors of valence and arousal, added up.
 class NumberErrors {
@@ -50,12 +33,53 @@ class NumberErrors {
   double arousal_ = 0.0;
 };
 
+void AddSpans(const QuerySet& set, const BatchRows& piece, const torch::Tensor& said,
+              SpanScores& scores) {
+  const torch::Tensor logits = said.to(torch::kCPU).contiguous();
+  const auto of_row = static_cast<size_t>(logits.size(1) * logits.size(2));
+  const std::span<const float> all(logits.const_data_ptr<float>(), piece.size() * of_row);
+  for (size_t row = 0; row < piece.size(); ++row) {
+    if (piece[row] < 0) continue;
+    scores.AddRow(set.spans.queries[static_cast<size_t>(piece[row])],
+                  all.subspan(row * of_row, of_row));
+  }
+}
+
 }  // namespace
 
+// What the model says of the queries that are answered: those before the padding.
+struct MultiQuery::Answers {
+  torch::Tensor classes;  // [answered, classes]
+  torch::Tensor numbers;  // [answered, 2]; 0 where they are not asked for
+  torch::Tensor spans;    // [rows, length, 2]; undefined without spans
+};
+
+MultiQuery::Answers MultiQuery::AnswersTo(const DeviceBatch& batch) {
+  const TextClassifier::Outputs outputs = model_->ForwardWithSpans(batch.input);
+  const torch::Tensor real = outputs.logits.narrow(0, 0, batch.labels.size(0));
+  const int64_t classes = real.size(1) - kNumbers;
+  Answers answers{.classes = real.narrow(1, 0, classes).contiguous(),
+                  .numbers = real.narrow(1, classes, kNumbers),
+                  .spans = outputs.spans};
+  if (batch.asks_class.defined()) answers.numbers = answers.numbers * batch.asks_class;
+  return answers;
+}
+
+torch::Tensor MultiQuery::SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch) const {
+  const torch::Tensor of_classes = at::cross_entropy_loss(
+      answers.classes, batch.labels, /*weight=*/{}, at::Reduction::Sum, /*ignore_index=*/kNoClass);
+  const torch::Tensor of_numbers = at::mse_loss(answers.numbers, batch.numbers, at::Reduction::Sum);
+  const torch::Tensor of_aspects = of_classes + of_numbers / static_cast<double>(kNumbers);
+  if (!answers.spans.defined()) return of_aspects;
+  return of_aspects + at::binary_cross_entropy_with_logits(answers.spans, batch.span_targets,
+                                                           batch.span_weights, /*pos_weight=*/{},
+                                                           at::Reduction::Sum);
+}
+
 double MultiQuery::WeightOf(std::span<const int64_t> rows) const {
-  int64_t aspects = 0;
-  for (const int64_t row : rows) aspects += parts_.data.train_queries->NumQueries(row);
-  return static_cast<double>(aspects);
+  int64_t queries = 0;
+  for (const int64_t row : rows) queries += parts_.data.train_queries->NumQueries(row);
+  return static_cast<double>(queries);
 }
 
 std::vector<BatchRows> MultiQuery::PiecesOf(std::span<const int64_t> rows) const {
@@ -71,12 +95,18 @@ DeviceBatch MultiQuery::ToTensors(const TokenBatch& tokens) const {
   tokens_and_classes.label_matrix.clear();
   DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, parts_.device);
   batch.numbers = ToDevice(tokens.label_matrix, parts_.device).view({-1, kNumbers});
+  if (tokens.span_targets.empty()) return batch;
+  std::vector<float> asks_class;
+  for (const int64_t label : tokens.labels) asks_class.push_back(label == kNoClass ? 0.0f : 1.0f);
+  batch.asks_class = ToDevice(asks_class, parts_.device).view({-1, 1});
+  const int64_t length = tokens.length;
+  batch.span_targets = ToDevice(tokens.span_targets, parts_.device).view({-1, length, kSpanEnds});
+  batch.span_weights = ToDevice(tokens.span_weights, parts_.device).view({-1, length, 1});
   return batch;
 }
 
 torch::Tensor MultiQuery::SumOfLosses(const DeviceBatch& batch) {
-  const torch::Tensor outputs = model_->forward(batch.input);
-  return SumOfQueryLosses(Answered(outputs, batch.labels.size(0)), batch);
+  return SumOfQueryLosses(AnswersTo(batch), batch);
 }
 
 Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
@@ -85,26 +115,33 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
   ClassificationCounts counts(static_cast<int64_t>(parts_.data.labels.size()) - kNumbers,
                               /*multi_label=*/false);
   NumberErrors errors;
+  SpanScores spans;
   double sum_loss = 0.0;
+  int64_t queries = 0;
   for (const BatchRows& texts : batches) {
     for (const BatchRows& piece : QueryPieces(set, parts_.data.query_layout, texts)) {
       const DeviceBatch batch = ToTensors(PadQueries(set, piece, parts_.max_positions));
-      const Answers answers = Answered(model_->forward(batch.input), batch.labels.size(0));
+      const Answers answers = AnswersTo(batch);
       sum_loss += SumOfQueryLosses(answers, batch).item<double>();
       errors.Add(answers.numbers, batch.numbers);
       const torch::Tensor said = answers.classes.argmax(/*dim=*/1).to(torch::kCPU);
       const torch::Tensor is = batch.labels.to(torch::kCPU);
       for (int64_t i = 0; i < said.size(0); ++i) {
-        counts.AddRow(said.const_data_ptr<int64_t>()[i], is.const_data_ptr<int64_t>()[i]);
+        const int64_t label = is.const_data_ptr<int64_t>()[i];
+        if (label != kNoClass) counts.AddRow(said.const_data_ptr<int64_t>()[i], label);
       }
+      if (set.AsksForSpans()) AddSpans(set, piece, answers.spans, spans);
+      queries +=
+          std::count_if(piece.begin(), piece.end(), [](int64_t query) { return query >= 0; });
     }
   }
   const auto aspects = static_cast<double>(counts.num_rows());
   const Metrics of_classes = counts.Summarize();
   Metrics metrics = {{"accuracy", of_classes.at("accuracy")},
-                     {"loss", sum_loss / aspects},
+                     {"loss", sum_loss / static_cast<double>(queries)},
                      {"macro_f1", of_classes.at("macro_f1")}};
   errors.Summarize(aspects, metrics);
+  if (set.AsksForSpans()) spans.Summarize(metrics);
   return metrics;
 }
 

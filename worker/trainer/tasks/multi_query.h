@@ -1,4 +1,5 @@
-// Task "multi-query": of every aspect of a text its class, its valence and its arousal.
+// Task "multi-query": of every aspect of a text its class, its valence and its arousal; and task
+// "multi-query-spans", which asks too where in the text aspects and opinions are.
 #pragma once
 
 #include <memory>
@@ -16,9 +17,14 @@ namespace hpo {
 // (worker/text/query_set.h). Metrics over aspects: "accuracy" and "macro_f1" of the class;
 // "valence_rmse", "arousal_rmse", and "va_rmse", the root of the mean of both squared errors' sum,
 // as DimABSA ranks; "loss".
+//
+// With spans the model answers every query by two more logits for each token, where a span begins
+// and where one ends, and a query's loss is what it is asked for: that of its aspect, or the mean
+// over its text's tokens and the two of their binary cross entropy. The loss is the mean over all
+// queries; metrics also "aspect_f1" and "opinion_f1" (training/span_scores.h).
 class MultiQuery final : public Task {
  public:
-  // parts.data has queries.
+  // parts.data has queries; where they ask for spans, the model has HeadOptions::spans.
   MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
       : model_(std::move(model)), parts_(parts) {}
 
@@ -32,6 +38,10 @@ class MultiQuery final : public Task {
   Metrics Evaluate(std::span<const BatchRows> batches) override;
 
  private:
+  struct Answers;
+  Answers AnswersTo(const DeviceBatch& batch);
+  torch::Tensor SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch) const;
+
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
 };

@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "worker/text/data_file_builder.h"
 #include "worker/text/dataset.h"
+#include "worker/trainer/trial_log.h"
 
 namespace hpo {
 namespace {
@@ -39,6 +40,7 @@ absl::StatusOr<TaskData> ReadRows(const TrainerJob& job, TaskKind task) {
     case TaskKind::kLanguageModeling:
       return LoadPlainTexts(job.train_path, job.validation_path);
     case TaskKind::kMultiQuery:
+    case TaskKind::kMultiQuerySpans:
       break;
   }
   return absl::InternalError("unreachable");
@@ -73,16 +75,31 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
   return data;
 }
 
+// Names of aspects and opinions that no span is learnt of.
+void TellUnplaced(const TrainerJob& job, const std::string& path, const SpanQueries& spans) {
+  if (spans.unplaced == 0) return;
+  LogWarning(absl::StrCat("Trial ", job.trial.value, " - ", path, ": ", spans.unplaced, " of ",
+                          spans.phrases,
+                          " aspects and opinions do not occur in their texts, "
+                          "letter for letter: they are learnt as not said"));
+}
+
 absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
+                                     const Tokenizer* span_tokenizer, int64_t max_length,
                                      RowEncoder encode) {
   if (options.data_subset < 1.0) {
-    return absl::InvalidArgumentError(absl::StrCat("data.subset: expected 1 with multi-query, got ",
-                                                   options.data_subset,
+    return absl::InvalidArgumentError(absl::StrCat("data.subset: expected 1 with ", job.task,
+                                                   ", got ", options.data_subset,
                                                    " (aspects.max leaves texts out)"));
   }
-  HPO_ASSIGN_OR_RETURN(QuerySets sets,
-                       LoadQuerySets(job.train_path, job.validation_path, job.labels,
-                                     options.config.most_aspects, encode));
+  HPO_ASSIGN_OR_RETURN(QuerySets sets, LoadQuerySets(job.train_path, job.validation_path,
+                                                     {.labels = job.labels,
+                                                      .most_aspects = options.config.most_aspects,
+                                                      .span_tokenizer = span_tokenizer,
+                                                      .max_length = max_length},
+                                                     encode));
+  TellUnplaced(job, job.train_path, sets.train.spans);
+  TellUnplaced(job, job.validation_path, sets.validation.spans);
   TextData data;
   data.labels = std::move(sets.labels);
   data.train = TextsOf(sets.train);
@@ -133,9 +150,11 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   const auto encode = [&](const Dataset& rows) {
     return tokens.Encode(rows, *model.tokenizer, max_length);
   };
-  absl::StatusOr<TextData> data = task == TaskKind::kMultiQuery
-                                      ? LoadQueries(job, options, encode)
-                                      : LoadRows(job, options, task, encode);
+  const Tokenizer* const span_tokenizer =
+      task == TaskKind::kMultiQuerySpans ? model.tokenizer.get() : nullptr;
+  absl::StatusOr<TextData> data =
+      AsksQueries(task) ? LoadQueries(job, options, span_tokenizer, max_length, encode)
+                        : LoadRows(job, options, task, encode);
   HPO_RETURN_IF_ERROR(data.status());
   data->task = task;
   data->max_length = max_length;

@@ -16,6 +16,11 @@ struct DeviceBatch {
   // numbers likewise. Language modelling: int64 [rows * length], what follows each token.
   torch::Tensor labels;
   torch::Tensor numbers;  // of queries alone: float32 [answered, 2]
+  // Of a set with span queries alone, float32: whether a row is asked for its class and numbers,
+  // [rows, 1]; see TokenBatch, [rows, length, 2] and [rows, length, 1].
+  torch::Tensor asks_class;
+  torch::Tensor span_targets;
+  torch::Tensor span_weights;
 };
 
 // Copies `batch` to the device.

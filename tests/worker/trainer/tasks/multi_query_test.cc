@@ -6,12 +6,11 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/memory_replay.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
-#include "tests/worker/trainer/synthetic_trial.h"
+#include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/run_trial.h"
@@ -144,24 +143,12 @@ TEST_F(MultiQueryTest, MetricsAreEqualWhateverTheLayout) {
 
 // Each remedy needs less than padding to the corpus, and the estimate is no less than what is used.
 TEST_F(MultiQueryTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
-  const auto peak_of = [&](ParamMap params) {
+  const auto peak_of = [&](const ParamMap& params) {
     TrainerJob job = job_;
     for (const auto& [name, value] : params) job.params[name] = value;
     job.params["train.batch_size"] = int64_t{4};
     job.plan = {.effective_batch = 4, .micro_batch = 4};
-    const auto described = DescribeJob(job, /*threads=*/1);
-    EXPECT_TRUE(described.ok()) << described.status();
-    const auto estimate = ReplayMemory(described->input, described->plan);
-    const auto bound = EstimateMemory(described->input, described->plan);
-    EXPECT_TRUE(estimate.ok()) << estimate.status();
-    RecordingEvents events;
-    const OutcomeMessage message = RunTrial(job, TestDevice(), events, events);
-    EXPECT_TRUE(std::holds_alternative<Completed>(*message.outcome))
-        << OutcomeToJson(*message.outcome);
-    const Bytes used = message.memory.live_peak - message.memory.baseline;
-    EXPECT_LE(used, estimate->live_peak);
-    EXPECT_LE(estimate->live_peak, bound->live_peak);
-    return used;
+    return ExpectPeakWithinEstimates(job);
   };
   const Bytes corpus = peak_of({{"aspects.padding", std::string("corpus")}});
   const Bytes filtered = peak_of({{"aspects.padding", std::string("corpus")},

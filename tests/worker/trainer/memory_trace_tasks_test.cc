@@ -1,0 +1,118 @@
+// The drift guard (memory_trace_test.cc) over the tasks.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/worker/trainer/same_events.h"
+
+namespace hpo {
+namespace {
+
+TEST(MemoryTraceOfTasks, IsTheTrainersForRegression) {
+  for (const int64_t numbers : {1, 3}) {
+    for (const char* family : {"bert", "qwen2"}) {
+      SyntheticTrial trial = Small();
+      trial.task = "text-regression";
+      trial.family = family;
+      trial.labels = numbers;
+      trial.micro_batch = 4;
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+SyntheticTrial LanguageTrial(const char* family, bool tied) {
+  SyntheticTrial trial = Small();
+  trial.task = "language-modeling";
+  trial.family = family;
+  trial.micro_batch = 4;
+  trial.more_config = {{"tie_word_embeddings", tied}};
+  return trial;
+}
+
+// Heads tied and not, one piece of the loss and several with a shorter last one.
+TEST(MemoryTraceOfTasks, IsTheTrainersForLanguageModeling) {
+  for (const char* family : {"gpt2", "llama", "qwen2"}) {
+    for (const bool tied : {false, true}) {
+      for (const int64_t loss_rows : {0, 50}) {
+        for (const char* precision : {"fp32", "fp16"}) {
+          SyntheticTrial trial = LanguageTrial(family, tied);
+          trial.params = {{"memory.loss_rows", loss_rows},
+                          {"train.precision", std::string(precision)}};
+          SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", loss_rows, ", ", precision));
+          ExpectSameEvents(trial);
+        }
+      }
+    }
+  }
+}
+
+// Adapters under a language model whose head is its own, in float32, or the stored embeddings.
+TEST(MemoryTraceOfTasks, IsTheTrainersForLanguageModelingOnAStoredBase) {
+  for (const char* family : {"gpt2", "qwen2"}) {
+    for (const bool tied : {false, true}) {
+      for (const char* base : {"fp32", "bf16", "nf4"}) {
+        for (const char* precision : {"fp32", "fp16"}) {
+          SyntheticTrial trial = LanguageTrial(family, tied);
+          trial.params = {{"lora.rank", int64_t{4}},
+                          {"lora.base", std::string(base)},
+                          {"train.precision", std::string(precision)},
+                          {"memory.loss_rows", int64_t{50}}};
+          SCOPED_TRACE(absl::StrCat(tied ? "tied, " : "", base, ", trained in ", precision));
+          ExpectSameEvents(trial);
+        }
+      }
+    }
+  }
+}
+
+// Texts of one to three aspects, together and a few at a time.
+TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQuery) {
+  for (const char* family : {"bert", "distilbert"}) {
+    for (const int64_t at_once : {0, 4}) {
+      SyntheticTrial trial = Small();
+      trial.task = "multi-query";
+      trial.family = family;
+      trial.micro_batch = 4;
+      trial.params = {{"aspects.at_once", at_once}};
+      SCOPED_TRACE(at_once);
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+// The span head and its loss, under heads of every kind; one row alone is not copied.
+TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQueryWithSpans) {
+  for (const char* family : {"bert", "distilbert", "gpt2"}) {
+    for (const int64_t at_once : {0, 1, 4}) {
+      SyntheticTrial trial = Small();
+      trial.task = "multi-query-spans";
+      trial.family = family;
+      trial.micro_batch = 4;
+      trial.params = {{"aspects.at_once", at_once}};
+      SCOPED_TRACE(at_once);
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
+TEST(MemoryTraceOfTasks, IsTheTrainersForSpansWithEveryTechnique) {
+  const ParamMap techniques[] = {{{"lora.rank", int64_t{4}}, {"lora.base", std::string("nf4")}},
+                                 {{"memory.checkpoint_every", int64_t{1}}},
+                                 {{"train.precision", std::string("fp16")}},
+                                 {{"aspects.padding", std::string("corpus")}},
+                                 {{"train.optimizer", std::string("adafactor")}},
+                                 {{"model.freeze_layers", int64_t{1}}}};
+  for (const ParamMap& params : techniques) {
+    SyntheticTrial trial = Small();
+    trial.task = "multi-query-spans";
+    trial.micro_batch = 4;
+    trial.head_sizes = {33};
+    trial.params = params;
+    SCOPED_TRACE(params.begin()->first);
+    ExpectSameEvents(trial);
+  }
+}
+
+}  // namespace
+}  // namespace hpo
