@@ -81,6 +81,24 @@ TEST(FitDecider, TheStudysLabelsBeatTheData) {
 }
 
 // Whatever is unknown, fits, with the literal plan and no claim about bytes.
+TEST(FitDecider, ATextOfAspectsIsAsManyRowsAsItAsks) {
+  for (const TaskKind task : {TaskKind::kMultiQuery, TaskKind::kMultiQuerySpans}) {
+    StudySpec study = Study();
+    study.trainer.task = std::string(Name(task));
+    WorkerFacts worker = Worker();
+    worker.data_sets[0].lengths[kQueryCounts] = {{1, 90}, {5, 3}, {26, 1}};
+    worker.data_sets[1].lengths[kQueryCounts] = {{2, 50}};
+    EstimateInput input = ExpectedInput();
+    input.workload.task = task;
+    input.workload.num_labels = 4;  // two classes, valence and arousal
+    input.workload.train_queries = {{1, 90}, {5, 3}, {26, 1}};
+    input.workload.validation_queries = {{2, 50}};
+    const auto planned = FitDecider(study, worker).Plan(Params(), GiB(64));
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    EXPECT_EQ(**planned, *PlanMemory(input, MemorySpec{}, GiB(64))) << Name(task);
+  }
+}
+
 TEST(FitDecider, WhatIsNotKnownFits) {
   using Change = std::function<void(StudySpec&, WorkerFacts&, ParamMap&)>;
   const std::pair<const char*, Change> cases[] = {
