@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from harness import SOURCE
+from test_text_trial import TextDeployment, tensor_names
 from trainer_job import make_job, run_job
 
 DATA = SOURCE.parent / "shared" / "data" / "dimabsa_like"
@@ -28,32 +29,37 @@ def write_rows(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def write_data(folder):
+    """Training texts, one of them the one of 26 aspects, and others; gives all rows."""
+    rows = read_rows("train.jsonl")
+    outlier = next(row for row in rows if len(row["Quadruplet"]) == MOST_ASPECTS)
+    train = [row for row in rows if len(row["Quadruplet"]) < MOST_ASPECTS][:127] + [outlier]
+    validation = read_rows("dev.jsonl")[:60]
+    write_rows(folder / "train.jsonl", train)
+    write_rows(folder / "valid.jsonl", validation)
+    return train + validation
+
+
+def write_model(model, rows):
+    model.mkdir(parents=True, exist_ok=True)
+    texts = [row["Text"] + " " + aspect[member] for row in rows for aspect in row["Quadruplet"]
+             for member in ("Aspect", "Opinion")] + [QUESTIONS]
+    words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
+    vocabulary = SPECIAL + words
+    config = json.loads((TINY / "config.json").read_text())
+    del config["num_labels"]
+    config.update(vocab_size=len(vocabulary), max_position_embeddings=64)
+    (model / "config.json").write_text(json.dumps(config))
+    (model / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    (model / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+
+
 @unittest.skipUnless((DATA / "train.jsonl").is_file(), f"no data: {DATA} is not there")
 class MultiQuery(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hpo-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        rows = read_rows("train.jsonl")
-        outlier = next(row for row in rows if len(row["Quadruplet"]) == MOST_ASPECTS)
-        train = [row for row in rows if len(row["Quadruplet"]) < MOST_ASPECTS][:127] + [outlier]
-        validation = read_rows("dev.jsonl")[:60]
-        write_rows(self.folder / "train.jsonl", train)
-        write_rows(self.folder / "valid.jsonl", validation)
-        self.write_model(train + validation)
-
-    def write_model(self, rows):
-        model = self.folder / "model"
-        model.mkdir()
-        texts = [row["Text"] + " " + aspect[member] for row in rows for aspect in row["Quadruplet"]
-                 for member in ("Aspect", "Opinion")] + [QUESTIONS]
-        words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
-        vocabulary = SPECIAL + words
-        config = json.loads((TINY / "config.json").read_text())
-        del config["num_labels"]
-        config.update(vocab_size=len(vocabulary), max_position_embeddings=64)
-        (model / "config.json").write_text(json.dumps(config))
-        (model / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
-        (model / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+        write_model(self.folder / "model", write_data(self.folder))
 
     def train(self, task="multi-query", epochs=6, **aspects):
         """The measurements of a trial with these parameters `aspects.*`, and its outcome line."""
@@ -125,6 +131,45 @@ class MultiQuery(unittest.TestCase):
         self.assertLess(peaks["four"], peaks["none"])
         self.assertLess(peaks["none"], peaks["corpus"])
         self.assertLess(2 * peaks["filtered"], peaks["corpus"])
+
+
+@unittest.skipUnless((DATA / "train.jsonl").is_file(), f"no data: {DATA} is not there")
+class SpanStudy(TextDeployment):
+    """Server and worker count the queries of a text alike: what is offered runs."""
+
+    STUDY = """\
+name: toy
+objective: {metric: aspect_f1, direction: maximize}
+trainer: {task: multi-query-spans, train: train.jsonl, validation: valid.jsonl, epochs: 1,
+          init: random}
+budget: {trials: 2}
+sampler: {type: tpe, seed: 3}
+pruner: {type: none}
+parameters:
+  model.name: {choices: [tiny-bert]}
+  tok.max_length: {choices: [64]}
+  train.batch_size: {choices: [16, 32]}
+  aspects.at_once: {choices: [8, 16]}
+  train.lr: {float: [1.0e-3, 1.0e-2], log: true}
+"""
+
+    def setUp(self):
+        super().setUp()
+        write_model(self.models / "tiny-bert", write_data(self.data))
+
+    def test_its_trials_complete_and_the_best_is_exported_with_both_heads(self):
+        self.start_server()
+        worker = self.start_text_worker()
+        self.hpo("watch", "--until-finished")
+        self.assertEqual(worker.wait(), 0, worker.output())
+        self.assertEqual(self.study()["counts"]["completed"], 2, worker.output())
+        self.assertIn("do not occur in their texts", worker.output())
+        for number in range(2):
+            attempt, = self.trial(number)["attempts"]
+            self.assertLessEqual(attempt["memory"]["live_peak_bytes"], attempt["predicted_bytes"])
+        self.hpo("best", "--export", self.folder / "best")
+        self.assertLess({"qa_outputs.weight", "classifier.weight"},
+                        tensor_names(self.folder / "best" / "model.safetensors"))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,10 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    if (data_.train_queries.has_value()) {
+      TellUnplaced(job_.train_path, data_.train_queries->spans);
+      TellUnplaced(job_.validation_path, data_.validation_queries->spans);
+    }
     if (options_.config.max_length > folder_.shape.max_positions) {
       LogWarning(absl::StrFormat(
           "Trial %d - tok.max_length: expected at most the model's %d "
@@ -89,6 +93,15 @@ class TrialRun {
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
+  }
+
+  // Names of aspects and opinions that no span is learnt of.
+  void TellUnplaced(const std::string& path, const SpanQueries& spans) {
+    if (spans.unplaced == 0) return;
+    TellWarning(events_, job_.trial,
+                absl::StrCat(path, ": ", spans.unplaced, " of ", spans.phrases,
+                             " aspects and opinions do not occur in their texts, letter for "
+                             "letter: they are learnt as not said"));
   }
 
   // The model as the parameters want it.

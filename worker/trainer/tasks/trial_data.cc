@@ -12,7 +12,6 @@
 #include "common/status.h"
 #include "worker/text/data_file_builder.h"
 #include "worker/text/dataset.h"
-#include "worker/trainer/trial_log.h"
 
 namespace hpo {
 namespace {
@@ -75,15 +74,6 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
   return data;
 }
 
-// Names of aspects and opinions that no span is learnt of.
-void TellUnplaced(const TrainerJob& job, const std::string& path, const SpanQueries& spans) {
-  if (spans.unplaced == 0) return;
-  LogWarning(absl::StrCat("Trial ", job.trial.value, " - ", path, ": ", spans.unplaced, " of ",
-                          spans.phrases,
-                          " aspects and opinions do not occur in their texts, "
-                          "letter for letter: they are learnt as not said"));
-}
-
 absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
                                      const Tokenizer* span_tokenizer, int64_t max_length,
                                      RowEncoder encode) {
@@ -98,8 +88,6 @@ absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOption
                                                       .span_tokenizer = span_tokenizer,
                                                       .max_length = max_length},
                                                      encode));
-  TellUnplaced(job, job.train_path, sets.train.spans);
-  TellUnplaced(job, job.validation_path, sets.validation.spans);
   TextData data;
   data.labels = std::move(sets.labels);
   data.train = TextsOf(sets.train);

@@ -218,6 +218,19 @@ TEST_F(SpanTrialTest, ATrialLearnsSpansAndItsFolderIsTrainedFurther) {
   EXPECT_TRUE(std::holds_alternative<Completed>(*Run(job).outcome));
 }
 
+TEST_F(SpanTrialTest, WhatDoesNotOccurInItsTextIsTold) {
+  TrainerJob job = Job();
+  job.validation_path = trial_.Write(
+      "some.jsonl",
+      R"({"Text":"w1 w30","Quadruplet":[{"Aspect":"w1","Category":"food","Opinion":"w30","VA":"1#1"},)"
+      R"({"Aspect":"W1","Category":"food","Opinion":"NULL","VA":"1#1"}]})");
+  ASSERT_TRUE(std::holds_alternative<Completed>(*Run(job).outcome));
+  const auto logs = events_.All<LogMessage>();
+  ASSERT_EQ(logs.size(), 1u);
+  EXPECT_THAT(logs[0].text, HasSubstr("some.jsonl: 1 of 3 aspects and opinions do not occur in "
+                                      "their texts"));
+}
+
 TEST_F(SpanTrialTest, AnAttemptThatGoesOnMeasuresTheSameToTheBit) {
   class StopOnce final : public StopSource {
    public:
