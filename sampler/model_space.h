@@ -35,9 +35,11 @@ class ModelSpace {
   // or a choice that this space does not have), are absent from the point.
   Point Encode(const ParamMap& params) const;
 
-  // A complete configuration, each parameter from a component of `density` (over these axes) of its
-  // own: what was good in different observations comes together. Every kernel is truncated to the
-  // domain that the values drawn before it allow; parameters without an axis are drawn uniformly.
+  // A complete configuration. Of its parameters half, by chance, come from one component of
+  // `density` (over these axes), so that what was good together stays together, and each other from
+  // a component of its own, so that what was good in different observations comes together. Every
+  // kernel is truncated to the domain that the values drawn before it allow; parameters without an
+  // axis are drawn uniformly.
   // nullopt where the constraints come to leave a parameter no value.
   std::optional<ParamMap> Draw(const ParzenEstimator& density, Rng& rng) const;
 
@@ -56,14 +58,16 @@ class ModelSpace {
   struct DrawState {
     const ParzenEstimator& density;
     Rng& rng;
-    ParamMap params;
-    double target_batch;  // where there is a pair
+    size_t base;  // the component of half the parameters
+    ParamMap params = {};
+    double target_batch = 0.0;  // where there is a pair
   };
 
   size_t AddAxis(ParzenAxis axis);
   bool InPair(size_t parameter) const;
   Coordinate EncodeOne(size_t parameter, const ParamValue& value) const;
   Coordinate EncodePair(const ParamMap& params) const;
+  static size_t ComponentFor(size_t axis, DrawState& state);
   std::optional<ParamValue> DrawValue(size_t parameter, const Domain& allowed,
                                       DrawState& state) const;
   std::optional<ParamValue> DrawOfPair(size_t parameter, const Domain& allowed,

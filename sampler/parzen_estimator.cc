@@ -60,6 +60,7 @@ struct ParzenEstimator::Evaluation {
 ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight)
     : prior_weight_(prior_weight) {
   for (const ParzenAxis& axis : axes) {
+    marginal_shares_.push_back(axis.marginal_share);
     if (axis.kind == Kind::kContinuous) joint_order_.push_back(axes_.size());
     switch (axis.kind) {
       case Kind::kContinuous:
@@ -176,7 +177,7 @@ void ParzenEstimator::FillTables(Evaluation& evaluation) const {
   }
 }
 
-void ParzenEstimator::AddMarginals(Evaluation& evaluation) const {
+void ParzenEstimator::AddMarginals(Evaluation& evaluation, std::span<const double> shares) const {
   for (size_t axis = 0; axis < axes_.size(); ++axis) {
     std::vector<size_t> with_axis;
     std::vector<double> positions;
@@ -194,7 +195,9 @@ void ParzenEstimator::AddMarginals(Evaluation& evaluation) const {
         marginals.push_back(evaluation.TableAt(axis, at).log_marginal);
       }
     }
-    for (size_t i = 0; i < with_axis.size(); ++i) evaluation.logs[with_axis[i]] += marginals[i];
+    for (size_t i = 0; i < with_axis.size(); ++i) {
+      evaluation.logs[with_axis[i]] += shares[axis] * marginals[i];
+    }
   }
 }
 
@@ -242,30 +245,43 @@ std::vector<double> ParzenEstimator::LogDensities(std::span<const Point> points,
   evaluation.logs.resize(points.size());
   FillTables(evaluation);
   if (dependence != Dependence::kIndependent) AddJoint(evaluation);
-  if (dependence != Dependence::kJoint) AddMarginals(evaluation);
+  if (dependence == Dependence::kBoth) AddMarginals(evaluation, marginal_shares_);
+  if (dependence == Dependence::kIndependent) {
+    AddMarginals(evaluation, std::vector<double>(axes_.size(), 1.0));
+  }
   return std::move(evaluation.logs);
 }
 
 void ParzenEstimator::PrepareDraws() {
-  cumulative_.resize(axes_.size());
-  for (size_t i = 0; i < axes_.size(); ++i) {
-    std::vector<double>& sums = cumulative_[i];
+  const auto fill = [this](std::vector<double>& sums, const auto& counts) {
     sums.clear();
     double sum = 0.0;
+    for (size_t row = 0; row < numbers_.size(); ++row) {
+      if (counts(row)) sum += ramp_.Weight(static_cast<double>(row));
+      sums.push_back(sum);
+    }
+    sums.push_back(sum + prior_weight_);
+  };
+  fill(cumulative_, [](size_t) { return true; });
+  cumulative_with_.resize(axes_.size());
+  for (size_t i = 0; i < axes_.size(); ++i) {
     std::visit(
         [&](const auto& axis) {
-          for (size_t row = 0; row < numbers_.size(); ++row) {
-            if (axis.Has(row)) sum += ramp_.Weight(static_cast<double>(row));
-            sums.push_back(sum);
-          }
+          fill(cumulative_with_[i], [&axis](size_t row) { return axis.Has(row); });
         },
         axes_[i]);
-    sums.push_back(sum + prior_weight_);
   }
 }
 
+size_t ParzenEstimator::DrawComponent(Rng& rng) const { return DrawByWeight(cumulative_, rng); }
+
 size_t ParzenEstimator::DrawComponent(size_t axis, Rng& rng) const {
-  return DrawByWeight(cumulative_[axis], rng);
+  return DrawByWeight(cumulative_with_[axis], rng);
+}
+
+bool ParzenEstimator::HasAxis(size_t component, size_t axis) const {
+  if (component == num_observations()) return true;
+  return std::visit([component](const auto& held) { return held.Has(component); }, axes_[axis]);
 }
 
 double ParzenEstimator::DrawPosition(size_t component, size_t axis, Interval within,

@@ -27,15 +27,18 @@ struct ParzenAxis {
   enum class Kind { kContinuous, kGrid, kCategorical };
   Kind kind = Kind::kContinuous;
   size_t num_choices = 0;  // of a categorical axis
+  // Exponent of its marginal in Dependence::kBoth, >= 0.
+  double marginal_share = 1.0;
   bool operator==(const ParzenAxis&) const = default;
 };
 
 using Point = std::vector<Coordinate>;  // one per axis
 
 // How the axes go together in a density: as one joint mixture, as the product of its marginals, or
-// as the product of both, which sees what depends on several axes and, with few observations of
-// many axes, what depends on one. The marginal density of an axis is over the observations that
-// have it; axes absent from a point are integrated out.
+// as the product of both (each marginal to the power of its axis's share), which sees what depends
+// on several axes and, with few observations of many axes, what depends on one. The marginal
+// density of an axis is over the observations that have it; axes absent from a point are integrated
+// out.
 enum class Dependence { kJoint, kIndependent, kBoth };
 
 class ParzenEstimator {
@@ -65,8 +68,11 @@ class ParzenEstimator {
   // Natural log of the density at each point (of the mass on grid and categorical axes).
   std::vector<double> LogDensities(std::span<const Point> points, Dependence dependence) const;
 
-  // Index of a component that has the axis, or of the prior's, drawn by weight.
+  // Index of a component, or of one that has the axis, or of the prior's, drawn by weight.
+  size_t DrawComponent(Rng& rng) const;
   size_t DrawComponent(size_t axis, Rng& rng) const;
+
+  bool HasAxis(size_t component, size_t axis) const;  // the prior's has all
 
   // A position from the component's kernel on a numeric axis, truncated further to `within`.
   double DrawPosition(size_t component, size_t axis, Interval within, Rng& rng) const;
@@ -79,20 +85,22 @@ class ParzenEstimator {
   struct Evaluation;
 
   void FillTables(Evaluation& evaluation) const;
-  void AddMarginals(Evaluation& evaluation) const;
+  void AddMarginals(Evaluation& evaluation, std::span<const double> shares) const;
   void AddJoint(Evaluation& evaluation) const;
   double LogPriorFloor(size_t axis, const Coordinate& coordinate) const;
   double LogPeak(size_t axis) const;
   double LogMargin() const;
 
   std::vector<Axis> axes_;
-  std::vector<size_t> joint_order_;  // of the axes: the continuous ones first
+  std::vector<double> marginal_shares_;  // by axis
+  std::vector<size_t> joint_order_;      // of the axes: the continuous ones first
   double prior_weight_;
   std::vector<int64_t> numbers_;  // of the observations, ascending
   RecencyRamp ramp_;
   double total_weight_ = 0.0;  // of the observations
-  // By axis: sums of the weights of the components that have it.
-  std::vector<std::vector<double>> cumulative_;
+  // Sums of the weights of the components, and by axis of those that have it.
+  std::vector<double> cumulative_;
+  std::vector<std::vector<double>> cumulative_with_;
 };
 
 }  // namespace hpo

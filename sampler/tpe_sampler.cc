@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kNumCandidates = 24;
+constexpr size_t kNumCandidates = 32;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
 

@@ -2,11 +2,11 @@
 //
 // Quality: finished trials are split into good and the rest (trial_split.h), running ones count
 // with the rest (constant liar), and each side gets a Parzen density over all modelled parameters.
-// Candidates take each parameter from a good trial of its own that has it, so that parameters with
-// conditions are drawn and judged by the trials in which they exist. They are judged by the joint
-// density times the product of its marginals: the first knows what parameters do together, the
-// second learns faster what each does alone. (Optuna draws whole trials and takes the first alone:
-// on Ackley10 and on conditional spaces the regret at 200 trials is a quarter to a third higher.)
+// Candidates take half of their parameters from one good trial and each other from a good trial of
+// its own that has it (model_space.h), so that parameters with conditions are drawn and judged by
+// the trials in which they exist. They are judged by the joint density times the product of its
+// marginals, each to a power: the first knows what parameters do together, the second learns faster
+// what each does alone. (Optuna draws whole trials and takes the first alone.)
 // What a trial has had already is not proposed while a candidate is left that none has had.
 // Memory, known: candidates are drawn from the densities of what is sought, inside the allowed
 // domains, and only those that fit the asking capacity are scored. Never a fake bad score.

@@ -157,6 +157,50 @@ TEST(ParzenEstimator, DrawsFollowTheDensity) {
   EXPECT_NEAR(static_cast<double>(above) / kDraws, expected, 0.01);
 }
 
+// 200 draws: the least accepted frequency is four deviations off.
+TEST(ParzenEstimator, ComponentsAreDrawnWithOrWithoutAnAxis) {
+  const std::vector<Point> points = {At(0.2), Absent(), Absent()};
+  const auto estimator = ParzenEstimator::Create(kOneReal, points);
+  ASSERT_TRUE(estimator.ok());
+  EXPECT_TRUE(estimator->HasAxis(0, 0));
+  EXPECT_FALSE(estimator->HasAxis(1, 0));
+  EXPECT_TRUE(estimator->HasAxis(3, 0));  // the prior's
+  Rng rng(1, 3);
+  std::vector<int> of_all(4);
+  std::vector<int> with_axis(4);
+  for (int i = 0; i < 200; ++i) {
+    ++of_all[estimator->DrawComponent(rng)];
+    ++with_axis[estimator->DrawComponent(0, rng)];
+  }
+  for (const int count : of_all) EXPECT_NEAR(count, 50, 25);
+  EXPECT_NEAR(with_axis[0], 100, 28);
+  EXPECT_EQ(with_axis[1] + with_axis[2], 0);
+}
+
+// The joint density is untouched by the shares, the product of both is not.
+TEST(ParzenEstimator, AMarginalCountsByItsShare) {
+  constexpr double kShare = 0.25;
+  std::vector<ParzenAxis> axes(2, kOneReal[0]);
+  axes[1].marginal_share = kShare;
+  const std::vector<Point> points = {{At(0.1)[0], At(0.9)[0]}, {At(0.4)[0], At(0.3)[0]}};
+  const auto estimator = ParzenEstimator::Create(axes, points);
+  ASSERT_TRUE(estimator.ok());
+  const auto log_density = [&](const Point& point, Dependence dependence) {
+    return estimator->LogDensities({&point, 1}, dependence)[0];
+  };
+  const Point both = {At(0.2)[0], At(0.7)[0]};
+  const Point first = {At(0.2)[0], Coordinate{}};
+  const Point second = {Coordinate{}, At(0.7)[0]};
+  EXPECT_NEAR(
+      log_density(both, Dependence::kIndependent),
+      log_density(first, Dependence::kIndependent) + log_density(second, Dependence::kIndependent),
+      1e-12);
+  EXPECT_NEAR(log_density(both, Dependence::kBoth),
+              log_density(both, Dependence::kJoint) + log_density(first, Dependence::kIndependent) +
+                  kShare * log_density(second, Dependence::kIndependent),
+              1e-12);
+}
+
 TEST(ParzenEstimator, DrawsStayWithinWhatIsAllowed) {
   const std::vector<Point> points = {At(0.99), At(0.98)};
   const auto estimator = ParzenEstimator::Create(kOneReal, points);
