@@ -35,7 +35,8 @@ void TpeModelCache::Observe(const HistoryTrial* before, const HistoryTrial& tria
 }
 
 bool TpeModelCache::Serves(const TpeModel& model, const SearchSpace& space, Bytes capacity) const {
-  const auto [low, high] = std::minmax(model.capacity(), capacity);
+  const Bytes low = std::min(model.capacity(), capacity);
+  const Bytes high = std::max(model.capacity(), capacity);
   constexpr TrialNumber kAfterAll{std::numeric_limits<int64_t>::max()};
   const auto next = needs_.upper_bound({low, kAfterAll});
   const bool same_trials_exceed = next == needs_.end() || next->first > high;
