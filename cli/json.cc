@@ -204,6 +204,11 @@ Json OutcomeOrNull(const Trial& trial) {
   return json;
 }
 
+Json RegretBoundJson(const Budget& budget) {
+  if (!budget.regret_bound) return nullptr;
+  return budget.regret_bound->gap ? Json(*budget.regret_bound->gap) : Json("auto");
+}
+
 Json PruneReasonJson(const Trial& trial) {
   const auto reason = trial.outcome ? PruneReasonOf(*trial.outcome) : std::nullopt;
   return reason ? Json(std::string(Name(*reason))) : Json(nullptr);
@@ -220,6 +225,13 @@ Json StudyJson(const StudyStatus& study) {
   }
   Json workers = Json::array();
   for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
+  Json priors = Json::array();
+  for (const PriorStatus& prior : study.priors) {
+    priors.push_back({{"study", prior.study},
+                      {"trials", prior.num_trials},
+                      {"skipped", prior.num_skipped},
+                      {"why_skipped", prior.why_skipped}});
+  }
   const Budget& budget = study.spec.budget;
   const auto seconds = [](const std::optional<absl::Duration>& limit) {
     return limit ? Json(absl::ToDoubleSeconds(*limit)) : Json(nullptr);
@@ -231,13 +243,16 @@ Json StudyJson(const StudyStatus& study) {
            {{"trials", OrNull(budget.trials)},
             {"wall_clock_seconds", seconds(budget.wall_clock)},
             {"trial_wall_clock_seconds", seconds(budget.trial_wall_clock)},
-            {"no_progress", OrNull(budget.no_progress)}}},
+            {"no_progress", OrNull(budget.no_progress)},
+            {"regret_bound", RegretBoundJson(budget)}}},
           {"counts", CountsJson(study.counts)},
           {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
           {"best_value", OrNull(study.best_value)},
           {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
           {"workers", std::move(workers)},
           {"waiting_for", study.waiting_for},
+          {"warm_start", std::move(priors)},
+          {"last_proposal", study.last_proposal},
           {"parameters", SpaceJson(study.spec.space)},
           {"train", study.spec.trainer.train},
           {"validation", study.spec.trainer.validation},

@@ -50,6 +50,14 @@ std::string TimeOf(const StudyStatus& study) {
                       each ? absl::StrCat(", ", ShortDuration(*each), " a trial at most") : "");
 }
 
+std::string PriorOf(const PriorStatus& prior) {
+  std::string text = absl::StrCat(prior.study, ", ", prior.num_trials, " trials");
+  if (prior.num_skipped > 0) {
+    absl::StrAppend(&text, "; ", prior.num_skipped, " lie outside this space: ", prior.why_skipped);
+  }
+  return text;
+}
+
 std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {
   Table table({{"WORKER"}, {"DEVICE"}, {"CAPACITY", Align::kRight}, {"STATE"}});
   for (const WorkerStatus& worker : workers) {
@@ -93,6 +101,12 @@ std::string StudyText(const StudyStatus& study, int width) {
   if (!study.waiting_for.empty()) {
     absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
                     Printable(study.waiting_for), "\n");
+  }
+  for (const PriorStatus& prior : study.priors) {
+    absl::StrAppend(&text, "warm start  ", Printable(PriorOf(prior)), "\n");
+  }
+  if (!study.last_proposal.empty()) {
+    absl::StrAppend(&text, "proposed    ", Printable(study.last_proposal), "\n");
   }
   if (study.workers.empty()) return text;
   return absl::StrCat(text, "\n", WorkerTable(study.workers, width));

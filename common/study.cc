@@ -1,6 +1,7 @@
 #include "common/study.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -112,7 +113,42 @@ absl::Status CheckSampler(const StudySpec& spec) {
   return CheckAtLeast("sampler.startup_trials", 0, sampler.startup_trials);
 }
 
+absl::Status CheckRegretBound(const StudySpec& spec) {
+  if (!spec.budget.regret_bound.has_value()) return absl::OkStatus();
+  if (spec.objectives.size() > 1) {
+    return Expected("budget.regret_bound", "a study of one objective",
+                    absl::StrCat(spec.objectives.size(), " objectives"));
+  }
+  const std::optional<double> gap = spec.budget.regret_bound->gap;
+  if (!gap.has_value() || (std::isfinite(*gap) && *gap > 0.0)) return absl::OkStatus();
+  return Expected("budget.regret_bound", "auto or a number > 0", absl::StrCat(*gap));
+}
+
+absl::Status CheckWarmStart(const StudySpec& spec) {
+  if (spec.warm_start.empty()) return absl::OkStatus();
+  const std::string& type = spec.sampler.type;
+  if (type != "auto" && type != "tpe" && type != "gp") {
+    return Expected("warm_start", "sampler.type auto, tpe or gp", absl::StrCat("'", type, "'"));
+  }
+  if (spec.objectives.size() > 1) {
+    return Expected("warm_start", "a study of one objective",
+                    absl::StrCat(spec.objectives.size(), " objectives"));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : spec.warm_start) {
+    if (!IsStudyName(name)) {
+      return Expected("warm_start", "names of studies", absl::StrCat("'", name, "'"));
+    }
+    if (name == spec.name) return Expected("warm_start", "an earlier study", "this study");
+    if (!seen.insert(name).second) {
+      return Expected("warm_start", "distinct studies", absl::StrCat("'", name, "' twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckPolicies(const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(CheckRegretBound(spec));
   if (spec.budget.trials.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
   }
@@ -134,6 +170,7 @@ absl::Status CheckPolicies(const StudySpec& spec) {
     return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
   }
   HPO_RETURN_IF_ERROR(CheckSampler(spec));
+  HPO_RETURN_IF_ERROR(CheckWarmStart(spec));
   return ValidatePruner(spec.pruner);
 }
 

@@ -44,7 +44,17 @@ struct TrainerSpec {
   bool operator==(const TrainerSpec&) const = default;
 };
 
-// The study ends when any of trials, wall_clock and no_progress is used up; nullopt: unlimited.
+// Ends a study whose best trial is as good as any that is left, by its model's word
+// (sampler/regret_bound.h).
+struct RegretBound {
+  // What the best trial may be worse than the best there is, in the objective's unit; nullopt: as
+  // much as one configuration differs from run to run, by the model's noise.
+  std::optional<double> gap;
+  bool operator==(const RegretBound&) const = default;
+};
+
+// The study ends when any of trials, wall_clock, no_progress and regret_bound is used up; nullopt:
+// unlimited.
 struct Budget {
   // Trials that reach a terminal state (demonstration trials are not counted).
   std::optional<int64_t> trials;
@@ -55,6 +65,7 @@ struct Budget {
   std::optional<absl::Duration> trial_wall_clock;
   // Trials that may end without one that improves the study (sampler/termination.h).
   std::optional<int64_t> no_progress;
+  std::optional<RegretBound> regret_bound;
   bool operator==(const Budget&) const = default;
 };
 
@@ -98,6 +109,8 @@ struct StudySpec {
   SearchSpace space;
   // Models treated as heavy whatever their size (heavy also means >= 250 M parameters).
   std::vector<std::string> heavy_models;
+  // Earlier studies of the same server that the sampler starts from (sampler/prior_study.h).
+  std::vector<std::string> warm_start;
   bool operator==(const StudySpec&) const = default;
 };
 

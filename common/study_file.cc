@@ -100,6 +100,14 @@ absl::StatusOr<TrainerSpec> ReadTrainer(const YamlValue& value) {
   return trainer;
 }
 
+absl::StatusOr<RegretBound> ReadRegretBound(const YamlValue& value) {
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadString(value));
+  if (text == "auto") return RegretBound{};
+  const absl::StatusOr<double> gap = ReadDouble(value);
+  if (!gap.ok()) return value.Error(absl::StrCat("expected auto or a number, got '", text, "'"));
+  return RegretBound{.gap = *gap};
+}
+
 absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
   Budget budget;
   YamlMap map(value);
@@ -107,6 +115,7 @@ absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
   map.Read("wall_clock", budget.wall_clock, ReadDuration);
   map.Read("trial_wall_clock", budget.trial_wall_clock, ReadDuration);
   map.Read("no_progress", budget.no_progress, ReadInt);
+  map.Read("regret_bound", budget.regret_bound, ReadRegretBound);
   HPO_RETURN_IF_ERROR(map.Finish());
   return budget;
 }
@@ -174,6 +183,7 @@ absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   map.Read("sampler", spec.sampler, ReadSampler);
   map.Read("pruner", spec.pruner, ReadPruner);
   map.Read("heavy_models", spec.heavy_models, ReadStrings);
+  map.Read("warm_start", spec.warm_start, ReadStrings);
   const std::optional<YamlValue> parameters = map.Require("parameters");
   const std::optional<YamlValue> constraints = map.Take("constraints");
   HPO_RETURN_IF_ERROR(map.Finish());

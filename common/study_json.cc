@@ -10,6 +10,8 @@
 namespace hpo {
 namespace {
 
+constexpr char kAuto[] = "auto";
+
 template <typename Enum>
 absl::StatusOr<Enum> NamedFromJson(const nlohmann::json& json,
                                    std::optional<Enum> (*parse)(absl::string_view),
@@ -47,6 +49,17 @@ absl::StatusOr<TrainerSpec> TrainerFromJson(const nlohmann::json& json) {
   return trainer;
 }
 
+nlohmann::json ToJson(const RegretBound& bound) {
+  return bound.gap.has_value() ? nlohmann::json(*bound.gap) : nlohmann::json(kAuto);
+}
+
+absl::StatusOr<RegretBound> RegretBoundFromJson(const nlohmann::json& json) {
+  if (json.is_number()) return RegretBound{.gap = json.get<double>()};
+  if (json == kAuto) return RegretBound{};
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a number or \"auto\", got ", DescribeJson(json)));
+}
+
 // Unlimited is written as null.
 nlohmann::json ToJson(const Budget& budget) {
   nlohmann::json json = {{"trials", nullptr}, {"wall_clock_seconds", nullptr}};
@@ -58,6 +71,7 @@ nlohmann::json ToJson(const Budget& budget) {
     json["trial_wall_clock_seconds"] = absl::ToDoubleSeconds(*budget.trial_wall_clock);
   }
   if (budget.no_progress.has_value()) json["no_progress"] = *budget.no_progress;
+  if (budget.regret_bound.has_value()) json["regret_bound"] = ToJson(*budget.regret_bound);
   return json;
 }
 
@@ -71,11 +85,14 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   reader.Optional("wall_clock_seconds", seconds);
   reader.Optional("trial_wall_clock_seconds", trial_seconds);
   reader.Optional("no_progress", no_progress);
+  std::optional<RegretBound> regret_bound;
+  reader.OptionalWith("regret_bound", regret_bound, RegretBoundFromJson);
   HPO_RETURN_IF_ERROR(reader.status());
   Budget budget;
   if (trials >= 0) budget.trials = trials;
   if (seconds >= 0.0) budget.wall_clock = absl::Seconds(seconds);
   if (no_progress >= 0) budget.no_progress = no_progress;
+  budget.regret_bound = regret_bound;
   if (trial_seconds >= 0.0) budget.trial_wall_clock = absl::Seconds(trial_seconds);
   return budget;
 }
@@ -156,6 +173,8 @@ nlohmann::json StudyToJson(const StudySpec& spec) {
   json["sampler"] = ToJson(spec.sampler);
   json["pruner"] = PrunerToJson(spec.pruner);
   json["heavy_models"] = spec.heavy_models;
+  // Left out where it says nothing, so that studies stored before it was known read as they were.
+  if (!spec.warm_start.empty()) json["warm_start"] = spec.warm_start;
   return json;
 }
 
@@ -172,6 +191,7 @@ absl::StatusOr<StudySpec> StudyFromJson(const nlohmann::json& json) {
   reader.RequiredWith("sampler", spec.sampler, SamplerFromJson);
   reader.RequiredWith("pruner", spec.pruner, PrunerFromJson);
   reader.Optional("heavy_models", spec.heavy_models);
+  reader.Optional("warm_start", spec.warm_start);
   HPO_RETURN_IF_ERROR(reader.status());
   HPO_ASSIGN_OR_RETURN(spec.space, SpaceFromJson(json));
   return spec;

@@ -43,6 +43,15 @@ struct WorkerStatus {
   bool operator==(const WorkerStatus&) const = default;
 };
 
+// What of an earlier study a warm start takes.
+struct PriorStatus {
+  std::string study;
+  int64_t num_trials = 0;   // that count
+  int64_t num_skipped = 0;  // completed ones that are no configuration of the new study's space
+  std::string why_skipped;  // of the first of those
+  bool operator==(const PriorStatus&) const = default;
+};
+
 struct StudyStatus {
   StudySpec spec;
   bool finished = false;
@@ -52,6 +61,9 @@ struct StudyStatus {
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
   std::string waiting_for;  // why nothing runs, and what helps; why it ended without progress
+  std::vector<PriorStatus> priors;
+  // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
+  std::string last_proposal;
   absl::Time created = absl::InfinitePast();
   int64_t sequence = 0;  // of its last change; a watch may go on from here
   bool operator==(const StudyStatus&) const = default;

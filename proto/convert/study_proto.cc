@@ -82,6 +82,22 @@ static WorkerStatus FromProto(const v1::Worker& proto) {
   return worker;
 }
 
+static v1::PriorStudy ToProto(const PriorStatus& prior) {
+  v1::PriorStudy proto;
+  proto.set_study(prior.study);
+  proto.set_trials(prior.num_trials);
+  proto.set_skipped(prior.num_skipped);
+  proto.set_why_skipped(prior.why_skipped);
+  return proto;
+}
+
+static PriorStatus FromProto(const v1::PriorStudy& proto) {
+  return PriorStatus{.study = proto.study(),
+                     .num_trials = proto.trials(),
+                     .num_skipped = proto.skipped(),
+                     .why_skipped = proto.why_skipped()};
+}
+
 v1::Objective ToProto(const Objective& objective) {
   v1::Objective proto;
   proto.set_metric(objective.metric);
@@ -104,6 +120,11 @@ v1::Budget ToProto(const Budget& budget) {
     *proto.mutable_trial_wall_clock() = ToProto(*budget.trial_wall_clock);
   }
   if (budget.no_progress) proto.set_no_progress(*budget.no_progress);
+  if (budget.regret_bound && budget.regret_bound->gap) {
+    proto.set_regret_gap(*budget.regret_bound->gap);
+  } else if (budget.regret_bound) {
+    proto.set_regret_auto(true);
+  }
   return proto;
 }
 
@@ -113,6 +134,8 @@ Budget FromProto(const v1::Budget& proto) {
   if (proto.has_wall_clock()) budget.wall_clock = FromProto(proto.wall_clock());
   if (proto.has_trial_wall_clock()) budget.trial_wall_clock = FromProto(proto.trial_wall_clock());
   if (proto.has_no_progress()) budget.no_progress = proto.no_progress();
+  if (proto.has_regret_gap()) budget.regret_bound = RegretBound{.gap = proto.regret_gap()};
+  if (proto.has_regret_auto()) budget.regret_bound = RegretBound{};
   return budget;
 }
 
@@ -154,6 +177,8 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_seed(study.spec.sampler.seed);
   proto.set_memory_policy(std::string(WireName(study.spec.memory.policy)));
   proto.set_sequence(study.sequence);
+  for (const PriorStatus& prior : study.priors) *proto.add_warm_start() = ToProto(prior);
+  proto.set_last_proposal(study.last_proposal);
   if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
   return proto;
 }
@@ -180,6 +205,8 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   if (proto.has_best_trial()) study.best_trial = TrialNumber{proto.best_trial()};
   if (proto.has_best_value()) study.best_value = proto.best_value();
   for (const v1::Worker& worker : proto.workers()) study.workers.push_back(FromProto(worker));
+  for (const v1::PriorStudy& prior : proto.warm_start()) study.priors.push_back(FromProto(prior));
+  study.last_proposal = proto.last_proposal();
   if (proto.has_created()) study.created = FromProto(proto.created());
   return study;
 }

@@ -119,6 +119,26 @@ TEST(Text, AStudyThatWaitsSaysForWhat) {
   EXPECT_THAT(StudyText(study, 0), HasSubstr("ended       no progress in the 9 trials since"));
 }
 
+TEST(Text, AWarmStartSaysWhatCountsAndWhatItWeighs) {
+  StudyStatus study = Study();
+  EXPECT_THAT(StudyText(study, 0), Not(HasSubstr("warm start")));
+  study.priors = {{.study = "first", .num_trials = 40},
+                  {.study = "second",
+                   .num_trials = 7,
+                   .num_skipped = 2,
+                   .why_skipped = "trial #3: train.lr: expected [1e-06, 0.0001]"}};
+  study.last_proposal = "trial #31: auto: gp, prior first 0.71 (31 trials), score -2.1";
+  const std::string text = StudyText(study, 0);
+  for (const char* part :
+       {"warm start  first, 40 trials\n",
+        "warm start  second, 7 trials; 2 lie outside this space: trial #3: train.lr: expected "
+        "[1e-06, "
+        "0.0001]\n",
+        "proposed    trial #31: auto: gp, prior first 0.71 (31 trials), score -2.1\n"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
 TEST(Text, TheSpaceNamesConditions) {
   EXPECT_EQ(SpaceTable(Study().spec.space, 0),
             "PARAMETER    VALUES             ONLY WHEN\n"

@@ -114,6 +114,23 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
   EXPECT_EQ(spec->heavy_models, std::vector<std::string>{"small"});
 }
 
+TEST(StudyFile, ReadsRegretBoundsAndWarmStarts) {
+  const auto read = [](const std::string& bound) {
+    return ParseStudyFile(
+        absl::StrCat("name: again\nobjective: {metric: macro_f1, direction: maximize}\n"
+                     "trainer: {train: a.csv, validation: b.csv}\nbudget: {regret_bound: ",
+                     bound, "}\nwarm_start: [first, second]\nparameters: {n: {int: [1, 5]}}\n"),
+        "my.yaml", {});
+  };
+  const auto by_gap = read("0.005");
+  ASSERT_TRUE(by_gap.ok()) << by_gap.status();
+  EXPECT_EQ(by_gap->budget, (Budget{.regret_bound = RegretBound{.gap = 0.005}}));
+  EXPECT_EQ(by_gap->warm_start, (std::vector<std::string>{"first", "second"}));
+  const auto by_noise = read("auto");
+  ASSERT_TRUE(by_noise.ok()) << by_noise.status();
+  EXPECT_EQ(by_noise->budget, Budget{.regret_bound = RegretBound{}});
+}
+
 TEST(StudyFile, ReadsEveryFieldOfASpace) {
   const auto spec = ParseStudyFile(kEverything, "my.yaml", {});
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -294,6 +311,12 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
        "my.yaml:6:11: trainer.epochs: expected >= 1, got 0"},
       {"budget: {no_progress: 0}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:23: budget.no_progress: expected >= 1, got 0"},
+      {"budget: {regret_bound: tight}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:24: budget.regret_bound: expected auto or a number, got 'tight'"},
+      {"budget: {regret_bound: -1}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:24: budget.regret_bound: expected auto or a number > 0, got -1"},
+      {"warm_start: earlier\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:13: warm_start: expected a list, got 'earlier'"},
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: annealing}\nparameters: {n: {int: [1, 5]}}\n",

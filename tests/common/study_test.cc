@@ -1,5 +1,7 @@
 #include "common/study.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "common/study_file.h"
 #include "gmock/gmock.h"
@@ -52,7 +54,9 @@ TEST(StudyJson, KeepsEveryField) {
   spec.budget = {.trials = 3,
                  .wall_clock = absl::Milliseconds(1500),
                  .trial_wall_clock = absl::Minutes(5),
-                 .no_progress = 4};
+                 .no_progress = 4,
+                 .regret_bound = RegretBound{.gap = 0.125}};
+  spec.warm_start = {"first", "second"};
   spec.memory = {.policy = MemoryPolicy::kOff,
                  .headroom = MiB(3),
                  .allow_checkpointing = true,
@@ -65,7 +69,8 @@ TEST(StudyJson, KeepsEveryField) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, spec);
 
-  spec.budget = {};
+  spec.budget = {.regret_bound = RegretBound{}};
+  spec.warm_start.clear();
   spec.memory.headroom.reset();
   spec.memory.relevant.clear();
   const auto unlimited = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));
@@ -97,8 +102,19 @@ TEST(StudyJson, ErrorsNameTheMember) {
   }
 }
 
+void ExpectInvalid(std::initializer_list<std::pair<Change, const char*>> cases) {
+  ASSERT_TRUE(ValidateStudy(Criteria()).ok()) << ValidateStudy(Criteria());
+  for (const auto& [change, expected] : cases) {
+    StudySpec spec = Criteria();
+    change(spec);
+    const absl::Status status = ValidateStudy(spec);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << expected;
+    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(expected));
+  }
+}
+
 TEST(ValidateStudy, NamesTheFieldAtFault) {
-  const std::pair<Change, const char*> cases[] = {
+  ExpectInvalid({
       {[](StudySpec& spec) { spec.name = ""; }, "name: expected 1 to 100 letters"},
       {[](StudySpec& spec) { spec.name = "../up"; }, "name: expected 1 to 100 letters"},
       {[](StudySpec& spec) { spec.objectives.clear(); },
@@ -165,15 +181,39 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
        "parameters: expected at least one, got none"},
       {[](StudySpec& spec) { Choices(spec, "train.batch_size").clear(); },
        "parameters.train.batch_size: expected at least one choice"},
-  };
-  ASSERT_TRUE(ValidateStudy(Criteria()).ok()) << ValidateStudy(Criteria());
-  for (const auto& [change, expected] : cases) {
-    StudySpec spec = Criteria();
-    change(spec);
-    const absl::Status status = ValidateStudy(spec);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << expected;
-    EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(expected));
-  }
+  });
+}
+
+TEST(ValidateStudy, RefusesBoundsAndWarmStartsThatMakeNoSense) {
+  ExpectInvalid({
+      {[](StudySpec& spec) { spec.budget.regret_bound = RegretBound{.gap = 0.0}; },
+       "budget.regret_bound: expected auto or a number > 0, got 0"},
+      {[](StudySpec& spec) { spec.budget.regret_bound = RegretBound{.gap = NAN}; },
+       "budget.regret_bound: expected auto or a number > 0, got nan"},
+      {[](StudySpec& spec) {
+         spec.budget.regret_bound = RegretBound{};
+         spec.objectives.push_back({.metric = "seconds"});
+       },
+       "budget.regret_bound: expected a study of one objective, got 2 objectives"},
+      {[](StudySpec& spec) {
+         spec.warm_start = {"earlier"};
+         spec.sampler.type = "random";
+       },
+       "warm_start: expected sampler.type auto, tpe or gp, got 'random'"},
+      {[](StudySpec& spec) {
+         spec.warm_start = {"earlier"};
+         spec.objectives.push_back({.metric = "seconds"});
+       },
+       "warm_start: expected a study of one objective, got 2 objectives"},
+      {[](StudySpec& spec) { spec.warm_start = {spec.name}; },
+       "warm_start: expected an earlier study, got this study"},
+      {[](StudySpec& spec) {
+         spec.warm_start = {"a", "b", "a"};
+       },
+       "warm_start: expected distinct studies, got 'a' twice"},
+      {[](StudySpec& spec) { spec.warm_start = {""}; },
+       "warm_start: expected names of studies, got ''"},
+  });
 }
 
 TEST(ValidateStudy, LeavesDataToTrainersOfTheUsersOwn) {
@@ -185,6 +225,21 @@ TEST(ValidateStudy, LeavesDataToTrainersOfTheUsersOwn) {
   spec.trainer = Criteria().trainer;
   spec.objectives[0].metric = "area_under_curve";
   EXPECT_TRUE(ValidateStudy(spec).ok()) << ValidateStudy(spec);
+}
+
+TEST(MergeChangedStudy, AStudyKeepsWhatItStartedFrom) {
+  StudySpec stored = Criteria();
+  stored.warm_start = {"first"};
+  StudySpec file = stored;
+  file.warm_start = {"second"};
+  const absl::Status refused = MergeChangedStudy(stored, file).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), ::testing::StartsWith("warm_start: stored "));
+  file = stored;
+  file.budget.regret_bound = RegretBound{.gap = 0.01};
+  const auto merged = MergeChangedStudy(stored, file);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->budget.regret_bound, RegretBound{.gap = 0.01});
 }
 
 TEST(MergeChangedStudy, TakesBudgetAndAddedChoices) {

@@ -55,7 +55,13 @@ StudyStatus FullStatus() {
   status.spec.budget = {.trials = 12,
                         .wall_clock = absl::Hours(2),
                         .trial_wall_clock = absl::Minutes(9),
-                        .no_progress = 30};
+                        .no_progress = 30,
+                        .regret_bound = RegretBound{.gap = 0.25}};
+  status.priors = {{.study = "first",
+                    .num_trials = 40,
+                    .num_skipped = 2,
+                    .why_skipped = "trial #3: train.lr: expected less"}};
+  status.last_proposal = "trial #7: tpe, prior first 0.71, score 0.5";
   status.spec.trainer.train = "train.jsonl";
   status.spec.trainer.validation = "valid.jsonl";
   status.spec.sampler = {.type = "random", .seed = 17};
@@ -79,6 +85,11 @@ TEST(StudyProto, AFreshStatusRoundTrips) {
   EXPECT_EQ(*back, status);
   EXPECT_FALSE(ToProto(status).has_best_trial());
   EXPECT_FALSE(ToProto(status).budget().has_trials());
+}
+
+TEST(StudyProto, ABoundByTheNoiseRoundTrips) {
+  const Budget budget{.regret_bound = RegretBound{}};
+  EXPECT_EQ(FromProto(ToProto(budget)), budget);
 }
 
 TEST(StudyProto, EveryDomainRoundTrips) {
