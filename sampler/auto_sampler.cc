@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/free_numbers.h"
@@ -55,10 +56,10 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
           absl::StrCat("in turns, no gain in ", since, " trials")};
 }
 
-AutoSampler::AutoSampler(const StudySpec& study)
+AutoSampler::AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors)
     : traits_{study.objectives.size(), FirstNotFreeNumber(study.space) == nullptr},
-      tpe_(study.sampler, study.memory.policy),
-      process_(study.sampler, study.memory.policy),
+      tpe_(study.sampler, study.memory.policy, priors),
+      process_(study.sampler, study.memory.policy, std::move(priors)),
       cma_es_(study.sampler, kMostForProcess, study.memory.policy) {}
 
 void AutoSampler::Observe(const HistoryEvent& event) {

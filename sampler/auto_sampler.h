@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sampler/cma_es/cma_es_sampler.h"
 #include "sampler/gaussian_process/gp_sampler.h"
@@ -43,7 +44,7 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
 // Threads: as Sampler.
 class AutoSampler final : public Sampler {
  public:
-  explicit AutoSampler(const StudySpec& study);
+  AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors);
 
   void Observe(const HistoryEvent& event) override;
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sampler/candidate_pool.h"
+#include "sampler/prior_study.h"
 #include "sampler/random_configuration.h"
 #include "sampler/random_sampler.h"
 #include "sampler/random_stream.h"
@@ -73,7 +74,11 @@ absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const H
 }
 
 absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const History& history,
-                                            const SamplerSpec& spec) {
+                                            const SamplerSpec& spec,
+                                            std::span<const PriorStudy> priors) {
+  if (auto suggestion = SuggestFromPriors(context, history, priors); suggestion.has_value()) {
+    return *std::move(suggestion);
+  }
   return spec.startup == "sobol" ? SuggestQuasiRandom(context, history, spec)
                                  : SuggestAtRandom(context, history, spec);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/ids.h"
@@ -51,9 +52,16 @@ class Sampler {
   virtual absl::StatusOr<Suggestion> Suggest(const AskContext& context) const = 0;
 };
 
-// The sampler that the study names. One explicit switch; an unknown type was refused by
-// ValidateStudy. `spec.seed` keys all its streams.
-std::unique_ptr<Sampler> MakeSampler(const StudySpec& study);
+// An earlier study of the same space (prior_study.h): its finished trials, each a configuration of
+// the new study's space.
+struct PriorStudy {
+  std::string name;
+  History history;
+};
+
+// The sampler that the study names, started from `priors`. One explicit switch; an unknown type was
+// refused by ValidateStudy. `spec.seed` keys all its streams.
+std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorStudy> priors = {});
 
 // The part of the space that can run at the context's capacity: per parameter, the values for which
 // some configuration fits (the cheapest values elsewhere). Shown to workers and users; candidates

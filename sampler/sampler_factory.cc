@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "common/status.h"
 #include "sampler/auto_sampler.h"
 #include "sampler/cma_es/cma_es_sampler.h"
@@ -10,10 +12,10 @@
 
 namespace hpo {
 
-std::unique_ptr<Sampler> MakeSampler(const StudySpec& study) {
+std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorStudy> priors) {
   if (study.sampler.type == "random") return std::make_unique<RandomSampler>(study.sampler);
   if (study.sampler.type == "gp") {
-    return std::make_unique<GpSampler>(study.sampler, study.memory.policy);
+    return std::make_unique<GpSampler>(study.sampler, study.memory.policy, std::move(priors));
   }
   if (study.sampler.type == "cma-es") {
     return std::make_unique<CmaEsSampler>(study.sampler, study.sampler.startup_trials,
@@ -21,9 +23,9 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study) {
   }
   if (study.sampler.type == "qmc") return std::make_unique<QmcSampler>(study.sampler);
   if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);
-  if (study.sampler.type == "auto") return std::make_unique<AutoSampler>(study);
+  if (study.sampler.type == "auto") return std::make_unique<AutoSampler>(study, std::move(priors));
   HPO_CHECK(study.sampler.type == "tpe");
-  return std::make_unique<TpeSampler>(study.sampler, study.memory.policy);
+  return std::make_unique<TpeSampler>(study.sampler, study.memory.policy, std::move(priors));
 }
 
 }  // namespace hpo

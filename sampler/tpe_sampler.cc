@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "sampler/candidate_pool.h"
 #include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
@@ -13,12 +14,16 @@ namespace hpo {
 namespace {
 
 constexpr size_t kNumCandidates = 32;
+// Of a prior's model so many must fit too; they are drawn by the round as well.
+constexpr size_t kLeastOfPrior = 12;
+// After so many finished trials of the study itself a prior counts half.
+constexpr double kHalved = 10.0;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
 
-// Candidates from all sought densities until enough of them fit.
-void DrawCandidates(const TpeModel& model, Rng& rng, CandidatePool& pool) {
-  for (int round = 0; round < kMaxRounds && pool.fitting().size() < kNumCandidates; ++round) {
+// Candidates from all sought densities until `enough` fit.
+void DrawCandidates(const TpeModel& model, size_t enough, Rng& rng, CandidatePool& pool) {
+  for (int round = 0; round < kMaxRounds && pool.fitting().size() < enough; ++round) {
     std::vector<ParamMap> drawn;
     for (size_t i = 0; i < kNumCandidates; ++i) {
       if (auto params = model.DrawGood(rng); params.has_value()) {
@@ -48,36 +53,56 @@ void TpeSampler::Observe(const HistoryEvent& event) {
 }
 
 std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candidates,
-                                             const TpeModel& model) const {
-  std::vector<const ParamMap*> params;
-  for (const Candidate& candidate : candidates) params.push_back(&candidate.params);
-  const std::vector<double> scores = model.Score(params);
+                                             const std::vector<double>& scores) const {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const auto is_new = [&](size_t i) { return !configurations_.contains(params[i]); };
+  const auto is_new = [&](size_t i) { return !configurations_.contains(&candidates[i].params); };
   const auto best_new = std::find_if(order.begin(), order.end(), is_new);
   const size_t best = best_new == order.end() ? order.front() : *best_new;
   return {best, scores[best]};
 }
 
+bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
+                                const TpeModel* prior, double weight,
+                                Suggestion& suggestion) const {
+  Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
+  CandidatePool pool(context);
+  DrawCandidates(own, kNumCandidates, rng, pool);
+  if (prior != nullptr) DrawCandidates(*prior, pool.fitting().size() + kLeastOfPrior, rng, pool);
+  if (pool.fitting().empty()) return false;
+  std::vector<const ParamMap*> params;
+  for (const Candidate& candidate : pool.fitting()) params.push_back(&candidate.params);
+  std::vector<double> scores = own.Score(params);
+  if (prior != nullptr) {
+    const std::vector<double> of_prior = prior->Score(params);
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] += weight * of_prior[i];
+  }
+  const auto [best, score] = BestOf(pool.fitting(), scores);
+  suggestion.params = pool.fitting()[best].params;
+  suggestion.fit = pool.fitting()[best].fit;
+  suggestion.score = score;
+  return true;
+}
+
 absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < spec_.startup_trials) {
-    return SuggestAtStartup(context, history_, spec_);
+    return SuggestAtStartup(context, history_, spec_, priors_.studies());
   }
   Suggestion suggestion{.sampler = "tpe", .history_sequence = history_.sequence()};
   bool found = false;
-  models_->Use(history_, context.space, context.capacity, [&](const TpeModel& model) {
-    Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
-    CandidatePool pool(context);
-    DrawCandidates(model, rng, pool);
-    found = !pool.fitting().empty();
-    if (!found) return;
-    const auto [best, score] = BestOf(pool.fitting(), model);
-    suggestion.params = pool.fitting()[best].params;
-    suggestion.fit = pool.fitting()[best].fit;
-    suggestion.score = score;
+  const SearchSpace& space = context.space;
+  priors_.Use(history_, space, context.capacity, [&](const TpeModel* prior, const PriorVote& vote) {
+    if (prior != nullptr) {
+      suggestion.sampler =
+          absl::StrCat("tpe, ", DescribePrior(priors_.studies()[vote.prior], vote.worth));
+    }
+    const double own_trials = static_cast<double>(history_.num_finished());
+    const double weight = vote.worth * kHalved / (kHalved + own_trials);
+    models_->Use(history_, space, context.capacity, [&](const TpeModel& own) {
+      found = SuggestByModel(context, own, prior, weight, suggestion);
+    });
   });
   if (!found) return SuggestAtRandom(context, history_, spec_);
   return suggestion;

@@ -20,8 +20,10 @@
 // Failures take the joint density: what fails together is seldom of one parameter.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
 // (shared/research/optuna.md section 1, memory.md 5.1).
-// Trials are coded, sorted and weighed as they are observed (tpe_model.h); a suggestion costs one
-// pass over them.
+// Earlier studies: the one that predicts this study best adds its candidates to the study's own,
+// and its score times a weight to theirs (tpe_priors.h). The weight is what it is worth times n0 /
+// (n0 + n), n being the study's finished trials: their word counts ever more. Trials are coded,
+// sorted and weighed as they are observed (tpe_model.h); a suggestion costs one pass over them.
 #pragma once
 
 #include <memory>
@@ -33,6 +35,7 @@
 #include "sampler/candidate_pool.h"
 #include "sampler/sampler.h"
 #include "sampler/tpe_model_cache.h"
+#include "sampler/tpe_priors.h"
 
 namespace hpo {
 
@@ -40,8 +43,10 @@ namespace hpo {
 class TpeSampler final : public Sampler {
  public:
   // `policy` says what a trial's memory use means for smaller cards (MemoryNeed).
-  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy)
-      : spec_(spec), models_(std::make_unique<TpeModelCache>(policy)) {}
+  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors = {})
+      : spec_(spec),
+        models_(std::make_unique<TpeModelCache>(policy)),
+        priors_(std::move(priors), policy) {}
 
   void Observe(const HistoryEvent& event) override;
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
@@ -55,14 +60,19 @@ class TpeSampler final : public Sampler {
     bool operator()(const ParamMap* a, const ParamMap* b) const { return *a == *b; }
   };
 
-  // The candidate of the best score, and the score, among those that no trial has had, where there
-  // is one; the first of equals.
+  // What models make of `context`, into `suggestion`; false where no candidate fits.
+  bool SuggestByModel(const AskContext& context, const TpeModel& own, const TpeModel* prior,
+                      double weight, Suggestion& suggestion) const;
+
+  // The candidate of the best of the `scores`, and the score, among those that no trial has had,
+  // where there is one; the first of equals.
   std::pair<size_t, double> BestOf(const std::vector<Candidate>& candidates,
-                                   const TpeModel& model) const;
+                                   const std::vector<double>& scores) const;
 
   SamplerSpec spec_;
   History history_;
   std::unique_ptr<TpeModelCache> models_;
+  TpePriors priors_;
   // What trials have had; held by the history.
   absl::flat_hash_set<const ParamMap*, HashOfParams, SameParams> configurations_;
 };

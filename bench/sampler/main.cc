@@ -34,6 +34,10 @@ struct Options {
   std::vector<std::string> card_words;
   std::vector<Card> cards;  // as card_words say
   std::optional<double> target;
+  // An earlier study of so many trials; 0: none.
+  int64_t warm_start = 0;
+  double prior_shift = 0.0;
+  double prior_scale = 1.0;
 };
 
 // Of the cards of one capacity.
@@ -96,8 +100,24 @@ void CountClass(const SamplerProblem& problem, const FleetTrial& ended,
   counts.num_for_smaller += problem.need && problem.need(ended.trial.params) <= smaller ? 1 : 0;
 }
 
+// The finished trials of an earlier study of a related problem, of another seed.
+std::vector<PriorStudy> RunPriors(const SamplerProblem& problem, const Options& options,
+                                  uint64_t seed) {
+  if (options.warm_start == 0) return {};
+  constexpr uint64_t kOtherSeeds = 1'000'000;
+  const SamplerProblem related = Related(problem, options.prior_shift, options.prior_scale);
+  SimulatedFleet fleet(related, StudyOf(related, options, seed + kOtherSeeds), options.cards);
+  PriorStudy prior{.name = "earlier", .history = {}};
+  for (int64_t i = 0; i < options.warm_start; ++i) {
+    const HistoryTrial trial = fleet.RunNext().trial;
+    if (IsFinished(trial)) prior.history.Apply({.sequence = i, .trial = trial});
+  }
+  return {prior};
+}
+
 Run RunOnce(const SamplerProblem& problem, const Options& options, uint64_t seed) {
-  SimulatedFleet fleet(problem, StudyOf(problem, options, seed), options.cards);
+  SimulatedFleet fleet(problem, StudyOf(problem, options, seed), options.cards,
+                       RunPriors(problem, options, seed));
   Run run;
   double best = std::numeric_limits<double>::infinity();
   int64_t done = 0;
@@ -210,6 +230,10 @@ int main(int argc, char** argv) {
   app.add_option("--cards", options.card_words, "CAPACITY or CAPACITY:SPEED of each card")
       ->delimiter(',')
       ->excludes(in_flight);
+  app.add_option("--warm-start", options.warm_start, "trials of an earlier, related study")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--prior-shift", options.prior_shift, "of its optimum, as a part of the ranges");
+  app.add_option("--prior-scale", options.prior_scale, "of its losses; below 0: misleading");
   app.add_option("--target", options.target, "the regret at which a run ends");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hpo::Main(options);

@@ -36,6 +36,11 @@ struct SamplerProblem {
   std::function<double(const ParamMap& params)> seconds;
 };
 
+// `problem` as another data set might have it: every continuous parameter's optimum lies elsewhere
+// by `shift`, a part of its range (values beyond an end come back from it), and losses are `scale`
+// times its losses. A scale below 0 makes a problem of which only the opposite can be learned.
+SamplerProblem Related(SamplerProblem problem, double shift, double scale);
+
 // branin, hartmann6, rosenbrock5, ackley10, conditional: regret from the known optimum. mixed10:
 // the ten parameters of the timings. cliff_known, cliff_learned: the optimum lies on the limit of
 // memory. All these as shared/bench/optuna/optuna_baseline.py defines them. fleet: quality grows

@@ -38,11 +38,11 @@ AskContext AskAsServer(StudySpec study, const Card& card, TrialNumber number,
 }  // namespace
 
 SimulatedFleet::SimulatedFleet(const SamplerProblem& problem, StudySpec study,
-                               std::vector<Card> cards)
+                               std::vector<Card> cards, std::vector<PriorStudy> priors)
     : problem_(problem),
       study_(std::move(study)),
       cards_(std::move(cards)),
-      sampler_(MakeSampler(study_)),
+      sampler_(MakeSampler(study_, std::move(priors))),
       noise_(study_.sampler.seed, kNoiseStream),
       running_(cards_.size()) {
   HPO_CHECK(problem_.memory != SamplerProblem::Memory::kLearned ||

@@ -31,11 +31,14 @@ class SimulatedFleet {
  public:
   // `problem` must outlive this object. Learned memory needs cards of one capacity: what a small
   // one cannot run, the server would give to a larger one again.
-  SimulatedFleet(const SamplerProblem& problem, StudySpec study, std::vector<Card> cards);
+  SimulatedFleet(const SamplerProblem& problem, StudySpec study, std::vector<Card> cards,
+                 std::vector<PriorStudy> priors = {});
 
   // Every free card asks, in order, then the clock moves to the next end of a trial: that trial.
   // Aborts where no card gets a trial any more.
   FleetTrial RunNext();
+
+  const History& history() const { return history_; }
 
   // Seconds of cards that asked and got nothing, so far.
   double idle_s() const { return idle_s_; }

@@ -197,7 +197,7 @@ CmaEsSampler::~CmaEsSampler() = default;
 
 absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < startup_trials_) {
-    return SuggestAtStartup(context, history_, spec_);
+    return SuggestAtStartup(context, history_, spec_, {});
   }
   size_t num_first = 0;
   const std::vector<Lesson> lessons =

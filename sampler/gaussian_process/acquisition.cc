@@ -23,6 +23,10 @@ Term LogExpectedImprovement(const Prediction& at, double best) {
           (1.0 - improvement.slope * z) / at.deviation};
 }
 
+Term LowerBound(const Prediction& at, double deviations) {
+  return {deviations * at.deviation - at.mean, -1.0, deviations};
+}
+
 // An improvement that no study would notice. Beside a barrier improvements must not
 // differ by thousands in logarithm: the least one beyond the barrier would outweigh it.
 constexpr double kLogFloor = -14.0;
@@ -61,6 +65,16 @@ void AddSlopes(const Term& term, const PredictionSlopes& by_axis, const InputSpa
 
 }  // namespace
 
+Prediction Surrogate::Predict(std::span<const double> x, PredictionSlopes* slopes) const {
+  Prediction result = posterior->Predict(x, slopes);
+  if (trend != nullptr) {
+    std::vector<double> by_axis;
+    result.mean += trend->At(x, slopes != nullptr ? &by_axis : nullptr);
+    for (size_t i = 0; i < by_axis.size(); ++i) slopes->mean[i] += by_axis[i];
+  }
+  return result;
+}
+
 double Acquisition::Score(const Codes& codes) const { return Evaluate(codes, {}, nullptr); }
 
 double Acquisition::Score(const Codes& codes, std::span<const size_t> parameters,
@@ -74,7 +88,9 @@ double Acquisition::Evaluate(const Codes& codes, std::span<const size_t> paramet
   PredictionSlopes by_axis;
   PredictionSlopes* wanted = slopes != nullptr ? &by_axis : nullptr;
   const std::vector<double> point = quality_.inputs->Point(codes);
-  Term gain = LogExpectedImprovement(quality_.posterior->Predict(point, wanted), best_);
+  const Prediction expected = quality_.Predict(point, wanted);
+  Term gain = deviations_.has_value() ? LowerBound(expected, *deviations_)
+                                      : LogExpectedImprovement(expected, best_);
   if (!barriers_.empty()) gain = WithFloor(gain);
   if (wanted != nullptr) AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes);
   double score = gain.value;

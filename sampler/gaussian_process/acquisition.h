@@ -1,6 +1,6 @@
 // How much a configuration promises: the log expected improvement of quality, plus, where trials
-// ran out of memory or failed, a barrier for each of these around what is likely to. Immutable;
-// safe to share between threads.
+// ran out of memory or failed, a barrier for each of these around what is likely to. Or its lower
+// confidence bound, for regret_bound.h. Immutable; safe to share between threads.
 // Source: log_expected_improvement.h; constrained expected improvement: Gardner et al. 2014.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "sampler/gaussian_process/input_space.h"
 #include "sampler/gaussian_process/posterior.h"
+#include "sampler/gaussian_process/prior_trend.h"
 
 namespace hpo {
 
@@ -18,6 +19,11 @@ namespace hpo {
 struct Surrogate {
   const InputSpace* inputs = nullptr;
   const Posterior* posterior = nullptr;
+  // Over the same axes: what the posterior is the remainder to (prior_trend.h). May be null.
+  const Trend* trend = nullptr;
+
+  // `slopes` may be null.
+  Prediction Predict(std::span<const double> x, PredictionSlopes* slopes) const;
 };
 
 class Acquisition {
@@ -26,6 +32,13 @@ class Acquisition {
   // avoided; none where nothing was met that is. What they point to must outlive this object.
   Acquisition(Surrogate quality, double best, std::vector<Surrogate> barriers)
       : quality_(quality), best_(best), barriers_(std::move(barriers)) {}
+
+  // How good a configuration may still be: `deviations` below the mean, negated.
+  static Acquisition OfLowerBound(Surrogate quality, double deviations) {
+    Acquisition acquisition(quality, 0.0, {});
+    acquisition.deviations_ = deviations;
+    return acquisition;
+  }
 
   // Larger is better; finite.
   double Score(const Codes& codes) const;
@@ -39,6 +52,7 @@ class Acquisition {
 
   Surrogate quality_;
   double best_;
+  std::optional<double> deviations_;  // of a lower bound
   std::vector<Surrogate> barriers_;
 };
 

@@ -1,13 +1,15 @@
 #include "sampler/gaussian_process/gp_sampler.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "sampler/gaussian_process/acquisition_search.h"
 #include "sampler/gaussian_process/loss_scale.h"
+#include "sampler/gaussian_process/portable_math.h"
+#include "sampler/gaussian_process/prior_trend.h"
 #include "sampler/gaussian_process/surrogate_cache.h"
 #include "sampler/gaussian_process/training_data.h"
 #include "sampler/qmc_sampler.h"
@@ -17,9 +19,6 @@
 namespace hpo {
 namespace {
 
-// The cost of a model grows with the third power of its trials, and fitting repeats it often.
-constexpr size_t kMostObservations = 512;
-constexpr size_t kMostFitted = 256;
 // Of the observed trials, how many local candidates lie around.
 constexpr size_t kIncumbents = 6;
 
@@ -29,29 +28,37 @@ PointTable PointsOf(const InputSpace& inputs, std::span<const Codes> configurati
   return points;
 }
 
-std::vector<double> ValuesAt(std::span<const double> values, std::span<const size_t> indices) {
-  std::vector<double> result;
-  for (const size_t i : indices) result.push_back(values[i]);
-  return result;
-}
+struct QualityModel {
+  Posterior posterior;
+  std::optional<Trend> trend;  // in the posterior's unit
+  double best = 0.0;           // least of what both expect where trials have been
+  double log_unit = 0.0;       // of the posterior's unit in deviations of the losses
+  double log_evidence = 0.0;   // how probable the fit makes the losses that it is of
+};
 
-LabelledPoints Select(const InputSpace& inputs, const TrainingData& data,
-                      const std::vector<size_t>& indices) {
-  LabelledPoints result{PointTable(inputs.num_axes()), {}};
-  for (const size_t i : indices) result.points.Append(inputs.Point(data.observed[i]));
-  result.values = NormalizeLosses(ValuesAt(data.losses, indices));
-  return result;
-}
-
-Posterior QualityPosterior(const InputSpace& inputs, const TrainingData& data,
-                           SurrogateCache& cache) {
-  const size_t count = data.losses.size();
-  const std::span<const double> settled(data.losses.data(), FitPoint(count));
-  std::vector<size_t> kept = SelectObservations(settled, kMostObservations);
-  for (size_t i = settled.size(); i < count; ++i) kept.push_back(i);
-  LabelledPoints observed = Select(inputs, data, kept);
-  for (const Codes& codes : data.fantasies) observed.points.Append(inputs.Point(codes));
-  return cache.Get(Select(inputs, data, SelectObservations(settled, kMostFitted)), observed);
+QualityModel ModelQuality(const InputSpace& inputs, const std::vector<Codes>& fantasies,
+                          QualityPoints points, std::optional<Trend> trend, SurrogateCache& cache) {
+  double fitted_unit = 1.0;
+  double unit = 1.0;
+  if (trend.has_value()) {
+    fitted_unit = TakeOff(*trend, points.fitted);
+    unit = TakeOff(*trend, points.observed);
+    trend->weight /= unit;
+  }
+  for (const Codes& codes : fantasies) points.observed.points.Append(inputs.Point(codes));
+  double log_posterior = 0.0;
+  Posterior posterior = cache.Get(points.fitted, points.observed, &log_posterior);
+  std::vector<double> offsets;
+  for (size_t i = 0; trend.has_value() && i < points.observed.points.size(); ++i) {
+    offsets.push_back(trend->At(points.observed.points.Point(i), nullptr));
+  }
+  const double num_fitted = static_cast<double>(points.fitted.values.size());
+  const double best = posterior.LeastMean(offsets);
+  return {.posterior = std::move(posterior),
+          .trend = std::move(trend),
+          .best = best,
+          .log_unit = PortableLog(unit),
+          .log_evidence = log_posterior - num_fitted * PortableLog(fitted_unit)};
 }
 
 Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
@@ -78,48 +85,61 @@ std::vector<Codes> Incumbents(const TrainingData& data) {
 
 }  // namespace
 
-size_t FitPoint(size_t count) {
-  constexpr size_t kAlwaysUpTo = 32;
-  if (count <= kAlwaysUpTo) return count;
-  const size_t interval = std::bit_floor(count / 16);
-  return count / interval * interval;
-}
-
-GpSampler::GpSampler(const SamplerSpec& spec, MemoryPolicy policy)
+GpSampler::GpSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors)
     : spec_(spec),
       policy_(policy),
+      priors_(std::move(priors), policy),
       quality_(std::make_unique<SurrogateCache>()),
       memory_(std::make_unique<SurrogateCache>()),
-      failure_(std::make_unique<SurrogateCache>()) {}
+      failure_(std::make_unique<SurrogateCache>()),
+      after_prior_(std::make_unique<SurrogateCache>()) {}
 
 GpSampler::~GpSampler() = default;
 
+std::string GpSampler::DescribeSpeaker(const std::optional<Trend>& trend) const {
+  if (!trend.has_value()) return "gp";
+  return absl::StrCat("gp, ",
+                      DescribePrior(priors_.studies()[trend->vote.prior], trend->vote.worth));
+}
+
 absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < spec_.startup_trials) {
-    return SuggestAtStartup(context, history_, spec_);
+    return SuggestAtStartup(context, history_, spec_, priors_.studies());
   }
   const CodedSpace space(context.space);
   const TrainingData data = CollectTrainingData(history_, space, context.capacity, policy_);
-  if (data.losses.empty()) return SuggestAtRandom(context, history_, spec_);
+  if (data.losses.empty()) return SuggestAtStartup(context, history_, spec_, priors_.studies());
 
   const InputSpace quality_inputs(space, ModelView::kQuality);
-  const Posterior quality = QualityPosterior(quality_inputs, data, *quality_);
+  QualityPoints points = ChooseQualityPoints(quality_inputs, data);
+  QualityModel quality = ModelQuality(quality_inputs, data.fantasies, points, {}, *quality_);
+  std::optional<Trend> trend =
+      ChooseTrend(priors_.Get(quality_inputs, space, context.capacity), points.fitted);
+  if (trend.has_value()) {
+    QualityModel started = ModelQuality(quality_inputs, data.fantasies, std::move(points),
+                                        std::move(trend), *after_prior_);
+    if (started.log_evidence > quality.log_evidence) quality = std::move(started);
+  }
   const InputSpace label_inputs(space, ModelView::kMemory);
   std::vector<Posterior> labels;
   if (data.memory.any_bad) labels.push_back(LabelPosterior(label_inputs, data.memory, *memory_));
   if (data.failure.any_bad) labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
   std::vector<Surrogate> barriers;
-  for (const Posterior& posterior : labels) barriers.push_back({&label_inputs, &posterior});
-  const Acquisition acquisition({&quality_inputs, &quality}, quality.LeastMean(), barriers);
+  for (const Posterior& posterior : labels) {
+    barriers.push_back({&label_inputs, &posterior, nullptr});
+  }
+  const Surrogate expected{&quality_inputs, &quality.posterior,
+                           quality.trend.has_value() ? &*quality.trend : nullptr};
+  const Acquisition acquisition(expected, quality.best, barriers);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
       MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
   return Suggestion{.params = std::move(found->candidate.params),
                     .fit = found->candidate.fit,
-                    .sampler = "gp",
+                    .sampler = DescribeSpeaker(quality.trend),
                     .history_sequence = history_.sequence(),
-                    .score = found->score};
+                    .score = found->score + quality.log_unit};
 }
 
 }  // namespace hpo

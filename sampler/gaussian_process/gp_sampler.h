@@ -9,28 +9,33 @@
 // Kernel parameters are fitted to the first n trials by number, n being the last of a series of
 // fixed counts (FitPoint), from the prior's centre: a function of the history alone. Fits and
 // factors are kept between calls where the trials that they are of have not changed.
+// A prior study's posterior mean, weighted by what it is worth here, is taken off the losses first
+// and added to what is expected (prior_trend.h), as long as that makes the study's own losses more
+// probable than a process alone does.
 // The parts: training_data.h, loss_scale.h, input_space.h, hyperparameters.h, posterior.h,
 // acquisition.h, acquisition_search.h. One objective (ValidateStudy).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "sampler/gaussian_process/prior_posteriors.h"
+#include "sampler/gaussian_process/quality_points.h"
 #include "sampler/sampler.h"
 
 namespace hpo {
 
 class SurrogateCache;
-
-// How many of `count` observations the kernel parameters are fitted to: all up to 32, then the last
-// multiple of a power of two that is about a sixteenth of them.
-size_t FitPoint(size_t count);
+struct Trend;
 
 // Threads: as Sampler.
 class GpSampler final : public Sampler {
  public:
   // `policy` says what a trial's memory use means for smaller cards (MemoryViolation).
-  GpSampler(const SamplerSpec& spec, MemoryPolicy policy);
+  GpSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors = {});
   ~GpSampler() override;
 
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
@@ -39,12 +44,16 @@ class GpSampler final : public Sampler {
   const History& history() const { return history_; }
 
  private:
+  std::string DescribeSpeaker(const std::optional<Trend>& trend) const;
+
   SamplerSpec spec_;
   MemoryPolicy policy_;
+  PriorPosteriors priors_;
   History history_;
   std::unique_ptr<SurrogateCache> quality_;
   std::unique_ptr<SurrogateCache> memory_;
   std::unique_ptr<SurrogateCache> failure_;
+  std::unique_ptr<SurrogateCache> after_prior_;  // of quality, less what a prior says
 };
 
 }  // namespace hpo

@@ -153,7 +153,7 @@ double LogPosterior(const PointTable& points, std::span<const double> targets,
 }
 
 KernelParameters FitHyperparameters(const PointTable& points, std::span<const double> targets,
-                                    const HyperparameterPrior& prior) {
+                                    const HyperparameterPrior& prior, double* log_posterior) {
   const LogParameters parameters(points.num_axes());
   const Bounds bounds = BoundsOf(parameters);
   const SmoothFunction loss = [&](std::span<const double> logs, std::span<double> gradient) {
@@ -168,6 +168,7 @@ KernelParameters FitHyperparameters(const PointTable& points, std::span<const do
   std::vector<double> start;
   for (const LogNormal& each : PriorOf(prior, parameters)) start.push_back(each.mean);
   const LbfgsBResult fit = MinimizeInBox(loss, start, bounds.lower, bounds.upper, options);
+  if (log_posterior != nullptr) *log_posterior = -fit.value;
   return parameters.ToKernel(fit.x);
 }
 

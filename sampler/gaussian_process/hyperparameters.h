@@ -57,8 +57,10 @@ double LogPosterior(const PointTable& points, std::span<const double> targets,
                     const HyperparameterPrior& prior, const LogParameters& parameters,
                     std::span<const double> logs, std::span<double> gradient);
 
-// The most probable parameters reached from the prior's centre.
+// The most probable parameters reached from the prior's centre; their LogPosterior, where it is
+// asked for.
 KernelParameters FitHyperparameters(const PointTable& points, std::span<const double> targets,
-                                    const HyperparameterPrior& prior);
+                                    const HyperparameterPrior& prior,
+                                    double* log_posterior = nullptr);
 
 }  // namespace hpo

@@ -14,25 +14,6 @@ constexpr int kPowers = 61;  // a tenth apart
 
 double LogOnePlus(double x) { return PortableLog(1.0 + x); }
 
-// Mean 0, variance 1; all 0 where there is no difference. Scaled first, so that nothing overflows.
-void Standardize(std::vector<double>& values) {
-  double largest = 0.0;
-  for (const double value : values) largest = std::max(largest, std::abs(value));
-  if (largest > 0.0) {
-    for (double& value : values) value /= largest;
-  }
-  const double count = static_cast<double>(values.size());
-  double mean = 0.0;
-  for (const double value : values) mean += value / count;
-  double variance = 0.0;
-  for (const double value : values) variance += (value - mean) * (value - mean) / count;
-  const double deviation = std::sqrt(variance);
-  constexpr double kRounding = 1e-14;
-  for (double& value : values) {
-    value = deviation > kRounding ? (value - mean) / deviation : 0.0;
-  }
-}
-
 // Median 0 and the best at -1, where the median is above the best; a few enormous values move
 // neither.
 void CenterOnMedian(std::vector<double>& values) {
@@ -63,6 +44,26 @@ double LogLikelihood(const std::vector<double>& values, double power) {
 }
 
 }  // namespace
+
+// Scaled first, so that nothing overflows.
+double Standardize(std::vector<double>& values) {
+  double largest = 0.0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  if (largest > 0.0) {
+    for (double& value : values) value /= largest;
+  }
+  const double count = static_cast<double>(values.size());
+  double mean = 0.0;
+  for (const double value : values) mean += value / count;
+  double variance = 0.0;
+  for (const double value : values) variance += (value - mean) * (value - mean) / count;
+  const double deviation = std::sqrt(variance);
+  constexpr double kRounding = 1e-14;
+  for (double& value : values) {
+    value = deviation > kRounding ? (value - mean) / deviation : 0.0;
+  }
+  return deviation * largest;
+}
 
 double YeoJohnson(double value, double power) {
   if (value < 0.0) return -YeoJohnson(-value, 2.0 - power);

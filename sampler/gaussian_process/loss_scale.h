@@ -13,6 +13,10 @@ namespace hpo {
 // One per loss; all 0 where the losses are equal. Losses are finite.
 std::vector<double> NormalizeLosses(std::span<const double> losses);
 
+// Brings values to mean 0 and variance 1, all to 0 where they are equal up to rounding. Returns the
+// deviation that they had.
+double Standardize(std::vector<double>& values);
+
 // The Yeo-Johnson transformation; power 1 changes nothing.
 double YeoJohnson(double value, double power);
 

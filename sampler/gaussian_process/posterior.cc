@@ -54,16 +54,36 @@ void Posterior::SetTargets(std::span<const double> targets) {
   factor_.SolveUpper(alpha_);
 }
 
-double Posterior::LeastMean() const {
+double Posterior::LeastMean(std::span<const double> offsets) const {
   HPO_CHECK(!alpha_.empty());
-  double least = targets_[0] - kernel_.noise * alpha_[0];
+  HPO_CHECK(offsets.empty() || offsets.size() == points_.size());
+  const auto offset = [&](size_t i) { return offsets.empty() ? 0.0 : offsets[i]; };
+  double least = targets_[0] - kernel_.noise * alpha_[0] + offset(0);
   for (size_t i = 1; i < alpha_.size(); ++i) {
-    least = std::min(least, targets_[i] - kernel_.noise * alpha_[i]);
+    least = std::min(least, targets_[i] - kernel_.noise * alpha_[i] + offset(i));
   }
   for (size_t i = alpha_.size(); i < points_.size(); ++i) {
-    least = std::min(least, Predict(points_.Point(i), nullptr).mean);
+    least = std::min(least, PredictMean(points_.Point(i), nullptr) + offset(i));
   }
   return least;
+}
+
+double Posterior::PredictMean(std::span<const double> x, std::vector<double>* slopes) const {
+  std::vector<double> covariances;
+  std::vector<double> by_square;
+  const size_t observed = alpha_.size();
+  Covariances(kernel_, points_, x, observed, covariances, slopes != nullptr ? &by_square : nullptr);
+  const ConstValues alpha = Head(alpha_, observed);
+  if (slopes != nullptr) {
+    slopes->assign(x.size(), 0.0);
+    for (size_t axis = 0; axis < x.size(); ++axis) {
+      const Eigen::ArrayXd pull = 2.0 * kernel_.weights[axis] *
+                                  (x[axis] - Head(points_.column(axis), observed)) *
+                                  Head(by_square, observed);
+      (*slopes)[axis] = pull.matrix().dot(alpha.matrix());
+    }
+  }
+  return Head(covariances, observed).matrix().dot(alpha.matrix());
 }
 
 Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slopes) const {

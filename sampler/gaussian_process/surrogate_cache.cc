@@ -4,14 +4,18 @@
 
 namespace hpo {
 
-Posterior SurrogateCache::Get(const LabelledPoints& fitted, const LabelledPoints& observed) {
+Posterior SurrogateCache::Get(const LabelledPoints& fitted, const LabelledPoints& observed,
+                              double* log_posterior) {
   const absl::MutexLock lock(&mutex_);
   if (!entry_.has_value() || !(entry_->fitted == fitted)) {
-    KernelParameters kernel = FitHyperparameters(fitted.points, fitted.values, DefaultPrior());
-    entry_.emplace(Entry{fitted, Posterior(std::move(kernel), observed.points.num_axes())});
+    double value = 0.0;
+    KernelParameters kernel =
+        FitHyperparameters(fitted.points, fitted.values, DefaultPrior(), &value);
+    entry_.emplace(Entry{fitted, Posterior(std::move(kernel), observed.points.num_axes()), value});
   }
   entry_->posterior.SetPoints(observed.points);
   entry_->posterior.SetTargets(observed.values);
+  if (log_posterior != nullptr) *log_posterior = entry_->log_posterior;
   return entry_->posterior;
 }
 

@@ -22,14 +22,16 @@ struct LabelledPoints {
 class SurrogateCache {
  public:
   // The posterior after `observed`, whose points without a value are fantasies, with the kernel
-  // parameters fitted to `fitted`. Values are as the process is to see them.
-  Posterior Get(const LabelledPoints& fitted, const LabelledPoints& observed)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // parameters fitted to `fitted`. Values are as the process is to see them. `log_posterior` (may
+  // be null) is that of the parameters.
+  Posterior Get(const LabelledPoints& fitted, const LabelledPoints& observed,
+                double* log_posterior = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {
     LabelledPoints fitted;
     Posterior posterior;
+    double log_posterior = 0.0;
   };
 
   absl::Mutex mutex_;

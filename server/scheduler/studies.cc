@@ -8,6 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "server/scheduler/capability.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/scheduler/warm_start.h"
 
 namespace hpo {
 namespace {
@@ -78,7 +79,10 @@ absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool valida
   absl::MutexLock spec_lock(&spec_mutex_);
   if (validate_only) {
     const auto stored = FindStudy(spec.name);
-    if (!stored.ok()) return true;
+    if (!stored.ok() || !(*stored)->has_trials()) {
+      HPO_RETURN_IF_ERROR(ChoosePriors(spec).status());
+      return !stored.ok();
+    }
     HPO_RETURN_IF_ERROR(MergeStated(**stored, spec).status());
     return false;
   }
@@ -118,6 +122,12 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
     HPO_ASSIGN_OR_RETURN(taken, MergeStated(*known, spec));
   }
   StudyRecord record{.spec = taken, .created = clock_.Now()};
+  const bool starts = known == nullptr || !known->has_trials();
+  std::vector<PriorStudy> priors;
+  if (starts) {
+    HPO_ASSIGN_OR_RETURN(record.priors, ChoosePriors(taken));
+    HPO_ASSIGN_OR_RETURN(priors, CollectPriors(taken, record.priors));
+  }
   int64_t version = 0;
   const auto work = [&](Database& database) -> absl::Status {
     StudyStore studies(database);
@@ -127,24 +137,51 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
       HPO_RETURN_IF_ERROR(studies.UpdateSpec(known->id(), taken));
     }
     if (known != nullptr) HPO_RETURN_IF_ERROR(studies.RecordStated(known->id(), spec));
+    if (starts) {
+      HPO_RETURN_IF_ERROR(
+          studies.RecordPriors(known == nullptr ? record.id : known->id(), record.priors));
+    }
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     return studies.RecordAnswer(request_id, "CreateStudy", body,
                                 known == nullptr ? "created" : "known", record.created);
   };
   HPO_RETURN_IF_ERROR(store_->Write(work));
   if (known == nullptr) {
-    auto study = std::make_unique<StudyRuntime>(std::move(record), options_.factories);
+    auto study = std::make_unique<StudyRuntime>(record, options_.factories);
+    study->ReplaceSpec(taken, record.priors, std::move(priors));
     absl::MutexLock lock(&mutex_);
     studies_.push_back(std::move(study));
   } else if (known->has_trials()) {
     known->SetSpec(taken);
   } else {
-    known->ReplaceSpec(taken);
+    known->ReplaceSpec(taken, record.priors, std::move(priors));
   }
   absl::MutexLock lock(&mutex_);
   studies_version_ = version;
   ++generation_;
   return known == nullptr;
+}
+
+absl::StatusOr<std::vector<StudyPrior>> TrialScheduler::ChoosePriors(const StudySpec& spec) const {
+  std::vector<StudyPrior> chosen;
+  for (const std::string& name : spec.warm_start) {
+    const absl::StatusOr<StudyRuntime*> found = FindStudy(name);
+    if (!found.ok()) return Annotate(found.status(), "warm_start");
+    HPO_ASSIGN_OR_RETURN(StudyPrior prior,
+                         ChoosePrior(spec, {(*found)->spec(), (*found)->history()}));
+    chosen.push_back(std::move(prior));
+  }
+  return chosen;
+}
+
+absl::StatusOr<std::vector<PriorStudy>> TrialScheduler::CollectPriors(
+    const StudySpec& spec, const std::vector<StudyPrior>& chosen) const {
+  std::vector<PriorStudy> priors;
+  for (const StudyPrior& prior : chosen) {
+    HPO_ASSIGN_OR_RETURN(const StudyRuntime* const earlier, FindStudy(prior.study));
+    priors.push_back(ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior));
+  }
+  return priors;
 }
 
 absl::Status TrialScheduler::UpdateStudy(const std::string& name, const StudyUpdate& update,
@@ -187,6 +224,12 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
   status.created = study->created();
   status.workers = WorkersOf(*study);
   status.waiting_for = WaitingFor(*study);
+  for (const StudyPrior& prior : study->priors()) {
+    status.priors.push_back({.study = prior.study,
+                             .num_trials = static_cast<int64_t>(prior.trials.size()),
+                             .num_skipped = prior.num_skipped,
+                             .why_skipped = prior.why_skipped});
+  }
   const auto read = [&](const TrialStore& trials) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
@@ -194,6 +237,9 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
     if (!best.empty()) {
       status.best_trial = best.front().id.number;
       status.best_value = best.front().value;
+    }
+    if (!status.priors.empty()) {
+      HPO_ASSIGN_OR_RETURN(status.last_proposal, trials.LoadLastSampler());
     }
     return absl::OkStatus();
   };

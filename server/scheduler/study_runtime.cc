@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sampler/gaussian_process/regret_bound.h"
 #include "sampler/termination.h"
 
 namespace hpo {
@@ -13,8 +14,9 @@ StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
       name_(record.spec.name),
       created_(record.created),
       factories_(factories),
-      sampler_(factories.make_sampler(record.spec)),
+      sampler_(factories.make_sampler(record.spec, {})),
       spec_(record.spec),
+      priors_(record.priors),
       data_digests_(std::move(record.data_digests)),
       next_number_(record.next_number),
       num_budgeted_(record.num_budgeted),
@@ -36,12 +38,19 @@ void StudyRuntime::SetSpec(const StudySpec& spec) {
   DecideTerminationLocked();
 }
 
-void StudyRuntime::ReplaceSpec(const StudySpec& spec) {
+void StudyRuntime::ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+                               std::vector<PriorStudy> priors) {
   absl::MutexLock propose_lock(&propose_mutex_);
   absl::MutexLock lock(&mutex_);
-  sampler_ = factories_.make_sampler(spec);
+  sampler_ = factories_.make_sampler(spec, std::move(priors));
   pruner_ = factories_.make_pruner(spec);
   spec_ = spec;
+  priors_ = chosen;
+}
+
+std::vector<StudyPrior> StudyRuntime::priors() const {
+  absl::MutexLock lock(&mutex_);
+  return priors_;
 }
 
 std::map<std::string, std::string> StudyRuntime::data_digests() const {
@@ -229,12 +238,20 @@ absl::StatusOr<Suggestion> StudyRuntime::Suggest(
     const std::function<AskContext(const History&)>& make_context) {
   std::deque<HistoryEvent> events;
   History seen;
+  StudySpec spec;
   {
     absl::MutexLock lock(&mutex_);
     events.swap(unobserved_);
     seen = history_;
+    spec = spec_;
   }
   for (const HistoryEvent& event : events) sampler_->Observe(event);
+  // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
+  if (std::optional<std::string> why = WhyRegretBounded(seen, spec); why.has_value()) {
+    absl::MutexLock lock(&mutex_);
+    termination_ = *why;
+    return absl::FailedPreconditionError(*std::move(why));
+  }
   return sampler_->Suggest(make_context(seen));
 }
 

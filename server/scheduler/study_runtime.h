@@ -27,7 +27,8 @@ namespace hpo {
 
 // How samplers and pruners come to be; tests put fakes here.
 struct StudyFactories {
-  std::function<std::unique_ptr<Sampler>(const StudySpec&)> make_sampler = MakeSampler;
+  std::function<std::unique_ptr<Sampler>(const StudySpec&, std::vector<PriorStudy>)> make_sampler =
+      MakeSampler;
   std::function<std::unique_ptr<Pruner>(const StudySpec&)> make_pruner = MakePruner;
 };
 
@@ -73,8 +74,11 @@ class StudyRuntime {
   absl::Time created() const { return created_; }
   // Takes a changed budget and added choices.
   void SetSpec(const StudySpec& spec);
-  // Takes any other spec of the same name. Only while the study has no trials.
-  void ReplaceSpec(const StudySpec& spec);
+  // Takes any other spec of the same name, and starts from `priors`, of which `chosen` tells. Only
+  // before anything was suggested.
+  void ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+                   std::vector<PriorStudy> priors);
+  std::vector<StudyPrior> priors() const;
   std::map<std::string, std::string> data_digests() const;
   void PinData(const std::string& file, const std::string& digest);
 
@@ -121,6 +125,8 @@ class StudyRuntime {
   // that the next suggestion sees this trial.
   absl::Mutex& propose_mutex() const ABSL_LOCK_RETURNED(propose_mutex_) { return propose_mutex_; }
   // Folds what was published into the sampler and asks it, in a context made from the same history.
+  //   FailedPrecondition  also where the regret bound says that nothing better is left
+  //                       (WhyRegretBounded); the study then ends
   absl::StatusOr<Suggestion> Suggest(const std::function<AskContext(const History&)>& make_context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
   // The pruner's word on a running trial. A stop is final and remembered with the lease.
@@ -155,6 +161,7 @@ class StudyRuntime {
 
   mutable absl::Mutex mutex_;
   StudySpec spec_ ABSL_GUARDED_BY(mutex_);
+  std::vector<StudyPrior> priors_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> data_digests_ ABSL_GUARDED_BY(mutex_);
   int64_t next_number_ ABSL_GUARDED_BY(mutex_);
   int64_t num_budgeted_ ABSL_GUARDED_BY(mutex_);

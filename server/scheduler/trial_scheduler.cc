@@ -57,6 +57,12 @@ absl::Status TrialScheduler::Load() {
     for (StudyRecord& record : records) {
       HPO_RETURN_IF_ERROR(LoadStudy(database, std::move(record)));
     }
+    for (StudyRuntime* study : Studies()) {
+      if (study->priors().empty()) continue;
+      HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors,
+                           CollectPriors(study->spec(), study->priors()));
+      study->ReplaceSpec(study->spec(), study->priors(), std::move(priors));
+    }
     HPO_ASSIGN_OR_RETURN(const auto residuals, CalibrationStore(database).LoadAll());
     for (const auto& [taught, residual] : residuals) calibration_.Publish(taught, residual);
     HPO_ASSIGN_OR_RETURN(const int64_t version, StudyStore(database).StudiesVersion());

@@ -120,6 +120,12 @@ class TrialScheduler {
   absl::StatusOr<StudySpec> MergeStated(const StudyRuntime& known, const StudySpec& spec) const;
   absl::StatusOr<bool> AddOrMerge(const StudySpec& spec, const std::string& request_id,
                                   const std::string& body);
+  // What a study of `spec` takes from those that it names, and the trials themselves.
+  //   NotFound            no such study; lists those there are
+  //   FailedPrecondition  ChoosePrior
+  absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudySpec& spec) const;
+  absl::StatusOr<std::vector<PriorStudy>> CollectPriors(
+      const StudySpec& spec, const std::vector<StudyPrior>& chosen) const;
   std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;
   std::string WaitingFor(const StudyRuntime& study) const;
 

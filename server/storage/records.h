@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/memory/calibration.h"
@@ -13,6 +14,15 @@
 #include "common/worker_facts.h"
 
 namespace hpo {
+
+// The trials of an earlier study that a study starts from, as they were chosen when it was added.
+struct StudyPrior {
+  std::string study;
+  std::vector<TrialNumber> trials;
+  int64_t num_skipped = 0;
+  std::string why_skipped;
+  bool operator==(const StudyPrior&) const = default;
+};
 
 struct StudyRecord {
   int64_t id = 0;
@@ -23,6 +33,7 @@ struct StudyRecord {
   int64_t last_sequence = 0;
   absl::Duration wall_clock;
   std::map<std::string, std::string> data_digests;  // by file, once a trial has started
+  std::vector<StudyPrior> priors;                   // in the order of spec.warm_start
 };
 
 // Ends that did not end the trial, by cause.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checksum.h"
+#include "common/json_reader.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -19,6 +20,12 @@ absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return absl::DataLossError("stored study: expected JSON");
   return StudyFromJson(json);
+}
+
+absl::StatusOr<TrialNumber> NumberFromJson(const nlohmann::json& json) {
+  if (json.is_number_integer()) return TrialNumber{json.get<int64_t>()};
+  return absl::DataLossError(
+      absl::StrCat("stored warm start: expected a trial's number, got ", DescribeJson(json)));
 }
 
 }  // namespace
@@ -96,9 +103,41 @@ absl::StatusOr<std::vector<StudyRecord>> StudyStore::LoadAll() const {
       if (!file) break;
       study.data_digests[data.Text(0)] = data.Text(1);
     }
+    HPO_ASSIGN_OR_RETURN(study.priors, LoadPriors(study.id));
     studies.push_back(std::move(study));
   }
   return studies;
+}
+
+absl::Status StudyStore::RecordPriors(int64_t study_id, const std::vector<StudyPrior>& priors) {
+  HPO_RETURN_IF_ERROR(
+      database_.Prepare("DELETE FROM study_prior WHERE study_id = ?1").Bind(study_id).Run());
+  for (size_t i = 0; i < priors.size(); ++i) {
+    nlohmann::json numbers = nlohmann::json::array();
+    for (const TrialNumber number : priors[i].trials) numbers.push_back(number.value);
+    HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO study_prior VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+                            .Bind(study_id, static_cast<int64_t>(i), priors[i].study,
+                                  numbers.dump(), priors[i].num_skipped, priors[i].why_skipped)
+                            .Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<StudyPrior>> StudyStore::LoadPriors(int64_t study_id) const {
+  std::vector<StudyPrior> priors;
+  Statement rows = database_.Prepare(
+      "SELECT prior, trials, num_skipped, why_skipped FROM study_prior WHERE study_id = ?1 ORDER "
+      "BY position");
+  rows.Bind(study_id);
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return priors;
+    StudyPrior prior{
+        .study = rows.Text(0), .num_skipped = rows.Int(2), .why_skipped = rows.Text(3)};
+    HPO_ASSIGN_OR_RETURN(const nlohmann::json numbers, ParseJson(rows.Text(1)));
+    HPO_ASSIGN_OR_RETURN(prior.trials, ArrayFromJson<TrialNumber>(numbers, NumberFromJson));
+    priors.push_back(std::move(prior));
+  }
 }
 
 absl::Status StudyStore::AddWallClock(int64_t study_id, absl::Duration used) {

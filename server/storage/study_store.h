@@ -33,6 +33,8 @@ class StudyStore {
   // `hpo study extend` did meanwhile.
   absl::Status RecordStated(int64_t study_id, const StudySpec& spec);
   absl::StatusOr<bool> WasStated(int64_t study_id, const StudySpec& spec) const;
+  // Makes `priors` those of the study.
+  absl::Status RecordPriors(int64_t study_id, const std::vector<StudyPrior>& priors);
   // In order of creation.
   absl::StatusOr<std::vector<StudyRecord>> LoadAll() const;
   absl::StatusOr<int64_t> StudiesVersion() const;
@@ -59,6 +61,7 @@ class StudyStore {
 
  private:
   absl::Status BumpStudiesVersion();
+  absl::StatusOr<std::vector<StudyPrior>> LoadPriors(int64_t study_id) const;
 
   Database& database_;
 };

@@ -258,6 +258,14 @@ absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
   return absl::StrCat(row.Text(0), ", score ", row.Real(1));
 }
 
+absl::StatusOr<std::string> TrialStore::LoadLastSampler() const {
+  Statement row = database_.Prepare("SELECT max(number) FROM suggestion WHERE study_id = ?1");
+  HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());
+  if (row.IsNull(0)) return std::string();
+  HPO_ASSIGN_OR_RETURN(const std::string sampler, LoadSampler(TrialNumber{row.Int(0)}));
+  return absl::StrCat("trial #", row.Int(0), ": ", sampler);
+}
+
 absl::StatusOr<int64_t> TrialStore::LastSequence() const {
   Statement row = database_.Prepare("SELECT last_sequence FROM study WHERE id = ?1");
   HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());

@@ -77,6 +77,8 @@ class TrialStore {
   // 0.5".
   // "" where none was recorded.
   absl::StatusOr<std::string> LoadSampler(TrialNumber trial) const;
+  // The same of the latest trial that was proposed, with its number: "trial #7: tpe, score 0.5".
+  absl::StatusOr<std::string> LoadLastSampler() const;
 
   // At most `limit` trials, without attempts, with their last measurement, that come after number
   // `after` in the filter's order (nullopt: from the start).

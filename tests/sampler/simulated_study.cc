@@ -29,11 +29,12 @@ Parameter MakeParameter(const std::string& name, Domain domain) {
   return parameter;
 }
 
-SimulatedStudy::SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity)
+SimulatedStudy::SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity,
+                               std::vector<PriorStudy> priors)
     : study_(study),
       objective_(std::move(objective)),
       capacity_(capacity),
-      sampler_(MakeSampler(study)) {}
+      sampler_(MakeSampler(study, std::move(priors))) {}
 
 Suggestion SimulatedStudy::Suggest(int64_t number) const {
   auto suggestion = sampler_->Suggest({.number = TrialNumber{number},

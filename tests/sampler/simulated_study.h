@@ -31,7 +31,8 @@ Parameter MakeParameter(const std::string& name, Domain domain);
 class SimulatedStudy {
  public:
   // `study.space` and `study.sampler` count. OOM happens at `capacity`.
-  SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity = GiB(16));
+  SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity = GiB(16),
+                 std::vector<PriorStudy> priors = {});
 
   // What the sampler would propose as trial `number` now; aborts the test program on an error.
   Suggestion Suggest(int64_t number) const;

@@ -93,6 +93,37 @@ TEST_F(AcquisitionTest, SlopesAreDerivatives) {
   }
 }
 
+TEST_F(AcquisitionTest, ATrendMovesTheMeanAndItsSlopes) {
+  const Trend trend{*memory_, 0.3, {}};
+  const Surrogate with{&*inputs_, &*quality_, &trend};
+  const std::vector<double> point = inputs_->Point({0.4, 0.5, 1.0, 20.0});
+  PredictionSlopes plain, moved;
+  const Prediction before = quality_->Predict(point, &plain);
+  const Prediction after = with.Predict(point, &moved);
+  std::vector<double> slopes;
+  EXPECT_EQ(after.mean, before.mean + trend.At(point, &slopes));
+  EXPECT_EQ(after.deviation, before.deviation);
+  for (size_t axis = 0; axis < slopes.size(); ++axis) {
+    EXPECT_EQ(moved.mean[axis], plain.mean[axis] + slopes[axis]);
+  }
+  EXPECT_EQ(moved.deviation, plain.deviation);
+}
+
+TEST_F(AcquisitionTest, ALowerBoundLiesItsDeviationsBelowTheMean) {
+  const Acquisition lower = Acquisition::OfLowerBound({&*inputs_, &*quality_}, 2.0);
+  const Codes codes = {0.4, 0.5, 1.0, 20.0};
+  const Prediction at = quality_->Predict(inputs_->Point(codes), nullptr);
+  EXPECT_EQ(lower.Score(codes), 2.0 * at.deviation - at.mean);
+  std::vector<double> slopes(1);
+  const std::vector<size_t> parameters = {0};
+  lower.Score(codes, parameters, slopes);
+  constexpr double kStep = 1e-6;
+  const double expected =
+      (lower.Score({0.4 + kStep, 0.5, 1.0, 20.0}) - lower.Score({0.4 - kStep, 0.5, 1.0, 20.0})) /
+      (2.0 * kStep);
+  EXPECT_NEAR(slopes[0], expected, 1e-5);
+}
+
 TEST_F(AcquisitionTest, MemoryLowersWhatWillNotFit) {
   const Codes fits = {0.3, 0.2, 1.0, 25.0};
   const Codes too_big = {0.3, 0.9, 1.0, 25.0};

@@ -93,7 +93,8 @@ class SchedulerFixture : public ::testing::Test {
     SchedulerOptions options;
     options.lease.ttl = kTtl;
     options.tick_interval = absl::ZeroDuration();
-    options.factories.make_sampler = [](const StudySpec&) {
+    options.factories.make_sampler = [this](const StudySpec&, std::vector<PriorStudy> priors) {
+      if (!priors.empty()) given_ = std::move(priors);
       return std::make_unique<ScriptedSampler>();
     };
     options.factories.make_pruner = [](const StudySpec&) {
@@ -186,6 +187,8 @@ class SchedulerFixture : public ::testing::Test {
     return status.ok() ? *status : StudyStatus{};
   }
 
+  // What the sampler that was made last of some was given.
+  std::vector<PriorStudy> given_;
   TemporaryDatabase database_;
   SimulatedClock clock_;
   std::unique_ptr<TrialScheduler> scheduler_;

@@ -316,6 +316,32 @@ TEST_F(TrialSchedulerTest, AStudyWithoutProgressEndsAndSaysWhy) {
   EXPECT_FALSE(Status("plain").finished) << "trial 3 is the best";
 }
 
+TEST_F(TrialSchedulerTest, AStudyEndsAtItsRegretBoundAndSaysWhy) {
+  StudySpec spec = PlainStudy();
+  spec.budget.regret_bound = RegretBound{.gap = 100.0};
+  AddStudy(spec);
+  std::string session = Register(MakeWorker("a"));
+  for (int i = 0; i < 20; ++i) {
+    const Assignment assignment = MustAcquire(session);
+    const auto batch = static_cast<double>(*FindInt(assignment.params, "train.batch_size"));
+    Complete(assignment.lease, 0.01 * batch);
+  }
+  EXPECT_FALSE(Status("plain").finished) << "found out when the next trial is asked for";
+  EXPECT_FALSE(Acquire(session).assignment);
+  EXPECT_TRUE(Status("plain").finished);
+  EXPECT_THAT(Status("plain").waiting_for,
+              HasSubstr("after 20 trials the model expects nothing better than the best by more"));
+  Restart();
+  session = Register(MakeWorker("a"));
+  EXPECT_FALSE(Acquire(session).assignment) << "the same history, the same decision";
+  EXPECT_TRUE(Status("plain").finished);
+
+  spec.budget.regret_bound = RegretBound{.gap = 1e-9};
+  AddStudy(spec);
+  EXPECT_FALSE(Status("plain").finished) << "the file was changed";
+  MustAcquire(session);
+}
+
 TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
   AddStudy(PlainStudy("one"));
   EXPECT_TRUE(scheduler_->FindStudy("").ok()) << "the only one";

@@ -1,0 +1,27 @@
+// Which observations a process of quality is fitted to, and which it is over. Pure; safe from any
+// thread.
+#pragma once
+
+#include <cstddef>
+
+#include "sampler/gaussian_process/input_space.h"
+#include "sampler/gaussian_process/surrogate_cache.h"
+#include "sampler/gaussian_process/training_data.h"
+
+namespace hpo {
+
+// How many of `count` observations the kernel parameters are fitted to: all up to 32, then the last
+// multiple of a power of two that is about a sixteenth of them.
+size_t FitPoint(size_t count);
+
+// As the process is to see them (loss_scale.h).
+struct QualityPoints {
+  LabelledPoints fitted;
+  LabelledPoints observed;
+};
+
+// Of a fit the first FitPoint() trials by number, of a model these and all after them; of more than
+// 256 and 512 the best half and the newest.
+QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& data);
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// What a new study takes from earlier ones that its file names (StudySpec::warm_start). Pure.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "common/study.h"
+#include "sampler/sampler.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+// A study that is there already.
+struct EarlierStudy {
+  StudySpec spec;
+  History history;
+};
+
+// Which completed trials of `earlier` a study of `spec` starts from: those with a finite objective
+// whose parameters, without the ones that the new space does not have, are a configuration of it.
+//   FailedPrecondition  other objectives; no completed trial; or none is such a configuration:
+//                       says what was expected of the first, and what it has
+absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy& earlier);
+
+// The trials that were chosen, as the sampler takes them.
+PriorStudy ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
+                        const StudyPrior& chosen);
+
+}  // namespace hpo
