@@ -155,6 +155,15 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
          spec.memory.relevant = {"train.lr", "train.size"};
        },
        "memory.relevant: expected parameters of the study, got 'train.size'"},
+      {[](StudySpec& spec) { spec.space.parameters.clear(); },
+       "parameters: expected at least one, got none"},
+      {[](StudySpec& spec) { Choices(spec, "train.batch_size").clear(); },
+       "parameters.train.batch_size: expected at least one choice"},
+  });
+}
+
+TEST(ValidateStudy, NamesWhatSamplerAndPrunerCannotDo) {
+  ExpectInvalid({
       {[](StudySpec& spec) { spec.sampler.type = "annealing"; },
        "sampler.type: expected auto, tpe, gp, cma-es, random, qmc or grid, got 'annealing'"},
       {[](StudySpec& spec) { spec.sampler.type = "cma-es"; },
@@ -177,10 +186,6 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
       {[](StudySpec& spec) { spec.sampler.startup_trials = -1; },
        "sampler.startup_trials: expected >= 0"},
       {[](StudySpec& spec) { spec.pruner.type = "bohb"; }, "pruner.type: expected median, "},
-      {[](StudySpec& spec) { spec.space.parameters.clear(); },
-       "parameters: expected at least one, got none"},
-      {[](StudySpec& spec) { Choices(spec, "train.batch_size").clear(); },
-       "parameters.train.batch_size: expected at least one choice"},
   });
 }
 
