@@ -13,12 +13,7 @@ const KernelLoops* Avx512Loops();
 namespace {
 
 const KernelLoops& BestLoops() {
-  static const KernelLoops& best = []() -> const KernelLoops& {
-    for (const SimdPath path : {SimdPath::kAvx512, SimdPath::kAvx2}) {
-      if (const KernelLoops* loops = LoopsOf(path); loops != nullptr) return *loops;
-    }
-    return *LoopsOf(SimdPath::kBaseline);
-  }();
+  static const KernelLoops& best = BestOf(LoopsOf);
   return best;
 }
 

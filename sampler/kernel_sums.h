@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "sampler/simd_path.h"
+
 namespace hpo {
 
 // Kernels are taken in blocks of so many. Arrays that the loops read are readable up to a multiple
@@ -122,8 +124,7 @@ struct GridKernels {
 // The mass that each kernel has in the cell [low, high], and its logarithm (-infinity for 0).
 void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs);
 
-// How the loops are compiled. The functions above take the best that the processor has.
-enum class SimdPath { kBaseline, kAvx2, kAvx512 };
+// The functions above take the best that the processor has.
 struct KernelLoops {
   void (*sum_marginal)(const SortedKernels&, const RecencyRamp&, double reach,
                        MarginalPoint* points, size_t num_points);

@@ -54,6 +54,14 @@ Term LogConfidence(const Prediction& at, double noise) {
   return {barrier.value, -by_z / deviation, -by_z * z * at.deviation / (deviation * deviation)};
 }
 
+// Of quality: the improvement on `best`, or with `deviations` how good it may be. `beside`: whether
+// barriers stand next to it.
+Term GainOf(const Prediction& at, double best, std::optional<double> deviations, bool beside) {
+  const Term gain =
+      deviations.has_value() ? LowerBound(at, *deviations) : LogExpectedImprovement(at, best);
+  return beside ? WithFloor(gain) : gain;
+}
+
 void AddSlopes(const Term& term, const PredictionSlopes& by_axis, const InputSpace& inputs,
                std::span<const size_t> parameters, double* slopes) {
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -75,30 +83,43 @@ Prediction Surrogate::Predict(std::span<const double> x, PredictionSlopes* slope
   return result;
 }
 
-double Acquisition::Score(const Codes& codes) const { return Evaluate(codes, {}, nullptr); }
+std::vector<Prediction> Surrogate::Predict(std::span<const Codes> configurations) const {
+  std::vector<std::vector<double>> points;
+  for (const Codes& codes : configurations) points.push_back(inputs->Point(codes));
+  std::vector<Prediction> results = posterior->Predict(points);
+  for (size_t i = 0; trend != nullptr && i < points.size(); ++i) {
+    results[i].mean += trend->At(points[i], nullptr);
+  }
+  return results;
+}
+
+std::vector<double> Acquisition::Scores(std::span<const Codes> configurations) const {
+  std::vector<double> scores;
+  for (const Prediction& at : quality_.Predict(configurations)) {
+    scores.push_back(GainOf(at, best_, deviations_, !barriers_.empty()).value);
+  }
+  for (const Surrogate& barrier : barriers_) {
+    const std::vector<Prediction> labels = barrier.Predict(configurations);
+    const double noise = barrier.posterior->kernel().noise;
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] += LogConfidence(labels[i], noise).value;
+  }
+  return scores;
+}
 
 double Acquisition::Score(const Codes& codes, std::span<const size_t> parameters,
                           std::span<double> slopes) const {
   std::fill(slopes.begin(), slopes.end(), 0.0);
-  return Evaluate(codes, parameters, slopes.data());
-}
-
-double Acquisition::Evaluate(const Codes& codes, std::span<const size_t> parameters,
-                             double* slopes) const {
   PredictionSlopes by_axis;
-  PredictionSlopes* wanted = slopes != nullptr ? &by_axis : nullptr;
   const std::vector<double> point = quality_.inputs->Point(codes);
-  const Prediction expected = quality_.Predict(point, wanted);
-  Term gain = deviations_.has_value() ? LowerBound(expected, *deviations_)
-                                      : LogExpectedImprovement(expected, best_);
-  if (!barriers_.empty()) gain = WithFloor(gain);
-  if (wanted != nullptr) AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes);
+  const Term gain =
+      GainOf(quality_.Predict(point, &by_axis), best_, deviations_, !barriers_.empty());
+  AddSlopes(gain, by_axis, *quality_.inputs, parameters, slopes.data());
   double score = gain.value;
   for (const Surrogate& barrier : barriers_) {
     const Posterior& labels = *barrier.posterior;
-    const Term runs =
-        LogConfidence(labels.Predict(barrier.inputs->Point(codes), wanted), labels.kernel().noise);
-    if (wanted != nullptr) AddSlopes(runs, by_axis, *barrier.inputs, parameters, slopes);
+    const Prediction at = labels.Predict(barrier.inputs->Point(codes), &by_axis);
+    const Term runs = LogConfidence(at, labels.kernel().noise);
+    AddSlopes(runs, by_axis, *barrier.inputs, parameters, slopes.data());
     score += runs.value;
   }
   return score;

@@ -24,6 +24,7 @@ struct Surrogate {
 
   // `slopes` may be null.
   Prediction Predict(std::span<const double> x, PredictionSlopes* slopes) const;
+  std::vector<Prediction> Predict(std::span<const Codes> configurations) const;
 };
 
 class Acquisition {
@@ -40,16 +41,15 @@ class Acquisition {
     return acquisition;
   }
 
-  // Larger is better; finite.
-  double Score(const Codes& codes) const;
+  // Larger is better; finite. One for each configuration.
+  std::vector<double> Scores(std::span<const Codes> configurations) const;
 
-  // The same, with its derivatives by the codes of `parameters`, which are continuous and active.
+  // The same of one, with its derivatives by the codes of `parameters`, which are continuous and
+  // active.
   double Score(const Codes& codes, std::span<const size_t> parameters,
                std::span<double> slopes) const;
 
  private:
-  double Evaluate(const Codes& codes, std::span<const size_t> parameters, double* slopes) const;
-
   Surrogate quality_;
   double best_;
   std::optional<double> deviations_;  // of a lower bound

@@ -70,18 +70,25 @@ class Search {
 
  private:
   std::vector<Scored> DrawCandidates(const std::vector<Codes>& incumbents) {
-    std::vector<Scored> drawn;
+    std::vector<Codes> drawn;
     const auto add = [&](Codes codes) {
-      if (!space_.Complete(codes, rng_) || tried_.Contains(codes)) return;
-      const double score = acquisition_.Score(codes);
-      drawn.push_back({std::move(codes), score});
+      if (space_.Complete(codes, rng_) && !tried_.Contains(codes)) {
+        drawn.push_back(std::move(codes));
+      }
     };
     const Codes nothing(space_.size(), std::nan(""));
     for (size_t i = 0; i < kRandomCandidates; ++i) add(nothing);
     for (size_t i = 0; i < kLocalCandidates && !incumbents.empty(); ++i) {
       add(Near(incumbents[i % incumbents.size()]));
     }
-    return drawn;
+    return ScoreAll(std::move(drawn));
+  }
+
+  std::vector<Scored> ScoreAll(std::vector<Codes> all) const {
+    const std::vector<double> scores = acquisition_.Scores(all);
+    std::vector<Scored> scored;
+    for (size_t i = 0; i < all.size(); ++i) scored.push_back({std::move(all[i]), scores[i]});
+    return scored;
   }
 
   // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
@@ -201,15 +208,19 @@ class Search {
   }
 
   std::optional<Scored> BestOtherValue(const Scored& at, size_t parameter) {
-    std::optional<Scored> best;
+    std::vector<Codes> others;
     for (const double code : OtherValues(parameter, at.codes)) {
       Codes codes = at.codes;
       codes[parameter] = code;
       if (!space_.Complete(codes, rng_) || tried_.Contains(codes)) continue;
-      const double score = acquisition_.Score(codes);
-      if (!best.has_value() || score > best->score) best = Scored{std::move(codes), score};
+      others.push_back(std::move(codes));
     }
-    return best;
+    std::vector<Scored> scored = ScoreAll(std::move(others));
+    const auto best =
+        std::max_element(scored.begin(), scored.end(),
+                         [](const Scored& a, const Scored& b) { return a.score < b.score; });
+    if (best == scored.end()) return std::nullopt;
+    return std::move(*best);
   }
 
   std::vector<double> OtherValues(size_t parameter, const Codes& codes) const {

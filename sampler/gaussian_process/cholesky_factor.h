@@ -15,6 +15,8 @@ namespace hpo {
 class CholeskyFactor {
  public:
   size_t size() const { return size_; }
+  // The lower triangle of L, row by row.
+  const std::vector<double>& rows() const { return rows_; }
 
   // Adds a row and column to A: `covariances` (size() of them) beside the `variance` on the
   // diagonal. A pivot that rounding made too small for the variance is raised to 1e-13 of it.

@@ -5,6 +5,7 @@
 
 #include "Eigen/Core"
 #include "common/status.h"
+#include "sampler/gaussian_process/prediction_lanes.h"
 
 namespace hpo {
 namespace {
@@ -86,6 +87,44 @@ double Posterior::PredictMean(std::span<const double> x, std::vector<double>* sl
   return Head(covariances, observed).matrix().dot(alpha.matrix());
 }
 
+Prediction Posterior::PredictionOf(double mean, double explained) const {
+  const double variance = std::max(kernel_.scale - explained, kLeastVariance * kernel_.scale);
+  return {mean, std::sqrt(variance)};
+}
+
+std::vector<Prediction> Posterior::Predict(std::span<const std::vector<double>> points) const {
+  std::vector<const double*> columns;
+  for (size_t axis = 0; axis < points_.num_axes(); ++axis) {
+    columns.push_back(points_.column(axis).data());
+  }
+  const ProcessView view{.num_axes = columns.size(),
+                         .num_points = points_.size(),
+                         .num_observed = alpha_.size(),
+                         .columns = columns.data(),
+                         .weights = kernel_.weights.data(),
+                         .scale = kernel_.scale,
+                         .factor = factor_.rows().data(),
+                         .alpha = alpha_.data()};
+  std::vector<double> positions(columns.size() * kPointsTogether);
+  std::vector<double> scratch(points_.size() * kPointsTogether);
+  std::vector<Prediction> predictions;
+  for (size_t begin = 0; begin < points.size(); begin += kPointsTogether) {
+    const size_t end = std::min(begin + kPointsTogether, points.size());
+    for (size_t lane = 0; lane < kPointsTogether; ++lane) {
+      const std::vector<double>& point = points[std::min(begin + lane, end - 1)];
+      for (size_t axis = 0; axis < columns.size(); ++axis) {
+        positions[axis * kPointsTogether + lane] = point[axis];
+      }
+    }
+    PredictedLanes lanes;
+    PredictTogether(view, positions.data(), scratch.data(), lanes);
+    for (size_t lane = 0; lane < end - begin; ++lane) {
+      predictions.push_back(PredictionOf(lanes.mean[lane], lanes.explained[lane]));
+    }
+  }
+  return predictions;
+}
+
 Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slopes) const {
   std::vector<double> covariances;
   std::vector<double> by_square;
@@ -98,8 +137,7 @@ Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slope
                              covariances.begin() + static_cast<ptrdiff_t>(size));
   factor_.SolveLower(solved);
   const double explained = Head(solved, size).matrix().squaredNorm();
-  const double variance = std::max(kernel_.scale - explained, kLeastVariance * kernel_.scale);
-  result.deviation = std::sqrt(variance);
+  result = PredictionOf(result.mean, explained);
   if (slopes == nullptr) return result;
   factor_.SolveUpper(solved);
   slopes->mean.assign(x.size(), 0.0);

@@ -51,7 +51,12 @@ class Posterior {
   // `slopes` may be null.
   Prediction Predict(std::span<const double> x, PredictionSlopes* slopes) const;
 
+  // At many points, several times faster than one by one; equal to that but for rounding.
+  std::vector<Prediction> Predict(std::span<const std::vector<double>> points) const;
+
  private:
+  Prediction PredictionOf(double mean, double explained) const;
+
   KernelParameters kernel_;
   PointTable points_;
   CholeskyFactor factor_;

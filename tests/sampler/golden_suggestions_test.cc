@@ -65,7 +65,7 @@ nlohmann::json SuggestionsOf(const SearchSpace& space, const std::string& sample
 
 TEST(GoldenSuggestions, AreTheSameOnEveryMachine) {
   nlohmann::json found;
-  for (const std::string sampler : {"random", "tpe", "gp"}) {
+  for (const std::string sampler : {"random", "tpe", "gp", "cma-es"}) {
     found[sampler]["real"] = SuggestionsOf(RealSpace(), sampler);
     found[sampler]["mixed"] = SuggestionsOf(MixedSpace(), sampler);
   }

@@ -140,7 +140,7 @@ TEST(SuggestAtStartup, FollowsTheStudy) {
   const AskContext context{TrialNumber{4}, study.space, GiB(16), nullptr};
   for (const char* startup : {"sobol", "random"}) {
     study.sampler.startup = startup;
-    const auto suggestion = SuggestAtStartup(context, {}, study.sampler);
+    const auto suggestion = SuggestAtStartup(context, {}, study.sampler, {});
     ASSERT_TRUE(suggestion.ok());
     EXPECT_EQ(suggestion->sampler, startup);
     EXPECT_FALSE(suggestion->score.has_value());

@@ -4,6 +4,7 @@
 
 #include "common/random.h"
 #include "gtest/gtest.h"
+#include "sampler/gaussian_process/prediction_lanes.h"
 #include "tests/golden_file.h"
 #include "tests/sampler/gaussian_process/point_rows.h"
 
@@ -77,6 +78,53 @@ TEST(Posterior, AgreesWithScikitLearn) {
       const Prediction actual = posterior.Predict(asked[i], nullptr);
       EXPECT_NEAR(actual.mean, test["mean"][i].get<double>(), 1e-10);
       EXPECT_NEAR(actual.deviation, test["deviation"][i].get<double>(), 1e-9);
+    }
+  }
+}
+
+// Any number of points, with and without fantasies.
+TEST(Posterior, ManyPointsTogetherEqualThemOneByOne) {
+  for (const size_t num_observed : {1, 2, 3, 4, 5, 8, 31, 100}) {
+    const Posterior posterior = RandomPosterior(num_observed, 3);
+    const Rows asked = RandomRows(19, 11);
+    const std::vector<Prediction> together = posterior.Predict(asked);
+    ASSERT_EQ(together.size(), asked.size());
+    for (size_t i = 0; i < asked.size(); ++i) {
+      const Prediction alone = posterior.Predict(asked[i], nullptr);
+      EXPECT_NEAR(together[i].mean, alone.mean, 1e-10);
+      EXPECT_NEAR(together[i].deviation, alone.deviation, 1e-10);
+    }
+  }
+  EXPECT_TRUE(RandomPosterior(3, 0).Predict(Rows{}).empty());
+}
+
+TEST(PredictTogether, HasTheSameBitsOnEveryProcessor) {
+  constexpr size_t kSize = 21;
+  Rng rng(3, 1);
+  std::vector<double> factor, alpha, positions, scratch(kSize * kPointsTogether);
+  std::vector<double> columns[2];
+  for (size_t i = 0; i < kSize; ++i) {
+    for (size_t j = 0; j < i; ++j) factor.push_back(0.2 * rng.Uniform() - 0.1);
+    factor.push_back(0.5 + rng.Uniform());
+    alpha.push_back(rng.Uniform() - 0.5);
+    for (auto& column : columns) column.push_back(rng.Uniform());
+  }
+  for (size_t i = 0; i < 2 * kPointsTogether; ++i) positions.push_back(3.0 * rng.Uniform());
+  const double* const column_data[] = {columns[0].data(), columns[1].data()};
+  const double weights[] = {3.0, 0.7};
+  const ProcessView view{2,       kSize, kSize - 2,     column_data,
+                         weights, 1.7,   factor.data(), alpha.data()};
+  PredictedLanes baseline;
+  PredictionLoopsOf(SimdPath::kBaseline)->predict(view, positions.data(), scratch.data(), baseline);
+  EXPECT_GT(baseline.explained[0], 0.0);
+  for (const SimdPath path : {SimdPath::kAvx2, SimdPath::kAvx512}) {
+    const PredictionLoops* loops = PredictionLoopsOf(path);
+    if (loops == nullptr) continue;
+    PredictedLanes lanes;
+    loops->predict(view, positions.data(), scratch.data(), lanes);
+    for (size_t i = 0; i < kPointsTogether; ++i) {
+      EXPECT_EQ(lanes.mean[i], baseline.mean[i]);
+      EXPECT_EQ(lanes.explained[i], baseline.explained[i]);
     }
   }
 }

@@ -1,0 +1,21 @@
+// How loops that are compiled several times are compiled. A function of them takes the best that
+// the processor has; tests compare them all.
+#pragma once
+
+#include <initializer_list>
+
+namespace hpo {
+
+enum class SimdPath { kBaseline, kAvx2, kAvx512 };
+
+// The loops of the best path that this processor can run; `loops_of` gives a path's, nullptr where
+// it cannot.
+template <typename Loops>
+const Loops& BestOf(const Loops* (*loops_of)(SimdPath)) {
+  for (const SimdPath path : {SimdPath::kAvx512, SimdPath::kAvx2}) {
+    if (const Loops* loops = loops_of(path); loops != nullptr) return *loops;
+  }
+  return *loops_of(SimdPath::kBaseline);
+}
+
+}  // namespace hpo
