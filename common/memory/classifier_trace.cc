@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/memory/trained_families.h"
+#include "common/query_answers.h"
 #include "common/status.h"
 #include "common/unread_parameters.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
-constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;

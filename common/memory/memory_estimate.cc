@@ -13,6 +13,7 @@
 #include "common/memory/trial_passes.h"
 #include "common/model_modules.h"
 #include "common/model_parameters.h"
+#include "common/query_answers.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -99,7 +100,7 @@ absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape
       absl::StrCat(ModulesOf(*ModelFamilyOf(input.model.family)).classifier.output, ".");
   std::vector<ParameterExtent> extents = HeadExtents(shape);
   if (input.workload.task == TaskKind::kMultiQuerySpans) {
-    extents.insert(extents.end(), {{2, input.model.hidden_size}, {2, 1}});
+    extents.insert(extents.end(), {{kSpanEnds, input.model.hidden_size}, {kSpanEnds, 1}});
   }
   for (const ParameterTensor& tensor : tensors) {
     if (!absl::StartsWith(tensor.name, end)) extents.push_back({tensor.rows, tensor.columns});

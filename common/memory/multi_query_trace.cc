@@ -1,19 +1,18 @@
 // worker/trainer/tasks/multi_query.cc, every query answered.
 #include "common/memory/task_trace.h"
+#include "common/query_answers.h"
 
 namespace hpo {
 namespace {
 
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
-constexpr int64_t kNumbers = 2;
-constexpr int64_t kSpanEnds = 2;
 
 class MultiQueryTrace final : public TaskTrace {
  public:
   MultiQueryTrace(TraceOps& ops, const ClassifierShape& shape)
       : ops_(ops),
-        classes_(shape.num_labels - kNumbers),
+        classes_(shape.num_labels - kAspectNumbers),
         with_spans_(shape.task == TaskKind::kMultiQuerySpans),
         model_(ops, shape) {}
 
@@ -23,7 +22,7 @@ class MultiQueryTrace final : public TaskTrace {
   TracedBatch BatchOf(const BatchShape& part) override {
     TracedBatch batch = BatchOnDevice(ops_.tracer(), part, kIndex * part.rows);
     StepTracer& tracer = ops_.tracer();
-    batch.numbers = tracer.Allocate(kFloat * kNumbers * part.rows);
+    batch.numbers = tracer.Allocate(kFloat * kAspectNumbers * part.rows);
     if (!with_spans_) return batch;
     batch.asks_class = tracer.Allocate(kFloat * part.rows);
     batch.span_targets = tracer.Allocate(kFloat * kSpanEnds * batch.Tokens());
@@ -70,7 +69,7 @@ class MultiQueryTrace final : public TaskTrace {
     answers.classes.edge = ops_.tracer().RecordLike(real);
     // A single row is contiguous as it is.
     answers.classes = ops_.Relayout(answers.classes, /*copies=*/rows > 1, /*copies_back=*/false);
-    answers.numbers.elements = rows * kNumbers;
+    answers.numbers.elements = rows * kAspectNumbers;
     answers.numbers.edge = ops_.tracer().RecordLike(real);
     return answers;
   }
@@ -89,11 +88,12 @@ class MultiQueryTrace final : public TaskTrace {
     StepTracer& tracer = ops_.tracer();
     TracedStorage sum;
     const TracedStorage difference =
-        tracer.Allocate(kFloat * kNumbers * rows, MemoryClass::kTemporary);
+        tracer.Allocate(kFloat * kAspectNumbers * rows, MemoryClass::kTemporary);
     const TracedStorage squared =
-        tracer.Allocate(kFloat * kNumbers * rows, MemoryClass::kTemporary);
-    const TracedStorage exact = tracer.Allocate(kDouble * kNumbers * rows, MemoryClass::kTemporary);
-    sum = tracer.Allocate(kDouble * kNumbers, MemoryClass::kTemporary);
+        tracer.Allocate(kFloat * kAspectNumbers * rows, MemoryClass::kTemporary);
+    const TracedStorage exact =
+        tracer.Allocate(kDouble * kAspectNumbers * rows, MemoryClass::kTemporary);
+    sum = tracer.Allocate(kDouble * kAspectNumbers, MemoryClass::kTemporary);
   }
 
   TraceOps& ops_;

@@ -6,15 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/query_answers.h"
 #include "common/status.h"
 #include "worker/text/aspect_file.h"
 #include "worker/text/data_file_builder.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kNumbers = 2;  // valence and arousal
-constexpr size_t kSpanEnds = 2;  // its beginning and its end
 
 using ClassIndex = std::map<std::string, int32_t>;
 
@@ -43,7 +41,7 @@ absl::StatusOr<QuerySet> Encode(const AspectFile& file, const ClassIndex& classe
       DatasetRow row{.text = question.words,
                      .pair = text.text,
                      .labels = {static_cast<int32_t>(kNoClass)},
-                     .numbers = std::vector<float>(kNumbers, 0.0f),
+                     .numbers = std::vector<float>(kAspectNumbers, 0.0f),
                      .line = text.line};
       if (question.asks == TextQuestion::Asks::kClass) {
         const absl::Status known = AddAnswers(text.aspects[question.aspect], classes, row);
@@ -157,14 +155,15 @@ TokenBatch PadQueries(const QuerySet& set, std::span<const int64_t> piece, int64
     if (query >= 0) {
       batch.labels.push_back(set.queries.Labels(query).front());
       const auto numbers =
-          std::span(set.numbers).subspan(static_cast<size_t>(query * kNumbers), kNumbers);
+          std::span(set.numbers)
+              .subspan(static_cast<size_t>(query * kAspectNumbers), kAspectNumbers);
       batch.label_matrix.insert(batch.label_matrix.end(), numbers.begin(), numbers.end());
       if (set.AsksForSpans()) {
         AddSpanTargets(set.spans.queries[static_cast<size_t>(query)], row, batch);
       }
     } else if (set.AsksForSpans()) {
       batch.labels.push_back(kNoClass);
-      batch.label_matrix.insert(batch.label_matrix.end(), kNumbers, 0.0f);
+      batch.label_matrix.insert(batch.label_matrix.end(), kAspectNumbers, 0.0f);
     }
   }
   return batch;

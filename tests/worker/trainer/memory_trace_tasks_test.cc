@@ -66,34 +66,30 @@ TEST(MemoryTraceOfTasks, IsTheTrainersForLanguageModelingOnAStoredBase) {
   }
 }
 
-// Texts of one to three aspects, together and a few at a time.
-TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQuery) {
-  for (const char* family : {"bert", "distilbert"}) {
-    for (const int64_t at_once : {0, 4}) {
+// `at_once`: queries that run together.
+void ExpectSameEventsOfQueries(const char* task, std::initializer_list<const char*> families,
+                               std::initializer_list<int64_t> at_once) {
+  for (const char* family : families) {
+    for (const int64_t queries : at_once) {
       SyntheticTrial trial = Small();
-      trial.task = "multi-query";
+      trial.task = task;
       trial.family = family;
       trial.micro_batch = 4;
-      trial.params = {{"aspects.at_once", at_once}};
-      SCOPED_TRACE(at_once);
+      trial.params = {{"aspects.at_once", queries}};
+      SCOPED_TRACE(absl::StrCat(family, ", ", queries));
       ExpectSameEvents(trial);
     }
   }
 }
 
+// Texts of one to three aspects, together and a few at a time.
+TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQuery) {
+  ExpectSameEventsOfQueries("multi-query", {"bert", "distilbert"}, {0, 4});
+}
+
 // The span head and its loss, under heads of every kind; one row alone is not copied.
 TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQueryWithSpans) {
-  for (const char* family : {"bert", "distilbert", "gpt2"}) {
-    for (const int64_t at_once : {0, 1, 4}) {
-      SyntheticTrial trial = Small();
-      trial.task = "multi-query-spans";
-      trial.family = family;
-      trial.micro_batch = 4;
-      trial.params = {{"aspects.at_once", at_once}};
-      SCOPED_TRACE(at_once);
-      ExpectSameEvents(trial);
-    }
-  }
+  ExpectSameEventsOfQueries("multi-query-spans", {"bert", "distilbert", "gpt2"}, {0, 1, 4});
 }
 
 TEST(MemoryTraceOfTasks, IsTheTrainersForSpansWithEveryTechnique) {

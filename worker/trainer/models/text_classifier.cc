@@ -5,14 +5,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/query_answers.h"
 #include "common/status.h"
 #include "worker/trainer/models/autocast.h"
 #include "worker/trainer/models/base_storage.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 absl::Status CheckDropout(absl::string_view name, double value) {
   if (value >= 0.0 && value < 1.0) return absl::OkStatus();

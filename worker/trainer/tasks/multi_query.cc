@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/query_answers.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
 #include "worker/trainer/training/span_scores.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kNumbers = 2;   // valence and arousal
-constexpr int64_t kSpanEnds = 2;  // its beginning and its end
 
 // Squared errors of valence and arousal, added up.
 class NumberErrors {
@@ -57,9 +55,9 @@ struct MultiQuery::Answers {
 MultiQuery::Answers MultiQuery::AnswersTo(const DeviceBatch& batch) {
   const TextClassifier::Outputs outputs = model_->ForwardWithSpans(batch.input);
   const torch::Tensor real = outputs.logits.narrow(0, 0, batch.labels.size(0));
-  const int64_t classes = real.size(1) - kNumbers;
+  const int64_t classes = real.size(1) - kAspectNumbers;
   Answers answers{.classes = real.narrow(1, 0, classes).contiguous(),
-                  .numbers = real.narrow(1, classes, kNumbers),
+                  .numbers = real.narrow(1, classes, kAspectNumbers),
                   .spans = outputs.spans};
   if (batch.asks_class.defined()) answers.numbers = answers.numbers * batch.asks_class;
   return answers;
@@ -69,7 +67,7 @@ torch::Tensor MultiQuery::SumOfQueryLosses(const Answers& answers, const DeviceB
   const torch::Tensor of_classes = at::cross_entropy_loss(
       answers.classes, batch.labels, /*weight=*/{}, at::Reduction::Sum, /*ignore_index=*/kNoClass);
   const torch::Tensor of_numbers = at::mse_loss(answers.numbers, batch.numbers, at::Reduction::Sum);
-  const torch::Tensor of_aspects = of_classes + of_numbers / static_cast<double>(kNumbers);
+  const torch::Tensor of_aspects = of_classes + of_numbers / static_cast<double>(kAspectNumbers);
   if (!answers.spans.defined()) return of_aspects;
   return of_aspects + at::binary_cross_entropy_with_logits(answers.spans, batch.span_targets,
                                                            batch.span_weights, /*pos_weight=*/{},
@@ -94,7 +92,7 @@ DeviceBatch MultiQuery::ToTensors(const TokenBatch& tokens) const {
   TokenBatch tokens_and_classes = tokens;
   tokens_and_classes.label_matrix.clear();
   DeviceBatch batch = ToDevice(tokens_and_classes, /*num_labels=*/0, parts_.device);
-  batch.numbers = ToDevice(tokens.label_matrix, parts_.device).view({-1, kNumbers});
+  batch.numbers = ToDevice(tokens.label_matrix, parts_.device).view({-1, kAspectNumbers});
   if (tokens.span_targets.empty()) return batch;
   std::vector<float> asks_class;
   for (const int64_t label : tokens.labels) asks_class.push_back(label == kNoClass ? 0.0f : 1.0f);
@@ -112,7 +110,7 @@ torch::Tensor MultiQuery::SumOfLosses(const DeviceBatch& batch) {
 Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
   const EvaluationMode mode(*model_);
   const QuerySet& set = *parts_.data.validation_queries;
-  ClassificationCounts counts(static_cast<int64_t>(parts_.data.labels.size()) - kNumbers,
+  ClassificationCounts counts(static_cast<int64_t>(parts_.data.labels.size()) - kAspectNumbers,
                               /*multi_label=*/false);
   NumberErrors errors;
   SpanScores spans;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "common/query_answers.h"
+
 namespace hpo {
 namespace {
 
-constexpr size_t kEnds = 2;  // a span's beginning and its end
-
 bool Says(std::span<const float> logits, int64_t token, size_t which) {
-  return logits[kEnds * static_cast<size_t>(token) + which] > 0.0f;
+  return logits[kSpanEnds * static_cast<size_t>(token) + which] > 0.0f;
 }
 
 }  // namespace
