@@ -82,11 +82,8 @@ absl::Status CheckGrid(const SearchSpace& space) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCmaEs(const StudySpec& spec) {
-  if (spec.objectives.size() > 1) {
-    return Expected("sampler.type", "auto, tpe or random for several objectives", "'cma-es'");
-  }
-  const Parameter* unsuited = FirstNotFreeNumber(spec.space);
+absl::Status CheckCmaEs(const SearchSpace& space) {
+  const Parameter* unsuited = FirstNotFreeNumber(space);
   if (unsuited == nullptr) return absl::OkStatus();
   return Expected(
       "sampler.type",
@@ -102,10 +99,11 @@ absl::Status CheckSampler(const StudySpec& spec) {
     return Expected("sampler.type", "auto, tpe, gp, cma-es, random, qmc or grid",
                     absl::StrCat("'", sampler.type, "'"));
   }
-  if (sampler.type == "gp" && spec.objectives.size() > 1) {
-    return Expected("sampler.type", "auto, tpe or random for several objectives", "'gp'");
+  if ((sampler.type == "gp" || sampler.type == "cma-es") && spec.objectives.size() > 1) {
+    return Expected("sampler.type", "auto, tpe or random for several objectives",
+                    absl::StrCat("'", sampler.type, "'"));
   }
-  if (sampler.type == "cma-es") HPO_RETURN_IF_ERROR(CheckCmaEs(spec));
+  if (sampler.type == "cma-es") HPO_RETURN_IF_ERROR(CheckCmaEs(spec.space));
   if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
   if (sampler.startup != "sobol" && sampler.startup != "random") {
     return Expected("sampler.startup", "random or sobol", absl::StrCat("'", sampler.startup, "'"));

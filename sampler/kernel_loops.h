@@ -15,15 +15,6 @@ struct KernelLoopsOn {
   static constexpr size_t kVectors = kKernelBlock / kWidth;
   static constexpr Lanes kRanks = {0, 1, 2, 3, 4, 5, 6, 7};
 
-  HPO_PORTABLE static Lanes Load(const double* from) {
-    Lanes lanes;
-    __builtin_memcpy(&lanes, from, sizeof(lanes));
-    return lanes;
-  }
-  HPO_PORTABLE static void Store(const Lanes& lanes, double* to) {
-    __builtin_memcpy(to, &lanes, sizeof(lanes));
-  }
-
   HPO_PORTABLE static Lanes WeightsOf(const RecencyRamp& ramp, const Lanes& rank) {
     const Lanes weight = rank * ramp.slope + ramp.first;
     return weight < 1.0 ? weight : Lanes{} + 1.0;
@@ -50,13 +41,15 @@ struct KernelLoopsOn {
       const double high = kernels.centre[first + size - 1] + near;
       for (MarginalPoint* point = points; point < points + num_points; ++point) {
         if (point->at < low || point->at > high) continue;
-        Lanes sum = Load(point->sum.lanes);
+        Lanes sum = LoadLanes(point->sum.lanes);
         for (size_t i = first; i < first + size; i += kWidth) {
-          const Lanes z = (point->at - Load(kernels.centre + i)) * Load(kernels.inverse + i);
-          const Lanes weight = WeightsOf(ramp, Load(kernels.rank + i)) * Load(kernels.scale + i);
+          const Lanes z =
+              (point->at - LoadLanes(kernels.centre + i)) * LoadLanes(kernels.inverse + i);
+          const Lanes weight =
+              WeightsOf(ramp, LoadLanes(kernels.rank + i)) * LoadLanes(kernels.scale + i);
           sum += weight * Exp(z * z * -0.5);  // 0 after the last
         }
-        Store(sum, point->sum.lanes);
+        StoreLanes(sum, point->sum.lanes);
       }
     }
   }
@@ -64,8 +57,8 @@ struct KernelLoopsOn {
   HPO_PORTABLE static void AddTerm(const JointTerm& term, size_t row, Lanes& log_sum) {
     const JointAxis& axis = term.axis;
     if (axis.kernel == nullptr) {
-      const Lanes z = (term.at - Load(axis.centre + row)) * Load(axis.inverse + row);
-      log_sum -= z * z * 0.5 + Load(axis.log_norm + row);
+      const Lanes z = (term.at - LoadLanes(axis.centre + row)) * LoadLanes(axis.inverse + row);
+      log_sum -= z * z * 0.5 + LoadLanes(axis.log_norm + row);
       return;
     }
     const uint32_t* kernel = axis.kernel + row;
@@ -95,13 +88,13 @@ struct KernelLoopsOn {
       largest = Largest(most);
       if (largest < term.limit) return;
     }
-    Lanes sum = Load(point.sum.lanes);
+    Lanes sum = LoadLanes(point.sum.lanes);
     if (largest > point.reference) {
       sum *= Exp(point.reference - largest);
       point.reference = largest;
     }
     for (size_t v = 0; v < kVectors; ++v) sum += block.weights[v] * Exp(logs[v] - point.reference);
-    Store(sum, point.sum.lanes);
+    StoreLanes(sum, point.sum.lanes);
   }
 
   static void SumJoint(size_t num_components, const RecencyRamp& ramp, JointPoint* points,
@@ -140,12 +133,12 @@ struct KernelLoopsOn {
   static void CellMasses(const GridKernels& kernels, double low, double high, double* masses,
                          double* logs) {
     for (size_t i = 0; i < kernels.size; i += kWidth) {
-      const Lanes centre = Load(kernels.centre + i);
-      const Lanes inverse = Load(kernels.inverse + i);
+      const Lanes centre = LoadLanes(kernels.centre + i);
+      const Lanes inverse = LoadLanes(kernels.inverse + i);
       const Lanes mass = NormalMasses((low - centre) * inverse, (high - centre) * inverse) *
-                         Load(kernels.scale + i);
-      Store(mass, masses + i);
-      Store(Log(mass), logs + i);
+                         LoadLanes(kernels.scale + i);
+      StoreLanes(mass, masses + i);
+      StoreLanes(Log(mass), logs + i);
     }
   }
 

@@ -27,6 +27,15 @@ HPO_PORTABLE double OfBits(const uint64_t& bits) { return __builtin_bit_cast(dou
 HPO_PORTABLE LaneBits BitsOf(const Lanes& x) { return (LaneBits)x; }
 HPO_PORTABLE Lanes OfBits(const LaneBits& bits) { return (Lanes)bits; }
 
+HPO_PORTABLE Lanes LoadLanes(const double* from) {
+  Lanes lanes;
+  __builtin_memcpy(&lanes, from, sizeof(lanes));
+  return lanes;
+}
+HPO_PORTABLE void StoreLanes(const Lanes& lanes, double* to) {
+  __builtin_memcpy(to, &lanes, sizeof(lanes));
+}
+
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kLeastNormal = std::numeric_limits<double>::min();

@@ -15,7 +15,7 @@ namespace {
 // The first run begins around this part of the places it is given, and at least this wide.
 constexpr double kBestPart = 0.1;
 constexpr double kLeastSpread = 0.1;
-// Where a later run begins, a sixth of the cube to each side of its mean is likely.
+// Of a later run's first distribution: it reaches over most of the cube.
 constexpr double kRestartSpread = 0.3;
 // A run ends where it is narrower, or its covariance so degenerate.
 constexpr double kConverged = 1e-11;

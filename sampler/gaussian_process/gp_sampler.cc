@@ -19,9 +19,6 @@
 namespace hpo {
 namespace {
 
-// Of the observed trials, how many local candidates lie around.
-constexpr size_t kIncumbents = 6;
-
 PointTable PointsOf(const InputSpace& inputs, std::span<const Codes> configurations) {
   PointTable points(inputs.num_axes());
   for (const Codes& codes : configurations) points.Append(inputs.Point(codes));
@@ -69,18 +66,6 @@ Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
       PointsOf(inputs, judged.first(settled)),
       {data.labels.begin(), data.labels.begin() + static_cast<ptrdiff_t>(settled)}};
   return cache.Get(fitted, {PointsOf(inputs, judged), data.labels});
-}
-
-// The best observed configurations, the best first; the older of equals.
-std::vector<Codes> Incumbents(const TrainingData& data) {
-  std::vector<size_t> order(data.losses.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return data.losses[a] < data.losses[b]; });
-  order.resize(std::min(order.size(), kIncumbents));
-  std::vector<Codes> incumbents;
-  for (const size_t i : order) incumbents.push_back(data.observed[i]);
-  return incumbents;
 }
 
 }  // namespace

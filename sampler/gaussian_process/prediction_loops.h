@@ -16,15 +16,6 @@ struct PredictionLoopsOn {
   // Partial sums of a row, so that none waits for the one before.
   static constexpr size_t kSums = 4;
 
-  HPO_PORTABLE static Lanes Load(const double* from) {
-    Lanes lanes;
-    __builtin_memcpy(&lanes, from, sizeof(lanes));
-    return lanes;
-  }
-  HPO_PORTABLE static void Store(const Lanes& lanes, double* to) {
-    __builtin_memcpy(to, &lanes, sizeof(lanes));
-  }
-
   HPO_PORTABLE static Lanes Sqrt(const Lanes& x) {
     Lanes root;
     for (int i = 0; i < kNumLanes; ++i) root[i] = __builtin_sqrt(x[i]);
@@ -36,7 +27,7 @@ struct PredictionLoopsOn {
                                        size_t point) {
     Lanes square{};
     for (size_t axis = 0; axis < process.num_axes; ++axis) {
-      const Lanes apart = Load(positions + axis * kNumLanes) - process.columns[axis][point];
+      const Lanes apart = LoadLanes(positions + axis * kNumLanes) - process.columns[axis][point];
       const Lanes distance = apart * apart;
       square += process.weights[axis] * (distance < 1.0 ? distance : Lanes{} + 1.0);
     }
@@ -50,10 +41,10 @@ struct PredictionLoopsOn {
     size_t k = 0;
     for (; k + kSums <= length; k += kSums) {
       for (size_t part = 0; part < kSums; ++part) {
-        sums[part] += row[k + part] * Load(solved + (k + part) * kNumLanes);
+        sums[part] += row[k + part] * LoadLanes(solved + (k + part) * kNumLanes);
       }
     }
-    for (; k < length; ++k) sums[0] += row[k] * Load(solved + k * kNumLanes);
+    for (; k < length; ++k) sums[0] += row[k] * LoadLanes(solved + k * kNumLanes);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
@@ -67,11 +58,11 @@ struct PredictionLoopsOn {
       if (i < process.num_observed) mean += covariance * process.alpha[i];
       const Lanes solved = (covariance - RowTimes(row, scratch, i)) / row[i];
       explained += solved * solved;
-      Store(solved, scratch + i * kNumLanes);
+      StoreLanes(solved, scratch + i * kNumLanes);
       row += i + 1;
     }
-    Store(mean, result.mean);
-    Store(explained, result.explained);
+    StoreLanes(mean, result.mean);
+    StoreLanes(explained, result.explained);
   }
 
   static constexpr PredictionLoops kLoops = {&Predict};

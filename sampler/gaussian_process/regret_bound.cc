@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -20,19 +19,8 @@ namespace {
 
 constexpr size_t kLeastTrials = 20;
 constexpr size_t kMostTrials = 256;
-// Around which the least lower bound is sought.
-constexpr size_t kIncumbents = 6;
 // Of the deviation of the losses so cut: what nobody tells apart.
 constexpr double kNegligible = 0.01;
-
-// The best first.
-std::vector<size_t> OrderOf(const std::vector<double>& losses) {
-  std::vector<size_t> order(losses.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return losses[a] < losses[b]; });
-  return order;
-}
 
 // The square root of b.
 double Deviations(size_t num_axes, size_t num_trials) {
@@ -61,15 +49,13 @@ std::optional<RegretEstimate> EstimateRegret(const History& history, const Study
   const InputSpace inputs(space, ModelView::kQuality);
   const TrainingData data = CollectTrainingData(history, space, kAnyCapacity, study.memory.policy);
   if (data.losses.size() < kLeastTrials) return std::nullopt;
-  std::vector<size_t> order = OrderOf(data.losses);
+  std::vector<size_t> order = OrderByLoss(data.losses);
   const double median = data.losses[order[order.size() / 2]];
   order.resize(std::min(order.size(), kMostTrials));
   LabelledPoints observed{PointTable(inputs.num_axes()), {}};
-  std::vector<Codes> incumbents;
   for (const size_t i : order) {
     observed.points.Append(inputs.Point(data.observed[i]));
     observed.values.push_back(std::min(data.losses[i], median));
-    if (incumbents.size() < kIncumbents) incumbents.push_back(data.observed[i]);
   }
   if (observed.values.front() == observed.values.back()) return std::nullopt;
   const double unit = Standardize(observed.values);
@@ -84,7 +70,7 @@ std::optional<RegretEstimate> EstimateRegret(const History& history, const Study
   const Acquisition lower_bound =
       Acquisition::OfLowerBound({&inputs, &posterior, nullptr}, deviations);
   const std::optional<ScoredCandidate> lowest =
-      MaximizeAcquisition(context, space, lower_bound, incumbents, {}, rng);
+      MaximizeAcquisition(context, space, lower_bound, Incumbents(data), {}, rng);
   if (!lowest.has_value()) return std::nullopt;
   const double gap = LeastUpperBound(posterior, observed.points, deviations) + lowest->score;
   const double noise = std::max(std::sqrt(posterior.kernel().noise), kNegligible);

@@ -117,12 +117,28 @@ TrainingData CollectTrainingData(const History& history, const CodedSpace& space
   return data;
 }
 
+std::vector<size_t> OrderByLoss(std::span<const double> losses) {
+  std::vector<size_t> order(losses.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  return order;
+}
+
+std::vector<Codes> Incumbents(const TrainingData& data) {
+  constexpr size_t kMostIncumbents = 6;
+  std::vector<size_t> order = OrderByLoss(data.losses);
+  order.resize(std::min(order.size(), kMostIncumbents));
+  std::vector<Codes> incumbents;
+  for (const size_t i : order) incumbents.push_back(data.observed[i]);
+  return incumbents;
+}
+
 std::vector<size_t> SelectObservations(std::span<const double> losses, size_t most) {
   std::vector<size_t> order(losses.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (losses.size() <= most) return order;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  order = OrderByLoss(losses);
   const auto middle = order.begin() + static_cast<ptrdiff_t>(most / 2);
   std::sort(middle, order.end(), std::greater<size_t>());
   order.resize(most);

@@ -41,6 +41,12 @@ struct TrainingData {
 TrainingData CollectTrainingData(const History& history, const CodedSpace& space, Bytes capacity,
                                  MemoryPolicy policy);
 
+// Numbers of the trials with these losses, the best first; the older of equals.
+std::vector<size_t> OrderByLoss(std::span<const double> losses);
+
+// The best observed configurations, around which a search looks more closely; the best first.
+std::vector<Codes> Incumbents(const TrainingData& data);
+
 // Which of the trials with these losses a model of at most `most` trials keeps, ascending: all, or
 // the best half and the newest of the others.
 std::vector<size_t> SelectObservations(std::span<const double> losses, size_t most);

@@ -238,16 +238,18 @@ absl::StatusOr<Suggestion> StudyRuntime::Suggest(
     const std::function<AskContext(const History&)>& make_context) {
   std::deque<HistoryEvent> events;
   History seen;
-  StudySpec spec;
+  std::optional<StudySpec> bounded;
   {
     absl::MutexLock lock(&mutex_);
     events.swap(unobserved_);
     seen = history_;
-    spec = spec_;
+    if (spec_.budget.regret_bound.has_value()) bounded = spec_;
   }
   for (const HistoryEvent& event : events) sampler_->Observe(event);
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
-  if (std::optional<std::string> why = WhyRegretBounded(seen, spec); why.has_value()) {
+  std::optional<std::string> why;
+  if (bounded.has_value()) why = WhyRegretBounded(seen, *bounded);
+  if (why.has_value()) {
     absl::MutexLock lock(&mutex_);
     termination_ = *why;
     return absl::FailedPreconditionError(*std::move(why));
