@@ -44,6 +44,24 @@ void CandidatePool::Add(std::vector<ParamMap> drawn) {
   }
 }
 
+std::optional<Candidate> DrawUntilNew(std::span<const int> rounds, const History& history,
+                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw,
+                                      CandidatePool& pool) {
+  size_t seen = pool.fitting().size();
+  for (const int size : rounds) {
+    std::vector<ParamMap> drawn;
+    for (int i = 0; i < size; ++i) {
+      auto params = draw();
+      if (params.ok()) drawn.push_back(*std::move(params));
+    }
+    pool.Add(std::move(drawn));
+    for (; seen < pool.fitting().size(); ++seen) {
+      if (!history.Tried(pool.fitting()[seen].params)) return pool.fitting()[seen];
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity) {
   return absl::FailedPreconditionError(
       absl::StrCat("no configuration found that fits a capacity of ", FormatBytes(capacity),

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/random.h"
 #include "sampler/sampler.h"
 
@@ -34,6 +37,12 @@ class CandidatePool {
   std::vector<Candidate> fitting_;
   std::optional<Candidate> nearest_miss_;
 };
+
+// Adds rounds of so many configurations to `pool` until one fits that no trial of `history` has
+// had: that one; nullopt where none did. A draw that fails is left out.
+std::optional<Candidate> DrawUntilNew(std::span<const int> rounds, const History& history,
+                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw,
+                                      CandidatePool& pool);
 
 // FailedPrecondition that names the need of the least demanding configuration found.
 absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity);

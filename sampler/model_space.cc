@@ -69,9 +69,7 @@ ModelSpace::ModelSpace(const SearchSpace& space, ModelView view) : space_(space)
       roles_[i].indices = IndicesIn(*choices, *choices);
       continue;
     }
-    const auto* real = std::get_if<FloatDomain>(&parameter.domain);
-    roles_[i].scale =
-        real != nullptr ? NumericScale(*real) : NumericScale(std::get<IntDomain>(parameter.domain));
+    roles_[i].scale = NumericScale::Of(parameter.domain);
     roles_[i].axis = AddAxis(NumericAxis(*roles_[i].scale));
     roles_[i].positions = PositionsOf(*roles_[i].scale, parameter.domain);
   }

@@ -100,6 +100,11 @@ NumericScale::NumericScale(const IntDomain& domain)
     : NumericScale(static_cast<double>(domain.low), static_cast<double>(LastValue(domain)),
                    static_cast<double>(domain.step) / 2.0, domain.log) {}
 
+NumericScale NumericScale::Of(const Domain& domain) {
+  if (const auto* range = std::get_if<FloatDomain>(&domain)) return NumericScale(*range);
+  return NumericScale(std::get<IntDomain>(domain));
+}
+
 NumericScale NumericScale::Log(double low, double high) {
   return NumericScale(low, high, 0.0, true);
 }

@@ -14,6 +14,8 @@ class NumericScale {
   // Domains as ValidateSpace accepts them.
   explicit NumericScale(const FloatDomain& domain);
   explicit NumericScale(const IntDomain& domain);
+  // Of a float or int domain. Not for categorical domains.
+  static NumericScale Of(const Domain& domain);
   // The real numbers of [low, high] by logarithm; 0 < low < high.
   static NumericScale Log(double low, double high);
 

@@ -15,7 +15,7 @@ namespace hpo {
 namespace {
 
 // Sizes of the rounds of points, as DrawFitting's.
-constexpr uint32_t kRounds[] = {1, 8, 64, 128, 256};
+constexpr int kRounds[] = {1, 8, 64, 128, 256};
 // Between the seeds of one trial's points.
 constexpr uint64_t kNextSeed = 0xD1B54A32D192ED03;
 
@@ -38,20 +38,12 @@ std::optional<Candidate> FirstFitting(const AskContext& context, const History& 
   Rng rng = StreamFor(seed, context.number, StreamPurpose::kRandomConfiguration);
   CandidatePool pool(context);
   const uint32_t index = static_cast<uint32_t>(context.number.value);
-  size_t seen = 0;
-  for (const uint32_t size : kRounds) {
-    std::vector<ParamMap> drawn;
-    for (uint32_t i = 0; i < size; ++i, seed += kNextSeed) {
-      auto params =
-          ConfigurationAt(context.space, preset, PointAt(context.space, seed, index), rng);
-      if (params.ok()) drawn.push_back(*std::move(params));
-    }
-    pool.Add(std::move(drawn));
-    for (; seen < pool.fitting().size(); ++seen) {
-      const Candidate& candidate = pool.fitting()[seen];
-      if (!history.Tried(candidate.params)) return candidate;
-    }
-  }
+  const auto draw = [&] {
+    const std::vector<double> point = PointAt(context.space, seed, index);
+    seed += kNextSeed;
+    return ConfigurationAt(context.space, preset, point, rng);
+  };
+  if (auto found = DrawUntilNew(kRounds, history, draw, pool); found.has_value()) return found;
   if (pool.fitting().empty()) return std::nullopt;
   return pool.fitting().front();
 }

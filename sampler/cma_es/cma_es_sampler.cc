@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -29,15 +28,10 @@ struct Axis {
   NumericScale scale;
 };
 
-NumericScale ScaleOf(const Domain& domain) {
-  if (const auto* range = std::get_if<FloatDomain>(&domain)) return NumericScale(*range);
-  return NumericScale(std::get<IntDomain>(domain));
-}
-
 std::vector<Axis> AxesOf(const SearchSpace& space) {
   std::vector<Axis> axes;
   for (const Parameter& parameter : space.parameters) {
-    if (IsFreeNumber(parameter)) axes.push_back({&parameter, ScaleOf(parameter.domain)});
+    if (IsFreeNumber(parameter)) axes.push_back({&parameter, NumericScale::Of(parameter.domain)});
   }
   return axes;
 }
@@ -138,25 +132,6 @@ ParamMap ParamsAt(const std::vector<Axis>& axes, const std::vector<double>& posi
   return params;
 }
 
-// nullopt where none was found that fits and that no trial has had.
-std::optional<Candidate> DrawNew(const EvolutionStrategy& strategy, const std::vector<Axis>& axes,
-                                 const AskContext& context, const History& history, Rng& rng) {
-  CandidatePool pool(context);
-  size_t seen = 0;
-  for (const int size : kRounds) {
-    std::vector<ParamMap> drawn;
-    for (int i = 0; i < size; ++i) {
-      auto params = DrawConfiguration(context.space, ParamsAt(axes, strategy.Draw(rng)), rng);
-      if (params.ok()) drawn.push_back(*std::move(params));
-    }
-    pool.Add(std::move(drawn));
-    for (; seen < pool.fitting().size(); ++seen) {
-      if (!history.Tried(pool.fitting()[seen].params)) return pool.fitting()[seen];
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 class EvolutionCache {
@@ -175,9 +150,9 @@ class EvolutionCache {
     for (size_t i = kept_->told.size(); i < lessons.size(); ++i) {
       const Lesson& lesson = lessons[i];
       kept_->told.emplace_back(lesson.trial->number, lesson.merit);
+      if (i < num_first) continue;
       auto position = PositionOf(axes, *lesson.trial, seed);
-      if (i < num_first || !position.has_value()) continue;
-      kept_->strategy.Tell({*std::move(position), lesson.merit});
+      if (position.has_value()) kept_->strategy.Tell({*std::move(position), lesson.merit});
     }
     return kept_->strategy;
   }
@@ -207,7 +182,11 @@ absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) cons
   const auto strategy = cache_->After(lessons, num_first, axes, context.space, spec_.seed);
   if (!strategy.has_value()) return SuggestAtRandom(context, history_, spec_);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
-  std::optional<Candidate> found = DrawNew(*strategy, axes, context, history_, rng);
+  CandidatePool pool(context);
+  const auto draw = [&] {
+    return DrawConfiguration(context.space, ParamsAt(axes, strategy->Draw(rng)), rng);
+  };
+  std::optional<Candidate> found = DrawUntilNew(kRounds, history_, draw, pool);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
   return Suggestion{.params = std::move(found->params),
                     .fit = found->fit,

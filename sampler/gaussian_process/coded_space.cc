@@ -58,13 +58,12 @@ CodedSpace::CodedParameter CodedSpace::CodeParameter(const Parameter& parameter)
     return coded;
   }
   const std::optional<int64_t> count = NumValues(parameter.domain);
+  coded.scale = NumericScale::Of(parameter.domain);
   coded.kind = count.has_value() ? Kind::kGrid : Kind::kContinuous;
   if (const auto* real = std::get_if<FloatDomain>(&parameter.domain)) {
-    coded.scale = NumericScale(*real);
     coded.last =
         count.has_value() ? static_cast<double>(*count - 1) : (real->low < real->high ? 1.0 : 0.0);
   } else {
-    coded.scale = NumericScale(std::get<IntDomain>(parameter.domain));
     coded.last = static_cast<double>(*count - 1);
   }
   return coded;
