@@ -74,7 +74,7 @@ def macro_f1(prediction):
 
 
 def arguments_of(config, batch_size, folder):
-    """The same training as hpo-trainer's defaults; nothing saved, nothing logged."""
+    """The same training as hpo-trainer's with the study's defaults; nothing saved, nothing logged."""
     return transformers.TrainingArguments(
         output_dir=folder,
         per_device_train_batch_size=batch_size,

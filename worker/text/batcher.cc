@@ -69,17 +69,17 @@ void FillLabels(const EncodedDataset& data, std::span<const int64_t> rows, Token
 
 }  // namespace
 
-std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, int64_t batch_size,
-                                       uint64_t seed, int64_t epoch) {
-  HPO_CHECK(batch_size > 0);
-  Rng rng(seed, kBatchStream + static_cast<uint64_t>(epoch));
+std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, const EpochDraw& draw) {
+  HPO_CHECK(draw.batch_size > 0);
+  Rng rng(draw.seed, kBatchStream + static_cast<uint64_t>(draw.epoch));
   std::vector<int64_t> rows = AllRows(data);
   Shuffle(rows, rng);
-  const size_t pool = static_cast<size_t>(kPoolBatches * batch_size);
+  const int64_t together = draw.group_by_length ? kPoolBatches : 1;
+  const size_t pool = static_cast<size_t>(together * draw.batch_size);
   for (size_t begin = 0; begin < rows.size(); begin += pool) {
     SortByLength(data, std::span(rows).subspan(begin, std::min(pool, rows.size() - begin)));
   }
-  std::vector<BatchRows> batches = Cut(rows, batch_size);
+  std::vector<BatchRows> batches = Cut(rows, draw.batch_size);
   Shuffle(batches, rng);
   return batches;
 }

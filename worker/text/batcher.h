@@ -1,9 +1,9 @@
 // Cuts an encoded data set into batches: which rows learn together (a function of the seed alone),
 // and how a part of them is padded (a function of its rows alone). Pure; any thread.
 //
-// Length bucketing: each epoch the rows are shuffled, cut into pools of kPoolBatches batches,
-// sorted by length within a pool, cut into batches, and the batches are shuffled. Rows of like
-// length so meet in a batch, and inside a batch the longest comes first.
+// Each epoch the rows are shuffled and cut into batches; inside a batch the longest comes first.
+// Grouped by length, they are shuffled, cut into pools of kPoolBatches batches, sorted by length
+// within a pool, cut into batches, and the batches are shuffled: rows of like length meet.
 //
 // Padding: a part is padded to its own longest row, rounded up to kPaddingMultiple (16,
 // common/workload.h) and no further than the model has positions:
@@ -26,11 +26,17 @@ using BatchRows = std::vector<int64_t>;
 
 constexpr int64_t kPoolBatches = 50;
 
-// The training batches of one epoch: every row once, `batch_size` rows each, the last one drawn
-// from the last pool possibly shorter. `batch_size` is the effective batch E. Equal (data,
-// batch_size, seed, epoch) give equal batches on every machine. batch_size > 0.
-std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, int64_t batch_size,
-                                       uint64_t seed, int64_t epoch);
+// How the batches of one epoch are drawn.
+struct EpochDraw {
+  int64_t batch_size = 0;  // > 0; the effective batch E
+  bool group_by_length = false;
+  uint64_t seed = 0;
+  int64_t epoch = 0;
+};
+
+// The training batches of one epoch: every row once, `batch_size` rows each, one of them possibly
+// shorter. Equal (data, draw) give equal batches on every machine.
+std::vector<BatchRows> TrainingBatches(const EncodedDataset& data, const EpochDraw& draw);
 
 // Batches for evaluation: every row once, longest rows first. batch_size > 0.
 std::vector<BatchRows> EvaluationBatches(const EncodedDataset& data, int64_t batch_size);

@@ -65,45 +65,50 @@ int64_t PaddedTokens(const EncodedDataset& data, const std::vector<BatchRows>& b
 TEST(TrainingBatches, HoldEveryRowOnce) {
   const std::pair<int64_t, int64_t> cases[] = {{1, 1}, {1, 16}, {16, 16}, {17, 16}, {2000, 7}};
   for (const auto& [rows, batch_size] : cases) {
-    SCOPED_TRACE(testing::Message() << rows << " rows by " << batch_size);
-    ExpectEveryRowOnce(TrainingBatches(RandomData(rows), batch_size, 1, 0), rows, batch_size);
+    for (const bool grouped : {false, true}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows by " << batch_size << " " << grouped);
+      const EpochDraw draw{.batch_size = batch_size, .group_by_length = grouped, .seed = 1};
+      ExpectEveryRowOnce(TrainingBatches(RandomData(rows), draw), rows, batch_size);
+    }
   }
-  EXPECT_THAT(TrainingBatches(DataOfLengths({}), 4, 1, 0), IsEmpty());
+  EXPECT_THAT(TrainingBatches(DataOfLengths({}), {.batch_size = 4}), IsEmpty());
 }
 
 TEST(TrainingBatches, DependOnSeedAndEpochAlone) {
   const EncodedDataset data = RandomData(500);
-  const auto batches = TrainingBatches(data, 16, 7, 2);
-  EXPECT_EQ(TrainingBatches(data, 16, 7, 2), batches);
-  EXPECT_NE(TrainingBatches(data, 16, 8, 2), batches);
-  EXPECT_NE(TrainingBatches(data, 16, 7, 3), batches);
+  const EpochDraw draw{.batch_size = 16, .seed = 7, .epoch = 2};
+  const auto batches = TrainingBatches(data, draw);
+  EXPECT_EQ(TrainingBatches(data, draw), batches);
+  EXPECT_NE(TrainingBatches(data, {.batch_size = 16, .seed = 8, .epoch = 2}), batches);
+  EXPECT_NE(TrainingBatches(data, {.batch_size = 16, .seed = 7, .epoch = 3}), batches);
 }
 
 // Written down once, so that a change of the draws is noticed: it would change every result.
 TEST(TrainingBatches, StayAsTheyAre) {
-  EXPECT_THAT(TrainingBatches(DataOfLengths({5, 9, 3, 7, 1, 8}), 2, 42, 0),
+  const EncodedDataset data = DataOfLengths({5, 9, 3, 7, 1, 8});
+  EXPECT_THAT(TrainingBatches(data, {.batch_size = 2, .group_by_length = true, .seed = 42}),
               ElementsAre(ElementsAre(2, 4), ElementsAre(3, 0), ElementsAre(1, 5)));
+  EXPECT_THAT(TrainingBatches(data, {.batch_size = 2, .seed = 42}),
+              ElementsAre(ElementsAre(5, 4), ElementsAre(3, 0), ElementsAre(1, 2)));
 }
 
-TEST(TrainingBatches, RowsOfLikeLengthMeet) {
+TEST(TrainingBatches, RowsOfLikeLengthMeetWhereGrouped) {
   const EncodedDataset data = RandomData(4'000);
-  const int64_t bucketed = PaddedTokens(data, TrainingBatches(data, 16, 3, 0));
-  BatchRows in_order(4'000);
-  std::iota(in_order.begin(), in_order.end(), 0);
-  std::vector<BatchRows> unsorted;
-  for (size_t i = 0; i < in_order.size(); i += 16) {
-    unsorted.emplace_back(in_order.begin() + static_cast<int>(i),
-                          in_order.begin() + static_cast<int>(i) + 16);
-  }
-  EXPECT_LT(bucketed, PaddedTokens(data, unsorted) * 65 / 100);
+  EpochDraw draw{.batch_size = 16, .seed = 3};
+  const int64_t shuffled = PaddedTokens(data, TrainingBatches(data, draw));
+  draw.group_by_length = true;
+  EXPECT_LT(PaddedTokens(data, TrainingBatches(data, draw)), shuffled * 65 / 100);
 }
 
 TEST(TrainingBatches, LongestRowComesFirst) {
   const EncodedDataset data = RandomData(300);
-  for (const BatchRows& batch : TrainingBatches(data, 8, 1, 1)) {
-    EXPECT_TRUE(std::is_sorted(batch.begin(), batch.end(), [&](int64_t a, int64_t b) {
-      return data.Length(a) > data.Length(b);
-    }));
+  for (const bool grouped : {false, true}) {
+    const EpochDraw draw{.batch_size = 8, .group_by_length = grouped, .seed = 1, .epoch = 1};
+    for (const BatchRows& batch : TrainingBatches(data, draw)) {
+      EXPECT_TRUE(std::is_sorted(batch.begin(), batch.end(), [&](int64_t a, int64_t b) {
+        return data.Length(a) > data.Length(b);
+      }));
+    }
   }
 }
 

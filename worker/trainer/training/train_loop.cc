@@ -126,7 +126,7 @@ bool TrainLoop::KeepsPlanOf(const LoopState& state) const {
 
 std::optional<TrainLoop::Ending> TrainLoop::RunEpoch() {
   const std::vector<BatchRows> batches = TrainingBatches(
-      parts_.data.train, state_.plan.effective_batch, parts_.options.seed, state_.epoch);
+      parts_.data.train, parts_.options.DrawOf(state_.plan.effective_batch, state_.epoch));
   while (state_.batches_done < static_cast<int64_t>(batches.size())) {
     if (auto ending = CheckStop()) return ending;
     const auto batch = static_cast<size_t>(state_.batches_done);

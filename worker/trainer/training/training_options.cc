@@ -55,6 +55,7 @@ constexpr ParameterLine kParameters[] = {
     {"train.eps", "1e-08", "AdamW's epsilon"},
     {"train.eval_batch_multiplier", "1", "rows at a time in evaluation, in micro-batches"},
     {"train.grad_accum", "1", "batches for each optimizer step"},
+    {"train.group_by_length", "false", "rows of like length learn together: less padding"},
     {"train.label_smoothing", "0", "share of a label's weight that all labels get"},
     {"train.lr", "5e-05", "peak learning rate"},
     {"train.max_grad_norm", "1", "gradients are scaled down to this norm"},
@@ -138,6 +139,14 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
+  if (const auto grouped = params.find("train.group_by_length"); grouped != params.end()) {
+    const bool* const flag = std::get_if<bool>(&grouped->second);
+    if (flag == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "train.group_by_length: expected true or false, got ", FormatParam(grouped->second)));
+    }
+    options.group_by_length = *flag;
+  }
   options.tf32 = FindString(params, "train.precision") == "tf32";
   if (const auto weights = params.find("train.class_weights"); weights != params.end()) {
     auto spec = ParseClassWeights(

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "common/memory/memory_estimate.h"
 #include "common/params.h"
+#include "worker/text/batcher.h"
 #include "worker/text/query_set.h"
 #include "worker/trainer/training/class_weights.h"
 
@@ -26,11 +27,18 @@ struct TrainingOptions {
   int64_t early_stopping = 0;
   // Optimizer steps after which the allocator's cache goes back to the device; 0: it stays.
   int64_t clear_cache_every = 0;
-  double data_subset = 1.0;  // share of the training rows that are used
+  double data_subset = 1.0;      // share of the training rows that are used
+  bool group_by_length = false;  // rows of like length learn together (worker/text/batcher.h)
   QueryPadding query_padding = QueryPadding::kNone;
   ClassWeightSpec class_weights;
   double label_smoothing = 0.0;
   uint64_t seed = 0;
+
+  // Of an epoch, from 0, by effective batches of `batch_size` rows.
+  EpochDraw DrawOf(int64_t batch_size, int64_t epoch) const {
+    return {
+        .batch_size = batch_size, .group_by_length = group_by_length, .seed = seed, .epoch = epoch};
+  }
 };
 
 // Reads the parameters; those not given keep their defaults. `seed` beats `job_seed`.

@@ -75,7 +75,7 @@ TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, cons
   for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
     MeasuredSteps stretch;
     for (const BatchRows& batch :
-         TrainingBatches(data.train, plan.effective_batch, options.seed, epoch)) {
+         TrainingBatches(data.train, options.DrawOf(plan.effective_batch, epoch))) {
       stretch.steps.push_back(PartsOf(data, batch, plan, layout));
       ++step;
       if (job.measure_every_steps > 0 && step % job.measure_every_steps == 0) {

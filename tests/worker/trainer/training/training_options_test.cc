@@ -42,6 +42,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
                                             {"train.eps", 1e-6},
                                             {"train.eval_batch_multiplier", int64_t{2}},
                                             {"train.grad_accum", int64_t{3}},
+                                            {"train.group_by_length", true},
                                             {"train.label_smoothing", 0.1},
                                             {"train.lr", int64_t{1}},
                                             {"train.max_grad_norm", 0.5},
@@ -57,6 +58,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->seed, 5u);
   EXPECT_EQ(options->data_subset, 0.2);
   EXPECT_EQ(options->early_stopping, 3);
+  EXPECT_TRUE(options->group_by_length);
   EXPECT_EQ(options->class_weights.kind, ClassWeightSpec::Kind::kBalanced);
   EXPECT_EQ(options->label_smoothing, 0.1);
   EXPECT_TRUE(options->config.weighs_classes);
@@ -96,6 +98,8 @@ TEST(ReadTrainingOptions, ErrorsNameTheParameterAndTheValue) {
       {{{"train.early_stopping", int64_t{-1}}}, "expected an integer of at least 0, got -1"},
       {{{"train.class_weights", std::string("often")}},
        "train.class_weights: expected none, balanced"},
+      {{{"train.group_by_length", int64_t{1}}},
+       "train.group_by_length: expected true or false, got 1"},
       {{{"train.label_smoothing", 1.0}}, "train.label_smoothing"},
       {{{"memory.loss_rows", int64_t{-1}}}, "memory.loss_rows: expected an integer of at least 0"},
       {{{"seed", int64_t{-1}}}, "seed: expected an integer of at least 0, got -1"},
