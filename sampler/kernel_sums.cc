@@ -1,6 +1,6 @@
 #include "sampler/kernel_sums.h"
 
-#include <algorithm>
+#include <bit>
 
 #include "sampler/kernel_loops.h"
 
@@ -37,6 +37,18 @@ const KernelLoops* LoopsOf(SimdPath path) {
       return __builtin_cpu_supports("avx512f") ? Avx512Loops() : nullptr;
   }
   return nullptr;
+}
+
+size_t RunLength(size_t num_kernels) {
+  constexpr size_t kFewestRuns = 512;
+  return std::bit_floor(num_kernels / kFewestRuns) & ~size_t{7};
+}
+
+std::vector<FoldedRuns> FoldRuns(const SortedKernels& kernels, double least,
+                                 const RecencyRamp& ramp) {
+  std::vector<FoldedRuns> folds(kernels.run > 0 ? kernels.size / (kNumLanes * kernels.run) : 0);
+  BestLoops().fold_runs(kernels, least, ramp, folds.data(), folds.size());
+  return folds;
 }
 
 void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double reach,

@@ -62,6 +62,19 @@ struct LaneSums {
   }
 };
 
+// Eight runs of kernels, each next to the last, of one bandwidth. A run is so narrow beside it that
+// its sum follows from its moments: a kernel at distance d from the middle, z from the point, both
+// in bandwidths, is exp(-z^2/2) times the sum of d^k / k! He_k(z), with Hermite's polynomials. What
+// is left out of it beyond the seventh power is below 1e-7 of a kernel's height.
+struct FoldedRuns {
+  static constexpr size_t kNumMoments = 8;
+  bool folded = false;  // else they are taken kernel by kernel
+  double inverse = 0.0;
+  double middle[8] = {};
+  double moments[kNumMoments][8] = {};  // of weight * scale
+  bool operator==(const FoldedRuns&) const = default;
+};
+
 // Normal kernels on one axis, in the order of their centres.
 struct SortedKernels {
   size_t size = 0;
@@ -71,7 +84,20 @@ struct SortedKernels {
   const double* rank;
   // By block of kernels: the widest bandwidth.
   const double* widest;
+  // Kernels in a run, a multiple of 8; and by eight runs what FoldRuns() made of them, the rest
+  // after the last eight are taken kernel by kernel.
+  size_t run = 0;
+  const FoldedRuns* folds = nullptr;
+  size_t num_folds = 0;
 };
+
+// How long runs should be among so many kernels: so many that a whole axis has 512 to 1,024 of
+// them; 0 where that would be less than 8.
+size_t RunLength(size_t num_kernels);
+
+// Folds those runs of `kernels` that are narrow, and whose bandwidth is the `least`.
+std::vector<FoldedRuns> FoldRuns(const SortedKernels& kernels, double least,
+                                 const RecencyRamp& ramp);
 
 // Where the density of SortedKernels is wanted.
 struct MarginalPoint {
@@ -88,8 +114,11 @@ void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double r
 struct JointAxis {
   const double* centre = nullptr;
   const double* inverse = nullptr;
-  const double* log_norm =
-      nullptr;  // what the logarithm of the kernel's exponential is lessened by
+  // What the logarithm of the kernel's exponential is lessened by.
+  const double* log_norm = nullptr;
+  // Centre and inverse of a normal kernel once more, for a first look at all of them.
+  const float* rough_centre = nullptr;
+  const float* rough_inverse = nullptr;
   const uint32_t* kernel = nullptr;  // of a tabled axis
 };
 
@@ -103,8 +132,11 @@ struct JointTerm {
 };
 
 struct JointPoint {
-  const JointTerm* terms = nullptr;
+  const JointTerm* terms = nullptr;  // those of normal kernels first
   size_t num_terms = 0;
+  // A block all of whose components are further than this from the point, by the rough squares of
+  // the distances in bandwidths over the axes of normal kernels, is left out.
+  double most_squares = std::numeric_limits<double>::infinity();
   // In: a logarithm near the result. Out: what `sum` is to be multiplied by, in logarithm.
   double reference = 0.0;
   LaneSums sum;  // out: of weight * product of kernels / exp(reference)
@@ -126,6 +158,8 @@ void CellMasses(const GridKernels& kernels, double low, double high, double* mas
 
 // The functions above take the best that the processor has.
 struct KernelLoops {
+  void (*fold_runs)(const SortedKernels&, double least, const RecencyRamp&, FoldedRuns* folds,
+                    size_t num_folds);
   void (*sum_marginal)(const SortedKernels&, const RecencyRamp&, double reach,
                        MarginalPoint* points, size_t num_points);
   void (*sum_joint)(size_t num_components, const RecencyRamp&, JointPoint* points,

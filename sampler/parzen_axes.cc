@@ -60,6 +60,8 @@ void ContinuousAxis::Insert(size_t row, const Coordinate& coordinate) {
   centre_.Insert(row, coordinate.present ? coordinate.at : NormalKernel{}.centre);
   row_inverse_.Insert(row, 1.0);
   log_norm_.Insert(row, kLogPriorNorm);
+  rough_centre_.Insert(row, static_cast<float>(centre_[row]));
+  rough_inverse_.Insert(row, 1.0F);
   if (!coordinate.present) return;
   const size_t last = num_observed();
   at_.Insert(last, coordinate.at);
@@ -77,6 +79,7 @@ void ContinuousAxis::Erase(size_t row) {
   }
   EraseAt(present_, row);
   for (PaddedColumn<double>* column : {&centre_, &row_inverse_, &log_norm_}) column->Erase(row);
+  for (PaddedColumn<float>* column : {&rough_centre_, &rough_inverse_}) column->Erase(row);
   if (found == num_observed()) return;
   for (PaddedColumn<double>* column : {&at_, &rank_, &bandwidth_, &inverse_, &scale_}) {
     column->Erase(found);
@@ -138,9 +141,24 @@ void ContinuousAxis::Refit(const RecencyRamp& ramp) {
     const size_t row = static_cast<size_t>(rank_[i]);
     bandwidth_[i] = bandwidth;
     row_inverse_[row] = inverse_[i] = 1.0 / bandwidth;
+    rough_inverse_[row] = static_cast<float>(inverse_[i]);
     log_norm_[row] = Log(norm);
     scale_[i] = 1.0 / norm;
   }
+  folds_.clear();
+  folds_ = FoldRuns(sorted(), WidthFloor(count), ramp);
+}
+
+SortedKernels ContinuousAxis::sorted() const {
+  return {.size = num_observed(),
+          .centre = at_.data(),
+          .inverse = inverse_.data(),
+          .scale = scale_.data(),
+          .rank = rank_.data(),
+          .widest = widest_.data(),
+          .run = RunLength(num_observed()),
+          .folds = folds_.data(),
+          .num_folds = folds_.size()};
 }
 
 NormalKernel ContinuousAxis::KernelOf(size_t row) const {
@@ -153,7 +171,11 @@ double ContinuousAxis::LogPrior(double at) {
 }
 
 JointAxis ContinuousAxis::joint() const {
-  return {.centre = centre_.data(), .inverse = row_inverse_.data(), .log_norm = log_norm_.data()};
+  return {.centre = centre_.data(),
+          .inverse = row_inverse_.data(),
+          .log_norm = log_norm_.data(),
+          .rough_centre = rough_centre_.data(),
+          .rough_inverse = rough_inverse_.data()};
 }
 
 std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
@@ -163,13 +185,7 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   const double count = static_cast<double>(num_observed() + 1);
   const double least_prior = LogPrior(0.0) + Log(weights.prior);
   const double reach = std::sqrt(2.0 * (LogPeak() + Log(count) - least_prior + kLogPrecision));
-  const SortedKernels kernels{.size = num_observed(),
-                              .centre = at_.data(),
-                              .inverse = inverse_.data(),
-                              .scale = scale_.data(),
-                              .rank = rank_.data(),
-                              .widest = widest_.data()};
-  SumMarginal(kernels, weights.ramp, reach, points);
+  SumMarginal(sorted(), weights.ramp, reach, points);
   std::vector<double> logs;
   for (const MarginalPoint& point : points) {
     const double sum = point.sum.Total() + weights.prior * Exp(LogPrior(point.at));

@@ -70,6 +70,7 @@ class ContinuousAxis {
 
  private:
   void SortLatest();
+  SortedKernels sorted() const;
   size_t num_observed() const { return at_.size(); }
 
   // By row; of the prior where absent.
@@ -77,6 +78,8 @@ class ContinuousAxis {
   PaddedColumn<double> centre_;
   PaddedColumn<double> row_inverse_;
   PaddedColumn<double> log_norm_;
+  PaddedColumn<float> rough_centre_;
+  PaddedColumn<float> rough_inverse_;
   // By position, ties by row; from `num_sorted_` on as they came.
   PaddedColumn<double> at_;
   PaddedColumn<double> rank_;       // its row
@@ -85,7 +88,8 @@ class ContinuousAxis {
   PaddedColumn<double> scale_;
   size_t num_sorted_ = 0;
   std::vector<double> widest_;  // by block
-  double total_weight_ = 0.0;   // of the components that have the axis
+  std::vector<FoldedRuns> folds_;
+  double total_weight_ = 0.0;  // of the components that have the axis
   double log_peak_ = 0.0;
 };
 

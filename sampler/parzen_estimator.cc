@@ -36,6 +36,10 @@ absl::Status CheckPoint(const std::vector<ParzenAxis>& axes, const Point& point)
   return absl::OkStatus();
 }
 
+// What squares of distances in single precision may exceed those in double by: a bandwidth is at
+// least 1/100, and from 20 bandwidths on nothing is left of a kernel.
+constexpr double kRoughness = 1.0;
+
 // Index of the interval of `cumulative` (increasing) that holds a uniform draw.
 size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
   const double draw = rng.Uniform() * cumulative.back();
@@ -226,8 +230,11 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
       terms[i][--last].limit = limit;
       limit -= LogPeak(*axis);
     }
-    points[i] = {
-        .terms = terms[i].data(), .num_terms = terms[i].size(), .reference = log_priors[i]};
+    // `limit` is now what the peaks of all axes must be above less half the squares.
+    points[i] = {.terms = terms[i].data(),
+                 .num_terms = terms[i].size(),
+                 .most_squares = -2.0 * limit + kRoughness,
+                 .reference = log_priors[i]};
   }
   SumJoint(num_observations(), ramp_, points);
   const double log_total = Log(total_weight_ + prior_weight_);

@@ -1,5 +1,6 @@
 #include "sampler/kernel_sums.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -31,6 +32,8 @@ struct Mixture {
     for (size_t i = 0; i < count; ++i) {
       rank.Insert(i, static_cast<double>(count - 1 - i));
       kernel.Insert(i, static_cast<uint32_t>(rng.Below(3)));
+      rough_centre.Insert(i, static_cast<float>(centre[i]));
+      rough_inverse.Insert(i, static_cast<float>(inverse[i]));
     }
     widest.assign(count / kKernelBlock + 1, 1.0);
     ramp = RecencyRamp::Of(count);
@@ -39,15 +42,19 @@ struct Mixture {
     return {size, centre.data(), inverse.data(), scale.data(), rank.data(), widest.data()};
   }
   std::vector<JointTerm> TermsAt(double at) const {
-    return {
-        {.axis = {.centre = centre.data(), .inverse = inverse.data(), .log_norm = log_norm.data()},
-         .at = at},
-        {.axis = {.kernel = kernel.data()}, .table = table}};
+    return {{.axis = {.centre = centre.data(),
+                      .inverse = inverse.data(),
+                      .log_norm = log_norm.data(),
+                      .rough_centre = rough_centre.data(),
+                      .rough_inverse = rough_inverse.data()},
+             .at = at},
+            {.axis = {.kernel = kernel.data()}, .table = table}};
   }
   GridKernels grid() const { return {size, centre.data(), inverse.data(), scale.data()}; }
 
   size_t size;
   PaddedColumn<double> centre, inverse, scale, rank, log_norm;
+  PaddedColumn<float> rough_centre, rough_inverse;
   PaddedColumn<uint32_t> kernel;
   std::vector<double> widest;
   double table[3] = {-0.5, -3.0, -kInfinity};
@@ -84,6 +91,57 @@ TEST(SumMarginal, LeavesOutWhatIsBeyondReach) {
   points = {{.at = mixture.centre[0]}};
   SumMarginal(mixture.sorted(), mixture.ramp, kInfinity, points);
   EXPECT_EQ(points[0].sum.Total(), of_first);
+}
+
+// Kernels of the least bandwidth, close together below 0.5 and further apart above; among those
+// below, one of another bandwidth where `odd`.
+Mixture Crowd(bool odd) {
+  Mixture mixture(6000);
+  Rng rng(2, 0);
+  for (size_t i = 0; i < mixture.size; ++i) {
+    mixture.centre[i] = rng.Uniform() * (i < 5500 ? 0.5 : 1.0);
+    mixture.inverse[i] = odd && i == 1000 ? 80.0 : 100.0;
+  }
+  std::sort(&mixture.centre[0], &mixture.centre[0] + mixture.size);
+  mixture.widest.assign(mixture.size / kKernelBlock + 1, 1.0 / 100.0);
+  if (odd) mixture.widest[1000 / kKernelBlock] = 1.0 / 80.0;
+  return mixture;
+}
+
+TEST(FoldRuns, LeavesTheSumAsItWas) {
+  for (const bool odd : {false, true}) {
+    const Mixture mixture = Crowd(odd);
+    SortedKernels kernels = mixture.sorted();
+    kernels.run = RunLength(kernels.size);
+    ASSERT_EQ(kernels.run, 8u);
+    const std::vector<FoldedRuns> folds = FoldRuns(kernels, 1.0 / 100.0, mixture.ramp);
+    ASSERT_EQ(folds.size(), 93u);
+    const auto folded = std::count_if(folds.begin(), folds.end(),
+                                      [](const FoldedRuns& fold) { return fold.folded; });
+    EXPECT_GT(folded, 75);  // not those above 0.5
+    EXPECT_LT(folded, 90);
+    EXPECT_EQ(folds[1000 / 64].folded, !odd);
+    for (const double at : {0.0, 0.25, 0.499, 0.51, 0.55, 0.8}) {
+      SCOPED_TRACE(at);
+      std::vector<MarginalPoint> points = {{.at = at}, {.at = at}};
+      SumMarginal(kernels, mixture.ramp, 10.0, {&points[0], 1});
+      kernels.folds = folds.data();
+      kernels.num_folds = folds.size();
+      SumMarginal(kernels, mixture.ramp, 10.0, {&points[1], 1});
+      const double expected = points[0].sum.Total();
+      EXPECT_NEAR(points[1].sum.Total(), expected, 1e-7 * (expected + 1.0));
+      if (at < 0.5) {
+        EXPECT_NE(points[1].sum.Total(), expected);
+      }
+      kernels.num_folds = 0;
+    }
+  }
+}
+
+TEST(FoldRuns, TakesWholeRunsOfSomeThousandKernels) {
+  const std::pair<size_t, size_t> cases[] = {{0, 0},    {4095, 0},  {4096, 8},
+                                             {8191, 8}, {8192, 16}, {100'000, 128}};
+  for (const auto& [kernels, run] : cases) EXPECT_EQ(RunLength(kernels), run) << kernels;
 }
 
 TEST(SumJoint, IsTheSumOfAllProducts) {
@@ -127,6 +185,22 @@ TEST(SumJoint, LeavesOutBlocksBelowTheLimit) {
   std::vector<JointPoint> points = {{.terms = terms.data(), .num_terms = terms.size()}};
   SumJoint(32, mixture.ramp, points);
   EXPECT_EQ(points[0].sum.Total(), 0.0);
+}
+
+TEST(SumJoint, LeavesOutBlocksBeyondTheSquares) {
+  const Mixture mixture(32);
+  double least = kInfinity;
+  for (size_t i = 0; i < mixture.size; ++i) {
+    const double z = (0.4 - mixture.centre[i]) * mixture.inverse[i];
+    least = std::min(least, z * z);
+  }
+  const std::vector<JointTerm> terms = mixture.TermsAt(0.4);
+  for (const double squares : {0.9 * least, 1.1 * least}) {
+    std::vector<JointPoint> points = {
+        {.terms = terms.data(), .num_terms = terms.size(), .most_squares = squares}};
+    SumJoint(32, mixture.ramp, points);
+    EXPECT_EQ(points[0].sum.Total() > 0.0, squares > least);
+  }
 }
 
 TEST(CellMasses, AgreeWithOneAtATime) {
@@ -178,6 +252,25 @@ TEST_P(EveryPath, HasTheBitsOfTheBaseline) {
     EXPECT_EQ(masses, masses_base);
     EXPECT_EQ(logs, logs_base);
   }
+}
+
+TEST_P(EveryPath, FoldsToTheBitsOfTheBaseline) {
+  const KernelLoops* loops = LoopsOf(GetParam());
+  if (loops == nullptr) GTEST_SKIP() << "not on this processor";
+  const Mixture mixture = Crowd(/*odd=*/false);
+  SortedKernels kernels = mixture.sorted();
+  kernels.run = 16;
+  std::vector<FoldedRuns> folds(46), base(46);
+  loops->fold_runs(kernels, 1.0 / 100.0, mixture.ramp, folds.data(), folds.size());
+  kBaseline.fold_runs(kernels, 1.0 / 100.0, mixture.ramp, base.data(), base.size());
+  EXPECT_TRUE(folds == base);
+  kernels.folds = folds.data();
+  kernels.num_folds = folds.size();
+  MarginalPoint here{.at = 0.3};
+  MarginalPoint there = here;
+  loops->sum_marginal(kernels, mixture.ramp, 10.0, &here, 1);
+  kBaseline.sum_marginal(kernels, mixture.ramp, 10.0, &there, 1);
+  EXPECT_EQ(here.sum.Total(), there.sum.Total());
 }
 
 INSTANTIATE_TEST_SUITE_P(KernelLoops, EveryPath,
