@@ -45,6 +45,21 @@ double LogMassOfNarrow(double middle, double width) {
   return LogDensity(middle) + Log(width) + Log1p(correction);
 }
 
+bool IsNarrow(double low, double high) {
+  return (high - low) * (1.0 + std::abs(0.5 * (low + high))) < kNarrow;
+}
+
+double MassOfNarrow(double low, double high) {
+  const double width = high - low;
+  const double middle = 0.5 * (low + high);
+  const double square = middle * middle;
+  return Exp(-0.5 * square) * (width * kInverseSqrtTwoPi) *
+         (1.0 + (square - 1.0) * width * width / 24.0);
+}
+
+// Whether no double lies between 1 and the mass.
+bool IsAllOfIt(double low, double high) { return low < -8.3 && high > 8.3; }
+
 // Of two polynomials of the seventh degree, constants first.
 double Ratio(const double (&numerator)[8], const double (&denominator)[8], double x) {
   double above = numerator[7];
@@ -76,7 +91,7 @@ double LogNormalMass(double low, double high) {
   if (low > 0.0) return LogNormalMass(-high, -low);
   const double width = high - low;
   const double middle = 0.5 * (low + high);
-  if (width * (1.0 + std::abs(middle)) < kNarrow) return LogMassOfNarrow(middle, width);
+  if (IsNarrow(low, high)) return LogMassOfNarrow(middle, width);
   if (high > 0.0) return Log1p(-LowerTail(low) - LowerTail(-high));
   const double log_high = LogNormalCdf(high);
   return log_high + LogOneMinusExp(LogNormalCdf(low) - log_high);
@@ -85,15 +100,8 @@ double LogNormalMass(double low, double high) {
 double NormalMass(double low, double high) {
   if (!(low < high)) return 0.0;
   if (low > 0.0) return NormalMass(-high, -low);
-  constexpr double kAllOfIt = 8.3;  // no double between 1 and what lies within
-  if (low < -kAllOfIt && high > kAllOfIt) return 1.0;
-  const double width = high - low;
-  const double middle = 0.5 * (low + high);
-  if (width * (1.0 + std::abs(middle)) < kNarrow) {
-    const double square = middle * middle;
-    return Exp(-0.5 * square) * (width * kInverseSqrtTwoPi) *
-           (1.0 + (square - 1.0) * width * width / 24.0);
-  }
+  if (IsAllOfIt(low, high)) return 1.0;
+  if (IsNarrow(low, high)) return MassOfNarrow(low, high);
   if (high > 0.0) return (1.0 - LowerTail(low)) - LowerTail(-high);
   return LowerTail(high) - LowerTail(low);
 }
@@ -168,12 +176,15 @@ double LowerNormalQuantile(double probability) {
 double TruncatedNormalQuantile(double q, double low, double high) {
   if (low > 0.0) return -TruncatedNormalQuantile(1.0 - q, -high, -low);
   constexpr double kLeast = 1e-280;
-  const double mass = NormalMass(low, high);
-  const double below = LowerTail(low) + q * mass;
+  const double below_low = LowerTail(low);
+  const bool wide = high > 0.0 && !IsAllOfIt(low, high) && !IsNarrow(low, high);
+  double above_high = wide ? LowerTail(-high) : 0.0;
+  const double mass = wide ? (1.0 - below_low) - above_high : NormalMass(low, high);
+  const double below = below_low + q * mass;
   if (mass > kLeast && below > kLeast) {
-    const double above = LowerTail(-high) + (1.0 - q) * mass;
-    const double x = below <= 0.5 ? LowerNormalQuantile(below) : -LowerNormalQuantile(above);
-    return std::clamp(x, low, high);
+    if (below <= 0.5) return std::clamp(LowerNormalQuantile(below), low, high);
+    if (!wide) above_high = LowerTail(-high);
+    return std::clamp(-LowerNormalQuantile(above_high + (1.0 - q) * mass), low, high);
   }
   const double log_below = LogAddExp(LogNormalCdf(low), Log(q) + LogNormalMass(low, high));
   return std::clamp(NormalQuantileOfLog(log_below), low, high);
