@@ -43,7 +43,7 @@ std::vector<std::string> SortedLabels(const DataFile& file);
 // labels of the training file.
 //   NotFound, Unavailable  see ReadDataFile
 //   InvalidArgument        see ReadDataFile; a label of either file that the list lacks; a label
-//                          that the training file lacks; fewer than two labels (single-label);
+//                          that the training file lacks, or fewer than two (single-label);
 //                          the files differ in pairs or in single/multi-label.
 //                          Names the label, file and line.
 absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,

@@ -82,6 +82,16 @@ TokenRows TokensOf(const EncodedDataset& data) {
   return {.offsets = data.token_offsets, .ids = data.ids, .type_ids = data.type_ids};
 }
 
+std::vector<int32_t> AbsentLabels(const EncodedDataset& data) {
+  std::vector<bool> present(static_cast<size_t>(data.num_labels), false);
+  for (const int32_t label : data.labels) present[static_cast<size_t>(label)] = true;
+  std::vector<int32_t> absent;
+  for (int32_t label = 0; label < data.num_labels; ++label) {
+    if (!present[static_cast<size_t>(label)]) absent.push_back(label);
+  }
+  return absent;
+}
+
 EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> rows) {
   EncodedDataset selected{.token_offsets = {0},
                           .label_offsets = {0},

@@ -48,6 +48,9 @@ EncodedDataset WithTokens(const Dataset& dataset, const TokenRows& tokens, int32
 // Tokens of all rows. Points into `data`, which has rows.
 TokenRows TokensOf(const EncodedDataset& data);
 
+// The labels that no row has, ascending, as indices below num_labels. Of a classification.
+std::vector<int32_t> AbsentLabels(const EncodedDataset& data);
+
 // Some of the rows: those of these numbers, in this order.
 EncodedDataset SelectRows(const EncodedDataset& data, std::span<const int64_t> rows);
 

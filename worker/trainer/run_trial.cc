@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/memory/fit_decision.h"
 #include "common/memory/memory_plan.h"
@@ -80,6 +81,7 @@ class TrialRun {
     auto data = LoadTextData(job_, options_, folder_, around_.tokens);
     if (!data.ok()) return Failure(FailureClass::kBadData, data.status());
     data_ = *std::move(data);
+    if (data_.task == TaskKind::kTextClassification) TellAbsentLabels();
     if (data_.train_queries.has_value()) {
       TellUnplaced(job_.train_path, data_.train_queries->spans);
       TellUnplaced(job_.validation_path, data_.validation_queries->spans);
@@ -93,6 +95,18 @@ class TrialRun {
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
+  }
+
+  // Labels that nothing is learnt of but never to say them.
+  void TellAbsentLabels() {
+    std::vector<std::string> absent;
+    for (const int32_t label : AbsentLabels(data_.train)) {
+      absent.push_back(data_.labels[static_cast<size_t>(label)]);
+    }
+    if (absent.empty()) return;
+    TellWarning(events_, job_.trial,
+                absl::StrCat(job_.train_path, ": no row that is trained on has the label ",
+                             absl::StrJoin(absent, ", ")));
   }
 
   // Names of aspects and opinions that no span is learnt of.

@@ -81,6 +81,13 @@ TEST_F(LoadTaskDataTest, LabelsThatOneSideLacksAreNamed) {
                 "trainer.labels: expected each label once, got 'yes' twice");
 }
 
+TEST_F(LoadTaskDataTest, OfSeveralLabelsOneMayBeTooRareToBeTrained) {
+  const auto data = Load(MultiRow("\"a\"") + MultiRow(""), MultiRow("\"rare\""), {"a", "rare"});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->train.label_names, ElementsAre("a", "rare"));
+  EXPECT_THAT(data->validation.rows[0].labels, ElementsAre(1));
+}
+
 TEST_F(LoadTaskDataTest, OneLabelAloneTeachesNothing) {
   ExpectRefused(Row("yes") + Row("yes"), Row("yes"), {},
                 "/train.jsonl:2: expected at least two labels, got 'yes'");

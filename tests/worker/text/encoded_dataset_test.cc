@@ -88,6 +88,14 @@ TEST(EncodedDataset, SelectedRowsKeepAllThatIsTheirs) {
   EXPECT_EQ(SelectRows(*data, {}).num_rows(), 0);
 }
 
+TEST(EncodedDataset, LabelsThatNoRowHasAreAbsent) {
+  const auto data = EncodeDataset(LetterPairs(), *LettersTokenizer(), 16);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(AbsentLabels(*data), IsEmpty());
+  EXPECT_THAT(AbsentLabels(SelectRows(*data, std::vector<int64_t>{2})), ElementsAre(0, 2));
+  EXPECT_THAT(AbsentLabels(SelectRows(*data, {})), ElementsAre(0, 1, 2));
+}
+
 TEST(EncodedDataset, SelectedRowsKeepTheirNumbers) {
   const Dataset dataset{.path = "f",
                         .label_names = {"v", "a"},

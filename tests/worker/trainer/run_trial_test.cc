@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -94,6 +96,25 @@ TEST_F(RunTrialTest, LearnsAndKeepsTheBestWeights) {
             measurements.front().measurement.metrics.at("train_loss"));
   EXPECT_THAT(events_.Stages(), ElementsAre("Trial Start", "Training Start", "Probe",
                                             "Training End", "Trial Success"));
+}
+
+TEST_F(RunTrialTest, OfSeveralLabelsOneThatNoRowHasIsTold) {
+  std::string rows = TinyRows(16, 3);
+  for (const char* label : {"a", "b", "c"}) {
+    absl::StrReplaceAll({{absl::StrCat(R"("label":")", label, R"(")"),
+                          absl::StrCat(R"("labels":[")", label, R"("])")}},
+                        &rows);
+  }
+  TrainerJob job = trial_.Job();
+  job.train_path = trial_.Write("several.jsonl", rows);
+  job.validation_path = job.train_path;
+  job.labels = {"a", "b", "rare", "c"};
+  job.model_init = "random";
+  Complete(job);
+  const auto logs = events_.All<LogMessage>();
+  ASSERT_EQ(logs.size(), 1u);
+  EXPECT_THAT(logs[0].text,
+              EndsWith("several.jsonl: no row that is trained on has the label rare"));
 }
 
 TEST_F(RunTrialTest, TheBestFolderTrainsAgain) {
