@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kNumCandidates = 32;
 // Of a prior's model so many must fit too; they are drawn by the round as well.
 constexpr size_t kLeastOfPrior = 12;
-// After so many finished trials of the study itself a prior counts half.
-constexpr double kHalved = 10.0;
+// After so many finished trials of the study itself a prior counts a quarter; soon nothing.
+constexpr double kFading = 20.0;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
 
@@ -99,7 +99,8 @@ absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const 
           absl::StrCat("tpe, ", DescribePrior(priors_.studies()[vote.prior], vote.worth));
     }
     const double own_trials = static_cast<double>(history_.num_finished());
-    const double weight = vote.worth * kHalved / (kHalved + own_trials);
+    const double rest = kFading / (kFading + own_trials);
+    const double weight = vote.worth * rest * rest;
     models_->Use(history_, space, context.capacity, [&](const TpeModel& own) {
       found = SuggestByModel(context, own, prior, weight, suggestion);
     });
