@@ -47,6 +47,7 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
     if (now.lesson == Lesson::kFinished) now.key = QualityKeyOf(trial);
     several_objectives_ = several_objectives_ || trial.losses.size() > 1;
     Known& known = known_[number.value];
+    num_running_ += int{now.lesson == Lesson::kRunning} - int{known.lesson == Lesson::kRunning};
     LearnQuality(trial, known, now);
     LearnLoss(memory_, trial, known.lesson, now.lesson);
     LearnLoss(failure_, trial, known.lesson, now.lesson);
@@ -60,11 +61,10 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
   }
 }
 
-// Every trial that teaches quality is on the side to be avoided until MoveGood() takes it.
+// Every finished trial is on the side to be avoided until MoveGood() takes it.
 void TpeModel::LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now) {
-  const auto teaches = [](const Known& known) {
-    return known.lesson == Lesson::kFinished || known.lesson == Lesson::kRunning;
-  };
+  const bool was_finished = before.lesson == Lesson::kFinished;
+  const bool is_finished = now.lesson == Lesson::kFinished;
   const int64_t number = trial.number.value;
   const auto add = [&] { quality_.AddAbove(number, quality_space_.Encode(trial.params)); };
   const auto good = std::lower_bound(good_.begin(), good_.end(), trial.number);
@@ -73,10 +73,10 @@ void TpeModel::LearnQuality(const HistoryTrial& trial, const Known& before, cons
     quality_.RemoveBelow(number);
     add();
   }
-  if (before.lesson == Lesson::kFinished) order_.erase(before.key);
-  if (now.lesson == Lesson::kFinished) order_.insert(now.key);
-  if (teaches(before) && !teaches(now)) quality_.RemoveAbove(number);
-  if (!teaches(before) && teaches(now)) add();
+  if (was_finished) order_.erase(before.key);
+  if (is_finished) order_.insert(now.key);
+  if (was_finished && !is_finished) quality_.RemoveAbove(number);
+  if (!was_finished && is_finished) add();
 }
 
 void TpeModel::LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now) {
@@ -102,7 +102,7 @@ void TpeModel::StartModelling(Loss& loss, const History& history) {
 }
 
 std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
-  const int64_t num_good = NumGood(static_cast<int64_t>(order_.size()));
+  const int64_t num_good = NumGood(static_cast<int64_t>(order_.size()), num_running_);
   if (several_objectives_) {
     std::vector<const HistoryTrial*> finished;
     for (const auto& [number, trial] : history.trials()) {

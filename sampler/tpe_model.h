@@ -34,6 +34,9 @@ class TpeModel {
   // Whether trials at this capacity or above ran out of memory, so that memory is modelled.
   bool learned_memory() const { return memory_.num_lost > 0; }
 
+  // Trials that run and that the capacity is not known to be too small for.
+  int64_t num_running() const { return num_running_; }
+
   // Configurations from the densities of good trials, and of trials that ran within the capacity;
   // nullopt as ModelSpace::Draw.
   std::optional<ParamMap> DrawGood(Rng& rng) const;
@@ -82,6 +85,7 @@ class TpeModel {
   absl::flat_hash_map<int64_t, Known> known_;  // by trial
   std::set<QualityKey> order_;                 // of the finished trials
   std::vector<TrialNumber> good_;              // by number
+  int64_t num_running_ = 0;
   bool several_objectives_ = false;
 };
 

@@ -13,7 +13,8 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kNumCandidates = 32;
+// Where nothing runs beside.
+constexpr int64_t kNumCandidates = 32;
 // Of a prior's model so many must fit too; they are drawn by the round as well.
 constexpr size_t kLeastOfPrior = 12;
 // After so many finished trials of the study itself a prior counts a quarter; soon nothing.
@@ -21,11 +22,12 @@ constexpr double kFading = 20.0;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
 
-// Candidates from all sought densities until `enough` fit.
-void DrawCandidates(const TpeModel& model, size_t enough, Rng& rng, CandidatePool& pool) {
+// Candidates from all sought densities, `count` at a time, until `enough` fit.
+void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng,
+                    CandidatePool& pool) {
   for (int round = 0; round < kMaxRounds && pool.fitting().size() < enough; ++round) {
     std::vector<ParamMap> drawn;
-    for (size_t i = 0; i < kNumCandidates; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       if (auto params = model.DrawGood(rng); params.has_value()) {
         drawn.push_back(*std::move(params));
       }
@@ -69,8 +71,11 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
                                 Suggestion& suggestion) const {
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   CandidatePool pool(context);
-  DrawCandidates(own, kNumCandidates, rng, pool);
-  if (prior != nullptr) DrawCandidates(*prior, pool.fitting().size() + kLeastOfPrior, rng, pool);
+  const auto count = static_cast<size_t>(FewerBeside(kNumCandidates, own.num_running()));
+  DrawCandidates(own, count, count, rng, pool);
+  if (prior != nullptr) {
+    DrawCandidates(*prior, count, pool.fitting().size() + kLeastOfPrior, rng, pool);
+  }
   if (pool.fitting().empty()) return false;
   std::vector<const ParamMap*> params;
   for (const Candidate& candidate : pool.fitting()) params.push_back(&candidate.params);

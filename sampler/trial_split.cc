@@ -56,9 +56,16 @@ QualityKey QualityKeyOf(const HistoryTrial& trial) {
   return {kPruned, -step, WorstIfNan(value), trial.number};
 }
 
-int64_t NumGood(int64_t n) {
+int64_t FewerBeside(int64_t count, int64_t num_running) {
+  constexpr int64_t kUnnoticed = 7;
+  constexpr int64_t kHalving = 56;  // so many more halve it
+  const int64_t divisor = kHalving + std::max<int64_t>(num_running - kUnnoticed, 0);
+  return (kHalving * count + divisor - 1) / divisor;
+}
+
+int64_t NumGood(int64_t n, int64_t num_running) {
   constexpr int64_t kMost = 25;
-  return std::min((n + 9) / 10, kMost);
+  return std::min(FewerBeside((n + 9) / 10, num_running), kMost);
 }
 
 std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count) {

@@ -17,8 +17,15 @@ namespace hpo {
 using QualityKey = std::tuple<int, int64_t, double, TrialNumber>;
 QualityKey QualityKeyOf(const HistoryTrial& trial);
 
-// Size of the good set among n trials: a tenth, at least 1 (where n > 0) and at most 25.
-int64_t NumGood(int64_t n);
+// Of `count` that are right where no trial runs beside, how many are with `num_running` beside: all
+// with up to 7, half with 63, rounded up. Trials in flight learn nothing from each other: a search
+// so is not as far on as its number of trials says, and less of it good; and choosing often by one
+// knowledge is as greedy as choosing once among more. Measured: docs/sampler.md.
+int64_t FewerBeside(int64_t count, int64_t num_running);
+
+// Size of the good set among n finished trials: a tenth, FewerBeside() running ones; at least 1
+// (where n > 0) and at most 25.
+int64_t NumGood(int64_t n, int64_t num_running);
 
 // The best `count` (fewer where there are no more) of `finished`, by number. Completed trials of
 // several objectives come by the number of rounds in which, removing the undominated ones, they

@@ -1,6 +1,7 @@
 #include "sampler/tpe_sampler.h"
 
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -134,13 +135,65 @@ double MeanX(const Sampler& sampler) {
 
 HistoryTrial Done(double loss) { return {.state = TrialState::kCompleted, .losses = {loss}}; }
 
-// Good at the left end; trials that run there already push the search away from it.
-TEST(TpeSampler, RunningTrialsRepel) {
-  std::vector<std::pair<double, HistoryTrial>> trials;
-  for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
-  const double alone = MeanX(*WithTrials(trials));
-  for (int i = 0; i < 8; ++i) trials.emplace_back(-5.0, HistoryTrial{});
-  EXPECT_GT(MeanX(*WithTrials(trials)), alone + 0.5);
+// The better the further left. How many trials run beside decides how near to the best the search
+// stays, and nothing else of them does: not where they run.
+TEST(TpeSampler, SeeksFewerOfTheBestTheMoreRunBeside) {
+  const auto mean_beside = [](int num_running, double at) {
+    std::vector<std::pair<double, HistoryTrial>> trials;
+    for (int i = 0; i < 100; ++i) trials.emplace_back(-5.0 + 0.15 * i, Done(i));
+    for (int i = 0; i < num_running; ++i) trials.emplace_back(at, HistoryTrial{});
+    return MeanX(*WithTrials(trials));
+  };
+  const double alone = mean_beside(0, 0.0);
+  const double few = mean_beside(20, 0.0);
+  const double many = mean_beside(100, 0.0);
+  EXPECT_LT(few, alone);
+  EXPECT_LT(many, few);
+  EXPECT_EQ(mean_beside(100, -5.0), many);
+  EXPECT_EQ(mean_beside(100, 10.0), many);
+}
+
+// Fewer candidates to choose from: the best of them scores less.
+TEST(TpeSampler, ChoosesAmongFewerCandidatesTheMoreRunBeside) {
+  const auto mean_score_beside = [](int num_running) {
+    // Too few to differ in what is good.
+    std::vector<std::pair<double, HistoryTrial>> trials;
+    for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+    for (int i = 0; i < num_running; ++i) trials.emplace_back(0.0, HistoryTrial{});
+    const auto sampler = WithTrials(trials);
+    double sum = 0.0;
+    for (int64_t i = 0; i < 50; ++i) {
+      sum += *sampler->Suggest({TrialNumber{1000 + i}, LineStudy().space, GiB(16), nullptr})->score;
+    }
+    return sum;
+  };
+  EXPECT_LT(mean_score_beside(600), mean_score_beside(0));
+}
+
+// All that are asked for before one of them ends, on a grid with room for them.
+TEST(TpeSampler, NoTwoInFlightAreTheSame) {
+  StudySpec study = LineStudy();
+  study.space.parameters = {MakeParameter("x", IntDomain{0, 200})};
+  const auto sampler = MakeSampler(study);
+  int64_t number = 0;
+  const auto observe = [&](HistoryTrial trial) {
+    trial.number = TrialNumber{number};
+    sampler->Observe({++number, std::move(trial)});
+  };
+  for (int64_t x = 0; x <= 200; x += 10) {
+    HistoryTrial done = Done(std::abs(static_cast<double>(x) - 100.0));
+    done.params = {{"x", x}};
+    observe(done);
+  }
+  std::set<int64_t> in_flight;
+  for (int i = 0; i < 64; ++i) {
+    const auto suggestion = sampler->Suggest({TrialNumber{number}, study.space, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok());
+    in_flight.insert(*FindInt(suggestion->params, "x"));
+    observe({.params = suggestion->params});
+  }
+  EXPECT_EQ(in_flight.size(), 64u);
+  EXPECT_FALSE(in_flight.contains(100));
 }
 
 TEST(TpeSampler, CancelledAndQueuedTrialsSayNothing) {

@@ -97,7 +97,32 @@ TEST(BestTrials, SeveralObjectivesByNonDomination) {
 TEST(NumGood, IsATenthRoundedUpAndCapped) {
   const std::pair<int64_t, int64_t> cases[] = {{0, 0},    {1, 1},    {10, 1},   {11, 2},
                                                {100, 10}, {249, 25}, {251, 25}, {10'000, 25}};
-  for (const auto& [n, expected] : cases) EXPECT_EQ(NumGood(n), expected) << n;
+  for (const auto& [n, expected] : cases) EXPECT_EQ(NumGood(n, 0), expected) << n;
+}
+
+TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
+  struct Case {
+    int64_t n;
+    int64_t num_running;
+    int64_t expected;
+  };
+  const Case cases[] = {{100, 1, 10},  {100, 7, 10},    {100, 15, 9},       {100, 63, 5},
+                        {640, 63, 25}, {0, 63, 0},      {1, 63, 1},         {100, 1'000, 1},
+                        {1, 1'000, 1}, {10'000, 7, 25}, {10'000, 10'000, 6}};
+  for (const auto& [n, num_running, expected] : cases) {
+    EXPECT_EQ(NumGood(n, num_running), expected) << n << " beside " << num_running;
+  }
+}
+
+TEST(FewerBeside, AllBesideSevenHalfBesideSixtyThree) {
+  for (const int64_t count : {0, 1, 2, 31, 32, 1'000}) {
+    EXPECT_EQ(FewerBeside(count, 0), count);
+    EXPECT_EQ(FewerBeside(count, 7), count);
+    EXPECT_EQ(FewerBeside(count, 63), (count + 1) / 2);
+    for (int64_t num_running = 0; num_running < 500; ++num_running) {
+      EXPECT_LE(FewerBeside(count, num_running + 1), FewerBeside(count, num_running));
+    }
+  }
 }
 
 }  // namespace
