@@ -52,12 +52,13 @@ size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
 // What the points have in common with an axis, worked out once.
 struct ParzenEstimator::Evaluation {
   std::span<const Point> points;
-  std::vector<std::vector<KernelTable>> tables;  // by axis: one per coordinate, of tabled axes
-  std::vector<double> logs;                      // by point: the result
+  // By axis: one table per coordinate, of tabled axes, and which of them is each point's.
+  std::vector<std::vector<KernelTable>> tables;
+  std::vector<std::vector<size_t>> table_of;
+  std::vector<double> logs;  // by point: the result
 
-  const KernelTable& TableAt(size_t axis, double at) const {
-    return *std::find_if(tables[axis].begin(), tables[axis].end(),
-                         [at](const KernelTable& table) { return table.at == at; });
+  const KernelTable& TableAt(size_t axis, size_t point) const {
+    return tables[axis][table_of[axis][point]];
   }
 };
 
@@ -162,15 +163,17 @@ void ParzenEstimator::FillTables(Evaluation& evaluation) const {
   // A kernel has no more than 1.47 exp(-z^2 / 2) of its mass z bandwidths from its centre.
   const double reach = std::sqrt(2.0 * (0.4 + LogMargin() + peaks - lowest));
   evaluation.tables.resize(axes_.size());
+  evaluation.table_of.resize(axes_.size());
   for (size_t axis = 0; axis < axes_.size(); ++axis) {
     if (std::holds_alternative<ContinuousAxis>(axes_[axis])) continue;
     std::vector<KernelTable>& tables = evaluation.tables[axis];
+    std::vector<size_t>& table_of = evaluation.table_of[axis];
     for (const Point& point : evaluation.points) {
       const Coordinate& here = point[axis];
-      const bool is_new = std::none_of(tables.begin(), tables.end(), [&](const KernelTable& table) {
-        return table.at == here.at;
-      });
-      if (!here.present || !is_new) continue;
+      const auto same = std::find_if(tables.begin(), tables.end(),
+                                     [&](const KernelTable& table) { return table.at == here.at; });
+      table_of.push_back(static_cast<size_t>(same - tables.begin()));
+      if (!here.present || same != tables.end()) continue;
       if (const auto* grid = std::get_if<GridAxis>(&axes_[axis])) {
         tables.push_back(grid->TableAt(here, reach, {ramp_, prior_weight_}));
       } else {
@@ -195,8 +198,8 @@ void ParzenEstimator::AddMarginals(Evaluation& evaluation, std::span<const doubl
     if (continuous != nullptr) {
       marginals = continuous->LogMarginals(positions, {ramp_, prior_weight_});
     } else {
-      for (const double at : positions) {
-        marginals.push_back(evaluation.TableAt(axis, at).log_marginal);
+      for (const size_t i : with_axis) {
+        marginals.push_back(evaluation.TableAt(axis, i).log_marginal);
       }
     }
     for (size_t i = 0; i < with_axis.size(); ++i) {
@@ -207,34 +210,38 @@ void ParzenEstimator::AddMarginals(Evaluation& evaluation, std::span<const doubl
 
 void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
   const double margin = LogMargin();
-  std::vector<std::vector<JointTerm>> terms(evaluation.points.size());
+  std::vector<JointAxis> axes;  // in the joint order, as all below
+  std::vector<double> peaks;
+  for (const size_t axis : joint_order_) {
+    axes.push_back(std::visit([](const auto& held) { return held.joint(); }, axes_[axis]));
+    peaks.push_back(LogPeak(axis));
+  }
   std::vector<JointPoint> points(evaluation.points.size());
+  std::vector<JointTerm> terms(points.size() * axes.size());
   std::vector<double> log_priors(points.size(), 0.0);
   for (size_t i = 0; i < points.size(); ++i) {
     const Point& point = evaluation.points[i];
-    for (const size_t axis : joint_order_) {
-      const Coordinate& here = point[axis];
+    JointTerm* const first = terms.data() + i * axes.size();
+    JointTerm* last = first;
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const Coordinate& here = point[joint_order_[k]];
       if (!here.present) continue;
-      const bool tabled = !std::holds_alternative<ContinuousAxis>(axes_[axis]);
-      const double* table = tabled ? evaluation.TableAt(axis, here.at).logs.data() : nullptr;
+      const bool tabled = axes[k].kernel != nullptr;
+      const double* table = tabled ? evaluation.TableAt(joint_order_[k], i).logs.data() : nullptr;
       log_priors[i] += tabled ? table[0] : ContinuousAxis::LogPrior(here.at);
-      JointTerm term{.at = here.at, .table = table};
-      std::visit([&term](const auto& held) { term.axis = held.joint(); }, axes_[axis]);
-      terms[i].push_back(term);
+      *last++ = {.axis = axes[k], .at = here.at, .table = table};
     }
+    points[i] = {
+        .terms = first, .num_terms = static_cast<size_t>(last - first), .reference = log_priors[i]};
     // From the last term backwards: what the axes after it may still add.
     double limit = log_priors[i] - margin;
-    size_t last = terms[i].size();
-    for (auto axis = joint_order_.rbegin(); axis != joint_order_.rend(); ++axis) {
-      if (!point[*axis].present) continue;
-      terms[i][--last].limit = limit;
-      limit -= LogPeak(*axis);
+    for (size_t k = axes.size(); k-- > 0;) {
+      if (!point[joint_order_[k]].present) continue;
+      (--last)->limit = limit;
+      limit -= peaks[k];
     }
     // `limit` is now what the peaks of all axes must be above less half the squares.
-    points[i] = {.terms = terms[i].data(),
-                 .num_terms = terms[i].size(),
-                 .most_squares = -2.0 * limit + kRoughness,
-                 .reference = log_priors[i]};
+    points[i].most_squares = -2.0 * limit + kRoughness;
   }
   SumJoint(num_observations(), ramp_, points);
   const double log_total = Log(total_weight_ + prior_weight_);
@@ -309,13 +316,15 @@ size_t ParzenEstimator::DrawChoice(size_t component, size_t axis, std::span<cons
                                    Rng& rng) const {
   const ChoiceAxis& choices = std::get<ChoiceAxis>(axes_[axis]);
   const size_t row = component < num_observations() ? component : ChoiceAxis::kNoRow;
-  std::vector<double> cumulative;
+  double total = 0.0;
+  for (const size_t choice : allowed) total += choices.Probability(row, choice);
+  const double draw = rng.Uniform() * total;
   double sum = 0.0;
   for (const size_t choice : allowed) {
     sum += choices.Probability(row, choice);
-    cumulative.push_back(sum);
+    if (sum > draw) return choice;
   }
-  return allowed[DrawByWeight(cumulative, rng)];
+  return allowed.back();
 }
 
 }  // namespace hpo
