@@ -28,15 +28,7 @@ RecencyRamp RecencyRamp::Of(size_t num_observations) {
 }
 
 const KernelLoops* LoopsOf(SimdPath path) {
-  switch (path) {
-    case SimdPath::kBaseline:
-      return &KernelLoopsOn<SimdPath::kBaseline>::kLoops;
-    case SimdPath::kAvx2:
-      return __builtin_cpu_supports("avx2") ? Avx2Loops() : nullptr;
-    case SimdPath::kAvx512:
-      return __builtin_cpu_supports("avx512f") ? Avx512Loops() : nullptr;
-  }
-  return nullptr;
+  return OfPath(path, KernelLoopsOn<SimdPath::kBaseline>::kLoops, Avx2Loops, Avx512Loops);
 }
 
 size_t RunLength(size_t num_kernels) {

@@ -145,7 +145,6 @@ void ContinuousAxis::Refit(const RecencyRamp& ramp) {
     log_norm_[row] = Log(norm);
     scale_[i] = 1.0 / norm;
   }
-  folds_.clear();
   folds_ = FoldRuns(sorted(), WidthFloor(count), ramp);
 }
 

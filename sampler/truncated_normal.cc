@@ -40,7 +40,9 @@ double LogCdfBySeries(double x) {
 // ln(1 - exp(x)) for x < 0.
 double LogOneMinusExp(double x) { return x < kLogHalf ? Log1p(-Exp(x)) : Log(-Expm1(x)); }
 
-double LogMassOfNarrow(double middle, double width) {
+double LogMassOfNarrow(double low, double high) {
+  const double width = high - low;
+  const double middle = 0.5 * (low + high);
   const double correction = (middle * middle - 1.0) * width * width / 24.0;
   return LogDensity(middle) + Log(width) + Log1p(correction);
 }
@@ -89,9 +91,7 @@ double LogNormalMass(double low, double high) {
   if (!(low < high)) return -kInfinity;
   // Mirrored, so that the interval reaches no further right than left.
   if (low > 0.0) return LogNormalMass(-high, -low);
-  const double width = high - low;
-  const double middle = 0.5 * (low + high);
-  if (IsNarrow(low, high)) return LogMassOfNarrow(middle, width);
+  if (IsNarrow(low, high)) return LogMassOfNarrow(low, high);
   if (high > 0.0) return Log1p(-LowerTail(low) - LowerTail(-high));
   const double log_high = LogNormalCdf(high);
   return log_high + LogOneMinusExp(LogNormalCdf(low) - log_high);

@@ -9,15 +9,8 @@ const PredictionLoops* Avx2PredictionLoops();
 const PredictionLoops* Avx512PredictionLoops();
 
 const PredictionLoops* PredictionLoopsOf(SimdPath path) {
-  switch (path) {
-    case SimdPath::kBaseline:
-      return &PredictionLoopsOn<SimdPath::kBaseline>::kLoops;
-    case SimdPath::kAvx2:
-      return __builtin_cpu_supports("avx2") ? Avx2PredictionLoops() : nullptr;
-    case SimdPath::kAvx512:
-      return __builtin_cpu_supports("avx512f") ? Avx512PredictionLoops() : nullptr;
-  }
-  return nullptr;
+  return OfPath(path, PredictionLoopsOn<SimdPath::kBaseline>::kLoops, Avx2PredictionLoops,
+                Avx512PredictionLoops);
 }
 
 void PredictTogether(const ProcessView& process, const double* positions, double* scratch,
