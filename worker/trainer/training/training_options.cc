@@ -97,6 +97,18 @@ absl::StatusOr<std::optional<int64_t>> ReadCount(const ParamMap& params, const c
       absl::StrCat(name, ": expected an integer of at least 0, got ", FormatParam(found->second)));
 }
 
+absl::Status ReadFlag(const ParamMap& params, const char* name, bool& value) {
+  const auto found = params.find(name);
+  if (found == params.end()) return absl::OkStatus();
+  const std::optional<bool> flag = FindBool(params, name);
+  if (!flag.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected true or false, got ", FormatParam(found->second)));
+  }
+  value = *flag;
+  return absl::OkStatus();
+}
+
 // What others know and this trainer has something better for.
 constexpr const char* kOffload = "memory.offload_optimizer";
 constexpr const char* kInsteadOfOffload =
@@ -139,14 +151,7 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
-  if (const auto grouped = params.find("train.group_by_length"); grouped != params.end()) {
-    const bool* const flag = std::get_if<bool>(&grouped->second);
-    if (flag == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "train.group_by_length: expected true or false, got ", FormatParam(grouped->second)));
-    }
-    options.group_by_length = *flag;
-  }
+  HPO_RETURN_IF_ERROR(ReadFlag(params, "train.group_by_length", options.group_by_length));
   options.tf32 = FindString(params, "train.precision") == "tf32";
   if (const auto weights = params.find("train.class_weights"); weights != params.end()) {
     auto spec = ParseClassWeights(
