@@ -1,7 +1,6 @@
 // The module hpo_cuda: the only code of the tree that names CUDA. See cuda_module.h for its
 // contract.
 #include <ATen/Context.h>
-#include <ATen/cuda/CUDAContextLight.h>
 #include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
@@ -16,6 +15,12 @@
 #include <utility>
 
 #include "worker/trainer/memory/device_memory.h"
+
+// Of ATen/cuda/CUDAContextLight.h, which wants the headers of CUDA's math libraries: 400 MB of
+// packages that nothing else here needs.
+namespace at::cuda {
+TORCH_CUDA_CPP_API void clearCublasWorkspaces();
+}
 
 namespace hpo {
 namespace {
