@@ -2,12 +2,15 @@
 // tiny_models were made by the original implementations, the others by transformers
 // (scripts/reference/tiny_model_vectors.py).
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "common/model_config.h"
 #include "common/model_parameters.h"
 #include "gtest/gtest.h"
@@ -194,6 +197,74 @@ TEST_P(PackedModelsGolden, GradientsAgree) { ExpectGradients(); }
 
 TEST_P(PackedModelsGolden, FiveAdamWStepsAgree) { ExpectFiveSteps(); }
 
+// With dropout. The same random numbers at every call, so that the loss is a smooth function of the
+// parameters: the gradient is its slope, if what backward leaves out is what forward left out.
+class DropoutGradients : public TinyModelsGolden {
+ protected:
+  absl::StatusOr<std::shared_ptr<TextClassifier>> Make() override {
+    shape_.hidden_dropout = shape_.attention_dropout = shape_.embedding_dropout = 0.3;
+    return MakeTextClassifier(shape_, {.num_labels = 3, .dropout = 0.3}, torch::kCPU);
+  }
+  torch::Tensor Loss() override {
+    at::Generator generator = at::globalContext().defaultGenerator(torch::kCPU);
+    generator.set_current_seed(7);
+    return at::cross_entropy_loss(model_->forward(input_).to(torch::kFloat64), labels_);
+  }
+
+  // Of the loss when all `parameters` move along `directions`, by differences.
+  double Slope(const std::vector<torch::Tensor>& parameters,
+               const std::vector<torch::Tensor>& directions) {
+    constexpr double kStep = 1e-3;
+    const torch::NoGradGuard no_grad;
+    const auto move = [&](double by) {
+      for (size_t i = 0; i < parameters.size(); ++i) parameters[i].add_(directions[i], by);
+    };
+    move(kStep);
+    const double ahead = Loss().item<double>();
+    move(-2.0 * kStep);
+    const double behind = Loss().item<double>();
+    move(kStep);
+    return (ahead - behind) / (2.0 * kStep);
+  }
+
+  // Each kind of parameter alone, over all layers, so that no large gradient hides a small one.
+  void ExpectGradientsAreSlopes() {
+    model_->train();
+    const torch::Tensor loss = Loss();
+    EXPECT_GT(std::abs(loss.item<double>() - Expected("loss").item<double>()), 1e-3);
+    loss.backward();
+    std::map<std::string, std::vector<torch::Tensor>> kinds;
+    for (const auto& item : model_->named_parameters()) {
+      std::string kind = item.key();
+      kind.erase(std::remove_if(kind.begin(), kind.end(), absl::ascii_isdigit), kind.end());
+      kinds[kind].push_back(item.value());
+    }
+    for (const auto& [kind, parameters] : kinds) {
+      double square = 0.0;
+      for (const torch::Tensor& parameter : parameters) {
+        square += parameter.grad().square().sum().item<double>();
+      }
+      // Attention does not see the keys' biases.
+      const double norm = std::sqrt(square);
+      if (norm < 1e-6) continue;
+      std::vector<torch::Tensor> directions;
+      for (const torch::Tensor& parameter : parameters) {
+        directions.push_back(parameter.grad() / norm);
+      }
+      EXPECT_NEAR(Slope(parameters, directions), norm, 2e-3 * norm) << kind;
+    }
+  }
+};
+
+TEST_P(DropoutGradients, AreTheSlopesOfTheLoss) { ExpectGradientsAreSlopes(); }
+
+using PackedDropoutGradients = DropoutGradients;
+
+TEST_P(PackedDropoutGradients, AreTheSlopesOfTheLoss) {
+  input_ = PackInput(input_);
+  ExpectGradientsAreSlopes();
+}
+
 class LanguageModelsGolden : public GoldenTest<LanguageModel> {
  protected:
   absl::StatusOr<std::shared_ptr<LanguageModel>> Make() override {
@@ -259,6 +330,13 @@ INSTANTIATE_TEST_SUITE_P(Models, PackedModelsGolden,
                          testing::Values("tiny-bert", "tiny-roberta", "xlm-roberta", "electra",
                                          "distilbert"),
                          TestName);
+
+INSTANTIATE_TEST_SUITE_P(Models, DropoutGradients,
+                         testing::Values("tiny-bert", "distilbert", "deberta-v2-convolution",
+                                         "gpt2"),
+                         TestName);
+
+INSTANTIATE_TEST_SUITE_P(Models, PackedDropoutGradients, testing::Values("tiny-bert"), TestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, LanguageModelsGolden,
                          testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), TestName);
