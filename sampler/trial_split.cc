@@ -5,6 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "sampler/hypervolume.h"
+#include "sampler/non_domination.h"
+
 namespace hpo {
 namespace {
 
@@ -12,34 +15,39 @@ double WorstIfNan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
 }
 
-bool Dominates(const std::vector<double>& a, const std::vector<double>& b) {
-  bool better = false;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (WorstIfNan(a[i]) > WorstIfNan(b[i])) return false;
-    better = better || WorstIfNan(a[i]) < WorstIfNan(b[i]);
+// The losses of trials of several objectives, equally many each; a missing one is worst.
+std::vector<std::vector<double>> LossesOf(const std::vector<const HistoryTrial*>& trials) {
+  size_t most = 0;
+  for (const HistoryTrial* trial : trials) most = std::max(most, trial->losses.size());
+  std::vector<std::vector<double>> losses;
+  for (const HistoryTrial* trial : trials) {
+    std::vector<double>& row = losses.emplace_back(trial->losses);
+    std::transform(row.begin(), row.end(), row.begin(), WorstIfNan);
+    row.resize(most, std::numeric_limits<double>::infinity());
   }
-  return better;
+  return losses;
 }
 
-// For each trial the number of rounds in which, removing the undominated ones, it was still there.
-std::vector<double> NonDominationRanks(const std::vector<const HistoryTrial*>& trials) {
-  constexpr double kUnranked = -1.0;
-  std::vector<double> ranks(trials.size(), kUnranked);
-  size_t num_ranked = 0;
-  for (double rank = 0.0; num_ranked < trials.size(); rank += 1.0) {
-    std::vector<size_t> front;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      if (ranks[i] != kUnranked) continue;
-      bool dominated = false;
-      for (size_t j = 0; j < trials.size() && !dominated; ++j) {
-        dominated = ranks[j] == kUnranked && Dominates(trials[j]->losses, trials[i]->losses);
-      }
-      if (!dominated) front.push_back(i);
-    }
-    for (const size_t i : front) ranks[i] = rank;
-    num_ranked += front.size();
+// By what trials of several objectives are ordered, as far as it decides which are the best
+// `count`: their rank, and half a rank more for those of the cut front that are left out.
+std::vector<double> OrderOf(const std::vector<const HistoryTrial*>& trials, size_t count) {
+  const std::vector<std::vector<double>> losses = LossesOf(trials);
+  const std::vector<size_t> ranks = NonDominationRanks(losses, count);
+  std::vector<double> order(ranks.begin(), ranks.end());
+  std::vector<size_t> sizes(trials.size() + 1);
+  for (const size_t rank : ranks) ++sizes[rank];
+  size_t cut = 0;
+  for (; count > sizes[cut]; ++cut) count -= sizes[cut];
+  std::vector<size_t> front;
+  std::vector<std::vector<double>> front_losses;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    if (ranks[i] != cut) continue;
+    order[i] += 0.5;
+    front.push_back(i);
+    front_losses.push_back(losses[i]);
   }
-  return ranks;
+  for (const size_t i : ChooseByHypervolume(front_losses, count)) order[front[i]] -= 0.5;
+  return order;
 }
 
 }  // namespace
@@ -76,14 +84,15 @@ std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finishe
     if (ranked) several.push_back(trial);
     if (!ranked) keys.push_back(QualityKeyOf(*trial));
   }
-  const std::vector<double> ranks = NonDominationRanks(several);
+  const size_t num_best = static_cast<size_t>(std::max<int64_t>(count, 0));
+  const std::vector<double> order = OrderOf(several, std::min(num_best, several.size()));
   for (size_t i = 0; i < several.size(); ++i) {
     QualityKey key = QualityKeyOf(*several[i]);
-    std::get<double>(key) = ranks[i];
+    std::get<double>(key) = order[i];
     keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
-  keys.resize(std::min(keys.size(), static_cast<size_t>(std::max<int64_t>(count, 0))));
+  keys.resize(std::min(keys.size(), num_best));
   std::vector<TrialNumber> best;
   for (const QualityKey& key : keys) best.push_back(std::get<TrialNumber>(key));
   std::sort(best.begin(), best.end());

@@ -1,5 +1,6 @@
 // Which finished trials are the good ones, that a search seeks out. Pure; safe from any thread.
-// Source: shared/research/optuna.md 1.4; several objectives by non-domination rank (1.9).
+// Source: shared/research/optuna.md 1.4; several objectives by non-domination rank
+// and the hypervolume of those chosen (1.9).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,9 @@ int64_t NumGood(int64_t n, int64_t num_running);
 
 // The best `count` (fewer where there are no more) of `finished`, by number. Completed trials of
 // several objectives come by the number of rounds in which, removing the undominated ones, they
-// are still there.
+// are still there; of the round that would be too many those that dominate the largest volume
+// (hypervolume.h). NaN and missing losses are infinite. O(n log n) for one and two objectives, at
+// most O(n^2) for more; among 3,000 trials some milliseconds for two objectives, tens for more.
 std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count);
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "tests/golden_file.h"
 
 namespace hpo {
 namespace {
@@ -92,6 +93,26 @@ TEST(BestTrials, SeveralObjectivesByNonDomination) {
   trials.Completed({1.0, 1.0});  // first
   EXPECT_EQ(trials.Best(2), (std::set<int64_t>{1, 3}));
   EXPECT_EQ(trials.Best(3), (std::set<int64_t>{0, 1, 3}));
+}
+
+TEST(BestTrials, TheCutFrontByHypervolume) {
+  for (const nlohmann::json& c : ReadGolden("several_objectives.json")["splits"]) {
+    Trials trials;
+    for (const nlohmann::json& losses : c["losses"]) trials.Completed(losses);
+    const std::set<int64_t> good = c["good"];
+    EXPECT_EQ(trials.Best(static_cast<int64_t>(good.size())), good) << c["losses"];
+  }
+}
+
+TEST(BestTrials, PrunedTrialsComeAfterThoseOfSeveralObjectives) {
+  Trials trials;
+  trials.Pruned({{1, -5.0}});
+  trials.Completed({2.0, kNan});
+  trials.Completed({2.0});
+  trials.Completed({2.0, 1.0});
+  EXPECT_EQ(trials.Best(1), (std::set<int64_t>{3}));
+  EXPECT_EQ(trials.Best(3), (std::set<int64_t>{1, 2, 3}));
+  EXPECT_EQ(trials.Best(9), (std::set<int64_t>{0, 1, 2, 3}));
 }
 
 TEST(NumGood, IsATenthRoundedUpAndCapped) {
