@@ -21,8 +21,8 @@ def machine():
 
 
 def figure(name, value, unit, goal, met):
-    """`goal` is text such as "<= 0.6"; `met` says whether `value` reaches it."""
-    return {"name": name, "value": value, "unit": unit, "goal": goal, "met": bool(met)}
+    """`goal` is text such as "<= 0.6"; `met` says whether `value` reaches it, None where nothing can tell."""
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "met": None if met is None else bool(met)}
 
 
 def at_most(name, value, unit, goal):
@@ -34,7 +34,7 @@ def at_least(name, value, unit, goal):
 
 
 def report(benchmark, figures):
-    """Prints the JSON line and ends the program: 0 when every goal is met, else 3."""
+    """Prints the JSON line and ends the program: 0 when every goal is known to be met, else 3."""
     print(
         json.dumps(
             {

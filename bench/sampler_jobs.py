@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 
@@ -35,3 +36,9 @@ def best_at(result, evaluations):
 
 def median_at(result, evaluations):
     return statistics.median(best_at(result, evaluations))
+
+
+def stored_peers():
+    """What bench/sampler_peers stored; empty where it did not."""
+    stored = pathlib.Path(__file__).resolve().parent / "sampler_peers.json"
+    return json.loads(stored.read_text(encoding="utf-8")) if stored.exists() else {}
