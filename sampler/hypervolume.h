@@ -23,8 +23,8 @@ double UnionVolume(std::span<const std::vector<double>> corners);
 // The volume ends at max(1.1 w, 0.9 w), w being the worst of each loss (1e-12 where that is 0). A
 // loss of infinity adds no volume, one of -infinity is worth the least finite one; none is NaN.
 // Time: O(n count m), and what exact volumes take, of which there are so many as some 30 ms allow
-// (counted by steps, not by a clock): enough for 25 of 3,000 points of four losses, 300 of five.
-// What is chosen beyond that goes by upper bounds of what it adds.
+// (counted by steps, not by a clock): enough for 100 of 3,000 points of two losses, of 500 of
+// three, of 300 of four. What is chosen beyond that goes by upper bounds of what it adds.
 std::vector<size_t> ChooseByHypervolume(std::span<const std::vector<double>> points, size_t count);
 
 }  // namespace hpo

@@ -102,7 +102,8 @@ void TpeModel::StartModelling(Loss& loss, const History& history) {
 }
 
 std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
-  const int64_t num_good = NumGood(static_cast<int64_t>(order_.size()), num_running_);
+  const int64_t num_good =
+      NumGood(static_cast<int64_t>(order_.size()), num_running_, several_objectives_);
   if (several_objectives_) {
     std::vector<const HistoryTrial*> finished;
     for (const auto& [number, trial] : history.trials()) {

@@ -71,9 +71,9 @@ int64_t FewerBeside(int64_t count, int64_t num_running) {
   return (kHalving * count + divisor - 1) / divisor;
 }
 
-int64_t NumGood(int64_t n, int64_t num_running) {
-  constexpr int64_t kMost = 25;
-  return std::min(FewerBeside((n + 9) / 10, num_running), kMost);
+int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives) {
+  const int64_t most = several_objectives ? 100 : 25;
+  return std::min(FewerBeside((n + 9) / 10, num_running), most);
 }
 
 std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count) {

@@ -25,8 +25,8 @@ QualityKey QualityKeyOf(const HistoryTrial& trial);
 int64_t FewerBeside(int64_t count, int64_t num_running);
 
 // Size of the good set among n finished trials: a tenth, FewerBeside() running ones; at least 1
-// (where n > 0) and at most 25.
-int64_t NumGood(int64_t n, int64_t num_running);
+// (where n > 0) and at most 25, with several objectives, whose good trials lie along a front, 100.
+int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives);
 
 // The best `count` (fewer where there are no more) of `finished`, by number. Completed trials of
 // several objectives come by the number of rounds in which, removing the undominated ones, they

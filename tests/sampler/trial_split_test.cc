@@ -118,7 +118,9 @@ TEST(BestTrials, PrunedTrialsComeAfterThoseOfSeveralObjectives) {
 TEST(NumGood, IsATenthRoundedUpAndCapped) {
   const std::pair<int64_t, int64_t> cases[] = {{0, 0},    {1, 1},    {10, 1},   {11, 2},
                                                {100, 10}, {249, 25}, {251, 25}, {10'000, 25}};
-  for (const auto& [n, expected] : cases) EXPECT_EQ(NumGood(n, 0), expected) << n;
+  for (const auto& [n, expected] : cases) EXPECT_EQ(NumGood(n, 0, false), expected) << n;
+  const std::pair<int64_t, int64_t> several[] = {{0, 0}, {11, 2}, {251, 26}, {10'000, 100}};
+  for (const auto& [n, expected] : several) EXPECT_EQ(NumGood(n, 0, true), expected) << n;
 }
 
 TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
@@ -131,7 +133,7 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
                         {640, 63, 25}, {0, 63, 0},      {1, 63, 1},         {100, 1'000, 1},
                         {1, 1'000, 1}, {10'000, 7, 25}, {10'000, 10'000, 6}};
   for (const auto& [n, num_running, expected] : cases) {
-    EXPECT_EQ(NumGood(n, num_running), expected) << n << " beside " << num_running;
+    EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " beside " << num_running;
   }
 }
 
