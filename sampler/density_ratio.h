@@ -14,7 +14,9 @@ namespace hpo {
 class DensityRatio {
  public:
   DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence)
-      : below_(axes), above_(axes), dependence_(dependence) {}
+      : below_(axes),
+        above_(axes, /*prior_weight=*/1.0, RowOrder::kByPlace),
+        dependence_(dependence) {}
 
   // Trials come, go and change sides; Refit() then brings the densities up to date.
   void AddBelow(int64_t number, const Point& point) { below_.Insert(number, point); }

@@ -43,13 +43,36 @@ std::vector<FoldedRuns> FoldRuns(const SortedKernels& kernels, double least,
   return folds;
 }
 
+void FitBandwidths(const PaddedColumn<double>& at, double least, PaddedColumn<double>& bandwidths,
+                   std::span<double> widest) {
+  BestLoops().fit_bandwidths(at.data(), at.size(), least, bandwidths.data(), widest.data());
+}
+
+double SumWeights(const PaddedColumn<double>& rank, const RecencyRamp& ramp) {
+  LaneSums sum;
+  BestLoops().sum_weights(rank.data(), rank.size(), ramp, sum);
+  return sum.Total();
+}
+
+void ShiftFrom(double from, double by, PaddedColumn<double>& values) {
+  BestLoops().shift_from(from, by, values.data(), values.size());
+}
+
+std::vector<BlockBounds> BoundBlocks(const PaddedColumn<double>& centre,
+                                     const PaddedColumn<double>& inverse) {
+  std::vector<BlockBounds> bounds(NumBlocks(centre.size()));
+  BestLoops().bound_blocks(centre.data(), inverse.data(), centre.size(), bounds.data());
+  return bounds;
+}
+
 void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double reach,
                  std::span<MarginalPoint> points) {
   BestLoops().sum_marginal(kernels, ramp, reach, points.data(), points.size());
 }
 
-void SumJoint(size_t num_components, const RecencyRamp& ramp, std::span<JointPoint> points) {
-  BestLoops().sum_joint(num_components, ramp, points.data(), points.size());
+void SumJoint(const PaddedColumn<double>& rank, const RecencyRamp& ramp,
+              std::span<JointPoint> points) {
+  BestLoops().sum_joint(rank.data(), rank.size(), ramp, points.data(), points.size());
 }
 
 void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs) {

@@ -18,6 +18,16 @@ namespace hpo {
 // Kernels are taken in blocks of so many. Arrays that the loops read are readable up to a multiple
 // of it: a PaddedColumn is.
 constexpr size_t kKernelBlock = 32;
+constexpr size_t NumBlocks(size_t kernels) { return (kernels + kKernelBlock - 1) / kKernelBlock; }
+
+// The values at these indices.
+template <typename T>
+std::vector<T> Permuted(const std::vector<T>& values, std::span<const uint32_t> order) {
+  std::vector<T> permuted;
+  permuted.reserve(values.size());
+  for (const uint32_t i : order) permuted.push_back(values[i]);
+  return permuted;
+}
 
 // A column whose values are followed by a block of zeros.
 template <typename T>
@@ -26,6 +36,7 @@ class PaddedColumn {
   PaddedColumn() : values_(kKernelBlock) {}
   size_t size() const { return values_.size() - kKernelBlock; }
   const T* data() const { return values_.data(); }
+  T* data() { return values_.data(); }
   T& operator[](size_t i) { return values_[i]; }
   const T& operator[](size_t i) const { return values_[i]; }
   void Insert(size_t i, const T& value) { values_.insert(At(i), value); }
@@ -33,6 +44,11 @@ class PaddedColumn {
   // Takes the value at `from` to `to`, which comes before it.
   void Move(size_t from, size_t to) { std::rotate(At(to), At(from), At(from + 1)); }
   void Clear() { values_.assign(kKernelBlock, T{}); }
+  void Resize(size_t size) { values_.resize(size + kKernelBlock); }
+  void Permute(std::span<const uint32_t> order) {
+    values_ = Permuted(values_, order);
+    values_.resize(order.size() + kKernelBlock);
+  }
 
  private:
   auto At(size_t i) { return values_.begin() + static_cast<std::ptrdiff_t>(i); }
@@ -99,6 +115,17 @@ size_t RunLength(size_t num_kernels);
 std::vector<FoldedRuns> FoldRuns(const SortedKernels& kernels, double least,
                                  const RecencyRamp& ramp);
 
+// The bandwidths of two or more kernels at these positions, ascending: the larger gap to a
+// neighbour, at least `least`, at most 1. `widest`: the largest of each block.
+void FitBandwidths(const PaddedColumn<double>& at, double least, PaddedColumn<double>& bandwidths,
+                   std::span<double> widest);
+
+// Of the observations of these ranks.
+double SumWeights(const PaddedColumn<double>& rank, const RecencyRamp& ramp);
+
+// Adds `by` to what is `from` or more.
+void ShiftFrom(double from, double by, PaddedColumn<double>& values);
+
 // Where the density of SortedKernels is wanted.
 struct MarginalPoint {
   double at = 0.0;
@@ -109,6 +136,17 @@ struct MarginalPoint {
 void SumMarginal(const SortedKernels& kernels, const RecencyRamp& ramp, double reach,
                  std::span<MarginalPoint> points);
 
+// Where a block of normal kernels lies.
+struct BlockBounds {
+  double low = 0.0;  // of the centres
+  double high = 0.0;
+  double inverse = 0.0;  // of the widest
+  bool operator==(const BlockBounds&) const = default;
+};
+
+std::vector<BlockBounds> BoundBlocks(const PaddedColumn<double>& centre,
+                                     const PaddedColumn<double>& inverse);
+
 // One axis of a mixture of products, by component: normal kernels, or indices into a table of
 // kernels.
 struct JointAxis {
@@ -116,9 +154,7 @@ struct JointAxis {
   const double* inverse = nullptr;
   // What the logarithm of the kernel's exponential is lessened by.
   const double* log_norm = nullptr;
-  // Centre and inverse of a normal kernel once more, for a first look at all of them.
-  const float* rough_centre = nullptr;
-  const float* rough_inverse = nullptr;
+  const BlockBounds* bounds = nullptr;
   const uint32_t* kernel = nullptr;  // of a tabled axis
 };
 
@@ -134,16 +170,17 @@ struct JointTerm {
 struct JointPoint {
   const JointTerm* terms = nullptr;  // those of normal kernels first
   size_t num_terms = 0;
-  // A block all of whose components are further than this from the point, by the rough squares of
-  // the distances in bandwidths over the axes of normal kernels, is left out.
+  // A block is left out whose bounds are further than this from the point: the sum of the squares
+  // of the distances, in bandwidths, over the axes of normal kernels.
   double most_squares = std::numeric_limits<double>::infinity();
   // In: a logarithm near the result. Out: what `sum` is to be multiplied by, in logarithm.
   double reference = 0.0;
   LaneSums sum;  // out: of weight * product of kernels / exp(reference)
 };
 
-// Components are in the order of their rank.
-void SumJoint(size_t num_components, const RecencyRamp& ramp, std::span<JointPoint> points);
+// Sums over components of these ranks. The closer together those of a block, the more is left out.
+void SumJoint(const PaddedColumn<double>& rank, const RecencyRamp& ramp,
+              std::span<JointPoint> points);
 
 // Normal kernels on a grid, what they are multiplied by so that their masses on [0, 1] come to 1.
 struct GridKernels {
@@ -162,9 +199,15 @@ struct KernelLoops {
                     size_t num_folds);
   void (*sum_marginal)(const SortedKernels&, const RecencyRamp&, double reach,
                        MarginalPoint* points, size_t num_points);
-  void (*sum_joint)(size_t num_components, const RecencyRamp&, JointPoint* points,
-                    size_t num_points);
+  void (*sum_joint)(const double* rank, size_t num_components, const RecencyRamp&,
+                    JointPoint* points, size_t num_points);
   void (*cell_masses)(const GridKernels&, double low, double high, double* masses, double* logs);
+  void (*fit_bandwidths)(const double* at, size_t size, double least, double* bandwidths,
+                         double* widest);
+  void (*sum_weights)(const double* rank, size_t size, const RecencyRamp&, LaneSums& sum);
+  void (*shift_from)(double from, double by, double* values, size_t size);
+  void (*bound_blocks)(const double* centre, const double* inverse, size_t size,
+                       BlockBounds* bounds);
 };
 
 // nullptr where this processor cannot run the path.

@@ -52,39 +52,63 @@ double NormalKernel::Mass() const {
   return NormalMass(-centre / bandwidth, (1.0 - centre) / bandwidth);
 }
 
-void ContinuousAxis::Insert(size_t row, const Coordinate& coordinate) {
-  for (size_t i = 0; row < present_.size() && i < rank_.size(); ++i) {
-    if (rank_[i] >= static_cast<double>(row)) rank_[i] += 1.0;
-  }
+void ContinuousAxis::Insert(size_t row, size_t rank, const Coordinate& coordinate) {
+  if (rank < present_.size()) ShiftFrom(static_cast<double>(rank), 1.0, rank_);
+  if (row < present_.size()) ShiftFrom(static_cast<double>(row), 1.0, row_);
   InsertAt(present_, row, static_cast<uint8_t>(coordinate.present));
   centre_.Insert(row, coordinate.present ? coordinate.at : NormalKernel{}.centre);
   row_inverse_.Insert(row, 1.0);
   log_norm_.Insert(row, kLogPriorNorm);
-  rough_centre_.Insert(row, static_cast<float>(centre_[row]));
-  rough_inverse_.Insert(row, 1.0F);
   if (!coordinate.present) return;
   const size_t last = num_observed();
   at_.Insert(last, coordinate.at);
-  rank_.Insert(last, static_cast<double>(row));
+  rank_.Insert(last, static_cast<double>(rank));
+  row_.Insert(last, static_cast<double>(row));
   bandwidth_.Insert(last, -1.0);
   inverse_.Insert(last, 0.0);
   scale_.Insert(last, 0.0);
 }
 
-void ContinuousAxis::Erase(size_t row) {
-  size_t found = num_observed();
-  for (size_t i = 0; i < rank_.size(); ++i) {
-    if (rank_[i] == static_cast<double>(row)) found = i;
-    if (rank_[i] > static_cast<double>(row)) rank_[i] -= 1.0;
+void ContinuousAxis::Erase(size_t row, size_t rank) {
+  if (Has(row)) {
+    const size_t found = FindSorted(centre_[row], static_cast<double>(rank));
+    for (PaddedColumn<double>* column : {&at_, &rank_, &row_, &bandwidth_, &inverse_, &scale_}) {
+      column->Erase(found);
+    }
+    if (found < num_sorted_) --num_sorted_;
   }
   EraseAt(present_, row);
   for (PaddedColumn<double>* column : {&centre_, &row_inverse_, &log_norm_}) column->Erase(row);
-  for (PaddedColumn<float>* column : {&rough_centre_, &rough_inverse_}) column->Erase(row);
-  if (found == num_observed()) return;
-  for (PaddedColumn<double>* column : {&at_, &rank_, &bandwidth_, &inverse_, &scale_}) {
-    column->Erase(found);
+  if (rank < present_.size()) ShiftFrom(static_cast<double>(rank + 1), -1.0, rank_);
+  if (row < present_.size()) ShiftFrom(static_cast<double>(row + 1), -1.0, row_);
+}
+
+void ContinuousAxis::Permute(std::span<const uint32_t> order) {
+  present_ = Permuted(present_, order);
+  for (PaddedColumn<double>* column : {&centre_, &row_inverse_, &log_norm_}) {
+    column->Permute(order);
   }
-  if (found < num_sorted_) --num_sorted_;
+  std::vector<double> now(order.size());
+  for (size_t i = 0; i < order.size(); ++i) now[order[i]] = static_cast<double>(i);
+  for (size_t i = 0; i < num_observed(); ++i) row_[i] = now[static_cast<size_t>(row_[i])];
+}
+
+// Index of an observation in the columns by position.
+size_t ContinuousAxis::FindSorted(double at, double rank) const {
+  size_t low = 0;
+  size_t high = num_sorted_;
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (at_[middle] < at || (at_[middle] == at && rank_[middle] < rank)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low < num_sorted_ && rank_[low] == rank) return low;
+  low = num_sorted_;
+  while (rank_[low] != rank) ++low;
+  return low;
 }
 
 void ContinuousAxis::SortLatest() {
@@ -98,9 +122,11 @@ void ContinuousAxis::SortLatest() {
     std::sort(order.begin(), order.end(), before);
     const PaddedColumn<double> at = at_;
     const PaddedColumn<double> rank = rank_;
+    const PaddedColumn<double> row = row_;
     for (size_t i = 0; i < count; ++i) {
       at_[i] = at[order[i]];
       rank_[i] = rank[order[i]];
+      row_[i] = row[order[i]];
       bandwidth_[i] = -1.0;
     }
     num_sorted_ = count;
@@ -116,35 +142,32 @@ void ContinuousAxis::SortLatest() {
         low = middle + 1;
       }
     }
-    for (PaddedColumn<double>* column : {&at_, &rank_, &bandwidth_, &inverse_, &scale_}) {
+    for (PaddedColumn<double>* column : {&at_, &rank_, &row_, &bandwidth_, &inverse_, &scale_}) {
       column->Move(num_sorted_, low);
     }
   }
 }
 
-void ContinuousAxis::Refit(const RecencyRamp& ramp) {
+void ContinuousAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>&) {
   SortLatest();
   const size_t count = num_observed();
   log_peak_ = -Log(kLeastMass * WidthFloor(count) * kSqrtTwoPi);
-  widest_.assign((count + kKernelBlock - 1) / kKernelBlock, 0.0);
-  total_weight_ = 0.0;
+  fitted_.Resize(count);
+  widest_.resize(NumBlocks(count));
+  if (count == 1) widest_[0] = fitted_[0] = Bandwidth(0.0, at_[0], 0.0, count);
+  if (count > 1) FitBandwidths(at_, WidthFloor(count), fitted_, widest_);
   for (size_t i = 0; i < count; ++i) {
-    const double here = at_[i];
-    const double left = i > 0 ? here - at_[i - 1] : 0.0;
-    const double right = i + 1 < count ? at_[i + 1] - here : 0.0;
-    const double bandwidth = Bandwidth(left, here, right, count);
-    total_weight_ += ramp.Weight(rank_[i]);
-    double& widest = widest_[i / kKernelBlock];
-    widest = std::max(widest, bandwidth);
-    if (bandwidth == bandwidth_[i]) continue;
-    const double norm = NormOf({here, bandwidth});
-    const size_t row = static_cast<size_t>(rank_[i]);
+    if (fitted_[i] == bandwidth_[i]) continue;
+    const double bandwidth = fitted_[i];
+    const double norm = NormOf({at_[i], bandwidth});
+    const size_t row = static_cast<size_t>(row_[i]);
     bandwidth_[i] = bandwidth;
     row_inverse_[row] = inverse_[i] = 1.0 / bandwidth;
-    rough_inverse_[row] = static_cast<float>(inverse_[i]);
     log_norm_[row] = Log(norm);
     scale_[i] = 1.0 / norm;
   }
+  total_weight_ = SumWeights(rank_, ramp);
+  bounds_ = BoundBlocks(centre_, row_inverse_);
   folds_ = FoldRuns(sorted(), WidthFloor(count), ramp);
 }
 
@@ -173,8 +196,7 @@ JointAxis ContinuousAxis::joint() const {
   return {.centre = centre_.data(),
           .inverse = row_inverse_.data(),
           .log_norm = log_norm_.data(),
-          .rough_centre = rough_centre_.data(),
-          .rough_inverse = rough_inverse_.data()};
+          .bounds = bounds_.data()};
 }
 
 std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
@@ -205,15 +227,17 @@ uint32_t GridAxis::SlotAt(double at) {
   return found->second;
 }
 
-void GridAxis::Insert(size_t row, const Coordinate& coordinate) {
+void GridAxis::Insert(size_t row, size_t, const Coordinate& coordinate) {
   InsertAt(slot_, row, coordinate.present ? SlotAt(coordinate.at) : kAbsent);
   kernel_.Insert(row, 0);
 }
 
-void GridAxis::Erase(size_t row) {
+void GridAxis::Erase(size_t row, size_t) {
   EraseAt(slot_, row);
   kernel_.Erase(row);
 }
+
+void GridAxis::Permute(std::span<const uint32_t> order) { slot_ = Permuted(slot_, order); }
 
 uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
   const size_t last = centre_.size();
@@ -229,13 +253,15 @@ uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
   return static_cast<uint32_t>(last);
 }
 
-void GridAxis::Refit(const RecencyRamp& ramp) {
+void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
   for (Slot& slot : slots_) slot.count = 0;
   size_t num_observed = 0;
   for (size_t row = 0; row < slot_.size(); ++row) {
     Slot& slot = slots_[slot_[row]];
-    if (slot.count++ == 0) slot.first_row = row;
-    slot.last_row = row;
+    const double rank = ranks[row];
+    slot.first = slot.count == 0 ? rank : std::min(slot.first, rank);
+    slot.last = slot.count == 0 ? rank : std::max(slot.last, rank);
+    ++slot.count;
   }
   num_observed = slot_.size() - slots_[kAbsent].count;
   for (PaddedColumn<double>* column : {&centre_, &inverse_, &scale_}) column->Clear();
@@ -263,11 +289,11 @@ void GridAxis::Refit(const RecencyRamp& ramp) {
   for (size_t row = 0; row < slot_.size(); ++row) {
     const Slot& slot = slots_[slot_[row]];
     uint32_t kernel = slot.middle_kernel;
-    if (row == slot.last_row) kernel = slot.last_kernel;
-    if (row == slot.first_row) kernel = slot.first_kernel;
+    if (ranks[row] == slot.last) kernel = slot.last_kernel;
+    if (ranks[row] == slot.first) kernel = slot.first_kernel;
     if (slot_[row] == kAbsent) kernel = 0;
     kernel_[row] = kernel;
-    weight_[kernel] += ramp.Weight(static_cast<double>(row));
+    weight_[kernel] += ramp.Weight(ranks[row]);
   }
   weight_[0] = 0.0;
   total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
@@ -307,17 +333,19 @@ KernelTable GridAxis::TableAt(const Coordinate& coordinate, double reach,
   return table;
 }
 
-void ChoiceAxis::Insert(size_t row, const Coordinate& coordinate) {
+void ChoiceAxis::Insert(size_t row, size_t, const Coordinate& coordinate) {
   kernel_.Insert(row, coordinate.present ? static_cast<uint32_t>(coordinate.at) + 1 : kPrior);
 }
 
-void ChoiceAxis::Erase(size_t row) { kernel_.Erase(row); }
+void ChoiceAxis::Erase(size_t row, size_t) { kernel_.Erase(row); }
 
-void ChoiceAxis::Refit(const RecencyRamp& ramp) {
+void ChoiceAxis::Permute(std::span<const uint32_t> order) { kernel_.Permute(order); }
+
+void ChoiceAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
   weight_.assign(num_choices_ + 1, 0.0);
   size_t num_observed = 0;
   for (size_t row = 0; row < kernel_.size(); ++row) {
-    weight_[kernel_[row]] += ramp.Weight(static_cast<double>(row));
+    weight_[kernel_[row]] += ramp.Weight(ranks[row]);
     num_observed += Has(row) ? 1 : 0;
   }
   weight_[kPrior] = 0.0;

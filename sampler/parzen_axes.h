@@ -2,9 +2,10 @@
 // for each observation, its mass over a cell for values on a grid, or a smoothed choice. A
 // component whose observation lacks the axis has the prior's kernel there.
 //
-// Components are rows, in the order of their age. Rows are inserted and erased; Refit() then brings
-// the kernels up to date, at the cost of what has changed and of one pass, and the result depends
-// on the rows alone, not on how they came. One owner; between Refit() and the next change safe to
+// Components are rows, in whatever order; the rank of a row tells how many are older. Rows are
+// inserted and erased, which moves rows and ranks after them; Refit() then brings the kernels up to
+// date, at the cost of what has changed and of one pass, and the result depends on the rows alone,
+// not on how they came. One owner; between Refit() and the next change safe to
 // share between threads. Source: as parzen_estimator.h.
 #pragma once
 
@@ -52,9 +53,10 @@ struct MarginalWeights {
 // Positions of any real number.
 class ContinuousAxis {
  public:
-  void Insert(size_t row, const Coordinate& coordinate);
-  void Erase(size_t row);
-  void Refit(const RecencyRamp& ramp);
+  void Insert(size_t row, size_t rank, const Coordinate& coordinate);
+  void Erase(size_t row, size_t rank);
+  void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
+  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
 
   bool Has(size_t row) const { return present_[row] != 0; }
   NormalKernel KernelOf(size_t row) const;
@@ -70,6 +72,7 @@ class ContinuousAxis {
 
  private:
   void SortLatest();
+  size_t FindSorted(double at, double rank) const;
   SortedKernels sorted() const;
   size_t num_observed() const { return at_.size(); }
 
@@ -78,14 +81,15 @@ class ContinuousAxis {
   PaddedColumn<double> centre_;
   PaddedColumn<double> row_inverse_;
   PaddedColumn<double> log_norm_;
-  PaddedColumn<float> rough_centre_;
-  PaddedColumn<float> rough_inverse_;
-  // By position, ties by row; from `num_sorted_` on as they came.
+  std::vector<BlockBounds> bounds_;  // by block of rows
+  // By position, ties by rank; from `num_sorted_` on as they came.
   PaddedColumn<double> at_;
-  PaddedColumn<double> rank_;       // its row
+  PaddedColumn<double> rank_;
+  PaddedColumn<double> row_;
   PaddedColumn<double> bandwidth_;  // negative: to be fitted
   PaddedColumn<double> inverse_;
   PaddedColumn<double> scale_;
+  PaddedColumn<double> fitted_;  // bandwidths anew
   size_t num_sorted_ = 0;
   std::vector<double> widest_;  // by block
   std::vector<FoldedRuns> folds_;
@@ -103,9 +107,10 @@ struct KernelTable {
 // Values on a grid: few kernels differ, as equal observations have at most three bandwidths.
 class GridAxis {
  public:
-  void Insert(size_t row, const Coordinate& coordinate);
-  void Erase(size_t row);
-  void Refit(const RecencyRamp& ramp);
+  void Insert(size_t row, size_t rank, const Coordinate& coordinate);
+  void Erase(size_t row, size_t rank);
+  void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
+  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
 
   bool Has(size_t row) const { return slot_[row] != kAbsent; }
   NormalKernel KernelOf(size_t row) const;
@@ -124,9 +129,9 @@ class GridAxis {
   struct Slot {
     double at = 0.0;
     size_t count = 0;
-    // Rows of the first and the last observation, and the kernels of these and those between.
-    size_t first_row = 0;
-    size_t last_row = 0;
+    // Ranks of the first and the last observation, and the kernels of these and those between.
+    double first = 0.0;
+    double last = 0.0;
     uint32_t first_kernel = 0;
     uint32_t middle_kernel = 0;
     uint32_t last_kernel = 0;
@@ -156,9 +161,10 @@ class ChoiceAxis {
   ChoiceAxis(size_t num_choices, double prior_weight)
       : num_choices_(num_choices), prior_weight_(prior_weight) {}
 
-  void Insert(size_t row, const Coordinate& coordinate);
-  void Erase(size_t row);
-  void Refit(const RecencyRamp& ramp);
+  void Insert(size_t row, size_t rank, const Coordinate& coordinate);
+  void Erase(size_t row, size_t rank);
+  void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
+  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
 
   bool Has(size_t row) const { return kernel_[row] != kPrior; }
   double LogPrior() const;

@@ -1,7 +1,10 @@
 #include "sampler/parzen_estimator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,10 +39,6 @@ absl::Status CheckPoint(const std::vector<ParzenAxis>& axes, const Point& point)
   return absl::OkStatus();
 }
 
-// What squares of distances in single precision may exceed those in double by: a bandwidth is at
-// least 1/100, and from 20 bandwidths on nothing is left of a kernel.
-constexpr double kRoughness = 1.0;
-
 // Index of the interval of `cumulative` (increasing) that holds a uniform draw.
 size_t DrawByWeight(const std::vector<double>& cumulative, Rng& rng) {
   const double draw = rng.Uniform() * cumulative.back();
@@ -62,8 +61,8 @@ struct ParzenEstimator::Evaluation {
   }
 };
 
-ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight)
-    : prior_weight_(prior_weight) {
+ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight, RowOrder order)
+    : prior_weight_(prior_weight), order_(order) {
   for (const ParzenAxis& axis : axes) {
     marginal_shares_.push_back(axis.marginal_share);
     if (axis.kind == Kind::kContinuous) joint_order_.push_back(axes_.size());
@@ -79,6 +78,7 @@ ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weig
         break;
     }
   }
+  num_continuous_ = joint_order_.size();
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i].kind != Kind::kContinuous) joint_order_.push_back(i);
   }
@@ -88,13 +88,13 @@ ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weig
 
 absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> axes,
                                                         std::span<const Point> points,
-                                                        double prior_weight) {
+                                                        double prior_weight, RowOrder order) {
   if (!std::isfinite(prior_weight) || prior_weight <= 0.0) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a prior weight > 0, got ", prior_weight));
   }
   for (const Point& point : points) HPO_RETURN_IF_ERROR(CheckPoint(axes, point));
-  ParzenEstimator result(std::move(axes), prior_weight);
+  ParzenEstimator result(std::move(axes), prior_weight, order);
   int64_t number = 0;
   for (const Point& point : points) result.Insert(number++, point);
   result.Refit();
@@ -102,31 +102,95 @@ absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> 
   return result;
 }
 
+// The coordinates on the continuous axes, their bits in turns, so that equal first bits are near
+// each other on all axes (Morton 1966). Points that lack an axis come first on it.
+uint64_t ParzenEstimator::PlaceOf(const Point& point) const {
+  constexpr size_t kMostBits = 8;
+  const size_t num_axes = std::min<size_t>(num_continuous_, 64);
+  if (order_ == RowOrder::kByAge || num_axes == 0) return 0;
+  const size_t num_bits = std::min(kMostBits, 64 / num_axes);
+  const double steps = static_cast<double>((1 << num_bits) - 1);
+  uint64_t place = 0;
+  for (size_t bit = num_bits; bit-- > 0;) {
+    for (size_t i = 0; i < num_axes; ++i) {
+      const Coordinate& here = point[joint_order_[i]];
+      const double step = here.present ? 1.0 + std::min(here.at * steps, steps - 1.0) : 0.0;
+      place = place << 1 | (static_cast<uint64_t>(step) >> bit & 1);
+    }
+  }
+  return place;
+}
+
 void ParzenEstimator::Insert(int64_t number, const Point& point) {
-  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
-  const size_t row = static_cast<size_t>(place - numbers_.begin());
-  numbers_.insert(place, number);
+  const auto older = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  const size_t rank = static_cast<size_t>(older - numbers_.begin());
+  if (rank < numbers_.size()) ShiftFrom(static_cast<double>(rank), 1.0, ranks_);
+  numbers_.insert(older, number);
+  const Row added{PlaceOf(point), number};
+  const size_t row = FindRow(added);
+  rows_.insert(rows_.begin() + static_cast<std::ptrdiff_t>(row), added);
+  ranks_.Insert(row, static_cast<double>(rank));
   for (size_t i = 0; i < axes_.size(); ++i) {
-    std::visit([&](auto& axis) { axis.Insert(row, point[i]); }, axes_[i]);
+    std::visit([&](auto& axis) { axis.Insert(row, rank, point[i]); }, axes_[i]);
   }
 }
 
 void ParzenEstimator::Erase(int64_t number) {
-  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
-  const size_t row = static_cast<size_t>(place - numbers_.begin());
-  numbers_.erase(place);
+  const auto found = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  const size_t rank = static_cast<size_t>(found - numbers_.begin());
+  numbers_.erase(found);
+  const auto is_it = [number](const Row& row) { return row.number == number; };
+  const size_t row =
+      number >= settled_
+          ? FindRow({.number = number})
+          : static_cast<size_t>(std::find_if(rows_.begin(), rows_.end(), is_it) - rows_.begin());
+  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(row));
+  ranks_.Erase(row);
+  if (rank < rows_.size()) ShiftFrom(static_cast<double>(rank + 1), -1.0, ranks_);
   for (Axis& held : axes_) {
-    std::visit([row](auto& axis) { axis.Erase(row); }, held);
+    std::visit([=](auto& axis) { axis.Erase(row, rank); }, held);
+  }
+}
+
+auto ParzenEstimator::KeyOf(const Row& row) const {
+  constexpr uint64_t kAfterAll = std::numeric_limits<uint64_t>::max();
+  return std::pair(row.number < settled_ ? row.place : kAfterAll, row.number);
+}
+
+// Where a row is, or belongs.
+size_t ParzenEstimator::FindRow(const Row& row) const {
+  const auto found =
+      std::lower_bound(rows_.begin(), rows_.end(), row,
+                       [this](const Row& a, const Row& b) { return KeyOf(a) < KeyOf(b); });
+  return static_cast<size_t>(found - rows_.begin());
+}
+
+// The newest are not settled one by one, as that moves most of memory: an eighth or so at a time.
+void ParzenEstimator::Settle() {
+  constexpr uint64_t kLeastStep = 256;
+  if (order_ == RowOrder::kByAge || numbers_.empty() || numbers_.back() < 0) return;
+  const uint64_t newest = static_cast<uint64_t>(numbers_.back());
+  const uint64_t step = std::max(kLeastStep, std::bit_floor(newest / 8));
+  const int64_t settled = static_cast<int64_t>(newest / step * step);
+  if (settled == settled_) return;
+  settled_ = settled;
+  std::vector<uint32_t> order(rows_.size());
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  std::sort(order.begin(), order.end(),
+            [this](uint32_t a, uint32_t b) { return KeyOf(rows_[a]) < KeyOf(rows_[b]); });
+  rows_ = Permuted(rows_, order);
+  ranks_.Permute(order);
+  for (Axis& held : axes_) {
+    std::visit([&order](auto& axis) { axis.Permute(order); }, held);
   }
 }
 
 void ParzenEstimator::Refit() {
+  Settle();
   ramp_ = RecencyRamp::Of(numbers_.size());
-  total_weight_ = 0.0;
-  for (size_t i = 0; i < numbers_.size(); ++i)
-    total_weight_ += ramp_.Weight(static_cast<double>(i));
+  total_weight_ = SumWeights(ranks_, ramp_);
   for (Axis& held : axes_) {
-    std::visit([this](auto& axis) { axis.Refit(ramp_); }, held);
+    std::visit([this](auto& axis) { axis.Refit(ramp_, ranks_); }, held);
   }
 }
 
@@ -241,9 +305,9 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
       limit -= peaks[k];
     }
     // `limit` is now what the peaks of all axes must be above less half the squares.
-    points[i].most_squares = -2.0 * limit + kRoughness;
+    points[i].most_squares = -2.0 * limit;
   }
-  SumJoint(num_observations(), ramp_, points);
+  SumJoint(ranks_, ramp_, points);
   const double log_total = Log(total_weight_ + prior_weight_);
   for (size_t i = 0; i < points.size(); ++i) {
     const double of_prior = prior_weight_ * Exp(log_priors[i] - points[i].reference);
@@ -271,7 +335,7 @@ void ParzenEstimator::PrepareDraws() {
     sums.clear();
     double sum = 0.0;
     for (size_t row = 0; row < numbers_.size(); ++row) {
-      if (counts(row)) sum += ramp_.Weight(static_cast<double>(row));
+      if (counts(row)) sum += ramp_.Weight(ranks_[row]);
       sums.push_back(sum);
     }
     sums.push_back(sum + prior_weight_);

@@ -32,9 +32,8 @@ struct Mixture {
     for (size_t i = 0; i < count; ++i) {
       rank.Insert(i, static_cast<double>(count - 1 - i));
       kernel.Insert(i, static_cast<uint32_t>(rng.Below(3)));
-      rough_centre.Insert(i, static_cast<float>(centre[i]));
-      rough_inverse.Insert(i, static_cast<float>(inverse[i]));
     }
+    bounds = BoundBlocks(centre, inverse);
     widest.assign(count / kKernelBlock + 1, 1.0);
     ramp = RecencyRamp::Of(count);
   }
@@ -45,8 +44,7 @@ struct Mixture {
     return {{.axis = {.centre = centre.data(),
                       .inverse = inverse.data(),
                       .log_norm = log_norm.data(),
-                      .rough_centre = rough_centre.data(),
-                      .rough_inverse = rough_inverse.data()},
+                      .bounds = bounds.data()},
              .at = at},
             {.axis = {.kernel = kernel.data()}, .table = table}};
   }
@@ -54,9 +52,9 @@ struct Mixture {
 
   size_t size;
   PaddedColumn<double> centre, inverse, scale, rank, log_norm;
-  PaddedColumn<float> rough_centre, rough_inverse;
   PaddedColumn<uint32_t> kernel;
   std::vector<double> widest;
+  std::vector<BlockBounds> bounds;
   double table[3] = {-0.5, -3.0, -kInfinity};
   RecencyRamp ramp;
 };
@@ -152,13 +150,13 @@ TEST(SumJoint, IsTheSumOfAllProducts) {
       double expected = 0.0;
       for (size_t i = 0; i < size; ++i) {
         const double z = (0.4 - mixture.centre[i]) * mixture.inverse[i];
-        expected += mixture.ramp.Weight(static_cast<double>(i)) *
+        expected += mixture.ramp.Weight(mixture.rank[i]) *
                     std::exp(-0.5 * z * z - mixture.log_norm[i] + mixture.table[mixture.kernel[i]]);
       }
       const std::vector<JointTerm> terms = mixture.TermsAt(0.4);
       std::vector<JointPoint> points = {
           {.terms = terms.data(), .num_terms = terms.size(), .reference = reference}};
-      SumJoint(size, mixture.ramp, points);
+      SumJoint(mixture.rank, mixture.ramp, points);
       EXPECT_NEAR(std::exp(points[0].reference) * points[0].sum.Total(), expected,
                   1e-13 * (expected + 1e-3));
     }
@@ -173,7 +171,7 @@ TEST(SumJoint, HoldsOutFarBelowWhatADoubleHolds) {
   terms[1].table = table;
   std::vector<JointPoint> points = {
       {.terms = terms.data(), .num_terms = terms.size(), .reference = -2100.0}};
-  SumJoint(3, mixture.ramp, points);
+  SumJoint(mixture.rank, mixture.ramp, points);
   EXPECT_LT(points[0].reference, -1990.0);
   EXPECT_GT(points[0].sum.Total(), 0.9);
 }
@@ -183,29 +181,89 @@ TEST(SumJoint, LeavesOutBlocksBelowTheLimit) {
   std::vector<JointTerm> terms = mixture.TermsAt(0.4);
   terms[0].limit = 1000.0;
   std::vector<JointPoint> points = {{.terms = terms.data(), .num_terms = terms.size()}};
-  SumJoint(32, mixture.ramp, points);
+  SumJoint(mixture.rank, mixture.ramp, points);
   EXPECT_EQ(points[0].sum.Total(), 0.0);
 }
 
 TEST(SumJoint, LeavesOutBlocksBeyondTheSquares) {
   const Mixture mixture(32);
-  double least = kInfinity;
-  for (size_t i = 0; i < mixture.size; ++i) {
-    const double z = (0.4 - mixture.centre[i]) * mixture.inverse[i];
-    least = std::min(least, z * z);
+  double widest = 0.0;
+  for (size_t i = 0; i < mixture.size; ++i) widest = std::max(widest, 1.0 / mixture.inverse[i]);
+  const double last = mixture.centre[31];
+  const double z = 0.3 / widest;
+  for (const double at : {mixture.centre[0] - 0.3, last + 0.3}) {
+    const std::vector<JointTerm> terms = mixture.TermsAt(at);
+    for (const double squares : {0.99 * z * z, 1.01 * z * z}) {
+      std::vector<JointPoint> points = {
+          {.terms = terms.data(), .num_terms = terms.size(), .most_squares = squares}};
+      SumJoint(mixture.rank, mixture.ramp, points);
+      EXPECT_EQ(points[0].sum.Total() > 0.0, squares > z * z);
+    }
   }
-  const std::vector<JointTerm> terms = mixture.TermsAt(0.4);
-  for (const double squares : {0.9 * least, 1.1 * least}) {
-    std::vector<JointPoint> points = {
-        {.terms = terms.data(), .num_terms = terms.size(), .most_squares = squares}};
-    SumJoint(32, mixture.ramp, points);
-    EXPECT_EQ(points[0].sum.Total() > 0.0, squares > least);
+}
+
+TEST(BoundBlocks, HoldWhatIsThere) {
+  for (const size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    const Mixture mixture(size);
+    ASSERT_EQ(mixture.bounds.size(), NumBlocks(size));
+    for (size_t block = 0; block < mixture.bounds.size(); ++block) {
+      const double* const first = mixture.centre.data() + block * kKernelBlock;
+      const size_t count = std::min(kKernelBlock, size - block * kKernelBlock);
+      EXPECT_EQ(mixture.bounds[block].low, first[0]);
+      EXPECT_EQ(mixture.bounds[block].high, first[count - 1]);
+      const double* const inverse = mixture.inverse.data() + block * kKernelBlock;
+      EXPECT_EQ(mixture.bounds[block].inverse, *std::min_element(inverse, inverse + count));
+    }
+  }
+}
+
+TEST(FitBandwidths, AreTheLargerGaps) {
+  for (const size_t size : {2, 3, 8, 9, 40, 100}) {
+    SCOPED_TRACE(size);
+    const Mixture mixture(size);
+    PaddedColumn<double> fitted;
+    fitted.Resize(size);
+    std::vector<double> widest(NumBlocks(size));
+    const double least = 0.5 / static_cast<double>(size);
+    FitBandwidths(mixture.centre, least, fitted, widest);
+    std::vector<double> expected(widest.size(), 0.0);
+    for (size_t i = 0; i < size; ++i) {
+      const double left = i > 0 ? mixture.centre[i] - mixture.centre[i - 1] : 0.0;
+      const double right = i + 1 < size ? mixture.centre[i + 1] - mixture.centre[i] : 0.0;
+      const double bandwidth = std::max({left, right, least});
+      EXPECT_EQ(fitted[i], bandwidth) << i;
+      expected[i / kKernelBlock] = std::max(expected[i / kKernelBlock], bandwidth);
+    }
+    EXPECT_EQ(widest, expected);
+  }
+}
+
+TEST(SumWeights, IsTheSumOfAll) {
+  for (const size_t size : kSizes) {
+    const Mixture mixture(size);
+    double expected = 0.0;
+    for (size_t i = 0; i < size; ++i) expected += mixture.ramp.Weight(mixture.rank[i]);
+    EXPECT_NEAR(SumWeights(mixture.rank, mixture.ramp), expected, 1e-12 * (1.0 + expected));
+  }
+}
+
+TEST(ShiftFrom, ShiftsWhatIsThereAndNoMore) {
+  for (const size_t size : kSizes) {
+    Mixture mixture(size);
+    const double from = static_cast<double>(size / 2);
+    ShiftFrom(from, 1.0, mixture.rank);
+    for (size_t i = 0; i < size + kKernelBlock; ++i) {
+      const double before = i < size ? static_cast<double>(size - 1 - i) : 0.0;
+      EXPECT_EQ(mixture.rank[i], before + (i < size && before >= from ? 1.0 : 0.0));
+    }
   }
 }
 
 TEST(CellMasses, AgreeWithOneAtATime) {
   const Mixture mixture(50);
-  const std::pair<double, double> cells[] = {{0.2, 0.3}, {0.0, 1e-9}, {0.5, 0.50001}, {0.0, 1.0}};
+  const std::pair<double, double> cells[] = {{0.2, 0.3},   {0.0, 1e-9}, {0.5, 0.50001},
+                                             {0.3, 0.301}, {0.6, 0.61}, {0.0, 1.0}};
   std::vector<double> masses(80);
   std::vector<double> logs(80);
   for (const auto& [low, high] : cells) {
@@ -240,10 +298,27 @@ TEST_P(EveryPath, HasTheBitsOfTheBaseline) {
     const std::vector<JointTerm> terms = mixture.TermsAt(0.6);
     JointPoint joint{.terms = terms.data(), .num_terms = terms.size(), .reference = -5.0};
     JointPoint joint_base = joint;
-    loops->sum_joint(size, mixture.ramp, &joint, 1);
-    kBaseline.sum_joint(size, mixture.ramp, &joint_base, 1);
+    loops->sum_joint(mixture.rank.data(), size, mixture.ramp, &joint, 1);
+    kBaseline.sum_joint(mixture.rank.data(), size, mixture.ramp, &joint_base, 1);
     EXPECT_EQ(joint.sum.Total(), joint_base.sum.Total());
     EXPECT_EQ(joint.reference, joint_base.reference);
+
+    LaneSums weights, weights_base;
+    loops->sum_weights(mixture.rank.data(), size, mixture.ramp, weights);
+    kBaseline.sum_weights(mixture.rank.data(), size, mixture.ramp, weights_base);
+    EXPECT_EQ(weights.Total(), weights_base.Total());
+
+    std::vector<BlockBounds> bounds(NumBlocks(size));
+    loops->bound_blocks(mixture.centre.data(), mixture.inverse.data(), size, bounds.data());
+    EXPECT_TRUE(bounds == mixture.bounds);
+
+    std::vector<double> widths(size + kKernelBlock), widest(NumBlocks(size));
+    std::vector<double> widths_base = widths, widest_base = widest;
+    loops->fit_bandwidths(mixture.centre.data(), size, 0.01, widths.data(), widest.data());
+    kBaseline.fit_bandwidths(mixture.centre.data(), size, 0.01, widths_base.data(),
+                             widest_base.data());
+    EXPECT_EQ(widths, widths_base);
+    EXPECT_EQ(widest, widest_base);
 
     std::vector<double> masses(size + kKernelBlock), logs(size + kKernelBlock);
     std::vector<double> masses_base = masses, logs_base = logs;

@@ -12,8 +12,12 @@ Coordinate At(double position) { return {.present = true, .at = position, .cell 
 
 std::vector<double> BandwidthsOf(const std::vector<double>& positions) {
   ContinuousAxis axis;
-  for (size_t i = 0; i < positions.size(); ++i) axis.Insert(i, At(positions[i]));
-  axis.Refit(RecencyRamp::Of(positions.size()));
+  PaddedColumn<double> ranks;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    axis.Insert(i, i, At(positions[i]));
+    ranks.Insert(i, static_cast<double>(i));
+  }
+  axis.Refit(RecencyRamp::Of(positions.size()), ranks);
   std::vector<double> bandwidths;
   for (size_t i = 0; i < positions.size(); ++i) bandwidths.push_back(axis.KernelOf(i).bandwidth);
   return bandwidths;

@@ -1,7 +1,9 @@
 #include "sampler/parzen_estimator.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <map>
 
 #include "gtest/gtest.h"
 #include "sampler/model_space.h"
@@ -226,6 +228,61 @@ TEST(ParzenEstimator, ChoicesAreDrawnByTheirKernelAmongTheAllowed) {
   // 0.1 against 1.1.
   EXPECT_NEAR(counts[0], 10'000 / 12.0, 120);
   EXPECT_EQ(counts[1] + counts[3], 0);
+}
+
+// Two numbers, of which the second is not always there, a grid and a choice.
+Point RandomPoint(Rng& rng) {
+  Point point(4);
+  point[0] = {.present = true, .at = rng.Uniform(), .cell = {}};
+  point[1] = {.present = rng.Below(4) != 0, .at = rng.Uniform(), .cell = {}};
+  const double value = static_cast<double>(rng.Below(10)) / 10.0;
+  point[2] = {.present = true, .at = value + 0.05, .cell = {value, value + 0.1}};
+  point[3] = {.present = true, .at = static_cast<double>(rng.Below(3)), .cell = {}};
+  return point;
+}
+
+const std::vector<ParzenAxis> kFourAxes = {
+    {.kind = ParzenAxis::Kind::kContinuous},
+    {.kind = ParzenAxis::Kind::kContinuous},
+    {.kind = ParzenAxis::Kind::kGrid},
+    {.kind = ParzenAxis::Kind::kCategorical, .num_choices = 3}};
+
+// Observations come in any order, leave and come back, past several turns of what is settled.
+TEST(ParzenEstimator, IsThatOfItsObservationsHoweverTheyCame) {
+  Rng rng(3, 0);
+  std::map<int64_t, Point> held;
+  ParzenEstimator grown(kFourAxes, 1.0, RowOrder::kByPlace);
+  std::vector<Point> points;
+  for (int i = 0; i < 8; ++i) points.push_back(RandomPoint(rng));
+  for (int64_t turn = 0; turn < 1100; ++turn) {
+    const int64_t number = turn ^ 1;
+    held[number] = RandomPoint(rng);
+    grown.Insert(number, held[number]);
+    if (turn % 3 == 0) {
+      const auto leaving = std::next(held.begin(), static_cast<ptrdiff_t>(rng.Below(held.size())));
+      grown.Erase(leaving->first);
+      if (turn % 2 == 0) {
+        grown.Insert(leaving->first, leaving->second);
+      } else {
+        held.erase(leaving);
+      }
+    }
+    grown.Refit();
+    if (turn % 100 != 50) continue;
+    SCOPED_TRACE(turn);
+    ParzenEstimator anew(kFourAxes, 1.0, RowOrder::kByPlace);
+    ParzenEstimator by_age(kFourAxes);
+    for (const auto& [known, point] : held) {
+      anew.Insert(known, point);
+      by_age.Insert(known, point);
+    }
+    anew.Refit();
+    by_age.Refit();
+    const std::vector<double> logs = grown.LogDensities(points, Dependence::kBoth);
+    EXPECT_EQ(logs, anew.LogDensities(points, Dependence::kBoth));
+    const std::vector<double> expected = by_age.LogDensities(points, Dependence::kBoth);
+    for (size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(logs[i], expected[i], 1e-12) << i;
+  }
 }
 
 TEST(ParzenEstimator, RefusesWhatIsNotAPoint) {

@@ -1,6 +1,8 @@
 // Every family against outputs that other people's code computed. Three folders of tests/golden/
 // tiny_models were made by the original implementations, the others by transformers
 // (scripts/reference/tiny_model_vectors.py).
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -31,6 +33,7 @@ template <typename Model>
 class GoldenTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
+    at::set_num_threads(1);  // tests run side by side
     const std::string folder = GoldenPath(std::string("tiny_models/") + this->GetParam());
     std::ostringstream config;
     config << std::ifstream(folder + "/config.json").rdbuf();
