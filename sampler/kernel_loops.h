@@ -28,6 +28,12 @@ struct KernelLoopsOn {
     return two[0] > two[1] ? two[0] : two[1];
   }
 
+  HPO_PORTABLE static double TotalOf(const Lanes& lanes) {
+    const Lanes four = lanes + __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7, 0, 1, 2, 3);
+    const Lanes two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1, 6, 7, 4, 5);
+    return two[0] + two[1];
+  }
+
   HPO_PORTABLE static double Smallest(const Lanes& lanes) { return -Largest(-lanes); }
 
   static size_t SizeOfBlock(size_t first, size_t num_kernels) {
@@ -54,11 +60,7 @@ struct KernelLoopsOn {
         moments[k] += moment;
       }
     }
-    for (size_t k = 0; k < kMoments; ++k) {
-      double total = 0.0;
-      for (size_t i = 0; i < kWidth; ++i) total += moments[k][i];
-      fold.moments[k][lane] = total;
-    }
+    for (size_t k = 0; k < kMoments; ++k) fold.moments[k][lane] = TotalOf(moments[k]);
     return true;
   }
 

@@ -36,6 +36,21 @@ double NormOf(const NormalKernel& kernel) { return kernel.Mass() * kernel.bandwi
 
 const double kLogPriorNorm = Log(NormOf(NormalKernel{}));
 
+// Sums of the weights of the rows that have each kernel.
+std::vector<double> WeightsByKernel(const PaddedColumn<uint32_t>& kernel, size_t num_kernels,
+                                    const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
+  constexpr size_t kSums = 4;  // side by side, so that one need not wait for the one before
+  std::vector<double> sums(kSums * num_kernels, 0.0);
+  for (size_t row = 0; row < kernel.size(); ++row) {
+    sums[kernel[row] * kSums + row % kSums] += ramp.Weight(ranks[row]);
+  }
+  std::vector<double> weights;
+  for (size_t i = 0; i < sums.size(); i += kSums) {
+    weights.push_back((sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3]));
+  }
+  return weights;
+}
+
 template <typename T>
 void InsertAt(std::vector<T>& values, size_t i, const T& value) {
   values.insert(values.begin() + static_cast<ptrdiff_t>(i), value);
@@ -285,7 +300,6 @@ void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks)
     if (slot.count > 2) slot.middle_kernel = add(0.0, 0.0);
     if (slot.count > 1) slot.last_kernel = add(0.0, right);
   }
-  weight_.assign(centre_.size(), 0.0);
   for (size_t row = 0; row < slot_.size(); ++row) {
     const Slot& slot = slots_[slot_[row]];
     uint32_t kernel = slot.middle_kernel;
@@ -293,8 +307,8 @@ void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks)
     if (ranks[row] == slot.first) kernel = slot.first_kernel;
     if (slot_[row] == kAbsent) kernel = 0;
     kernel_[row] = kernel;
-    weight_[kernel] += ramp.Weight(ranks[row]);
   }
+  weight_ = WeightsByKernel(kernel_, centre_.size(), ramp, ranks);
   weight_[0] = 0.0;
   total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
 }
@@ -342,13 +356,10 @@ void ChoiceAxis::Erase(size_t row, size_t) { kernel_.Erase(row); }
 void ChoiceAxis::Permute(std::span<const uint32_t> order) { kernel_.Permute(order); }
 
 void ChoiceAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
-  weight_.assign(num_choices_ + 1, 0.0);
-  size_t num_observed = 0;
-  for (size_t row = 0; row < kernel_.size(); ++row) {
-    weight_[kernel_[row]] += ramp.Weight(ranks[row]);
-    num_observed += Has(row) ? 1 : 0;
-  }
+  weight_ = WeightsByKernel(kernel_, num_choices_ + 1, ramp, ranks);
   weight_[kPrior] = 0.0;
+  size_t num_observed = 0;
+  for (size_t row = 0; row < kernel_.size(); ++row) num_observed += Has(row) ? 1 : 0;
   const double smoothing = prior_weight_ / static_cast<double>(num_observed + 1);
   const double total = 1.0 + static_cast<double>(num_choices_) * smoothing;
   same_ = (smoothing + 1.0) / total;

@@ -165,12 +165,12 @@ size_t ParzenEstimator::FindRow(const Row& row) const {
   return static_cast<size_t>(found - rows_.begin());
 }
 
-// The newest are not settled one by one, as that moves most of memory: an eighth or so at a time.
+// The newest are not settled one by one, as that moves most of memory: some hundredths at a time.
 void ParzenEstimator::Settle() {
-  constexpr uint64_t kLeastStep = 256;
+  constexpr uint64_t kLeastStep = 64;
   if (order_ == RowOrder::kByAge || numbers_.empty() || numbers_.back() < 0) return;
   const uint64_t newest = static_cast<uint64_t>(numbers_.back());
-  const uint64_t step = std::max(kLeastStep, std::bit_floor(newest / 8));
+  const uint64_t step = std::max(kLeastStep, std::bit_floor(newest / 32));
   const int64_t settled = static_cast<int64_t>(newest / step * step);
   if (settled == settled_) return;
   settled_ = settled;
