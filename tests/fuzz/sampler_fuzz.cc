@@ -1,7 +1,10 @@
-// Any space, any history, any seed: every sampler's suggestion lies in its domains, on their steps,
-// satisfies its conditions, fits, and is the same twice; or the sampler says that there is none.
+// Any space, any history, any seed: the suggestion of every sampler that the study may name lies in
+// its domains, on their steps, satisfies its conditions, fits, and is the same twice; or the
+// sampler says that there is none. With one objective or more, an earlier study, a start of any
+// kind.
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -9,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "sampler/effective_batch.h"
 #include "sampler/random_configuration.h"
 #include "sampler/sampler.h"
 
@@ -17,7 +21,7 @@ namespace {
 
 constexpr size_t kMostParameters = 8;
 constexpr size_t kMostTrials = 24;
-constexpr const char* kSamplers[] = {"random", "tpe", "gp", "auto", "qmc", "cma-es"};
+constexpr const char* kSamplers[] = {"random", "tpe", "gp", "auto", "qmc", "cma-es", "grid"};
 
 double AnyNumber(FuzzedDataProvider& data) {
   constexpr double kNumbers[] = {0.0,
@@ -71,6 +75,13 @@ std::optional<Condition> AnyCondition(const SearchSpace& space, FuzzedDataProvid
   return Condition{parameter.name, {choices->choices[choice]}};
 }
 
+Domain FewPositiveIntegers(FuzzedDataProvider& data) {
+  const int64_t low = data.ConsumeIntegralInRange(1, 9);
+  return IntDomain{.low = low,
+                   .high = low + data.ConsumeIntegralInRange(0, 70),
+                   .step = data.ConsumeIntegralInRange(1, 9)};
+}
+
 // Parameters that the rules of study files refuse are left out.
 SearchSpace AnySpace(FuzzedDataProvider& data) {
   SearchSpace space;
@@ -78,6 +89,12 @@ SearchSpace AnySpace(FuzzedDataProvider& data) {
     list.push_back(std::move(entry));
     if (!ValidateSpace(space).ok()) list.pop_back();
   };
+  if (data.ConsumeBool()) {
+    for (const char* name : {kBatchSizeParameter, kGradAccumParameter}) {
+      Parameter parameter{.name = name, .domain = FewPositiveIntegers(data)};
+      keep_if_valid(space.parameters, parameter);
+    }
+  }
   const size_t count = data.ConsumeIntegralInRange<size_t>(0, kMostParameters);
   for (size_t i = 0; i < count; ++i) {
     Parameter parameter{.name = absl::StrCat("p", i), .domain = AnyDomain(data)};
@@ -92,26 +109,37 @@ SearchSpace AnySpace(FuzzedDataProvider& data) {
   return space;
 }
 
-// Mostly a configuration of `space`, sometimes one that it never had.
+// Mostly a configuration of `space`, sometimes one that it never had; no parameter was ever NaN.
 ParamMap AnyParams(const SearchSpace& space, FuzzedDataProvider& data) {
   Rng rng(data.ConsumeIntegral<uint8_t>(), 0);
   ParamMap params = DrawConfiguration(space, {}, rng).value_or(ParamMap{});
-  if (data.ConsumeIntegralInRange(0, 3) == 0) params["p0"] = AnyNumber(data);
+  if (data.ConsumeIntegralInRange(0, 3) == 0) {
+    const double number = AnyNumber(data);
+    if (!std::isnan(number)) params["p0"] = number;
+  }
   if (data.ConsumeIntegralInRange(0, 7) == 0) params["p1"] = std::string("text");
   if (data.ConsumeIntegralInRange(0, 7) == 0) params.erase("p2");
   return params;
 }
 
-HistoryTrial AnyTrial(const SearchSpace& space, int64_t number, FuzzedDataProvider& data) {
+std::vector<double> AnyLosses(size_t num_objectives, FuzzedDataProvider& data) {
+  std::vector<double> losses;
+  while (losses.size() < num_objectives) losses.push_back(AnyNumber(data));
+  return losses;
+}
+
+HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider& data) {
   constexpr TrialState kStates[] = {
       TrialState::kQueued, TrialState::kRunning, TrialState::kCompleted, TrialState::kCompleted,
       TrialState::kPruned, TrialState::kFailed,  TrialState::kCancelled};
   constexpr PruneReason kReasons[] = {PruneReason::kPruner, PruneReason::kOutOfMemory,
                                       PruneReason::kPredictedOutOfMemory,
                                       PruneReason::kHostOutOfMemory};
-  HistoryTrial trial{.number = TrialNumber{number}, .params = AnyParams(space, data)};
+  HistoryTrial trial{.number = TrialNumber{number}, .params = AnyParams(study.space, data)};
   trial.state = data.PickValueInArray(kStates);
-  if (trial.state == TrialState::kCompleted) trial.losses = {AnyNumber(data)};
+  if (trial.state == TrialState::kCompleted) {
+    trial.losses = AnyLosses(study.objectives.size(), data);
+  }
   if (trial.state == TrialState::kPruned) trial.prune_reason = data.PickValueInArray(kReasons);
   if (data.ConsumeBool()) trial.intermediate[data.ConsumeIntegral<int8_t>()] = AnyNumber(data);
   if (data.ConsumeBool()) {
@@ -119,6 +147,22 @@ HistoryTrial AnyTrial(const SearchSpace& space, int64_t number, FuzzedDataProvid
     trial.memory = {{.bytes = bytes, .censored = data.ConsumeBool(), .limit = GiB(2)}};
   }
   return trial;
+}
+
+// An earlier study of the same space.
+PriorStudy AnyPrior(const SearchSpace& space, FuzzedDataProvider& data) {
+  PriorStudy prior{.name = "earlier", .history = {}};
+  const int64_t count = data.ConsumeIntegralInRange(0, 12);
+  for (int64_t i = 0; i < count; ++i) {
+    Rng rng(data.ConsumeIntegral<uint8_t>(), 0);
+    const absl::StatusOr<ParamMap> params = DrawConfiguration(space, {}, rng);
+    if (!params.ok()) break;
+    HistoryTrial trial{.number = TrialNumber{i}, .params = *params};
+    trial.state = TrialState::kCompleted;
+    trial.losses = AnyLosses(1, data);
+    prior.history.Apply({.sequence = i + 1, .trial = trial});
+  }
+  return prior;
 }
 
 // Refuses about one configuration in `one_in`, always the same ones.
@@ -136,9 +180,9 @@ BatchFeasibility AnyFeasibility(uint64_t one_in) {
   };
 }
 
-absl::StatusOr<Suggestion> Ask(const StudySpec& study, const std::vector<HistoryTrial>& trials,
-                               const AskContext& context) {
-  const std::unique_ptr<Sampler> sampler = MakeSampler(study);
+absl::StatusOr<Suggestion> Ask(const StudySpec& study, const std::vector<PriorStudy>& priors,
+                               const std::vector<HistoryTrial>& trials, const AskContext& context) {
+  const std::unique_ptr<Sampler> sampler = MakeSampler(study, priors);
   int64_t sequence = 0;
   for (const HistoryTrial& trial : trials) sampler->Observe({++sequence, trial});
   absl::StatusOr<Suggestion> first = sampler->Suggest(context);
@@ -148,7 +192,12 @@ absl::StatusOr<Suggestion> Ask(const StudySpec& study, const std::vector<History
   return first;
 }
 
-void Check(const AskContext& context, const absl::StatusOr<Suggestion>& suggestion) {
+void Check(const StudySpec& study, const AskContext& context,
+           const absl::StatusOr<Suggestion>& suggestion) {
+  if (absl::IsOutOfRange(suggestion.status())) {
+    HPO_CHECK(study.sampler.type == "grid");
+    return;
+  }
   if (!suggestion.ok()) {
     HPO_CHECK(absl::IsFailedPrecondition(suggestion.status()));
     HPO_CHECK(context.feasibility || !context.space.narrowings.empty());
@@ -159,26 +208,53 @@ void Check(const AskContext& context, const absl::StatusOr<Suggestion>& suggesti
   HPO_CHECK(context.feasibility({&suggestion->params, 1}).front().fits);
 }
 
-void CheckSamplers(FuzzedDataProvider& data) {
+StudySpec AnyStudy(FuzzedDataProvider& data) {
   StudySpec study;
+  study.name = "any";
+  study.trainer.train = study.trainer.validation = "none";
   study.sampler.seed = data.ConsumeIntegral<uint64_t>();
   study.sampler.startup_trials = data.ConsumeIntegralInRange(0, 10);
+  if (data.ConsumeBool()) study.sampler.startup = "sobol";
+  if (data.ConsumeBool()) study.memory.policy = MemoryPolicy::kStrict;
+  const int64_t num_objectives = data.ConsumeBool() ? 1 : data.ConsumeIntegralInRange(2, 4);
+  for (int64_t i = 0; i < num_objectives; ++i) {
+    study.objectives.push_back({.metric = absl::StrCat("m", i)});
+  }
   study.space = AnySpace(data);
+  return study;
+}
+
+// Leaves out what the study may not have: an earlier one, or this sampler.
+void CheckSampler(StudySpec study, std::vector<PriorStudy> priors,
+                  const std::vector<HistoryTrial>& trials, const AskContext& context) {
+  for (const PriorStudy& prior : priors) study.warm_start.push_back(prior.name);
+  if (!ValidateStudy(study).ok()) {
+    study.warm_start.clear();
+    priors.clear();
+  }
+  if (!ValidateStudy(study).ok()) return;
+  const absl::StatusOr<Suggestion> suggestion = Ask(study, priors, trials, context);
+  Check(study, context, suggestion);
+  const absl::StatusOr<Suggestion> rebuilt = Ask(study, priors, trials, context);
+  HPO_CHECK(suggestion.status() == rebuilt.status());
+  HPO_CHECK(!suggestion.ok() || suggestion->params == rebuilt->params);
+}
+
+void CheckSamplers(FuzzedDataProvider& data) {
+  StudySpec study = AnyStudy(data);
   AskContext context{.space = study.space, .capacity = GiB(2)};
   if (data.ConsumeBool()) context.feasibility = AnyFeasibility(data.ConsumeIntegralInRange(1, 9));
+  std::vector<PriorStudy> priors;
+  if (data.ConsumeBool()) priors.push_back(AnyPrior(study.space, data));
   std::vector<HistoryTrial> trials;
   const size_t count = data.ConsumeIntegralInRange<size_t>(0, kMostTrials);
   while (trials.size() < count) {
-    trials.push_back(AnyTrial(study.space, static_cast<int64_t>(trials.size()), data));
+    trials.push_back(AnyTrial(study, static_cast<int64_t>(trials.size()), data));
   }
   context.number = TrialNumber{static_cast<int64_t>(trials.size())};
   for (const char* type : kSamplers) {
     study.sampler.type = type;
-    const absl::StatusOr<Suggestion> suggestion = Ask(study, trials, context);
-    Check(context, suggestion);
-    const absl::StatusOr<Suggestion> rebuilt = Ask(study, trials, context);
-    HPO_CHECK(suggestion.status() == rebuilt.status());
-    HPO_CHECK(!suggestion.ok() || suggestion->params == rebuilt->params);
+    CheckSampler(study, priors, trials, context);
   }
 }
 
