@@ -12,6 +12,7 @@ from test_tracking import free_port
 
 HAS_OPTUNA = importlib.util.find_spec("optuna") is not None
 HAS_DASHBOARD = importlib.util.find_spec("optuna_dashboard") is not None
+HAS_PLOTLY = importlib.util.find_spec("plotly") is not None
 START_S = 120.0
 
 
@@ -44,6 +45,29 @@ class OptunaTest(Deployment):
         study.enqueue_trial(study.best_params)
         study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
         self.assertEqual(len(study.trials), 7)
+
+    @unittest.skipUnless(HAS_PLOTLY, "the Python package plotly is not there (scripts/bootstrap)")
+    def test_optunas_plots_show_it(self):
+        import optuna
+        from optuna import visualization
+        study = optuna.load_study(study_name="toy", storage=self.export())
+        values = [trial.value for trial in study.trials]
+        history = visualization.plot_optimization_history(study).data
+        self.assertEqual(list(history[0].y), values)
+        self.assertEqual(list(history[1].y), [max(values[:count]) for count in range(1, 7)])
+        for panel, name in zip(visualization.plot_slice(study).data, ["x", "y"]):
+            self.assertEqual(list(panel.x), [trial.params[name] for trial in study.trials])
+            self.assertEqual(list(panel.y), values)
+        importances = visualization.plot_param_importances(study).data[0]
+        self.assertEqual(set(importances.y), {"x", "y"})
+        self.assertAlmostEqual(sum(importances.x), 1.0)
+        curves = visualization.plot_intermediate_values(study).data
+        self.assertEqual([dict(zip(curve.x, curve.y)) for curve in curves],
+                         [trial.intermediate_values for trial in study.trials])
+        self.assertEqual(len(visualization.plot_timeline(study).data[0].x), 6)
+        for plot in (visualization.plot_contour, visualization.plot_edf, visualization.plot_parallel_coordinate,
+                     visualization.plot_rank):
+            self.assertTrue(plot(study).data, plot.__name__)
 
     def test_trials_that_optuna_ran_are_imported(self):
         import optuna
