@@ -5,13 +5,16 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "sampler/cheapest_configuration.h"
+#include "sampler/modelled_part.h"
 #include "sampler/random_configuration.h"
+#include "sampler/tried_cells.h"
 
 namespace hpo {
 namespace {
 
 // Sizes of the rounds of random draws: most spaces fit at once, few need hundreds of draws.
 constexpr int kRounds[] = {1, 8, 64, 128, 256};
+constexpr size_t kMostUntried = 192;
 
 // Adds rounds of random draws until one fits.
 absl::Status DrawRounds(const AskContext& context, const ParamMap& preset, Rng& rng,
@@ -45,9 +48,17 @@ void CandidatePool::Add(std::vector<ParamMap> drawn) {
 }
 
 std::optional<Candidate> DrawUntilNew(std::span<const int> rounds, const History& history,
-                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw,
+                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw, Rng& rng,
                                       CandidatePool& pool) {
+  const ModelledPart part(pool.context().space);
   size_t seen = pool.fitting().size();
+  const auto first_new = [&]() -> std::optional<Candidate> {
+    for (; seen < pool.fitting().size(); ++seen) {
+      const Candidate& candidate = pool.fitting()[seen];
+      if (!Tried(history, part, candidate.params)) return candidate;
+    }
+    return std::nullopt;
+  };
   for (const int size : rounds) {
     std::vector<ParamMap> drawn;
     for (int i = 0; i < size; ++i) {
@@ -55,11 +66,26 @@ std::optional<Candidate> DrawUntilNew(std::span<const int> rounds, const History
       if (params.ok()) drawn.push_back(*std::move(params));
     }
     pool.Add(std::move(drawn));
-    for (; seen < pool.fitting().size(); ++seen) {
-      if (!history.Tried(pool.fitting()[seen].params)) return pool.fitting()[seen];
+    if (auto found = first_new(); found.has_value()) return found;
+  }
+  if (!AddUntried(history, rng, pool)) return std::nullopt;
+  if (auto found = first_new(); found.has_value()) return found;
+  if (!part.leaves_out() || pool.fitting().empty()) return std::nullopt;
+  return pool.fitting().front();
+}
+
+bool AddUntried(const History& history, Rng& rng, CandidatePool& pool) {
+  const CodedSpace space(pool.context().space);
+  const auto left = UntriedOf(space, TriedCells(space, history), kMostUntried, rng);
+  if (!left.has_value()) return false;
+  std::vector<ParamMap> configurations;
+  for (const Codes& codes : *left) {
+    if (auto params = space.Decode(codes); params.has_value()) {
+      configurations.push_back(*std::move(params));
     }
   }
-  return std::nullopt;
+  pool.Add(std::move(configurations));
+  return true;
 }
 
 absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity) {

@@ -27,6 +27,7 @@ class CandidatePool {
   // Checks the drawn configurations in one batch; those that fit are kept, in order.
   void Add(std::vector<ParamMap> drawn);
 
+  const AskContext& context() const { return context_; }
   const std::vector<Candidate>& fitting() const { return fitting_; }
 
   // Of the candidates that do not fit, the one that needs least; the first of equals.
@@ -38,11 +39,17 @@ class CandidatePool {
   std::optional<Candidate> nearest_miss_;
 };
 
-// Adds rounds of so many configurations to `pool` until one fits that no trial of `history` has
-// had: that one; nullopt where none did. A draw that fails is left out.
+// Adds rounds of so many configurations to `pool` until one fits whose modelled part no trial of
+// `history` has had, then some of what is left of a small space (AddUntried): that one. Where that
+// space has no such left, and there is more than the modelled part, the first that fits. nullopt
+// where none did. A draw that fails is left out.
 std::optional<Candidate> DrawUntilNew(std::span<const int> rounds, const History& history,
-                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw,
+                                      absl::FunctionRef<absl::StatusOr<ParamMap>()> draw, Rng& rng,
                                       CandidatePool& pool);
+
+// Adds up to 192 of the configurations that no trial of `history` has had. False where the space is
+// not a small one (UntriedOf), and nothing was added.
+bool AddUntried(const History& history, Rng& rng, CandidatePool& pool);
 
 // FailedPrecondition that names the need of the least demanding configuration found.
 absl::Status NoneFits(const Candidate& nearest_miss, Bytes capacity);

@@ -1,8 +1,6 @@
 #include "sampler/grid_sampler.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +8,7 @@
 #include "sampler/gaussian_process/coded_space.h"
 #include "sampler/grid_walk.h"
 #include "sampler/random_stream.h"
+#include "sampler/tried_cells.h"
 
 namespace hpo {
 namespace {
@@ -18,32 +17,6 @@ namespace {
 constexpr size_t kBatch = 64;
 constexpr size_t kMostChecked = 4096;
 constexpr char kTooBig[] = " that do not fit this worker";
-
-// The configurations that trials have had, by their codes.
-class TriedCells {
- public:
-  TriedCells(const History& history, const CodedSpace& space) : space_(space) {
-    for (const auto& [number, trial] : history.trials()) {
-      if (auto codes = space.Encode(trial.params); codes.has_value()) cells_.insert(KeyOf(*codes));
-    }
-  }
-
-  bool Contains(const Codes& codes) const { return cells_.count(KeyOf(codes)) > 0; }
-
- private:
-  // Without what is no part of the grid, and without NaN, which has no order.
-  Codes KeyOf(Codes codes) const {
-    constexpr double kNone = -2.0;
-    for (size_t i = 0; i < codes.size(); ++i) {
-      const bool counts = space_.space().parameters[i].modelled && !std::isnan(codes[i]);
-      if (!counts) codes[i] = kNone;
-    }
-    return codes;
-  }
-
-  const CodedSpace& space_;
-  std::set<Codes> cells_;
-};
 
 // The next configurations that no trial has had, at most `count`.
 std::vector<ParamMap> NextUntried(const CodedSpace& space, const TriedCells& tried, size_t count,
@@ -73,7 +46,7 @@ std::optional<Candidate> DrawUntried(const AskContext& context, const CodedSpace
 
 bool GridIsUsedUp(const History& history, const SearchSpace& space) {
   const CodedSpace coded(space);
-  const TriedCells tried(history, coded);
+  const TriedCells tried(coded, history);
   GridWalk walk(coded);
   while (walk.Next()) {
     if (!tried.Contains(walk.codes())) return false;
@@ -83,7 +56,7 @@ bool GridIsUsedUp(const History& history, const SearchSpace& space) {
 
 absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const {
   const CodedSpace space(context.space);
-  const TriedCells tried(history_, space);
+  const TriedCells tried(space, history_);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kRandomConfiguration);
   const auto propose = [this](const Candidate& candidate, const std::string& where) {
     return Suggestion{.params = candidate.params,

@@ -80,11 +80,6 @@ void History::Apply(const HistoryEvent& event) {
   sequence_ = std::max(sequence_, event.sequence);
 }
 
-bool History::Tried(const ParamMap& params) const {
-  return std::any_of(trials_.begin(), trials_.end(),
-                     [&params](const auto& entry) { return entry.second.params == params; });
-}
-
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives) {
   HistoryTrial result{.number = trial.id.number, .params = trial.params, .state = trial.state};

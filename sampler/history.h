@@ -60,8 +60,6 @@ class History {
   int64_t sequence() const { return sequence_; }
   // COMPLETED and PRUNED trials.
   int64_t num_finished() const { return num_finished_; }
-  // Whether a trial in any state has exactly `params`. O(trials).
-  bool Tried(const ParamMap& params) const;
 
   bool operator==(const History&) const = default;
 

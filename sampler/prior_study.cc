@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status.h"
 #include "sampler/candidate_pool.h"
+#include "sampler/modelled_part.h"
 #include "sampler/trial_split.h"
 
 namespace hpo {
@@ -85,11 +86,12 @@ std::optional<Suggestion> SuggestFromPriors(const AskContext& context, const His
   const int64_t num_priors = static_cast<int64_t>(priors.size());
   const PriorStudy& prior = priors[static_cast<size_t>(number / 2 % num_priors)];
   const std::vector<const HistoryTrial*> ranked = BetterHalf(prior);
+  const ModelledPart part(context.space);
   constexpr size_t kTurns = 5;  // over which the better half is gone through
   const size_t turn = static_cast<size_t>(number / 2 / num_priors);
   for (size_t i = std::min(turn * ranked.size() / kTurns, ranked.size()); i < ranked.size(); ++i) {
     const ParamMap& params = ranked[i]->params;
-    if (!ValidateParams(context.space, params).ok() || history.Tried(params)) continue;
+    if (!ValidateParams(context.space, params).ok() || Tried(history, part, params)) continue;
     CandidatePool pool(context);
     pool.Add({params});
     if (pool.fitting().empty()) continue;

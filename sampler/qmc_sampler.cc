@@ -43,7 +43,9 @@ std::optional<Candidate> FirstFitting(const AskContext& context, const History& 
     seed += kNextSeed;
     return ConfigurationAt(context.space, preset, point, rng);
   };
-  if (auto found = DrawUntilNew(kRounds, history, draw, pool); found.has_value()) return found;
+  if (auto found = DrawUntilNew(kRounds, history, draw, rng, pool); found.has_value()) {
+    return found;
+  }
   if (pool.fitting().empty()) return std::nullopt;
   return pool.fitting().front();
 }

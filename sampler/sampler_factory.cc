@@ -25,7 +25,7 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorSt
   if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);
   if (study.sampler.type == "auto") return std::make_unique<AutoSampler>(study, std::move(priors));
   HPO_CHECK(study.sampler.type == "tpe");
-  return std::make_unique<TpeSampler>(study.sampler, study.memory.policy, std::move(priors));
+  return std::make_unique<TpeSampler>(study, std::move(priors));
 }
 
 }  // namespace hpo

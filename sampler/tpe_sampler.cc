@@ -42,6 +42,13 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
 
 }  // namespace
 
+TpeSampler::TpeSampler(const StudySpec& study, std::vector<PriorStudy> priors)
+    : spec_(study.sampler),
+      models_(std::make_unique<TpeModelCache>(study.memory.policy)),
+      priors_(std::move(priors), study.memory.policy),
+      configurations_(0, HashOfParams{ModelledPart(study.space)},
+                      SameParams{ModelledPart(study.space)}) {}
+
 void TpeSampler::Observe(const HistoryEvent& event) {
   const auto before = history_.trials().find(event.trial.number);
   const bool is_new = before == history_.trials().end();
@@ -60,7 +67,7 @@ std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candi
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const auto is_new = [&](size_t i) { return !configurations_.contains(&candidates[i].params); };
+  const auto is_new = [&](size_t i) { return IsNew(candidates[i].params); };
   const auto best_new = std::find_if(order.begin(), order.end(), is_new);
   const size_t best = best_new == order.end() ? order.front() : *best_new;
   return {best, scores[best]};
@@ -75,6 +82,10 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
   DrawCandidates(own, count, count, rng, pool);
   if (prior != nullptr) {
     DrawCandidates(*prior, count, pool.fitting().size() + kLeastOfPrior, rng, pool);
+  }
+  if (std::none_of(pool.fitting().begin(), pool.fitting().end(),
+                   [this](const Candidate& candidate) { return IsNew(candidate.params); })) {
+    AddUntried(history_, rng, pool);
   }
   if (pool.fitting().empty()) return false;
   std::vector<const ParamMap*> params;

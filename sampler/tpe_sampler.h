@@ -8,7 +8,8 @@
 // the trials in which they exist. They are judged by the joint density times the product of its
 // marginals, each to a power: the first knows what parameters do together, the second learns faster
 // what each does alone. (Optuna draws whole trials and takes the first alone.)
-// What a trial has had already is not proposed while a candidate is left that none has had.
+// What a trial has had already is not proposed while a candidate is left whose modelled part none
+// has had; where none is, some of what is left of a small space are candidates too.
 // Memory, known: candidates are drawn from the densities of what is sought, inside the allowed
 // domains, and only those that fit the asking capacity are scored. Never a fake bad score.
 // Memory, learned: trials that ran out of memory at a limit of the asking capacity or more teach a
@@ -32,8 +33,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
 #include "sampler/candidate_pool.h"
+#include "sampler/modelled_part.h"
 #include "sampler/sampler.h"
 #include "sampler/tpe_model_cache.h"
 #include "sampler/tpe_priors.h"
@@ -43,30 +44,32 @@ namespace hpo {
 // Threads: as Sampler.
 class TpeSampler final : public Sampler {
  public:
-  // `policy` says what a trial's memory use means for smaller cards (MemoryNeed).
-  TpeSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors = {})
-      : spec_(spec),
-        models_(std::make_unique<TpeModelCache>(policy)),
-        priors_(std::move(priors), policy) {}
+  // The study's memory policy says what a trial's memory use means for smaller cards (MemoryNeed);
+  // its space says what is modelled.
+  explicit TpeSampler(const StudySpec& study, std::vector<PriorStudy> priors = {});
 
   void Observe(const HistoryEvent& event) override;
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
  private:
-  // By what they point to.
+  // By the modelled part of what they point to.
   struct HashOfParams {
-    size_t operator()(const ParamMap* params) const { return absl::HashOf(*params); }
+    ModelledPart part;
+    size_t operator()(const ParamMap* params) const { return part.Hash(*params); }
   };
   struct SameParams {
-    bool operator()(const ParamMap* a, const ParamMap* b) const { return *a == *b; }
+    ModelledPart part;
+    bool operator()(const ParamMap* a, const ParamMap* b) const { return part.Same(*a, *b); }
   };
 
   // What models make of `context`, into `suggestion`; false where no candidate fits.
   bool SuggestByModel(const AskContext& context, const TpeModel& own, const TpeModel* prior,
                       double weight, Suggestion& suggestion) const;
 
-  // The candidate of the best of the `scores`, and the score, among those that no trial has had,
-  // where there is one; the first of equals.
+  bool IsNew(const ParamMap& params) const { return !configurations_.contains(&params); }
+
+  // The candidate of the best of the `scores`, and the score, among those that are new, where there
+  // is one; the first of equals.
   std::pair<size_t, double> BestOf(const std::vector<Candidate>& candidates,
                                    const std::vector<double>& scores) const;
 

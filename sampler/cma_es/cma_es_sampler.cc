@@ -186,7 +186,7 @@ absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) cons
   const auto draw = [&] {
     return DrawConfiguration(context.space, ParamsAt(axes, strategy->Draw(rng)), rng);
   };
-  std::optional<Candidate> found = DrawUntilNew(kRounds, history_, draw, pool);
+  std::optional<Candidate> found = DrawUntilNew(kRounds, history_, draw, rng, pool);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
   return Suggestion{.params = std::move(found->params),
                     .fit = found->fit,

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "sampler/gaussian_process/lbfgs_b.h"
 #include "sampler/gaussian_process/portable_math.h"
+#include "sampler/modelled_part.h"
+#include "sampler/tried_cells.h"
 
 namespace hpo {
 namespace {
@@ -28,37 +29,19 @@ struct Scored {
   double score = 0.0;
 };
 
-// Configurations, to look up.
-class CodesSet {
- public:
-  explicit CodesSet(const std::vector<Codes>& all) {
-    for (const Codes& codes : all) keys_.insert(KeyOf(codes));
-  }
-  bool Contains(const Codes& codes) const { return keys_.count(KeyOf(codes)) > 0; }
-
- private:
-  // Without NaN, which has no order.
-  static Codes KeyOf(Codes codes) {
-    constexpr double kInactive = -2.0;
-    for (double& code : codes) code = std::isnan(code) ? kInactive : code;
-    return codes;
-  }
-
-  std::set<Codes> keys_;
-};
-
 class Search {
  public:
   Search(const AskContext& context, const CodedSpace& space, const Acquisition& acquisition,
          const std::vector<Codes>& tried, Rng& rng)
-      : context_(context), space_(space), acquisition_(acquisition), tried_(tried), rng_(rng) {}
+      : context_(context),
+        space_(space),
+        acquisition_(acquisition),
+        tried_(space, tried),
+        rng_(rng) {}
 
   std::optional<ScoredCandidate> Run(const std::vector<Codes>& incumbents) {
-    std::vector<Scored> drawn = DrawCandidates(incumbents);
-    std::stable_sort(drawn.begin(), drawn.end(),
-                     [](const Scored& a, const Scored& b) { return a.score > b.score; });
     std::optional<ScoredCandidate> best;
-    for (Scored& start : KeepFitting(std::move(drawn))) {
+    for (Scored& start : FindStarts(incumbents)) {
       const double score = Climb(start);
       if (best.has_value() && !(score > best->score)) continue;
       if (auto candidate = Check(start.codes); candidate.has_value()) {
@@ -116,8 +99,23 @@ class Search {
     return codes;
   }
 
-  // The first few that fit.
+  // Where no candidate is new, from what is left of a small space; where nothing is left of it,
+  // what was tried may be so again with other values of what is not modelled.
+  std::vector<Scored> FindStarts(const std::vector<Codes>& incumbents) {
+    std::vector<Scored> starts = KeepFitting(DrawCandidates(incumbents));
+    if (!starts.empty()) return starts;
+    auto left = UntriedOf(space_, tried_, kRandomCandidates, rng_);
+    if (!left.has_value()) return starts;
+    starts = KeepFitting(ScoreAll(*std::move(left)));
+    if (!starts.empty() || !ModelledPart(space_.space()).leaves_out()) return starts;
+    tried_ = TriedCells(space_, std::vector<Codes>());
+    return KeepFitting(DrawCandidates(incumbents));
+  }
+
+  // The best few that fit.
   std::vector<Scored> KeepFitting(std::vector<Scored> sorted) {
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Scored& a, const Scored& b) { return a.score > b.score; });
     std::vector<Scored> starts;
     for (size_t i = 0; i < sorted.size() && starts.size() < kStarts; i += kFeasibilityBatch) {
       const size_t end = std::min(i + kFeasibilityBatch, sorted.size());
@@ -242,7 +240,7 @@ class Search {
   const AskContext& context_;
   const CodedSpace& space_;
   const Acquisition& acquisition_;
-  const CodesSet tried_;
+  TriedCells tried_;
   Rng& rng_;
 };
 

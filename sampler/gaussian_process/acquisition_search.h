@@ -1,6 +1,8 @@
 // The configuration that promises most: random and local candidates, then from the best of them in
 // turn L-BFGS-B over the continuous parameters and steps on exact values over the others, until
-// neither helps. Only configurations that fit the asking worker are walked through.
+// neither helps. Only configurations that fit the asking worker are walked through, and none whose
+// modelled part was tried: where all candidates were, what is left of a small space (UntriedOf);
+// where nothing is left of that, and there is more than the modelled part, they are tried again.
 // Pure; safe from any thread.
 #pragma once
 
@@ -18,7 +20,7 @@ struct ScoredCandidate {
 };
 
 // `incumbents`: observed configurations, the best first, around which local candidates lie.
-// `tried`: what is not proposed again. nullopt where none of the other candidates fits.
+// `tried`: configurations of trials. nullopt where no candidate fits.
 std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const CodedSpace& space,
                                                    const Acquisition& acquisition,

@@ -53,18 +53,6 @@ TEST(History, FinishedMeansCompletedOrPruned) {
   EXPECT_EQ(history.num_finished(), 2);
 }
 
-TEST(History, TriedInWhateverState) {
-  History history;
-  EXPECT_FALSE(history.Tried({}));
-  history.Apply({1, {.number = TrialNumber{0}, .params = {{"n", int64_t{1}}}}});
-  history.Apply(
-      {2, {.number = TrialNumber{1}, .params = {{"n", int64_t{2}}}, .state = TrialState::kFailed}});
-  EXPECT_TRUE(history.Tried({{"n", int64_t{1}}}));
-  EXPECT_TRUE(history.Tried({{"n", int64_t{2}}}));
-  EXPECT_FALSE(history.Tried({{"n", 2.0}})) << "of another type";
-  EXPECT_FALSE(history.Tried({{"n", int64_t{1}}, {"m", int64_t{1}}}));
-}
-
 TEST(ToHistory, LossesAreSmallerIsBetterAndWhatIsMissingIsWorst) {
   const std::vector<Objective> objectives = {{"macro_f1", Direction::kMaximize},
                                              {"loss", Direction::kMinimize},

@@ -42,8 +42,8 @@ double LossOf(const ParamMap& params) {
 class EventfulStudy {
  public:
   EventfulStudy(uint64_t seed, size_t num_objectives)
-      : rng_(seed, 77), num_objectives_(num_objectives), sampler_(Spec(seed), MemoryPolicy::kPlan) {
-    spec_ = Spec(seed);
+      : rng_(seed, 77), num_objectives_(num_objectives), sampler_(Study(seed)) {
+    study_ = Study(seed);
   }
 
   void Step() {
@@ -80,7 +80,7 @@ class EventfulStudy {
 
   // The kept state against one that has only ever seen the trials as they are now.
   void ExpectEqualToARebuild() const {
-    TpeSampler rebuilt(spec_, MemoryPolicy::kPlan);
+    TpeSampler rebuilt(study_);
     for (const auto& [number, trial] : trials_) rebuilt.Observe({sequence_, trial});
     for (const int64_t gib : {8, 16, 80}) {
       const auto kept = Suggest(sampler_, GiB(gib));
@@ -93,8 +93,11 @@ class EventfulStudy {
   }
 
  private:
-  static SamplerSpec Spec(uint64_t seed) {
-    return {.type = "tpe", .seed = seed, .startup_trials = 5};
+  static StudySpec Study(uint64_t seed) {
+    StudySpec study;
+    study.sampler = {.type = "tpe", .seed = seed, .startup_trials = 5};
+    study.space = MixedSpace();
+    return study;
   }
 
   void Start() {
@@ -133,7 +136,7 @@ class EventfulStudy {
 
   Rng rng_;
   size_t num_objectives_;
-  SamplerSpec spec_;
+  StudySpec study_;
   TpeSampler sampler_;
   std::map<int64_t, HistoryTrial> trials_;
   std::vector<int64_t> open_;
