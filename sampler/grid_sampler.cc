@@ -7,6 +7,7 @@
 #include "sampler/candidate_pool.h"
 #include "sampler/gaussian_process/coded_space.h"
 #include "sampler/grid_walk.h"
+#include "sampler/random_configuration.h"
 #include "sampler/random_stream.h"
 #include "sampler/tried_cells.h"
 
@@ -48,10 +49,11 @@ bool GridIsUsedUp(const History& history, const SearchSpace& space) {
   const CodedSpace coded(space);
   const TriedCells tried(coded, history);
   GridWalk walk(coded);
-  while (walk.Next()) {
+  bool any = false;
+  for (; walk.Next(); any = true) {
     if (!tried.Contains(walk.codes())) return false;
   }
-  return true;
+  return any;
 }
 
 absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const {
@@ -82,6 +84,7 @@ absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const
     num_passed += batch.size();
   }
   if (num_passed == 0) {
+    if (!GridWalk(space).Next()) return DrawConfiguration(context.space, {}, rng).status();
     return absl::OutOfRangeError("nothing is left of the grid that this worker could run");
   }
   const auto drawn = DrawUntried(context, space, tried, rng);

@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-// Whether trials have had every configuration of the grid of `space`.
+// Whether trials have had every configuration of the grid of `space`, and there is one.
 bool GridIsUsedUp(const History& history, const SearchSpace& space);
 
 // Threads: as Sampler.

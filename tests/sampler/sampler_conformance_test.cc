@@ -1,10 +1,12 @@
 // What every sampler must do, whatever its method. Run for each type that a study may name.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "sampler/grid_sampler.h"
 #include "sampler/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 
@@ -14,8 +16,41 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// With steps where values could not be counted.
+void MakeCountable(Domain& domain) {
+  auto* real = std::get_if<FloatDomain>(&domain);
+  if (real == nullptr || real->step.has_value()) return;
+  if (!std::isfinite(real->high - real->low))
+    *real = {.low = real->low / 2, .high = real->high / 2};
+  real->step = (real->high - real->low) / 8.0;
+  real->log = false;
+}
+
 class SamplerConformance : public testing::TestWithParam<const char*> {
  protected:
+  static bool IsGrid() { return absl::string_view(GetParam()) == "grid"; }
+  static bool HasModel() {
+    const absl::string_view type = GetParam();
+    return type != "random" && type != "qmc" && type != "grid";
+  }
+
+  // `space` as the sampler can search it.
+  static SearchSpace Suited(SearchSpace space) {
+    if (!IsGrid()) return space;
+    for (Parameter& parameter : space.parameters) MakeCountable(parameter.domain);
+    return space;
+  }
+
+  // Whether the sampler has nothing left to propose after what `study` ran in `space`.
+  static bool HasEnded(const SimulatedStudy& study, const SearchSpace& space) {
+    if (!IsGrid()) return false;
+    History history;
+    for (const HistoryTrial& trial : study.trials()) {
+      history.Apply({trial.number.value + 1, trial});
+    }
+    return GridIsUsedUp(history, space);
+  }
+
   StudySpec Study(SearchSpace space, uint64_t seed = 1) const {
     StudySpec study;
     study.sampler = {.type = GetParam(), .seed = seed};
@@ -24,18 +59,19 @@ class SamplerConformance : public testing::TestWithParam<const char*> {
   }
 };
 
-Domain RandomDomain(Rng& rng) {
-  switch (rng.Below(6)) {
+// `kinds`: 6 for all, 4 for those with values that can be counted.
+Domain RandomDomain(Rng& rng, uint64_t kinds) {
+  switch (rng.Below(kinds)) {
     case 0:
-      return FloatDomain{.low = -1.0, .high = rng.Uniform() + 0.01};
-    case 1:
-      return FloatDomain{.low = 1e-9, .high = 1.0 + rng.Uniform(), .log = true};
-    case 2:
       return FloatDomain{.low = 0.5, .high = 3.0, .step = 0.1 + rng.Uniform()};
-    case 3:
+    case 1:
       return IntDomain{.low = -5, .high = static_cast<int64_t>(rng.Below(100)), .step = 3};
-    case 4:
+    case 2:
       return IntDomain{.low = 1, .high = 1 + static_cast<int64_t>(rng.Below(5000)), .log = true};
+    case 4:
+      return FloatDomain{.low = -1.0, .high = rng.Uniform() + 0.01};
+    case 5:
+      return FloatDomain{.low = 1e-9, .high = 1.0 + rng.Uniform(), .log = true};
     default: {
       CategoricalDomain domain;
       for (uint64_t i = 0; i <= rng.Below(5); ++i) domain.choices.push_back(absl::StrCat("c", i));
@@ -59,12 +95,12 @@ Domain RandomPart(const Domain& domain, Rng& rng) {
 }
 
 // Parameters with conditions and narrowings on the categorical ones among those before them.
-SearchSpace RandomSpace(Rng& rng) {
+SearchSpace RandomSpace(Rng& rng, uint64_t kinds) {
   SearchSpace space;
   std::vector<Condition> possible;
   const uint64_t count = 2 + rng.Below(8);
   for (uint64_t i = 0; i < count; ++i) {
-    Parameter parameter = MakeParameter(absl::StrCat("p", i), RandomDomain(rng));
+    Parameter parameter = MakeParameter(absl::StrCat("p", i), RandomDomain(rng, kinds));
     parameter.modelled = rng.Below(8) != 0;
     if (!possible.empty() && rng.Below(3) == 0) {
       parameter.when = {possible[rng.Below(possible.size())]};
@@ -85,14 +121,14 @@ SearchSpace RandomSpace(Rng& rng) {
 TEST_P(SamplerConformance, SuggestionsOfRandomSpacesAreValid) {
   Rng rng(77, 1);
   for (int round = 0; round < 60; ++round) {
-    const SearchSpace space = RandomSpace(rng);
+    const SearchSpace space = RandomSpace(rng, IsGrid() ? 4 : 6);
     SCOPED_TRACE(absl::StrCat("space ", round));
     int64_t count = 0;
     SimulatedStudy study(Study(space), [&](const ParamMap&) -> std::optional<double> {
       if (++count % 7 == 0) return std::nullopt;
       return static_cast<double>((count * 37) % 11);
     });
-    for (int i = 0; i < 25; ++i) {
+    for (int i = 0; i < 25 && !HasEnded(study, space); ++i) {
       const absl::Status valid = ValidateParams(space, study.RunOne().params);
       ASSERT_TRUE(valid.ok()) << valid;
     }
@@ -107,7 +143,7 @@ TEST_P(SamplerConformance, OneValueDomainsAndNoParametersAtAll) {
   const auto zero = [](const ParamMap&) -> std::optional<double> { return 0.0; };
   SimulatedStudy study(Study(space), zero);
   SimulatedStudy empty(Study({}), zero);
-  for (int i = 0; i < 15; ++i) {
+  for (int i = 0; i < (IsGrid() ? 1 : 15); ++i) {
     EXPECT_EQ(study.RunOne().params, (ParamMap{{"n", int64_t{4}}, {"c", true}, {"s", 0.0}}));
     EXPECT_TRUE(empty.RunOne().params.empty());
   }
@@ -124,6 +160,7 @@ TEST_P(SamplerConformance, RangesAtTheLimits) {
                                      .log = true}),
       MakeParameter("c", IntDomain{.low = -kMaxExact, .high = kMaxExact}),
       MakeParameter("d", IntDomain{.low = 1, .high = kMaxExact, .log = true})};
+  space = Suited(space);
   ASSERT_TRUE(ValidateSpace(space).ok());
   SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
     return *FindDouble(params, "a");
@@ -139,6 +176,7 @@ TEST_P(SamplerConformance, ManyParameters) {
   for (int i = 0; i < 500; ++i) {
     space.parameters.push_back(MakeParameter(absl::StrCat("x", i), FloatDomain{}));
   }
+  space = Suited(space);
   SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
     return *FindDouble(params, "x0");
   });
@@ -150,6 +188,7 @@ TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
   SearchSpace space;
   space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0}),
                       MakeParameter("n", IntDomain{.low = 1, .high = 3})};
+  space = Suited(space);
   const MemoryObservation oom{GiB(16), true, GiB(16), {}};
   const std::pair<const char*, HistoryTrial> cases[] = {
       {"all failed", {.state = TrialState::kFailed}},
@@ -168,7 +207,9 @@ TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
   };
   const ParamMap points[] = {{{"x", 0.25}, {"n", int64_t{2}}},  // the same again and again
                              {{"x", 70.0}, {"other", true}},    // outside, unknown, missing
-                             {{"x", std::string("text")}}};     // of another type
+                             {{"x", 0.5}, {"n", INT64_MIN}},    // at the limits
+                             {{"x", 0.5}, {"n", INT64_MAX}},
+                             {{"x", std::string("text")}}};  // of another type
   for (const auto& [name, prototype] : cases) {
     for (const ParamMap& params : points) {
       SCOPED_TRACE(absl::StrCat(name, ", ", FormatParams(params)));
@@ -190,6 +231,7 @@ TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
 TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
   SearchSpace space;
   space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0})};
+  space = Suited(space);
   StudySpec study = Study(space);
   study.sampler.startup_trials = 0;
   const auto suggestion = MakeSampler(study)->Suggest({TrialNumber{0}, space, GiB(16), nullptr});
@@ -200,6 +242,7 @@ TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
 
 // Losses that are no numbers stand beside those that are, and do not outshine them.
 TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
+  if (IsGrid()) GTEST_SKIP() << "a grid asks for no losses";
   SearchSpace space;
   space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0})};
   SimulatedStudy study(Study(space), [](const ParamMap& params) -> SimulatedResult {
@@ -209,7 +252,7 @@ TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
   });
   int64_t num_low = 0;
   for (int i = 0; i < 60; ++i) num_low += *FindDouble(study.RunOne().params, "x") < 0.25 ? 1 : 0;
-  if (std::string(GetParam()) == "random" || std::string(GetParam()) == "qmc") {
+  if (!HasModel()) {
     EXPECT_GT(num_low, 5);
     return;
   }
@@ -235,7 +278,7 @@ std::optional<double> MixedLoss(const ParamMap& params) {
 
 // Folding events one by one, in any order that keeps each trial's own, equals a rebuild.
 TEST_P(SamplerConformance, ARebuiltSamplerProposesTheSame) {
-  const StudySpec study = Study(MixedSpace(), 9);
+  const StudySpec study = Study(Suited(MixedSpace()), 9);
   const auto running = MakeSampler(study);
   std::vector<HistoryTrial> stored;
   Rng shuffle(3, 3);
@@ -270,6 +313,7 @@ TEST_P(SamplerConformance, ARebuiltSamplerProposesTheSame) {
 }
 
 TEST_P(SamplerConformance, SuggestionsDependOnSeedAndNumber) {
+  if (IsGrid()) GTEST_SKIP() << "a grid has its own order";
   const SimulatedStudy a(Study(MixedSpace(), 1), MixedLoss);
   const SimulatedStudy same(Study(MixedSpace(), 1), MixedLoss);
   const SimulatedStudy other(Study(MixedSpace(), 2), MixedLoss);
@@ -279,6 +323,7 @@ TEST_P(SamplerConformance, SuggestionsDependOnSeedAndNumber) {
 }
 
 TEST_P(SamplerConformance, TheFirstTrialTakesTheDefaultsOnce) {
+  if (IsGrid()) GTEST_SKIP() << "a grid has its own order";
   SearchSpace space = MixedSpace();
   space.parameters[0].default_value = std::string("sgd");
   space.parameters[2].default_value = 0.9;
@@ -295,6 +340,7 @@ TEST_P(SamplerConformance, TheFirstTrialTakesTheDefaultsOnce) {
 
 // A trial that a user enqueued does not use up the defaults, unless it has them.
 TEST_P(SamplerConformance, AnEnqueuedTrialLeavesTheDefaultsToTheSampler) {
+  if (IsGrid()) GTEST_SKIP() << "a grid has its own order";
   SearchSpace space = MixedSpace();
   space.parameters[3].default_value = int64_t{3};
   for (const int64_t enqueued : {3, 6}) {
@@ -310,7 +356,7 @@ TEST_P(SamplerConformance, AnEnqueuedTrialLeavesTheDefaultsToTheSampler) {
 }
 
 TEST_P(SamplerConformance, DefaultsThatDoNotFitAreDrawn) {
-  SearchSpace space = MixedSpace();
+  SearchSpace space = Suited(MixedSpace());
   space.parameters[3].default_value = int64_t{6};
   SimulatedStudy study(Study(space), MixedLoss);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
@@ -341,7 +387,7 @@ TEST_P(SamplerConformance, ContradictingNarrowingsAreNamed) {
 }
 
 TEST_P(SamplerConformance, WhereNothingFitsTheLeastNeedIsNamed) {
-  const StudySpec study = Study(MixedSpace());
+  const StudySpec study = Study(Suited(MixedSpace()));
   const auto sampler = MakeSampler(study);
   AskContext context{TrialNumber{0}, study.space, GiB(2), nullptr};
   context.feasibility = [](std::span<const ParamMap> candidates) {
@@ -379,15 +425,76 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
     }
     return fits;
   });
-  for (int i = 0; i < 14; ++i) {
+  for (int i = 0; i < (IsGrid() ? 1 : 14); ++i) {
     for (const auto& [name, value] : study.RunOne().params) {
       EXPECT_EQ(value, ParamValue(int64_t{1})) << name;
     }
   }
 }
 
+// Twenty configurations, of which twelve fit, and a seed that no model knows.
+SearchSpace SmallSpace() {
+  SearchSpace space;
+  space.parameters = {MakeParameter("a", IntDomain{.low = 0, .high = 4}),
+                      MakeParameter("seed", IntDomain{.low = 1, .high = 1 << 30}),
+                      MakeParameter("b", IntDomain{.low = 0, .high = 3})};
+  space.parameters[1].modelled = false;
+  return space;
+}
+
+std::vector<Fit> FitsBelowThree(std::span<const ParamMap> candidates) {
+  std::vector<Fit> fits;
+  for (const ParamMap& params : candidates) {
+    fits.push_back({.fits = *FindInt(params, "a") < 3, .needed = GiB(*FindInt(params, "a") + 1)});
+  }
+  return fits;
+}
+
+std::optional<double> SmallLoss(const ParamMap& params) {
+  return static_cast<double>(std::abs(*FindInt(params, "a") - 1) + *FindInt(params, "b"));
+}
+
+// Beyond the first trials, which are random, none is had twice while another is left.
+TEST_P(SamplerConformance, AnotherSeedMakesNoConfigurationNew) {
+  if (absl::string_view(GetParam()) == "random") GTEST_SKIP() << "knows no trials";
+  StudySpec spec = Study(SmallSpace());
+  spec.sampler.startup_trials = 4;
+  for (const bool bounded : {false, true}) {
+    SCOPED_TRACE(bounded);
+    SimulatedStudy study(spec, SmallLoss);
+    if (bounded) study.set_feasibility(FitsBelowThree);
+    const size_t num_configurations = bounded ? 12 : 20;
+    std::set<std::pair<ParamValue, ParamValue>> had;
+    const auto run = [&] {
+      const ParamMap& params = study.RunOne().params;
+      return had.emplace(params.at("a"), params.at("b")).second;
+    };
+    for (int i = 0; i < 4; ++i) run();
+    while (had.size() < num_configurations) ASSERT_TRUE(run()) << had.size() << " had";
+    if (IsGrid()) continue;
+    std::set<ParamValue> seeds;
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_FALSE(run());
+      seeds.insert(study.trials().back().params.at("seed"));
+    }
+    EXPECT_GT(seeds.size(), 18u);
+  }
+}
+
+// Where all has been tried, a model repeats what is good, with other seeds.
+TEST_P(SamplerConformance, RepeatsWhatIsGood) {
+  if (!HasModel()) GTEST_SKIP() << "knows nothing of losses";
+  StudySpec spec = Study(SmallSpace());
+  spec.sampler.startup_trials = 4;
+  SimulatedStudy study(spec, SmallLoss);
+  for (int i = 0; i < 30; ++i) study.RunOne();
+  double sum = 0.0;
+  for (int i = 0; i < 20; ++i) sum += *SmallLoss(study.RunOne().params);
+  EXPECT_LT(sum / 20.0, 2.1) << "2.7 on average over the space";
+}
+
 INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance,
-                         testing::Values("auto", "cma-es", "gp", "qmc", "random", "tpe"),
+                         testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');
