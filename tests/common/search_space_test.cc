@@ -173,6 +173,8 @@ TEST(ValidateParams, TakesCompleteConfigurationsOnly) {
   }
 }
 
+constexpr int64_t kMostExact = int64_t{1} << 53;
+
 TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::pair<Domain, const char*> cases[] = {
@@ -184,6 +186,14 @@ TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
       {FloatDomain{.low = 0.0, .high = 1e10, .step = 1e-10}, "expected at most 2^53 steps"},
       {IntDomain{.low = 2, .high = 1}, "expected low <= high, got [2, 1]"},
       {IntDomain{.low = 0, .high = INT64_MAX}, "expected bounds within -2^53 and 2^53"},
+      {IntDomain{.low = 0, .high = kMostExact + 1}, "expected bounds within -2^53 and 2^53"},
+      {IntDomain{.low = INT64_MIN, .high = 0},
+       "expected bounds within -2^53 and 2^53, got [-9223372036854775808, 0]"},
+      {IntDomain{.low = INT64_MIN, .high = INT64_MAX}, "expected bounds within -2^53 and 2^53"},
+      {IntDomain{.low = INT64_MIN, .high = INT64_MIN}, "expected bounds within -2^53 and 2^53"},
+      {IntDomain{.low = -kMostExact - 1, .high = 0}, "expected bounds within -2^53 and 2^53"},
+      {IntDomain{.low = 0, .high = 8, .step = INT64_MIN}, "expected step >= 1"},
+      {IntDomain{.low = 0, .high = 8, .step = INT64_MAX}, "expected step <= 2^53"},
       {IntDomain{.low = 0, .high = 8, .step = 0}, "expected step >= 1"},
       {IntDomain{.low = 0, .high = 8, .log = true}, "expected low >= 1 with log"},
       {IntDomain{.low = 1, .high = 8, .step = 2, .log = true}, "expected step or log"},
@@ -197,6 +207,19 @@ TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
     const absl::Status status = ValidateDomain(domain);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find(expected), absl::string_view::npos) << status;
+  }
+}
+
+TEST(ValidateDomain, IntegersReachToWhatADoubleHoldsExactly) {
+  for (const int64_t step : {int64_t{1}, int64_t{3}, kMostExact}) {
+    const Domain domain = IntDomain{.low = -kMostExact, .high = kMostExact, .step = step};
+    EXPECT_TRUE(ValidateDomain(domain).ok()) << step;
+    EXPECT_TRUE(Contains(domain, -kMostExact));
+    EXPECT_EQ(Contains(domain, kMostExact), 2 * kMostExact % step == 0);
+    EXPECT_EQ(*NumValues(domain), 2 * kMostExact / step + 1);
+    for (const int64_t outside : {INT64_MIN, -kMostExact - 1, kMostExact + 1, INT64_MAX}) {
+      EXPECT_FALSE(Contains(domain, outside)) << outside;
+    }
   }
 }
 

@@ -255,6 +255,9 @@ TEST(StudyFile, NamesThePlaceOfBadParameters) {
        "my.yaml:7:16: parameters.lr.float[0]: expected a number, got '.nan'"},
       {"parameters:\n  n: {int: [5, 1]}\n",
        "my.yaml:7:6: parameters.n: expected low <= high, got [5, 1]"},
+      {"parameters:\n  n: {int: [-9223372036854775808, 0]}\n",
+       "my.yaml:7:6: parameters.n: expected bounds within -2^53 and 2^53, got "
+       "[-9223372036854775808, 0]"},
       {"parameters:\n  n: {int: [1, 5.5]}\n",
        "my.yaml:7:16: parameters.n.int[1]: expected an integer, got '5.5'"},
       {"parameters:\n  n: {int: [1, 5], default: 7}\n",
