@@ -60,7 +60,7 @@ struct StudyStatus {
   std::optional<double> best_value;
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
-  std::string waiting_for;  // why nothing runs, and what helps; why it ended without progress
+  std::string waiting_for;  // why nothing runs, or who idles, and what helps; why it ended early
   std::vector<PriorStatus> priors;
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;

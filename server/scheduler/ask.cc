@@ -160,6 +160,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
 absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntime& study,
                                                                      const Asker& asker,
                                                                      std::string& waiting_for) {
+  study.set_obstacle(asker.facts.worker, "");
   if (!study.WallClockLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
   const std::vector<QueuedTrial> queue = study.queue();
@@ -205,7 +206,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
     return MakeAssignment(spec, trial, attempt, NarrowForCapacity(context));
   }
   if (!obstacle.empty()) {
-    study.set_obstacle(obstacle);
+    study.set_obstacle(asker.facts.worker, obstacle);
     waiting_for = absl::StrCat("study ", study.name(), ": ", obstacle);
   }
   return std::nullopt;
@@ -215,7 +216,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
                                                                   const Asker& asker,
                                                                   std::string& waiting_for) {
   if (!study.BudgetLeft()) return std::nullopt;
-  absl::MutexLock lock(&study.propose_mutex());
+  absl::ReleasableMutexLock lock(&study.propose_mutex());
   if (!study.BudgetLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
   MemoryKnowledge knowledge;
@@ -226,8 +227,13 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
     return context;
   });
   if (!suggestion.ok()) {
-    study.set_obstacle(std::string(suggestion.status().message()));
-    waiting_for = absl::StrCat("study ", study.name(), ": ", suggestion.status().message());
+    lock.Release();
+    std::string obstacle(suggestion.status().message());
+    const bool ends = !study.BudgetLeft();
+    const std::string advice = ends ? "" : advisor_.Advise(spec, asker.facts, knowledge);
+    if (!advice.empty()) absl::StrAppend(&obstacle, "; ", advice);
+    study.set_obstacle(asker.facts.worker, obstacle);
+    waiting_for = absl::StrCat("study ", study.name(), ": ", obstacle);
     return std::nullopt;
   }
   TrialRecord record{.study_id = study.id()};
@@ -253,7 +259,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
 }
 
 void TrialScheduler::Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts) {
-  study.set_obstacle("");
+  study.set_obstacle(facts.worker, "");
   for (const DataSetFacts& data : DataOf(spec, facts)) study.PinData(data.name, data.digest);
 }
 

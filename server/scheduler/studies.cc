@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/capability.h"
@@ -223,7 +224,7 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
   status.wall_clock_used = study->wall_clock_used();
   status.created = study->created();
   status.workers = WorkersOf(*study);
-  status.waiting_for = WaitingFor(*study);
+  status.waiting_for = WaitingFor(*study, status.workers);
   for (const StudyPrior& prior : study->priors()) {
     status.priors.push_back({.study = prior.study,
                              .num_trials = static_cast<int64_t>(prior.trials.size()),
@@ -269,22 +270,25 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
   return statuses;
 }
 
-std::string TrialScheduler::WaitingFor(const StudyRuntime& study) const {
-  if (!study.leases().empty()) return "";
+std::string TrialScheduler::WaitingFor(const StudyRuntime& study,
+                                       const std::vector<WorkerStatus>& workers) const {
   if (study.Finished()) return study.termination();
-  const std::vector<WorkerFacts> workers = workers_.Alive();
-  if (workers.empty()) {
+  const auto num_alive = std::count_if(workers.begin(), workers.end(),
+                                       [](const WorkerStatus& worker) { return worker.alive; });
+  std::vector<std::string> idle;
+  for (const WorkerStatus& worker : workers) {
+    const std::string obstacle = worker.alive && !worker.trial ? study.obstacle(worker.name) : "";
+    if (obstacle.empty()) continue;
+    idle.push_back(absl::StrCat(num_alive > 1 ? worker.name + ": " : "", obstacle));
+  }
+  if (num_alive > 0) return absl::StrJoin(idle, "; ");
+  if (!study.leases().empty()) return "";
+  const std::vector<WorkerFacts> others = workers_.Alive();
+  if (others.empty()) {
     return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
            "--memory-limit 2GiB)";
   }
-  const StudySpec spec = study.spec();
-  std::string missing;
-  for (const WorkerFacts& worker : workers) {
-    const absl::Status serves = CheckServes(spec, worker);
-    if (serves.ok()) return study.obstacle();
-    missing = std::string(serves.message());
-  }
-  return missing;
+  return std::string(CheckServes(study.spec(), others.back()).message());
 }
 
 }  // namespace hpo

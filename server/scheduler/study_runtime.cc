@@ -280,14 +280,19 @@ void StudyRuntime::StopOverdue(absl::Time now) {
   }
 }
 
-std::string StudyRuntime::obstacle() const {
+std::string StudyRuntime::obstacle(const std::string& worker) const {
   absl::MutexLock lock(&mutex_);
-  return obstacle_;
+  const auto found = obstacles_.find(worker);
+  return found == obstacles_.end() ? "" : found->second;
 }
 
-void StudyRuntime::set_obstacle(const std::string& text) {
+void StudyRuntime::set_obstacle(const std::string& worker, const std::string& text) {
   absl::MutexLock lock(&mutex_);
-  obstacle_ = text;
+  if (text.empty()) {
+    obstacles_.erase(worker);
+  } else {
+    obstacles_[worker] = text;
+  }
 }
 
 History StudyRuntime::history() const {

@@ -137,9 +137,10 @@ class StudyRuntime {
   void StopOverdue(absl::Time now);
   static constexpr char kTimeLimit[] = "time limit";
 
-  // Why the last ask in vain got nothing; empty after one that got a trial.
-  std::string obstacle() const;
-  void set_obstacle(const std::string& text);
+  // Why the worker's last ask got nothing of this study, where something could help; empty after
+  // one that got a trial.
+  std::string obstacle(const std::string& worker) const;
+  void set_obstacle(const std::string& worker, const std::string& text);
 
   History history() const;
 
@@ -174,7 +175,7 @@ class StudyRuntime {
   absl::Duration wall_clock_ ABSL_GUARDED_BY(mutex_);
   absl::Duration wall_clock_stored_ ABSL_GUARDED_BY(mutex_);
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
-  std::string obstacle_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> obstacles_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
 };
 

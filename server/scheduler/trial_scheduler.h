@@ -25,6 +25,7 @@
 #include "common/worker_facts.h"
 #include "server/scheduler/lease.h"
 #include "server/scheduler/live_calibration.h"
+#include "server/scheduler/misfit_advice.h"
 #include "server/scheduler/placement.h"
 #include "server/scheduler/retry_policy.h"
 #include "server/scheduler/study_request.h"
@@ -127,7 +128,8 @@ class TrialScheduler {
   absl::StatusOr<std::vector<PriorStudy>> CollectPriors(
       const StudySpec& spec, const std::vector<StudyPrior>& chosen) const;
   std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;
-  std::string WaitingFor(const StudyRuntime& study) const;
+  // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
+  std::string WaitingFor(const StudyRuntime& study, const std::vector<WorkerStatus>& workers) const;
 
   // enqueue.cc
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
@@ -194,6 +196,7 @@ class TrialScheduler {
   const SchedulerOptions options_;
   WorkerRegistry workers_;
   LiveCalibration calibration_;
+  MisfitAdvisor advisor_;
   const std::shared_ptr<ReplayTable> replays_ = std::make_shared<ReplayTable>();
   TrialWriter writer_;
   int64_t epoch_ = 0;

@@ -86,6 +86,10 @@ class SchedulerFixture : public ::testing::Test {
  protected:
   void SetUp() override { Start(); }
 
+  virtual std::unique_ptr<Sampler> MakeStudySampler(const StudySpec&) {
+    return std::make_unique<ScriptedSampler>();
+  }
+
   // Opens the scheduler on the test's file; again after Stop: a restart.
   void Start() {
     auto store = Store::Open(database_.path());
@@ -93,9 +97,9 @@ class SchedulerFixture : public ::testing::Test {
     SchedulerOptions options;
     options.lease.ttl = kTtl;
     options.tick_interval = absl::ZeroDuration();
-    options.factories.make_sampler = [this](const StudySpec&, std::vector<PriorStudy> priors) {
+    options.factories.make_sampler = [this](const StudySpec& spec, std::vector<PriorStudy> priors) {
       if (!priors.empty()) given_ = std::move(priors);
-      return std::make_unique<ScriptedSampler>();
+      return MakeStudySampler(spec);
     };
     options.factories.make_pruner = [](const StudySpec&) {
       return std::make_unique<ThresholdPruner>(0.5);
