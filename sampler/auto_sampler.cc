@@ -59,7 +59,7 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
 AutoSampler::AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors)
     : traits_{study.objectives.size(), FirstNotFreeNumber(study.space) == nullptr},
       tpe_(study, priors),
-      process_(study.sampler, study.memory.policy, std::move(priors)),
+      process_(study, std::move(priors)),
       cma_es_(study.sampler, kMostForProcess, study.memory.policy) {}
 
 void AutoSampler::Observe(const HistoryEvent& event) {

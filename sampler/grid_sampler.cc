@@ -65,7 +65,8 @@ absl::StatusOr<Suggestion> GridSampler::Suggest(const AskContext& context) const
                       .fit = candidate.fit,
                       .sampler = absl::StrCat("grid", where),
                       .history_sequence = history_.sequence(),
-                      .score = std::nullopt};
+                      .score = std::nullopt,
+                      .reason = "the next of the grid that no trial has had"};
   };
   GridWalk walk(space);
   CandidatePool pool(context);

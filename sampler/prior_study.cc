@@ -100,7 +100,8 @@ std::optional<Suggestion> SuggestFromPriors(const AskContext& context, const His
         .fit = pool.fitting().front().fit,
         .sampler = absl::StrCat("trial #", ranked[i]->number.value, " of ", prior.name),
         .history_sequence = history.sequence(),
-        .score = std::nullopt};
+        .score = std::nullopt,
+        .reason = "among the better half there, and not yet tried here"};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "sampler/candidate_pool.h"
 #include "sampler/prior_study.h"
 #include "sampler/random_configuration.h"
@@ -59,12 +60,16 @@ absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const H
   if (!found.has_value() && !due.empty()) {
     found = FirstFitting(context, history, {}, spec.seed);
   }
-  if (!found.has_value()) return SuggestAtRandom(context, history, spec);
+  if (!found.has_value()) {
+    return SuggestAtRandom(context, history, spec,
+                           "an independent draw, as no point of the sequence fits");
+  }
   return Suggestion{.params = std::move(found->params),
                     .fit = found->fit,
                     .sampler = "sobol",
                     .history_sequence = history.sequence(),
-                    .score = std::nullopt};
+                    .score = std::nullopt,
+                    .reason = "the next point of a sequence that covers the space evenly"};
 }
 
 absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const History& history,
@@ -73,8 +78,14 @@ absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const His
   if (auto suggestion = SuggestFromPriors(context, history, priors); suggestion.has_value()) {
     return *std::move(suggestion);
   }
-  return spec.startup == "sobol" ? SuggestQuasiRandom(context, history, spec)
-                                 : SuggestAtRandom(context, history, spec);
+  absl::StatusOr<Suggestion> first = spec.startup == "sobol"
+                                         ? SuggestQuasiRandom(context, history, spec)
+                                         : SuggestAtRandom(context, history, spec, "");
+  if (first.ok()) {
+    first->reason = absl::StrCat("one of the first ", spec.startup_trials,
+                                 " trials, from which a model is made");
+  }
+  return first;
 }
 
 }  // namespace hpo

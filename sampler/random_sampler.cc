@@ -44,7 +44,7 @@ ParamMap DueDefaults(const SearchSpace& space, const History& history, const Sam
 }
 
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
-                                           const SamplerSpec& spec) {
+                                           const SamplerSpec& spec, absl::string_view why) {
   Rng rng = StreamFor(spec.seed, context.number, StreamPurpose::kRandomConfiguration);
   HPO_ASSIGN_OR_RETURN(Candidate drawn,
                        DrawFitting(context, DueDefaults(context.space, history, spec), rng));
@@ -52,7 +52,8 @@ absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const Hist
                     .fit = drawn.fit,
                     .sampler = "random",
                     .history_sequence = history.sequence(),
-                    .score = std::nullopt};
+                    .score = std::nullopt,
+                    .reason = std::string(why)};
 }
 
 }  // namespace hpo

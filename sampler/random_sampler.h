@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "sampler/sampler.h"
 
 namespace hpo {
@@ -13,10 +14,13 @@ namespace hpo {
 ParamMap DueDefaults(const SearchSpace& space, const History& history, const SamplerSpec& spec);
 
 // A random suggestion for `context`: the defaults that are due, where allowed and feasible, and the
-// rest drawn.
+// rest drawn. `why` is the suggestion's reason.
 //   FailedPrecondition  as Sampler::Suggest
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
-                                           const SamplerSpec& spec);
+                                           const SamplerSpec& spec, absl::string_view why);
+
+// The reason of a model that has no candidate.
+inline constexpr char kNoCandidate[] = "an independent draw, as the model found nothing that fits";
 
 // Threads: as Sampler.
 class RandomSampler final : public Sampler {
@@ -25,7 +29,7 @@ class RandomSampler final : public Sampler {
 
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
-    return SuggestAtRandom(context, history_, spec_);
+    return SuggestAtRandom(context, history_, spec_, "an independent draw");
   }
 
  private:

@@ -15,7 +15,7 @@ namespace hpo {
 std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorStudy> priors) {
   if (study.sampler.type == "random") return std::make_unique<RandomSampler>(study.sampler);
   if (study.sampler.type == "gp") {
-    return std::make_unique<GpSampler>(study.sampler, study.memory.policy, std::move(priors));
+    return std::make_unique<GpSampler>(study, std::move(priors));
   }
   if (study.sampler.type == "cma-es") {
     return std::make_unique<CmaEsSampler>(study.sampler, study.sampler.startup_trials,

@@ -1,10 +1,12 @@
 #include "sampler/tpe_sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "sampler/candidate_pool.h"
 #include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
@@ -53,12 +55,24 @@ void TpeSampler::Observe(const HistoryEvent& event) {
   const auto before = history_.trials().find(event.trial.number);
   const bool is_new = before == history_.trials().end();
   models_->Observe(is_new ? nullptr : &before->second, event.trial);
+  const auto failed = [](const HistoryTrial& trial) {
+    return trial.state == TrialState::kFailed ? 1 : 0;
+  };
+  num_failed_ += failed(event.trial) - (is_new ? 0 : failed(before->second));
   const bool replaced = !is_new && before->second.params != event.trial.params;
   history_.Apply(event);
   if (replaced) configurations_.clear();
   if (!replaced) configurations_.insert(&history_.trials().at(event.trial.number).params);
   if (!replaced) return;
   for (const auto& [number, trial] : history_.trials()) configurations_.insert(&trial.params);
+}
+
+std::string TpeSampler::Explain(bool memory, double score) const {
+  const bool failures = num_failed_ > 0;
+  return absl::StrFormat(
+      "decided by quality%s%s%s: %.3g times as likely among the trials to be sought as among all",
+      memory ? (failures ? ", memory" : " and memory") : "", failures ? " and failures" : "",
+      memory || failures ? " together" : "", std::exp(score));
 }
 
 std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candidates,
@@ -99,6 +113,7 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
   suggestion.params = pool.fitting()[best].params;
   suggestion.fit = pool.fitting()[best].fit;
   suggestion.score = score;
+  suggestion.reason = Explain(own.learned_memory(), score);
   return true;
 }
 
@@ -121,7 +136,7 @@ absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const 
       found = SuggestByModel(context, own, prior, weight, suggestion);
     });
   });
-  if (!found) return SuggestAtRandom(context, history_, spec_);
+  if (!found) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   return suggestion;
 }
 

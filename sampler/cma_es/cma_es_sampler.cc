@@ -178,21 +178,23 @@ absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) cons
   const std::vector<Lesson> lessons =
       LessonsOf(history_, context.capacity, policy_, startup_trials_, num_first);
   const std::vector<Axis> axes = AxesOf(context.space);
-  if (axes.empty()) return SuggestAtRandom(context, history_, spec_);
+  if (axes.empty()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   const auto strategy = cache_->After(lessons, num_first, axes, context.space, spec_.seed);
-  if (!strategy.has_value()) return SuggestAtRandom(context, history_, spec_);
+  if (!strategy.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   CandidatePool pool(context);
   const auto draw = [&] {
     return DrawConfiguration(context.space, ParamsAt(axes, strategy->Draw(rng)), rng);
   };
   std::optional<Candidate> found = DrawUntilNew(kRounds, history_, draw, rng, pool);
-  if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
-  return Suggestion{.params = std::move(found->params),
-                    .fit = found->fit,
-                    .sampler = "cma-es",
-                    .history_sequence = history_.sequence(),
-                    .score = std::nullopt};
+  if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
+  return Suggestion{
+      .params = std::move(found->params),
+      .fit = found->fit,
+      .sampler = "cma-es",
+      .history_sequence = history_.sequence(),
+      .score = std::nullopt,
+      .reason = "a draw from a normal distribution that moves towards the better trials"};
 }
 
 }  // namespace hpo

@@ -93,6 +93,20 @@ std::vector<Prediction> Surrogate::Predict(std::span<const Codes> configurations
   return results;
 }
 
+AcquisitionParts Acquisition::PartsOf(const Codes& codes) const {
+  AcquisitionParts parts;
+  parts.log_improvement =
+      LogExpectedImprovement(quality_.Predict({&codes, 1}).front(), best_).value;
+  parts.negligible = !barriers_.empty() && parts.log_improvement < kLogFloor;
+  for (const Surrogate& barrier : barriers_) {
+    const Prediction label = barrier.Predict({&codes, 1}).front();
+    const double noise = barrier.posterior->kernel().noise;
+    const double z = -label.mean / std::sqrt(label.deviation * label.deviation + noise);
+    parts.safe.push_back(PortableExp(LogProbability(z).value));
+  }
+  return parts;
+}
+
 std::vector<double> Acquisition::Scores(std::span<const Codes> configurations) const {
   std::vector<double> scores;
   for (const Prediction& at : quality_.Predict(configurations)) {

@@ -27,6 +27,15 @@ struct Surrogate {
   std::vector<Prediction> Predict(std::span<const Codes> configurations) const;
 };
 
+// What a score is made of.
+struct AcquisitionParts {
+  double log_improvement = 0.0;
+  // So small that beside barriers it counts no more.
+  bool negligible = false;
+  // By barrier: how probable it is that the configuration is none of what is to be avoided.
+  std::vector<double> safe;
+};
+
 class Acquisition {
  public:
   // `best`: the posterior mean to improve on. `barriers`: of labels, above 0 for what is to be
@@ -44,7 +53,9 @@ class Acquisition {
   // Larger is better; finite. One for each configuration.
   std::vector<double> Scores(std::span<const Codes> configurations) const;
 
-  // The same of one, with its derivatives by the codes of `parameters`, which are continuous and
+  AcquisitionParts PartsOf(const Codes& codes) const;
+
+  // The score of one, with its derivatives by the codes of `parameters`, which are continuous and
   // active.
   double Score(const Codes& codes, std::span<const size_t> parameters,
                std::span<double> slopes) const;

@@ -1,11 +1,14 @@
 #include "sampler/gaussian_process/gp_sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "sampler/gaussian_process/acquisition_search.h"
 #include "sampler/gaussian_process/loss_scale.h"
 #include "sampler/gaussian_process/portable_math.h"
@@ -68,12 +71,28 @@ Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
   return cache.Get(fitted, {PointsOf(inputs, judged), data.labels});
 }
 
+// What spoke for a configuration: `gain` is the improvement it is expected to bring, `avoided` what
+// each barrier stands before.
+std::string Explain(const AcquisitionParts& parts, double gain, const std::string& metric,
+                    const std::vector<std::string>& avoided) {
+  std::vector<std::string> risks;
+  for (size_t i = 0; i < avoided.size(); ++i) {
+    risks.push_back(absl::StrFormat("%.3g %% likely not to %s", 100.0 * parts.safe[i], avoided[i]));
+  }
+  std::string text = absl::StrCat("decided by ", parts.negligible ? "what it avoids" : "quality",
+                                  ": expected to improve ", metric);
+  // Of losses as far apart as doubles reach the gain has no number.
+  if (std::isfinite(gain)) absl::StrAppendFormat(&text, " by %.3g", gain);
+  return risks.empty() ? text : absl::StrCat(text, ", ", absl::StrJoin(risks, ", "));
+}
+
 }  // namespace
 
-GpSampler::GpSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors)
-    : spec_(spec),
-      policy_(policy),
-      priors_(std::move(priors), policy),
+GpSampler::GpSampler(const StudySpec& study, std::vector<PriorStudy> priors)
+    : spec_(study.sampler),
+      policy_(study.memory.policy),
+      metric_(study.objectives.empty() ? "the objective" : study.objectives.front().metric),
+      priors_(std::move(priors), study.memory.policy),
       quality_(std::make_unique<SurrogateCache>()),
       memory_(std::make_unique<SurrogateCache>()),
       failure_(std::make_unique<SurrogateCache>()),
@@ -97,6 +116,7 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
 
   const InputSpace quality_inputs(space, ModelView::kQuality);
   QualityPoints points = ChooseQualityPoints(quality_inputs, data);
+  const double loss_per_step = points.loss_per_step;
   QualityModel quality = ModelQuality(quality_inputs, data.fantasies, points, {}, *quality_);
   std::optional<Trend> trend =
       ChooseTrend(priors_.Get(quality_inputs, space, context.capacity), points.fitted);
@@ -107,8 +127,15 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   }
   const InputSpace label_inputs(space, ModelView::kMemory);
   std::vector<Posterior> labels;
-  if (data.memory.any_bad) labels.push_back(LabelPosterior(label_inputs, data.memory, *memory_));
-  if (data.failure.any_bad) labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
+  std::vector<std::string> avoided;
+  if (data.memory.any_bad) {
+    labels.push_back(LabelPosterior(label_inputs, data.memory, *memory_));
+    avoided.push_back("run out of memory");
+  }
+  if (data.failure.any_bad) {
+    labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
+    avoided.push_back("fail");
+  }
   std::vector<Surrogate> barriers;
   for (const Posterior& posterior : labels) {
     barriers.push_back({&label_inputs, &posterior, nullptr});
@@ -119,12 +146,15 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
       MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
-  if (!found.has_value()) return SuggestAtRandom(context, history_, spec_);
+  if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
+  const AcquisitionParts parts = acquisition.PartsOf(*space.Encode(found->candidate.params));
+  const double gain = PortableExp(parts.log_improvement + quality.log_unit) * loss_per_step;
   return Suggestion{.params = std::move(found->candidate.params),
                     .fit = found->candidate.fit,
                     .sampler = DescribeSpeaker(quality.trend),
                     .history_sequence = history_.sequence(),
-                    .score = found->score + quality.log_unit};
+                    .score = found->score + quality.log_unit,
+                    .reason = Explain(parts, gain, metric_, avoided)};
 }
 
 }  // namespace hpo

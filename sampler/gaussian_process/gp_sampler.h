@@ -34,8 +34,9 @@ struct Trend;
 // Threads: as Sampler.
 class GpSampler final : public Sampler {
  public:
-  // `policy` says what a trial's memory use means for smaller cards (MemoryViolation).
-  GpSampler(const SamplerSpec& spec, MemoryPolicy policy, std::vector<PriorStudy> priors = {});
+  // The study's memory policy says what a trial's memory use means for smaller cards
+  // (MemoryViolation).
+  explicit GpSampler(const StudySpec& study, std::vector<PriorStudy> priors = {});
   ~GpSampler() override;
 
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
@@ -48,6 +49,7 @@ class GpSampler final : public Sampler {
 
   SamplerSpec spec_;
   MemoryPolicy policy_;
+  std::string metric_;
   PriorPosteriors priors_;
   History history_;
   std::unique_ptr<SurrogateCache> quality_;

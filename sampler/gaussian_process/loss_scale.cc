@@ -65,6 +65,24 @@ double Standardize(std::vector<double>& values) {
   return deviation * largest;
 }
 
+// By the nearest loss that is a twentieth of a step away, or else the furthest.
+double LossPerStep(std::span<const double> losses, std::span<const double> normalized) {
+  constexpr double kNear = 0.05;
+  if (losses.empty()) return 0.0;
+  const size_t best =
+      static_cast<size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
+  double step = 0.0;
+  double change = 0.0;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const double distance = normalized[i] - normalized[best];
+    const bool better = step < kNear ? distance > step : distance >= kNear && distance < step;
+    if (!better) continue;
+    step = distance;
+    change = losses[i] - losses[best];
+  }
+  return step > 0.0 ? change / step : 0.0;
+}
+
 double YeoJohnson(double value, double power) {
   if (value < 0.0) return -YeoJohnson(-value, 2.0 - power);
   const double logarithm = LogOnePlus(value);

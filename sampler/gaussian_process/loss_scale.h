@@ -17,6 +17,10 @@ std::vector<double> NormalizeLosses(std::span<const double> losses);
 // deviation that they had.
 double Standardize(std::vector<double>& values);
 
+// How much of the losses a step of one takes near the least of them, `normalized` being what
+// NormalizeLosses made of them. 0 where the losses are equal.
+double LossPerStep(std::span<const double> losses, std::span<const double> normalized);
+
 // The Yeo-Johnson transformation; power 1 changes nothing.
 double YeoJohnson(double value, double power);
 

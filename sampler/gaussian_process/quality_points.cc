@@ -40,8 +40,10 @@ QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& 
   const std::span<const double> settled(data.losses.data(), FitPoint(count));
   std::vector<size_t> kept = SelectObservations(settled, kMostObservations);
   for (size_t i = settled.size(); i < count; ++i) kept.push_back(i);
-  return {Select(inputs, data, SelectObservations(settled, kMostFitted)),
-          Select(inputs, data, kept)};
+  QualityPoints points{Select(inputs, data, SelectObservations(settled, kMostFitted)),
+                       Select(inputs, data, kept)};
+  points.loss_per_step = LossPerStep(ValuesAt(data.losses, kept), points.observed.values);
+  return points;
 }
 
 }  // namespace hpo

@@ -18,6 +18,7 @@ size_t FitPoint(size_t count);
 struct QualityPoints {
   LabelledPoints fitted;
   LabelledPoints observed;
+  double loss_per_step = 0.0;  // of `observed` (LossPerStep)
 };
 
 // Of a fit the first FitPoint() trials by number, of a model these and all after them; of more than

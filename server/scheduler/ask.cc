@@ -38,6 +38,12 @@ std::vector<DataSetFacts> DataOf(const StudySpec& spec, const WorkerFacts& facts
   return used;
 }
 
+// "auto: gp (34 trials); decided by quality: ..."
+std::string ProposerOf(const Suggestion& suggestion) {
+  if (suggestion.reason.empty()) return suggestion.sampler;
+  return absl::StrCat(suggestion.sampler, "; ", suggestion.reason);
+}
+
 }  // namespace
 
 AcquireResult TrialScheduler::EmptyAnswer() const {
@@ -248,7 +254,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
         context.number, SuggestionRecord{.capacity = context.capacity,
                                          .calibration_version = knowledge.calibration_version,
                                          .history_sequence = suggestion->history_sequence,
-                                         .sampler = suggestion->sampler,
+                                         .sampler = ProposerOf(*suggestion),
                                          .score = suggestion->score}));
     HPO_ASSIGN_OR_RETURN(attempt, Start(transaction, study, asker, record, placement));
     return absl::OkStatus();

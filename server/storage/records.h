@@ -103,7 +103,7 @@ struct SuggestionRecord {
   Bytes capacity;
   int64_t calibration_version = 0;
   int64_t history_sequence = 0;
-  std::string sampler;
+  std::string sampler;  // who proposed it, and why, for people
   std::optional<double> score;
 };
 

@@ -251,11 +251,10 @@ absl::StatusOr<std::vector<MemoryRecord>> TrialStore::LoadMemoryRecords(
 }
 
 absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
-  Statement row = database_.Prepare(
-      "SELECT sampler, score FROM suggestion WHERE study_id = ?1 AND number = ?2");
+  Statement row =
+      database_.Prepare("SELECT sampler FROM suggestion WHERE study_id = ?1 AND number = ?2");
   HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value).Next());
-  if (!found || row.IsNull(1)) return found ? row.Text(0) : std::string();
-  return absl::StrCat(row.Text(0), ", score ", row.Real(1));
+  return found ? row.Text(0) : std::string();
 }
 
 absl::StatusOr<std::string> TrialStore::LoadLastSampler() const {

@@ -73,11 +73,11 @@ class TrialStore {
   absl::StatusOr<std::vector<TrialRecord>> LoadAllBySequence() const;
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
-  // Who proposed the trial, and what its model expected of it (Suggestion::score): "tpe, score
-  // 0.5".
+  // Who proposed the trial, and why (Suggestion::sampler and reason): "random; an independent
+  // draw".
   // "" where none was recorded.
   absl::StatusOr<std::string> LoadSampler(TrialNumber trial) const;
-  // The same of the latest trial that was proposed, with its number: "trial #7: tpe, score 0.5".
+  // The same of the latest trial that was proposed, with its number: "trial #7: random; ...".
   absl::StatusOr<std::string> LoadLastSampler() const;
 
   // At most `limit` trials, without attempts, with their last measurement, that come after number

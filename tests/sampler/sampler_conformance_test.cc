@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "sampler/grid_sampler.h"
@@ -429,6 +430,19 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
     for (const auto& [name, value] : study.RunOne().params) {
       EXPECT_EQ(value, ParamValue(int64_t{1})) << name;
     }
+  }
+}
+
+// For people: who proposed a trial is said elsewhere.
+TEST_P(SamplerConformance, EverySuggestionSaysWhy) {
+  SimulatedStudy study(Study(Suited(MixedSpace())), MixedLoss);
+  for (int64_t i = 0; i < 30; ++i) {
+    const Suggestion suggestion = study.Suggest(i);
+    EXPECT_NE(suggestion.reason, "") << i;
+    EXPECT_EQ(suggestion.reason.find('\n'), std::string::npos);
+    const bool first = absl::StartsWith(suggestion.reason, "one of the first 10 trials");
+    EXPECT_EQ(first, HasModel() && i < 10) << suggestion.reason;
+    study.RunOne();
   }
 }
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
 
@@ -235,6 +237,23 @@ TEST(TpeSampler, ProposesWhatNoTrialHasHad) {
     ++counts[*FindInt(suggestion->params, "x")];
   }
   EXPECT_EQ(counts[4], 100);
+}
+
+// The score is the logarithm of a ratio.
+TEST(TpeSampler, SaysHowMuchLikelierAmongTheGood) {
+  std::vector<std::pair<double, HistoryTrial>> trials;
+  for (int i = 0; i < 20; ++i) trials.emplace_back(-5.0 + 0.7 * i, Done(i));
+  const StudySpec study = LineStudy();
+  const auto ask = [&] {
+    return *WithTrials(trials)->Suggest({TrialNumber{40}, study.space, GiB(16), nullptr});
+  };
+  const Suggestion good = ask();
+  EXPECT_EQ(good.reason, absl::StrFormat("decided by quality: %.3g times as likely among the "
+                                         "trials to be sought as among all",
+                                         std::exp(*good.score)));
+  trials.emplace_back(9.0, HistoryTrial{.state = TrialState::kFailed});
+  EXPECT_TRUE(absl::StartsWith(ask().reason, "decided by quality and failures together: "))
+      << ask().reason;
 }
 
 // Host memory, dirty cards and cards smaller than the asking one teach neither quality nor memory.

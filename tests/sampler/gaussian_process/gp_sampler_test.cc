@@ -1,8 +1,12 @@
 #include "sampler/gaussian_process/gp_sampler.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "common/random.h"
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
@@ -159,6 +163,45 @@ TEST(GpSampler, ProposesOnlyWhatFitsAndThereTheBest) {
   });
   for (int i = 0; i < 35; ++i) EXPECT_LT(X(study.RunOne().params, "y"), 0.5);
   EXPECT_NEAR(study.best_loss(), 3.0 * 0.09, 0.01);
+}
+
+double GainIn(const Suggestion& suggestion) {
+  constexpr char kGain[] = "decided by quality: expected to improve accuracy by ";
+  double gain = -1.0;
+  EXPECT_TRUE(absl::StartsWith(suggestion.reason, kGain)) << suggestion.reason;
+  EXPECT_TRUE(absl::SimpleAtod(
+      suggestion.reason.substr(std::min(std::strlen(kGain), suggestion.reason.size())), &gain))
+      << suggestion.reason;
+  return gain;
+}
+
+TEST(GpSampler, SaysWhatGainItExpectsInTheObjectivesUnit) {
+  StudySpec spec = Square(5);
+  spec.objectives = {{"accuracy", Direction::kMaximize}};
+  SimulatedStudy study(spec, Bowl);
+  SimulatedStudy scaled(
+      spec, [](const ParamMap& params) -> std::optional<double> { return 1024.0 * *Bowl(params); });
+  for (int i = 0; i < 11; ++i) {
+    study.RunOne();
+    scaled.RunOne();
+  }
+  const double gain = GainIn(study.Suggest(11));
+  EXPECT_GT(gain, 0.0);
+  EXPECT_LT(gain, study.best_loss()) << "a bowl whose least is 0";
+  EXPECT_NEAR(GainIn(scaled.Suggest(11)), 1024.0 * gain, 0.02 * 1024.0 * gain);
+}
+
+TEST(GpSampler, SaysWhatItAvoids) {
+  SimulatedStudy study(Square(3), [](const ParamMap& params) {
+    SimulatedResult result(Bowl(params));
+    if (X(params, "x") > 0.7) result.loss.reset();
+    if (X(params, "x") > 0.7) result.failed = X(params, "y") > 0.5;
+    return result;
+  });
+  for (int i = 0; i < 25; ++i) study.RunOne();
+  const std::string reason = study.Suggest(25).reason;
+  EXPECT_NE(reason.find("% likely not to run out of memory, "), std::string::npos) << reason;
+  EXPECT_NE(reason.find("% likely not to fail"), std::string::npos) << reason;
 }
 
 TEST(GpSampler, UnmodelledParametersAreDrawnAnew) {

@@ -54,6 +54,21 @@ TEST(NormalizeLosses, GivesMeanZeroVarianceOneInTheSameOrder) {
   }
 }
 
+TEST(LossPerStep, IsInTheUnitOfTheLosses) {
+  const auto of = [](const std::vector<double>& losses) {
+    return LossPerStep(losses, NormalizeLosses(losses));
+  };
+  EXPECT_NEAR(of({5.0, 3.0, 4.0}), std::sqrt(2.0 / 3.0), 1e-9) << "their deviation";
+  const std::vector<double> losses = {1.0, 1.01, 1.3, 2.0, 2.4, 7.0, 40.0};
+  std::vector<double> thousandfold;
+  for (const double loss : losses) thousandfold.push_back(1000.0 * loss);
+  EXPECT_NEAR(of(thousandfold), 1000.0 * of(losses), 1e-6 * of(losses));
+  EXPECT_GT(of(losses), 0.0);
+  EXPECT_LT(of(losses), 3.0) << "near the best, not over all";
+  EXPECT_EQ(of({2.0, 2.0}), 0.0);
+  EXPECT_EQ(of({}), 0.0);
+}
+
 // Without the transformation the good losses would be 1e-5 deviations apart.
 TEST(NormalizeLosses, ShowsDifferencesBesideAnEnormousLoss) {
   const std::vector<double> scaled =

@@ -150,5 +150,17 @@ TEST_F(MisfitStatusTest, EveryIdleWorkerIsNamed) {
                     HasSubstr("a worker with")));
 }
 
+TEST_F(MisfitStatusTest, AProposalIsStoredWithItsReason) {
+  AddStudy(LengthStudy());
+  MustAcquire(Register(Worker("large", GiB(8))), GiB(8));
+  std::string sampler;
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(sampler, trials.LoadSampler(TrialNumber{0}));
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(scheduler_->ReadTrials(**scheduler_->FindStudy("bert"), read).ok());
+  EXPECT_EQ(sampler, "auto: random; one of the first 10 trials, from which a model is made");
+}
+
 }  // namespace
 }  // namespace hpo
