@@ -81,7 +81,8 @@ struct UpWriter {
     return {{"type", "progress"},
             {"step", message.step},
             {"total_steps", message.total_steps},
-            {"loss", NumberOrNull(message.loss)}};
+            {"loss", NumberOrNull(message.loss)},
+            {"stop_seconds", absl::ToDoubleSeconds(message.stop_time)}};
   }
   nlohmann::json operator()(const LogMessage& message) const {
     return {{"type", "log"}, {"level", message.level}, {"text", message.text}};
@@ -192,6 +193,9 @@ UpMessage ReadProgress(JsonReader& reader) {
   reader.Required("step", message.step);
   reader.Optional("total_steps", message.total_steps);
   if (reader.Has("loss")) reader.Required("loss", message.loss);
+  double seconds = 0.0;
+  reader.Optional("stop_seconds", seconds);
+  message.stop_time = absl::Seconds(seconds);
   return message;
 }
 

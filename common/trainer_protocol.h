@@ -130,6 +130,8 @@ struct ProgressMessage {
   int64_t step = 0;
   int64_t total_steps = 0;
   double loss = 0.0;
+  // How long the trainer may take to end where a stop comes now, saving included; 0: not said.
+  absl::Duration stop_time;
   bool operator==(const ProgressMessage&) const = default;
 };
 

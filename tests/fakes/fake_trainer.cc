@@ -17,6 +17,8 @@
 //                  no_result; at the start of the process: no_hello, silent, version:N
 //   fault_step     before which measurement, from 1 (1)
 //   fault_once     path: the fault happens only while there is no such file, and makes it
+//   stop_seconds   how long it says that it may take to obey a stop (it says nothing)
+//   stop_ms        how long it takes (0)
 //   clean          0: the outcome says that the process must not be reused (1)
 //   capabilities   comma-separated (plan,stop,memory,reuse)
 //   say            text for stderr at the start of each trial
@@ -143,6 +145,9 @@ class FakeTrial {
     if (const auto text = Knob(job_.params, "say")) std::cerr << *text << std::endl;
     SendMemory("Training Start");
     if (!FitMemory()) return;
+    if (const int64_t seconds = IntKnob(job_.params, "stop_seconds", 0); seconds > 0) {
+      channel_.Send(ProgressMessage{.step = 0, .stop_time = absl::Seconds(seconds)});
+    }
     const int64_t count = IntKnob(job_.params, "measurements", 3);
     for (int64_t k = 1; k <= count; ++k) {
       if (k == IntKnob(job_.params, "fault_step", 1) && !Fault()) return;
@@ -237,6 +242,7 @@ class FakeTrial {
     if (std::holds_alternative<ShutdownRequest>(*message)) std::exit(0);
     const auto* stop = std::get_if<StopRequest>(&*message);
     if (stop == nullptr) std::exit(99);
+    poll(nullptr, 0, static_cast<int>(IntKnob(job_.params, "stop_ms", 0)));
     if (stop->reason == "pruned") {
       Finish(StoppedByPruner{.pruner = "", .step = last_.step, .metrics = last_.metrics});
     } else {

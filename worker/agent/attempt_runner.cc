@@ -20,6 +20,7 @@ namespace hpo {
 namespace {
 
 constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
+constexpr absl::Duration kGivingBackTime = absl::Seconds(30);
 constexpr int kLogTailLines = 20;
 constexpr char kOutOfMemoryStage[] = "OOM Error";
 
@@ -51,6 +52,7 @@ class RunningAttempt {
         reports_(services.client, services.session, lease,
                  Backoff(options.first_report_retry, options.longest_report_retry,
                          static_cast<uint64_t>(job.trial.value))) {
+    TellEndingTime();
     beat_.lease = lease;
     end_.plan = job.plan;
     end_.limit = job.limit;
@@ -83,7 +85,7 @@ class RunningAttempt {
         {.fd = services_.stop.fd(), .events = POLLIN, .revents = 0}};
     absl::Duration timeout = absl::Seconds(60);
     if (reports_.due()) timeout = std::min(timeout, *reports_.due() - clock_.Monotonic());
-    if (kill_at_) timeout = std::min(timeout, *kill_at_ - clock_.Monotonic());
+    if (const auto kill_at = KillAt()) timeout = std::min(timeout, *kill_at - clock_.Monotonic());
     poll(events, 4, PollTimeout(timeout));
     if (events[2].revents != 0) services_.wake.Clear();
     if (events[3].revents != 0) services_.stop.Clear();
@@ -118,21 +120,44 @@ class RunningAttempt {
     const bool told = end_.stop_cause != StopCause::kNone;
     end_.stop_cause = cause;
     if (told) return;
-    spdlog::info("trial #{}: stopping the trainer ({})", job_.trial.value, StopReason(cause));
     const StopRequest request{.reason = StopReason(cause),
                               .checkpoint = cause <= StopCause::kDrain};
     const bool asked = services_.slot.hello().Has("stop") &&
                        process_.channel().WriteLine(EncodeDown(request), kWriteTimeout).ok();
-    KillAfter(asked ? options_.stop_grace : absl::ZeroDuration());
+    if (asked) {
+      stopped_at_ = clock_.Monotonic();
+    } else {
+      kill_at_ = absl::ZeroDuration();
+    }
+    spdlog::info(
+        "trial #{}: stopping the trainer ({}){}", job_.trial.value, StopReason(cause),
+        asked ? absl::StrCat(": it has ", absl::FormatDuration(StopGrace()), " to end") : "");
   }
+
+  absl::Duration StopGrace() const {
+    return std::max(options_.stop_grace, std::min(stop_time_, options_.longest_stop_grace));
+  }
+
+  // Before a time limit the worker has to know it, too.
+  void TellEndingTime() { services_.stop.SetEndingTime(StopGrace() + kGivingBackTime); }
 
   void KillAfter(absl::Duration grace) {
     const absl::Duration at = clock_.Monotonic() + grace;
     kill_at_ = kill_at_ ? std::min(*kill_at_, at) : at;
   }
 
+  // A trainer that was told to stop and says so may take its time anew with each line.
+  std::optional<absl::Duration> KillAt() const {
+    if (!stopped_at_) return kill_at_;
+    const absl::Duration longest = std::max(options_.stop_grace, options_.longest_stop_grace);
+    const absl::Duration at =
+        std::min(std::max(*stopped_at_, said_at_) + StopGrace(), *stopped_at_ + longest);
+    return kill_at_ ? std::min(*kill_at_, at) : at;
+  }
+
   void KillIfOverdue() {
-    if (Over() || !kill_at_ || clock_.Monotonic() < *kill_at_) return;
+    const std::optional<absl::Duration> kill_at = KillAt();
+    if (Over() || !kill_at || clock_.Monotonic() < *kill_at) return;
     if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
       end_.protocol_error =
           "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
@@ -211,7 +236,13 @@ class RunningAttempt {
     Progress(message.step);
   }
 
-  void Take(const ProgressMessage& message) { Progress(message.step); }
+  void Take(const ProgressMessage& message) {
+    Progress(message.step);
+    if (message.stop_time <= absl::ZeroDuration()) return;
+    stop_time_ = message.stop_time;
+    said_at_ = clock_.Monotonic();
+    TellEndingTime();
+  }
 
   void Take(const LogMessage& message) {
     const auto level = message.level == "error"     ? spdlog::level::err
@@ -241,6 +272,7 @@ class RunningAttempt {
   }
 
   AttemptEnd Conclude() {
+    services_.stop.SetEndingTime(StopSignal::kEndingTime);
     SettleTrainer();
     CopyLogFrom(process_log_, log_start_, job_.output_dir);
     AttemptEnd end;
@@ -319,7 +351,11 @@ class RunningAttempt {
   // A trainer that does not speak of plans ran what it was given.
   const bool plans_ = services_.slot.hello().Has("plan");
 
-  std::optional<absl::Duration> kill_at_;  // monotonic
+  // Monotonic times.
+  std::optional<absl::Duration> kill_at_;  // whatever the trainer says
+  std::optional<absl::Duration> stopped_at_;
+  absl::Duration said_at_;
+  absl::Duration stop_time_;  // what it said then
 
   Bytes live_peak_;
   ReportQueue reports_;

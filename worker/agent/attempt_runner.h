@@ -20,8 +20,10 @@
 namespace hpo {
 
 struct AttemptOptions {
-  // From a stop request to SIGKILL.
+  // From a stop request to SIGKILL: what the trainer says that it takes to end
+  // (ProgressMessage::stop_time), but at least the one and at most the other.
   absl::Duration stop_grace = absl::Seconds(30);
+  absl::Duration longest_stop_grace = absl::Hours(1);
   // From an outcome line of a trainer that is not reused, or a closed channel, to SIGKILL.
   absl::Duration exit_grace = absl::Seconds(10);
   // Between reports while the server is away.

@@ -186,6 +186,10 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   if (options.keep_all_models) agent.num_kept_models.reset();
   agent.checkpoints = options.checkpoints;
   agent.connect_timeout = options.connect_timeout;
+  if (options.stop_grace) {
+    agent.attempt.stop_grace = *options.stop_grace;
+    agent.attempt.longest_stop_grace = *options.stop_grace;
+  }
   TrainerSlotOptions slot;
   slot.log_path = state.path + "/trainer.log";
   return RunAgent(services, agent, slot);

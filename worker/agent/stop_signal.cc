@@ -39,10 +39,13 @@ bool StopSignal::WaitFor(absl::Duration timeout) {
   return raised();
 }
 
+void StopSignal::SetEndingTime(absl::Duration time) {
+  const int64_t nanoseconds = absl::ToInt64Nanoseconds(time);
+  if (ending_time_.exchange(nanoseconds) != nanoseconds) ending_time_changed_.Notify();
+}
+
 SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock, absl::Duration time_limit)
-    : stop_(stop),
-      clock_(clock),
-      drain_at_(clock.Monotonic() + std::max(time_limit - kEndingTime, time_limit / 2)) {
+    : stop_(stop), clock_(clock), time_limit_(time_limit), began_(clock.Monotonic()) {
   const sigset_t watched = WatchedSignals();
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
   signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -58,8 +61,12 @@ SignalWatcher::~SignalWatcher() {
 void SignalWatcher::Watch() {
   for (;;) {
     pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
-                       {.fd = end_.fd(), .events = POLLIN, .revents = 0}};
-    poll(events, 2, PollTimeout(drain_at_ - clock_.Monotonic()));
+                       {.fd = end_.fd(), .events = POLLIN, .revents = 0},
+                       {.fd = stop_.ending_time_fd(), .events = POLLIN, .revents = 0}};
+    const absl::Duration wait =
+        stop_.raised() ? absl::InfiniteDuration() : DrainAt() - clock_.Monotonic();
+    poll(events, 3, PollTimeout(wait));
+    if (events[2].revents != 0) stop_.ClearEndingTimeChanged();
     DrainIfDue();
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {
@@ -69,10 +76,12 @@ void SignalWatcher::Watch() {
   }
 }
 
+absl::Duration SignalWatcher::DrainAt() const {
+  return began_ + std::max(time_limit_ - stop_.ending_time(), time_limit_ / 2);
+}
+
 void SignalWatcher::DrainIfDue() {
-  if (clock_.Monotonic() < drain_at_) return;
-  drain_at_ = absl::InfiniteDuration();
-  if (stop_.raised()) return;
+  if (stop_.raised() || clock_.Monotonic() < DrainAt()) return;
   stop_.Raise();
   spdlog::info("the time limit is near: draining");
 }

@@ -31,9 +31,20 @@ class StopSignal {
   // Waits up to `timeout`; returns early, true, when raised.
   bool WaitFor(absl::Duration timeout);
 
+  // How long the worker takes to end from a raise on: time to save a trial and give it back.
+  static constexpr absl::Duration kEndingTime = absl::Seconds(60);
+  void SetEndingTime(absl::Duration time);
+  absl::Duration ending_time() const { return absl::Nanoseconds(ending_time_.load()); }
+
+  // For poll(): POLLIN from a SetEndingTime() that changed it until the next clear.
+  int ending_time_fd() const { return ending_time_changed_.fd(); }
+  void ClearEndingTimeChanged() { ending_time_changed_.Clear(); }
+
  private:
   std::atomic<int> level_{static_cast<int>(StopLevel::kRun)};
+  std::atomic<int64_t> ending_time_{absl::ToInt64Nanoseconds(kEndingTime)};
   WakeUp wake_;
+  WakeUp ending_time_changed_;
 };
 
 // Raises `stop` for each SIGTERM, SIGINT and SIGUSR1 (Slurm's warning) that the process gets.
@@ -44,11 +55,8 @@ class SignalWatcher {
  public:
   static constexpr absl::Duration kOneWish = absl::Seconds(1);
 
-  // From the raise for `time_limit` to its end: time to save a trial and give it back.
-  static constexpr absl::Duration kEndingTime = absl::Seconds(60);
-
-  // Raises `stop` to kDrain, too, kEndingTime before `time_limit` has passed (half way, where that
-  // is later). Both outlive the watcher.
+  // Raises `stop` to kDrain, too, its ending time before `time_limit` has passed (half way, where
+  // that is later). Both outlive the watcher.
   SignalWatcher(StopSignal& stop, const Clock& clock,
                 absl::Duration time_limit = absl::InfiniteDuration());
   ~SignalWatcher();
@@ -58,11 +66,14 @@ class SignalWatcher {
  private:
   void Watch();
   void Take(int signal);
+  absl::Duration DrainAt() const;
   void DrainIfDue();
 
   StopSignal& stop_;
   const Clock& clock_;
-  absl::Duration drain_at_;                          // monotonic
+  const absl::Duration time_limit_;
+  // Monotonic times.
+  const absl::Duration began_;
   absl::Duration last_ = -absl::InfiniteDuration();  // the last one that counted
   UniqueFd signals_;
   WakeUp end_;

@@ -66,6 +66,7 @@ struct RawOptions {
   std::string checkpoint_every = "10m";
   std::string checkpoint_quota;
   std::string time_limit;
+  std::string stop_grace;
 };
 
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
@@ -119,6 +120,10 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
                  "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
   app.add_option("--time-limit", raw.time_limit,
                  "end after this long, e.g. 8h: the running trial is saved and given back before");
+  app.add_option(
+      "--stop-grace", raw.stop_grace,
+      "time that a trainer has to end when it is told to, e.g. 5m; default: 30s, or what "
+      "it says that saving takes, at most 1h");
   app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
   app.add_option("--connect-timeout", raw.connect_timeout,
                  "how long to wait for the server at the start, e.g. 30s, 5m")
@@ -149,6 +154,10 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
       ConvertDuration("--checkpoint-every", raw.checkpoint_every, options.checkpoints.every));
   if (!raw.time_limit.empty()) {
     HPO_RETURN_IF_ERROR(ConvertDuration("--time-limit", raw.time_limit, options.time_limit));
+  }
+  if (!raw.stop_grace.empty()) {
+    HPO_RETURN_IF_ERROR(
+        ConvertDuration("--stop-grace", raw.stop_grace, options.stop_grace.emplace()));
   }
   if (!raw.checkpoint_quota.empty()) {
     const absl::StatusOr<Bytes> quota = ParseBytes(raw.checkpoint_quota);

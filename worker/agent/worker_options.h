@@ -31,6 +31,7 @@ struct WorkerOptions {
   bool keep_all_models = false;
   CheckpointOptions checkpoints;
   absl::Duration time_limit = absl::InfiniteDuration();
+  std::optional<absl::Duration> stop_grace;  // nullopt: as the trainer says
   absl::Duration connect_timeout = absl::Minutes(5);
   std::string log_level = "info";
   bool log_json = false;

@@ -45,6 +45,33 @@ TEST_F(AgentStopTest, ADeafTrainerIsKilledAndStillPruned) {
   EXPECT_EQ(std::get<StoppedByPruner>(outcome).step, 2);
 }
 
+TEST_F(AgentStopTest, ATrainerThatSaidItTakesLongToEndGetsTheTime) {
+  options_.attempt.stop_grace = absl::Milliseconds(20);
+  coordinator_.SetDirectiveFor(0, Directive::kPreempted);
+  for (const bool patient : {true, false}) {
+    SCOPED_TRACE(patient);
+    launcher_.pids_.clear();
+    if (!patient) options_.attempt.longest_stop_grace = absl::Milliseconds(20);
+    Add(0, {{"fake.measurements", int64_t{100000}},
+            {"fake.pace_ms", int64_t{1}},
+            {"fake.stop_seconds", int64_t{60}},
+            {"fake.stop_ms", int64_t{patient ? 400 : 20'000}}});
+    Add(1);
+    EXPECT_EQ(Run().code, ExitCode::kDone);
+    EXPECT_THAT(launcher_.pids_, SizeIs(patient ? 1 : 2)) << "a killed one is replaced";
+  }
+}
+
+TEST_F(AgentStopTest, BeforeATimeLimitTheTrainersTimeIsLeft) {
+  std::atomic<int64_t> seconds = 0;
+  coordinator_.OnReport(
+      [&](const AttemptReport&) { seconds = absl::ToInt64Seconds(stop_.ending_time()); });
+  Add(0, {{"fake.stop_seconds", int64_t{600}}, {"fake.pace_ms", int64_t{50}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_EQ(seconds, 630) << "and half a minute to give the trial back";
+  EXPECT_EQ(stop_.ending_time(), StopSignal::kEndingTime);
+}
+
 TEST_F(AgentStopTest, ACancelledTrialEndsCancelled) {
   coordinator_.SetDirective(Directive::kCancelled);
   Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});

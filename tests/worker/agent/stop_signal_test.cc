@@ -86,8 +86,19 @@ TEST(SignalWatcher, DrainsBeforeTheTimeLimit) {
 TEST(SignalWatcher, LeavesTimeToSaveBeforeALongLimit) {
   StopSignal stop;
   const SystemClock clock;
-  const SignalWatcher watcher(stop, clock, SignalWatcher::kEndingTime + absl::Milliseconds(1));
+  const SignalWatcher watcher(stop, clock, StopSignal::kEndingTime + absl::Milliseconds(1));
   EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(50)));  // half of the minute is later
+}
+
+TEST(SignalWatcher, LeavesTheTimeThatTheRunningTrialNeeds) {
+  StopSignal stop;
+  SimulatedClock clock;
+  const SignalWatcher watcher(stop, clock, absl::Minutes(10));
+  clock.Advance(absl::Minutes(6));
+  EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(20)));
+  stop.SetEndingTime(absl::Minutes(4) + absl::Seconds(1));
+  ASSERT_TRUE(AwaitRaise(stop));
+  EXPECT_EQ(stop.level(), StopLevel::kDrain);
 }
 
 }  // namespace

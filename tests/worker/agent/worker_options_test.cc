@@ -175,7 +175,9 @@ TEST_F(WorkerOptionsTest, CheckpointsAndTheTimeLimit) {
   EXPECT_EQ(given.checkpoints.quota, GiB(50));
   EXPECT_EQ(given.time_limit, absl::Hours(8));
   EXPECT_EQ(Options({"--checkpoints", "none"}).checkpoints.root, "");
-  for (const char* option : {"--checkpoint-every", "--time-limit"}) {
+  EXPECT_FALSE(usual.stop_grace.has_value());
+  EXPECT_EQ(Options({"--stop-grace", "5m"}).stop_grace, absl::Minutes(5));
+  for (const char* option : {"--checkpoint-every", "--time-limit", "--stop-grace"}) {
     EXPECT_EQ(std::get<int>(Read({option, "soon"})), 78);
     EXPECT_THAT(err_.str(), HasSubstr("expected a duration such as 30s or 5m, got 'soon'"));
   }

@@ -48,6 +48,12 @@ int64_t TrainingTensorBytes(const torch::nn::Module& model, const Optimizer& opt
   return bytes;
 }
 
+int64_t WeightBytes(const torch::nn::Module& model) {
+  int64_t elements = 0;
+  for (const torch::Tensor& parameter : model.parameters()) elements += parameter.numel();
+  return elements * static_cast<int64_t>(sizeof(float));
+}
+
 absl::Status SaveTrainingTensors(const torch::nn::Module& model, const Optimizer& optimizer,
                                  const std::string& path) {
   const torch::NoGradGuard no_grad;

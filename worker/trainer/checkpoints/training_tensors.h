@@ -13,6 +13,9 @@ namespace hpo {
 // Bytes of what SaveTrainingTensors writes, but for the header.
 int64_t TrainingTensorBytes(const torch::nn::Module& model, const Optimizer& optimizer);
 
+// What all of the model takes as the best weights are written.
+int64_t WeightBytes(const torch::nn::Module& model);
+
 // Writes "model.<parameter>" and "optimizer.<state>", durably; one tensor at a time is copied to
 // the host. Codes: see WriteSafetensors.
 absl::Status SaveTrainingTensors(const torch::nn::Module& model, const Optimizer& optimizer,

@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr char kStateFile[] = "/state.json";
 constexpr char kTensorFile[] = "/training_state.safetensors";
 constexpr char kBestFolder[] = "/best";
+// Written, synced and read back; a disk of a network that others use too.
+constexpr Bytes kSlowDiskPerSecond = MiB(25);
 
 // The same files under a second name where the disk can do that, else copies.
 absl::Status LinkTree(const std::string& from, const std::string& to) {
@@ -58,6 +60,7 @@ TrialCheckpoints::TrialCheckpoints(const TrainerJob& job, nlohmann::json identit
       events_(events),
       clock_(clock),
       store_(job.checkpoints.folder, job.attempt, job.checkpoints.quota),
+      size_{TrainingTensorBytes(model, optimizer)},
       saved_at_(clock.Monotonic()) {}
 
 std::optional<LoopState> TrialCheckpoints::Restore() {
@@ -65,6 +68,7 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
   for (const Checkpoint& checkpoint : store_.List()) {
     absl::StatusOr<LoopState> state = Load(checkpoint);
     if (state.ok()) {
+      saved_ = *state;
       saved_step_ = state->step;
       TellInfo(events_, job_.trial,
                absl::StrCat("attempt ", job_.attempt.value, " goes on after step ", state->step,
@@ -108,11 +112,11 @@ bool TrialCheckpoints::Due(int64_t step) const {
 
 bool TrialCheckpoints::Save(const LoopState& state) {
   if (job_.checkpoints.folder.empty()) return false;
+  if (state.step == 0 || state == saved_) return true;
   const absl::Duration began = clock_.Monotonic();
   CheckpointNotes notes;
   const absl::StatusOr<Checkpoint> written = store_.Write(
-      state.step, Bytes{TrainingTensorBytes(model_, optimizer_)},
-      [&](const std::string& folder) { return Fill(state, folder); }, notes);
+      state.step, size_, [&](const std::string& folder) { return Fill(state, folder); }, notes);
   // Also after a failure: it is tried again when the next one is due, not at each step.
   saved_step_ = state.step;
   saved_at_ = clock_.Monotonic();
@@ -126,11 +130,20 @@ bool TrialCheckpoints::Save(const LoopState& state) {
     return false;
   }
   failing_ = false;
+  saved_ = state;
+  last_took_ = saved_at_ - began;
   LogInfo(absl::StrCat("Trial ", job_.trial.value, " - checkpoint after step ", state.step, " in ",
                        absl::FormatDuration(absl::Trunc(saved_at_ - began, absl::Milliseconds(1))),
                        ": ", written->folder));
   events_.Send(CheckpointMessage{.kind = "resume", .path = written->folder, .step = state.step});
   return true;
+}
+
+absl::Duration TrialCheckpoints::SaveTime() const {
+  if (last_took_.has_value()) return 2 * *last_took_;
+  int64_t bytes = job_.checkpoints.folder.empty() ? 0 : size_.count;
+  if (!job_.output_dir.empty()) bytes += WeightBytes(model_);
+  return absl::Seconds(static_cast<double>(bytes) / static_cast<double>(kSlowDiskPerSecond.count));
 }
 
 absl::Status TrialCheckpoints::Fill(const LoopState& state, const std::string& folder) const {

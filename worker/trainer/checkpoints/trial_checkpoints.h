@@ -32,8 +32,13 @@ class TrialCheckpoints {
   // Whether a checkpoint after `step` steps is due, by the job's interval of steps or of time.
   bool Due(int64_t step) const;
 
-  // Saves the model and optimizer as they are, and `state`. False: not saved.
+  // Saves the model and optimizer as they are, and `state`. False: not saved. What is saved
+  // already, or has no step behind it, is not written again.
   bool Save(const LoopState& state);
+
+  // How long the next Save may take: twice as long as the last one; before there is one, as long as
+  // a slow disk takes for its bytes and those of the best weights.
+  absl::Duration SaveTime() const;
 
  private:
   absl::Status Fill(const LoopState& state, const std::string& folder) const;
@@ -46,6 +51,9 @@ class TrialCheckpoints {
   EventSink& events_;
   const Clock& clock_;
   CheckpointStore store_;
+  const Bytes size_;                // of a checkpoint's tensors
+  std::optional<LoopState> saved_;  // the last one, or the one that was taken up
+  std::optional<absl::Duration> last_took_;
   int64_t saved_step_ = 0;
   absl::Duration saved_at_;  // monotonic; at first when the attempt began
   bool failing_ = false;     // the last one was not saved, and that was said

@@ -389,6 +389,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
         parts_.task.Evaluate(EvaluationBatches(parts_.data.validation, state_.evaluation_rows));
   };
   if (auto ending = RunGuarded(evaluate, [this] { return ShrinkEvaluation(); })) return ending;
+  evaluated_ = true;
   parts_.log.EnterPhase("between steps");
   WatchMemory("evaluation");
   metrics["train_loss"] = state_.loss_sum / static_cast<double>(state_.loss_steps);
@@ -431,6 +432,9 @@ bool TrainLoop::Improves(const Metrics& metrics) const {
 }
 
 std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
+  const absl::Duration now = SystemClock().Monotonic();
+  longest_turn_ = std::max(longest_turn_, now - looked_for_stop_at_.value_or(now));
+  looked_for_stop_at_ = now;
   const std::optional<StopRequest> stop = parts_.stops.Poll();
   if (!stop.has_value()) return std::nullopt;
   LogInfo(absl::StrFormat("Trial %d - stopped at step %d: %s", parts_.job.trial.value, state_.step,
@@ -447,14 +451,23 @@ std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
   return Ending{};
 }
 
+absl::Duration TrainLoop::StopTime() const {
+  // Before the first one also what an evaluation may take, by what a step takes.
+  const int64_t steps = evaluated_ ? 1
+                                   : 1 + StepsPerEpoch(parts_.data.validation.num_rows(),
+                                                       state_.plan.effective_batch);
+  return steps * longest_turn_ +
+         (parts_.checkpoints == nullptr ? absl::ZeroDuration() : parts_.checkpoints->SaveTime());
+}
+
 bool TrainLoop::IsProgressDue() const {
   return state_.step <= 1 || SystemClock().Monotonic() - last_progress_ >= kProgressInterval;
 }
 
 void TrainLoop::ReportProgress(double loss) {
   last_progress_ = SystemClock().Monotonic();
-  parts_.events.Send(
-      ProgressMessage{.step = state_.step, .total_steps = total_steps_, .loss = loss});
+  parts_.events.Send(ProgressMessage{
+      .step = state_.step, .total_steps = total_steps_, .loss = loss, .stop_time = StopTime()});
 }
 
 }  // namespace hpo

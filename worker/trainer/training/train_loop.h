@@ -107,6 +107,8 @@ class TrainLoop {
   double ComputeClipped(const BatchRows& rows, const MemoryPlan& plan);
   EffectiveBatch BatchOf(const BatchRows& rows, const MemoryPlan& plan);
   std::optional<Ending> CheckStop();
+  // How long the loop may take to end from here on where a stop comes.
+  absl::Duration StopTime() const;
   // Goes on where an earlier attempt was, as its checkpoint says.
   void TakeUp();
   std::optional<Ending> SaveIfDue();
@@ -155,6 +157,9 @@ class TrainLoop {
   BatchAhead ahead_;
   const BatchRows* next_ = nullptr;  // after the batch that runs
   absl::Duration last_progress_;
+  std::optional<absl::Duration> looked_for_stop_at_;
+  absl::Duration longest_turn_;  // from one look to the next
+  bool evaluated_ = false;       // in this attempt, so that a turn may have had it
 };
 
 }  // namespace hpo

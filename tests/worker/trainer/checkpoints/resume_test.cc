@@ -19,6 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 // Asks to stop, with a checkpoint or without, once an attempt has done `steps` optimizer steps:
 // it is asked before each.
@@ -210,6 +211,30 @@ TEST_F(ResumeTest, CheckpointsComeWithTime) {
   job.checkpoints.every = absl::Nanoseconds(1);
   Complete(job);
   EXPECT_THAT(CheckpointFolder(), HasSubstr("00000018-1"));
+}
+
+TEST_F(ResumeTest, WhatIsSavedAlreadyIsNotSavedAgain) {
+  TrainerJob job = Job();
+  EXPECT_FALSE(Run(job, 0).outcome.has_value());
+  EXPECT_THAT(events_.All<CheckpointMessage>(), IsEmpty()) << "no step was done";
+  job.checkpoints.every_steps = 3;
+  EXPECT_FALSE(Run(job, 3).outcome.has_value());
+  EXPECT_THAT(events_.All<CheckpointMessage>(), SizeIs(1));
+  EXPECT_FALSE(Run(Job(2), 0).outcome.has_value());
+  EXPECT_THAT(events_.All<CheckpointMessage>(), IsEmpty()) << "it is where it was";
+}
+
+TEST_F(ResumeTest, ProgressSaysHowLongSavingMayTake) {
+  TrainerJob job = Job();
+  Complete(job);
+  const absl::Duration both = events_.All<ProgressMessage>().front().stop_time;
+  job.checkpoints.folder.clear();
+  Complete(job);
+  const absl::Duration best_alone = events_.All<ProgressMessage>().front().stop_time;
+  const auto weights = fs::file_size(job.output_dir + "/best/model.safetensors");
+  EXPECT_GT(best_alone, absl::Seconds(static_cast<double>(weights) / 1.1 / (25 << 20)));
+  EXPECT_LT(best_alone, absl::Seconds(static_cast<double>(weights) / (25 << 20)));
+  EXPECT_GT(both, 3.5 * best_alone) << "weights, and two moments of each";
 }
 
 TEST_F(ResumeTest, AStopThatAsksForNoneLeavesNone) {
