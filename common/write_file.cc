@@ -69,6 +69,25 @@ absl::Status DurableFile::Commit() {
   return Sync(folder.empty() ? "." : folder.string());
 }
 
+absl::Status ReplaceFolder(const std::string& made, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::string old = made;
+  if (!fs::exists(folder, error)) {
+    if (!error) fs::rename(made, folder, error);
+  } else if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno != EINVAL && errno != ENOSYS) return FileError(errno, folder);
+    old = folder + ".old";
+    fs::remove_all(old, error);
+    if (!error) fs::rename(folder, old, error);
+    if (!error) fs::rename(made, folder, error);
+  }
+  if (error) return FileError(error.value(), folder);
+  HPO_RETURN_IF_ERROR(Sync(fs::path(folder).parent_path().string()));
+  fs::remove_all(old, error);  // whether or not it can be: the new one is there
+  return absl::OkStatus();
+}
+
 absl::Status Sync(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, path);

@@ -37,6 +37,11 @@ class DurableFile {
   bool committed_ = false;
 };
 
+// Gives the folder `made` the name `folder`, durably; what had that name is removed. Both are
+// siblings. Names are exchanged in one step; where a file system cannot do that (NFS), the old
+// folder is for a moment called `folder`.old. Codes: see FileError.
+absl::Status ReplaceFolder(const std::string& made, const std::string& folder);
+
 // Makes durable what a file holds, or which names are in a folder. Codes: see FileError.
 absl::Status Sync(const std::string& path);
 

@@ -52,6 +52,22 @@ TEST_F(WriteFileTest, WritesDurablyAndReplaces) {
   EXPECT_EQ(WriteFileDurably(folder_ / "no" / "a", "x").code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(WriteFileTest, AFolderTakesTheNameOfAnother) {
+  const auto make = [&](const char* name, const char* content) {
+    std::filesystem::create_directory(folder_ / name);
+    ASSERT_TRUE(WriteFileAtomically(folder_ / name / "state", content).ok());
+  };
+  for (const char* content : {"first", "second", "third"}) {
+    make("made", content);
+    ASSERT_TRUE(ReplaceFolder(folder_ / "made", folder_ / "last").ok());
+    EXPECT_EQ(ReadFile(folder_ / "last" / "state").value(), content);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "made"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "last.old"));
+  }
+  EXPECT_EQ(ReplaceFolder(folder_ / "made", folder_ / "last").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadFile(folder_ / "last" / "state").value(), "third");
+}
+
 TEST_F(WriteFileTest, AnUncommittedFileGoesAway) {
   const std::string path = folder_ / "state";
   ASSERT_TRUE(WriteFileDurably(path, "old").ok());

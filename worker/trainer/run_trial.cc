@@ -259,7 +259,7 @@ class TrialRun {
                     .log = log_,
                     .events = events_,
                     .stops = around_.stops,
-                    .save_best = [&](int64_t step) { SaveBest(step); },
+                    .save_best = [&](int64_t step) { SaveBest(step, checkpoints); },
                     .checkpoints = &checkpoints},
                    plan_);
     TrainLoopResult result = loop.Run();
@@ -279,22 +279,10 @@ class TrialRun {
   }
 
   // A result without its weights is better than none: a full disk does not end the trial.
-  void SaveBest(int64_t step) {
+  void SaveBest(int64_t step, TrialCheckpoints& checkpoints) {
     if (job_.output_dir.empty()) return;
-    std::optional<AdapterFolderContents> adapter;
-    if (const auto& lora = options_.config.lora; lora.has_value()) {
-      adapter = {.options = *lora, .shape = folder_.shape, .model_name = job_.model_name};
-      if (data_.task == TaskKind::kLanguageModeling) adapter->task_type = "CAUSAL_LM";
-    }
-    const absl::Status saved = WriteModelFolder(task_->module(),
-                                                {.source = folder_.path,
-                                                 .config_json = folder_.config_json,
-                                                 .role = RoleOf(data_),
-                                                 .labels = data_.labels,
-                                                 .head_sizes = options_.config.HeadSizes(),
-                                                 .adapter = std::move(adapter),
-                                                 .pad_id = data_.train.pad_id},
-                                                BestFolder());
+    absl::Status saved = WriteBest();
+    if (absl::IsResourceExhausted(saved) && checkpoints.MakeRoom()) saved = WriteBest();
     best_saved_ = saved.ok();
     if (saved.ok()) {
       events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
@@ -302,7 +290,26 @@ class TrialRun {
     }
     TellWarning(
         events_, job_.trial,
-        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message()));
+        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message(),
+                     std::filesystem::is_directory(BestFolder()) ? "; earlier ones stay" : "",
+                     ", and training goes on"));
+  }
+
+  absl::Status WriteBest() {
+    std::optional<AdapterFolderContents> adapter;
+    if (const auto& lora = options_.config.lora; lora.has_value()) {
+      adapter = {.options = *lora, .shape = folder_.shape, .model_name = job_.model_name};
+      if (data_.task == TaskKind::kLanguageModeling) adapter->task_type = "CAUSAL_LM";
+    }
+    return WriteModelFolder(task_->module(),
+                            {.source = folder_.path,
+                             .config_json = folder_.config_json,
+                             .role = RoleOf(data_),
+                             .labels = data_.labels,
+                             .head_sizes = options_.config.HeadSizes(),
+                             .adapter = std::move(adapter),
+                             .pad_id = data_.train.pad_id},
+                            BestFolder());
   }
 
   // What a checkpoint's data must have in common with this attempt's.

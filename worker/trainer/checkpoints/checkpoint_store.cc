@@ -148,13 +148,9 @@ absl::StatusOr<Checkpoint> CheckpointStore::Write(
     CheckpointNotes& notes) {
   HPO_RETURN_IF_ERROR(CheckQuota(size));
   RemoveRemains();
-  std::vector<Checkpoint> older = OwnOrEarlier();
+  const std::vector<Checkpoint> older = OwnOrEarlier();
   absl::StatusOr<Checkpoint> written = WriteOnce(step, fill);
-  while (absl::IsResourceExhausted(written.status()) && !older.empty()) {
-    RemoveTree(older.back().folder);
-    notes.push_back(absl::StrCat("removed the checkpoint of step ", older.back().step,
-                                 " to make room: ", written.status().message()));
-    older.pop_back();
+  if (absl::IsResourceExhausted(written.status()) && MakeRoom(notes)) {
     written = WriteOnce(step, fill);
   }
   HPO_RETURN_IF_ERROR(written.status());
@@ -162,6 +158,20 @@ absl::StatusOr<Checkpoint> CheckpointStore::Write(
     if (checkpoint.folder != written->folder) RemoveTree(checkpoint.folder);
   }
   return written;
+}
+
+bool CheckpointStore::MakeRoom(CheckpointNotes& notes) const {
+  std::vector<Checkpoint> removable = OwnOrEarlier();
+  const auto kept =
+      std::find_if(removable.begin(), removable.end(),
+                   [this](const Checkpoint& checkpoint) { return Verify(checkpoint).ok(); });
+  if (kept != removable.end()) removable.erase(kept);
+  for (const Checkpoint& checkpoint : removable) {
+    RemoveTree(checkpoint.folder);
+    notes.push_back(
+        absl::StrCat("removed the checkpoint of step ", checkpoint.step, " to make room"));
+  }
+  return !removable.empty();
 }
 
 // What this attempt will remove after writing does not count: it is in the way for a moment only.
@@ -191,10 +201,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::WriteOnce(
     HPO_RETURN_IF_ERROR(SyncTree(made));
     HPO_ASSIGN_OR_RETURN(const auto sums, SumFiles(made));
     HPO_RETURN_IF_ERROR(WriteFileDurably((made / kManifest).string(), EncodeManifest(sums)));
-    RemoveTree(checkpoint.folder);  // of the same step and attempt: the same content
-    fs::rename(made, checkpoint.folder, error);
-    if (error) return FileError(error.value(), checkpoint.folder);
-    return Sync(folder_);
+    return ReplaceFolder(made.string(), checkpoint.folder);
   };
   const absl::Status written = write();
   if (written.ok()) return checkpoint;

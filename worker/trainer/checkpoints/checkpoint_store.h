@@ -28,7 +28,7 @@ struct Checkpoint {
   AttemptNumber attempt;
 };
 
-// What making room has cost, for people: "removed the checkpoint of step 100: the disk is full".
+// What making room has cost, for people: "removed the checkpoint of step 100 to make room".
 using CheckpointNotes = std::vector<std::string>;
 
 // Not thread-safe.
@@ -48,14 +48,16 @@ class CheckpointStore {
   absl::Status Verify(const Checkpoint& checkpoint) const;
 
   // Makes the checkpoint of `step` of what `fill` writes into the folder it is given, of about
-  // `size`, then removes the older ones. Where the disk is full, the oldest of this trial goes
-  // first, and it tries again; `notes` says so.
-  //   ResourceExhausted  the disk is full, or the study's quota would be exceeded; the older
-  //                      checkpoints are as they were, or fewer where that made room
+  // `size`, then removes the older ones. Where the disk is full it makes room and tries once again.
+  //   ResourceExhausted  the disk is full, or the study's quota would be exceeded
   //   a status           of `fill`, or of the disk (common/read_file.h)
   absl::StatusOr<Checkpoint> Write(int64_t step, Bytes size,
                                    absl::FunctionRef<absl::Status(const std::string& folder)> fill,
                                    CheckpointNotes& notes);
+
+  // Removes what nobody will continue from: all but the newest checkpoint that is whole, which
+  // stays whatever happens. False: there was nothing else. Reads it.
+  bool MakeRoom(CheckpointNotes& notes) const;
 
  private:
   absl::Status CheckQuota(Bytes size) const;

@@ -123,9 +123,9 @@ bool TrialCheckpoints::Save(const LoopState& state) {
   for (const std::string& note : notes) TellWarning(events_, job_.trial, note);
   if (!written.ok()) {
     if (!std::exchange(failing_, true)) {
-      TellWarning(
-          events_, job_.trial,
-          absl::StrCat("no checkpoint after step ", state.step, ": ", written.status().message()));
+      TellWarning(events_, job_.trial,
+                  absl::StrCat("no checkpoint after step ", state.step, ": ",
+                               written.status().message(), "; ", WhatStays()));
     }
     return false;
   }
@@ -137,6 +137,20 @@ bool TrialCheckpoints::Save(const LoopState& state) {
                        ": ", written->folder));
   events_.Send(CheckpointMessage{.kind = "resume", .path = written->folder, .step = state.step});
   return true;
+}
+
+std::string TrialCheckpoints::WhatStays() const {
+  const std::vector<Checkpoint> left = store_.List();
+  return absl::StrCat(
+      left.empty() ? "there is none" : absl::StrCat("that of step ", left.front().step, " stays"),
+      ", and training goes on");
+}
+
+bool TrialCheckpoints::MakeRoom() {
+  CheckpointNotes notes;
+  const bool made = store_.MakeRoom(notes);
+  for (const std::string& note : notes) TellWarning(events_, job_.trial, note);
+  return made;
 }
 
 absl::Duration TrialCheckpoints::SaveTime() const {

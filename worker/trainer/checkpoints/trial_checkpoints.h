@@ -36,11 +36,16 @@ class TrialCheckpoints {
   // already, or has no step behind it, is not written again.
   bool Save(const LoopState& state);
 
+  // Removes checkpoints that nobody will continue from, and says so. False: there are none.
+  bool MakeRoom();
+
   // How long the next Save may take: twice as long as the last one; before there is one, as long as
   // a slow disk takes for its bytes and those of the best weights.
   absl::Duration SaveTime() const;
 
  private:
+  // "that of step 100 stays, and training goes on"
+  std::string WhatStays() const;
   absl::Status Fill(const LoopState& state, const std::string& folder) const;
   absl::StatusOr<LoopState> Load(const Checkpoint& checkpoint);
 

@@ -74,25 +74,13 @@ absl::Status WriteFiles(torch::nn::Module& model, const ModelFolderContents& con
   return SaveParameters(model, (folder / "model.safetensors").string());
 }
 
-// Moves `made` to `folder`; what was there goes away last.
-absl::Status PutInPlace(const fs::path& made, const fs::path& folder, const fs::path& old) {
-  std::error_code error;
-  const bool replaces = fs::exists(folder);
-  if (replaces) fs::rename(folder, old, error);
-  if (!error) fs::rename(made, folder, error);
-  if (error) return DiskError(folder, error);
-  if (replaces) fs::remove_all(old, error);
-  return error ? DiskError(old, error) : absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
                               const std::string& folder) {
-  const std::string id = RandomId();
-  const fs::path made = absl::StrCat(folder, ".tmp-", id);
+  const std::string made = absl::StrCat(folder, ".tmp-", RandomId());
   absl::Status status = WriteFiles(model, contents, made);
-  if (status.ok()) status = PutInPlace(made, folder, absl::StrCat(folder, ".old-", id));
+  if (status.ok()) status = ReplaceFolder(made, folder);
   std::error_code ignored;
   fs::remove_all(made, ignored);
   return status;

@@ -11,6 +11,7 @@
 #include "common/write_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/worker/trainer/small_disk.h"
 
 namespace hpo {
 namespace {
@@ -141,9 +142,46 @@ TEST_F(CheckpointStoreTest, AFullDiskCostsTheOldestFirst) {
       notes_);
   ASSERT_TRUE(written.ok()) << written.status();
   EXPECT_THAT(left, ElementsAre(1u, 2u));
-  ASSERT_EQ(notes_.size(), 1u);
-  EXPECT_THAT(notes_[0], HasSubstr("removed the checkpoint of step 10 to make room: disk"));
+  EXPECT_THAT(notes_, ElementsAre("removed the checkpoint of step 10 to make room"));
   EXPECT_THAT(Steps(second), ElementsAre(30));
+}
+
+TEST_F(CheckpointStoreTest, AFullDiskNeverCostsTheLastWholeOne) {
+  CheckpointStore first = Store(1);
+  ASSERT_TRUE(Write(first, 10, "ten").ok());
+  CheckpointStore second = Store(2);
+  const std::string torn = Trial(7) + "/00000015-1";
+  const auto full = [](const std::string&) { return absl::ResourceExhaustedError("full"); };
+  for (const bool has_torn_one : {true, false}) {
+    SCOPED_TRACE(has_torn_one);
+    if (has_torn_one) fs::create_directories(torn);
+    notes_.clear();
+    const auto written = second.Write(20, Bytes{1}, full, notes_);
+    EXPECT_TRUE(absl::IsResourceExhausted(written.status()));
+    EXPECT_THAT(Steps(second), ElementsAre(10));
+    EXPECT_TRUE(second.Verify(second.List()[0]).ok());
+    EXPECT_EQ(notes_.size(), has_torn_one ? 1u : 0u);
+  }
+}
+
+TEST_F(CheckpointStoreTest, ADiskThatIsReallyFullKeepsTheLastWholeOne) {
+  const SmallDisk disk(KiB(512));
+  if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
+  const std::string trial = disk.path() + "/study/7";
+  CheckpointStore first(trial, AttemptNumber{1}, Bytes{});
+  CheckpointStore second(trial, AttemptNumber{2}, Bytes{});
+  ASSERT_TRUE(Write(second, 20, std::string(120'000, 'b')).ok());
+  ASSERT_TRUE(Write(first, 10, std::string(120'000, 'a')).ok());
+  ASSERT_TRUE(Write(second, 30, std::string(300'000, 'c')).ok());
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("of step 10 to make room")));
+  EXPECT_THAT(Steps(second), ElementsAre(30));
+
+  const auto refused = Write(second, 40, std::string(300'000, 'd'));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(notes_, IsEmpty());
+  ASSERT_THAT(Steps(second), ElementsAre(30));
+  EXPECT_TRUE(second.Verify(second.List()[0]).ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(trial), {}), 1) << "nothing half-written stays";
 }
 
 TEST_F(CheckpointStoreTest, WhereNothingMakesRoomNothingIsLeftBehind) {

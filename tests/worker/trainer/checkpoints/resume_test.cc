@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/worker/trainer/small_disk.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/safetensors.h"
 #include "worker/trainer/run_trial.h"
@@ -325,6 +326,43 @@ TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoWeights) {
   ASSERT_TRUE(std::holds_alternative<Completed>(message.outcome.value()));
   EXPECT_EQ(std::get<Completed>(*message.outcome).model_path, "");
   EXPECT_THAT(Logs(), Contains(HasSubstr("the best weights, of step 4, are not kept")));
+}
+
+TEST_F(ResumeTest, AFullDiskKeepsTheEarlierBestWeights) {
+  const TrialResult undisturbed = Complete(Job());
+  const std::vector<CheckpointMessage> saved = events_.All<CheckpointMessage>();
+  ASSERT_GT(saved.size(), 1u) << "a later measurement was better";
+  TrainerJob job = Job();
+  const auto bytes = static_cast<int64_t>(undisturbed.weights.size());
+  const SmallDisk disk(Bytes{bytes + bytes / 2});
+  if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
+  job.output_dir = disk.path();
+  const OutcomeMessage message = Run(job);
+  ASSERT_TRUE(std::holds_alternative<Completed>(message.outcome.value()));
+  EXPECT_EQ(std::get<Completed>(*message.outcome).model_path, "") << "those are not its weights";
+  EXPECT_THAT(events_.All<CheckpointMessage>(),
+              ElementsAre(testing::Field(&CheckpointMessage::step, saved[0].step)));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("No space left on device; earlier ones stay")));
+  EXPECT_TRUE(SafetensorsFile::Open(disk.path() + "/best/model.safetensors").ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(disk.path()), {}), 1) << "nothing half-written";
+}
+
+TEST_F(ResumeTest, AFullDiskKeepsTheLastCheckpoint) {
+  TrainerJob job = Job();
+  job.checkpoints.every_steps = 5;
+  Complete(job);
+  const auto bytes =
+      static_cast<int64_t>(fs::file_size(CheckpointFolder() + "/training_state.safetensors") +
+                           fs::file_size(CheckpointFolder() + "/best/model.safetensors"));
+  const SmallDisk disk(Bytes{bytes + bytes / 2});
+  if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
+  job.checkpoints.folder = disk.path() + "/tiny/000042";
+  EXPECT_FALSE(Run(job, 16).outcome.has_value());
+  EXPECT_THAT(Logs(), Contains(HasSubstr("that of step 5 stays, and training goes on")));
+  TrainerJob again = Job(2);
+  again.checkpoints.folder = job.checkpoints.folder;
+  Complete(again);
+  EXPECT_THAT(Logs(), Contains(HasSubstr("goes on after step 5")));
 }
 
 TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoCheckpoint) {
