@@ -16,8 +16,10 @@ CheckpointSpec CheckpointFolders::SpecOf(const TrialId& trial) const {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    spdlog::warn("trial #{} runs without checkpoints: cannot make {}: {}", trial.number.value,
-                 folder, error.message());
+    spdlog::warn(
+        "trial #{} runs without checkpoints, and each attempt starts it from the beginning: cannot "
+        "make {}: {}",
+        trial.number.value, folder, error.message());
     return {};
   }
   return {.folder = folder,

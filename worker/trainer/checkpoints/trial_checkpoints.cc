@@ -64,7 +64,10 @@ TrialCheckpoints::TrialCheckpoints(const TrainerJob& job, nlohmann::json identit
       saved_at_(clock.Monotonic()) {}
 
 std::optional<LoopState> TrialCheckpoints::Restore() {
-  if (job_.checkpoints.folder.empty()) return std::nullopt;
+  if (job_.checkpoints.folder.empty()) {
+    TellRestart("has no folder for checkpoints");
+    return std::nullopt;
+  }
   for (const Checkpoint& checkpoint : store_.List()) {
     absl::StatusOr<LoopState> state = Load(checkpoint);
     if (state.ok()) {
@@ -79,12 +82,15 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
                 absl::StrCat("the checkpoint ", checkpoint.folder,
                              " is passed over: ", state.status().message()));
   }
-  if (job_.attempt.value > 1) {
-    TellWarning(events_, job_.trial,
-                absl::StrCat("attempt ", job_.attempt.value, " finds no checkpoint below ",
-                             job_.checkpoints.folder, ": it starts from the beginning"));
-  }
+  TellRestart(absl::StrCat("finds no checkpoint below ", job_.checkpoints.folder));
   return std::nullopt;
+}
+
+void TrialCheckpoints::TellRestart(const std::string& why) {
+  if (job_.attempt.value == 1) return;
+  TellWarning(events_, job_.trial,
+              absl::StrCat("attempt ", job_.attempt.value, " ", why,
+                           ": it starts the trial from the beginning"));
 }
 
 absl::StatusOr<LoopState> TrialCheckpoints::Load(const Checkpoint& checkpoint) {

@@ -26,7 +26,8 @@ class TrialCheckpoints {
                    Optimizer& optimizer, EventSink& events, const Clock& clock);
 
   // Fills model, optimizer and best folder from the newest checkpoint that is whole and of this
-  // configuration; nullopt: there is none, and nothing was changed.
+  // configuration; nullopt: there is none, nothing was changed, and an attempt after the first has
+  // said so.
   std::optional<LoopState> Restore();
 
   // Whether a checkpoint after `step` steps is due, by the job's interval of steps or of time.
@@ -44,6 +45,7 @@ class TrialCheckpoints {
   absl::Duration SaveTime() const;
 
  private:
+  void TellRestart(const std::string& why);
   // "that of step 100 stays, and training goes on"
   std::string WhatStays() const;
   absl::Status Fill(const LoopState& state, const std::string& folder) const;

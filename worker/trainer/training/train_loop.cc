@@ -103,13 +103,17 @@ void TrainLoop::JudgeProbe() {
 void TrainLoop::TakeUp() {
   if (parts_.checkpoints == nullptr) return;
   std::optional<LoopState> reached = parts_.checkpoints->Restore();
-  if (!reached.has_value()) return;
+  if (!reached.has_value()) {
+    if (parts_.job.attempt.value > 1) parts_.log.Stage("Restarted", 0);
+    return;
+  }
   if (!KeepsPlanOf(*reached)) {
     reached->plan = state_.plan;
     reached->evaluation_rows = state_.evaluation_rows;
     reached->limit = state_.limit;
   }
   state_ = *std::move(reached);
+  parts_.log.Stage("Resumed", state_.step);
   // A supervisor counts an attempt's measurements from its beginning.
   for (const Measurement& measurement : state_.measurements) {
     parts_.events.Send(MeasurementMessage{measurement});

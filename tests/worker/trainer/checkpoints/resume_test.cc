@@ -262,6 +262,32 @@ TEST_F(ResumeTest, WithoutACheckpointItStartsAnewAndSaysSo) {
   fs::remove_all(trial_.Path("checkpoints"));
   ExpectEqual(Complete(Job(2)), undisturbed);
   EXPECT_THAT(Logs(), ElementsAre(HasSubstr("finds no checkpoint below")));
+  EXPECT_THAT(events_.Stages(), Contains("Restarted"));
+}
+
+TEST_F(ResumeTest, WithoutAFolderItStartsAnewAndSaysSo) {
+  TrainerJob job = Job(1);
+  job.checkpoints.folder.clear();
+  Complete(job);
+  EXPECT_THAT(Logs(), IsEmpty());
+  EXPECT_THAT(events_.Stages(), Not(Contains("Restarted")));
+  job.attempt = AttemptNumber{2};
+  Complete(job);
+  EXPECT_THAT(Logs(), ElementsAre("attempt 2 has no folder for checkpoints: it starts the trial "
+                                  "from the beginning"));
+  EXPECT_THAT(events_.Stages(), Contains("Restarted"));
+}
+
+TEST_F(ResumeTest, TheAttemptsRecordSaysFromWhereItGoesOn) {
+  Run(Job(), 5);
+  EXPECT_THAT(events_.Stages(), Not(Contains("Resumed")));
+  Run(Job(2), 3);
+  const std::vector<MemoryMessage> stages = events_.All<MemoryMessage>();
+  const auto resumed = std::find_if(stages.begin(), stages.end(), [](const MemoryMessage& stage) {
+    return stage.stage == "Resumed";
+  });
+  ASSERT_NE(resumed, stages.end());
+  EXPECT_EQ(resumed->step, 5);
 }
 
 TEST_F(ResumeTest, ACheckpointOfAnotherConfigurationIsPassedOver) {
