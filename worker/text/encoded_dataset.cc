@@ -18,6 +18,12 @@ void Append(const From& values, std::vector<To>& all) {
   all.insert(all.end(), values.begin(), values.end());
 }
 
+Encoding EncodeRow(const DatasetRow& row, const Tokenizer& tokenizer, int64_t max_length) {
+  std::optional<absl::string_view> pair;
+  if (row.pair.has_value()) pair = *row.pair;
+  return tokenizer.Encode(row.text, pair, max_length);
+}
+
 EncodedDataset WithoutTokens(const Dataset& dataset, int32_t pad_id) {
   EncodedDataset encoded;
   encoded.num_labels = static_cast<int64_t>(dataset.label_names.size());
@@ -59,14 +65,24 @@ absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Token
   encoded.token_offsets.reserve(dataset.rows.size() + 1);
   encoded.token_offsets.push_back(0);
   for (const DatasetRow& row : dataset.rows) {
-    std::optional<absl::string_view> pair;
-    if (row.pair.has_value()) pair = *row.pair;
-    const Encoding encoding = tokenizer.Encode(row.text, pair, max_length);
+    const Encoding encoding = EncodeRow(row, tokenizer, max_length);
     Append(encoding.ids, encoded.ids);
     Append(encoding.type_ids, encoded.type_ids);
     encoded.token_offsets.push_back(static_cast<int64_t>(encoded.ids.size()));
   }
   return encoded;
+}
+
+int64_t CountTruncated(const Dataset& dataset, const EncodedDataset& encoded,
+                       const Tokenizer& tokenizer, int64_t max_length) {
+  int64_t count = 0;
+  for (int64_t row = 0; row < encoded.num_rows(); ++row) {
+    if (encoded.Length(row) < max_length) continue;
+    const DatasetRow& whole = dataset.rows[static_cast<size_t>(row)];
+    const Encoding longer = EncodeRow(whole, tokenizer, max_length + 1);
+    if (static_cast<int64_t>(longer.ids.size()) > max_length) ++count;
+  }
+  return count;
 }
 
 EncodedDataset WithTokens(const Dataset& dataset, const TokenRows& tokens, int32_t pad_id) {

@@ -45,6 +45,11 @@ absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Token
 // The same where the rows' tokens are known. tokens: of all rows of the data set, in order.
 EncodedDataset WithTokens(const Dataset& dataset, const TokenRows& tokens, int32_t pad_id);
 
+// How many rows of `dataset`, which is `encoded` at `max_length`, lost tokens. Tokenizes those
+// again that have as many.
+int64_t CountTruncated(const Dataset& dataset, const EncodedDataset& encoded,
+                       const Tokenizer& tokenizer, int64_t max_length);
+
 // Tokens of all rows. Points into `data`, which has rows.
 TokenRows TokensOf(const EncodedDataset& data);
 

@@ -86,12 +86,7 @@ class TrialRun {
       TellUnplaced(job_.train_path, data_.train_queries->spans);
       TellUnplaced(job_.validation_path, data_.validation_queries->spans);
     }
-    if (options_.config.max_length > folder_.shape.max_positions) {
-      LogWarning(absl::StrFormat(
-          "Trial %d - tok.max_length: expected at most the model's %d "
-          "positions, got %d: texts are cut there",
-          job_.trial.value, folder_.shape.max_positions, options_.config.max_length));
-    }
+    TellTruncated();
     estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
@@ -107,6 +102,16 @@ class TrialRun {
     TellWarning(events_, job_.trial,
                 absl::StrCat(job_.train_path, ": no row that is trained on has the label ",
                              absl::StrJoin(absent, ", ")));
+  }
+
+  void TellTruncated() {
+    for (const TruncatedRows& file : data_.truncated) {
+      TellWarning(events_, job_.trial,
+                  absl::StrFormat("%s: %d of %d rows are longer than the model's %d positions and "
+                                  "are cut there (tok.max_length: %d)",
+                                  file.path, file.truncated, file.rows, folder_.shape.max_positions,
+                                  options_.config.max_length));
+    }
   }
 
   // Names of aspects and opinions that no span is learnt of.

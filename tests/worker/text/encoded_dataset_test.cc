@@ -56,6 +56,25 @@ TEST(EncodeDataset, TruncatesEveryRow) {
   EXPECT_THAT(data->Ids(1), ElementsAre(2, 4, 3));
 }
 
+TEST(EncodeDataset, RowsThatLostTokensAreCounted) {
+  const Dataset dataset{.path = "f",
+                        .label_names = {"x"},
+                        .rows = {{"a b c", std::nullopt, {0}},
+                                 {"a b", std::nullopt, {0}},
+                                 {"a", std::nullopt, {0}},
+                                 {"c b a c", std::nullopt, {0}}}};
+  const auto count = [](const Dataset& rows, int64_t max_length) {
+    const auto tokenizer = LettersTokenizer();
+    const auto data = EncodeDataset(rows, *tokenizer, max_length);
+    return CountTruncated(rows, data.value(), *tokenizer, max_length);
+  };
+  EXPECT_EQ(count(dataset, 4), 2) << "a b just fits";
+  EXPECT_EQ(count(dataset, 3), 3);
+  EXPECT_EQ(count(dataset, 6), 0);
+  EXPECT_EQ(count(LetterPairs(), 5), 2);
+  EXPECT_EQ(count(LetterPairs(), 6), 0);
+}
+
 TEST(EncodeDataset, WithoutRowsHasNone) {
   const auto data = EncodeDataset({}, *LettersTokenizer(), 4);
   ASSERT_TRUE(data.ok()) << data.status();

@@ -117,6 +117,25 @@ TEST_F(RunTrialTest, OfSeveralLabelsOneThatNoRowHasIsTold) {
               EndsWith("several.jsonl: no row that is trained on has the label rare"));
 }
 
+TEST_F(RunTrialTest, RowsAboveTheModelsPositionsAreCountedAndTold) {
+  std::string rows = TinyRows(16, 3);
+  for (const int words : {38, 39, 60}) {  // and two special tokens; the model has 40 positions
+    absl::StrAppend(&rows, R"({"text":")");
+    for (int i = 0; i < words; ++i) absl::StrAppend(&rows, "w", i, " ");
+    absl::StrAppend(&rows, R"(","label":"a"})", "\n");
+  }
+  TrainerJob job = trial_.Job();
+  job.train_path = trial_.Write("long.jsonl", rows);
+  job.params["tok.max_length"] = int64_t{64};
+  Complete(job);
+  const auto logs = events_.All<LogMessage>();
+  ASSERT_EQ(logs.size(), 2u);
+  EXPECT_EQ(logs[0].level, "warning");
+  EXPECT_THAT(logs[0].text, EndsWith("long.jsonl: 2 of 19 rows are longer than the model's 40 "
+                                     "positions and are cut there (tok.max_length: 64)"));
+  EXPECT_THAT(logs[1].text, HasSubstr("valid.jsonl: 0 of 24 rows"));
+}
+
 TEST_F(RunTrialTest, TheBestFolderTrainsAgain) {
   Complete(trial_.Job());
   TrainerJob again = trial_.Job();

@@ -135,8 +135,16 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
                                       const ModelFolder& model, const TokenCache& tokens) {
   const TaskKind task = ParseTaskKind(job.task).value_or(TaskKind::kTextClassification);
   const int64_t max_length = std::min(options.config.max_length, model.shape.max_positions);
+  std::vector<TruncatedRows> truncated;
   const auto encode = [&](const Dataset& rows) {
-    return tokens.Encode(rows, *model.tokenizer, max_length);
+    auto encoded = tokens.Encode(rows, *model.tokenizer, max_length);
+    if (encoded.ok() && options.config.max_length > max_length) {
+      truncated.push_back(
+          {.path = rows.path,
+           .truncated = CountTruncated(rows, *encoded, *model.tokenizer, max_length),
+           .rows = encoded->num_rows()});
+    }
+    return encoded;
   };
   const Tokenizer* const span_tokenizer =
       task == TaskKind::kMultiQuerySpans ? model.tokenizer.get() : nullptr;
@@ -146,6 +154,7 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
   HPO_RETURN_IF_ERROR(data.status());
   data->task = task;
   data->max_length = max_length;
+  data->truncated = std::move(truncated);
   if (model.shape.type_vocab_size < 2) ForgetTypes(*data);
   return data;
 }

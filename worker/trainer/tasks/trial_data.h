@@ -27,6 +27,13 @@ struct ModelFolder {
   std::unique_ptr<Tokenizer> tokenizer;
 };
 
+// Rows of a file that are longer than the model's positions.
+struct TruncatedRows {
+  std::string path;
+  int64_t truncated = 0;
+  int64_t rows = 0;  // of the file
+};
+
 struct TextData {
   TaskKind task = TaskKind::kTextClassification;
   std::vector<std::string> labels;  // a regression's fields; none of language modelling
@@ -37,7 +44,8 @@ struct TextData {
   std::optional<QuerySet> train_queries;  // of multi-query alone
   std::optional<QuerySet> validation_queries;
   QueryLayout query_layout;
-  int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer
+  int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer;
+  std::vector<TruncatedRows> truncated;  // in that case, of both files
 };
 
 // Reads config.json and the vocabulary of job.model_path.
