@@ -9,6 +9,7 @@
 #include "cli/wording.h"
 #include "common/ids.h"
 #include "common/status.h"
+#include "common/worker_exchange.h"
 
 namespace hpo {
 namespace {
@@ -17,6 +18,13 @@ namespace fs = std::filesystem;
 
 absl::StatusOr<fs::path> ModelFolder(const Trial& trial) {
   const Completed* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+  const auto* stopped = trial.outcome ? std::get_if<StoppedByPruner>(&*trial.outcome) : nullptr;
+  if (stopped != nullptr && stopped->pruner == kTimeLimitPruner) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("trial ", Hash(trial.id.number),
+                     " did not complete: it had used its time; the "
+                     "log of its worker says where its best weights are"));
+  }
   if (completed == nullptr || completed->model_path.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("trial ", Hash(trial.id.number), " kept no model (its trainer writes none)"));

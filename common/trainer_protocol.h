@@ -82,7 +82,8 @@ struct TrainerJob {
   bool operator==(const TrainerJob&) const = default;
 };
 
-// End the attempt: `reason` is "pruned", "drain", "preempted", "cancelled" or "lease lost".
+// End the attempt: `reason` is "pruned", "time limit", "drain", "preempted", "cancelled" or "lease
+// lost".
 struct StopRequest {
   std::string reason;
   bool checkpoint = false;

@@ -68,8 +68,12 @@ struct LeaseBeat {
   Bytes reserved;
 };
 
-// kPreempted: save, and give the trial back; it is queued again.
-enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled, kPreempted };
+// kPreempted: save, and give the trial back; it is queued again. kTimeLimit: the trial has used its
+// time; end it with what it has, and keep its best weights.
+enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled, kPreempted, kTimeLimit };
+
+// The pruner of a trial that has used its time.
+constexpr char kTimeLimitPruner[] = "time limit";
 
 struct HeartbeatResult {
   std::vector<Directive> directives;

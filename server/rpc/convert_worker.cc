@@ -15,12 +15,13 @@
 namespace hpo {
 namespace {
 
-constexpr EnumPairs<Directive, v1::Directive, 5> kDirectives = {{
+constexpr EnumPairs<Directive, v1::Directive, 6> kDirectives = {{
     {Directive::kContinue, v1::DIRECTIVE_CONTINUE},
     {Directive::kStopPruned, v1::DIRECTIVE_STOP_PRUNED},
     {Directive::kLeaseLost, v1::DIRECTIVE_LEASE_LOST},
     {Directive::kCancelled, v1::DIRECTIVE_CANCELLED},
     {Directive::kPreempted, v1::DIRECTIVE_PREEMPTED},
+    {Directive::kTimeLimit, v1::DIRECTIVE_TIME_LIMIT},
 }};
 
 // Several messages name a lease by the same four fields.

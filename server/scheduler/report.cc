@@ -52,7 +52,9 @@ absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
                                         AttemptState::kSuspect, AttemptState::kLeased));
   }
   const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
-  if (held && held->stop) return Directive::kStopPruned;
+  if (held && held->stop) {
+    return held->stop->pruner == kTimeLimitPruner ? Directive::kTimeLimit : Directive::kStopPruned;
+  }
   return held && held->preempted ? Directive::kPreempted : Directive::kContinue;
 }
 

@@ -275,7 +275,7 @@ void StudyRuntime::StopOverdue(absl::Time now) {
     const absl::Duration used = lease.used_before + (now - lease.started);
     if (lease.stop || used < *limit) continue;
     lease.stop =
-        PruneDecision{.pruner = kTimeLimit,
+        PruneDecision{.pruner = kTimeLimitPruner,
                       .why = absl::StrCat("the trial has used its ", absl::FormatDuration(*limit))};
   }
 }

@@ -133,9 +133,8 @@ class StudyRuntime {
   std::optional<PruneDecision> DecidePruning(TrialNumber trial);
 
   // Stops, as a pruner does, each running trial that has used up the study's trial_wall_clock by
-  // `now`; the stop's pruner is kTimeLimit.
+  // `now`; the stop's pruner is kTimeLimitPruner.
   void StopOverdue(absl::Time now);
-  static constexpr char kTimeLimit[] = "time limit";
 
   // Why the worker's last ask got nothing of this study, where something could help; empty after
   // one that got a trial.

@@ -83,6 +83,13 @@ TEST_F(ExportModelTest, AnIncompleteFolderIsRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "new"));
 }
 
+TEST_F(ExportModelTest, ATrialThatHadUsedItsTimeSaysWhereToLook) {
+  Trial trial;
+  trial.outcome = StoppedByPruner{.pruner = "time limit"};
+  EXPECT_THAT(std::string(ExportModel(trial, folder_ / "new").message()),
+              HasSubstr("the log of its worker says where its best weights are"));
+}
+
 TEST_F(ExportModelTest, ATrialWithoutAModelHasNone) {
   EXPECT_EQ(ExportModel(TrialAt(""), folder_ / "new").code(),
             absl::StatusCode::kFailedPrecondition);

@@ -19,6 +19,7 @@
 //   fault_once     path: the fault happens only while there is no such file, and makes it
 //   stop_seconds   how long it says that it may take to obey a stop (it says nothing)
 //   stop_ms        how long it takes (0)
+//   best           1: best weights are kept in output_dir/best after each measurement (0)
 //   clean          0: the outcome says that the process must not be reused (1)
 //   capabilities   comma-separated (plan,stop,memory,reuse)
 //   say            text for stderr at the start of each trial
@@ -256,6 +257,11 @@ class FakeTrial {
     const double value = BestMetric(job_) * (1 - std::pow(2.0, -static_cast<double>(k)));
     last_ = {.step = k, .epoch = static_cast<double>(k), .metrics = {{metric, value}}};
     channel_.Send(MeasurementMessage{last_});
+    if (IntKnob(job_.params, "best", 0) == 0) return;
+    const std::string best = job_.output_dir + "/best";
+    std::filesystem::create_directories(best);
+    std::ofstream(best + "/model.safetensors") << "weights of step " << k << "\n";
+    channel_.Send(CheckpointMessage{.kind = "best", .path = best, .step = k});
   }
 
   MemoryMessage Memory(const std::string& stage) const {

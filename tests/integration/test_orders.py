@@ -35,13 +35,18 @@ class OrdersTest(Deployment):
         study.write_text(study.read_text().replace("budget: {trials: 6}",
                                                    "budget: {trials: 1, trial_wall_clock: 3s}"))
         self.start_server("--lease-ttl", "3s")
-        self.start_worker(environment={"HPO_FAKE_PACE_MS": "20", "HPO_FAKE_MEASUREMENTS": "100000"})
+        worker = self.start_worker(environment={
+            "HPO_FAKE_PACE_MS": "20", "HPO_FAKE_MEASUREMENTS": "100000", "HPO_FAKE_BEST": "1"})
         trial = wait_until(
             lambda: next((t for t in self.trials() if t["state"] in TERMINAL), None),
             "the trial's end")
         self.assertEqual((trial["state"], trial["prune_reason"]), ("PRUNED", "PRUNER"))
         self.assertEqual(trial["outcome"]["pruner"], "time limit")
         self.assertGreater(trial["outcome"]["step"], 0)
+        worker.wait()
+        kept = self.folder / "state-w0/w0/runs/toy/000000-1/best/model.safetensors"
+        self.assertTrue(kept.exists(), "its best weights stay")
+        self.assertIn(f"its best weights: {kept.parent}", worker.output())
 
     def test_memory_records_are_shown(self):
         self.start_server()

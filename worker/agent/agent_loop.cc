@@ -272,10 +272,22 @@ class AgentLoop {
     if (assignment.demonstration) {
       kept_models_.Discard(OutputFolder(lease));
     } else {
-      kept_models_.Settle(lease.trial.study, OutputFolder(lease), end.finish->outcome,
-                          assignment.objective);
+      SettleModel(assignment, end);
     }
     return std::nullopt;
+  }
+
+  void SettleModel(const Assignment& assignment, const AttemptEnd& end) {
+    const TrialId& trial = assignment.lease.trial;
+    const auto* stopped = std::get_if<StoppedByPruner>(&end.finish->outcome);
+    if (stopped == nullptr || stopped->pruner != kTimeLimitPruner) {
+      kept_models_.Settle(trial.study, OutputFolder(assignment.lease), end.finish->outcome,
+                          assignment.objective);
+      return;
+    }
+    kept_models_.SettleOvertime(trial.study, stopped->metrics, end.best_path, assignment.objective);
+    spdlog::info("trial #{} has used its time; its best weights: {}", trial.number.value,
+                 end.best_path.empty() ? "none" : end.best_path);
   }
 
   std::optional<AgentResult> GiveBack(const TrialRelease& release) {

@@ -109,9 +109,18 @@ class RunningAttempt {
       case Directive::kPreempted:
         Stop(StopCause::kPreempted);
         break;
+      case Directive::kTimeLimit:
+        StopAtTimeLimit();
+        break;
     }
     if (services_.stop.raised()) Stop(StopCause::kDrain);
     if (services_.stop.level() == StopLevel::kNow) kill_at_ = absl::ZeroDuration();
+  }
+
+  void StopAtTimeLimit() {
+    if (end_.stop_cause >= StopCause::kTimeLimit) return;
+    end_.pruner = kTimeLimitPruner;
+    Stop(StopCause::kTimeLimit);
   }
 
   // Tells the trainer once, whatever other causes come up afterwards.
@@ -233,6 +242,7 @@ class RunningAttempt {
 
   void Take(const CheckpointMessage& message) {
     spdlog::debug("trial #{}: checkpoint ({}) {}", job_.trial.value, message.kind, message.path);
+    if (message.kind == "best") best_path_ = message.path;
     Progress(message.step);
   }
 
@@ -267,6 +277,10 @@ class RunningAttempt {
       Stop(StopCause::kLeaseLost);
       return;
     }
+    if (answer.pruner == kTimeLimitPruner) {
+      StopAtTimeLimit();
+      return;
+    }
     end_.pruner = answer.pruner;
     Stop(StopCause::kPruned);
   }
@@ -294,6 +308,7 @@ class RunningAttempt {
     finish.memory = MemoryUsed();
     finish.final_plan = end_.outcome && plans_ ? end_.outcome->final_plan : end_.plan;
     reports_.MoveUnsentTo(finish);
+    end.best_path = std::move(best_path_);
     return end;
   }
 
@@ -344,6 +359,7 @@ class RunningAttempt {
   std::string process_log_;
 
   TrainerEnd end_;
+  std::string best_path_;
   LeaseBeat beat_;
   bool closed_ = false;
   std::optional<ProcessExit> exit_;

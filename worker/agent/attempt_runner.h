@@ -49,6 +49,8 @@ struct AttemptServices {
 struct AttemptEnd {
   // A result for the outbox.
   std::optional<FinishRequest> finish;
+  // With it: where the trainer has left its best weights; empty: it has told of none.
+  std::string best_path;
   // No result: give the trial back, for this reason; empty: no.
   std::string give_back;
   // The trial belongs to another attempt now; nothing to tell.

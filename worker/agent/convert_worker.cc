@@ -32,6 +32,8 @@ Directive FromProto(v1::Directive directive) {
       return Directive::kCancelled;
     case v1::DIRECTIVE_PREEMPTED:
       return Directive::kPreempted;
+    case v1::DIRECTIVE_TIME_LIMIT:
+      return Directive::kTimeLimit;
     default:
       return Directive::kContinue;
   }

@@ -126,6 +126,8 @@ TrialOutcome JudgePruned(const TrainerEnd& end) {
 
 const char* StopReason(StopCause cause) {
   switch (cause) {
+    case StopCause::kTimeLimit:
+      return "time limit";
     case StopCause::kPruned:
       return "pruned";
     case StopCause::kCancelled:
@@ -150,6 +152,7 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end) {
       return JudgeDrained(end);
     case StopCause::kCancelled:
       return Cancelled{.reason = "cancelled on the server"};
+    case StopCause::kTimeLimit:
     case StopCause::kPruned:
       return JudgePruned(end);
     case StopCause::kNone:

@@ -17,9 +17,9 @@
 namespace hpo {
 
 // Why the agent told the trainer to end; a later one beats an earlier one.
-enum class StopCause { kNone, kPreempted, kDrain, kPruned, kCancelled, kLeaseLost };
+enum class StopCause { kNone, kPreempted, kDrain, kTimeLimit, kPruned, kCancelled, kLeaseLost };
 
-// The reason in the protocol's stop line: "drain", "pruned", ...
+// The reason in the protocol's stop line: "drain", "time limit", "pruned", ...
 const char* StopReason(StopCause cause);
 
 // The evidence.

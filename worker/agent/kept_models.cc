@@ -76,9 +76,19 @@ void KeptModels::Settle(const std::string& study, const std::string& attempt_fol
   const auto* completed = std::get_if<Completed>(&outcome);
   if (completed == nullptr) {
     Discard(attempt_folder);
-  } else if (num_kept_) {
-    SettleCompleted(study, *completed, objective);
+  } else {
+    SettleAmong(RecordPath(study, "best.json"), completed->metrics, completed->model_path,
+                objective);
   }
+}
+
+void KeptModels::SettleOvertime(const std::string& study, const Metrics& metrics,
+                                const std::string& model_path, const Objective& objective) {
+  SettleAmong(RecordPath(study, "time_limit.json"), metrics, model_path, objective);
+}
+
+std::string KeptModels::RecordPath(const std::string& study, const char* name) const {
+  return (fs::path(runs_folder_) / StudyFolder(study) / name).string();
 }
 
 void KeptModels::Discard(const std::string& attempt_folder) {
@@ -93,21 +103,19 @@ void KeptModels::Discard(const std::string& attempt_folder) {
   }
 }
 
-void KeptModels::SettleCompleted(const std::string& study, const Completed& completed,
-                                 const Objective& objective) {
-  const auto metric = completed.metrics.find(objective.metric);
-  if (completed.model_path.empty() || metric == completed.metrics.end() ||
+void KeptModels::SettleAmong(const std::string& record, const Metrics& metrics,
+                             const std::string& model_path, const Objective& objective) {
+  const auto metric = metrics.find(objective.metric);
+  if (!num_kept_ || model_path.empty() || metric == metrics.end() ||
       !std::isfinite(metric->second)) {
     return;
   }
-  const std::string record = (fs::path(runs_folder_) / StudyFolder(study) / "best.json").string();
   std::vector<KeptModel> models = ReadKept(record);
-  std::erase_if(models,
-                [&](const KeptModel& model) { return model.model_path == completed.model_path; });
+  std::erase_if(models, [&](const KeptModel& model) { return model.model_path == model_path; });
   const auto place = std::find_if(models.begin(), models.end(), [&](const KeptModel& model) {
     return Better(metric->second, model.value, objective.direction);
   });
-  models.insert(place, {.value = metric->second, .model_path = completed.model_path});
+  models.insert(place, {.value = metric->second, .model_path = model_path});
   std::vector<KeptModel> surplus;
   while (models.size() > static_cast<size_t>(*num_kept_)) {
     surplus.push_back(std::move(models.back()));

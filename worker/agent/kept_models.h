@@ -25,13 +25,21 @@ class KeptModels {
   void Settle(const std::string& study, const std::string& attempt_folder,
               const TrialOutcome& outcome, const Objective& objective);
 
+  // An attempt that had used its time has ended, and left `model_path` with these metrics (empty:
+  // nothing). It takes its place among those of its kind, beside the completed ones, and what is
+  // then one too many is removed.
+  void SettleOvertime(const std::string& study, const Metrics& metrics,
+                      const std::string& model_path, const Objective& objective);
+
   // The same for an attempt that can never be the study's best (a demonstration): all files but the
   // log are removed.
   void Discard(const std::string& attempt_folder);
 
  private:
-  void SettleCompleted(const std::string& study, const Completed& completed,
-                       const Objective& objective);
+  // `record`: the file that lists the models of one kind.
+  void SettleAmong(const std::string& record, const Metrics& metrics, const std::string& model_path,
+                   const Objective& objective);
+  std::string RecordPath(const std::string& study, const char* name) const;
   void Remove(const std::string& path) const;
 
   std::string runs_folder_;

@@ -140,15 +140,16 @@ TEST(ConvertWorker, HeartbeatsComeInAndDirectivesGoOutInOrder) {
   EXPECT_EQ(call.beats[0].allocated, Bytes{6});
   EXPECT_EQ(call.beats[0].reserved, Bytes{7});
 
-  const v1::HeartbeatResponse response =
-      ToProto(HeartbeatResult{.directives = {Directive::kLeaseLost, Directive::kContinue,
-                                             Directive::kCancelled, Directive::kStopPruned},
-                              .next = absl::Seconds(10),
-                              .server_epoch = 2,
-                              .register_again = true});
+  const v1::HeartbeatResponse response = ToProto(HeartbeatResult{
+      .directives = {Directive::kLeaseLost, Directive::kContinue, Directive::kCancelled,
+                     Directive::kStopPruned, Directive::kTimeLimit},
+      .next = absl::Seconds(10),
+      .server_epoch = 2,
+      .register_again = true});
   EXPECT_THAT(response.directives(),
               testing::ElementsAre(v1::DIRECTIVE_LEASE_LOST, v1::DIRECTIVE_CONTINUE,
-                                   v1::DIRECTIVE_CANCELLED, v1::DIRECTIVE_STOP_PRUNED));
+                                   v1::DIRECTIVE_CANCELLED, v1::DIRECTIVE_STOP_PRUNED,
+                                   v1::DIRECTIVE_TIME_LIMIT));
   EXPECT_EQ(response.next().seconds(), 10);
   EXPECT_TRUE(response.register_again());
 }

@@ -96,7 +96,7 @@ TEST_F(PreemptionTest, ATrialIsPrunedAtItsTimeLimit) {
   AddLimitedStudy(absl::Seconds(100));
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(lease, absl::Seconds(85)), Directive::kContinue);
-  EXPECT_EQ(Run(lease, absl::Seconds(5)), Directive::kStopPruned) << "one beat of 10 s ahead";
+  EXPECT_EQ(Run(lease, absl::Seconds(5)), Directive::kTimeLimit) << "one beat of 10 s ahead";
   const auto report = scheduler_->Report({.lease = lease});
   EXPECT_TRUE(report->should_stop);
   EXPECT_EQ(report->why, "the trial has used its 1m40s");
@@ -118,7 +118,7 @@ TEST_F(PreemptionTest, TheTimeLimitIsOfAllAttemptsTogetherAndOutlivesTheServer) 
   EXPECT_EQ(Run(second, absl::Seconds(20)), Directive::kContinue);
   Restart();
   EXPECT_EQ(Run(second, absl::Seconds(5)), Directive::kContinue);
-  EXPECT_EQ(Run(second, absl::Seconds(5)), Directive::kStopPruned);
+  EXPECT_EQ(Run(second, absl::Seconds(5)), Directive::kTimeLimit);
 }
 
 TEST_F(PreemptionTest, WithoutALimitNothingEnds) {

@@ -35,6 +35,26 @@ TEST_F(AgentStopTest, AStopInAHeartbeatPrunesTheTrial) {
   EXPECT_TRUE(std::holds_alternative<StoppedByPruner>(OnlyOutcome()));
 }
 
+TEST_F(AgentStopTest, ATrialThatHasUsedItsTimeKeepsItsBestWeights) {
+  coordinator_.OnReport([this](const AttemptReport&) {
+    coordinator_.SetDirectiveFor(0, Directive::kTimeLimit);
+    coordinator_.SetDirectiveFor(1, Directive::kStopPruned);
+  });
+  for (const int64_t trial : {0, 1}) {
+    Add(trial, {{"fake.measurements", int64_t{100000}},
+                {"fake.pace_ms", int64_t{1}},
+                {"fake.best", int64_t{1}}});
+  }
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  ASSERT_THAT(coordinator_.results(), SizeIs(2));
+  const auto& stopped = std::get<StoppedByPruner>(coordinator_.results()[0].outcome);
+  EXPECT_EQ(stopped.pruner, "time limit");
+  EXPECT_THAT(stopped.metrics, SizeIs(1)) << "with what it has";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/s/000000-1/best/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/s/000001-1/best")) << "pruned for its value";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000000")) << "nobody goes on";
+}
+
 TEST_F(AgentStopTest, ADeafTrainerIsKilledAndStillPruned) {
   options_.attempt.stop_grace = absl::Milliseconds(20);
   coordinator_.StopFromStep(2);

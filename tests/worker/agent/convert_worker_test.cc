@@ -181,13 +181,14 @@ TEST(ConvertWorker, DirectivesArriveInOrder) {
   proto.add_directives(v1::DIRECTIVE_LEASE_LOST);
   proto.add_directives(v1::DIRECTIVE_CANCELLED);
   proto.add_directives(static_cast<v1::Directive>(77));
+  proto.add_directives(v1::DIRECTIVE_TIME_LIMIT);
   proto.mutable_next()->set_nanos(500'000'000);
   proto.set_server_epoch(3);
   proto.set_register_again(true);
   const HeartbeatResult result = FromProto(proto);
   EXPECT_THAT(result.directives,
               ElementsAre(Directive::kContinue, Directive::kStopPruned, Directive::kLeaseLost,
-                          Directive::kCancelled, Directive::kContinue));
+                          Directive::kCancelled, Directive::kContinue, Directive::kTimeLimit));
   EXPECT_EQ(result.next, absl::Milliseconds(500));
   EXPECT_EQ(result.server_epoch, 3);
   EXPECT_TRUE(result.register_again);

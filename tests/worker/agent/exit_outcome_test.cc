@@ -219,6 +219,7 @@ TEST(JudgeAttempt, CancelledIsCancelledAndALostLeaseIsNothing) {
 
 TEST(JudgeAttempt, StopReasonsAreThoseOfTheProtocol) {
   EXPECT_STREQ(StopReason(StopCause::kPruned), "pruned");
+  EXPECT_STREQ(StopReason(StopCause::kTimeLimit), "time limit");
   EXPECT_STREQ(StopReason(StopCause::kDrain), "drain");
   EXPECT_STREQ(StopReason(StopCause::kPreempted), "preempted");
   EXPECT_STREQ(StopReason(StopCause::kCancelled), "cancelled");

@@ -125,6 +125,22 @@ TEST_F(KeptModelsTest, OtherEndsKeepTheirLogAlone) {
   EXPECT_TRUE(HasLog(0));
 }
 
+TEST_F(KeptModelsTest, TrialsThatHadUsedTheirTimeTakePlacesOfTheirOwn) {
+  Complete(0, 0.5);
+  const double values[] = {0.9, 0.7, 0.95};
+  for (int i = 0; i < 3; ++i) {
+    const fs::path best = Attempt(i + 1) / "best";
+    Kept().SettleOvertime("s", {{"score", values[i]}}, best.string(), {.metric = "score"});
+  }
+  EXPECT_TRUE(HasModel(0)) << "the best of the completed ones";
+  EXPECT_FALSE(HasModel(1));
+  EXPECT_FALSE(HasModel(2));
+  EXPECT_TRUE(HasModel(3));
+  Complete(4, 0.6);
+  EXPECT_FALSE(HasModel(0));
+  EXPECT_TRUE(HasModel(3));
+}
+
 TEST_F(KeptModelsTest, KeepAllRemovesNothing) {
   Complete(0, 0.5);
   const fs::path folder = Attempt(1);

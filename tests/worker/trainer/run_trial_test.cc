@@ -378,6 +378,25 @@ TEST_F(RunTrialTest, StopsBetweenStepsWithTheOutcomeThatTheReasonAsksFor) {
   }
 }
 
+TEST_F(RunTrialTest, ATrialThatHasUsedItsTimeIsMeasuredWhereItStands) {
+  TrainerJob job = trial_.Job();
+  job.epochs = 3;
+  events_.StopAt(1, "time limit");
+  OutcomeMessage message = Run(job);
+  const auto measured = events_.All<MeasurementMessage>();
+  ASSERT_EQ(measured.size(), 1u);
+  EXPECT_EQ(measured[0].measurement.step, 1);
+  EXPECT_EQ(message.outcome,
+            TrialOutcome(StoppedByPruner{.step = 1, .metrics = measured[0].measurement.metrics}));
+  EXPECT_TRUE(std::filesystem::exists(trial_.Path("out/best/model.safetensors")));
+
+  events_ = RecordingEvents();
+  events_.StopAt(0, "time limit");
+  message = Run(job);
+  EXPECT_EQ(message.outcome, TrialOutcome(StoppedByPruner{})) << "no step, nothing to measure";
+  EXPECT_TRUE(events_.All<MeasurementMessage>().empty());
+}
+
 TEST_F(RunTrialTest, ALossThatIsNotFiniteEndsTheAttempt) {
   TrainerJob job = trial_.Job();
   job.params["train.lr"] = 1e30;

@@ -76,6 +76,10 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
       TellInfo(events_, job_.trial,
                absl::StrCat("attempt ", job_.attempt.value, " goes on after step ", state->step,
                             " from ", checkpoint.folder));
+      const std::string best = job_.output_dir + kBestFolder;
+      if (state->best_kept && !job_.output_dir.empty() && fs::is_directory(best)) {
+        events_.Send(CheckpointMessage{.kind = "best", .path = best, .step = state->step});
+      }
       return *std::move(state);
     }
     TellWarning(events_, job_.trial,

@@ -443,7 +443,10 @@ std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
   if (!stop.has_value()) return std::nullopt;
   LogInfo(absl::StrFormat("Trial %d - stopped at step %d: %s", parts_.job.trial.value, state_.step,
                           stop->reason));
-  if (stop->reason == "pruned") {
+  if (stop->reason == "time limit" && state_.step > std::max<int64_t>(state_.measured_step, 0)) {
+    if (auto ending = Measure()) return ending;
+  }
+  if (stop->reason == "pruned" || stop->reason == "time limit") {
     return Ending{StoppedByPruner{
         .pruner = {}, .step = state_.step, .metrics = state_.best.value_or(Metrics{})}};
   }
@@ -456,10 +459,11 @@ std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
 }
 
 absl::Duration TrainLoop::StopTime() const {
-  // Before the first one also what an evaluation may take, by what a step takes.
-  const int64_t steps = evaluated_ ? 1
-                                   : 1 + StepsPerEpoch(parts_.data.validation.num_rows(),
-                                                       state_.plan.effective_batch);
+  // At first also what an evaluation may take, by that of a step.
+  const int64_t steps =
+      state_.measurements.empty()
+          ? 1 + StepsPerEpoch(parts_.data.validation.num_rows(), state_.plan.effective_batch)
+          : 1;
   return steps * longest_turn_ +
          (parts_.checkpoints == nullptr ? absl::ZeroDuration() : parts_.checkpoints->SaveTime());
 }

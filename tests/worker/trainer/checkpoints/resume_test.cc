@@ -288,6 +288,10 @@ TEST_F(ResumeTest, TheAttemptsRecordSaysFromWhereItGoesOn) {
   });
   ASSERT_NE(resumed, stages.end());
   EXPECT_EQ(resumed->step, 5);
+  const auto kept = events_.All<CheckpointMessage>();
+  ASSERT_THAT(kept, Not(IsEmpty()));
+  EXPECT_EQ(kept[0].path, Job(2).output_dir + "/best")
+      << "it has an earlier attempt's best weights";
 }
 
 TEST_F(ResumeTest, ACheckpointOfAnotherConfigurationIsPassedOver) {
