@@ -4,6 +4,7 @@ out-of-memory error on the way; and what the trainer says of bad input."""
 import json
 import random
 import struct
+import time
 import unittest
 
 from harness import BIN, SOURCE, Deployment, wait_until
@@ -70,10 +71,11 @@ parameters:
         write_rows(self.data / "valid.jsonl", 64, seed=2)
         write_model(self.models / "tiny-bert")
 
-    def start_text_worker(self, limit="1GiB"):
+    def start_text_worker(self, limit="1GiB", options=()):
         return self.start("worker", BIN / "hpo-worker", "--server", self.address, "--device", "cpu",
                           "--memory-limit", limit, "--name", "w0", "--state-dir",
-                          self.folder / "state", "--models", self.models, "--data", self.data)
+                          self.folder / "state", "--models", self.models, "--data", self.data,
+                          *options)
 
 
 class TextTrial(TextDeployment):
@@ -136,6 +138,41 @@ class PreemptedTrial(TextDeployment):
                          list(range(32, 6 * ROWS // 8 + 1, 32)))
         stages = [stage["stage"] for stage in trial["attempts"][1]["stages"]]
         self.assertEqual((stages[0], stages[-1]), ("Trial Start", "Trial Success"))
+
+
+class TimeLimits(TextDeployment):
+    """A trial without an end meets its worker's limit, then its own."""
+    WORKER_LIMIT_S = 20  # it drains half way
+    STUDY = (TextDeployment.STUDY.replace("epochs: 2", "epochs: 100000")
+             .replace("trials: 3", "trials: 1, trial_wall_clock: 16s"))
+
+    def test_a_trial_is_saved_before_its_workers_limit_and_kept_at_its_own(self):
+        self.start_server("--lease-ttl", "3s")
+        began = time.monotonic()
+        worker = self.start_text_worker(options=["--time-limit", f"{self.WORKER_LIMIT_S}s"])
+        self.assertEqual(worker.wait(), 75, worker.output())
+        self.assertLess(time.monotonic() - began, self.WORKER_LIMIT_S)
+        self.assertIn("the time limit is near: draining", worker.output())
+        trial = self.trial(0)
+        self.assertEqual((trial["state"], trial["attempts"][0]["state"]), ("QUEUED", "RELEASED"))
+        saved, = (self.folder / "state" / "checkpoints" / "toy" / "000000").iterdir()
+        step = int(saved.name.split("-")[0])
+        self.assertGreater(step, 0)
+
+        worker = self.start_text_worker()
+        self.assertEqual(worker.wait(), 0, worker.output())
+        trial = self.trial(0)
+        self.assertEqual((trial["state"], trial["outcome"]["pruner"]), ("PRUNED", "time limit"))
+        self.assertGreaterEqual(trial["outcome"]["step"], step)
+        self.assertIn("macro_f1", trial["outcome"]["metrics"])
+        self.assertEqual(trial["measurements"][-1]["step"], trial["outcome"]["step"],
+                         "it was measured where it stood")
+        resumed, = (s for s in trial["attempts"][1]["stages"] if s["stage"] == "Resumed")
+        self.assertEqual(resumed["step"], step)
+        self.assertFalse(saved.parent.exists(), "nobody goes on from it")
+        best = self.folder / "state" / "w0" / "runs" / "toy" / "000000-2" / "best"
+        self.assertEqual(tensor_names(best / "model.safetensors"),
+                         tensor_names(TINY / "model.safetensors"))
 
 
 class BadTrainerInput(TextDeployment):
