@@ -264,14 +264,14 @@ class TrialRun {
                     .log = log_,
                     .events = events_,
                     .stops = around_.stops,
-                    .save_best = [&](int64_t step) { SaveBest(step, checkpoints); },
+                    .save_best = [&](int64_t step) { return SaveBest(step, checkpoints); },
                     .checkpoints = &checkpoints},
                    plan_);
     TrainLoopResult result = loop.Run();
     log_.Stage("Training End", 0);
     if (result.outcome.has_value()) {
       auto* const completed = std::get_if<Completed>(&*result.outcome);
-      if (completed != nullptr && best_saved_ && std::filesystem::is_directory(BestFolder())) {
+      if (completed != nullptr && result.best_kept && std::filesystem::is_directory(BestFolder())) {
         completed->model_path = BestFolder();
       }
     }
@@ -284,20 +284,20 @@ class TrialRun {
   }
 
   // A result without its weights is better than none: a full disk does not end the trial.
-  void SaveBest(int64_t step, TrialCheckpoints& checkpoints) {
-    if (job_.output_dir.empty()) return;
+  bool SaveBest(int64_t step, TrialCheckpoints& checkpoints) {
+    if (job_.output_dir.empty()) return true;
     absl::Status saved = WriteBest();
     if (absl::IsResourceExhausted(saved) && checkpoints.MakeRoom()) saved = WriteBest();
-    best_saved_ = saved.ok();
     if (saved.ok()) {
       events_.Send(CheckpointMessage{.kind = "best", .path = BestFolder(), .step = step});
-      return;
+      return true;
     }
     TellWarning(
         events_, job_.trial,
         absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message(),
                      std::filesystem::is_directory(BestFolder()) ? "; earlier ones stay" : "",
                      ", and training goes on"));
+    return false;
   }
 
   absl::Status WriteBest() {
@@ -337,7 +337,6 @@ class TrialRun {
   MemoryPlan plan_;
   const SystemClock clock_;
   bool clean_ = true;
-  bool best_saved_ = true;  // the last time that it was tried
   std::unique_ptr<Task> task_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -148,7 +148,7 @@ class MemorySuite {
                     .log = log,
                     .events = nobody_,
                     .stops = nobody_,
-                    .save_best = [](int64_t) {}},
+                    .save_best = [](int64_t) { return true; }},
                    point.plan);
     const TrainLoopResult result = loop.Run();
     return result.outcome.has_value() && std::holds_alternative<Completed>(*result.outcome);

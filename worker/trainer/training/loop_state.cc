@@ -12,6 +12,7 @@ nlohmann::json LoopStateToJson(const LoopState& state) {
                          {"measured_step", state.measured_step},
                          {"loss_sum", state.loss_sum},
                          {"loss_steps", state.loss_steps},
+                         {"best_kept", state.best_kept},
                          {"measurements", MeasurementsToJson(state.measurements)},
                          {"plan", PlanToJson(state.plan)},
                          {"evaluation_rows", state.evaluation_rows},
@@ -40,6 +41,7 @@ absl::StatusOr<LoopState> LoopStateFromJson(const nlohmann::json& json) {
   reader.Required("good_steps", state.loss_scale.good_steps);
   reader.Required("skipped_steps", state.loss_scale.skipped);
   if (reader.Has("best")) reader.Required("best", state.best.emplace());
+  reader.Optional("best_kept", state.best_kept);
   HPO_RETURN_IF_ERROR(reader.status());
   if (state.step < 1 || state.epoch < 0 || state.batches_done < 0 || state.evaluation_rows < 1) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -24,6 +24,7 @@ struct LoopState {
   double loss_sum = 0.0;  // of the steps since the last measurement
   int64_t loss_steps = 0;
   std::optional<Metrics> best;
+  bool best_kept = true;                  // its weights are the ones in the best folder
   std::vector<Measurement> measurements;  // all so far
   MemoryPlan plan;                        // in force,
   int64_t evaluation_rows = 0;            // and how many at a time in evaluation,

@@ -60,7 +60,10 @@ TrainLoopResult TrainLoop::Run() {
     ++state_.epoch;
     state_.batches_done = 0;
   }
-  TrainLoopResult result{.outcome = std::nullopt, .final_plan = state_.plan, .clean = clean_};
+  TrainLoopResult result{.outcome = std::nullopt,
+                         .final_plan = state_.plan,
+                         .clean = clean_,
+                         .best_kept = state_.best_kept};
   if (ending.has_value()) {
     result.outcome = std::move(ending->outcome);
   } else {
@@ -413,7 +416,7 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
     return Ending{Completed{.metrics = *state_.best, .model_path = {}}};
   }
   state_.best = std::move(metrics);
-  parts_.save_best(state_.step);
+  state_.best_kept = parts_.save_best(state_.step);
   WatchMemory("best weights");
   return std::nullopt;
 }

@@ -58,9 +58,9 @@ struct TrainLoopParts {
   StageLog& log;
   EventSink& events;
   StopSource& stops;
-  // Keeps the model's weights, those after `step` optimizer steps, as the best so far; where it
-  // cannot, it says so.
-  std::function<void(int64_t step)> save_best;
+  // Keeps the model's weights, those after `step` optimizer steps, as the best so far. False: it
+  // could not, and has said so.
+  std::function<bool(int64_t step)> save_best;
   TrialCheckpoints* checkpoints = nullptr;  // null: nothing is taken up, nothing saved
 };
 
@@ -68,7 +68,8 @@ struct TrainLoopResult {
   // nullopt: stopped on request, without a result.
   std::optional<TrialOutcome> outcome;
   MemoryPlan final_plan;
-  bool clean = true;  // see OutcomeMessage
+  bool clean = true;      // see OutcomeMessage
+  bool best_kept = true;  // the last time that it was tried, by an earlier attempt perhaps
 };
 
 // Not thread-safe; runs once.

@@ -377,6 +377,29 @@ TEST_F(ResumeTest, AFullDiskKeepsTheEarlierBestWeights) {
   EXPECT_EQ(std::distance(fs::directory_iterator(disk.path()), {}), 1) << "nothing half-written";
 }
 
+TEST_F(ResumeTest, WeightsThatAreNotTheBestOnesAreNotTakenForThemLater) {
+  TrainerJob job = Job();
+  const TrialResult undisturbed = Complete(job);
+  const auto bytes = static_cast<int64_t>(undisturbed.weights.size());
+  const SmallDisk disk(Bytes{bytes + bytes / 2});
+  if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
+  job.output_dir = disk.path();
+  for (int64_t step = 1; step < 18; ++step) {
+    SCOPED_TRACE(step);
+    for (const auto& entry : fs::directory_iterator(disk.path())) fs::remove_all(entry);
+    fs::remove_all(trial_.Path("checkpoints"));
+    EXPECT_FALSE(Run(job, step).outcome.has_value());
+    const bool refused = !Logs().empty();
+    const TrialResult resumed = Complete(Job(2));
+    const bool better =
+        std::any_of(events_.messages.begin(), events_.messages.end(), [](const UpMessage& message) {
+          const auto* kept = std::get_if<CheckpointMessage>(&message);
+          return kept != nullptr && kept->kind == "best";
+        });
+    EXPECT_EQ(std::get<Completed>(*resumed.outcome.outcome).model_path.empty(), refused && !better);
+  }
+}
+
 TEST_F(ResumeTest, AFullDiskKeepsTheLastCheckpoint) {
   TrainerJob job = Job();
   job.checkpoints.every_steps = 5;
