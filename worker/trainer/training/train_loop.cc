@@ -462,11 +462,10 @@ std::optional<TrainLoop::Ending> TrainLoop::CheckStop() {
 }
 
 absl::Duration TrainLoop::StopTime() const {
-  // At first also what an evaluation may take, by that of a step.
-  const int64_t steps =
-      state_.measurements.empty()
-          ? 1 + StepsPerEpoch(parts_.data.validation.num_rows(), state_.plan.effective_batch)
-          : 1;
+  // Before the first one also what an evaluation may take, by what a step takes.
+  const int64_t steps = evaluated_ ? 1
+                                   : 1 + StepsPerEpoch(parts_.data.validation.num_rows(),
+                                                       state_.plan.effective_batch);
   return steps * longest_turn_ +
          (parts_.checkpoints == nullptr ? absl::ZeroDuration() : parts_.checkpoints->SaveTime());
 }
