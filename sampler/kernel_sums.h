@@ -34,6 +34,7 @@ template <typename T>
 class PaddedColumn {
  public:
   PaddedColumn() : values_(kKernelBlock) {}
+  bool operator==(const PaddedColumn&) const = default;
   size_t size() const { return values_.size() - kKernelBlock; }
   const T* data() const { return values_.data(); }
   T* data() { return values_.data(); }

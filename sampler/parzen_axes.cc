@@ -242,17 +242,35 @@ uint32_t GridAxis::SlotAt(double at) {
   return found->second;
 }
 
-void GridAxis::Insert(size_t row, size_t, const Coordinate& coordinate) {
-  InsertAt(slot_, row, coordinate.present ? SlotAt(coordinate.at) : kAbsent);
+void GridAxis::Insert(size_t row, size_t rank, const Coordinate& coordinate) {
+  if (rank < slot_.size()) ShiftRanks(static_cast<double>(rank), 1.0);
+  const uint32_t slot = coordinate.present ? SlotAt(coordinate.at) : kAbsent;
+  InsertAt(slot_, row, slot);
   kernel_.Insert(row, 0);
+  ++slots_[slot].count;
+  slots_[slot].changed = true;
 }
 
-void GridAxis::Erase(size_t row, size_t) {
+void GridAxis::Erase(size_t row, size_t rank) {
+  Slot& slot = slots_[slot_[row]];
+  --slot.count;
+  slot.changed = true;
   EraseAt(slot_, row);
   kernel_.Erase(row);
+  if (rank < slot_.size()) ShiftRanks(static_cast<double>(rank + 1), -1.0);
 }
 
-void GridAxis::Permute(std::span<const uint32_t> order) { slot_ = Permuted(slot_, order); }
+void GridAxis::ShiftRanks(double from, double by) {
+  for (Slot& slot : slots_) {
+    slot.first += slot.first >= from ? by : 0.0;
+    slot.last += slot.last >= from ? by : 0.0;
+  }
+}
+
+void GridAxis::Permute(std::span<const uint32_t> order) {
+  slot_ = Permuted(slot_, order);
+  kernel_.Permute(order);
+}
 
 uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
   const size_t last = centre_.size();
@@ -268,17 +286,23 @@ uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
   return static_cast<uint32_t>(last);
 }
 
-void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
-  for (Slot& slot : slots_) slot.count = 0;
-  size_t num_observed = 0;
+// Of the slots that have changed.
+void GridAxis::FindEnds(const PaddedColumn<double>& ranks) {
+  for (Slot& slot : slots_) {
+    if (!slot.changed) continue;
+    slot.first = static_cast<double>(slot_.size());
+    slot.last = -1.0;
+  }
   for (size_t row = 0; row < slot_.size(); ++row) {
     Slot& slot = slots_[slot_[row]];
-    const double rank = ranks[row];
-    slot.first = slot.count == 0 ? rank : std::min(slot.first, rank);
-    slot.last = slot.count == 0 ? rank : std::max(slot.last, rank);
-    ++slot.count;
+    if (!slot.changed) continue;
+    slot.first = std::min(slot.first, ranks[row]);
+    slot.last = std::max(slot.last, ranks[row]);
   }
-  num_observed = slot_.size() - slots_[kAbsent].count;
+}
+
+void GridAxis::MakeKernels() {
+  const size_t num_observed = slot_.size() - slots_[kAbsent].count;
   for (PaddedColumn<double>* column : {&centre_, &inverse_, &scale_}) column->Clear();
   bandwidth_.clear();
   widest_.clear();
@@ -300,14 +324,25 @@ void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks)
     if (slot.count > 2) slot.middle_kernel = add(0.0, 0.0);
     if (slot.count > 1) slot.last_kernel = add(0.0, right);
   }
+}
+
+uint32_t GridAxis::KernelAt(const Slot& slot, double rank) const {
+  if (&slot == &slots_[kAbsent]) return 0;
+  if (rank == slot.first) return slot.first_kernel;
+  return rank == slot.last ? slot.last_kernel : slot.middle_kernel;
+}
+
+void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
+  FindEnds(ranks);
+  const PaddedColumn<double> centres = centre_;
+  const std::vector<double> bandwidths = bandwidth_;
+  MakeKernels();
+  const bool same = bandwidths == bandwidth_ && centres == centre_;
   for (size_t row = 0; row < slot_.size(); ++row) {
     const Slot& slot = slots_[slot_[row]];
-    uint32_t kernel = slot.middle_kernel;
-    if (ranks[row] == slot.last) kernel = slot.last_kernel;
-    if (ranks[row] == slot.first) kernel = slot.first_kernel;
-    if (slot_[row] == kAbsent) kernel = 0;
-    kernel_[row] = kernel;
+    if (!same || slot.changed) kernel_[row] = KernelAt(slot, ranks[row]);
   }
+  for (Slot& slot : slots_) slot.changed = false;
   weight_ = WeightsByKernel(kernel_, centre_.size(), ramp, ranks);
   weight_[0] = 0.0;
   total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
@@ -349,18 +384,20 @@ KernelTable GridAxis::TableAt(const Coordinate& coordinate, double reach,
 
 void ChoiceAxis::Insert(size_t row, size_t, const Coordinate& coordinate) {
   kernel_.Insert(row, coordinate.present ? static_cast<uint32_t>(coordinate.at) + 1 : kPrior);
+  num_observed_ += coordinate.present ? 1 : 0;
 }
 
-void ChoiceAxis::Erase(size_t row, size_t) { kernel_.Erase(row); }
+void ChoiceAxis::Erase(size_t row, size_t) {
+  num_observed_ -= Has(row) ? 1 : 0;
+  kernel_.Erase(row);
+}
 
 void ChoiceAxis::Permute(std::span<const uint32_t> order) { kernel_.Permute(order); }
 
 void ChoiceAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
   weight_ = WeightsByKernel(kernel_, num_choices_ + 1, ramp, ranks);
   weight_[kPrior] = 0.0;
-  size_t num_observed = 0;
-  for (size_t row = 0; row < kernel_.size(); ++row) num_observed += Has(row) ? 1 : 0;
-  const double smoothing = prior_weight_ / static_cast<double>(num_observed + 1);
+  const double smoothing = prior_weight_ / static_cast<double>(num_observed_ + 1);
   const double total = 1.0 + static_cast<double>(num_choices_) * smoothing;
   same_ = (smoothing + 1.0) / total;
   other_ = smoothing / total;

@@ -129,6 +129,7 @@ class GridAxis {
   struct Slot {
     double at = 0.0;
     size_t count = 0;
+    bool changed = false;  // in what follows, as far as Refit() has not seen to it
     // Ranks of the first and the last observation, and the kernels of these and those between.
     double first = 0.0;
     double last = 0.0;
@@ -139,6 +140,10 @@ class GridAxis {
 
   uint32_t SlotAt(double at);
   uint32_t AddKernel(double centre, double bandwidth);
+  void ShiftRanks(double from, double by);
+  void FindEnds(const PaddedColumn<double>& ranks);
+  void MakeKernels();
+  uint32_t KernelAt(const Slot& slot, double rank) const;
 
   std::vector<uint32_t> slot_;     // by row
   PaddedColumn<uint32_t> kernel_;  // by row
@@ -182,7 +187,8 @@ class ChoiceAxis {
   size_t num_choices_;
   double prior_weight_;
   PaddedColumn<uint32_t> kernel_;  // by row
-  std::vector<double> weight_;     // by kernel
+  size_t num_observed_ = 0;
+  std::vector<double> weight_;  // by kernel
   double same_ = 0.0;
   double other_ = 0.0;
 };
