@@ -148,20 +148,47 @@ struct KernelLoopsOn {
     Lanes logs[kVectors];
   };
 
-  // Whether a component of a block may be within the point's squares.
-  HPO_PORTABLE static bool MayReach(size_t first, const JointPoint& point) {
-    double squares = 0.0;
-    for (size_t i = 0; i < point.num_terms && point.terms[i].axis.kernel == nullptr; ++i) {
-      const JointTerm& term = point.terms[i];
-      const BlockBounds& bounds = term.axis.bounds[first / kKernelBlock];
-      const double below = bounds.low - term.at;
-      const double above = term.at - bounds.high;
-      const double outside = below > above ? below : above;
-      const double z = outside > 0.0 ? outside * bounds.inverse : 0.0;
-      squares += z * z;
-      if (squares > point.most_squares) return false;
+  // Eight points on the axes of normal kernels, to be held against the bounds of a block side by
+  // side. What a point lacks is NaN, which is outside of nothing.
+  struct PointGroup {
+    static constexpr size_t kMostAxes = 16;  // more would say little more
+    size_t num_axes = 0;
+    const BlockBounds* bounds[kMostAxes];
+    Lanes at[kMostAxes];
+    Lanes most_squares = Lanes{} - kUnbounded;
+  };
+
+  static PointGroup GroupOf(const JointPoint* points, size_t num_points) {
+    PointGroup group;
+    for (size_t lane = 0; lane < num_points; ++lane) {
+      const JointPoint& point = points[lane];
+      group.most_squares[lane] = point.most_squares;
+      for (size_t i = 0; i < point.num_terms && point.terms[i].axis.kernel == nullptr; ++i) {
+        const JointTerm& term = point.terms[i];
+        size_t axis = 0;
+        while (axis < group.num_axes && group.bounds[axis] != term.axis.bounds) ++axis;
+        if (axis == PointGroup::kMostAxes) break;
+        if (axis == group.num_axes) {
+          group.bounds[axis] = term.axis.bounds;
+          group.at[axis] = Lanes{} + kNoNumber;
+          ++group.num_axes;
+        }
+        group.at[axis][lane] = term.at;
+      }
     }
-    return true;
+    return group;
+  }
+
+  // Negative where a component of the block may be within the point's squares.
+  HPO_PORTABLE static Lanes Beyond(const PointGroup& group, size_t first) {
+    Lanes squares = {};
+    for (size_t axis = 0; axis < group.num_axes; ++axis) {
+      const BlockBounds& bounds = group.bounds[axis][first / kKernelBlock];
+      const Lanes outside = Larger(bounds.low - group.at[axis], group.at[axis] - bounds.high);
+      const Lanes z = outside > 0.0 ? outside * bounds.inverse : Lanes{};
+      squares += z * z;
+    }
+    return squares <= group.most_squares ? Lanes{} - 1.0 : Lanes{} + 1.0;
   }
 
   static void AddBlock(const Block& block, JointPoint& point) {
@@ -202,14 +229,16 @@ struct KernelLoopsOn {
 
   static void SumJoint(const double* rank, size_t num_components, const RecencyRamp& ramp,
                        JointPoint* points, size_t num_points) {
-    for (size_t first = 0; first < num_components; first += kKernelBlock) {
-      Block block;
-      bool is_made = false;
-      for (JointPoint* point = points; point < points + num_points; ++point) {
-        if (!MayReach(first, *point)) continue;
-        if (!is_made) block = MakeBlock(first, rank, num_components, ramp);
-        is_made = true;
-        AddBlock(block, *point);
+    for (size_t from = 0; from < num_points; from += kWidth) {
+      const size_t count = num_points - from < kWidth ? num_points - from : kWidth;
+      const PointGroup group = GroupOf(points + from, count);
+      for (size_t first = 0; first < num_components; first += kKernelBlock) {
+        const Lanes beyond = Beyond(group, first);
+        if (Smallest(beyond) > 0.0) continue;
+        const Block block = MakeBlock(first, rank, num_components, ramp);
+        for (size_t lane = 0; lane < count; ++lane) {
+          if (beyond[lane] < 0.0) AddBlock(block, points[from + lane]);
+        }
       }
     }
   }

@@ -202,6 +202,27 @@ TEST(SumJoint, LeavesOutBlocksBeyondTheSquares) {
   }
 }
 
+// Some of them lack the first axis.
+TEST(SumJoint, OfManyPointsIsThatOfEach) {
+  const Mixture mixture(100);
+  std::vector<std::vector<JointTerm>> terms;
+  std::vector<JointPoint> points;
+  for (size_t i = 0; i < 11; ++i) terms.push_back(mixture.TermsAt(0.1 * static_cast<double>(i)));
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const size_t lacks = i % 3 == 0 ? 1 : 0;
+    points.push_back({.terms = terms[i].data() + lacks,
+                      .num_terms = terms[i].size() - lacks,
+                      .most_squares = 100.0});
+  }
+  std::vector<JointPoint> alone = points;
+  SumJoint(mixture.rank, mixture.ramp, points);
+  for (size_t i = 0; i < points.size(); ++i) {
+    SumJoint(mixture.rank, mixture.ramp, {&alone[i], 1});
+    EXPECT_EQ(points[i].sum.Total(), alone[i].sum.Total()) << i;
+    EXPECT_GT(points[i].sum.Total(), 0.0) << i;
+  }
+}
+
 TEST(BoundBlocks, HoldWhatIsThere) {
   for (const size_t size : kSizes) {
     SCOPED_TRACE(size);
