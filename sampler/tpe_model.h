@@ -33,6 +33,8 @@ class TpeModel {
 
   // Whether trials at this capacity or above ran out of memory, so that memory is modelled.
   bool learned_memory() const { return memory_.num_lost > 0; }
+  // Whether trials failed otherwise, so that failures are modelled.
+  bool learned_failures() const { return failure_.num_lost > 0; }
 
   // Trials that run and that the capacity is not known to be too small for.
   int64_t num_running() const { return num_running_; }

@@ -42,6 +42,16 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
   }
 }
 
+// What of the trials spoke for the suggestion of `score`.
+std::string Explain(const TpeModel& model, double score) {
+  const bool memory = model.learned_memory();
+  const bool failures = model.learned_failures();
+  return absl::StrFormat(
+      "decided by quality%s%s%s: %.3g times as likely among the trials to be sought as among all",
+      memory ? (failures ? ", memory" : " and memory") : "", failures ? " and failures" : "",
+      memory || failures ? " together" : "", std::exp(score));
+}
+
 }  // namespace
 
 TpeSampler::TpeSampler(const StudySpec& study, std::vector<PriorStudy> priors)
@@ -55,24 +65,12 @@ void TpeSampler::Observe(const HistoryEvent& event) {
   const auto before = history_.trials().find(event.trial.number);
   const bool is_new = before == history_.trials().end();
   models_->Observe(is_new ? nullptr : &before->second, event.trial);
-  const auto failed = [](const HistoryTrial& trial) {
-    return trial.state == TrialState::kFailed ? 1 : 0;
-  };
-  num_failed_ += failed(event.trial) - (is_new ? 0 : failed(before->second));
   const bool replaced = !is_new && before->second.params != event.trial.params;
   history_.Apply(event);
   if (replaced) configurations_.clear();
   if (!replaced) configurations_.insert(&history_.trials().at(event.trial.number).params);
   if (!replaced) return;
   for (const auto& [number, trial] : history_.trials()) configurations_.insert(&trial.params);
-}
-
-std::string TpeSampler::Explain(bool memory, double score) const {
-  const bool failures = num_failed_ > 0;
-  return absl::StrFormat(
-      "decided by quality%s%s%s: %.3g times as likely among the trials to be sought as among all",
-      memory ? (failures ? ", memory" : " and memory") : "", failures ? " and failures" : "",
-      memory || failures ? " together" : "", std::exp(score));
 }
 
 std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candidates,
@@ -113,7 +111,7 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
   suggestion.params = pool.fitting()[best].params;
   suggestion.fit = pool.fitting()[best].fit;
   suggestion.score = score;
-  suggestion.reason = Explain(own.learned_memory(), score);
+  suggestion.reason = Explain(own, score);
   return true;
 }
 

@@ -28,7 +28,6 @@
 // sorted and weighed as they are observed (tpe_model.h); a suggestion costs one pass over them.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -68,9 +67,6 @@ class TpeSampler final : public Sampler {
   bool SuggestByModel(const AskContext& context, const TpeModel& own, const TpeModel* prior,
                       double weight, Suggestion& suggestion) const;
 
-  // What of the trials spoke for the suggestion of `score`.
-  std::string Explain(bool memory, double score) const;
-
   bool IsNew(const ParamMap& params) const { return !configurations_.contains(&params); }
 
   // The candidate of the best of the `scores`, and the score, among those that are new, where there
@@ -80,7 +76,6 @@ class TpeSampler final : public Sampler {
 
   SamplerSpec spec_;
   History history_;
-  int64_t num_failed_ = 0;  // of its trials
   std::unique_ptr<TpeModelCache> models_;
   TpePriors priors_;
   // What trials have had; held by the history.
