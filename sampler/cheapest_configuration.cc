@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sampler/numeric_scale.h"
+#include "sampler/random_configuration.h"
 
 namespace hpo {
 namespace {
@@ -110,6 +111,14 @@ Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal 
     if (current.params == before) break;
   }
   return current;
+}
+
+std::optional<Candidate> LeastDemanding(const AskContext& context) {
+  Rng rng(/*seed=*/0, /*stream=*/0);
+  absl::StatusOr<ParamMap> start = DrawConfiguration(context.space, {}, rng);
+  if (!start.ok()) return std::nullopt;
+  const Fit fit = context.feasibility({&*start, 1}).front();
+  return FindCheapest(context, {*std::move(start), fit}, CheapestGoal::kLeastNeed, /*pinned=*/"");
 }
 
 }  // namespace hpo

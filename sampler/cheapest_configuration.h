@@ -29,4 +29,8 @@ enum class CheapestGoal { kFirstThatFits, kLeastNeed };
 Candidate FindCheapest(const AskContext& context, Candidate start, CheapestGoal goal,
                        const std::string& pinned);
 
+// The one of least need that a walk from a drawn configuration finds, the same every time; nullopt
+// where constraints leave none.
+std::optional<Candidate> LeastDemanding(const AskContext& context);
+
 }  // namespace hpo

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "sampler/non_domination.h"
 
 namespace hpo {
 namespace {
@@ -188,13 +189,9 @@ double UnionVolume(std::span<const Losses> corners) {
 }
 
 std::vector<size_t> ChooseByHypervolume(std::span<const Losses> points, size_t count) {
-  std::vector<size_t> order(points.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&points](size_t a, size_t b) { return points[a] < points[b]; });
   std::vector<size_t> distinct;
   std::vector<size_t> repeated;
-  for (const size_t i : order) {
+  for (const size_t i : LexicographicOrder(points)) {
     const bool new_point = distinct.empty() || points[distinct.back()] != points[i];
     (new_point ? distinct : repeated).push_back(i);
   }

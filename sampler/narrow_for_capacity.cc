@@ -5,7 +5,6 @@
 #include "sampler/candidate_pool.h"
 #include "sampler/cheapest_configuration.h"
 #include "sampler/numeric_scale.h"
-#include "sampler/random_configuration.h"
 #include "sampler/sampler.h"
 
 namespace hpo {
@@ -149,13 +148,9 @@ void CutNarrowings(SearchSpace& space) {
 SearchSpace NarrowForCapacity(const AskContext& context) {
   SearchSpace narrowed = context.space;
   if (!context.feasibility) return narrowed;
-  Rng rng(/*seed=*/0, /*stream=*/0);
-  const absl::StatusOr<ParamMap> start = DrawConfiguration(context.space, {}, rng);
-  if (!start.ok()) return narrowed;
-  const Candidate drawn{*start, context.feasibility({&*start, 1}).front()};
-  const Candidate cheapest = FindCheapest(context, drawn, CheapestGoal::kLeastNeed, "");
-  if (!cheapest.fit.fits) return narrowed;
-  const FitProbe probe(context, cheapest);
+  std::optional<Candidate> cheapest = LeastDemanding(context);
+  if (!cheapest.has_value() || !cheapest->fit.fits) return narrowed;
+  const FitProbe probe(context, *std::move(cheapest));
   for (Parameter& parameter : narrowed.parameters) {
     std::optional<Domain> domain = NarrowDomain(probe, parameter);
     // Nothing fits where a conditional parameter exists: the candidates show it, one by one.

@@ -67,11 +67,16 @@ class Fronts {
 
 }  // namespace
 
-std::vector<size_t> NonDominationRanks(std::span<const Losses> points, size_t count) {
+std::vector<size_t> LexicographicOrder(std::span<const Losses> points) {
   std::vector<size_t> order(points.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&points](size_t a, size_t b) { return points[a] < points[b]; });
+  return order;
+}
+
+std::vector<size_t> NonDominationRanks(std::span<const Losses> points, size_t count) {
+  const std::vector<size_t> order = LexicographicOrder(points);
   std::vector<size_t> ranks(points.size());
   Fronts fronts(count);
   for (size_t i = 0; i < order.size(); ++i) {

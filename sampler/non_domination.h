@@ -9,6 +9,9 @@
 
 namespace hpo {
 
+// The indices of points in lexicographic order, of equal ones in their own.
+std::vector<size_t> LexicographicOrder(std::span<const std::vector<double>> points);
+
 // For each point the number of rounds in which, removing the undominated ones, it is still there.
 // Rounds end when `count` points are gone: what is left then shares the next rank.
 // Points hold equally many losses, at least one, none of them NaN. O(n log n) for two losses;

@@ -86,7 +86,10 @@ void ContinuousAxis::Insert(size_t row, size_t rank, const Coordinate& coordinat
 
 void ContinuousAxis::Erase(size_t row, size_t rank) {
   if (Has(row)) {
-    const size_t found = FindSorted(centre_[row], static_cast<double>(rank));
+    const double own = static_cast<double>(rank);
+    size_t found = PlaceAmongSorted(centre_[row], own);
+    if (rank_[found] != own) found = num_sorted_;  // not yet sorted in
+    while (rank_[found] != own) ++found;
     for (PaddedColumn<double>* column : {&at_, &rank_, &row_, &bandwidth_, &inverse_, &scale_}) {
       column->Erase(found);
     }
@@ -108,8 +111,8 @@ void ContinuousAxis::Permute(std::span<const uint32_t> order) {
   for (size_t i = 0; i < num_observed(); ++i) row_[i] = now[static_cast<size_t>(row_[i])];
 }
 
-// Index of an observation in the columns by position.
-size_t ContinuousAxis::FindSorted(double at, double rank) const {
+// How many of the sorted observations come before one.
+size_t ContinuousAxis::PlaceAmongSorted(double at, double rank) const {
   size_t low = 0;
   size_t high = num_sorted_;
   while (low < high) {
@@ -120,43 +123,23 @@ size_t ContinuousAxis::FindSorted(double at, double rank) const {
       high = middle;
     }
   }
-  if (low < num_sorted_ && rank_[low] == rank) return low;
-  low = num_sorted_;
-  while (rank_[low] != rank) ++low;
   return low;
 }
 
 void ContinuousAxis::SortLatest() {
   const size_t count = num_observed();
-  const auto before = [this](size_t i, size_t j) {
-    return at_[i] < at_[j] || (at_[i] == at_[j] && rank_[i] < rank_[j]);
-  };
   if (count - num_sorted_ > kFewInsertions) {
-    std::vector<size_t> order(count);
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), before);
-    const PaddedColumn<double> at = at_;
-    const PaddedColumn<double> rank = rank_;
-    const PaddedColumn<double> row = row_;
-    for (size_t i = 0; i < count; ++i) {
-      at_[i] = at[order[i]];
-      rank_[i] = rank[order[i]];
-      row_[i] = row[order[i]];
-      bandwidth_[i] = -1.0;
-    }
+    std::vector<uint32_t> order(count);
+    std::iota(order.begin(), order.end(), uint32_t{0});
+    std::sort(order.begin(), order.end(), [this](uint32_t i, uint32_t j) {
+      return at_[i] < at_[j] || (at_[i] == at_[j] && rank_[i] < rank_[j]);
+    });
+    for (PaddedColumn<double>* column : {&at_, &rank_, &row_}) column->Permute(order);
+    for (size_t i = 0; i < count; ++i) bandwidth_[i] = -1.0;
     num_sorted_ = count;
   }
   for (; num_sorted_ < count; ++num_sorted_) {
-    size_t low = 0;
-    size_t high = num_sorted_;
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      if (before(num_sorted_, middle)) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
+    const size_t low = PlaceAmongSorted(at_[num_sorted_], rank_[num_sorted_]);
     for (PaddedColumn<double>* column : {&at_, &rank_, &row_, &bandwidth_, &inverse_, &scale_}) {
       column->Move(num_sorted_, low);
     }
@@ -334,8 +317,8 @@ uint32_t GridAxis::KernelAt(const Slot& slot, double rank) const {
 
 void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
   FindEnds(ranks);
-  const PaddedColumn<double> centres = centre_;
-  const std::vector<double> bandwidths = bandwidth_;
+  const PaddedColumn<double> centres = std::exchange(centre_, {});
+  const std::vector<double> bandwidths = std::exchange(bandwidth_, {});
   MakeKernels();
   const bool same = bandwidths == bandwidth_ && centres == centre_;
   for (size_t row = 0; row < slot_.size(); ++row) {

@@ -72,7 +72,7 @@ class ContinuousAxis {
 
  private:
   void SortLatest();
-  size_t FindSorted(double at, double rank) const;
+  size_t PlaceAmongSorted(double at, double rank) const;
   SortedKernels sorted() const;
   size_t num_observed() const { return at_.size(); }
 

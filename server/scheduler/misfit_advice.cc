@@ -8,7 +8,6 @@
 #include "common/memory/config_advice.h"
 #include "common/memory/space_survey.h"
 #include "sampler/cheapest_configuration.h"
-#include "sampler/random_configuration.h"
 #include "server/scheduler/capability.h"
 
 namespace hpo {
@@ -30,16 +29,6 @@ std::string Percent(int64_t part, int64_t whole) {
   const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (part < whole && percent > 99.9) return "over 99.9 %";
   return absl::StrFormat("%.3g %%", percent);
-}
-
-// The least demanding configuration that a walk finds; nullopt where constraints leave none.
-std::optional<ParamMap> LeastDemanding(const AskContext& context) {
-  Rng rng(/*seed=*/0, /*stream=*/0);
-  absl::StatusOr<ParamMap> start = DrawConfiguration(context.space, {}, rng);
-  if (!start.ok()) return std::nullopt;
-  const Fit fit = context.feasibility({&*start, 1}).front();
-  return FindCheapest(context, {*std::move(start), fit}, CheapestGoal::kLeastNeed, /*pinned=*/"")
-      .params;
 }
 
 // What makes `params` fit. Empty where nothing is known of its need.
@@ -87,11 +76,11 @@ std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
     if (count.cut.has_value()) absl::StrAppend(&text, "; keep to ", count.cut->description);
     return text;
   }
-  const std::optional<ParamMap> least = LeastDemanding(context);
+  const std::optional<Candidate> least = LeastDemanding(context);
   if (!least.has_value()) return text;
   const std::string how =
       HowItFits(study, strict, DeciderOf(study, MemoryPolicy::kPlan, worker, knowledge),
-                CompleteParams(study, *least), capacity);
+                CompleteParams(study, least->params), capacity);
   return how.empty() ? text : absl::StrCat(text, "; ", how);
 }
 
