@@ -109,17 +109,14 @@ Sizes SizesOf(const PassShape& shape, const KernelTraits& traits) {
 // ---- Operations ------------------------------------------------------------------------------
 
 // Leaves mask and output.
-void Dropout(AllocationTimeline& time, int64_t mask, int64_t output, const KernelTraits& traits) {
+void Dropout(AllocationTimeline& time, int64_t mask, int64_t output) {
   time.Allocate(mask);
   time.Allocate(output);
-  if (traits.cpu) time.Touch(output);
 }
 
 // Frees the mask; leaves the gradient of the input.
-void DropoutBackward(AllocationTimeline& time, int64_t mask, int64_t output,
-                     const KernelTraits& traits) {
+void DropoutBackward(AllocationTimeline& time, int64_t mask, int64_t output) {
   time.Allocate(output);
-  if (traits.cpu) time.Touch(output);
   time.Free(mask);
 }
 
@@ -140,10 +137,9 @@ void LayerNormBackward(AllocationTimeline& time, const Sizes& size, int64_t byte
 
 // The second half of both sublayers: dense layer, dropout, residual sum, LayerNorm. `input` is kept
 // by whoever made it. Leaves the sum, LayerNorm's output and statistics, and the mask.
-void OutputForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
-                   bool drops) {
+void OutputForward(AllocationTimeline& time, const Sizes& size, bool drops) {
   time.Allocate(size.hidden);
-  if (drops) Dropout(time, size.mask, size.hidden, traits);
+  if (drops) Dropout(time, size.mask, size.hidden);
   time.Allocate(size.hidden);
   LayerNorm(time, size, size.hidden);
   time.Free(drops ? 2 * size.hidden : size.hidden);
@@ -157,10 +153,10 @@ struct DenseSizes {
 
 // From the gradient of LayerNorm's output to those of the dense layer's input and of the residual;
 // the saved input is left to the caller.
-void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits,
-                    bool drops, DenseSizes dense, bool exists) {
+void OutputBackward(AllocationTimeline& time, const Sizes& size, bool drops, DenseSizes dense,
+                    bool exists) {
   LayerNormBackward(time, size, size.hidden, exists);
-  if (drops) DropoutBackward(time, size.mask, size.hidden, traits);
+  if (drops) DropoutBackward(time, size.mask, size.hidden);
   time.Allocate(dense.input);
   time.AccumulateGradient(dense.weight, exists);
   time.AccumulateGradient(size.vector, exists);
@@ -168,7 +164,7 @@ void OutputBackward(AllocationTimeline& time, const Sizes& size, const KernelTra
 }
 
 // Leaves what is kept: four of `hidden` size, the context among them.
-void AttentionForward(AllocationTimeline& time, const Sizes& size, const KernelTraits& traits) {
+void AttentionForward(AllocationTimeline& time, const Sizes& size) {
   time.Allocate(3 * size.hidden);  // query, key, value
   if (!size.plain_attention) {
     time.Allocate(size.hidden + size.logsumexp);
@@ -179,7 +175,7 @@ void AttentionForward(AllocationTimeline& time, const Sizes& size, const KernelT
   time.Allocate(size.scores);
   time.Allocate(size.scores);  // softmax
   time.Free(size.scores);
-  Dropout(time, size.score_mask, size.scores, traits);
+  Dropout(time, size.score_mask, size.scores);
   time.Allocate(2 * size.hidden);  // value, contiguous by head; context
   time.Free(3 * size.hidden);      // the projections before their copies
   time.Touch(size.hidden);         // context in the layout of `hidden`
@@ -200,7 +196,7 @@ void AttentionBackward(AllocationTimeline& time, const Sizes& size, const Kernel
   time.Allocate(size.hidden);  // of value
   time.Allocate(size.scores);
   time.Free(2 * size.hidden + size.scores);  // gradient and saved value, dropped probabilities
-  DropoutBackward(time, size.score_mask, size.scores, traits);
+  DropoutBackward(time, size.score_mask, size.scores);
   time.Free(size.scores);
   time.Allocate(size.scores);  // through softmax
   time.Free(2 * size.scores);
@@ -212,7 +208,7 @@ void AttentionBackward(AllocationTimeline& time, const Sizes& size, const Kernel
 // ---- Stages ----------------------------------------------------------------------------------
 
 // From the batch on the device to the first hidden state.
-AllocationTimeline EmbeddingForward(const Sizes& size, const KernelTraits& traits) {
+AllocationTimeline EmbeddingForward(const Sizes& size) {
   AllocationTimeline time;
   time.Allocate(3 * size.indices);     // ids, mask, types
   time.Allocate(2 * size.statistics);  // attention bias; positions and small change
@@ -223,19 +219,19 @@ AllocationTimeline EmbeddingForward(const Sizes& size, const KernelTraits& trait
   time.Free(size.position_rows + size.embedding);
   LayerNorm(time, size, size.embedding);
   if (size.hidden_dropout) {
-    Dropout(time, size.embedding_mask, size.embedding, traits);
+    Dropout(time, size.embedding_mask, size.embedding);
     time.Free(size.embedding);
   }
   if (size.projected_embeddings) time.Allocate(size.hidden);
   return time;
 }
 
-AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
+AllocationTimeline LayerForward(const Sizes& size) {
   AllocationTimeline time;
-  AttentionForward(time, size, traits);
-  OutputForward(time, size, traits, size.attention_output_dropout);
+  AttentionForward(time, size);
+  OutputForward(time, size, size.attention_output_dropout);
   time.Allocate(2 * size.intermediate);
-  OutputForward(time, size, traits, size.hidden_dropout);
+  OutputForward(time, size, size.hidden_dropout);
   return time;
 }
 
@@ -243,7 +239,7 @@ AllocationTimeline LayerForward(const Sizes& size, const KernelTraits& traits) {
 // instead of its output (freed already) its input.
 AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, bool exists) {
   AllocationTimeline time;
-  OutputBackward(time, size, traits, size.hidden_dropout,
+  OutputBackward(time, size, size.hidden_dropout,
                  {.input = size.intermediate, .weight = size.wide_weight}, exists);
   time.Free(size.intermediate);      // saved input of the dense layer
   time.Allocate(size.intermediate);  // through GELU
@@ -252,7 +248,7 @@ AllocationTimeline LayerBackward(const Sizes& size, const KernelTraits& traits, 
   time.AccumulateGradient(size.wide_weight, exists);
   time.AccumulateGradient(size.wide_vector, exists);
   time.Free(size.intermediate + 2 * size.hidden);  // saved input; the residual's is added in place
-  OutputBackward(time, size, traits, size.attention_output_dropout,
+  OutputBackward(time, size, size.attention_output_dropout,
                  {.input = size.hidden, .weight = size.square_weight}, exists);
   AttentionBackward(time, size, traits);
   for (int projection = 0; projection < 3; ++projection) {
@@ -279,7 +275,7 @@ AllocationTimeline EmbeddingBackward(const Sizes& size, const PassShape& shape,
     time.Free(size.hidden + size.embedding);  // gradient of the output; saved input
   }
   if (size.hidden_dropout) {
-    DropoutBackward(time, size.embedding_mask, size.embedding, traits);
+    DropoutBackward(time, size.embedding_mask, size.embedding);
     time.Free(size.embedding);
   }
   LayerNormBackward(time, size, size.embedding, exists);
@@ -401,8 +397,8 @@ int64_t HeadStateBytes(const OptimizerSpec& optimizer, const PassShape& shape,
 AllocationTimeline TrainingPass(const PassShape& shape, const KernelTraits& traits,
                                 bool gradients_exist) {
   const Sizes size = SizesOf(shape, traits);
-  AllocationTimeline time = EmbeddingForward(size, traits);
-  time.Append(LayerForward(size, traits), shape.model.num_layers);
+  AllocationTimeline time = EmbeddingForward(size);
+  time.Append(LayerForward(size), shape.model.num_layers);
   time.Append(HeadPass(size, shape, traits, gradients_exist));
   time.Append(LayerBackward(size, traits, gradients_exist), shape.model.num_layers);
   time.Append(EmbeddingBackward(size, shape, traits, gradients_exist));

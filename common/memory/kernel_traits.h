@@ -15,9 +15,8 @@ enum class AttentionKernel {
 struct KernelTraits {
   // Allocations are counted rounded up to this.
   int64_t granularity = 64;
-  // Torch's CPU kernels: dropout makes its output in two steps, each with an intermediate;
-  // attention with dropout is written out and keeps tokens x tokens; a number in an operation
-  // becomes a tensor of its own.
+  // Torch's CPU kernels: attention with dropout is written out and keeps tokens x tokens; a number
+  // in an operation becomes a tensor of its own.
   bool cpu = true;
   // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
   int64_t threads_with_buffers = 0;

@@ -231,7 +231,6 @@ TracedTensor TraceOps::RmsNorm(const TracedTensor& input, const TracedNorm& norm
 
 TracedTensor TraceOps::Dropout(const TracedTensor& input, double probability) {
   if (probability == 0.0) return input;
-  if (traits_.cpu) return CpuDropout(input);
   const TracedStorage mask = tracer_.Allocate(input.elements);
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
   output.edge = tracer_.RecordLike(input, {mask});

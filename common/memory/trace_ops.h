@@ -246,7 +246,6 @@ class TraceOps {
                              const TracedTensor& value, const AttentionShape& shape);
   TracedTensor Softmax(const TracedTensor& input);
   TracedTensor Scaled(TracedTensor x, bool in_place);
-  TracedTensor CpuDropout(const TracedTensor& input);
   TracedTensor CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
                                  const TracedTensor& value, const AttentionShape& shape,

@@ -24,27 +24,6 @@ FlashBlock FlashBlockOf(int64_t tokens) {
 
 }  // namespace
 
-// Input times mask as float, then times a number; the mask itself has one byte an element.
-TracedTensor TraceOps::CpuDropout(const TracedTensor& input) {
-  const TracedStorage mask = tracer_.Allocate(input.elements);
-  TracedTensor output;
-  {
-    const TracedStorage float_mask = tracer_.Allocate(input.bytes(), MemoryClass::kTemporary);
-    output = tracer_.NewTensor(input.elements, input.element_size);
-  }
-  { const Number scale(*this, input.element_size); }
-  output.edge = tracer_.Record(
-      {input.edge}, {mask},
-      [this, bytes = input.bytes(), element_size = input.element_size](auto&, const auto&) {
-        TracedStorage float_mask = tracer_.Allocate(bytes, MemoryClass::kTemporary);
-        const TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
-        float_mask.Reset();
-        const Number scale(*this, element_size);
-        return OneGradient(tracer_.Allocate(bytes));
-      });
-  return output;
-}
-
 // x times the square root of its mean square, times the weight.
 TracedTensor TraceOps::CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm) {
   const int64_t rows = input.elements / norm.width;

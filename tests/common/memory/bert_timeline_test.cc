@@ -28,21 +28,22 @@ KernelTraits CpuWithThreads(int64_t threads) {
   return traits;
 }
 
-// With 4 heads (scores 4096, score mask 1024) the peak is the backward of the dropout of the
-// attention's probabilities:
+// With 4 heads (scores 4096, score mask 1024) the peak is where the attention's backward has made
+// the gradient of the dropped probabilities:
 //   batch            3 x 128, attention bias and positions 2 x 64           =   512
 //   embeddings       sum, output 2 x 512, statistics 2 x 64, mask 128       =  1280
 //   head and loss    8 x 64 of width 8, 8 x 64 of 2 labels                  =  1024
-//   saved            query, key 2 x 512, probabilities 4096, mask 1024      =  6144
-//   gradients        of the residual and of value 2 x 512, of scores 4096   =  5120
-//   being made       mask as float and scaled gradient 2 x 4096             =  8192
+//   saved            query, key, value 3 x 512, mask 1024, probabilities
+//                    and dropped ones 2 x 4096                              = 10752
+//   gradients        of the residual, context and value 3 x 512, dropped
+//                    probabilities 4096                                     =  5632
 // Parameters that have their gradient by then: pooler 320, second LayerNorm 128, the two dense
 // layers of the intermediate 2 x 576, first LayerNorm 128, the attention's output 320.
 TEST(TrainingPass, WithDropoutPeaksInTheAttentionsBackward) {
   PassShape shape = TinyShape(0.1);
   shape.model.num_heads = 4;
   const AllocationTimeline time = TrainingPass(shape, CpuWithThreads(1), false);
-  EXPECT_EQ(time.peak(), (Level{.other = 512 + 1280 + 1024 + 6144 + 5120 + 8192,
+  EXPECT_EQ(time.peak(), (Level{.other = 512 + 1280 + 1024 + 10752 + 5632,
                                 .gradients = 320 + 128 + 2 * 576 + 128 + 320}));
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "worker/trainer/models/base_storage.h"
+#include "worker/trainer/models/cpu_dropout.h"
 
 namespace hpo {
 namespace {
@@ -88,7 +89,8 @@ torch::Tensor Activate(const torch::Tensor& input, Activation activation) {
 
 torch::Tensor Dropout(const torch::Tensor& input, double probability, bool training) {
   if (!training || probability == 0.0) return input;
-  return std::get<0>(at::native_dropout(input, probability, /*train=*/true));
+  return input.is_cpu() ? CpuDropout(input, probability)
+                        : std::get<0>(at::native_dropout(input, probability, /*train=*/true));
 }
 
 torch::nn::Module& ModuleAt(torch::nn::Module& root, absl::string_view path) {

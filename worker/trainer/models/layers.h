@@ -77,8 +77,7 @@ TORCH_MODULE(RmsNorm);
 torch::Tensor Activate(const torch::Tensor& input, Activation activation);
 
 // Zeroes each element with `probability` and scales the others, when `training`; otherwise the
-// input itself. Keeps a mask of one byte per element for backward, on every device (at::dropout
-// would keep four on a CPU), so that one formula of memory holds for both.
+// input itself. Keeps a mask of one byte per element for backward, on every device.
 torch::Tensor Dropout(const torch::Tensor& input, double probability, bool training);
 
 // The module that closes a path below `root` ("attention.self"), with a level of its own for each

@@ -210,7 +210,7 @@ class DropoutGradients : public TinyModelsGolden {
   }
   torch::Tensor Loss() override {
     at::Generator generator = at::globalContext().defaultGenerator(torch::kCPU);
-    generator.set_current_seed(7);
+    generator.set_current_seed(8);  // 7 has a ReLU bend within the step
     return at::cross_entropy_loss(model_->forward(input_).to(torch::kFloat64), labels_);
   }
 
