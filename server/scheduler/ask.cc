@@ -163,58 +163,100 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
   return std::nullopt;
 }
 
+absl::StatusOr<std::optional<Placement>> TrialScheduler::PlaceWaiting(
+    StudyRuntime& study, const Trial& trial, const WorkerFacts& facts,
+    const MemoryKnowledge& knowledge, std::string& obstacle) {
+  const StudySpec spec = study.spec();
+  const std::string name = absl::StrCat("trial #", trial.id.number.value);
+  if (const absl::Status able = CheckCanRun(spec, facts, trial.params); !able.ok()) {
+    obstacle = absl::StrCat(name, ": ", able.message());
+    return std::nullopt;
+  }
+  const Placement placement = PlaceTrial(spec, facts, trial, knowledge);
+  if (trial.min_capacity.count > 0 && placement.usable <= trial.min_capacity) {
+    obstacle =
+        absl::StrCat(name, " waits for a worker with more than ", FormatBytes(trial.min_capacity));
+    return std::nullopt;
+  }
+  if (placement.fits || !trial.admission) return placement;
+  const std::optional<Bytes> largest = LargestUsable(spec, trial);
+  if (largest && placement.usable < *largest) {
+    obstacle = absl::StrCat(name, " ", placement.misfit);
+  } else {
+    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
+  }
+  return std::nullopt;
+}
+
+SmallerCards TrialScheduler::SmallerThan(const StudyRuntime& study, const StudySpec& spec,
+                                         const WorkerFacts& facts) const {
+  std::vector<WorkerFacts> serving;
+  for (WorkerFacts& worker : workers_.Alive()) {
+    if (CheckOffer(study, worker).ok()) serving.push_back(std::move(worker));
+  }
+  const Bytes usable = UsableBytes(QuantizeCapacity(facts.capacity), facts.device, spec.memory);
+  return SmallerCards(spec, usable, serving,
+                      [&](const WorkerFacts& worker) { return Knowledge(study, worker); });
+}
+
+absl::StatusOr<std::optional<TrialScheduler::Waiting>> TrialScheduler::ChooseWaiting(
+    StudyRuntime& study, const std::vector<QueuedTrial>& queue, const SmallerCards& smaller,
+    const WorkerFacts& facts, const MemoryKnowledge& knowledge) {
+  std::string obstacle;
+  std::optional<Waiting> best;
+  std::optional<Bytes> best_least;
+  for (const QueuedTrial& queued : queue) {
+    const std::optional<Bytes> least = smaller.LeastUsableFor(queued.trial);
+    if (best && least && *least <= *best_least) continue;
+    HPO_ASSIGN_OR_RETURN(const std::optional<Placement> placement,
+                         PlaceWaiting(study, queued.trial, facts, knowledge, obstacle));
+    if (!placement) continue;
+    best = Waiting{queued.trial, *placement};
+    best_least = least;
+    if (!least) break;
+  }
+  if (!best) study.set_obstacle(facts.worker, obstacle);
+  return best;
+}
+
 absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntime& study,
                                                                      const Asker& asker,
                                                                      std::string& waiting_for) {
   study.set_obstacle(asker.facts.worker, "");
   if (!study.WallClockLeft()) return std::nullopt;
   const StudySpec spec = study.spec();
-  const std::vector<QueuedTrial> queue = study.queue();
+  std::vector<QueuedTrial> queue = study.queue();
   if (queue.empty()) return std::nullopt;
   const MemoryKnowledge knowledge = Knowledge(study, asker.facts);
-  std::string obstacle;
-  for (const QueuedTrial& queued : queue) {
-    const Trial& trial = queued.trial;
-    const std::string name = absl::StrCat("trial #", trial.id.number.value);
-    if (const absl::Status able = CheckCanRun(spec, asker.facts, trial.params); !able.ok()) {
-      obstacle = absl::StrCat(name, ": ", able.message());
-      continue;
-    }
-    const Placement placement = PlaceTrial(spec, asker.facts, trial, knowledge);
-    if (trial.min_capacity.count > 0 && placement.usable <= trial.min_capacity) {
-      obstacle = absl::StrCat(name, " waits for a worker with more than ",
-                              FormatBytes(trial.min_capacity));
-      continue;
-    }
-    if (!placement.fits && trial.admission) {
-      const std::optional<Bytes> largest = LargestUsable(spec, trial);
-      if (largest && placement.usable < *largest) {
-        obstacle = absl::StrCat(name, " ", placement.misfit);
-      } else {
-        HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
-      }
-      continue;
-    }
+  const SmallerCards smaller = SmallerThan(study, spec, asker.facts);
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const std::optional<Waiting> waiting,
+                         ChooseWaiting(study, queue, smaller, asker.facts, knowledge));
+    if (!waiting) break;
+    const TrialNumber number = waiting->trial.id.number;
     AttemptRecord attempt;
     const absl::Status claimed =
         writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
-          HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(trial.id.number));
+          HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
           if (record.trial.state != TrialState::kQueued) {
             return absl::AbortedError("another worker took the trial");
           }
-          HPO_ASSIGN_OR_RETURN(attempt, Start(transaction, study, asker, record, placement));
+          HPO_ASSIGN_OR_RETURN(attempt,
+                               Start(transaction, study, asker, record, waiting->placement));
           return absl::OkStatus();
         });
-    if (TakenByAnother(claimed)) continue;
+    if (TakenByAnother(claimed)) {
+      std::erase_if(queue,
+                    [number](const QueuedTrial& lost) { return lost.trial.id.number == number; });
+      continue;
+    }
     HPO_RETURN_IF_ERROR(claimed);
     Started(study, spec, asker.facts);
-    const AskContext context = AskFor(spec, asker.facts, trial.id.number, knowledge);
-    return MakeAssignment(spec, trial, attempt, NarrowForCapacity(context));
+    const AskContext context = AskFor(spec, asker.facts, number, knowledge);
+    return MakeAssignment(spec, waiting->trial, attempt, NarrowForCapacity(context));
   }
-  if (!obstacle.empty()) {
-    study.set_obstacle(asker.facts.worker, obstacle);
-    waiting_for = absl::StrCat("study ", study.name(), ": ", obstacle);
-  }
+  const std::string obstacle = study.obstacle(asker.facts.worker);
+  if (!obstacle.empty()) waiting_for = absl::StrCat("study ", study.name(), ": ", obstacle);
   return std::nullopt;
 }
 

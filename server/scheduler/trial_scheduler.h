@@ -28,6 +28,7 @@
 #include "server/scheduler/misfit_advice.h"
 #include "server/scheduler/placement.h"
 #include "server/scheduler/retry_policy.h"
+#include "server/scheduler/smaller_cards.h"
 #include "server/scheduler/study_request.h"
 #include "server/scheduler/study_runtime.h"
 #include "server/scheduler/trial_writer.h"
@@ -150,8 +151,26 @@ class TrialScheduler {
   absl::StatusOr<std::optional<Assignment>> Replay(const Asker& asker);
   absl::StatusOr<std::optional<Assignment>> TryAcquire(const Asker& asker,
                                                        std::string& waiting_for);
+  struct Waiting {
+    Trial trial;
+    Placement placement;
+  };
   absl::StatusOr<std::optional<Assignment>> TakeQueued(StudyRuntime& study, const Asker& asker,
                                                        std::string& waiting_for);
+  // Of `queue`, what the worker is to run next (smaller_cards.h); nullopt where it can run nothing.
+  // Sets the worker's obstacle then, and ends what fits nowhere.
+  absl::StatusOr<std::optional<Waiting>> ChooseWaiting(StudyRuntime& study,
+                                                       const std::vector<QueuedTrial>& queue,
+                                                       const SmallerCards& smaller,
+                                                       const WorkerFacts& facts,
+                                                       const MemoryKnowledge& knowledge);
+  // nullopt: the worker cannot run it; `obstacle` says why, or it was ended as it fits nowhere.
+  absl::StatusOr<std::optional<Placement>> PlaceWaiting(StudyRuntime& study, const Trial& trial,
+                                                        const WorkerFacts& facts,
+                                                        const MemoryKnowledge& knowledge,
+                                                        std::string& obstacle);
+  SmallerCards SmallerThan(const StudyRuntime& study, const StudySpec& spec,
+                           const WorkerFacts& facts) const;
   absl::StatusOr<std::optional<Assignment>> Propose(StudyRuntime& study, const Asker& asker,
                                                     std::string& waiting_for);
   // The attempt that holds the trial from this transaction on.
