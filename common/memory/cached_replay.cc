@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/memory/allocator_settings.h"
 #include "common/memory/trial_passes.h"
 #include "common/status.h"
 
@@ -68,6 +69,9 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   HPO_CHECK(stretches.size() == num_steps + 2);
   live_peak_ = FindLivePeak(trace_, Bytes{traits.granularity});
   unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kSegmentUnit);
+  // Text of another allocator than torch's says nothing of this one.
+  loaded_.allocator =
+      AllocatorModel(ParseAllocatorSettings(input.device.allocator).value_or(AllocatorOptions()));
   loaded_.blocks.resize(static_cast<size_t>(trace_.num_blocks));
   loaded_.Play(stretches.front());
   const Stretch longest = stretches[1];

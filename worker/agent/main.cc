@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -63,12 +64,18 @@ Device CpuDevice(Bytes limit) {
 }
 
 // The trainer sees one card alone, so that it is cuda:0 whatever its number here.
-Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu, std::optional<Bytes> limit) {
+Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu,
+                 const WorkerOptions& options) {
   Device device;
   device.label = absl::StrCat("gpu", gpu.index);
   device.trainer_device = "cuda:0";
   device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", gpu.uuid}};
-  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.index, limit);
+  if (!options.allocator.empty()) {
+    // Torch before 2.9 knows the first alone; later ones read it first.
+    device.trainer_environment["PYTORCH_CUDA_ALLOC_CONF"] = options.allocator;
+    device.trainer_environment["PYTORCH_ALLOC_CONF"] = options.allocator;
+  }
+  device.capacity = std::make_unique<GpuCapacity>(*probe, gpu.index, options.memory_limit);
   device.probe = std::move(probe);
   return device;
 }
@@ -84,7 +91,7 @@ absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> gpus, (*probe)->List());
   HPO_ASSIGN_OR_RETURN(const GpuState gpu,
                        SelectGpu(gpus, options.gpu.empty() ? "0" : options.gpu));
-  return GpuDevice(*std::move(probe), gpu, options.memory_limit);
+  return GpuDevice(*std::move(probe), gpu, options);
 }
 
 std::string OwnTrainer() {
@@ -216,6 +223,9 @@ int Main(int argc, const char* const* argv) {
   if (const int* status = std::get_if<int>(&read)) return *status;
   const auto& options = std::get<WorkerOptions>(read);
 
+  if (options.threads) {
+    ::setenv("HPO_NUM_THREADS", std::to_string(*options.threads).c_str(), /*overwrite=*/1);
+  }
   StopSignal stop;
   const SystemClock clock;
   // A fleet's workers watch their own time.

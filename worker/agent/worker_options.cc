@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "common/command_line/command_line.h"
 #include "common/log.h"
+#include "common/memory/allocator_settings.h"
 #include "common/status.h"
 #include "worker/agent/agent_loop.h"
 
@@ -90,6 +91,12 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--trainer", options.trainer,
                  "command of any program that speaks docs/TRAINER_PROTOCOL.md (run by /bin/sh); "
                  "default: hpo-trainer beside this program");
+  app.add_option("--threads", options.threads,
+                 "CPU threads of the trainer; default: HPO_NUM_THREADS, or all processors")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--allocator", options.allocator,
+                 "settings of torch's allocator on a card, as in PYTORCH_ALLOC_CONF, e.g. "
+                 "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
   app.add_option("--state-dir", options.state_dir, "results not yet told, logs and trained models")
       ->capture_default_str();
   app.add_option("--name", options.name, "of this worker; default HOST:gpuN or HOST:cpu")
@@ -169,6 +176,15 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
   }
   if (raw.device == "cuda" && options.gpu.empty()) {
     options.gpu = "0";
+  }
+  if (!options.allocator.empty()) {
+    const absl::StatusOr<AllocatorOptions> allocator = ParseAllocatorSettings(options.allocator);
+    if (!allocator.ok()) return Annotate(allocator.status(), "--allocator");
+    if (options.cpu) {
+      return absl::InvalidArgumentError(
+          "--allocator: expected a card, got --device cpu, whose memory has no such allocator");
+    }
+    options.allocator = FormatAllocatorSettings(*allocator);
   }
   if (!raw.memory_limit.empty()) {
     const absl::StatusOr<Bytes> limit = ParseBytes(raw.memory_limit);

@@ -22,7 +22,9 @@ struct WorkerOptions {
   std::string data;
   std::string train;
   std::string validation;
-  std::string trainer;  // a command; empty: the hpo-trainer beside this program
+  std::string trainer;    // a command; empty: the hpo-trainer beside this program
+  std::string allocator;  // of a card's memory, as FormatAllocatorSettings; empty: torch's defaults
+  std::optional<int> threads;  // of the trainer on the CPU; nullopt: HPO_NUM_THREADS, or all
   std::string state_dir;
   std::string name;  // empty: HOST:gpuN or HOST:cpu
   std::optional<int64_t> max_trials;

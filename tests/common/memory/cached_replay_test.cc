@@ -47,6 +47,20 @@ TEST(CachedReplay, FitsFromTheNeededLimitOn) {
   EXPECT_FALSE(replay.FitsWithin(Bytes{need.needed_limit.count / 100 * 98}));
 }
 
+// Segments that grow leave less between them; requests that are rounded up take more.
+TEST(CachedReplay, IsOfTheDevicesAllocator) {
+  const auto reserved = [](const char* allocator) {
+    EstimateInput input = GpuInput(8, 2);
+    input.device.allocator = allocator;
+    return ReplayMemory(input, PlanOf(16, 8))->reserved_peak;
+  };
+  const Bytes usual = reserved("");
+  EXPECT_EQ(reserved("expandable_segments:False"), usual);
+  EXPECT_EQ(reserved("counting"), usual);
+  EXPECT_LT(reserved("expandable_segments:True"), usual);
+  EXPECT_GT(reserved("roundup_power2_divisions:2"), usual);
+}
+
 // Whatever limit is asked for, the answer is the same need or that it is above.
 TEST(CachedReplay, NeedsTheSameWithinAnyLimit) {
   const EstimateInput input = GpuInput(8, 2);

@@ -185,5 +185,24 @@ TEST_F(WorkerOptionsTest, CheckpointsAndTheTimeLimit) {
   EXPECT_THAT(err_.str(), HasSubstr("--checkpoint-quota"));
 }
 
+TEST_F(WorkerOptionsTest, AllocatorAndThreads) {
+  const WorkerOptions usual = Options({"--gpu", "0"});
+  EXPECT_EQ(usual.allocator, "");
+  EXPECT_EQ(usual.threads, std::nullopt);
+  const WorkerOptions given =
+      Options({"--gpu", "0", "--allocator", "max_split_size_mb:128, expandable_segments:True",
+               "--threads", "3"});
+  EXPECT_EQ(given.allocator, "expandable_segments:True,max_split_size_mb:128");
+  EXPECT_EQ(given.threads, 3);
+  EXPECT_EQ(std::get<int>(Read({"--gpu", "0", "--allocator", "max_split_size_mb:8"})), 78);
+  EXPECT_THAT(err_.str(), HasSubstr("--allocator: max_split_size_mb: expected a whole number"));
+  EXPECT_EQ(std::get<int>(Read({"--device", "cpu", "--memory-limit", "1GiB", "--allocator",
+                                "expandable_segments:True"})),
+            78);
+  EXPECT_THAT(err_.str(), HasSubstr("--allocator: expected a card, got --device cpu"));
+  EXPECT_EQ(std::get<int>(Read({"--threads", "0"})), 78);
+  EXPECT_THAT(err_.str(), HasSubstr("--threads"));
+}
+
 }  // namespace
 }  // namespace hpo

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "common/memory/allocator_settings.h"
 #include "worker/trainer/memory/device_memory.h"
 
 // Of ATen/cuda/CUDAContextLight.h, which wants the headers of CUDA's math libraries: 400 MB of
@@ -55,6 +56,21 @@ void ObserveRefusals() {
                                 .device_free = Bytes{static_cast<int64_t>(device_free)}};
         });
   });
+}
+
+AllocatorOptions AllocatorInUse() {
+  using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
+  AllocatorOptions options;
+  options.expandable_segments = Config::use_expandable_segments();
+  if (Config::max_split_size() < static_cast<size_t>(options.max_split_bytes)) {
+    options.max_split_bytes = static_cast<int64_t>(Config::max_split_size());
+  }
+  options.garbage_collection_threshold = Config::garbage_collection_threshold();
+  // Torch can have another for each size; what counts is that of large tensors.
+  constexpr size_t kLargeTensor = size_t{16} << 20;
+  options.roundup_power2_divisions =
+      static_cast<int64_t>(Config::roundup_power2_divisions(kLargeTensor));
+  return options;
 }
 
 // As the driver writes it: "GPU-8-4-4-4-12" in hexadecimal.
@@ -146,13 +162,11 @@ class CudaMemory final : public DeviceMemory {
   DeviceDescription Describe() const override {
     cudaDeviceProp properties{};
     C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_));
-    using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
     return {.kind = "GPU",
             .name = properties.name,
             .uuid = FormatUuid(properties.uuid),
             .capability = std::to_string(properties.major) + "." + std::to_string(properties.minor),
-            .allocator = std::string("expandable_segments:") +
-                         (Config::use_expandable_segments() ? "True" : "False")};
+            .allocator = FormatAllocatorSettings(AllocatorInUse())};
   }
 
  private:
