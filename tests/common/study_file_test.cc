@@ -3,8 +3,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -559,6 +563,33 @@ TEST(Presets, AreStudiesThatStartInTheirSpace) {
       if (parameter.default_value.has_value()) first[parameter.name] = *parameter.default_value;
     }
     EXPECT_TRUE(ValidateParams(spec->space, first).ok()) << ValidateParams(spec->space, first);
+  }
+}
+
+// 004's "Ultra-low memory config", "Fast iteration config" and "High-performance config".
+TEST(Presets, HaveTheConfigurationsOfTheSources) {
+  const std::tuple<const char*, int64_t, const char*> cases[] = {
+      {"ultra-low-memory", 5,
+       "memory.checkpoint_every=1 tok.max_length=256 train.batch_size=4 train.grad_accum=4 "
+       "train.lr=2e-05 train.optimizer=adamw_8bit train.precision=fp16"},
+      {"fast-prototype", 2, "data.subset=0.1"},
+      {"maximum-quality", 5,
+       "tok.max_length=512 train.batch_size=16 train.grad_accum=1 train.lr=2e-05 "
+       "train.precision=fp16"},
+      {"memory-safe", 3, "head.layers=0 tok.max_length=256 train.batch_size=16 train.grad_accum=2"},
+  };
+  for (const auto& [name, epochs, expected] : cases) {
+    SCOPED_TRACE(name);
+    const auto spec = LoadStudy(name, {});
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->trainer.epochs, epochs);
+    ParamMap first = spec->trainer.defaults;
+    for (const Parameter& parameter : spec->space.parameters) {
+      if (parameter.default_value.has_value()) first[parameter.name] = *parameter.default_value;
+    }
+    const std::vector<std::string> all = absl::StrSplit(FormatParams(first), ' ');
+    const std::vector<std::string> values = absl::StrSplit(expected, ' ');
+    EXPECT_THAT(all, ::testing::IsSupersetOf(values));
   }
 }
 
