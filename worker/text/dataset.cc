@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -127,6 +128,22 @@ absl::StatusOr<TaskData> LoadWithoutLabels(const std::string& train_path,
   return data;
 }
 
+using RowsByLabels = std::map<std::vector<int32_t>, std::vector<int64_t>>;
+
+std::vector<int64_t> ShareOfEach(RowsByLabels rows_by_labels, double share, uint64_t seed) {
+  Rng random(seed, kSubsetStream);
+  std::vector<int64_t> share_of_rows;
+  for (auto& [labels, rows] : rows_by_labels) {
+    const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(rows.size())));
+    for (size_t i = 0; i < count; ++i) {
+      std::swap(rows[i], rows[i + random.Below(rows.size() - i)]);
+      share_of_rows.push_back(rows[i]);
+    }
+  }
+  std::sort(share_of_rows.begin(), share_of_rows.end());
+  return share_of_rows;
+}
+
 }  // namespace
 
 absl::StatusOr<TaskData> LoadRegressionData(const std::string& train_path,
@@ -196,23 +213,19 @@ absl::StatusOr<TaskData> LoadTaskData(const std::string& train_path,
 }
 
 std::vector<int64_t> ShareOf(const Dataset& dataset, double share, uint64_t seed) {
-  std::map<std::vector<int32_t>, std::vector<int64_t>> rows_by_labels;
+  RowsByLabels rows;
   for (size_t row = 0; row < dataset.rows.size(); ++row) {
     const auto& labels = dataset.rows[row].labels;
-    rows_by_labels[dataset.multi_label ? std::vector<int32_t>() : labels].push_back(
+    rows[dataset.multi_label ? std::vector<int32_t>() : labels].push_back(
         static_cast<int64_t>(row));
   }
-  Rng random(seed, kSubsetStream);
-  std::vector<int64_t> share_of_rows;
-  for (auto& [labels, rows] : rows_by_labels) {
-    const auto count = static_cast<size_t>(std::ceil(share * static_cast<double>(rows.size())));
-    for (size_t i = 0; i < count; ++i) {
-      std::swap(rows[i], rows[i + random.Below(rows.size() - i)]);
-      share_of_rows.push_back(rows[i]);
-    }
-  }
-  std::sort(share_of_rows.begin(), share_of_rows.end());
-  return share_of_rows;
+  return ShareOfEach(std::move(rows), share, seed);
+}
+
+std::vector<int64_t> ShareOf(int64_t rows, double share, uint64_t seed) {
+  std::vector<int64_t> all(static_cast<size_t>(rows));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return ShareOfEach({{{}, std::move(all)}}, share, seed);
 }
 
 }  // namespace hpo

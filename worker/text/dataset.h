@@ -66,4 +66,7 @@ absl::StatusOr<TaskData> LoadPlainTexts(const std::string& train_path,
 // share, rounded up; with several labels a row of all rows. share: in (0, 1].
 std::vector<int64_t> ShareOf(const Dataset& dataset, double share, uint64_t seed);
 
+// The same of `rows` rows, 0 or more, whatever their labels.
+std::vector<int64_t> ShareOf(int64_t rows, double share, uint64_t seed);
+
 }  // namespace hpo

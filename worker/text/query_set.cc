@@ -187,6 +187,28 @@ EncodedDataset TextsOf(const QuerySet& set) {
   return texts;
 }
 
+QuerySet SelectTexts(const QuerySet& set, std::span<const int64_t> texts) {
+  QuerySet selected{.spans = {.phrases = set.spans.phrases, .unplaced = set.spans.unplaced},
+                    .offsets = {0}};
+  BatchRows queries;
+  for (const int64_t text : texts) {
+    for (int64_t i = 0; i < set.NumQueries(text); ++i) {
+      const int64_t query = set.offsets[static_cast<size_t>(text)] + i;
+      queries.push_back(query);
+      const auto numbers =
+          set.numbers.begin() + static_cast<std::ptrdiff_t>(query * kAspectNumbers);
+      selected.numbers.insert(selected.numbers.end(), numbers, numbers + kAspectNumbers);
+      if (set.AsksForSpans()) {
+        selected.spans.queries.push_back(set.spans.queries[static_cast<size_t>(query)]);
+      }
+    }
+    selected.offsets.push_back(static_cast<int64_t>(queries.size()));
+    selected.most_queries = std::max(selected.most_queries, set.NumQueries(text));
+  }
+  selected.queries = SelectRows(set.queries, queries);
+  return selected;
+}
+
 LengthHistogram QueryCounts(const QuerySet& set) {
   LengthHistogram counts;
   for (int64_t text = 0; text < set.num_texts(); ++text) ++counts[set.NumQueries(text)];

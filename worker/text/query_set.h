@@ -66,6 +66,9 @@ int64_t PaddedLength(const QuerySet& set, std::span<const int64_t> piece, int64_
 // cost meet.
 EncodedDataset TextsOf(const QuerySet& set);
 
+// Some of the texts: those of these numbers, in this order.
+QuerySet SelectTexts(const QuerySet& set, std::span<const int64_t> texts);
+
 // Texts by the number of their queries.
 LengthHistogram QueryCounts(const QuerySet& set);
 

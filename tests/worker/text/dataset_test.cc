@@ -169,6 +169,12 @@ TEST(ShareOf, AllOfItIsEveryRow) {
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<int64_t>(i));
 }
 
+TEST(ShareOf, RowsWithoutLabelsAreDrawnTogether) {
+  const std::vector<int64_t> some = ShareOf(65, 0.1, 7);
+  EXPECT_EQ(some, ShareOf(SixtyFive(/*multi_label=*/true), 0.1, 7));
+  EXPECT_NE(some, ShareOf(65, 0.1, 8));
+}
+
 class LoadRegressionDataTest : public LoadTaskDataTest {
  protected:
   absl::StatusOr<TaskData> Load(const std::string& train, const std::string& validation,

@@ -134,6 +134,23 @@ TEST_F(QuerySetTest, TextsAreAsLongAsWhatTheyAsk) {
   EXPECT_EQ(QueryCounts(set), (LengthHistogram{{1, 1}, {2, 1}, {3, 1}}));
 }
 
+TEST_F(QuerySetTest, SomeOfTheTextsAskWhatTheyAsked) {
+  const QuerySet all = Set();
+  const QuerySet some = SelectTexts(all, std::vector<int64_t>{0, 2});
+  EXPECT_THAT(some.offsets, ElementsAre(0, 1, 3));
+  EXPECT_EQ(some.most_queries, 2);
+  EXPECT_THAT(some.queries.labels, ElementsAre(0, 0, 0));
+  EXPECT_THAT(some.numbers, ElementsAre(0, 1, 0, 1, 1, 2));
+  EXPECT_EQ(TextsOf(some).Length(1), TextsOf(all).Length(2));
+  const QuerySet middle = SelectTexts(all, std::vector<int64_t>{1});
+  const QueryLayout layout{.padding = QueryPadding::kCorpus};
+  const auto batch_of = [&layout](const QuerySet& set, int64_t text) {
+    return PadQueries(set, QueryPieces(set, layout, std::vector<int64_t>{text}).front(), 512);
+  };
+  EXPECT_EQ(batch_of(middle, 0).ids, batch_of(all, 1).ids);
+  EXPECT_EQ(batch_of(middle, 0).label_matrix, batch_of(all, 1).label_matrix);
+}
+
 // A text in which "aa" is an aspect and "a" its opinion.
 constexpr const char* kSpanRow =
     R"({"Text":"a aa","Quadruplet":[{"Aspect":"aa","Category":"x","Opinion":"a","VA":"1#2"}]})"
@@ -167,6 +184,15 @@ TEST_F(QuerySetTest, ABatchSaysWhichTokensBeginAndEndSpans) {
   targets[2 * 6] = 1.0f;
   targets[2 * 7 + 1] = 1.0f;
   EXPECT_EQ(batch.span_targets, targets);
+}
+
+TEST_F(QuerySetTest, SomeOfTheTextsKeepTheirSpans) {
+  const auto sets = LoadSpans(Row(1, {"x"}) + kSpanRow, kSpanRow);
+  ASSERT_TRUE(sets.ok()) << sets.status();
+  const QuerySet some = SelectTexts(sets->train, std::vector<int64_t>{1});
+  EXPECT_EQ(some.spans.queries, sets->validation.spans.queries);
+  EXPECT_EQ(some.spans.phrases, sets->train.spans.phrases);
+  EXPECT_EQ(some.spans.unplaced, sets->train.spans.unplaced);
 }
 
 TEST_F(QuerySetTest, AFileWithoutSpansIsRefusedWhereTheyAreAskedFor) {

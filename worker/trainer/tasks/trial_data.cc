@@ -77,17 +77,16 @@ absl::StatusOr<TextData> LoadRows(const TrainerJob& job, const TrainingOptions& 
 absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOptions& options,
                                      const Tokenizer* span_tokenizer, int64_t max_length,
                                      RowEncoder encode) {
-  if (options.data_subset < 1.0) {
-    return absl::InvalidArgumentError(absl::StrCat("data.subset: expected 1 with ", job.task,
-                                                   ", got ", options.data_subset,
-                                                   " (aspects.max leaves texts out)"));
-  }
   HPO_ASSIGN_OR_RETURN(QuerySets sets, LoadQuerySets(job.train_path, job.validation_path,
                                                      {.labels = job.labels,
                                                       .most_aspects = options.config.most_aspects,
                                                       .span_tokenizer = span_tokenizer,
                                                       .max_length = max_length},
                                                      encode));
+  if (options.data_subset < 1.0) {
+    sets.train =
+        SelectTexts(sets.train, ShareOf(sets.train.num_texts(), options.data_subset, options.seed));
+  }
   TextData data;
   data.labels = std::move(sets.labels);
   data.train = TextsOf(sets.train);

@@ -285,9 +285,6 @@ TEST_F(SpanTrialTest, BadInputIsOneLine) {
   job.params["memory.unpadded"] = true;
   EXPECT_THAT(FailureOf(job), HasSubstr("got multi-query-spans, which runs padded"));
   job = Job();
-  job.params["data.subset"] = 0.5;
-  EXPECT_THAT(FailureOf(job), HasSubstr("data.subset: expected 1 with multi-query-spans, got 0.5"));
-  job = Job();
   job.validation_path =
       trial_.Write("no_opinions.jsonl",
                    R"({"Text":"w1","Quadruplet":[{"Aspect":"w1","Category":"food","VA":"1#1"}]})");

@@ -67,6 +67,34 @@ TEST_F(CachedTrialDataTest, AShareOfTheRowsComesFromTheWholeFile) {
   EXPECT_EQ(NumFiles(), 2);
 }
 
+TEST_F(CachedTrialDataTest, AShareOfTheTextsComesFromTheWholeFile) {
+  TrainerJob job = trial_.Job();
+  job.task = "multi-query";
+  job.labels.clear();
+  std::string texts;
+  for (int i = 0; i < 9; ++i) {
+    absl::StrAppend(&texts, R"({"Text":"w)", i % 4, R"(","Quadruplet":[)",
+                    R"({"Aspect":"w1","Category":"a","VA":"1#1"},)",
+                    R"({"Aspect":"w2","Category":"b","VA":")", i, "#1\"}]}\n");
+  }
+  job.train_path = job.validation_path = trial_.Write("aspects.jsonl", texts);
+  const auto all = Load(job, cache_);
+  ASSERT_TRUE(all.ok()) << all.status();
+  job.params["data.subset"] = 0.5;
+  for (const uint64_t seed : {1u, 2u}) {
+    job.seed = seed;
+    ExpectSameWithCache(job);
+    const auto some = Load(job, cache_);
+    ASSERT_TRUE(some.ok()) << some.status();
+    EXPECT_EQ(some->train.num_rows(), 5);
+    EXPECT_EQ(some->train_queries->queries.num_rows(), 10);
+    EXPECT_NE(some->train_queries->numbers, all->train_queries->numbers);
+    EXPECT_EQ(some->validation.num_rows(), 9);
+    EXPECT_EQ(some->labels, all->labels);
+  }
+  EXPECT_EQ(NumFiles(), 1);
+}
+
 TEST_F(CachedTrialDataTest, LengthsAreApart) {
   TrainerJob job = trial_.Job();
   ExpectSameWithCache(job);
