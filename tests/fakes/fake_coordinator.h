@@ -265,14 +265,11 @@ class FakeCoordinator final : public CoordinatorClient {
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (!answer.ok()) return answer;
     if (session != session_) return absl::NotFoundError("unknown session");
-    const bool first = stored_.emplace(request_id, finish).second;
-    if (first) {
-      results_.push_back(request);
-    }
+    if (stored_.emplace(request_id, finish).second) results_.push_back(request);
     const auto told = state_after_finish_.find(request.lease.trial.number.value);
     return FinishResult{
         .state = told == state_after_finish_.end() ? StateOf(request.outcome) : told->second,
-        .stored = first};
+        .stored = true};
   }
 
   absl::StatusOr<TrialState> ReleaseTrial(const std::string& session, const std::string&,

@@ -156,7 +156,7 @@ class FakeTrial {
       Measure(k);
     }
     SendMemory("Trial Success");
-    Finish(Completed{.metrics = last_.metrics, .model_path = ""});
+    Finish(Completed{.metrics = last_.metrics, .model_path = best_path_});
   }
 
  private:
@@ -258,10 +258,10 @@ class FakeTrial {
     last_ = {.step = k, .epoch = static_cast<double>(k), .metrics = {{metric, value}}};
     channel_.Send(MeasurementMessage{last_});
     if (IntKnob(job_.params, "best", 0) == 0) return;
-    const std::string best = job_.output_dir + "/best";
-    std::filesystem::create_directories(best);
-    std::ofstream(best + "/model.safetensors") << "weights of step " << k << "\n";
-    channel_.Send(CheckpointMessage{.kind = "best", .path = best, .step = k});
+    best_path_ = job_.output_dir + "/best";
+    std::filesystem::create_directories(best_path_);
+    std::ofstream(best_path_ + "/model.safetensors") << "weights of step " << k << "\n";
+    channel_.Send(CheckpointMessage{.kind = "best", .path = best_path_, .step = k});
   }
 
   MemoryMessage Memory(const std::string& stage) const {
@@ -290,6 +290,7 @@ class FakeTrial {
   MemoryPlan plan_;
   MemoryReport report_;
   Measurement last_;
+  std::string best_path_;
   int pace_fd_ = -1;
 };
 
@@ -312,7 +313,8 @@ int Main() {
     const std::optional<DownMessage> message = channel.Receive(-1);
     if (!message || std::holds_alternative<ShutdownRequest>(*message)) return 0;
     // A stop that crossed the outcome is of no interest any more.
-    if (const auto* job = std::get_if<TrainerJob>(&*message)) FakeTrial(channel, *job).Run();
+    if (const auto* job = std::get_if<TrainerJob>(&*message))
+      FakeTrial(channel, *job).Run();
   }
 }
 

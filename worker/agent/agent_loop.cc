@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "common/clock.h"
@@ -35,6 +36,11 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
 
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
 
+struct Unsettled {
+  Assignment assignment;
+  AttemptEnd end;
+};
+
 class AgentLoop {
  public:
   AgentLoop(const AgentServices& services, const AgentOptions& options, TrainerSlot& slot)
@@ -46,12 +52,15 @@ class AgentLoop {
                 SeedOf(session_.facts().instance_key)),
         checkpoints_(options.checkpoints),
         courier_(services.client, session_, keeper_, services.outbox,
-                 [this](const TrialId& trial) { checkpoints_.Remove(trial); }),
+                 [this](const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer) {
+                   TakeAnswer(lease, answer);
+                 }),
         backoff_(options.first_retry, options.longest_retry, SeedOf(session_.facts().instance_key)),
         kept_models_(std::filesystem::absolute(options.runs_folder).string(),
                      options.num_kept_models) {}
 
   AgentResult Run() {
+    DiscardInterrupted();
     if (std::optional<AgentResult> end = Connect()) return *std::move(end);
     for (;;) {
       if (services_.stop.raised()) return Drained();
@@ -245,6 +254,7 @@ class AgentLoop {
       return absl::InternalError(
           absl::StrCat("cannot make ", OutputFolder(lease), ": ", error.message()));
     }
+    kept_models_.Begun(OutputFolder(lease));
     return slot_.Ensure();
   }
 
@@ -259,22 +269,47 @@ class AgentLoop {
     if (end.lease_lost) {
       spdlog::warn("trial #{}: its lease is lost; the result is dropped", lease.trial.number.value);
       keeper_.Drop(lease);
+      DiscardRun(lease);
       return std::nullopt;
     }
-    if (!end.give_back.empty()) return GiveBack({.lease = lease, .note = end.give_back});
+    if (!end.give_back.empty()) {
+      DiscardRun(lease);
+      return GiveBack({.lease = lease, .note = end.give_back});
+    }
     ++num_finished_;
     const absl::Status stored = courier_.Accept(*end.finish);
     if (!stored.ok()) return AgentResult{ExitCode::kInternal, stored};
-    if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
-      NoteAway(delivered);
-      return std::nullopt;
-    }
-    if (assignment.demonstration) {
-      kept_models_.Discard(OutputFolder(lease));
-    } else {
-      SettleModel(assignment, end);
-    }
+    kept_models_.Ended();
+    unsettled_.emplace(OutputFolder(lease), Unsettled{assignment, end});
+    if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) NoteAway(delivered);
     return std::nullopt;
+  }
+
+  // What the next attempt needs of it is in the trial's checkpoints.
+  void DiscardRun(const LeaseRef& lease) {
+    kept_models_.Discard(OutputFolder(lease));
+    kept_models_.Ended();
+  }
+
+  void DiscardInterrupted() {
+    std::vector<std::string> owed;
+    for (const OutboxEntry& entry : services_.outbox.pending()) {
+      owed.push_back(OutputFolder(entry.request.lease));
+    }
+    kept_models_.DiscardInterrupted(owed);
+  }
+
+  // A result of a former process stays as it is where the server takes it: what it is compared by
+  // is not known any more.
+  void TakeAnswer(const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer) {
+    if (answer.ok() && answer->state != TrialState::kQueued) checkpoints_.Remove(lease.trial);
+    const auto unsettled = unsettled_.extract(OutputFolder(lease));
+    const bool superseded = answer.ok() ? !answer->stored : absl::IsAborted(answer.status());
+    if (superseded || (!unsettled.empty() && unsettled.mapped().assignment.demonstration)) {
+      kept_models_.Discard(OutputFolder(lease));
+    } else if (!unsettled.empty()) {
+      SettleModel(unsettled.mapped().assignment, unsettled.mapped().end);
+    }
   }
 
   void SettleModel(const Assignment& assignment, const AttemptEnd& end) {
@@ -348,6 +383,8 @@ class AgentLoop {
   ResultCourier courier_;
   Backoff backoff_;
   KeptModels kept_models_;
+  // Results that the server does not have, by their attempts' folders.
+  std::map<std::string, Unsettled> unsettled_;
 
   std::vector<StudyData> studies_;
   bool has_data_ = false;

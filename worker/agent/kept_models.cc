@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kLogFile[] = "trainer.log";
+constexpr char kRunningFile[] = ".running";  // no study's name begins with a dot
 
 struct KeptModel {
   double value = 0.0;
@@ -101,6 +102,26 @@ void KeptModels::Discard(const std::string& attempt_folder) {
   for (const fs::path& path : useless) {
     Remove(path.string());
   }
+}
+
+void KeptModels::Begun(const std::string& attempt_folder) const {
+  std::ofstream(RunningPath()) << attempt_folder;
+}
+
+void KeptModels::Ended() const {
+  std::error_code error;
+  fs::remove(RunningPath(), error);
+}
+
+void KeptModels::DiscardInterrupted(const std::vector<std::string>& owed) {
+  const absl::StatusOr<std::string> folder = ReadFile(RunningPath());
+  if (!folder.ok()) return;
+  if (std::find(owed.begin(), owed.end(), *folder) == owed.end()) Discard(*folder);
+  Ended();
+}
+
+std::string KeptModels::RunningPath() const {
+  return (fs::path(runs_folder_) / kRunningFile).string();
 }
 
 void KeptModels::SettleAmong(const std::string& record, const Metrics& metrics,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/study.h"
 #include "common/trial.h"
@@ -31,14 +32,24 @@ class KeptModels {
   void SettleOvertime(const std::string& study, const Metrics& metrics,
                       const std::string& model_path, const Objective& objective);
 
-  // The same for an attempt that can never be the study's best (a demonstration): all files but the
-  // log are removed.
+  // The same for an attempt that can never be the study's best (a demonstration, one that was given
+  // back or superseded): all files but the log are removed.
   void Discard(const std::string& attempt_folder);
+
+  // An attempt begins to write to `attempt_folder`, and has ended with a result or nothing. Where
+  // the process does not live to see the end, DiscardInterrupted of the next one finds it.
+  void Begun(const std::string& attempt_folder) const;
+  void Ended() const;
+
+  // Discards what the attempt that the last process of this worker left in its middle has written.
+  // `owed`: folders of attempts whose results wait to be told.
+  void DiscardInterrupted(const std::vector<std::string>& owed);
 
  private:
   // `record`: the file that lists the models of one kind.
   void SettleAmong(const std::string& record, const Metrics& metrics, const std::string& model_path,
                    const Objective& objective);
+  std::string RunningPath() const;
   std::string RecordPath(const std::string& study, const char* name) const;
   void Remove(const std::string& path) const;
 

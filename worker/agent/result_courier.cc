@@ -32,13 +32,13 @@ absl::Status ResultCourier::DeliverAll() {
       spdlog::info("trial #{} of {}: {}{}", lease.trial.number.value, lease.trial.study,
                    std::string(Name(result->state)),
                    result->stored ? "" : " (the server had a result already)");
-      if (result->state != TrialState::kQueued) trial_over_(lease.trial);
     } else {
       spdlog::warn("trial #{} of {}: the server does not take its result: {}",
                    lease.trial.number.value, lease.trial.study,
                    std::string(result.status().message()));
     }
     keeper_.Drop(lease);
+    told_(lease, result);
     HPO_RETURN_IF_ERROR(outbox_.Acknowledge(entry.request_id));
   }
   return absl::OkStatus();

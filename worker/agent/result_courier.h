@@ -16,17 +16,18 @@ namespace hpo {
 
 class ResultCourier {
  public:
-  // Called where the server has said that a trial is over for good.
-  using TrialOver = std::function<void(const TrialId& trial)>;
+  // Called with what the server has said to a result, or why it will never take it.
+  using Told =
+      std::function<void(const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer)>;
 
   // All outlive the courier.
   ResultCourier(CoordinatorClient& client, WorkerSession& session, LeaseKeeper& keeper,
-                Outbox& outbox, TrialOver trial_over)
+                Outbox& outbox, Told told)
       : client_(client),
         session_(session),
         keeper_(keeper),
         outbox_(outbox),
-        trial_over_(std::move(trial_over)) {}
+        told_(std::move(told)) {}
 
   // Durable when it returns; DeliverAll tells the server.
   //   Internal  see Outbox::Append
@@ -47,7 +48,7 @@ class ResultCourier {
   WorkerSession& session_;
   LeaseKeeper& keeper_;
   Outbox& outbox_;
-  TrialOver trial_over_;
+  Told told_;
 };
 
 }  // namespace hpo

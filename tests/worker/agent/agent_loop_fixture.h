@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/ids.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -115,6 +116,12 @@ class AgentLoopTest : public ::testing::Test {
   }
 
   size_t NumOwed() { return Outbox::Open((folder_ / "outbox").string())->pending().size(); }
+
+  // Of a trial's first attempt: whether its weights-only copy is there.
+  bool HasBest(int64_t trial) {
+    return std::filesystem::exists(folder_ / "runs/s" / absl::StrFormat("%06d-1", trial) /
+                                   "best/model.safetensors");
+  }
 
   // Of the first trial, in the order of arrival: reported, then with the result.
   std::vector<int64_t> StepsTold() {

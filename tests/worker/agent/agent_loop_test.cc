@@ -419,12 +419,46 @@ TEST_F(AgentLoopTest, ARestartedServerGetsTheWorkerBackInTheMiddleOfATrial) {
 }
 
 TEST_F(AgentLoopTest, AResultThatNobodyWantsIsDropped) {
-  Add(0);
-  coordinator_.OnFinish(
-      [](const FakeCoordinator::Finish&) { return absl::AbortedError("attempt 2 has won"); });
+  Add(0, {{"fake.best", int64_t{1}}, {"train.lr", 1e-6}});
+  Add(1, {{"fake.best", int64_t{1}}});
+  coordinator_.OnFinish([](const FakeCoordinator::Finish& finish) {
+    return finish.request.lease.trial.number.value == 0 ? absl::OkStatus()
+                                                        : absl::AbortedError("attempt 2 has won");
+  });
   EXPECT_EQ(Run().code, ExitCode::kDone);
-  EXPECT_EQ(coordinator_.num_finish_calls(), 1);
+  EXPECT_EQ(coordinator_.num_finish_calls(), 2);
   EXPECT_EQ(NumOwed(), 0u);
+  EXPECT_TRUE(HasBest(0)) << "of the results that count the best";
+  EXPECT_FALSE(HasBest(1));
+}
+
+TEST_F(AgentLoopTest, AModelTakesItsPlaceWhenTheServerIsBack) {
+  coordinator_.OnFinish([this](const FakeCoordinator::Finish&) {
+    return coordinator_.num_finish_calls() < 3 ? absl::UnavailableError("away") : absl::OkStatus();
+  });
+  Add(0, {{"fake.best", int64_t{1}}, {"train.lr", 1e-6}});
+  Add(1, {{"fake.best", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_FALSE(HasBest(0));
+  EXPECT_TRUE(HasBest(1));
+}
+
+TEST_F(AgentLoopTest, WhatAKilledWorkerLeftInTheMiddleOfAnAttemptGoes) {
+  const std::filesystem::path running = folder_ / "runs/.running";
+  std::string begun;
+  coordinator_.OnReport(
+      [&](const AttemptReport&) { begun = ReadFile(running.string()).value_or(""); });
+  Add(0, {{"fake.measurements", int64_t{20}}, {"fake.pace_ms", int64_t{1}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_EQ(begun, (folder_ / "runs/s/000000-1").string());
+  EXPECT_FALSE(std::filesystem::exists(running));
+
+  const std::filesystem::path left = folder_ / "runs/s/000001-1/best";
+  std::filesystem::create_directories(left);
+  std::ofstream(left / "model.safetensors") << "weights";
+  std::ofstream(running) << left.parent_path().string();
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_FALSE(HasBest(1));
 }
 
 // ---- Starting ----

@@ -15,6 +15,11 @@ class AgentStopTest : public AgentLoopTest {};
 
 // ---- Stops ----
 
+// Ends when it is told to, and has best weights from its first measurement on.
+const ParamMap kEndless = {{"fake.measurements", int64_t{100000}},
+                           {"fake.pace_ms", int64_t{1}},
+                           {"fake.best", int64_t{1}}};
+
 TEST_F(AgentStopTest, AStopInTheReplyPrunesTheTrial) {
   coordinator_.StopFromStep(2);
   Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
@@ -40,11 +45,8 @@ TEST_F(AgentStopTest, ATrialThatHasUsedItsTimeKeepsItsBestWeights) {
     coordinator_.SetDirectiveFor(0, Directive::kTimeLimit);
     coordinator_.SetDirectiveFor(1, Directive::kStopPruned);
   });
-  for (const int64_t trial : {0, 1}) {
-    Add(trial, {{"fake.measurements", int64_t{100000}},
-                {"fake.pace_ms", int64_t{1}},
-                {"fake.best", int64_t{1}}});
-  }
+  Add(0, kEndless);
+  Add(1, kEndless);
   EXPECT_EQ(Run().code, ExitCode::kDone);
   ASSERT_THAT(coordinator_.results(), SizeIs(2));
   const auto& stopped = std::get<StoppedByPruner>(coordinator_.results()[0].outcome);
@@ -101,8 +103,9 @@ TEST_F(AgentStopTest, ACancelledTrialEndsCancelled) {
 
 TEST_F(AgentStopTest, ALostLeaseDropsTheResult) {
   coordinator_.SetDirective(Directive::kLeaseLost);
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Add(0, kEndless);
   EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_FALSE(HasBest(0));
   EXPECT_THAT(coordinator_.results(), IsEmpty());
   EXPECT_THAT(coordinator_.releases(), IsEmpty());
   EXPECT_EQ(coordinator_.num_finish_calls(), 0);
@@ -122,8 +125,9 @@ TEST_F(AgentStopTest, ADrainGivesTheTrialBack) {
   coordinator_.OnReport([this](const AttemptReport&) {
     if (!stop_.raised()) stop_.Raise();
   });
-  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Add(0, kEndless);
   EXPECT_EQ(Run().code, ExitCode::kTryAgain);
+  EXPECT_FALSE(HasBest(0)) << "the next attempt has its own";
   const std::vector<TrialRelease> releases = coordinator_.releases();
   ASSERT_THAT(releases, SizeIs(1));
   EXPECT_EQ(releases[0].reason, ReleaseReason::kPreempted);

@@ -149,6 +149,25 @@ TEST_F(KeptModelsTest, KeepAllRemovesNothing) {
   EXPECT_TRUE(HasModel(1));
 }
 
+TEST_F(KeptModelsTest, WhatAnInterruptedAttemptLeftGoesAtTheNextStart) {
+  Complete(0, 0.5);
+  Kept().Begun(Attempt(1).string());
+  Kept().DiscardInterrupted({});
+  EXPECT_FALSE(HasModel(1));
+  EXPECT_TRUE(HasLog(1));
+  EXPECT_TRUE(HasModel(0));
+  const fs::path again = Attempt(1);
+  Kept().DiscardInterrupted({});
+  EXPECT_TRUE(HasModel(1)) << "once";
+  Kept().Begun(again.string());
+  Kept().Ended();
+  Kept().DiscardInterrupted({});
+  EXPECT_TRUE(HasModel(1)) << "it has ended";
+  Kept().Begun(again.string());
+  Kept().DiscardInterrupted({again.string()});
+  EXPECT_TRUE(HasModel(1)) << "its result waits";
+}
+
 // A trainer may name any path as its model's.
 TEST_F(KeptModelsTest, NothingOutsideTheRunsFolderIsRemoved) {
   fs::create_directories(root_ / "precious");
