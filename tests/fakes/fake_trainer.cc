@@ -20,6 +20,7 @@
 //   stop_seconds   how long it says that it may take to obey a stop (it says nothing)
 //   stop_ms        how long it takes (0)
 //   best           1: best weights are kept in output_dir/best after each measurement (0)
+//   leak_mib       memory that each trial takes and none gives back (0)
 //   clean          0: the outcome says that the process must not be reused (1)
 //   capabilities   comma-separated (plan,stop,memory,reuse)
 //   say            text for stderr at the start of each trial
@@ -138,12 +139,15 @@ double BestMetric(const TrainerJob& job) {
 
 class FakeTrial {
  public:
-  FakeTrial(Channel& channel, const TrainerJob& job) : channel_(channel), job_(job) {
+  // `leaked` outlives the trial.
+  FakeTrial(Channel& channel, const TrainerJob& job, std::vector<std::string>& leaked)
+      : channel_(channel), job_(job), leaked_(leaked) {
     plan_ = job.plan;
   }
 
   void Run() {
     if (const auto text = Knob(job_.params, "say")) std::cerr << *text << std::endl;
+    leaked_.emplace_back(static_cast<size_t>(IntKnob(job_.params, "leak_mib", 0)) << 20, 'x');
     SendMemory("Training Start");
     if (!FitMemory()) return;
     if (const int64_t seconds = IntKnob(job_.params, "stop_seconds", 0); seconds > 0) {
@@ -287,6 +291,7 @@ class FakeTrial {
 
   Channel& channel_;
   const TrainerJob& job_;
+  std::vector<std::string>& leaked_;
   MemoryPlan plan_;
   MemoryReport report_;
   Measurement last_;
@@ -309,12 +314,13 @@ int Main() {
     hello.version = std::atoi(fault.c_str() + strlen("version:"));
   }
   channel.Send(hello);
+  std::vector<std::string> leaked;
   for (;;) {
     const std::optional<DownMessage> message = channel.Receive(-1);
     if (!message || std::holds_alternative<ShutdownRequest>(*message)) return 0;
     // A stop that crossed the outcome is of no interest any more.
     if (const auto* job = std::get_if<TrainerJob>(&*message))
-      FakeTrial(channel, *job).Run();
+      FakeTrial(channel, *job, leaked).Run();
   }
 }
 

@@ -23,6 +23,7 @@ constexpr absl::Duration kWriteTimeout = absl::Seconds(10);
 constexpr absl::Duration kGivingBackTime = absl::Seconds(30);
 constexpr int kLogTailLines = 20;
 constexpr char kOutOfMemoryStage[] = "OOM Error";
+constexpr char kHostGrowth[] = "host memory, over several attempts";
 
 int64_t FileSize(const std::string& path) {
   std::error_code error;
@@ -232,6 +233,13 @@ class RunningAttempt {
     beat_.reserved = message.reserved;
     live_peak_ = std::max(live_peak_, message.peak);
     reports_.AddMemoryRecord(message);
+    last_memory_ = {.allocated = message.allocated,
+                    .reserved = message.reserved,
+                    .free = message.free,
+                    .total = message.total,
+                    .peak = message.peak,
+                    .step = message.step,
+                    .resident = message.resident};
     if (message.stage == kOutOfMemoryStage) reports_.AddOom();
     if (message.plan) {
       end_.plan = *message.plan;
@@ -316,13 +324,29 @@ class RunningAttempt {
   void SettleTrainer() {
     process_log_ = process_.log_path();
     if (end_.outcome) {
-      services_.slot.AttemptEnded(end_.outcome->clean);
+      const Bytes tensors = job_.device == "cpu" ? MemoryUsed().live_peak : Bytes{};
+      if (const auto growth = services_.slot.AttemptEnded(end_.outcome->clean, tensors)) {
+        TellHostGrowth(*growth);
+      }
       return;
     }
     end_.exit = exit_.value_or(ProcessExit{});
     end_.log_tail = LogTail(process_log_, log_start_, kLogTailLines);
     end_.oom_kills = services_.count_oom_kills() - oom_kills_before_;
     services_.slot.Discard();
+  }
+
+  void TellHostGrowth(Bytes growth) {
+    host_growth_ = growth;
+    spdlog::warn(
+        "trial #{}: the trainer's host memory grows from attempt to attempt, by {} in {}: "
+        "the next one gets a new process",
+        job_.trial.value, FormatBytes(growth), ResidentWatch::kAttempts);
+    MemoryMessage record = last_memory_;
+    record.stage = "Growth";
+    record.growth = growth;
+    record.growth_stage = kHostGrowth;
+    reports_.AddMemoryRecord(record);
   }
 
   // A simple trainer says only that it happened. The server counts in bytes of the device, a
@@ -343,6 +367,10 @@ class RunningAttempt {
     report.limit += services_.base;
     if (report.device_peak == Bytes{} && report.reserved_peak > Bytes{}) {
       report.device_peak = report.reserved_peak + services_.base;
+    }
+    if (report.growth == Bytes{} && host_growth_ > Bytes{}) {
+      report.growth = host_growth_;
+      report.growth_stage = kHostGrowth;
     }
     report.num_ooms = std::max(report.num_ooms, reports_.num_ooms());
     report.num_replans = std::max(report.num_replans, reports_.num_replans());
@@ -374,6 +402,8 @@ class RunningAttempt {
   absl::Duration stop_time_;  // what it said then
 
   Bytes live_peak_;
+  Bytes host_growth_;
+  MemoryMessage last_memory_;  // without a plan
   ReportQueue reports_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "common/clock.h"
+#include "common/device/host_memory.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/exit_outcome.h"
@@ -40,6 +41,7 @@ absl::Status TrainerSlot::Ensure() {
   HPO_ASSIGN_OR_RETURN(process_, launcher_.Launch(options_.log_path));
   ++num_launched_;
   attempts_ = 0;
+  resident_ = {};
   if (const absl::Status greeted = AwaitHello(); !greeted.ok()) {
     Discard();
     return greeted;
@@ -102,10 +104,15 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
   return true;
 }
 
-void TrainerSlot::AttemptEnded(bool clean) {
+std::optional<Bytes> TrainerSlot::AttemptEnded(bool clean, Bytes tensors) {
   ++attempts_;
-  if (clean && hello_.Has("reuse") && attempts_ < options_.max_attempts) return;
-  Shutdown();
+  std::optional<Bytes> growth;
+  if (const auto resident = HostMemoryReader().ReadResident(process_->pid()); resident.ok()) {
+    growth = resident_.AfterAttempt(*resident, tensors);
+  }
+  const bool sound = clean && !growth && hello_.Has("reuse");
+  if (!sound || attempts_ >= options_.max_attempts) Shutdown();
+  return growth;
 }
 
 void TrainerSlot::Discard() {

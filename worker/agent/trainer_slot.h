@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "common/trainer_protocol.h"
 #include "worker/agent/capacity.h"
+#include "worker/agent/resident_watch.h"
 #include "worker/agent/stop_signal.h"
 #include "worker/agent/trainer_launcher.h"
 
@@ -47,8 +49,9 @@ class TrainerSlot {
   int num_launched() const { return num_launched_; }
 
   // An attempt ended and the process is still there. Keeps it warm, or ends it: when it is not
-  // `clean`, cannot be reused, or has run max_attempts.
-  void AttemptEnded(bool clean);
+  // `clean`, cannot be reused, has run max_attempts, or its resident bytes grow from attempt to
+  // attempt (resident_watch.h); then by how much. `tensors`: see there.
+  std::optional<Bytes> AttemptEnded(bool clean, Bytes tensors);
 
   // Kills it, where there is one.
   void Discard();
@@ -66,6 +69,7 @@ class TrainerSlot {
   TrainerSlotOptions options_;
   std::unique_ptr<TrainerProcess> process_;
   Hello hello_;
+  ResidentWatch resident_;
   int attempts_ = 0;
   int num_launched_ = 0;
 };

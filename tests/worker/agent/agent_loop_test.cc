@@ -240,6 +240,23 @@ TEST_F(AgentLoopTest, ATrainerThatIsNotCleanIsReplaced) {
   EXPECT_THAT(launcher_.pids_, SizeIs(2));
 }
 
+TEST_F(AgentLoopTest, ATrainerWhoseHostMemoryGrowsIsReplacedAndSaysSo) {
+  for (int64_t trial = 0; trial < 11; ++trial) Add(trial, {{"fake.leak_mib", int64_t{12}}});
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(launcher_.pids_, SizeIs(2)) << "two attempts to settle, eight that grow";
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(11));
+  EXPECT_EQ(results[8].memory.growth, Bytes{});
+  EXPECT_EQ(results[10].memory.growth, Bytes{});
+  const FinishRequest& grown = results[9];
+  EXPECT_GE(grown.memory.growth, MiB(8 * 12 - 2));
+  EXPECT_EQ(grown.memory.growth_stage, "host memory, over several attempts");
+  const MemoryRecord& record = grown.memory_records.back();
+  EXPECT_EQ(record.stage, "Growth");
+  EXPECT_EQ(record.growth, grown.memory.growth);
+  EXPECT_EQ(record.allocated, MiB(1)) << "as it was last";
+}
+
 TEST_F(AgentLoopTest, ATrainerWithoutReuseServesOneAttempt) {
   launcher_.environment_["HPO_FAKE_CAPABILITIES"] = "stop";
   for (int i = 0; i < 3; ++i) Add(i);
