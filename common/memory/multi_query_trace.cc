@@ -14,7 +14,10 @@ class MultiQueryTrace final : public TaskTrace {
       : ops_(ops),
         classes_(shape.num_labels - kAspectNumbers),
         with_spans_(shape.task == TaskKind::kMultiQuerySpans),
-        model_(ops, shape) {}
+        training_loss_{.weighted = shape.weighs_classes, .smoothed = shape.smooths_labels},
+        model_(ops, shape) {
+    if (shape.weighs_classes) ops.tracer().Keep(ops.tracer().Allocate(kFloat * classes_));
+  }
 
   const TracedParameterGroups& groups() const override { return model_.groups(); }
   const BackboneTrace& backbone() const override { return model_.backbone(); }
@@ -31,13 +34,13 @@ class MultiQueryTrace final : public TaskTrace {
   }
 
   TracedTensor SumOfLosses(const TracedBatch& batch) override {
-    return Loss(AnswersTo(batch, /*training=*/true), batch.shape.rows);
+    return Loss(AnswersTo(batch, /*training=*/true), batch.shape.rows, training_loss_);
   }
 
   void Evaluate(const BatchShape& shape) override {
     const TracedBatch batch = BatchOf(shape);
     const Answers answers = AnswersTo(batch, /*training=*/false);
-    Loss(answers, shape.rows);
+    Loss(answers, shape.rows, {});
     MeasureErrors(shape.rows);
     ops_.tracer().Touch(kIndex * shape.rows);
   }
@@ -74,8 +77,8 @@ class MultiQueryTrace final : public TaskTrace {
     return answers;
   }
 
-  TracedTensor Loss(const Answers& answers, int64_t rows) {
-    const TracedTensor of_classes = ops_.CrossEntropy(answers.classes, rows, classes_);
+  TracedTensor Loss(const Answers& answers, int64_t rows, const TraceOps::LossOptions& options) {
+    const TracedTensor of_classes = ops_.ClassLoss(answers.classes, rows, classes_, options);
     const TracedTensor of_numbers = ops_.SquaredError(answers.numbers);
     const TracedTensor of_aspects = ops_.Add(of_classes, ops_.Scale(of_numbers));
     if (!with_spans_) return of_aspects;
@@ -99,6 +102,7 @@ class MultiQueryTrace final : public TaskTrace {
   TraceOps& ops_;
   int64_t classes_;
   bool with_spans_;
+  TraceOps::LossOptions training_loss_;
   ClassifierTrace model_;
 };
 

@@ -136,10 +136,11 @@ class TrialRun {
           absl::StrCat("task: expected ", TaskNames(), ", got '", job_.task, "'"));
     }
     HPO_RETURN_IF_ERROR(CheckMetric(*kind, job_.objective.metric));
-    if (*kind != TaskKind::kTextClassification &&
-        (options_.config.weighs_classes || options_.config.smooths_labels)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "train.class_weights, train.label_smoothing: expected neither with ", job_.task));
+    const bool has_classes = *kind == TaskKind::kTextClassification || AsksQueries(*kind);
+    if (!has_classes && (options_.config.weighs_classes || options_.config.smooths_labels)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("train.class_weights, train.label_smoothing: expected neither with ",
+                       job_.task, ", which has no classes"));
     }
     if (job_.model_init != "pretrained" && job_.model_init != "random") {
       return absl::InvalidArgumentError(

@@ -87,6 +87,20 @@ TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQuery) {
   ExpectSameEventsOfQueries("multi-query", {"bert", "distilbert"}, {0, 4});
 }
 
+TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQueryWithWeightsAndSmoothing) {
+  for (const char* task : {"multi-query", "multi-query-spans"}) {
+    for (const char* weights : {"none", "balanced"}) {
+      SyntheticTrial trial = Small();
+      trial.task = task;
+      trial.micro_batch = 4;
+      trial.params = {{"train.class_weights", std::string(weights)},
+                      {"train.label_smoothing", 0.1}};
+      SCOPED_TRACE(absl::StrCat(task, " ", weights));
+      ExpectSameEvents(trial);
+    }
+  }
+}
+
 // The span head and its loss, under heads of every kind; one row alone is not copied.
 TEST(MemoryTraceOfTasks, IsTheTrainersForMultiQueryWithSpans) {
   ExpectSameEventsOfQueries("multi-query-spans", {"bert", "distilbert", "gpt2"}, {0, 1, 4});

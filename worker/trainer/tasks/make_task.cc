@@ -1,10 +1,12 @@
 #include "worker/trainer/tasks/make_task.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/memory/classifier_shape.h"
 #include "common/model_modules.h"
+#include "common/query_answers.h"
 #include "common/status.h"
 #include "worker/trainer/tasks/language_modeling.h"
 #include "worker/trainer/tasks/multi_query.h"
@@ -25,32 +27,38 @@ FrozenStorage::Type BaseOf(const TrainingConfig& config) {
   return config.lora.has_value() ? config.lora->base : FrozenStorage::Type::kFloat32;
 }
 
+absl::StatusOr<LabelLoss> LossOf(const TrainingOptions& options, const TextData& data) {
+  std::vector<std::string> classes = data.labels;
+  if (AsksQueries(data.task)) classes.resize(classes.size() - kAspectNumbers);
+  const EncodedDataset& rows = AsksQueries(data.task) ? data.train_queries->queries : data.train;
+  HPO_ASSIGN_OR_RETURN(std::vector<float> weights,
+                       ClassWeights(options.class_weights, classes, rows));
+  return LabelLoss{.weights = std::move(weights), .smoothing = options.label_smoothing};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(const ModelShape& shape,
                                                const TrainingOptions& options,
                                                const TaskParts& parts) {
   const TaskKind kind = parts.data.task;
+  HPO_ASSIGN_OR_RETURN(const LabelLoss loss, LossOf(options, parts.data));
   if (kind == TaskKind::kLanguageModeling) {
     HPO_ASSIGN_OR_RETURN(auto model,
                          MakeLanguageModel(shape, parts.device, BaseOf(options.config)));
     return std::make_unique<LanguageModeling>(std::move(model), parts,
                                               LossRows(options.config.loss_rows, shape.vocab_size));
   }
-  HPO_ASSIGN_OR_RETURN(std::vector<float> weights,
-                       ClassWeights(options.class_weights, parts.data.labels, parts.data.train));
   HPO_ASSIGN_OR_RETURN(
       auto model, MakeTextClassifier(shape, HeadOf(shape, options.config, parts.data), parts.device,
                                      BaseOf(options.config)));
   if (AsksQueries(kind)) {
-    return std::make_unique<MultiQuery>(std::move(model), parts);
+    return std::make_unique<MultiQuery>(std::move(model), parts, loss);
   }
   if (kind == TaskKind::kTextRegression) {
     return std::make_unique<TextRegression>(std::move(model), parts);
   }
-  return std::make_unique<TextClassification>(
-      std::move(model), parts,
-      LabelLoss{.weights = std::move(weights), .smoothing = options.label_smoothing});
+  return std::make_unique<TextClassification>(std::move(model), parts, loss);
 }
 
 ModelRole RoleOf(const TextData& data) {

@@ -3,20 +3,20 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
 
 // The model answers a query, an aspect with its text, by a logit for each class and two numbers.
 // The loss is the mean over aspects, those of the whole effective batch, of the class's cross
-// entropy plus the mean squared error of the two numbers, whatever the layout of the queries
-// (worker/text/query_set.h). Metrics over aspects: "accuracy" and "macro_f1" of the class;
-// "valence_rmse", "arousal_rmse", and "va_rmse", the root of the mean of both squared errors' sum,
-// as DimABSA ranks; "loss".
+// entropy, in training smoothed and times its class's weight, plus the mean squared error of the
+// two numbers, whatever the layout of the queries (worker/text/query_set.h). Metrics over aspects:
+// "accuracy" and "macro_f1" of the class; "valence_rmse", "arousal_rmse", and "va_rmse", the root
+// of the mean of both squared errors' sum, as DimABSA ranks; "loss".
 //
 // With spans the model answers every query by two more logits for each token, where a span begins
 // and where one ends, and a query's loss is what it is asked for: that of its aspect, or the mean
@@ -25,8 +25,8 @@ namespace hpo {
 class MultiQuery final : public Task {
  public:
   // parts.data has queries; where they ask for spans, the model has HeadOptions::spans.
-  MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
-      : model_(std::move(model)), parts_(parts) {}
+  MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts,
+             const LabelLoss& loss = {});
 
   torch::nn::Module& module() override { return *model_; }
   void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
@@ -40,10 +40,12 @@ class MultiQuery final : public Task {
  private:
   struct Answers;
   Answers AnswersTo(const DeviceBatch& batch);
-  torch::Tensor SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch) const;
+  torch::Tensor SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch,
+                                 const ClassLossOptions& loss = {}) const;
 
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
+  ClassLossOptions loss_;
 };
 
 }  // namespace hpo

@@ -6,15 +6,9 @@
 
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/tasks/task.h"
+#include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
-
-// How the training loss weighs labels; that of the validation data is plain, so that trials
-// compare.
-struct LabelLoss {
-  std::vector<float> weights;  // of each label (ClassWeights); empty: none
-  double smoothing = 0.0;
-};
 
 // The loss is the mean over rows of the cross entropy, where labels have weights the weighted mean,
 // as CrossEntropyLoss(weight=, label_smoothing=) of torch; or with several labels a row of the

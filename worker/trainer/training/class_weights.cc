@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -22,8 +23,12 @@ absl::Status BadWeights(absl::string_view text) {
 
 std::vector<float> Balanced(const EncodedDataset& train, size_t num_labels) {
   std::vector<int64_t> counts(num_labels, 0);
-  for (const int32_t label : train.labels) ++counts[static_cast<size_t>(label)];
-  const auto rows = static_cast<double>(train.num_rows());
+  for (const int32_t label : train.labels) {
+    if (label >= 0) ++counts[static_cast<size_t>(label)];
+  }
+  const auto rows = static_cast<double>(
+      train.multi_label ? train.num_rows()
+                        : std::accumulate(counts.begin(), counts.end(), int64_t{0}));
   const auto present = static_cast<double>(
       std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }));
   std::vector<float> weights(num_labels, 1.0f);

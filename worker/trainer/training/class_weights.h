@@ -20,6 +20,13 @@ struct ClassWeightSpec {
   bool operator==(const ClassWeightSpec&) const = default;
 };
 
+// How the training loss weighs labels; that of the validation data is plain, so that trials
+// compare.
+struct LabelLoss {
+  std::vector<float> weights;  // of each label (ClassWeights); empty: none
+  double smoothing = 0.0;
+};
+
 // "none", "balanced", or weights by label: "no=1, yes=2.5". A label may hold '=', not ','.
 //   InvalidArgument  another text; a weight that is no number above 0; a label twice; without the
 //                    parameter's name
@@ -29,7 +36,7 @@ absl::StatusOr<ClassWeightSpec> ParseClassWeights(absl::string_view text);
 // Single label: those of torch's CrossEntropyLoss(weight=). Balanced is scikit-learn's: rows over
 // (labels that occur x rows of the label). Several labels a row: those of BCEWithLogitsLoss
 // (pos_weight=). Balanced is torch's advice: rows without the label over rows with it. A label that
-// no row has, or that is not named, weighs 1.
+// no row has, or that is not named, weighs 1. A negative label is none.
 //   InvalidArgument  a named label that is none of `labels`; names it
 absl::StatusOr<std::vector<float>> ClassWeights(const ClassWeightSpec& spec,
                                                 const std::vector<std::string>& labels,

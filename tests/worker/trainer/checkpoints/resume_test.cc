@@ -137,6 +137,35 @@ TEST_F(ResumeTest, AStoppedTrialGoesOnAsIfNothingHadHappened) {
   }
 }
 
+TEST_F(ResumeTest, EveryOptimizerAndPrecisionGoesOnAsIfNothingHadHappened) {
+  const auto text = [](const char* name, const char* value) {
+    return ParamMap{{name, std::string(value)}};
+  };
+  const ParamMap choices[] = {text("train.optimizer", "adamw_8bit"),
+                              text("train.optimizer", "adafactor"),
+                              text("train.optimizer", "sgd"),
+                              {{"train.optimizer", std::string("sgd")}, {"train.momentum", 0.0}},
+                              text("train.precision", "fp16"),
+                              text("train.precision", "bf16"),
+                              {{"memory.checkpoint_every", int64_t{1}}}};
+  for (const ParamMap& params : choices) {
+    SCOPED_TRACE(FormatParams(params));
+    const auto with = [&](TrainerJob job) {
+      for (const auto& [name, value] : params) job.params[name] = value;
+      return job;
+    };
+    fs::remove_all(trial_.Path("checkpoints"));
+    const TrialResult undisturbed = Complete(with(Job()));
+    for (const int64_t step : {3, 11}) {
+      fs::remove_all(trial_.Path("checkpoints"));
+      EXPECT_FALSE(Run(with(Job()), step).outcome.has_value());
+      fs::remove_all(Job().output_dir);
+      ExpectEqual(Complete(with(Job(2))), undisturbed);
+      EXPECT_THAT(Logs(), Contains(HasSubstr(absl::StrCat("goes on after step ", step))));
+    }
+  }
+}
+
 TEST_F(ResumeTest, LossesReadLateAreInTheCheckpoint) {
   const TrialResult undisturbed = Complete(Job());
   for (const int64_t step : {3, 7, 13}) {

@@ -62,7 +62,9 @@ class MultiQueryTest : public testing::Test {
   }
 
   // The mean over the aspects of these texts, query by query.
-  torch::Tensor PlainLoss(const BatchRows& texts) {
+  torch::Tensor PlainLoss(const BatchRows& texts, const LabelLoss& loss = {}) {
+    const torch::Tensor weights =
+        loss.weights.empty() ? torch::Tensor() : torch::tensor(loss.weights);
     const QuerySet& set = *data_.train_queries;
     torch::Tensor sum = torch::zeros({});
     double aspects = 0.0;
@@ -74,7 +76,9 @@ class MultiQueryTest : public testing::Test {
         tokens.label_matrix.clear();
         const DeviceBatch batch = ToDevice(tokens, 0, torch::kCPU);
         const torch::Tensor outputs = model_->forward(batch.input);
-        sum = sum + at::cross_entropy_loss(outputs.slice(1, 0, 2), batch.labels) +
+        sum = sum +
+              at::cross_entropy_loss(outputs.slice(1, 0, 2), batch.labels, weights,
+                                     at::Reduction::Sum, -100, loss.smoothing) +
               at::mse_loss(outputs.slice(1, 2, 4), torch::tensor(padded.label_matrix).view({1, 2}));
         aspects += 1.0;
       }
@@ -91,6 +95,34 @@ class MultiQueryTest : public testing::Test {
     return gradients;
   }
 
+  // Those of `loss`, a mean, in every layout and in parts of every size.
+  void ExpectEqualGradients(const LabelLoss& loss) {
+    const BatchRows texts = {7, 3, 0, 11, 5};
+    task_ =
+        std::make_unique<MultiQuery>(model_, TaskParts{.data = data_, .max_positions = 64}, loss);
+    const torch::Tensor whole = PlainLoss(texts, loss);
+    whole.backward();
+    const auto expected = TakeGradients();
+    for (const QueryPadding padding :
+         {QueryPadding::kNone, QueryPadding::kBatch, QueryPadding::kCorpus}) {
+      for (const int64_t at_once : {0, 1, 4}) {
+        for (const int64_t micro_batch : {5, 2}) {
+          SCOPED_TRACE(testing::Message()
+                       << static_cast<int>(padding) << " " << at_once << " " << micro_batch);
+          data_.query_layout = {.padding = padding, .at_once = at_once};
+          const EffectiveBatch batch{.rows = texts,
+                                     .plan = {.effective_batch = 5, .micro_batch = micro_batch}};
+          EXPECT_NEAR(ComputeGradients(*task_, batch, torch::kCPU, log_), whole.item<double>(),
+                      1e-5);
+          const auto gradients = TakeGradients();
+          for (size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_LE(LargestDifference(gradients[i], expected[i]), 1e-5) << i;
+          }
+        }
+      }
+    }
+  }
+
   TinyTrial trial_;
   TrainerJob job_ = trial_.Job();
   RecordingEvents events_;
@@ -100,28 +132,10 @@ class MultiQueryTest : public testing::Test {
   std::unique_ptr<MultiQuery> task_;
 };
 
-TEST_F(MultiQueryTest, GradientsAreEqualWhateverTheLayoutAndTheParts) {
-  const BatchRows texts = {7, 3, 0, 11, 5};
-  const torch::Tensor whole = PlainLoss(texts);
-  whole.backward();
-  const auto expected = TakeGradients();
-  for (const QueryPadding padding :
-       {QueryPadding::kNone, QueryPadding::kBatch, QueryPadding::kCorpus}) {
-    for (const int64_t at_once : {0, 1, 4}) {
-      for (const int64_t micro_batch : {5, 2}) {
-        SCOPED_TRACE(testing::Message()
-                     << static_cast<int>(padding) << " " << at_once << " " << micro_batch);
-        data_.query_layout = {.padding = padding, .at_once = at_once};
-        const EffectiveBatch batch{.rows = texts,
-                                   .plan = {.effective_batch = 5, .micro_batch = micro_batch}};
-        EXPECT_NEAR(ComputeGradients(*task_, batch, torch::kCPU, log_), whole.item<double>(), 1e-5);
-        const auto gradients = TakeGradients();
-        for (size_t i = 0; i < expected.size(); ++i) {
-          EXPECT_LE(LargestDifference(gradients[i], expected[i]), 1e-5) << i;
-        }
-      }
-    }
-  }
+TEST_F(MultiQueryTest, GradientsAreEqualWhateverTheLayoutAndTheParts) { ExpectEqualGradients({}); }
+
+TEST_F(MultiQueryTest, ClassesAreWeighedAndSmoothedInTraining) {
+  ExpectEqualGradients({.weights = {0.3f, 4.0f}, .smoothing = 0.2});
 }
 
 TEST_F(MultiQueryTest, MetricsAreEqualWhateverTheLayout) {
@@ -132,6 +146,10 @@ TEST_F(MultiQueryTest, MetricsAreEqualWhateverTheLayout) {
   BatchRows all(13);
   std::iota(all.begin(), all.end(), 0);
   EXPECT_NEAR(plain.at("loss"), PlainLoss(all).item<double>(), 1e-5);
+  // So that trials with other weights compare.
+  task_ = std::make_unique<MultiQuery>(model_, TaskParts{.data = data_, .max_positions = 64},
+                                       LabelLoss{.weights = {0.3f, 4.0f}, .smoothing = 0.2});
+  EXPECT_EQ(task_->Evaluate(EvaluationBatches(data_.validation, 4)), plain);
   for (const QueryPadding padding : {QueryPadding::kBatch, QueryPadding::kCorpus}) {
     for (const int64_t at_once : {0, 3}) {
       data_.query_layout = {.padding = padding, .at_once = at_once};

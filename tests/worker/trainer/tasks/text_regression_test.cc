@@ -130,6 +130,10 @@ TEST_F(RegressionTrial, BadInputIsOneLine) {
   job = job_;
   job.train_path = trial_.Write("empty.jsonl", "");
   EXPECT_THAT(FailureOf(job), HasSubstr("empty.jsonl:1: expected rows, got an empty file"));
+  job = job_;
+  job.params["train.label_smoothing"] = 0.1;
+  EXPECT_THAT(FailureOf(job), HasSubstr("train.label_smoothing: expected neither with "
+                                        "text-regression, which has no classes"));
 }
 
 }  // namespace

@@ -62,6 +62,13 @@ TEST(ClassWeightsTest, ALabelThatNoRowHasCountsForNothing) {
   EXPECT_THAT(*weights, ElementsAre(FloatEq(4.0f / 6.0f), FloatEq(1.0f), FloatEq(2.0f)));
 }
 
+// -100: a query for spans, which has no class.
+TEST(ClassWeightsTest, ARowWithoutALabelCountsForNothing) {
+  const auto weights = ClassWeights({.kind = ClassWeightSpec::Kind::kBalanced}, kLabels,
+                                    Rows({{0}, {-100}, {0}, {-100}, {0}, {2}}));
+  EXPECT_THAT(*weights, ElementsAre(FloatEq(4.0f / 6.0f), FloatEq(1.0f), FloatEq(2.0f)));
+}
+
 TEST(ClassWeightsTest, WithSeveralLabelsARowBalancedIsNegativesOverPositives) {
   const auto weights = ClassWeights({.kind = ClassWeightSpec::Kind::kBalanced}, kLabels,
                                     Rows({{0}, {0, 1}, {0}, {0}}, /*multi_label=*/true));
