@@ -11,6 +11,11 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kMostForProcess = 500;
+// The same where CMA-ES follows, has a budget of so many trials to gain from, and no more than so
+// many run beside: with more, the process has not come far by then.
+constexpr int64_t kMostBeforeMany = 200;
+constexpr int64_t kManyTrials = 750;
+constexpr int64_t kMostBeside = 16;
 constexpr int64_t kPatience = 20;
 
 // How many finished trials have a higher number than the last that improved on all before it.
@@ -30,9 +35,16 @@ int64_t FinishedSinceImprovement(const History& history) {
 // Where trials that failed are this share of those that have failed or finished, TPE speaks.
 constexpr double kManyFailed = 0.25;
 
-int64_t NumFailed(const History& history) {
+int64_t NumIn(TrialState state, const History& history) {
   return std::count_if(history.trials().begin(), history.trials().end(),
-                       [](const auto& entry) { return entry.second.state == TrialState::kFailed; });
+                       [state](const auto& entry) { return entry.second.state == state; });
+}
+
+// Of finished trials, up to which the process may speak.
+int64_t MostForProcess(const History& history, const AutoTraits& study) {
+  const bool many = study.suits_cma_es && study.budget_trials.value_or(0) >= kManyTrials;
+  return many && NumIn(TrialState::kRunning, history) <= kMostBeside ? kMostBeforeMany
+                                                                     : kMostForProcess;
 }
 
 }  // namespace
@@ -43,9 +55,13 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
   if (study.num_objectives > 1) {
     return {Speaker::kTpe, absl::StrCat(study.num_objectives, " objectives")};
   }
-  if (finished > kMostForProcess && study.suits_cma_es) return {Speaker::kCmaEs, count};
-  if (finished > kMostForProcess) return {Speaker::kTpe, count};
-  const int64_t failed = NumFailed(history);
+  if (finished > kMostForProcess) {
+    return {study.suits_cma_es ? Speaker::kCmaEs : Speaker::kTpe, count};
+  }
+  if (finished > MostForProcess(history, study)) {
+    return {Speaker::kCmaEs, absl::StrCat(count, " of a budget of ", *study.budget_trials)};
+  }
+  const int64_t failed = NumIn(TrialState::kFailed, history);
   if (failed > 0 &&
       static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
     return {Speaker::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
@@ -57,7 +73,9 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
 }
 
 AutoSampler::AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors)
-    : traits_{study.objectives.size(), FirstNotFreeNumber(study.space) == nullptr},
+    : traits_{.num_objectives = study.objectives.size(),
+              .suits_cma_es = FirstNotFreeNumber(study.space) == nullptr,
+              .budget_trials = {}},
       tpe_(study, priors),
       process_(study, std::move(priors)),
       cma_es_(study.sampler, kMostForProcess, study.memory.policy) {}
@@ -68,21 +86,24 @@ void AutoSampler::Observe(const HistoryEvent& event) {
   cma_es_.Observe(event);
 }
 
-const Sampler& AutoSampler::At(Speaker speaker) const {
+absl::StatusOr<Suggestion> AutoSampler::Ask(Speaker speaker, const AutoTraits& study,
+                                            const AskContext& context) const {
   switch (speaker) {
     case Speaker::kProcess:
-      return process_;
+      return process_.Suggest(context);
     case Speaker::kCmaEs:
-      return cma_es_;
+      return cma_es_.SuggestAfter(MostForProcess(process_.history(), study), context);
     case Speaker::kTpe:
       break;
   }
-  return tpe_;
+  return tpe_.Suggest(context);
 }
 
 absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const {
-  const AutoChoice choice = ChooseSampler(process_.history(), traits_, context.number);
-  absl::StatusOr<Suggestion> suggestion = At(choice.speaker).Suggest(context);
+  AutoTraits study = traits_;
+  study.budget_trials = context.budget_trials;
+  const AutoChoice choice = ChooseSampler(process_.history(), study, context.number);
+  absl::StatusOr<Suggestion> suggestion = Ask(choice.speaker, study, context);
   if (!suggestion.ok()) return suggestion;
   const bool from_model = suggestion->score.has_value() || choice.speaker == Speaker::kCmaEs;
   const std::string why = from_model ? absl::StrCat(" (", choice.why, ")") : "";

@@ -3,15 +3,17 @@
 // them can do.
 //
 // Several objectives: TPE. More than kMostForProcess finished trials, as the process's cost grows
-// with them: CMA-ES where the space suits it, else TPE. TPE too where a quarter of the trials or
-// more have failed: it learns from fewer of them what fails. Else the process, whatever the
-// parameters; on published tables and functions it was ahead of TPE or level with it with few
-// trials, also among choices and conditions. Where the last kPatience finished trials did not
-// improve the study, both take turns: what one model holds for done, the other may not. The
-// measurements behind the rule are in docs/sampler.md.
+// with them: CMA-ES where the space suits it, else TPE. Where it suits CMA-ES and the study's
+// budget is of many trials, CMA-ES from kMostBeforeMany on while few run beside. TPE too where a
+// quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
+// process, whatever the parameters; on published tables and functions it was ahead of TPE or level
+// with it with few trials, also among choices and conditions. Where the last kPatience finished
+// trials did not improve the study, both take turns: what one model holds for done, the other may
+// not. The measurements behind the rule are in docs/sampler.md.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct AutoChoice {
 struct AutoTraits {
   size_t num_objectives = 1;
   bool suits_cma_es = false;
+  std::optional<int64_t> budget_trials;
 };
 
 // For trial `number`. Pure; O(trials).
@@ -50,7 +53,8 @@ class AutoSampler final : public Sampler {
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
  private:
-  const Sampler& At(Speaker speaker) const;
+  absl::StatusOr<Suggestion> Ask(Speaker speaker, const AutoTraits& study,
+                                 const AskContext& context) const;
 
   AutoTraits traits_;
   TpeSampler tpe_;

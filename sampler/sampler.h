@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct AskContext {
   SearchSpace space;
   Bytes capacity;                // quantised, of the asking worker
   BatchFeasibility feasibility;  // empty: everything fits
+  // How many trials the study may have in all, as its budget stands; nullopt: any number.
+  std::optional<int64_t> budget_trials = std::nullopt;
 };
 
 struct Suggestion {

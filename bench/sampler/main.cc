@@ -34,6 +34,7 @@ struct Options {
   std::vector<std::string> card_words;
   std::vector<Card> cards;  // as card_words say
   std::optional<double> target;
+  std::optional<int64_t> budget;
   // An earlier study of so many trials; 0: none.
   int64_t warm_start = 0;
   double prior_shift = 0.0;
@@ -69,6 +70,7 @@ StudySpec StudyOf(const SamplerProblem& problem, const Options& options, uint64_
   // No trainer runs, but a study names its data.
   study.trainer.train = study.trainer.validation = "none";
   study.space = problem.space;
+  study.budget.trials = options.budget;
   study.sampler.type = options.sampler;
   study.sampler.startup = options.startup;
   study.sampler.seed = seed;
@@ -234,6 +236,8 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--prior-shift", options.prior_shift, "of its optimum, as a part of the ranges");
   app.add_option("--prior-scale", options.prior_scale, "of its losses; below 0: misleading");
+  app.add_option("--budget", options.budget, "trials that samplers are told the study may have")
+      ->check(CLI::PositiveNumber);
   app.add_option("--target", options.target, "the regret at which a run ends");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hpo::Main(options);

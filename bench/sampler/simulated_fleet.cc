@@ -55,7 +55,10 @@ AskContext SimulatedFleet::ContextFor(const Card& card, TrialNumber number) cons
   if (problem_.memory == SamplerProblem::Memory::kLearned) {
     return AskAsServer(study_, card, number, history_);
   }
-  AskContext context{.number = number, .space = study_.space, .capacity = card.capacity};
+  AskContext context{.number = number,
+                     .space = study_.space,
+                     .capacity = card.capacity,
+                     .budget_trials = study_.budget.trials};
   if (problem_.memory == SamplerProblem::Memory::kKnown) {
     context.feasibility = KnownNeed(problem_, card.capacity);
   }

@@ -170,13 +170,14 @@ CmaEsSampler::CmaEsSampler(const SamplerSpec& spec, int64_t startup_trials, Memo
 
 CmaEsSampler::~CmaEsSampler() = default;
 
-absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) const {
-  if (history_.num_finished() < startup_trials_) {
+absl::StatusOr<Suggestion> CmaEsSampler::SuggestAfter(int64_t startup_trials,
+                                                      const AskContext& context) const {
+  if (history_.num_finished() < startup_trials) {
     return SuggestAtStartup(context, history_, spec_, {});
   }
   size_t num_first = 0;
   const std::vector<Lesson> lessons =
-      LessonsOf(history_, context.capacity, policy_, startup_trials_, num_first);
+      LessonsOf(history_, context.capacity, policy_, startup_trials, num_first);
   const std::vector<Axis> axes = AxesOf(context.space);
   if (axes.empty()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   const auto strategy = cache_->After(lessons, num_first, axes, context.space, spec_.seed);

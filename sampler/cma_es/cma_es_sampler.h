@@ -28,7 +28,11 @@ class CmaEsSampler final : public Sampler {
   ~CmaEsSampler() override;
 
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
-  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
+    return SuggestAfter(startup_trials_, context);
+  }
+  // As Suggest of a sampler with so many startup trials, at least 1.
+  absl::StatusOr<Suggestion> SuggestAfter(int64_t startup_trials, const AskContext& context) const;
 
  private:
   SamplerSpec spec_;

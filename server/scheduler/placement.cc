@@ -99,7 +99,8 @@ AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber
   return AskContext{.number = number,
                     .space = SpaceFor(study, worker),
                     .capacity = UsableBytes(capacity, worker.device, study.memory),
-                    .feasibility = feasibility()};
+                    .feasibility = feasibility(),
+                    .budget_trials = study.budget.trials};
 }
 
 Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,

@@ -49,6 +49,29 @@ TEST(ChooseSampler, ManyTrialsAreForCmaEsWhereItSuits) {
             Speaker::kTpe);
 }
 
+TEST(ChooseSampler, ABudgetOfManyTrialsBringsCmaEsForward) {
+  const AutoTraits many{.suits_cma_es = true, .budget_trials = 750};
+  EXPECT_EQ(Choose(Falling(200), 200, many), (AutoChoice{Speaker::kProcess, "200 trials"}));
+  EXPECT_EQ(Choose(Falling(201), 201, many),
+            (AutoChoice{Speaker::kCmaEs, "201 trials of a budget of 750"}));
+  EXPECT_EQ(Choose(Falling(501), 501, many), (AutoChoice{Speaker::kCmaEs, "501 trials"}));
+  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true, .budget_trials = 749}).speaker,
+            Speaker::kProcess);
+  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true}).speaker, Speaker::kProcess);
+  EXPECT_EQ(Choose(Falling(201), 201, {.budget_trials = 750}).speaker, Speaker::kProcess);
+}
+
+TEST(ChooseSampler, ManyRunningBesideLeaveTheProcessItsTime) {
+  const AutoTraits many{.suits_cma_es = true, .budget_trials = 750};
+  History history = Ended(Falling(201));
+  for (int64_t i = 0; i < 16; ++i) {
+    history.Apply({300 + i, {TrialNumber{201 + i}, {}, TrialState::kRunning}});
+  }
+  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{217}).speaker, Speaker::kCmaEs);
+  history.Apply({400, {TrialNumber{217}, {}, TrialState::kRunning}});
+  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{218}).speaker, Speaker::kProcess);
+}
+
 TEST(ChooseSampler, SeveralObjectivesAreForTpe) {
   EXPECT_EQ(Choose({1.0}, 1, {.num_objectives = 2}), (AutoChoice{Speaker::kTpe, "2 objectives"}));
 }
@@ -161,6 +184,31 @@ TEST(AutoSampler, SpeaksForBothInTurns) {
                              .losses = {1.0}};
     for (Sampler* each : {sampler.get(), tpe.get(), process.get()}) each->Observe({i + 1, trial});
   }
+}
+
+// CMA-ES begins where the process ended, by the budget as it stands at the ask.
+TEST(AutoSampler, GoesByTheBudgetOfEachAsk) {
+  StudySpec study = BowlStudy();
+  const auto sampler = MakeSampler(study);
+  study.sampler.type = "cma-es";
+  study.sampler.startup_trials = 200;
+  const auto cma_es = MakeSampler(study);
+  for (int64_t i = 0; i < 210; ++i) {
+    const ParamMap params = {{"x", 0.001 * static_cast<double>(i)}, {"y", 0.5}};
+    const HistoryTrial trial{.number = TrialNumber{i},
+                             .params = params,
+                             .state = TrialState::kCompleted,
+                             .losses = {*Bowl(params)}};
+    for (Sampler* each : {sampler.get(), cma_es.get()}) each->Observe({i + 1, trial});
+  }
+  AskContext context{TrialNumber{210}, study.space, GiB(16), nullptr};
+  EXPECT_EQ(sampler->Suggest(context)->sampler, "auto: gp (210 trials)");
+  context.budget_trials = 1000;
+  const auto suggestion = sampler->Suggest(context);
+  EXPECT_EQ(suggestion->sampler, "auto: cma-es (210 trials of a budget of 1000)");
+  EXPECT_EQ(suggestion->params, cma_es->Suggest(context)->params);
+  context.budget_trials = 200;
+  EXPECT_EQ(sampler->Suggest(context)->sampler, "auto: gp (210 trials)");
 }
 
 }  // namespace

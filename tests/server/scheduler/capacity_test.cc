@@ -128,6 +128,13 @@ TEST_F(CapacityTest, OnlyModelsThatTheWorkerHasAreOffered) {
             "heavy");
 }
 
+TEST(AskFor, TellsTheBudgetOfTrials) {
+  StudySpec spec = PlainStudy("plain", 7);
+  EXPECT_EQ(AskFor(spec, MakeWorker("a"), TrialNumber{0}, {}).budget_trials, 7);
+  spec.budget.trials.reset();
+  EXPECT_EQ(AskFor(spec, MakeWorker("a"), TrialNumber{0}, {}).budget_trials, std::nullopt);
+}
+
 TEST_F(CapacityTest, PretrainedStudiesNeedWeights) {
   StudySpec spec = BertStudy();
   spec.trainer.model_init = "pretrained";
