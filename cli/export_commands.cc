@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/event_file.h"
 #include "cli/json.h"
+#include "common/clock.h"
 #include "common/status.h"
 #include "common/tracking/mlflow_export.h"
 #include "common/tracking/optuna_file.h"
@@ -79,6 +80,7 @@ absl::Status ExportMlflow(Session& session, const std::string& uri, const std::s
   HPO_ASSIGN_OR_RETURN(const int64_t count,
                        ForEach(Which::kStarted, session, name,
                                [&](const TrialView& view) { return runs.Write(view); }));
+  HPO_RETURN_IF_ERROR(runs.WriteStudy(study, SystemClock().Now()));
   Tell(session, name, client.uri(), count);
   return absl::OkStatus();
 }

@@ -32,7 +32,8 @@ Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler,
       workers_(*scheduler_) {
   if (mlflow_ == nullptr) return;
   mlflow_->Start(
-      [this](const TrialId& trial) { return studies_.GetTrial(trial.study, trial.number); });
+      [this](const TrialId& trial) { return studies_.GetTrial(trial.study, trial.number); },
+      [this](const std::string& study) { return studies_.GetStudy(study); });
 }
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const CoordinatorOptions& options,

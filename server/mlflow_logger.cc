@@ -22,8 +22,9 @@ MlflowLogger::MlflowLogger(std::string uri, const MlflowLoggerOptions& options,
 
 MlflowLogger::~MlflowLogger() { Finish(absl::ZeroDuration()); }
 
-void MlflowLogger::Start(Load load) {
+void MlflowLogger::Start(Load load, LoadStudy load_study) {
   load_ = std::move(load);
+  load_study_ = std::move(load_study);
   thread_ = std::thread([this] { RunLoop(); });
 }
 
@@ -109,8 +110,12 @@ bool MlflowLogger::Next(TrialId& trial) {
 absl::Status MlflowLogger::Write(const TrialId& trial) {
   const absl::StatusOr<TrialView> view = load_(trial);
   if (!view.ok()) return absl::InternalError(view.status().message());
-  const auto study = exports_.try_emplace(trial.study, *client_, trial.study, trial.study).first;
-  return study->second.Write(*view);
+  const absl::StatusOr<StudyStatus> study = load_study_(trial.study);
+  if (!study.ok()) return absl::InternalError(study.status().message());
+  MlflowExport& runs =
+      exports_.try_emplace(trial.study, *client_, trial.study, trial.study).first->second;
+  HPO_RETURN_IF_ERROR(runs.Write(*view));
+  return runs.WriteStudy(*study, clock_.Now());
 }
 
 void MlflowLogger::Written() {

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/clock.h"
 #include "common/ids.h"
 #include "common/tracking/mlflow_export.h"
 
@@ -33,14 +34,16 @@ struct MlflowLoggerOptions {
 class MlflowLogger {
  public:
   using Load = std::function<absl::StatusOr<TrialView>(const TrialId&)>;
+  using LoadStudy = std::function<absl::StatusOr<StudyStatus>(const std::string& name)>;
 
   // `uri`: see CheckMlflowUri. `http`: instead of the network (tests).
   explicit MlflowLogger(std::string uri, const MlflowLoggerOptions& options = {},
                         std::unique_ptr<HttpClient> http = nullptr);
   ~MlflowLogger();
 
-  // Begins to write; `load` reads a trial as it is now, and is called until Finish has returned.
-  void Start(Load load);
+  // Begins to write; `load` reads a trial as it is now, `load_study` its study, for the run of the
+  // study's own. Both are called until Finish has returned.
+  void Start(Load load, LoadStudy load_study);
 
   // The trial is to be written (again). Never blocks on the network. Beyond `most_waiting` trials
   // further ones are dropped and counted.
@@ -68,6 +71,8 @@ class MlflowLogger {
   std::unique_ptr<MlflowClient> client_;
   std::map<std::string, MlflowExport> exports_;  // by study
   Load load_;
+  LoadStudy load_study_;
+  const SystemClock clock_;
   absl::Duration pause_;
   bool away_ = false;
 

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/params.h"
 #include "common/status.h"
@@ -98,18 +99,54 @@ std::vector<MlflowMetric> MetricsOf(const TrialView& view) {
   return metrics;
 }
 
-// The result, beside what was measured last: another step may have been the best.
-void AddResult(const TrialView& view, std::vector<MlflowMetric>& metrics) {
-  const Trial& trial = view.trial;
-  const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
-  if (completed == nullptr) return;
-  const int64_t step = view.measurements.empty() ? 0 : view.measurements.back().step;
-  for (const auto& [name, value] : completed->metrics) {
-    metrics.push_back({.key = MlflowName("result." + name),
-                       .value = value,
-                       .step = step,
-                       .time = view.TimeOf(step)});
+// Of the last attempt that told of its memory, in bytes; what is unknown is left out.
+std::map<std::string, double> MemoryOf(const Trial& trial) {
+  std::map<std::string, double> memory;
+  const auto add = [&memory](const char* name, Bytes size) {
+    if (size > Bytes{}) memory[name] = static_cast<double>(size.count);
+  };
+  for (auto attempt = trial.attempts.rbegin(); attempt != trial.attempts.rend(); ++attempt) {
+    if (!attempt->memory) continue;
+    add("memory.peak_allocated_bytes", attempt->memory->live_peak);
+    add("memory.peak_reserved_bytes", attempt->memory->reserved_peak);
+    add("memory.peak_device_bytes", attempt->memory->device_peak);
+    add("memory.predicted_bytes", attempt->predicted);
+    break;
   }
+  return memory;
+}
+
+// What the end of a trial adds: its memory and its result, beside what was measured last: another
+// step may have been the best.
+void AddEnd(const TrialView& view, std::vector<MlflowMetric>& metrics) {
+  const Trial& trial = view.trial;
+  if (!trial.outcome) return;
+  std::map<std::string, double> values = MemoryOf(trial);
+  if (const auto* completed = std::get_if<Completed>(&*trial.outcome)) {
+    for (const auto& [name, value] : completed->metrics) {
+      values[MlflowName("result." + name)] = value;
+    }
+  }
+  const int64_t step = view.measurements.empty() ? 0 : view.measurements.back().step;
+  for (const auto& [name, value] : values) {
+    metrics.push_back({.key = name, .value = value, .step = step, .time = view.TimeOf(step)});
+  }
+}
+
+// The names of shared/sources/001 where it has them.
+std::map<std::string, double> CountsOf(const StudyStatus& study) {
+  const TrialCounts& counts = study.counts;
+  std::map<std::string, double> values;
+  for (const auto& [name, count] :
+       {std::pair("completed_trials", counts.completed), std::pair("pruned_trials", counts.pruned),
+        std::pair("failed_trials", counts.failed), std::pair("cancelled_trials", counts.cancelled),
+        std::pair("running_trials", counts.running), std::pair("queued_trials", counts.queued),
+        std::pair("oom_trials", counts.oom_met + counts.oom_predicted),
+        std::pair("oom_recovered_trials", counts.oom_recovered)}) {
+    values[name] = static_cast<double>(count);
+  }
+  if (study.best_value) values["best_value"] = *study.best_value;
+  return values;
 }
 
 // Leaves out what a run with `logged` has: the same attempt's metrics up to its step.
@@ -151,6 +188,13 @@ absl::Status MlflowExport::Write(const TrialView& view) {
   return written;
 }
 
+absl::Status MlflowExport::WriteStudy(const StudyStatus& study, absl::Time now) {
+  HPO_RETURN_IF_ERROR(FindRuns());
+  absl::Status written = WriteCounts(study, now);
+  if (!written.ok()) found_ = false;
+  return written;
+}
+
 absl::Status MlflowExport::FindRuns() {
   if (found_) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(experiment_id_, client_.FindOrCreateExperiment(experiment_));
@@ -165,18 +209,44 @@ absl::Status MlflowExport::FindRuns() {
   return absl::OkStatus();
 }
 
-absl::Status MlflowExport::WriteImage(const TrialView& view, MlflowRunImage image) {
-  auto known = runs_.find(image.key);
+absl::StatusOr<MlflowRun*> MlflowExport::RunOf(const std::string& key, const std::string& name,
+                                               absl::Time start) {
+  auto known = runs_.find(key);
   if (known == runs_.end()) {
-    const std::map<std::string, std::string> tags = {{kStudyTag, study_}, {kKeyTag, image.key}};
+    const std::map<std::string, std::string> tags = {{kStudyTag, study_}, {kKeyTag, key}};
     HPO_ASSIGN_OR_RETURN(const std::string id,
-                         client_.CreateRun(experiment_id_, image.name, view.trial.started, tags));
-    known = runs_.emplace(image.key, MlflowRun{.id = id, .tags = tags}).first;
+                         client_.CreateRun(experiment_id_, name, start, tags));
+    known = runs_.emplace(key, MlflowRun{.id = id, .tags = tags}).first;
   }
-  MlflowRun& run = known->second;
+  return &known->second;
+}
+
+absl::Status MlflowExport::WriteCounts(const StudyStatus& study, absl::Time now) {
+  const std::string key = absl::StrCat(study_, "@", absl::ToUnixMicros(study.created));
+  HPO_ASSIGN_OR_RETURN(MlflowRun* const run, RunOf(key, study_, study.created));
+  const std::map<std::string, double> values = CountsOf(study);
+  MlflowBatch batch;
+  for (const auto& [name, value] : values) {
+    batch.metrics.push_back(
+        {.key = name, .value = value, .step = study.counts.Finished(), .time = now});
+  }
+  const std::string logged = absl::StrCat(study.finished ? "finished: " : "",
+                                          absl::StrJoin(values, " ", absl::PairFormatter("=")));
+  if (run->tags[kLoggedTag] == logged) return absl::OkStatus();
+  batch.tags[kLoggedTag] = logged;
+  HPO_RETURN_IF_ERROR(client_.LogBatch(run->id, batch));
+  HPO_RETURN_IF_ERROR(client_.UpdateRun(run->id, study.finished ? "FINISHED" : "RUNNING",
+                                        study.finished ? now : absl::InfinitePast()));
+  run->tags[kLoggedTag] = logged;
+  return absl::OkStatus();
+}
+
+absl::Status MlflowExport::WriteImage(const TrialView& view, MlflowRunImage image) {
+  HPO_ASSIGN_OR_RETURN(MlflowRun* const found, RunOf(image.key, image.name, view.trial.started));
+  MlflowRun& run = *found;
   DropLogged(run.tags[kLoggedTag], image.logged, image.batch.metrics);
-  const bool had_result = run.tags["hpo.state"] == image.batch.tags["hpo.state"];
-  if (!had_result) AddResult(view, image.batch.metrics);
+  const bool had_end = run.tags["hpo.state"] == image.batch.tags["hpo.state"];
+  if (!had_end) AddEnd(view, image.batch.metrics);
   image.batch.tags[kLoggedTag] = image.logged;
   HPO_RETURN_IF_ERROR(client_.LogBatch(run.id, image.batch));
   HPO_RETURN_IF_ERROR(client_.UpdateRun(run.id, image.status, view.trial.ended));

@@ -1,4 +1,5 @@
-// Trials as MLflow runs: one experiment, one run a trial, written again as often as one likes.
+// Trials as MLflow runs: one experiment, one run a trial and one for the study, written again as
+// often as one likes.
 //
 // A run is found again by its tag hpo.key (study, number and time of creation of the trial), so
 // that a second export brings it up to date. The tag hpo.logged tells up to which step of which
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/study_status.h"
 #include "common/tracking/mlflow_client.h"
 #include "common/trial_view.h"
 
@@ -36,9 +38,18 @@ class MlflowExport {
   // After an error the runs that are there are looked up again before the next is made.
   absl::Status Write(const TrialView& view);
 
+  // The same of the study's own run, which has its name: trials by state (completed_trials, ...)
+  // and the best value, at the step of as many trials as have ended. `now`: the time of these
+  // metrics. Without a call where they are as they were.
+  absl::Status WriteStudy(const StudyStatus& study, absl::Time now);
+
  private:
   absl::Status FindRuns();
+  // The run of this key, which is made where there is none.
+  absl::StatusOr<MlflowRun*> RunOf(const std::string& key, const std::string& name,
+                                   absl::Time start);
   absl::Status WriteImage(const TrialView& view, MlflowRunImage image);
+  absl::Status WriteCounts(const StudyStatus& study, absl::Time now);
 
   MlflowClient& client_;
   const std::string study_;

@@ -66,7 +66,7 @@ class MlflowTest(Deployment):
     def history(self, run, key):
         found = self.ask(
             f"metrics/get-history?run_id={run['info']['run_id']}&metric_key={key}")
-        return [(metric["step"], metric["value"]) for metric in found["metrics"]]
+        return [(metric["step"], metric["value"]) for metric in found.get("metrics", [])]
 
     def run_study(self, *server_options):
         self.start_server(*server_options)
@@ -83,13 +83,29 @@ class MlflowTest(Deployment):
         self.assertAlmostEqual(params["x"], trial["params"]["x"], 5)
         self.assertEqual(self.tags(run)["hpo.state"], "COMPLETED")
         self.assertEqual(self.tags(run)["hpo.worker"], "w0")
+        attempt = trial["attempts"][-1]
+        memory = {"peak_allocated": attempt["memory"]["live_peak_bytes"],
+                  "predicted": attempt["predicted_bytes"]}
+        for name, expected in memory.items():
+            self.assertEqual([value for _, value in self.history(run, f"memory.{name}_bytes")],
+                             [expected] if expected else [])
+
+    def check_study(self, run):
+        self.assertEqual(run["info"]["status"], "FINISHED")
+        counts = self.study()["counts"]
+        for state in ("completed", "pruned", "failed", "cancelled", "running", "queued"):
+            self.assertEqual(self.history(run, f"{state}_trials")[-1],
+                             (counts["completed"], counts[state]))
+        self.assertEqual(self.history(run, "oom_trials")[-1][1], 0)
+        self.assertEqual(self.history(run, "best_value")[-1][1], self.study()["best_value"])
 
     def test_an_export_writes_runs_and_a_second_one_doubles_nothing(self):
         self.start_mlflow()
         self.run_study()
         self.assertIn("6 trials of toy exported to", self.hpo("export", "mlflow", "--to", self.uri))
         runs = self.runs()
-        self.assertEqual(sorted(runs), [f"toy #{n}" for n in range(6)])
+        self.assertEqual(sorted(runs), ["toy"] + [f"toy #{n}" for n in range(6)])
+        self.check_study(runs["toy"])
         for number in range(6):
             self.check_run(runs[f"toy #{number}"], number)
         self.hpo("export", "mlflow", "--to", self.uri)
@@ -98,13 +114,14 @@ class MlflowTest(Deployment):
                          {name: run["info"]["run_id"] for name, run in runs.items()})
         self.check_run(again["toy #4"], 4)
         self.hpo("export", "mlflow", "--to", self.uri, "--experiment", "another one")
-        self.assertEqual(len(self.runs("another%20one")), 6)
+        self.assertEqual(len(self.runs("another%20one")), 7)
 
     def test_live_logging_survives_an_mlflow_that_is_away(self):
         server = self.start_mlflow()
         self.run_study("--mlflow", self.uri)
         wait_until(lambda: sum(run["info"]["status"] == "FINISHED"
-                               for run in self.runs().values()) == 6, "six runs in MLflow")
+                               for run in self.runs().values()) == 7, "seven runs in MLflow")
+        self.check_study(self.runs()["toy"])
         for number in range(6):
             self.check_run(self.runs()[f"toy #{number}"], number)
         server.terminate()
@@ -112,7 +129,8 @@ class MlflowTest(Deployment):
         wait_until(lambda: self.study()["counts"]["completed"] == 8, "trials without MLflow")
         self.start_mlflow(self.port)
         self.hpo("export", "mlflow", "--to", self.uri)
-        wait_until(lambda: len(self.runs()) == 8, "what was missing")
+        wait_until(lambda: len(self.runs()) == 9, "what was missing")
+        self.check_study(self.runs()["toy"])
         self.check_run(self.runs()["toy #7"], 7)
 
     def test_mlflows_refusal_is_told(self):

@@ -19,10 +19,12 @@ TrialView Running() {
   trial.params = {{"train.lr", 3e-5}, {"head|size", int64_t{64}}, {"model.name", std::string("b")}};
   trial.created = absl::FromUnixMillis(1'700'000'000'000);
   trial.started = absl::FromUnixMillis(1'700'000'005'000);
-  trial.attempts = {{.number = AttemptNumber{1},
-                     .worker = "host:gpu0",
-                     .plan = {.effective_batch = 32, .micro_batch = 8},
-                     .memory = MemoryReport{.num_ooms = 2}}};
+  trial.attempts = {
+      {.number = AttemptNumber{1},
+       .worker = "host:gpu0",
+       .predicted = MiB(900),
+       .plan = {.effective_batch = 32, .micro_batch = 8},
+       .memory = MemoryReport{.live_peak = MiB(700), .reserved_peak = MiB(800), .num_ooms = 2}}};
   view.measurements = {{.step = 10, .metrics = {{"loss", 1.5}, {"macro_f1", 0.4}}}};
   view.sampler = "tpe";
   return view;
@@ -65,12 +67,71 @@ TEST_F(MlflowExportTest, ARunTellsEverything) {
   EXPECT_EQ(run.tags.at("hpo.ooms"), "2");
   EXPECT_EQ(run.tags.at("hpo.sampler"), "tpe");
   EXPECT_EQ(nlohmann::json::parse(run.tags.at("hpo.plan"))["micro_batch"], 8);
-  ASSERT_THAT(run.metrics, SizeIs(5));
+  ASSERT_THAT(run.metrics, SizeIs(8));
   EXPECT_EQ(run.metrics[0]["key"], "loss");
   EXPECT_EQ(run.metrics[0]["step"], 10);
   EXPECT_EQ(run.metrics[0]["timestamp"], 1'700'000'005'010);
-  EXPECT_EQ(run.metrics[4]["key"], "result.macro_f1");
-  EXPECT_EQ(run.metrics[4]["value"], 0.4);
+  EXPECT_EQ(run.metrics[7]["key"], "result.macro_f1");
+  EXPECT_EQ(run.metrics[7]["value"], 0.4);
+  EXPECT_EQ(run.metrics[4]["key"], "memory.peak_allocated_bytes");
+  EXPECT_EQ(run.metrics[4]["value"], 700 << 20);
+  EXPECT_EQ(run.metrics[5]["key"], "memory.peak_reserved_bytes");
+  EXPECT_EQ(run.metrics[5]["value"], 800 << 20);
+  EXPECT_EQ(run.metrics[6]["key"], "memory.predicted_bytes");
+  EXPECT_EQ(run.metrics[6]["value"], 900 << 20);
+}
+
+TEST_F(MlflowExportTest, TheMemoryOfATrialThatDidNotFitIsTold) {
+  TrialView view = Running();
+  view.trial.outcome = OutOfMemory{};
+  view.trial.state = TrialState::kPruned;
+  view.trial.attempts.push_back({.number = AttemptNumber{2}, .worker = "lost"});
+  ASSERT_TRUE(export_.Write(view).ok());
+  EXPECT_EQ(mlflow_.runs()[0].metrics.back()["key"], "memory.predicted_bytes");
+  EXPECT_EQ(mlflow_.runs()[0].metrics.back()["value"], 900 << 20);
+}
+
+TEST_F(MlflowExportTest, AStudyHasARunOfItsOwnWithItsTrialsByState) {
+  StudyStatus study;
+  study.created = absl::FromUnixMillis(1'700'000'000'000);
+  study.counts = {.running = 1, .completed = 4, .pruned = 3, .oom_met = 1, .oom_predicted = 1};
+  study.best_value = 0.4;
+  const absl::Time now = absl::FromUnixMillis(1'700'000'070'000);
+  ASSERT_TRUE(export_.WriteStudy(study, now).ok());
+  ASSERT_TRUE(export_.Write(Ended()).ok());
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    ASSERT_TRUE(export_.WriteStudy(study, now + absl::Seconds(1)).ok());
+    ASSERT_TRUE(
+        MlflowExport(client_, "criteria", "my runs").WriteStudy(study, now + absl::Seconds(2)).ok())
+        << "of another program run";
+  }
+  ASSERT_THAT(mlflow_.runs(), SizeIs(2));
+  FakeMlflow::Run run = mlflow_.runs()[0];
+  EXPECT_EQ(run.name, "criteria");
+  EXPECT_EQ(run.status, "RUNNING");
+  const auto values = [&run] {
+    std::map<std::string, double> all;
+    for (const nlohmann::json& metric : run.metrics) all[metric["key"]] = metric["value"];
+    return all;
+  };
+  EXPECT_THAT(values(), UnorderedElementsAre(Pair("completed_trials", 4), Pair("pruned_trials", 3),
+                                             Pair("failed_trials", 0), Pair("cancelled_trials", 0),
+                                             Pair("running_trials", 1), Pair("queued_trials", 0),
+                                             Pair("oom_trials", 2), Pair("oom_recovered_trials", 0),
+                                             Pair("best_value", 0.4)));
+  EXPECT_THAT(run.metrics, SizeIs(9)) << "once";
+  EXPECT_EQ(run.metrics[0]["step"], 7);
+  EXPECT_EQ(run.metrics[0]["timestamp"], 1'700'000'070'000);
+
+  study.counts.running = 0;
+  study.counts.failed = 1;
+  study.finished = true;
+  ASSERT_TRUE(export_.WriteStudy(study, now + absl::Seconds(9)).ok());
+  run = mlflow_.runs()[0];
+  EXPECT_EQ(run.status, "FINISHED");
+  EXPECT_EQ(run.end, 1'700'000'079'000);
+  EXPECT_EQ(values()["failed_trials"], 1);
+  EXPECT_EQ(run.metrics.back()["step"], 8);
 }
 
 TEST_F(MlflowExportTest, WritingAgainBringsUpToDateAndDoublesNothing) {
@@ -84,7 +145,7 @@ TEST_F(MlflowExportTest, WritingAgainBringsUpToDateAndDoublesNothing) {
     ASSERT_TRUE(WriteAnew(Ended()).ok()) << "of another program run";
   }
   ASSERT_THAT(mlflow_.runs(), SizeIs(1));
-  EXPECT_THAT(mlflow_.runs()[0].metrics, SizeIs(5));
+  EXPECT_THAT(mlflow_.runs()[0].metrics, SizeIs(8));
   EXPECT_EQ(mlflow_.runs()[0].status, "FINISHED");
 }
 
