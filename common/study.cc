@@ -117,6 +117,10 @@ absl::Status CheckRegretBound(const StudySpec& spec) {
     return Expected("budget.regret_bound", "a study of one objective",
                     absl::StrCat(spec.objectives.size(), " objectives"));
   }
+  if (!spec.constraints.empty()) {
+    return Expected("budget.regret_bound", "a study without limits on metrics, as it knows none",
+                    absl::StrCat("'", DescribeConstraint(spec.constraints.front()), "'"));
+  }
   const std::optional<double> gap = spec.budget.regret_bound->gap;
   if (!gap.has_value() || (std::isfinite(*gap) && *gap > 0.0)) return absl::OkStatus();
   return Expected("budget.regret_bound", "auto or a number > 0", absl::StrCat(*gap));
@@ -141,6 +145,37 @@ absl::Status CheckWarmStart(const StudySpec& spec) {
     if (!seen.insert(name).second) {
       return Expected("warm_start", "distinct studies", absl::StrCat("'", name, "' twice"));
     }
+  }
+  return absl::OkStatus();
+}
+
+// A limit in the direction of the only objective would rule out nothing but what is worse anyway.
+absl::Status CheckRestricts(const MetricConstraint& constraint,
+                            const std::vector<Objective>& objectives) {
+  if (objectives.size() > 1 || objectives.front().metric != constraint.metric) {
+    return absl::OkStatus();
+  }
+  const bool minimize = objectives.front().direction == Direction::kMinimize;
+  if ((minimize ? constraint.at_least : constraint.at_most).has_value()) return absl::OkStatus();
+  return Expected("constraints",
+                  absl::StrCat("a limit that the search does not head for anyway, as it ",
+                               minimize ? "minimizes " : "maximizes ", constraint.metric),
+                  absl::StrCat("'", DescribeConstraint(constraint), "'"));
+}
+
+absl::Status CheckConstraints(const StudySpec& spec) {
+  const std::optional<TaskKind> task = ParseTaskKind(spec.trainer.task);
+  std::set<std::string> seen;
+  for (const MetricConstraint& constraint : spec.constraints) {
+    HPO_RETURN_IF_ERROR(Annotate(ValidateConstraint(constraint), "constraints"));
+    if (!seen.insert(constraint.metric).second) {
+      return Expected("constraints", "each metric once, with both its limits",
+                      absl::StrCat("'", constraint.metric, "' twice"));
+    }
+    if (task.has_value()) {
+      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, constraint.metric), "constraints"));
+    }
+    HPO_RETURN_IF_ERROR(CheckRestricts(constraint, spec.objectives));
   }
   return absl::OkStatus();
 }
@@ -215,9 +250,10 @@ absl::Status ValidateStudy(const StudySpec& spec) {
   HPO_RETURN_IF_ERROR(CheckTrainer(spec.trainer, spec.space));
   if (const auto task = ParseTaskKind(spec.trainer.task)) {
     for (const Objective& objective : spec.objectives) {
-      HPO_RETURN_IF_ERROR(CheckMetricFits(*task, objective.metric));
+      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, objective.metric), "objective.metric"));
     }
   }
+  HPO_RETURN_IF_ERROR(CheckConstraints(spec));
   HPO_RETURN_IF_ERROR(CheckPolicies(spec));
   if (spec.space.parameters.empty()) return Expected("parameters", "at least one", "none");
   return ValidateSpace(spec.space);

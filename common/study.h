@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
+#include "common/metric_constraint.h"
 #include "common/pruner_spec.h"
 #include "common/search_space.h"
 #include "nlohmann/json.hpp"
@@ -111,6 +112,8 @@ struct StudySpec {
   std::vector<std::string> heavy_models;
   // Earlier studies of the same server that the sampler starts from (sampler/prior_study.h).
   std::vector<std::string> warm_start;
+  // What a completed trial must keep to be the best one; each metric at most once.
+  std::vector<MetricConstraint> constraints;
   bool operator==(const StudySpec&) const = default;
 };
 

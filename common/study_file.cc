@@ -170,6 +170,40 @@ absl::StatusOr<PrunerSpec> ReadPruner(const YamlValue& value) {
   return pruner;
 }
 
+absl::StatusOr<MetricConstraint> ReadMetricConstraint(const YamlValue& value) {
+  MetricConstraint constraint;
+  YamlMap map(value);
+  map.Require("metric");
+  map.Read("metric", constraint.metric, ReadString);
+  map.Read("at_least", constraint.at_least, ReadDouble);
+  map.Read("at_most", constraint.at_most, ReadDouble);
+  HPO_RETURN_IF_ERROR(map.Finish());
+  const absl::Status valid = ValidateConstraint(constraint);
+  if (!valid.ok()) return value.Error(valid.message());
+  return constraint;
+}
+
+bool IsMetricConstraint(const YamlValue& value) {
+  if (!value.node.IsMap()) return false;
+  const YAML::Node& node = value.node;
+  return node["metric"] || node["at_least"] || node["at_most"];
+}
+
+// Limits on metrics go into `metrics`; the others, which narrow the space, are returned unread.
+absl::StatusOr<std::vector<YamlValue>> ReadMetricConstraints(
+    const YamlValue& value, std::vector<MetricConstraint>& metrics) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, ReadList(value));
+  std::vector<YamlValue> narrowings;
+  for (const YamlValue& element : elements) {
+    if (IsMetricConstraint(element)) {
+      HPO_ASSIGN_OR_RETURN(metrics.emplace_back(), ReadMetricConstraint(element));
+    } else {
+      narrowings.push_back(element);
+    }
+  }
+  return narrowings;
+}
+
 absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   StudySpec spec;
   YamlMap map(root);
@@ -187,7 +221,11 @@ absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   const std::optional<YamlValue> parameters = map.Require("parameters");
   const std::optional<YamlValue> constraints = map.Take("constraints");
   HPO_RETURN_IF_ERROR(map.Finish());
-  HPO_ASSIGN_OR_RETURN(spec.space, ReadSpace(*parameters, constraints));
+  std::vector<YamlValue> narrowings;
+  if (constraints.has_value()) {
+    HPO_ASSIGN_OR_RETURN(narrowings, ReadMetricConstraints(*constraints, spec.constraints));
+  }
+  HPO_ASSIGN_OR_RETURN(spec.space, ReadSpace(*parameters, narrowings));
   return spec;
 }
 

@@ -93,7 +93,7 @@ absl::StatusOr<Domain> ReadDomain(YamlMap& map, const YamlValue& value, const Do
 class SpaceReader {
  public:
   absl::Status ReadParameters(const YamlValue& value);
-  absl::Status ReadConstraints(const YamlValue& value);
+  absl::Status ReadNarrowing(const YamlValue& value);
   // Orders the parameters and checks everything.
   absl::StatusOr<SearchSpace> Finish() &&;
 
@@ -104,7 +104,6 @@ class SpaceReader {
                                                               const YamlValue& value) const;
   absl::Status CheckConditionValue(const std::string& name, const YamlValue& place,
                                    ParamValue& value) const;
-  absl::Status ReadConstraint(const YamlValue& value);
   absl::Status SortParents();
   std::vector<std::string> KnownNames() const;
 
@@ -202,13 +201,7 @@ absl::Status SpaceReader::CheckConditionValue(const std::string& name, const Yam
                                   FormatParam(value), "'"));
 }
 
-absl::Status SpaceReader::ReadConstraints(const YamlValue& value) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, ReadList(value));
-  for (const YamlValue& element : elements) HPO_RETURN_IF_ERROR(ReadConstraint(element));
-  return absl::OkStatus();
-}
-
-absl::Status SpaceReader::ReadConstraint(const YamlValue& value) {
+absl::Status SpaceReader::ReadNarrowing(const YamlValue& value) {
   YamlMap map(value);
   const std::optional<YamlValue> when = map.Require("when");
   const std::optional<YamlValue> set = map.Require("set");
@@ -280,10 +273,10 @@ absl::StatusOr<SearchSpace> SpaceReader::Finish() && {
 }  // namespace
 
 absl::StatusOr<SearchSpace> ReadSpace(const YamlValue& parameters,
-                                      const std::optional<YamlValue>& constraints) {
+                                      const std::vector<YamlValue>& narrowings) {
   SpaceReader reader;
   HPO_RETURN_IF_ERROR(reader.ReadParameters(parameters));
-  if (constraints.has_value()) HPO_RETURN_IF_ERROR(reader.ReadConstraints(*constraints));
+  for (const YamlValue& element : narrowings) HPO_RETURN_IF_ERROR(reader.ReadNarrowing(element));
   return std::move(reader).Finish();
 }
 

@@ -1,8 +1,8 @@
-// The search space of a study file: its keys `parameters` and `constraints`. Part of
-// common/study_file.h.
+// The search space of a study file: its key `parameters`, and the elements of `constraints` that
+// narrow it. Part of common/study_file.h.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/search_space.h"
@@ -14,6 +14,6 @@ namespace hpo {
 // in the file. Model facts are left empty.
 //   InvalidArgument  "file:line:column: path: ...", at the value at fault
 absl::StatusOr<SearchSpace> ReadSpace(const YamlValue& parameters,
-                                      const std::optional<YamlValue>& constraints);
+                                      const std::vector<YamlValue>& narrowings);
 
 }  // namespace hpo

@@ -175,6 +175,9 @@ nlohmann::json StudyToJson(const StudySpec& spec) {
   json["heavy_models"] = spec.heavy_models;
   // Left out where it says nothing, so that studies stored before it was known read as they were.
   if (!spec.warm_start.empty()) json["warm_start"] = spec.warm_start;
+  for (const MetricConstraint& constraint : spec.constraints) {
+    json["metric_constraints"].push_back(ConstraintToJson(constraint));
+  }
   return json;
 }
 
@@ -192,6 +195,9 @@ absl::StatusOr<StudySpec> StudyFromJson(const nlohmann::json& json) {
   reader.RequiredWith("pruner", spec.pruner, PrunerFromJson);
   reader.Optional("heavy_models", spec.heavy_models);
   reader.Optional("warm_start", spec.warm_start);
+  reader.OptionalWith("metric_constraints", spec.constraints, [](const nlohmann::json& member) {
+    return ArrayFromJson<MetricConstraint>(member, ConstraintFromJson);
+  });
   HPO_RETURN_IF_ERROR(reader.status());
   HPO_ASSIGN_OR_RETURN(spec.space, SpaceFromJson(json));
   return spec;

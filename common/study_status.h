@@ -28,6 +28,7 @@ struct TrialCounts {
   int64_t oom_recovered = 0;
   int64_t demonstration = 0;
   int64_t imported = 0;
+  int64_t infeasible = 0;  // of the completed ones: those that violate a constraint
   bool operator==(const TrialCounts&) const = default;
 
   int64_t Finished() const { return completed + pruned + failed + cancelled; }
@@ -58,6 +59,7 @@ struct StudyStatus {
   TrialCounts counts;
   std::optional<TrialNumber> best_trial;
   std::optional<double> best_value;
+  double best_violation = 0.0;  // Trial::violation; above 0 where no trial is feasible yet
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
   std::string waiting_for;  // why nothing runs, or who idles, and what helps; why it ended early

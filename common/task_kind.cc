@@ -76,9 +76,8 @@ std::span<const absl::string_view> MetricsOf(TaskKind kind) { return LineOf(kind
 absl::Status CheckMetric(TaskKind kind, absl::string_view metric) {
   const auto metrics = MetricsOf(kind);
   if (std::find(metrics.begin(), metrics.end(), metric) != metrics.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("objective.metric: expected ", OneOf(metrics),
-                                                 " (the metrics of ", Name(kind), "), got '",
-                                                 metric, "'"));
+  return absl::InvalidArgumentError(absl::StrCat("expected ", OneOf(metrics), " (the metrics of ",
+                                                 Name(kind), "), got '", metric, "'"));
 }
 
 absl::Status CheckMetricFits(TaskKind kind, absl::string_view metric) {

@@ -206,6 +206,9 @@ struct Trial {
   std::optional<Measurement> last_measurement;
   // Value of the first objective, when completed.
   std::optional<double> value;
+  // How far a completed trial's metrics are from what the study's constraints allow (ViolationOf);
+  // 0: feasible, or not completed.
+  double violation = 0.0;
   absl::Time created = absl::InfinitePast();
   absl::Time started = absl::InfinitePast();
   absl::Time ended = absl::InfinitePast();

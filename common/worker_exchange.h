@@ -49,6 +49,7 @@ struct Assignment {
   bool allow_checkpointing = false;  // as MemorySpec's
   TrainerSpec trainer;
   Objective objective;
+  std::vector<MetricConstraint> constraints;
   uint64_t seed = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/json_reader.h"
 #include "common/status.h"
@@ -123,6 +124,19 @@ Json DistributionJson(const CategoricalDomain& domain) {
   Json choices = Json::array();
   for (const ParamValue& choice : domain.choices) choices.push_back(ParamToJson(choice));
   return {{"name", "CategoricalDistribution"}, {"attributes", {{"choices", std::move(choices)}}}};
+}
+
+// As Python's json writes it: a constraint that was not reported is infinitely exceeded.
+std::string ConstraintsText(const std::vector<MetricConstraint>& constraints,
+                            const Metrics& metrics) {
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(constraints, ", ",
+                    [&metrics](std::string* out, const MetricConstraint& constraint) {
+                      const double excess = ExcessOf(constraint, metrics);
+                      out->append(std::isfinite(excess) ? DumpJson(excess) : "Infinity");
+                    }),
+      "]");
 }
 
 // A number, or the index of a choice; nullopt where the domain does not have it.
@@ -252,7 +266,12 @@ absl::Status OptunaFile::Write(const TrialView& view) {
         Run("INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
             Json::array({id, key, DumpJson(value)})));
   }
-  return absl::OkStatus();
+  const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+  if (completed == nullptr || study_.constraints.empty()) return absl::OkStatus();
+  return Run(
+      "INSERT INTO trial_system_attributes (trial_id, \"key\", value_json) "
+      "VALUES (?, 'constraints', ?)",
+      Json::array({id, ConstraintsText(study_.constraints, completed->metrics)}));
 }
 
 absl::Status OptunaFile::WriteParams(const Trial& trial, int64_t trial_id) {

@@ -30,7 +30,9 @@ class OptunaFile {
   // cancelled are FAIL, and so is a completed one that lacks an objective, which Optuna does not
   // know; a demonstration is PRUNED, so that it is never the best. A pruned trial's value is the
   // last that was measured, as Optuna has it. How the trial ended is its user attribute
-  // "hpo:outcome", who proposed it "hpo:sampler".
+  // "hpo:outcome", who proposed it "hpo:sampler". Of a completed trial the system attribute
+  // "constraints" holds how far it is beyond each of the study's, in their order, <= 0 where it
+  // keeps it; so Optuna's best trial is ours.
   absl::Status Write(const TrialView& view);
 
   absl::Status Commit();

@@ -312,6 +312,38 @@ TEST(StudyFile, NamesThePlaceOfBadConstraints) {
   });
 }
 
+TEST(StudyFile, ReadsLimitsOnMetricsBesideNarrowings) {
+  const auto spec = ParseStudyFile(std::string(kEverything) +
+                                       "  - {metric: latency_ms, at_most: 50}\n  - {metric: "
+                                       "recall, at_least: 0.5, at_most: 1}\n",
+                                   "my.yaml", {});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->constraints,
+            (std::vector<MetricConstraint>{{.metric = "latency_ms", .at_most = 50.0},
+                                           {.metric = "recall", .at_least = 0.5, .at_most = 1.0}}));
+  EXPECT_EQ(spec->space.narrowings.size(), 2u);
+}
+
+TEST(StudyFile, NamesThePlaceOfBadLimitsOnMetrics) {
+  ExpectErrors({
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms}\n",
+       "my.yaml:8:5: constraints[0]: expected at_least, at_most or both for ms, got neither"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {at_most: 5}\n",
+       "my.yaml:8:5: constraints[0]: expected a key 'metric', got none"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms, at_most: fast}\n",
+       "my.yaml:8:27: constraints[0].at_most: expected a number, got 'fast'"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms, at_most: .nan}\n",
+       "my.yaml:8:27: constraints[0].at_most: expected a number, got '.nan'"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms, at_least: 5, at_most: 3}\n",
+       "my.yaml:8:5: constraints[0]: expected at_least <= at_most for ms, got 5 and 3"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms, below: 3, at_most: 3}\n",
+       "my.yaml:8:18: constraints[0].below: unknown key 'below'"},
+      {"parameters: {n: {int: [1, 5]}}\nconstraints:\n  - {metric: ms, at_most: 5}\n  - {metric: "
+       "ms, at_least: 3}\n",
+       "my.yaml:8:3: constraints: expected each metric once, with both its limits, got 'ms' twice"},
+  });
+}
+
 TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
   ExpectErrors({
       {"  epochs: 0\nparameters: {n: {int: [1, 5]}}\n",

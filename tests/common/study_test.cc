@@ -57,6 +57,8 @@ TEST(StudyJson, KeepsEveryField) {
                  .no_progress = 4,
                  .regret_bound = RegretBound{.gap = 0.125}};
   spec.warm_start = {"first", "second"};
+  spec.constraints = {{.metric = "ms", .at_most = 50.5},
+                      {.metric = "recall", .at_least = -1.0, .at_most = 1.0}};
   spec.memory = {.policy = MemoryPolicy::kOff,
                  .headroom = MiB(3),
                  .allow_checkpointing = true,
@@ -111,6 +113,35 @@ void ExpectInvalid(std::initializer_list<std::pair<Change, const char*>> cases) 
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << expected;
     EXPECT_THAT(std::string(status.message()), ::testing::StartsWith(expected));
   }
+}
+
+TEST(ValidateStudy, ConstraintsMustRuleSomethingOut) {
+  ExpectInvalid({
+      {[](StudySpec& spec) { spec.constraints = {{.metric = "ms", .at_most = std::nan("")}}; },
+       "constraints: at_most: expected a finite number, got nan"},
+      {[](StudySpec& spec) {
+         spec.constraints = {{.metric = "ms", .at_most = 1.0}, {.metric = "ms", .at_least = 0.0}};
+       },
+       "constraints: expected each metric once, with both its limits, got 'ms' twice"},
+      {[](StudySpec& spec) { spec.constraints = {{.metric = "rmse", .at_most = 1.0}}; },
+       "constraints: expected accuracy, loss, macro_f1, mcc or micro_f1 (the metrics of "
+       "text-classification), got 'rmse'"},
+      {[](StudySpec& spec) { spec.constraints = {{.metric = "macro_f1", .at_least = 0.9}}; },
+       "constraints: expected a limit that the search does not head for anyway, as it maximizes "
+       "macro_f1, got 'macro_f1 at least 0.9'"},
+      {[](StudySpec& spec) {
+         spec.constraints = {{.metric = "ms", .at_most = 1.0}};
+         spec.budget.regret_bound = RegretBound{};
+       },
+       "budget.regret_bound: expected a study without limits on metrics, as it knows none, got "
+       "'ms at most 1'"},
+  });
+  StudySpec spec = Criteria();
+  spec.constraints = {{.metric = "macro_f1", .at_most = 0.9}, {.metric = "ms", .at_most = 50.0}};
+  EXPECT_TRUE(ValidateStudy(spec).ok()) << ValidateStudy(spec);
+  spec.constraints[0] = {.metric = "macro_f1", .at_least = 0.9};
+  spec.objectives.push_back({"loss", Direction::kMinimize});
+  EXPECT_TRUE(ValidateStudy(spec).ok()) << "one of several objectives";
 }
 
 TEST(ValidateStudy, NamesTheFieldAtFault) {

@@ -48,7 +48,7 @@ TEST(TaskKindTest, AMetricThatATaskHasNotIsOneLineWithThoseItHas) {
   const absl::Status status = CheckMetric(TaskKind::kTextClassification, "perplexity");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "objective.metric: expected accuracy, loss, macro_f1, mcc or micro_f1 (the metrics of "
+            "expected accuracy, loss, macro_f1, mcc or micro_f1 (the metrics of "
             "text-classification), got 'perplexity'");
 }
 
@@ -57,7 +57,7 @@ TEST(TaskKindTest, AStudysMetricIsRefusedWhereItIsAnotherTasks) {
   EXPECT_TRUE(CheckMetricFits(TaskKind::kTextRegression, "rmse").ok());
   EXPECT_TRUE(CheckMetricFits(TaskKind::kTextRegression, "concordance").ok());
   EXPECT_EQ(CheckMetricFits(TaskKind::kTextRegression, "macro_f1").message(),
-            "objective.metric: expected loss, mae, pearson or rmse (the metrics of "
+            "expected loss, mae, pearson or rmse (the metrics of "
             "text-regression), got 'macro_f1'");
 }
 

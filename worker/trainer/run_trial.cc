@@ -135,7 +135,7 @@ class TrialRun {
       return absl::InvalidArgumentError(
           absl::StrCat("task: expected ", TaskNames(), ", got '", job_.task, "'"));
     }
-    HPO_RETURN_IF_ERROR(CheckMetric(*kind, job_.objective.metric));
+    HPO_RETURN_IF_ERROR(Annotate(CheckMetric(*kind, job_.objective.metric), "objective.metric"));
     const bool has_classes = *kind == TaskKind::kTextClassification || AsksQueries(*kind);
     if (!has_classes && (options_.config.weighs_classes || options_.config.smooths_labels)) {
       return absl::InvalidArgumentError(

@@ -172,6 +172,25 @@ TEST_F(OptunaFileTest, AnotherFileIsRefusedAndNamed) {
   EXPECT_EQ(Write(Criteria(), {}).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(OptunaFileTest, ConstraintsAreWhatACompletedTrialExceeds) {
+  StudySpec study = Criteria();
+  study.constraints = {{.metric = "ms", .at_most = 50.0},
+                       {.metric = "recall", .at_least = 0.5, .at_most = 1.0},
+                       {.metric = "size", .at_most = 1.0}};
+  TrialView view = Completed12();
+  view.trial.outcome = Completed{.metrics = {{"macro_f1", 0.5}, {"ms", 60.5}, {"recall", 0.75}}};
+  TrialView failed = Completed12();
+  failed.trial.id.number = TrialNumber{13};
+  failed.trial.state = TrialState::kFailed;
+  failed.trial.outcome = Failed{};
+  ASSERT_TRUE(Write(study, {view, failed}).ok());
+  EXPECT_THAT(Rows("SELECT number, key, value_json FROM trial_system_attributes "
+                   "JOIN trials USING (trial_id)"),
+              ElementsAre("12 constraints [10.5, -0.25, Infinity]"));
+  ASSERT_TRUE(Write(Criteria(), {view}).ok());
+  EXPECT_THAT(Rows("SELECT * FROM trial_system_attributes"), ElementsAre());
+}
+
 TEST_F(OptunaFileTest, SeveralObjectivesHaveAValueEachAndNoSteps) {
   StudySpec study = Criteria();
   study.objectives.push_back({"loss", Direction::kMinimize});
