@@ -25,7 +25,7 @@ int64_t FinishedSinceImprovement(const History& history) {
   for (const auto& [number, trial] : history.trials()) {
     if (!IsFinished(trial)) continue;
     ++since;
-    if (trial.losses.empty() || !(trial.losses.front() < best)) continue;
+    if (trial.violation > 0.0 || trial.losses.empty() || !(trial.losses.front() < best)) continue;
     best = trial.losses.front();
     since = 0;
   }

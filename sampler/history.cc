@@ -68,6 +68,10 @@ bool IsFinished(const HistoryTrial& trial) {
   return trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;
 }
 
+bool IsFeasible(const HistoryTrial& trial) {
+  return trial.state == TrialState::kCompleted && trial.violation == 0.0;
+}
+
 bool EndedByMemory(const HistoryTrial& trial) {
   return trial.prune_reason.has_value() && *trial.prune_reason != PruneReason::kPruner;
 }
@@ -81,9 +85,11 @@ void History::Apply(const HistoryEvent& event) {
 }
 
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
-                       const std::vector<Objective>& objectives) {
+                       const std::vector<Objective>& objectives,
+                       const std::vector<MetricConstraint>& constraints) {
   HistoryTrial result{.number = trial.id.number, .params = trial.params, .state = trial.state};
   result.budgeted = trial.budgeted;
+  result.violation = trial.violation;
   if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
   if (!objectives.empty()) {
     for (const Measurement& measurement : measurements) {
@@ -99,6 +105,7 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
     for (const Objective& objective : objectives) {
       result.losses.push_back(LossOf(completed->metrics, objective));
     }
+    result.excesses = ExcessesOf(constraints, completed->metrics);
     AddExactUse(trial, result);
   } else if (const auto* stopped = std::get_if<StoppedByPruner>(&*trial.outcome)) {
     if (!objectives.empty()) {

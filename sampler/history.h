@@ -33,12 +33,20 @@ struct HistoryTrial {
   // First objective by step, "smaller is better" sign.
   std::map<int64_t, double> intermediate;
   std::vector<MemoryObservation> memory;
+  // How far a completed trial is from what the study's constraints allow; 0: feasible, or not
+  // completed.
+  double violation = 0.0;
+  // By constraint, of a completed trial: how far beyond its limit (ExcessesOf); <= 0: kept.
+  std::vector<double> excesses;
   bool budgeted = true;  // false: imported, outside the study's budget
   bool operator==(const HistoryTrial&) const = default;
 };
 
 // COMPLETED or PRUNED.
 bool IsFinished(const HistoryTrial& trial);
+
+// COMPLETED, and within the study's constraints: what others are measured by.
+bool IsFeasible(const HistoryTrial& trial);
 
 // Pruned for a reason that says nothing of quality.
 bool EndedByMemory(const HistoryTrial& trial);
@@ -75,7 +83,8 @@ class History {
 // ended the trial, where the configuration was too big (kinds A and D); the capacity above which it
 // waits.
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
-                       const std::vector<Objective>& objectives);
+                       const std::vector<Objective>& objectives,
+                       const std::vector<MetricConstraint>& constraints = {});
 
 // The least capacity at which `trial` could have run as far as its own observations tell; 0 where
 // they tell nothing. An OOM (met or predicted) needs more than its limit, a use what it was; with

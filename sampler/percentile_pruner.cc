@@ -11,17 +11,16 @@
 namespace hpo {
 namespace {
 
-int64_t NumCompleted(const History& history) {
-  return std::count_if(history.trials().begin(), history.trials().end(), [](const auto& entry) {
-    return entry.second.state == TrialState::kCompleted;
-  });
+int64_t NumFeasible(const History& history) {
+  return std::count_if(history.trials().begin(), history.trials().end(),
+                       [](const auto& entry) { return IsFeasible(entry.second); });
 }
 
 // NaN included.
-std::vector<double> CompletedValuesAt(const History& history, int64_t step) {
+std::vector<double> FeasibleValuesAt(const History& history, int64_t step) {
   std::vector<double> values;
   for (const auto& [number, trial] : history.trials()) {
-    if (trial.state != TrialState::kCompleted) continue;
+    if (!IsFeasible(trial)) continue;
     const auto found = trial.intermediate.find(step);
     if (found != trial.intermediate.end()) values.push_back(found->second);
   }
@@ -59,7 +58,7 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
                                                       TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
   if (reporting == nullptr || !IsCheckPoint(*reporting, spec_)) return std::nullopt;
-  if (NumCompleted(history) < std::max<int64_t>(spec_.startup_trials, 1)) return std::nullopt;
+  if (NumFeasible(history) < std::max<int64_t>(spec_.startup_trials, 1)) return std::nullopt;
 
   const auto& reports = reporting->intermediate;
   const int64_t step = reports.rbegin()->first;
@@ -69,7 +68,7 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
     decision.why = absl::StrFormat("no finite value up to step %d", step);
     return decision;
   }
-  const std::vector<double> others = CompletedValuesAt(history, step);
+  const std::vector<double> others = FeasibleValuesAt(history, step);
   if (static_cast<int64_t>(others.size()) < spec_.min_trials) return std::nullopt;
   const double limit = LossPercentile(others);
   if (!(best > limit)) return std::nullopt;

@@ -46,7 +46,8 @@ std::vector<std::vector<double>> CompetingValues(const History& history, TrialNu
                                                  const std::function<bool(TrialNumber)>& competes) {
   std::vector<std::vector<double>> at_rung(ends.size());
   for (const auto& [number, trial] : history.trials()) {
-    if (number == asking || trial.intermediate.empty() || !competes(number)) continue;
+    if (number == asking || trial.violation > 0.0 || !competes(number)) continue;
+    if (trial.intermediate.empty()) continue;
     const std::vector<double> values = RungValues(trial, ends);
     for (size_t rung = 0; rung < values.size(); ++rung) at_rung[rung].push_back(values[rung]);
   }

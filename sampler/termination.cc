@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,17 +33,32 @@ bool Improve(const Losses& losses, std::vector<Losses>& best) {
   return true;
 }
 
+// Which trials improve a study, told one after another: before any is feasible, by coming nearer.
+class Progress {
+ public:
+  bool Improves(const HistoryTrial& trial) {
+    if (trial.state != TrialState::kCompleted) return false;
+    if (IsFeasible(trial)) return Improve(trial.losses, best_);
+    if (!best_.empty() || !(trial.violation < least_violation_)) return false;
+    least_violation_ = trial.violation;
+    return true;
+  }
+
+ private:
+  std::vector<Losses> best_;  // of the feasible ones
+  double least_violation_ = std::numeric_limits<double>::infinity();
+};
+
 std::optional<std::string> WhyNoProgress(const History& history, const Budget& budget) {
   if (!budget.no_progress.has_value()) return std::nullopt;
-  std::vector<Losses> best;
+  Progress progress;
   std::optional<TrialNumber> improved;
   int64_t num_since = 0;
   for (const auto& [number, trial] : history.trials()) {
-    const bool completed = trial.state == TrialState::kCompleted;
-    if (completed && Improve(trial.losses, best)) {
+    if (progress.Improves(trial)) {
       improved = number;
       num_since = 0;
-    } else if (trial.budgeted && (completed || trial.state == TrialState::kPruned)) {
+    } else if (trial.budgeted && IsFinished(trial)) {
       ++num_since;
     }
   }

@@ -12,6 +12,9 @@ namespace {
 // did not run is lost. On spaces whose optimum lies on the limit of memory, and on those where most
 // configurations fail, this lowers the lost trials and the regret.
 constexpr double kLossExponent = 2.0;
+// That of constraints counts once, as in c-TPE: a trial beyond a limit is known to be no good one,
+// and teaches how near to it the others may go.
+constexpr double kViolationExponent = 1.0;
 
 std::vector<Point> PointsOf(const ModelSpace& space, std::span<const ParamMap* const> candidates) {
   std::vector<Point> points;
@@ -29,33 +32,48 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       quality_space_(space_, ModelView::kQuality),
       memory_space_(space_, ModelView::kMemory),
       quality_(quality_space_.axes(), Dependence::kBoth),
-      memory_{Lesson::kOverMemory, {memory_space_.axes(), Dependence::kIndependent}},
-      failure_{Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}} {}
+      memory_{Lesson::kOverMemory, {memory_space_.axes(), Dependence::kIndependent}, kLossExponent},
+      failure_{Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}, kLossExponent},
+      violation_{
+          Lesson::kViolating, {memory_space_.axes(), Dependence::kJoint}, kViolationExponent} {}
 
 TpeModel::Lesson TpeModel::LessonOf(const HistoryTrial& trial) const {
   if (MemoryNeed(trial, policy_) > capacity_) return Lesson::kOverMemory;
   if (EndedByMemory(trial)) return Lesson::kNothing;
   if (trial.state == TrialState::kFailed) return Lesson::kFailed;
-  if (IsFinished(trial)) return Lesson::kFinished;
+  if (trial.violation > 0.0) return Lesson::kViolating;
+  if (trial.state == TrialState::kCompleted) return Lesson::kFeasible;
+  if (trial.state == TrialState::kPruned) return Lesson::kStopped;
   return trial.state == TrialState::kRunning ? Lesson::kRunning : Lesson::kNothing;
+}
+
+bool TpeModel::TeachesQuality(Lesson lesson) {
+  return lesson == Lesson::kFeasible || lesson == Lesson::kStopped || lesson == Lesson::kViolating;
+}
+
+// Whether a trial came as far as the loss would have shown, and did not suffer it.
+bool TpeModel::IsSpared(const Loss& loss, Lesson lesson) {
+  if (loss.lesson == Lesson::kViolating) return lesson == Lesson::kFeasible;
+  return TeachesQuality(lesson);
 }
 
 void TpeModel::Update(const History& history, std::span<const TrialNumber> changed) {
   for (const TrialNumber number : changed) {
     const HistoryTrial& trial = history.trials().at(number);
     Known now{.lesson = LessonOf(trial), .key = {}};
-    if (now.lesson == Lesson::kFinished) now.key = QualityKeyOf(trial);
+    if (TeachesQuality(now.lesson)) now.key = QualityKeyOf(trial);
     several_objectives_ = several_objectives_ || trial.losses.size() > 1;
     Known& known = known_[number.value];
     num_running_ += int{now.lesson == Lesson::kRunning} - int{known.lesson == Lesson::kRunning};
     LearnQuality(trial, known, now);
     LearnLoss(memory_, trial, known.lesson, now.lesson);
     LearnLoss(failure_, trial, known.lesson, now.lesson);
+    LearnLoss(violation_, trial, known.lesson, now.lesson);
     known = now;
   }
   MoveGood(history);
   quality_.Refit();
-  for (Loss* loss : {&memory_, &failure_}) {
+  for (Loss* loss : {&memory_, &failure_, &violation_}) {
     if (!loss->modelled && loss->num_lost > 0) StartModelling(*loss, history);
     if (loss->modelled) loss->ratio.Refit();
   }
@@ -63,8 +81,8 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
 
 // Every finished trial is on the side to be avoided until MoveGood() takes it.
 void TpeModel::LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now) {
-  const bool was_finished = before.lesson == Lesson::kFinished;
-  const bool is_finished = now.lesson == Lesson::kFinished;
+  const bool was_finished = TeachesQuality(before.lesson);
+  const bool is_finished = TeachesQuality(now.lesson);
   const int64_t number = trial.number.value;
   const auto add = [&] { quality_.AddAbove(number, quality_space_.Encode(trial.params)); };
   const auto good = std::lower_bound(good_.begin(), good_.end(), trial.number);
@@ -84,9 +102,9 @@ void TpeModel::LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, L
   loss.num_lost += int{now == loss.lesson} - int{before == loss.lesson};
   if (!loss.modelled) return;
   const int64_t number = trial.number.value;
-  if (before == Lesson::kFinished) loss.ratio.RemoveBelow(number);
+  if (IsSpared(loss, before)) loss.ratio.RemoveBelow(number);
   if (before == loss.lesson) loss.ratio.RemoveAbove(number);
-  if (now == Lesson::kFinished) loss.ratio.AddBelow(number, memory_space_.Encode(trial.params));
+  if (IsSpared(loss, now)) loss.ratio.AddBelow(number, memory_space_.Encode(trial.params));
   if (now == loss.lesson) loss.ratio.AddAbove(number, memory_space_.Encode(trial.params));
 }
 
@@ -108,7 +126,7 @@ std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
     std::vector<const HistoryTrial*> finished;
     for (const auto& [number, trial] : history.trials()) {
       const auto known = known_.find(number.value);
-      if (known != known_.end() && known->second.lesson == Lesson::kFinished) {
+      if (known != known_.end() && TeachesQuality(known->second.lesson)) {
         finished.push_back(&trial);
       }
     }
@@ -152,12 +170,12 @@ std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
 
 std::vector<double> TpeModel::Score(std::span<const ParamMap* const> candidates) const {
   std::vector<double> scores = quality_.LogRelative(PointsOf(quality_space_, candidates));
-  if (memory_.num_lost > 0 || failure_.num_lost > 0) {
+  if (memory_.num_lost + failure_.num_lost + violation_.num_lost > 0) {
     const std::vector<Point> points = PointsOf(memory_space_, candidates);
-    for (const Loss* loss : {&memory_, &failure_}) {
+    for (const Loss* loss : {&memory_, &failure_, &violation_}) {
       if (loss->num_lost == 0) continue;
       const std::vector<double> logs = loss->ratio.LogRelative(points);
-      for (size_t i = 0; i < scores.size(); ++i) scores[i] += kLossExponent * logs[i];
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] += loss->exponent * logs[i];
     }
   }
   for (double& score : scores) {

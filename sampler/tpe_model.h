@@ -39,6 +39,9 @@ class TpeModel {
   // Trials that run and that the capacity is not known to be too small for.
   int64_t num_running() const { return num_running_; }
 
+  // Whether completed trials violated a constraint, so that feasibility is modelled.
+  bool learned_constraints() const { return violation_.num_lost > 0; }
+
   // Configurations from the densities of good trials, and of trials that ran within the capacity;
   // nullopt as ModelSpace::Draw.
   std::optional<ParamMap> DrawGood(Rng& rng) const;
@@ -53,23 +56,28 @@ class TpeModel {
     kNothing,
     kOverMemory,  // could not run within the capacity
     kFailed,
-    kFinished,
+    kViolating,  // a constraint
+    kStopped,    // by a pruner
+    kFeasible,
     kRunning,
   };
   struct Known {
     Lesson lesson = Lesson::kNothing;
-    QualityKey key;  // of a finished trial
+    QualityKey key;  // of one that teaches quality
   };
 
-  // A way to lose a trial, and what tells the trials that were lost so from those that finished.
+  // A way to lose a trial, and what tells the trials that were lost so from those that were not.
   struct Loss {
     Lesson lesson;
     DensityRatio ratio;
+    double exponent;
     int64_t num_lost = 0;
     bool modelled = false;  // from the first lost trial on
   };
 
   Lesson LessonOf(const HistoryTrial& trial) const;
+  static bool TeachesQuality(Lesson lesson);
+  static bool IsSpared(const Loss& loss, Lesson lesson);
   void LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now);
   void LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now);
   void StartModelling(Loss& loss, const History& history);
@@ -84,6 +92,7 @@ class TpeModel {
   DensityRatio quality_;
   Loss memory_;
   Loss failure_;
+  Loss violation_;
   absl::flat_hash_map<int64_t, Known> known_;  // by trial
   std::set<QualityKey> order_;                 // of the finished trials
   std::vector<TrialNumber> good_;              // by number

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "sampler/candidate_pool.h"
 #include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
@@ -44,12 +45,19 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
 
 // What of the trials spoke for the suggestion of `score`.
 std::string Explain(const TpeModel& model, double score) {
-  const bool memory = model.learned_memory();
-  const bool failures = model.learned_failures();
+  std::vector<std::string> parts = {"quality"};
+  if (model.learned_memory()) parts.push_back("memory");
+  if (model.learned_failures()) parts.push_back("failures");
+  if (model.learned_constraints()) parts.push_back("constraints");
+  std::string decided = parts.front();
+  if (parts.size() > 1) {
+    const std::string last = parts.back();
+    parts.pop_back();
+    decided = absl::StrCat(absl::StrJoin(parts, ", "), " and ", last, " together");
+  }
   return absl::StrFormat(
-      "decided by quality%s%s%s: %.3g times as likely among the trials to be sought as among all",
-      memory ? (failures ? ", memory" : " and memory") : "", failures ? " and failures" : "",
-      memory || failures ? " together" : "", std::exp(score));
+      "decided by %s: %.3g times as likely among the trials to be sought as among all", decided,
+      std::exp(score));
 }
 
 }  // namespace

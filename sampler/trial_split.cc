@@ -53,7 +53,8 @@ std::vector<double> OrderOf(const std::vector<const HistoryTrial*>& trials, size
 }  // namespace
 
 QualityKey QualityKeyOf(const HistoryTrial& trial) {
-  enum Tier { kCompleted, kPruned, kPrunedWithoutReport };
+  enum Tier { kCompleted, kPruned, kPrunedWithoutReport, kInfeasible };
+  if (trial.violation > 0.0) return {kInfeasible, 0, trial.violation, trial.number};
   if (trial.state == TrialState::kCompleted) {
     const double loss = trial.losses.empty() ? std::numeric_limits<double>::infinity()
                                              : WorstIfNan(trial.losses.front());
@@ -80,7 +81,7 @@ std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finishe
   std::vector<const HistoryTrial*> several;  // completed, of more than one objective
   std::vector<QualityKey> keys;
   for (const HistoryTrial* trial : finished) {
-    const bool ranked = trial->state == TrialState::kCompleted && trial->losses.size() > 1;
+    const bool ranked = IsFeasible(*trial) && trial->losses.size() > 1;
     if (ranked) several.push_back(trial);
     if (!ranked) keys.push_back(QualityKeyOf(*trial));
   }

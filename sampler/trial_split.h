@@ -13,8 +13,8 @@
 namespace hpo {
 
 // Orders finished trials of one objective, the best first: completed ones by loss; pruned ones by
-// step, later first, then by their last value, those without any value last. Ties go to the older
-// trial; NaN is worst.
+// step, later first, then by their last value, those without any value last; then those that
+// violate a constraint, by how far. Ties go to the older trial; NaN is worst.
 using QualityKey = std::tuple<int, int64_t, double, TrialNumber>;
 QualityKey QualityKeyOf(const HistoryTrial& trial);
 
@@ -28,7 +28,7 @@ int64_t FewerBeside(int64_t count, int64_t num_running);
 // (where n > 0) and at most 25, with several objectives, whose good trials lie along a front, 100.
 int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives);
 
-// The best `count` (fewer where there are no more) of `finished`, by number. Completed trials of
+// The best `count` (fewer where there are no more) of `finished`, by number. Feasible trials of
 // several objectives come by the number of rounds in which, removing the undominated ones, they
 // are still there; of the round that would be too many those that dominate the largest volume
 // (hypervolume.h). NaN and missing losses are infinite. O(n log n) for one and two objectives, at

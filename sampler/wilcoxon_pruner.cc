@@ -12,10 +12,10 @@ namespace hpo {
 namespace {
 
 // nullptr where none has completed with a value.
-const HistoryTrial* BestCompleted(const History& history) {
+const HistoryTrial* BestFeasible(const History& history) {
   const HistoryTrial* best = nullptr;
   for (const auto& [number, trial] : history.trials()) {
-    if (trial.losses.empty()) continue;
+    if (trial.losses.empty() || !IsFeasible(trial)) continue;
     if (best == nullptr || trial.losses.front() < best->losses.front()) best = &trial;
   }
   return best;
@@ -46,7 +46,7 @@ std::vector<double> DifferencesAtCommonSteps(const HistoryTrial& trial, const Hi
 std::optional<PruneDecision> WilcoxonPruner::Decide(const History& history,
                                                     TrialNumber trial) const {
   const HistoryTrial* reporting = FindReporting(history, trial);
-  const HistoryTrial* best = BestCompleted(history);
+  const HistoryTrial* best = BestFeasible(history);
   if (reporting == nullptr || best == nullptr || best->intermediate.empty()) return std::nullopt;
   if (!AllFinite(*reporting) || !AllFinite(*best)) return std::nullopt;
   const std::vector<double> differences = DifferencesAtCommonSteps(*reporting, *best);

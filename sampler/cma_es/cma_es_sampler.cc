@@ -61,7 +61,9 @@ std::optional<Merit> MeritOf(const HistoryTrial& trial, Bytes capacity, MemoryPo
   if (MemoryViolation(trial, capacity, policy) > 0.0) return Merit{};
   if (EndedByMemory(trial) || !IsFinished(trial)) return std::nullopt;
   Merit merit{Merit::Class::kCompleted, 0.0};
-  if (trial.state == TrialState::kCompleted) {
+  if (trial.violation > 0.0) {
+    merit = {Merit::Class::kInfeasible, trial.violation};
+  } else if (trial.state == TrialState::kCompleted) {
     if (trial.losses.empty()) return Merit{};
     merit.loss = trial.losses.front();
   } else {

@@ -7,8 +7,8 @@
 // becomes narrower than a cell. The first trials are as startup says; the distribution begins where
 // the best of them lie, and every finished or failed trial after them is told to it by number,
 // whoever proposed it: completed ones by their loss; pruned ones are worse than those, by their
-// last value; failed ones, those that the asking worker could not run and losses that are not
-// finite are worst. One objective (ValidateStudy).
+// last value; then those that violate a constraint, by how far; failed ones, those that the asking
+// worker could not run and losses that are not finite are worst. One objective (ValidateStudy).
 #pragma once
 
 #include <cstdint>

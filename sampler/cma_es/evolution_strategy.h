@@ -27,7 +27,7 @@ namespace hpo {
 
 // How good a place is: less is better.
 struct Merit {
-  enum class Class { kCompleted, kStopped, kUseless };
+  enum class Class { kCompleted, kStopped, kInfeasible, kUseless };
   Class worth = Class::kUseless;
   double loss = 0.0;
   auto operator<=>(const Merit&) const = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@
 
 namespace hpo {
 namespace {
+
+constexpr char kViolation[] = "the violation of the constraints, which no trial keeps yet,";
 
 PointTable PointsOf(const InputSpace& inputs, std::span<const Codes> configurations) {
   PointTable points(inputs.num_axes());
@@ -52,6 +55,11 @@ QualityModel ModelQuality(const InputSpace& inputs, const std::vector<Codes>& fa
   for (size_t i = 0; trend.has_value() && i < points.observed.points.size(); ++i) {
     offsets.push_back(trend->At(points.observed.points.Point(i), nullptr));
   }
+  for (size_t i = 0; i < points.may_be_best.size(); ++i) {
+    if (points.may_be_best[i]) continue;
+    offsets.resize(points.observed.points.size(), 0.0);
+    offsets[i] = std::numeric_limits<double>::infinity();
+  }
   const double num_fitted = static_cast<double>(points.fitted.values.size());
   const double best = posterior.LeastMean(offsets);
   return {.posterior = std::move(posterior),
@@ -61,14 +69,26 @@ QualityModel ModelQuality(const InputSpace& inputs, const std::vector<Codes>& fa
           .log_evidence = log_posterior - num_fitted * PortableLog(fitted_unit)};
 }
 
+// Brings labels to a mean square of 1. Their sign stays.
+void Scale(std::vector<double>& labels) {
+  double sum = 0.0;
+  for (const double label : labels) sum += label * label;
+  const double scale = std::sqrt(sum / static_cast<double>(labels.size()));
+  if (!(scale > 0.0)) return;
+  for (double& label : labels) label /= scale;
+}
+
 Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
                          SurrogateCache& cache) {
   const std::span<const Codes> judged(data.codes);
   const size_t settled = FitPoint(judged.size());
-  const LabelledPoints fitted{
+  LabelledPoints fitted{
       PointsOf(inputs, judged.first(settled)),
       {data.labels.begin(), data.labels.begin() + static_cast<ptrdiff_t>(settled)}};
-  return cache.Get(fitted, {PointsOf(inputs, judged), data.labels});
+  LabelledPoints observed{PointsOf(inputs, judged), data.labels};
+  Scale(fitted.values);
+  Scale(observed.values);
+  return cache.Get(fitted, observed);
 }
 
 // What spoke for a configuration: `gain` is the improvement it is expected to bring, `avoided` what
@@ -96,7 +116,11 @@ GpSampler::GpSampler(const StudySpec& study, std::vector<PriorStudy> priors)
       quality_(std::make_unique<SurrogateCache>()),
       memory_(std::make_unique<SurrogateCache>()),
       failure_(std::make_unique<SurrogateCache>()),
-      after_prior_(std::make_unique<SurrogateCache>()) {}
+      after_prior_(std::make_unique<SurrogateCache>()) {
+  for (const MetricConstraint& constraint : study.constraints) {
+    constraints_.push_back({constraint, std::make_unique<SurrogateCache>()});
+  }
+}
 
 GpSampler::~GpSampler() = default;
 
@@ -136,6 +160,11 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
     labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
     avoided.push_back("fail");
   }
+  for (size_t i = 0; i < data.constraints.size() && i < constraints_.size(); ++i) {
+    if (!data.constraints[i].any_bad) continue;
+    labels.push_back(LabelPosterior(label_inputs, data.constraints[i], *constraints_[i].second));
+    avoided.push_back(absl::StrCat("miss ", DescribeConstraint(constraints_[i].first)));
+  }
   std::vector<Surrogate> barriers;
   for (const Posterior& posterior : labels) {
     barriers.push_back({&label_inputs, &posterior, nullptr});
@@ -148,13 +177,14 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
       MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   const AcquisitionParts parts = acquisition.PartsOf(*space.Encode(found->candidate.params));
+  const bool by_objective = data.meaning == LossMeaning::kObjective;
   const double gain = PortableExp(parts.log_improvement + quality.log_unit) * loss_per_step;
   return Suggestion{.params = std::move(found->candidate.params),
                     .fit = found->candidate.fit,
                     .sampler = DescribeSpeaker(quality.trend),
                     .history_sequence = history_.sequence(),
                     .score = found->score + quality.log_unit,
-                    .reason = Explain(parts, gain, metric_, avoided)};
+                    .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, avoided)};
 }
 
 }  // namespace hpo

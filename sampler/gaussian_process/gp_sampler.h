@@ -4,7 +4,9 @@
 //
 // Quality: completed trials after a power transformation of their losses; trials under way as
 // fantasies. Memory, known: only configurations that fit are walked through. Memory, learned, and
-// failures: a process each over labels is a barrier around what is likely to be lost. What a trial
+// failures: a process each over labels is a barrier around what is likely to be lost. Constraints:
+// a process each over how far trials are beyond the limit is one too; what is to be improved on is
+// the best feasible trial. As long as none is, their violation is what is minimized. What a trial
 // has had already is not proposed again.
 // Kernel parameters are fitted to the first n trials by number, n being the last of a series of
 // fixed counts (FitPoint), from the prior's centre: a function of the history alone. Fits and
@@ -20,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampler/gaussian_process/prior_posteriors.h"
@@ -55,6 +58,7 @@ class GpSampler final : public Sampler {
   std::unique_ptr<SurrogateCache> quality_;
   std::unique_ptr<SurrogateCache> memory_;
   std::unique_ptr<SurrogateCache> failure_;
+  std::vector<std::pair<MetricConstraint, std::unique_ptr<SurrogateCache>>> constraints_;
   std::unique_ptr<SurrogateCache> after_prior_;  // of quality, less what a prior says
 };
 

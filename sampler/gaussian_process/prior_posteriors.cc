@@ -20,7 +20,7 @@ std::vector<std::optional<Posterior>> PriorPosteriors::Get(const InputSpace& inp
   std::vector<std::optional<Posterior>> posteriors(studies_.size());
   for (size_t i = 0; i < studies_.size(); ++i) {
     const TrainingData data = CollectTrainingData(studies_[i].history, space, capacity, policy_);
-    if (data.losses.empty()) continue;
+    if (data.losses.empty() || data.meaning != LossMeaning::kObjective) continue;
     const QualityPoints points = ChooseQualityPoints(inputs, data);
     posteriors[i] = caches_[i]->Get(points.fitted, points.observed);
   }

@@ -1,6 +1,7 @@
 #include "sampler/gaussian_process/quality_points.h"
 
 #include <bit>
+#include <limits>
 #include <span>
 
 #include "sampler/gaussian_process/loss_scale.h"
@@ -37,11 +38,17 @@ size_t FitPoint(size_t count) {
 
 QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& data) {
   const size_t count = data.losses.size();
-  const std::span<const double> settled(data.losses.data(), FitPoint(count));
+  // Those that cannot be the best are not kept for their losses.
+  std::vector<double> ranked = data.losses;
+  for (size_t i = 0; i < count; ++i) {
+    if (!data.feasible[i]) ranked[i] = std::numeric_limits<double>::infinity();
+  }
+  const std::span<const double> settled(ranked.data(), FitPoint(count));
   std::vector<size_t> kept = SelectObservations(settled, kMostObservations);
   for (size_t i = settled.size(); i < count; ++i) kept.push_back(i);
   QualityPoints points{Select(inputs, data, SelectObservations(settled, kMostFitted)),
                        Select(inputs, data, kept)};
+  for (const size_t i : kept) points.may_be_best.push_back(data.feasible[i]);
   points.loss_per_step = LossPerStep(ValuesAt(data.losses, kept), points.observed.values);
   return points;
 }

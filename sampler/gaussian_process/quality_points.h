@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "sampler/gaussian_process/input_space.h"
 #include "sampler/gaussian_process/surrogate_cache.h"
@@ -18,7 +19,8 @@ size_t FitPoint(size_t count);
 struct QualityPoints {
   LabelledPoints fitted;
   LabelledPoints observed;
-  double loss_per_step = 0.0;  // of `observed` (LossPerStep)
+  std::vector<bool> may_be_best;  // of `observed` (TrainingData::feasible)
+  double loss_per_step = 0.0;     // of `observed` (LossPerStep)
 };
 
 // Of a fit the first FitPoint() trials by number, of a model these and all after them; of more than

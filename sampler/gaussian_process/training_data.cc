@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "sampler/gaussian_process/portable_math.h"
+
 namespace hpo {
 namespace {
 
@@ -27,8 +29,27 @@ std::optional<double> MedianGain(const History& history, int64_t step) {
   return gains[gains.size() / 2];
 }
 
+// By the trials that a process over `space` learns from.
+LossMeaning MeaningOf(const History& history, const CodedSpace& space, Bytes capacity,
+                      MemoryPolicy policy) {
+  LossMeaning meaning = LossMeaning::kObjective;
+  for (const auto& [number, trial] : history.trials()) {
+    if (trial.state != TrialState::kCompleted || trial.losses.empty()) continue;
+    const bool teaches =
+        MemoryViolation(trial, capacity, policy) == 0.0 && space.Encode(trial.params).has_value();
+    if (teaches && trial.violation == 0.0) return LossMeaning::kObjective;
+    if (teaches) meaning = LossMeaning::kViolation;
+  }
+  return meaning;
+}
+
 // The loss that `trial` stands for; nullopt for none. Need not be finite.
-std::optional<double> LossOf(const History& history, const HistoryTrial& trial) {
+std::optional<double> LossOf(const History& history, const HistoryTrial& trial,
+                             LossMeaning meaning) {
+  if (meaning == LossMeaning::kViolation) {
+    if (trial.state != TrialState::kCompleted) return std::nullopt;
+    return trial.violation;
+  }
   if (trial.state == TrialState::kCompleted) {
     if (trial.losses.empty()) return std::nullopt;
     return trial.losses.front();
@@ -53,6 +74,7 @@ void MakeFinite(TrainingData& data) {
   if (!best.has_value()) {
     data.observed.clear();
     data.losses.clear();
+    data.feasible.clear();
     return;
   }
   for (double& loss : data.losses) {
@@ -77,25 +99,52 @@ void Label(const Codes& codes, bool bad, LabelledCodes& out) {
   out.any_bad = out.any_bad || bad;
 }
 
+// As differences near the limit count most (bilog: Eriksson & Poloczek 2021).
+double LabelOf(double excess) {
+  const double size = PortableLog(1.0 + std::abs(excess));
+  return excess > 0.0 ? size : -size;
+}
+
+// By constraint, how far completed trials are beyond it. One that was not reported counts as the
+// worst that was, at least as twice its limit.
+void LabelByExcess(const Codes& codes, const HistoryTrial& trial, TrainingData& data) {
+  data.constraints.resize(std::max(data.constraints.size(), trial.excesses.size()));
+  for (size_t i = 0; i < trial.excesses.size(); ++i) {
+    LabelledCodes& labelled = data.constraints[i];
+    labelled.codes.push_back(codes);
+    labelled.labels.push_back(trial.excesses[i]);
+    labelled.any_bad = labelled.any_bad || trial.excesses[i] > 0.0;
+  }
+}
+
+void FinishLabels(LabelledCodes& labelled) {
+  double worst = 1.0;
+  for (const double excess : labelled.labels) {
+    if (std::isfinite(excess)) worst = std::max(worst, excess);
+  }
+  for (double& label : labelled.labels) label = LabelOf(std::min(label, worst));
+}
+
 // What `trial` teaches of quality, where it could run.
 void AddQuality(const History& history, const HistoryTrial& trial, Codes codes,
                 TrainingData& data) {
   const bool running = trial.state == TrialState::kRunning;
   if (!running && !IsFinished(trial)) return;
-  const std::optional<double> loss = running ? std::nullopt : LossOf(history, trial);
+  const std::optional<double> loss = running ? std::nullopt : LossOf(history, trial, data.meaning);
   if (!loss.has_value()) {
     data.fantasies.push_back(std::move(codes));
     return;
   }
   data.observed.push_back(std::move(codes));
   data.losses.push_back(*loss);
+  data.feasible.push_back(data.meaning == LossMeaning::kViolation || trial.violation == 0.0);
 }
 
 }  // namespace
 
 TrainingData CollectTrainingData(const History& history, const CodedSpace& space, Bytes capacity,
                                  MemoryPolicy policy) {
-  TrainingData data;
+  TrainingData data{.meaning = MeaningOf(history, space, capacity, policy)};
   for (const auto& [number, trial] : history.trials()) {
     std::optional<Codes> codes = space.Encode(trial.params);
     if (!codes.has_value()) continue;
@@ -109,11 +158,16 @@ TrainingData CollectTrainingData(const History& history, const CodedSpace& space
     if (EndedByMemory(trial)) continue;
     if (IsFinished(trial)) Label(*codes, false, data.memory);
     if (IsFinished(trial) || failed) Label(*codes, failed, data.failure);
+    if (data.meaning == LossMeaning::kObjective) LabelByExcess(*codes, trial, data);
     AddQuality(history, trial, *std::move(codes), data);
   }
   MakeFinite(data);
   KeepNewest(data.memory);
   KeepNewest(data.failure);
+  for (LabelledCodes& constraint : data.constraints) {
+    FinishLabels(constraint);
+    KeepNewest(constraint);
+  }
   return data;
 }
 
@@ -128,6 +182,7 @@ std::vector<size_t> OrderByLoss(std::span<const double> losses) {
 std::vector<Codes> Incumbents(const TrainingData& data) {
   constexpr size_t kMostIncumbents = 6;
   std::vector<size_t> order = OrderByLoss(data.losses);
+  std::erase_if(order, [&](size_t i) { return !data.feasible[i]; });
   order.resize(std::min(order.size(), kMostIncumbents));
   std::vector<Codes> incumbents;
   for (const size_t i : order) incumbents.push_back(data.observed[i]);

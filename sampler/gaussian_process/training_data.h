@@ -9,6 +9,9 @@
 // Memory, learned: trials that could not run within the asking capacity (MemoryViolation) are
 // labelled 1, finished ones -1, and the former stay out of quality. Failures: failed trials are
 // labelled 1, finished ones -1. Of many labels the oldest are left out.
+// Constraints: completed trials by how far each is beyond the limit, bent so that what is near it
+// counts most. As long as no completed trial is feasible, the loss is how far they violate them
+// all.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +26,24 @@ namespace hpo {
 // Configurations of which some are to be avoided.
 struct LabelledCodes {
   std::vector<Codes> codes;
-  std::vector<double> labels;  // 1 to be avoided, -1 not
+  std::vector<double> labels;  // above 0 to be avoided, below not
   bool any_bad = false;
 };
 
+// What a smaller loss means: as long as no completed trial is feasible, to be nearer to it.
+enum class LossMeaning { kObjective, kViolation };
+
 struct TrainingData {
+  LossMeaning meaning = LossMeaning::kObjective;
   // By trial number.
   std::vector<Codes> observed;
   std::vector<double> losses;  // of `observed`, finite, smaller is better
+  std::vector<bool> feasible;  // of `observed`: whether one may be the best
   std::vector<Codes> fantasies;
   LabelledCodes memory;
   LabelledCodes failure;
+  // By constraint; as long as none is feasible, their sum is the loss instead.
+  std::vector<LabelledCodes> constraints;
   // Of all trials in any state.
   std::vector<Codes> tried;
 };

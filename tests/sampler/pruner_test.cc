@@ -53,6 +53,25 @@ TEST(MakePruner, TakesTheStudysTypeAndNeverStopsWithSeveralObjectives) {
   EXPECT_FALSE(MakePruner(study)->Decide(history, TrialNumber{1}).has_value());
 }
 
+// However good their values: the search is not for them.
+TEST(MakePruner, TrialsThatViolateAConstraintAreNoneToCompareWith) {
+  for (const char* type : {"median", "asha", "wilcoxon"}) {
+    SCOPED_TRACE(type);
+    HistoryTrial good{.number = TrialNumber{0},
+                      .state = TrialState::kCompleted,
+                      .losses = {0.0},
+                      .intermediate = FromStepOne(std::vector<double>(16, 0.0))};
+    const Values poor = FromStepOne(std::vector<double>(16, 9.0));
+    const auto pruner = Make({.type = type, .startup_trials = 1, .min_resource = 1});
+    History history;
+    history.Apply({1, good});
+    EXPECT_TRUE(pruner->Decide(WithAsking(history, poor), kAsking).has_value());
+    good.violation = 0.5;
+    history.Apply({2, good});
+    EXPECT_FALSE(pruner->Decide(WithAsking(history, poor), kAsking).has_value());
+  }
+}
+
 TEST(MakePruner, EveryTypeAnswersForTrialsThatSaidNothing) {
   for (const char* type :
        {"median", "percentile", "threshold", "patient", "asha", "hyperband", "wilcoxon", "none"}) {

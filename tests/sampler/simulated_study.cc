@@ -12,6 +12,8 @@ void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial
   if (result.loss.has_value()) {
     trial.state = TrialState::kCompleted;
     trial.losses = {*result.loss};
+    trial.excesses = result.excesses;
+    for (const double excess : result.excesses) trial.violation += std::max(excess, 0.0);
     if (result.used > Bytes{}) trial.memory = {{.bytes = result.used, .limit = capacity}};
   } else if (result.failed) {
     trial.state = TrialState::kFailed;
@@ -57,7 +59,7 @@ const HistoryTrial& SimulatedStudy::RunOne() {
 double SimulatedStudy::best_loss() const {
   double best = std::numeric_limits<double>::infinity();
   for (const HistoryTrial& trial : trials_) {
-    if (!trial.losses.empty()) best = std::min(best, trial.losses.front());
+    if (IsFeasible(trial)) best = std::min(best, trial.losses.front());
   }
   return best;
 }

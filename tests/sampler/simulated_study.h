@@ -16,8 +16,9 @@ struct SimulatedResult {
   SimulatedResult(double its_loss) : loss(its_loss) {}                 // NOLINT
 
   std::optional<double> loss;
-  bool failed = false;  // ends without a loss for another reason than memory
-  Bytes used;           // memory measured; 0: it was not
+  bool failed = false;           // ends without a loss for another reason than memory
+  Bytes used;                    // memory measured; 0: it was not
+  std::vector<double> excesses;  // of the study's constraints
 };
 using SimulatedObjective = std::function<SimulatedResult(const ParamMap&)>;
 
@@ -41,6 +42,7 @@ class SimulatedStudy {
   const HistoryTrial& RunOne();
 
   const std::vector<HistoryTrial>& trials() const { return trials_; }
+  // Of the feasible trials.
   double best_loss() const;
   int64_t num_ooms() const;
   void set_feasibility(BatchFeasibility feasibility) { feasibility_ = std::move(feasibility); }

@@ -25,6 +25,14 @@ class Trials {
     for (int i = 0; i < count; ++i) Add(TrialState::kPruned);
     return *this;
   }
+  Trials& Violating(std::vector<double> losses, double violation) {
+    HistoryTrial trial{.number = TrialNumber{static_cast<int64_t>(history_.trials().size())},
+                       .state = TrialState::kCompleted,
+                       .losses = std::move(losses)};
+    trial.violation = violation;
+    history_.Apply({trial.number.value + 1, trial});
+    return *this;
+  }
   // Replaces the state of a trial.
   Trials& End(int64_t number, std::vector<double> losses) {
     history_.Apply({1000 + number,
@@ -46,6 +54,17 @@ class Trials {
 std::string NoProgress(int64_t count, int64_t since) {
   return absl::StrCat("no progress in the ", count, " trials since trial ", since,
                       "; to go on, raise budget.no_progress in its file");
+}
+
+TEST(WhyTerminate, OnlyFeasibleTrialsImproveAndBeforeThemTheLeastViolating) {
+  Trials trials;
+  trials.Violating({0.1}, 2.0).Violating({0.5}, 1.0).Violating({0.0}, 1.5);
+  EXPECT_EQ(trials.Why(2), std::nullopt);
+  EXPECT_EQ(trials.Why(1), NoProgress(1, 1));
+  trials.Completed({9.0});
+  EXPECT_EQ(trials.Why(1), std::nullopt) << "the first feasible one";
+  trials.Violating({0.0}, 0.1).Completed({9.5});
+  EXPECT_EQ(trials.Why(2), NoProgress(2, 3));
 }
 
 TEST(WhyTerminate, CountsTrialsSinceTheLastThatImproved) {

@@ -70,6 +70,7 @@ class EventfulStudy {
     trial.losses.clear();
     trial.memory.clear();
     trial.prune_reason.reset();
+    trial.violation = 0.0;
     End(trial);
     Tell(trial);
   }
@@ -115,6 +116,7 @@ class EventfulStudy {
       trial.losses.assign(num_objectives_, LossOf(trial.params));
       trial.losses.back() += how == 0 ? std::nan("") : 3.0 * rng_.Uniform();
       trial.memory = {{.bytes = GiB(static_cast<int64_t>(1 + rng_.Below(20))), .limit = GiB(24)}};
+      if (how == 5) trial.violation = rng_.Uniform();
     } else if (how < 8) {
       trial.prune_reason = PruneReason::kPruner;
     } else if (how == 8) {

@@ -1,5 +1,6 @@
 #include "sampler/gaussian_process/training_data.h"
 
+#include <cmath>
 #include <limits>
 
 #include "gtest/gtest.h"
@@ -58,6 +59,37 @@ TEST_F(TrainingDataTest, EachStateTeachesItsOwn) {
   EXPECT_EQ(data.failure.labels, (std::vector<double>{-1.0, 1.0, -1.0}));
   EXPECT_TRUE(data.failure.any_bad);
   EXPECT_EQ(data.tried.size(), trials_.size());
+}
+
+TEST_F(TrainingDataTest, ViolationIsTheLossUntilATrialThatTeachesIsFeasible) {
+  const auto complete = [this](double x, double loss, double excess) {
+    Complete(x, loss);
+    trials_.back().excesses = {excess, -0.5};
+    trials_.back().violation = std::max(excess, 0.0);
+  };
+  complete(0.1, 5.0, 2.0);
+  complete(0.2, 1.0, kInfinity);
+  complete(7.0, 3.0, -1.0);  // outside the space
+  TrainingData data = Collect();
+  EXPECT_EQ(data.meaning, LossMeaning::kViolation);
+  EXPECT_EQ(data.losses, (std::vector<double>{2.0, 2.0}));
+  EXPECT_TRUE(data.constraints.empty());
+  EXPECT_EQ(Incumbents(data).front(), Codes{0.1});
+
+  complete(0.3, 9.0, -1.0);
+  data = Collect();
+  EXPECT_EQ(data.meaning, LossMeaning::kObjective);
+  EXPECT_EQ(data.losses, (std::vector<double>{5.0, 1.0, 9.0}));
+  EXPECT_EQ(data.feasible, (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(Incumbents(data), (std::vector<Codes>{{0.3}}));
+  ASSERT_EQ(data.constraints.size(), 2u);
+  const std::vector<double>& labels = data.constraints[0].labels;
+  ASSERT_EQ(labels.size(), 3u);
+  EXPECT_NEAR(labels[0], std::log(3.0), 1e-12);
+  EXPECT_EQ(labels[1], labels[0]) << "not reported: as the worst that was";
+  EXPECT_NEAR(labels[2], -std::log(2.0), 1e-12);
+  EXPECT_TRUE(data.constraints[0].any_bad);
+  EXPECT_FALSE(data.constraints[1].any_bad);
 }
 
 // It ran on a larger card: a loss there says nothing of quality that this card can have.
