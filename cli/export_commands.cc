@@ -107,8 +107,8 @@ absl::Status ExportOptuna(Session& session, const std::string& path) {
   Tell(session, name, path, count);
   const bool narrowed = !study.spec.space.narrowings.empty();
   if (narrowed && !session.json) {
-    session.out << "Its constraints have no place in Optuna's format: every parameter is exported "
-                   "with its full range.\n";
+    session.out << "What narrows its space has no place in Optuna's format: every parameter is "
+                   "exported with its full range.\n";
   }
   return absl::OkStatus();
 }

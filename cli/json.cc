@@ -1,5 +1,6 @@
 #include "cli/json.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -35,7 +36,8 @@ Json CountsJson(const TrialCounts& counts) {
           {"oom_predicted", counts.oom_predicted},
           {"oom_recovered", counts.oom_recovered},
           {"demonstration", counts.demonstration},
-          {"imported", counts.imported}};
+          {"imported", counts.imported},
+          {"infeasible", counts.infeasible}};
 }
 
 Json WorkerJson(const WorkerStatus& worker) {
@@ -204,6 +206,16 @@ Json OutcomeOrNull(const Trial& trial) {
   return json;
 }
 
+Json ConstraintsJson(const std::vector<MetricConstraint>& constraints) {
+  Json json = Json::array();
+  for (const MetricConstraint& constraint : constraints) {
+    json.push_back({{"metric", constraint.metric},
+                    {"at_least", OrNull(constraint.at_least)},
+                    {"at_most", OrNull(constraint.at_most)}});
+  }
+  return json;
+}
+
 Json RegretBoundJson(const Budget& budget) {
   if (!budget.regret_bound) return nullptr;
   return budget.regret_bound->gap ? Json(*budget.regret_bound->gap) : Json("auto");
@@ -239,6 +251,7 @@ Json StudyJson(const StudyStatus& study) {
   return {{"name", study.spec.name},
           {"state", study.finished ? "FINISHED" : "ACTIVE"},
           {"objectives", std::move(objectives)},
+          {"constraints", ConstraintsJson(study.spec.constraints)},
           {"budget",
            {{"trials", OrNull(budget.trials)},
             {"wall_clock_seconds", seconds(budget.wall_clock)},
@@ -248,6 +261,7 @@ Json StudyJson(const StudyStatus& study) {
           {"counts", CountsJson(study.counts)},
           {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
           {"best_value", OrNull(study.best_value)},
+          {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
           {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
           {"workers", std::move(workers)},
           {"waiting_for", study.waiting_for},
@@ -263,11 +277,14 @@ Json StudyJson(const StudyStatus& study) {
 }
 
 Json TrialJson(const Trial& trial) {
+  const bool completed = trial.state == TrialState::kCompleted;
   return {{"study", trial.id.study},
           {"number", trial.id.number.value},
           {"state", std::string(Name(trial.state))},
           {"prune_reason", PruneReasonJson(trial)},
           {"value", OrNull(trial.value)},
+          {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
+          {"violation", std::isfinite(trial.violation) ? Json(trial.violation) : Json(nullptr)},
           {"params", ParamsJson(trial.params)},
           {"demonstration", trial.demonstration},
           {"origin", trial.origin},

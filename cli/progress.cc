@@ -22,11 +22,6 @@ std::string RunningText(const StudyStatus& study, const RunningSteps& running) {
   return absl::StrCat(text, " (", steps, ")");
 }
 
-std::string BestOf(const StudyStatus& study) {
-  if (!study.best_trial) return "best -";
-  return absl::StrCat("best ", OrDash(study.best_value), " (", Hash(*study.best_trial), ")");
-}
-
 }  // namespace
 
 std::optional<absl::Duration> TimeLeft(const StudyStatus& study) {
@@ -51,8 +46,8 @@ std::string ProgressLine(const StudyStatus& study, const RunningSteps& running) 
   std::string end = left ? absl::StrCat("time left ", ShortDuration(*left)) : "time left unknown";
   if (study.finished) end = "finished";
   return absl::StrCat(Printable(study.spec.name), " ", study.counts.Finished(),
-                      budget ? absl::StrCat("/", *budget) : "", " | ", BestOf(study), " | ",
-                      RunningText(study, running), " | OOM ", study.counts.oom_met, " met, ",
+                      budget ? absl::StrCat("/", *budget) : "", " | best ", DescribeBest(study),
+                      " | ", RunningText(study, running), " | OOM ", study.counts.oom_met, " met, ",
                       study.counts.oom_predicted, " predicted | ", end);
 }
 
@@ -65,7 +60,7 @@ std::string FinishedLine(const Trial& trial, const StudyStatus& study) {
   }
   if (!study.best_trial) return text;
   return absl::StrCat(text, "; best is ", Hash(*study.best_trial), " with ",
-                      OrDash(study.best_value));
+                      OrDash(study.best_value), study.best_violation > 0.0 ? ", infeasible" : "");
 }
 
 }  // namespace hpo

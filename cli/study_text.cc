@@ -11,11 +11,6 @@
 namespace hpo {
 namespace {
 
-std::string BestOf(const StudyStatus& study) {
-  if (!study.best_trial) return "-";
-  return absl::StrCat(OrDash(study.best_value), " (", Hash(*study.best_trial), ")");
-}
-
 std::string StateOf(const StudyStatus& study) {
   if (study.finished) return "finished";
   if (study.counts.running > 0) return "running";
@@ -28,6 +23,21 @@ std::string ObjectivesOf(const StudyStatus& study) {
         const bool minimize = objective.direction == Direction::kMinimize;
         absl::StrAppend(out, minimize ? "minimize " : "maximize ", objective.metric);
       });
+}
+
+// The limits, then how far the study is in keeping them.
+std::string ConstraintsOf(const StudyStatus& study) {
+  const std::string limits = absl::StrJoin(
+      study.spec.constraints, ", ", [](std::string* out, const MetricConstraint& constraint) {
+        out->append(DescribeConstraint(constraint));
+      });
+  const TrialCounts& counts = study.counts;
+  if (study.best_violation > 0.0) {
+    return absl::StrCat(limits, "; no trial keeps them yet, ", Hash(*study.best_trial),
+                        " is the nearest");
+  }
+  return absl::StrCat(limits, "; ", counts.infeasible, " of ", counts.completed,
+                      " completed do not keep them");
 }
 
 std::string CountsOf(const TrialCounts& counts) {
@@ -87,7 +97,7 @@ std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
     table.AddRow({study.spec.name, StateOf(study), DescribeProgress(study),
                   absl::StrCat(counts.completed), absl::StrCat(counts.pruned),
                   absl::StrCat(counts.failed), absl::StrCat(counts.oom_met),
-                  absl::StrCat(counts.oom_predicted), BestOf(study)});
+                  absl::StrCat(counts.oom_predicted), DescribeBest(study)});
   }
   return table.Render(width);
 }
@@ -97,7 +107,10 @@ std::string StudyText(const StudyStatus& study, int width) {
       "study       ", Printable(study.spec.name), " (", StateOf(study), ")\n", "objective   ",
       Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
       CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
-      "best        ", BestOf(study), "\n", "time        ", TimeOf(study), "\n");
+      "best        ", DescribeBest(study), "\n", "time        ", TimeOf(study), "\n");
+  if (!study.spec.constraints.empty()) {
+    absl::StrAppend(&text, "constraints ", Printable(ConstraintsOf(study)), "\n");
+  }
   if (!study.waiting_for.empty()) {
     absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
                     Printable(study.waiting_for), "\n");

@@ -21,11 +21,13 @@ std::string SpaceTable(const SearchSpace& space, int width);
 // One line a trial.
 std::string TrialTable(const std::vector<Trial>& trials, int width);
 
-// One trial: parameters, why it ended, bytes predicted, used and allowed, each attempt and plan,
-// and where it ran out of memory, what and where.
-std::string TrialText(const TrialView& view, int width);
+// One trial: parameters, why it ended, which of the study's constraints it violates, bytes
+// predicted, used and allowed, each attempt and plan, and where it ran out of memory, what and
+// where.
+std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
+                      int width);
 
-// Best first, with parameters.
+// Best first, with parameters; says so where none is feasible.
 std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width);
 
 // The estimate by class and the verdict.

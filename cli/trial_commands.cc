@@ -97,7 +97,7 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
   if (session.json) {
     PrintJson(TrialJson(view), session.out);
   } else {
-    session.out << TrialText(view, session.terminal.columns);
+    session.out << TrialText(view, study.spec.constraints, session.terminal.columns);
   }
   return absl::OkStatus();
 }

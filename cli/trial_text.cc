@@ -198,13 +198,18 @@ std::string TrialTable(const std::vector<Trial>& trials, int width) {
   return table.Render(width);
 }
 
-std::string TrialText(const TrialView& view, int width) {
+std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
+                      int width) {
   const Trial& trial = view.trial;
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
                    DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
   if (trial.outcome) absl::StrAppend(&text, "outcome   ", Printable(DescribeEnd(trial)), "\n");
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
+  for (const MetricConstraint& constraint : constraints) {
+    const std::string excess = DescribeExcess(trial, constraint);
+    if (!excess.empty()) absl::StrAppend(&text, "violates  ", Printable(excess), "\n");
+  }
   if (!view.sampler.empty()) {
     absl::StrAppend(&text, "proposed  by ", Printable(view.sampler), "\n");
   }
@@ -238,13 +243,15 @@ std::string TrialText(const TrialView& view, int width) {
 }
 
 std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width) {
-  if (trials.size() != 1) return TrialTable(trials, width);
   const Trial& best = trials.front();
+  const char* infeasible = "no trial keeps the constraints yet; nearest to it:\n";
+  const std::string note = best.violation > 0.0 ? infeasible : "";
+  if (trials.size() != 1) return absl::StrCat(note, TrialTable(trials, width));
   const std::string metric =
       study.spec.objectives.empty() ? "value" : study.spec.objectives.front().metric;
   std::string text =
-      absl::StrCat("best trial of ", Printable(study.spec.name), ": ", Hash(best.id.number), ", ",
-                   Printable(metric), " ", OrDash(best.value), "\n", ParamLines(best.params));
+      absl::StrCat(note, "best trial of ", Printable(study.spec.name), ": ", Hash(best.id.number),
+                   ", ", Printable(metric), " ", OrDash(best.value), "\n", ParamLines(best.params));
   const Completed* completed = best.outcome ? std::get_if<Completed>(&*best.outcome) : nullptr;
   if (completed != nullptr && !completed->model_path.empty()) {
     absl::StrAppend(&text, "model folder: ", Printable(completed->model_path), "\n");

@@ -78,6 +78,7 @@ std::string DescribeState(const Trial& trial) {
   if (const Failed* failed = std::get_if<Failed>(&*trial.outcome)) {
     return absl::StrCat(text, " (", Name(failed->failure_class), ")");
   }
+  if (trial.violation > 0.0) absl::StrAppend(&text, " (infeasible)");
   return text;
 }
 
@@ -122,6 +123,22 @@ std::string DescribeProgress(const StudyStatus& study) {
   const std::optional<int64_t> budget = study.spec.budget.trials;
   return absl::StrCat(study.counts.Finished(),
                       budget ? absl::StrCat(" of ", *budget) : " (no limit)");
+}
+
+std::string DescribeBest(const StudyStatus& study) {
+  if (!study.best_trial) return "-";
+  return absl::StrCat(OrDash(study.best_value), " (", Hash(*study.best_trial),
+                      study.best_violation > 0.0 ? ", infeasible)" : ")");
+}
+
+std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint) {
+  const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+  if (completed == nullptr || ExcessOf(constraint, completed->metrics) <= 0.0) return "";
+  const auto metric = completed->metrics.find(constraint.metric);
+  return absl::StrCat(DescribeConstraint(constraint), ": ",
+                      metric == completed->metrics.end()
+                          ? "not reported"
+                          : absl::StrCat("reported ", ShortNumber(metric->second)));
 }
 
 std::string DescribeOoms(const TrialCounts& counts) {

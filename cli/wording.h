@@ -27,7 +27,7 @@ std::string LocalTime(absl::Time time);
 // "#7".
 std::string Hash(TrialNumber number);
 
-// "COMPLETED", "PRUNED (OUT_OF_MEMORY)", "FAILED (BAD_DATA)"; "RUNNING".
+// "COMPLETED", "COMPLETED (infeasible)", "PRUNED (OUT_OF_MEMORY)", "FAILED (BAD_DATA)"; "RUNNING".
 std::string DescribeState(const Trial& trial);
 
 // How it ended, to follow its state: metrics, or what went wrong. Empty while it is open.
@@ -46,6 +46,13 @@ std::string DescribeRecord(const MemoryRecord& record);
 
 // "12 of 100", "12 (no limit)".
 std::string DescribeProgress(const StudyStatus& study);
+
+// "0.7131 (#12)", "0.7131 (#12, infeasible)"; "-" where no trial has completed.
+std::string DescribeBest(const StudyStatus& study);
+
+// What a completed trial reported on a constraint that it violates: "latency_ms at most 50:
+// reported 61.2". Empty where it keeps the constraint, or has not completed.
+std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint);
 
 // "OOM 2 met (1 recovered), 1 predicted".
 std::string DescribeOoms(const TrialCounts& counts);

@@ -37,6 +37,7 @@ static v1::TrialCounts ToProto(const TrialCounts& counts) {
   proto.set_oom_recovered(counts.oom_recovered);
   proto.set_demonstration(counts.demonstration);
   proto.set_imported(counts.imported);
+  proto.set_infeasible(counts.infeasible);
   return proto;
 }
 
@@ -51,7 +52,8 @@ static TrialCounts FromProto(const v1::TrialCounts& proto) {
                      .oom_predicted = proto.oom_predicted(),
                      .oom_recovered = proto.oom_recovered(),
                      .demonstration = proto.demonstration(),
-                     .imported = proto.imported()};
+                     .imported = proto.imported(),
+                     .infeasible = proto.infeasible()};
 }
 
 static v1::Worker ToProto(const WorkerStatus& worker) {
@@ -110,6 +112,21 @@ absl::StatusOr<Objective> FromProto(const v1::Objective& proto) {
   HPO_ASSIGN_OR_RETURN(objective.direction,
                        FromWire(kDirections, proto.direction(), "a direction"));
   return objective;
+}
+
+v1::MetricConstraint ToProto(const MetricConstraint& constraint) {
+  v1::MetricConstraint proto;
+  proto.set_metric(constraint.metric);
+  if (constraint.at_least) proto.set_at_least(*constraint.at_least);
+  if (constraint.at_most) proto.set_at_most(*constraint.at_most);
+  return proto;
+}
+
+MetricConstraint FromProto(const v1::MetricConstraint& proto) {
+  MetricConstraint constraint{.metric = proto.metric()};
+  if (proto.has_at_least()) constraint.at_least = proto.at_least();
+  if (proto.has_at_most()) constraint.at_most = proto.at_most();
+  return constraint;
 }
 
 v1::Budget ToProto(const Budget& budget) {
@@ -179,6 +196,10 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_sequence(study.sequence);
   for (const PriorStatus& prior : study.priors) *proto.add_warm_start() = ToProto(prior);
   proto.set_last_proposal(study.last_proposal);
+  for (const MetricConstraint& constraint : study.spec.constraints) {
+    *proto.add_constraints() = ToProto(constraint);
+  }
+  proto.set_best_violation(study.best_violation);
   if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
   return proto;
 }
@@ -207,6 +228,10 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   for (const v1::Worker& worker : proto.workers()) study.workers.push_back(FromProto(worker));
   for (const v1::PriorStudy& prior : proto.warm_start()) study.priors.push_back(FromProto(prior));
   study.last_proposal = proto.last_proposal();
+  for (const v1::MetricConstraint& constraint : proto.constraints()) {
+    study.spec.constraints.push_back(FromProto(constraint));
+  }
+  study.best_violation = proto.best_violation();
   if (proto.has_created()) study.created = FromProto(proto.created());
   return study;
 }

@@ -14,6 +14,9 @@ namespace hpo {
 v1::Objective ToProto(const Objective& objective);
 absl::StatusOr<Objective> FromProto(const v1::Objective& proto);
 
+v1::MetricConstraint ToProto(const MetricConstraint& constraint);
+MetricConstraint FromProto(const v1::MetricConstraint& proto);
+
 v1::Budget ToProto(const Budget& budget);
 Budget FromProto(const v1::Budget& proto);
 
@@ -25,8 +28,8 @@ absl::StatusOr<Domain> FromProto(const v1::Domain& proto);
 v1::SearchSpace ToProto(const SearchSpace& space);
 absl::StatusOr<SearchSpace> FromProto(const v1::SearchSpace& proto);
 
-// Of the spec: name, objectives, budget, space, seed, task, data files, and the types of sampler,
-// pruner and memory policy travel; its other fields read as their defaults.
+// Of the spec: name, objectives, constraints, budget, space, seed, task, data files, and the types
+// of sampler, pruner and memory policy travel; its other fields read as their defaults.
 v1::Study ToProto(const StudyStatus& study);
 absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto);
 

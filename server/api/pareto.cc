@@ -1,6 +1,7 @@
 #include "server/api/pareto.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -41,6 +42,9 @@ std::vector<Trial> ParetoFront(std::vector<Trial> completed,
       scored.emplace_back(std::move(trial), *std::move(losses));
     }
   }
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [trial, losses] : scored) least = std::min(least, trial.violation);
+  std::erase_if(scored, [least](const auto& entry) { return entry.first.violation > least; });
   std::vector<Trial> front;
   for (const auto& [trial, losses] : scored) {
     const bool dominated = std::any_of(scored.begin(), scored.end(), [&](const auto& other) {

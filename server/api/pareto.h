@@ -8,8 +8,9 @@
 
 namespace hpo {
 
-// The trials that no other one dominates (at least as good everywhere and better somewhere), in the
-// order given. Trials that lack a metric of an objective are left out. O(n^2).
+// Of the feasible trials, or where there is none of the least violating ones, those that no other
+// one dominates (at least as good everywhere and better somewhere), in the order given. Trials that
+// lack a metric of an objective are left out. O(n^2).
 std::vector<Trial> ParetoFront(std::vector<Trial> completed,
                                const std::vector<Objective>& objectives);
 

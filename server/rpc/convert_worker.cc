@@ -103,6 +103,9 @@ v1::Assignment ToProto(const Assignment& assignment) {
   proto.set_measure_every_steps(trainer.measure_every_steps);
   proto.set_model_init(trainer.model_init);
   *proto.mutable_objective() = ToProto(assignment.objective);
+  for (const MetricConstraint& constraint : assignment.constraints) {
+    *proto.add_constraints() = ToProto(constraint);
+  }
   proto.set_seed(assignment.seed);
   return proto;
 }

@@ -62,7 +62,7 @@ AttemptRecord AttemptOf(const TrialRecord& record, const ImportedTrial& imported
 }
 
 absl::Status Insert(TrialTransaction& transaction, const ImportedTrial& imported,
-                    const Objective& objective, TrialRecord record) {
+                    const StudySpec& spec, TrialRecord record) {
   HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
   const AttemptRecord attempt = AttemptOf(record, imported);
   const TrialNumber number = record.trial.id.number;
@@ -70,9 +70,7 @@ absl::Status Insert(TrialTransaction& transaction, const ImportedTrial& imported
   HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
   HPO_RETURN_IF_ERROR(
       transaction.trials.InsertMeasurements(number, kTheAttempt, imported.measurements).status());
-  record.trial.state = StateOf(imported.outcome);
-  record.trial.outcome = imported.outcome;
-  record.trial.value = ValueOf(imported.outcome, objective);
+  SetOutcome(spec, imported.outcome, record.trial);
   record.trial.started = imported.started;
   record.trial.ended = imported.ended;
   record.current_attempt = record.result_attempt = kTheAttempt;
@@ -126,8 +124,7 @@ absl::StatusOr<ImportResult> TrialScheduler::ImportTrials(const TrialImport& imp
       }
       const TrialRecord record = RecordOf(*study, trial, TrialNumber{next++},
                                           import.count_against_budget, transaction.now);
-      HPO_RETURN_IF_ERROR(
-          Insert(transaction, WithTimes(trial, transaction.now), spec.objectives.front(), record));
+      HPO_RETURN_IF_ERROR(Insert(transaction, WithTimes(trial, transaction.now), spec, record));
       ++result.num_added;
     }
     return absl::OkStatus();

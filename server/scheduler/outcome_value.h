@@ -1,4 +1,4 @@
-// The number by which a trial is ranked.
+// The numbers by which a trial is ranked.
 #pragma once
 
 #include <cmath>
@@ -18,6 +18,16 @@ inline std::optional<double> ValueOf(const TrialOutcome& outcome, const Objectiv
   const auto found = completed->metrics.find(objective.metric);
   if (found == completed->metrics.end() || !std::isfinite(found->second)) return std::nullopt;
   return found->second;
+}
+
+// Ends `trial` with `outcome`: its state, and by what the study ranks it.
+inline void SetOutcome(const StudySpec& spec, const TrialOutcome& outcome, Trial& trial) {
+  trial.state = StateOf(outcome);
+  trial.outcome = outcome;
+  trial.value = ValueOf(outcome, spec.objectives.front());
+  // Judged at the end alone: what a trial reports on its way may still change.
+  const auto* completed = std::get_if<Completed>(&outcome);
+  trial.violation = completed == nullptr ? 0.0 : ViolationOf(spec.constraints, completed->metrics);
 }
 
 }  // namespace hpo

@@ -120,6 +120,7 @@ Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const Atte
                     .allow_checkpointing = study.memory.allow_checkpointing,
                     .trainer = study.trainer,
                     .objective = study.objectives.front(),
+                    .constraints = study.constraints,
                     .seed = SeedOf(study, trial)};
 }
 

@@ -238,6 +238,7 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
     if (!best.empty()) {
       status.best_trial = best.front().id.number;
       status.best_value = best.front().value;
+      status.best_violation = best.front().violation;
     }
     if (!status.priors.empty()) {
       HPO_ASSIGN_OR_RETURN(status.last_proposal, trials.LoadLastSampler());

@@ -81,8 +81,9 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   }
   PublishLease(change, renewed_at);
   if (trial.demonstration) return;
-  HistoryEvent event{.sequence = change.sequence,
-                     .trial = ToHistory(trial, change.measurements, spec_.objectives)};
+  HistoryEvent event{
+      .sequence = change.sequence,
+      .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
   unobserved_.push_back(std::move(event));
   if (trial.outcome.has_value()) DecideTerminationLocked();

@@ -178,9 +178,7 @@ absl::Status TrialScheduler::EndAttempt(TrialTransaction& transaction, const Stu
   Trial& trial = record.trial;
   record.retries = verdict.counts;
   if (verdict.end) {
-    trial.state = StateOf(*verdict.end);
-    trial.outcome = verdict.end;
-    trial.value = ValueOf(*verdict.end, spec.objectives.front());
+    SetOutcome(spec, *verdict.end, trial);
     trial.ended = transaction.now;
     record.result_attempt = attempt.attempt.number;
   } else {

@@ -75,6 +75,10 @@ PriorStudy ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
     const auto found = earlier.history.trials().find(number);
     if (found == earlier.history.trials().end()) continue;
     HistoryTrial trial = found->second;
+    if (earlier.spec.constraints != spec.constraints) {
+      trial.violation = 0.0;
+      trial.excesses.clear();
+    }
     if (auto params = ConfigurationIn(spec.space, trial.params); params.ok()) {
       trial.params = *std::move(params);
       prior.history.Apply({.sequence = prior.history.sequence() + 1, .trial = std::move(trial)});

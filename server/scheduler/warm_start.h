@@ -20,7 +20,8 @@ struct EarlierStudy {
 //                       says what was expected of the first, and what it has
 absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy& earlier);
 
-// The trials that were chosen, as the sampler takes them.
+// The trials that were chosen, as the sampler takes them. Which were feasible counts where the
+// constraints are the same.
 PriorStudy ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
                         const StudyPrior& chosen);
 

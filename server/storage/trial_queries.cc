@@ -14,7 +14,7 @@ constexpr absl::string_view kTrialColumns =
     "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
     "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
     "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
-    "budgeted";
+    "budgeted, violation";
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -89,6 +89,7 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   record.last_sequence = row.Int(21);
   trial.origin = row.Text(22);
   trial.budgeted = row.Bool(23);
+  trial.violation = row.Real(24);
   return record;
 }
 
@@ -186,8 +187,8 @@ absl::StatusOr<int64_t> TrialStore::CountTrials(const TrialFilter& filter) const
 
 absl::StatusOr<TrialCounts> TrialStore::Count() const {
   Statement rows = database_.Prepare(
-      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*), budgeted FROM trial WHERE "
-      "study_id = ?1 GROUP BY 1, 2, 3, 4, 6");
+      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*), budgeted, violation > 0 FROM "
+      "trial WHERE study_id = ?1 GROUP BY 1, 2, 3, 4, 6, 7");
   rows.Bind(study_id_);
   TrialCounts counts;
   for (;;) {
@@ -204,6 +205,7 @@ absl::StatusOr<TrialCounts> TrialStore::Count() const {
     }
     HPO_ASSIGN_OR_RETURN(const TrialState state, EnumFromText<TrialState>(rows.Text(0)));
     AddCount(counts, state, count);
+    if (rows.Bool(6)) counts.infeasible += count;
     if (rows.Bool(2)) counts.oom_met += count;
     if (rows.Bool(2) && state == TrialState::kCompleted) counts.oom_recovered += count;
     if (rows.Text(3) == Name(PruneReason::kPredictedOutOfMemory)) counts.oom_predicted += count;
@@ -215,7 +217,7 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int
   Statement rows = database_.Prepare(absl::StrCat(
       "SELECT ", kTrialColumns,
       " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
-      "demonstration = 0 ORDER BY value",
+      "demonstration = 0 ORDER BY violation, value",
       order, ", number LIMIT ?2"));
   rows.Bind(study_id_, limit);
   std::vector<Trial> trials;

@@ -86,7 +86,8 @@ class TrialStore {
                                                 std::optional<TrialNumber> after, int limit) const;
   absl::StatusOr<int64_t> CountTrials(const TrialFilter& filter) const;
   absl::StatusOr<TrialCounts> Count() const;
-  // Completed trials that have a value, demonstrations left out, best first; limit < 0: all.
+  // Completed trials that have a value, demonstrations left out, best first: feasible ones by their
+  // value, then the others, the least violating first. limit < 0: all.
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
   struct Event {

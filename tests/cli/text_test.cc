@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cli/json.h"
 
 namespace hpo {
@@ -139,6 +141,33 @@ TEST(Text, AWarmStartSaysWhatCountsAndWhatItWeighs) {
   }
 }
 
+TEST(Text, WhatViolatesAConstraintIsSaid) {
+  StudyStatus study = Study();
+  EXPECT_THAT(StudyText(study, 0), Not(HasSubstr("constraints")));
+  study.spec.constraints = {{.metric = "ms", .at_most = 50.0}, {.metric = "gain", .at_least = 0.5}};
+  study.counts.infeasible = 2;
+  EXPECT_THAT(StudyText(study, 0),
+              HasSubstr("constraints ms at most 50, gain at least 0.5; 2 of 5 completed do not "
+                        "keep them\n"));
+  study.best_violation = 0.25;
+  EXPECT_THAT(StudyText(study, 0), HasSubstr("best        0.713 (#4, infeasible)\n"));
+  EXPECT_THAT(StudyText(study, 0),
+              HasSubstr("gain at least 0.5; no trial keeps them yet, #4 is the nearest\n"));
+  EXPECT_EQ(StudyJson(study)["best_feasible"], false);
+
+  TrialView view;
+  view.trial.state = TrialState::kCompleted;
+  view.trial.outcome = Completed{.metrics = {{"ms", 60.0}}};
+  view.trial.violation = std::numeric_limits<double>::infinity();
+  const std::string text = TrialText(view, study.spec.constraints, 0);
+  EXPECT_THAT(text, HasSubstr("COMPLETED (infeasible)"));
+  EXPECT_THAT(text, HasSubstr("violates  ms at most 50: reported 60\n"));
+  EXPECT_THAT(text, HasSubstr("violates  gain at least 0.5: not reported\n"));
+  EXPECT_EQ(TrialJson(view.trial)["feasible"], false);
+  EXPECT_TRUE(TrialJson(view.trial)["violation"].is_null());
+  EXPECT_THAT(BestText({view.trial}, study, 0), HasSubstr("no trial keeps the constraints yet"));
+}
+
 TEST(Text, TheSpaceNamesConditions) {
   EXPECT_EQ(SpaceTable(Study().spec.space, 0),
             "PARAMETER    VALUES             ONLY WHEN\n"
@@ -147,7 +176,7 @@ TEST(Text, TheSpaceNamesConditions) {
 }
 
 TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
-  const std::string text = TrialText(OomView(), 0);
+  const std::string text = TrialText(OomView(), {}, 0);
   for (const char* part :
        {"#7 of criteria: PRUNED (OUT_OF_MEMORY)",
         "out of memory in backward at step 12: wanted 20.00 MiB more at a peak of 7.00 GiB, "
@@ -162,7 +191,7 @@ TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
 }
 
 TEST(Text, MemoryIsShownByStageWithItsChangeAndLeaks) {
-  const std::string text = TrialText(OomView(), 0);
+  const std::string text = TrialText(OomView(), {}, 0);
   EXPECT_THAT(text,
               HasSubstr("ATTEMPT  MEMORY AT    STEP  ALLOCATED     CHANGE  RESERVED      FREE "
                         "    TOTAL  PEAK        HOST  NOTE\n"
@@ -177,8 +206,8 @@ TEST(Text, MemoryIsShownByStageWithItsChangeAndLeaks) {
   TrialView quiet = OomView();
   quiet.trial.attempts[0].memory_records.clear();
   quiet.trial.attempts[0].memory->growth = Bytes{};
-  EXPECT_THAT(TrialText(quiet, 0), Not(HasSubstr("MEMORY AT")));
-  EXPECT_THAT(TrialText(quiet, 0), Not(HasSubstr("leak")));
+  EXPECT_THAT(TrialText(quiet, {}, 0), Not(HasSubstr("MEMORY AT")));
+  EXPECT_THAT(TrialText(quiet, {}, 0), Not(HasSubstr("leak")));
 }
 
 TEST(Text, TheBestTrialIsReadyToPaste) {

@@ -314,13 +314,13 @@ class AgentLoop {
 
   void SettleModel(const Assignment& assignment, const AttemptEnd& end) {
     const TrialId& trial = assignment.lease.trial;
+    const ModelRank rank{assignment.objective, assignment.constraints};
     const auto* stopped = std::get_if<StoppedByPruner>(&end.finish->outcome);
     if (stopped == nullptr || stopped->pruner != kTimeLimitPruner) {
-      kept_models_.Settle(trial.study, OutputFolder(assignment.lease), end.finish->outcome,
-                          assignment.objective);
+      kept_models_.Settle(trial.study, OutputFolder(assignment.lease), end.finish->outcome, rank);
       return;
     }
-    kept_models_.SettleOvertime(trial.study, stopped->metrics, end.best_path, assignment.objective);
+    kept_models_.SettleOvertime(trial.study, stopped->metrics, end.best_path, rank);
     spdlog::info("trial #{} has used its time; its best weights: {}", trial.number.value,
                  end.best_path.empty() ? "none" : end.best_path);
   }

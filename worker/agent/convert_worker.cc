@@ -130,6 +130,9 @@ absl::StatusOr<Assignment> FromProto(const v1::Assignment& proto) {
   assignment.allow_checkpointing = proto.allow_checkpointing();
   assignment.trainer = TrainerOf(proto);
   HPO_ASSIGN_OR_RETURN(assignment.objective, FromProto(proto.objective()));
+  for (const v1::MetricConstraint& constraint : proto.constraints()) {
+    assignment.constraints.push_back(FromProto(constraint));
+  }
   assignment.seed = proto.seed();
   return assignment;
 }

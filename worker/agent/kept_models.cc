@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,6 +24,7 @@ constexpr char kLogFile[] = "trainer.log";
 constexpr char kRunningFile[] = ".running";  // no study's name begins with a dot
 
 struct KeptModel {
+  double violation = 0.0;
   double value = 0.0;
   std::string model_path;
 };
@@ -30,9 +32,13 @@ struct KeptModel {
 absl::StatusOr<KeptModel> ModelFromJson(const nlohmann::json& json) {
   KeptModel model;
   JsonReader reader(json, "");
+  double violation = 0.0;
+  if (reader.Has("violation")) reader.Required("violation", violation);
   reader.Required("value", model.value);
   reader.Required("model_path", model.model_path);
   HPO_RETURN_IF_ERROR(reader.status());
+  // An infinite one is written as null.
+  model.violation = std::isnan(violation) ? std::numeric_limits<double>::infinity() : violation;
   return model;
 }
 
@@ -50,7 +56,8 @@ std::vector<KeptModel> ReadKept(const std::string& path) {
 void WriteKept(const std::string& path, const std::vector<KeptModel>& models) {
   nlohmann::json json = nlohmann::json::array();
   for (const KeptModel& model : models) {
-    json.push_back({{"value", model.value}, {"model_path", model.model_path}});
+    json.push_back(
+        {{"violation", model.violation}, {"value", model.value}, {"model_path", model.model_path}});
   }
   const std::string temporary = path + ".new";
   std::ofstream(temporary) << DumpJson(json);
@@ -58,8 +65,9 @@ void WriteKept(const std::string& path, const std::vector<KeptModel>& models) {
   fs::rename(temporary, path, error);
 }
 
-bool Better(double a, double b, Direction direction) {
-  return direction == Direction::kMaximize ? a > b : a < b;
+bool Better(const KeptModel& a, const KeptModel& b, Direction direction) {
+  if (a.violation != b.violation) return a.violation < b.violation;
+  return direction == Direction::kMaximize ? a.value > b.value : a.value < b.value;
 }
 
 bool IsInside(const fs::path& folder, const fs::path& path) {
@@ -73,19 +81,18 @@ bool IsInside(const fs::path& folder, const fs::path& path) {
 }  // namespace
 
 void KeptModels::Settle(const std::string& study, const std::string& attempt_folder,
-                        const TrialOutcome& outcome, const Objective& objective) {
+                        const TrialOutcome& outcome, const ModelRank& rank) {
   const auto* completed = std::get_if<Completed>(&outcome);
   if (completed == nullptr) {
     Discard(attempt_folder);
   } else {
-    SettleAmong(RecordPath(study, "best.json"), completed->metrics, completed->model_path,
-                objective);
+    SettleAmong(RecordPath(study, "best.json"), completed->metrics, completed->model_path, rank);
   }
 }
 
 void KeptModels::SettleOvertime(const std::string& study, const Metrics& metrics,
-                                const std::string& model_path, const Objective& objective) {
-  SettleAmong(RecordPath(study, "time_limit.json"), metrics, model_path, objective);
+                                const std::string& model_path, const ModelRank& rank) {
+  SettleAmong(RecordPath(study, "time_limit.json"), metrics, model_path, rank);
 }
 
 std::string KeptModels::RecordPath(const std::string& study, const char* name) const {
@@ -125,18 +132,21 @@ std::string KeptModels::RunningPath() const {
 }
 
 void KeptModels::SettleAmong(const std::string& record, const Metrics& metrics,
-                             const std::string& model_path, const Objective& objective) {
-  const auto metric = metrics.find(objective.metric);
+                             const std::string& model_path, const ModelRank& rank) {
+  const auto metric = metrics.find(rank.objective.metric);
   if (!num_kept_ || model_path.empty() || metric == metrics.end() ||
       !std::isfinite(metric->second)) {
     return;
   }
   std::vector<KeptModel> models = ReadKept(record);
   std::erase_if(models, [&](const KeptModel& model) { return model.model_path == model_path; });
+  const KeptModel settled{.violation = ViolationOf(rank.constraints, metrics),
+                          .value = metric->second,
+                          .model_path = model_path};
   const auto place = std::find_if(models.begin(), models.end(), [&](const KeptModel& model) {
-    return Better(metric->second, model.value, objective.direction);
+    return Better(settled, model, rank.objective.direction);
   });
-  models.insert(place, {.value = metric->second, .model_path = model_path});
+  models.insert(place, settled);
   std::vector<KeptModel> surplus;
   while (models.size() > static_cast<size_t>(*num_kept_)) {
     surplus.push_back(std::move(models.back()));

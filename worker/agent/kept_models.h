@@ -13,6 +13,12 @@
 
 namespace hpo {
 
+// By what the models of a study are ranked.
+struct ModelRank {
+  Objective objective;
+  std::vector<MetricConstraint> constraints;
+};
+
 class KeptModels {
  public:
   // `num_kept`: models of each study, at least 1; nullopt: remove nothing.
@@ -20,17 +26,18 @@ class KeptModels {
       : runs_folder_(std::move(runs_folder)), num_kept_(num_kept) {}
 
   // An attempt of `study` that wrote to `attempt_folder` has ended, and the server knows. A
-  // completed one takes its place among the best so far by the objective's metric, and what is then
-  // one too many is removed (the newer one of equals; none where the metric is lacking). Of any
-  // other end all files but the log are removed.
+  // completed one takes its place among the best so far, those that violate the constraints least
+  // first, then by the objective's metric, and what is then one too many is removed (the newer one
+  // of equals; none where the objective's metric is lacking). Of any other end all files but the
+  // log are removed.
   void Settle(const std::string& study, const std::string& attempt_folder,
-              const TrialOutcome& outcome, const Objective& objective);
+              const TrialOutcome& outcome, const ModelRank& rank);
 
   // An attempt that had used its time has ended, and left `model_path` with these metrics (empty:
   // nothing). It takes its place among those of its kind, beside the completed ones, and what is
   // then one too many is removed.
   void SettleOvertime(const std::string& study, const Metrics& metrics,
-                      const std::string& model_path, const Objective& objective);
+                      const std::string& model_path, const ModelRank& rank);
 
   // The same for an attempt that can never be the study's best (a demonstration, one that was given
   // back or superseded): all files but the log are removed.
@@ -48,7 +55,7 @@ class KeptModels {
  private:
   // `record`: the file that lists the models of one kind.
   void SettleAmong(const std::string& record, const Metrics& metrics, const std::string& model_path,
-                   const Objective& objective);
+                   const ModelRank& rank);
   std::string RunningPath() const;
   std::string RecordPath(const std::string& study, const char* name) const;
   void Remove(const std::string& path) const;

@@ -76,6 +76,7 @@ Assignment FullAssignment() {
                         .measure_every_steps = 50,
                         .labels = {"no", "yes"}};
   assignment.objective = {.metric = "loss", .direction = Direction::kMinimize};
+  assignment.constraints = {{.metric = "ms", .at_least = 1.0}};
   assignment.seed = 99;
   return assignment;
 }
@@ -105,6 +106,9 @@ TEST(ConvertWorker, AnAssignmentCarriesEverythingATrainerNeeds) {
   EXPECT_EQ(proto.measure_every_steps(), 50);
   EXPECT_EQ(proto.labels_size(), 2);
   EXPECT_EQ(proto.objective().metric(), "loss");
+  ASSERT_EQ(proto.constraints_size(), 1);
+  EXPECT_EQ(proto.constraints(0).at_least(), 1.0);
+  EXPECT_FALSE(proto.constraints(0).has_at_most());
   EXPECT_EQ(proto.seed(), 99u);
 }
 

@@ -1,5 +1,6 @@
 #include "server/scheduler/trial_scheduler.h"
 
+#include <limits>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -25,6 +26,55 @@ TEST_F(TrialSchedulerTest, AsksTellsAndFindsTheBest) {
   EXPECT_TRUE(status.finished);
   EXPECT_EQ(status.best_trial, TrialNumber{1});
   EXPECT_EQ(status.best_value, 0.9);
+}
+
+TEST_F(TrialSchedulerTest, TheBestTrialKeepsTheConstraintsOrIsTheNearest) {
+  StudySpec spec = PlainStudy("plain", 5);
+  spec.constraints = {{.metric = "ms", .at_most = 50.0}};
+  AddStudy(spec);
+  const std::string session = Register(MakeWorker("a"));
+  const auto finish = [&](const Metrics& metrics) {
+    Finish(MustAcquire(session).lease, Completed{.metrics = metrics, .model_path = ""});
+    return Status("plain");
+  };
+  StudyStatus status = finish({{"score", 0.9}});
+  EXPECT_EQ(status.best_trial, TrialNumber{0});
+  EXPECT_EQ(status.best_violation, std::numeric_limits<double>::infinity()) << "not reported";
+  status = finish({{"score", 0.3}, {"ms", 100.0}});
+  EXPECT_EQ(status.best_trial, TrialNumber{1});
+  EXPECT_EQ(status.best_violation, 1.0);
+  status = finish({{"score", 0.1}, {"ms", 50.0}});
+  EXPECT_EQ(status.best_trial, TrialNumber{2});
+  EXPECT_EQ(status.best_value, 0.1);
+  EXPECT_EQ(status.best_violation, 0.0);
+  status = finish({{"score", 0.8}, {"ms", 51.0}});
+  EXPECT_EQ(status.best_trial, TrialNumber{2});
+  EXPECT_EQ(status.counts.completed, 4);
+  EXPECT_EQ(status.counts.infeasible, 3);
+}
+
+TEST_F(TrialSchedulerTest, WhatIsInfeasibleIsTheSameAfterARestart) {
+  StudySpec spec = PlainStudy("plain", 5);
+  spec.constraints = {{.metric = "ms", .at_most = 50.0}, {.metric = "gain", .at_least = 0.5}};
+  AddStudy(spec);
+  const std::string session = Register(MakeWorker("a"));
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Metrics& metrics :
+       {Metrics{{"score", 0.9}}, Metrics{{"score", 0.3}, {"ms", 75.0}, {"gain", 0.75}},
+        Metrics{{"score", 0.3}, {"ms", infinity}, {"gain", 0.75}},
+        Metrics{{"score", 0.1}, {"ms", 25.0}, {"gain", 0.5}}}) {
+    Finish(MustAcquire(session).lease, Completed{.metrics = metrics, .model_path = ""});
+  }
+  const History before = (*scheduler_->FindStudy("plain"))->history();
+  const HistoryTrial& second = before.trials().at(TrialNumber{1});
+  EXPECT_EQ(second.violation, 0.5);
+  EXPECT_EQ(second.excesses, (std::vector<double>{0.5, -0.5}));
+  EXPECT_EQ(before.trials().at(TrialNumber{2}).violation, infinity);
+  const StudyStatus status = Status("plain");
+  Restart();
+  EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
+  EXPECT_EQ(Status("plain").best_trial, status.best_trial);
+  EXPECT_EQ(Status("plain").counts, status.counts);
 }
 
 TEST_F(TrialSchedulerTest, AnAssignmentIsComplete) {

@@ -51,6 +51,8 @@ v1::Assignment WireAssignment() {
   proto.set_measure_every_steps(50);
   proto.set_model_init("random");
   proto.mutable_objective()->set_metric("loss");
+  proto.add_constraints()->set_metric("ms");
+  proto.mutable_constraints(0)->set_at_most(50.0);
   proto.mutable_objective()->set_direction(v1::DIRECTION_MINIMIZE);
   proto.set_seed(99);
   return proto;
@@ -81,6 +83,8 @@ TEST(ConvertWorker, AnAssignmentArrivesWhole) {
   EXPECT_EQ(assignment->trainer.model_init, "random");
   EXPECT_EQ(assignment->objective,
             (Objective{.metric = "loss", .direction = Direction::kMinimize}));
+  EXPECT_EQ(assignment->constraints,
+            (std::vector<MetricConstraint>{{.metric = "ms", .at_most = 50.0}}));
   EXPECT_EQ(assignment->seed, 99u);
 }
 

@@ -12,6 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const ModelRank kScore = {.objective = {.metric = "score"}, .constraints = {}};
+
 class KeptModelsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +39,7 @@ class KeptModelsTest : public ::testing::Test {
     Kept(num_kept).Settle(
         "s", folder.string(),
         Completed{.metrics = {{"score", value}}, .model_path = (folder / "best").string()},
-        {.metric = "score", .direction = direction});
+        {.objective = {.metric = "score", .direction = direction}, .constraints = {}});
   }
   KeptModels Kept(std::optional<int64_t> num_kept = 1) {
     return {(root_ / "runs").string(), num_kept};
@@ -108,19 +110,37 @@ TEST_F(KeptModelsTest, OfEqualsTheEarlierStays) {
   EXPECT_FALSE(HasModel(1));
 }
 
+TEST_F(KeptModelsTest, WhatViolatesAConstraintGoesBeforeWhatDoesNot) {
+  const ModelRank rank = {.objective = {.metric = "score"},
+                          .constraints = {{.metric = "ms", .at_most = 50.0}}};
+  const std::pair<Metrics, int> settled[] = {// and which model is there then
+                                             {{{"score", 0.9}}, 0},
+                                             {{{"score", 0.8}, {"ms", 90.0}}, 1},
+                                             {{{"score", 0.1}, {"ms", 50.0}}, 2},
+                                             {{{"score", 0.7}, {"ms", 60.0}}, 2},
+                                             {{{"score", 0.2}, {"ms", 10.0}}, 4}};
+  int number = 0;
+  for (const auto& [metrics, kept] : settled) {
+    const fs::path folder = Attempt(number++);
+    Kept().Settle("s", folder.string(),
+                  Completed{.metrics = metrics, .model_path = (folder / "best").string()}, rank);
+    for (int i = 0; i < number; ++i) EXPECT_EQ(HasModel(i), i == kept) << i;
+  }
+}
+
 TEST_F(KeptModelsTest, WhatCannotBeComparedStays) {
   Complete(0, 0.5);
   Complete(1, std::nan(""));
   const fs::path folder = Attempt(2);
   Kept().Settle("s", folder.string(),
                 Completed{.metrics = {{"loss", 1.0}}, .model_path = (folder / "best").string()},
-                {.metric = "score"});
+                kScore);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(HasModel(i)) << i;
 }
 
 TEST_F(KeptModelsTest, OtherEndsKeepTheirLogAlone) {
   const fs::path folder = Attempt(0);
-  Kept().Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, {.metric = "score"});
+  Kept().Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, kScore);
   EXPECT_FALSE(HasModel(0));
   EXPECT_TRUE(HasLog(0));
 }
@@ -130,7 +150,7 @@ TEST_F(KeptModelsTest, TrialsThatHadUsedTheirTimeTakePlacesOfTheirOwn) {
   const double values[] = {0.9, 0.7, 0.95};
   for (int i = 0; i < 3; ++i) {
     const fs::path best = Attempt(i + 1) / "best";
-    Kept().SettleOvertime("s", {{"score", values[i]}}, best.string(), {.metric = "score"});
+    Kept().SettleOvertime("s", {{"score", values[i]}}, best.string(), kScore);
   }
   EXPECT_TRUE(HasModel(0)) << "the best of the completed ones";
   EXPECT_FALSE(HasModel(1));
@@ -144,8 +164,7 @@ TEST_F(KeptModelsTest, TrialsThatHadUsedTheirTimeTakePlacesOfTheirOwn) {
 TEST_F(KeptModelsTest, KeepAllRemovesNothing) {
   Complete(0, 0.5);
   const fs::path folder = Attempt(1);
-  Kept(std::nullopt)
-      .Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, {.metric = "score"});
+  Kept(std::nullopt).Settle("s", folder.string(), StoppedByPruner{.pruner = "median"}, kScore);
   EXPECT_TRUE(HasModel(1));
 }
 
@@ -175,8 +194,7 @@ TEST_F(KeptModelsTest, NothingOutsideTheRunsFolderIsRemoved) {
   for (const fs::path& path :
        {root_ / "precious", root_ / "runs" / ".." / "precious", root_ / "runs", root_}) {
     Kept().Settle("s", (root_ / "runs/s/0").string(),
-                  Completed{.metrics = {{"score", 0.1}}, .model_path = path.string()},
-                  {.metric = "score"});
+                  Completed{.metrics = {{"score", 0.1}}, .model_path = path.string()}, kScore);
   }
   EXPECT_TRUE(fs::exists(root_ / "precious"));
   EXPECT_TRUE(HasModel(0));
