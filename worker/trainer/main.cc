@@ -210,10 +210,9 @@ absl::Status SetThreads(int from_flag) {
 }
 
 // Threads of torch's pool that wait for work hand the processor over at once, instead of burning it
-// for ten milliseconds: on a shared machine that is several times faster. On an idle one they sleep
-// between any two operations, which costs a tenth; 20000 there is as fast as torch's default, but
-// of three trainers on two busy cores each then takes more than twice as long. libgomp reads the
-// variable when it is loaded, so the program starts itself once more; where that fails it goes on.
+// for ten milliseconds: on a shared machine that is several times faster, on an idle one no slower
+// (docs/benchmarks.md). libgomp reads the variable when it is loaded, so the program starts itself
+// once more; where that fails it goes on.
 void SpinBriefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
