@@ -117,10 +117,11 @@ TEST_F(AgentLoopTest, ASimpleTrainersOutOfMemoryIsCompletedByWhatTheAgentKnows) 
 }
 
 TEST_F(AgentLoopTest, ARecoveredOutOfMemoryIsReportedWithItsNewPlan) {
+  // Slow enough for reports before the result, which would carry them all.
   Add(0, {{"fake.oom_above", int64_t{1024}},
           {"tok.max_length", int64_t{256}},
           {"fake.recover", int64_t{1}},
-          {"fake.pace_ms", int64_t{1}}});
+          {"fake.pace_ms", int64_t{20}}});
   Run();
   const FinishRequest finish = coordinator_.results().at(0);
   EXPECT_TRUE(std::holds_alternative<Completed>(finish.outcome));
