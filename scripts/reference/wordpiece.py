@@ -16,7 +16,8 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
-from tokenizer_texts import HARD_TEXTS, random_cases, stable_characters, vector, write_rows
+from tokenizer_texts import (HARD_TEXTS, LONG_WORDS, long_vector, random_cases, stable_characters, vector,
+                             write_rows)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "tokenizers"
@@ -50,6 +51,9 @@ def main():
     for folder, lowercase in (("bert-base-uncased", True), ("bert-base-cased", False)):
         tokenizer = build(folder, lowercase)
         rows += [vector(folder, tokenizer, *case) for case in cases]
+        tokenizer.no_truncation()
+        rows += [long_vector(folder, lambda text: tokenizer.encode(text).ids, *word)
+                 for word in LONG_WORDS]
     write_rows(OUTPUT, rows)
 
 
