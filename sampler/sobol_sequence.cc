@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 
+#include "common/split_mix.h"
+
 namespace hpo {
 namespace {
 
@@ -114,15 +116,6 @@ constexpr std::array<Directions, kSobolDimensions> AllDirections() {
 
 constexpr std::array<Directions, kSobolDimensions> kDirections = AllDirections();
 
-// The output function of SplitMix64 (Steele et al. 2014).
-uint64_t Mix(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
-
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-
 }  // namespace
 
 uint32_t SobolDigits(uint32_t index, size_t dimension) {
@@ -139,14 +132,15 @@ uint32_t OwenScramble(uint32_t digits, uint64_t key) {
     // The digits before the i-th behind a leading 1: a number of its own for each such beginning.
     const uint64_t beginning =
         (uint64_t{1} << i) | (static_cast<uint64_t>(digits) >> (kDigits - i));
-    const uint64_t hash = Mix(key + beginning * kGolden);
+    const uint64_t hash = SplitMix64(key + beginning * kSplitMixStep);
     scrambled ^= static_cast<uint32_t>(hash >> 63) << (kDigits - 1 - i);
   }
   return scrambled;
 }
 
 double ScrambledSobol(uint64_t seed, uint32_t index, size_t dimension) {
-  const uint64_t key = Mix(Mix(seed + kGolden) + (dimension + 1) * kGolden);
+  const uint64_t key =
+      SplitMix64(SplitMix64(seed + kSplitMixStep) + (dimension + 1) * kSplitMixStep);
   const uint32_t digits = OwenScramble(SobolDigits(index, dimension), key);
   return (static_cast<double>(digits) + 0.5) * 0x1.0p-32;
 }

@@ -12,20 +12,13 @@
 #include <cstdint>
 #include <mutex>
 
+#include "common/split_mix.h"
+
 namespace hpo {
 namespace {
 
 constexpr int64_t kBlock = 1024;  // elements whose draws are made together
 constexpr int64_t kBlocksOfThread = 16;
-
-// The n-th number of SplitMix64 (Steele, Lea and Flood 2014) can be had without those before it.
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
-
-uint64_t Mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
 
 uint64_t DrawKey() {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
@@ -41,9 +34,9 @@ struct Draws {
   void Fill(int64_t block, int64_t count, bool* keep) const {
     constexpr int64_t kWords = kBlock / 2;
     std::array<uint32_t, kBlock> draws;
-    uint64_t state = key + static_cast<uint64_t>(block * kWords) * kGolden;
+    uint64_t state = key + static_cast<uint64_t>(block * kWords) * kSplitMixStep;
     for (size_t i = 0; i < kBlock; i += 2) {
-      const uint64_t word = Mix(state += kGolden);
+      const uint64_t word = SplitMix64(state += kSplitMixStep);
       draws[i] = static_cast<uint32_t>(word);
       draws[i + 1] = static_cast<uint32_t>(word >> 32);
     }
