@@ -45,12 +45,6 @@ void AddSpans(const QuerySet& set, const BatchRows& piece, const torch::Tensor& 
 
 }  // namespace
 
-MultiQuery::MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts,
-                       const LabelLoss& loss)
-    : model_(std::move(model)), parts_(parts), loss_{.weights = {}, .smoothing = loss.smoothing} {
-  if (!loss.weights.empty()) loss_.weights = ToDevice(loss.weights, parts.device);
-}
-
 // What the model says of the queries that are answered: those before the padding.
 struct MultiQuery::Answers {
   torch::Tensor classes;  // [answered, classes]
@@ -71,9 +65,7 @@ MultiQuery::Answers MultiQuery::AnswersTo(const DeviceBatch& batch) {
 
 torch::Tensor MultiQuery::SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch,
                                            const ClassLossOptions& loss) const {
-  const torch::Tensor of_classes =
-      at::cross_entropy_loss(answers.classes, batch.labels, loss.weights, at::Reduction::Sum,
-                             /*ignore_index=*/kNoClass, loss.smoothing);
+  const torch::Tensor of_classes = SumOfRowLosses(answers.classes, batch.labels, loss);
   const torch::Tensor of_numbers = at::mse_loss(answers.numbers, batch.numbers, at::Reduction::Sum);
   const torch::Tensor of_aspects = of_classes + of_numbers / static_cast<double>(kAspectNumbers);
   if (!answers.spans.defined()) return of_aspects;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
@@ -26,7 +27,8 @@ class MultiQuery final : public Task {
  public:
   // parts.data has queries; where they ask for spans, the model has HeadOptions::spans.
   MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts,
-             const LabelLoss& loss = {});
+             const LabelLoss& loss = {})
+      : model_(std::move(model)), parts_(parts), loss_(ToDevice(loss, parts.device)) {}
 
   torch::nn::Module& module() override { return *model_; }
   void SetExecution(const Execution& execution) override { model_->SetExecution(execution); }
@@ -45,7 +47,7 @@ class MultiQuery final : public Task {
 
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
-  ClassLossOptions loss_;
+  const ClassLossOptions loss_;
 };
 
 }  // namespace hpo

@@ -38,9 +38,7 @@ TextClassification::TextClassification(std::shared_ptr<TextClassifier> model,
     : model_(std::move(model)),
       parts_(parts),
       weights_(loss.weights),
-      loss_{.weights = {}, .smoothing = loss.smoothing} {
-  if (!weights_.empty()) loss_.weights = ToDevice(weights_, parts.device);
-}
+      loss_(ToDevice(loss, parts.device)) {}
 
 double TextClassification::WeightOf(std::span<const int64_t> rows) const {
   const EncodedDataset& data = parts_.data.train;

@@ -35,7 +35,7 @@ class TextClassification final : public Task {
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
   const std::vector<float> weights_;
-  ClassLossOptions loss_;
+  const ClassLossOptions loss_;
 };
 
 }  // namespace hpo

@@ -47,6 +47,12 @@ DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device 
   return tensors;
 }
 
+ClassLossOptions ToDevice(const LabelLoss& loss, torch::Device device) {
+  ClassLossOptions options{.weights = {}, .smoothing = loss.smoothing};
+  if (!loss.weights.empty()) options.weights = ToDevice(loss.weights, device);
+  return options;
+}
+
 torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels,
                              const ClassLossOptions& options) {
   if (labels.dim() == 1) {

@@ -7,6 +7,7 @@
 #include "worker/text/batcher.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/torch_headers.h"
+#include "worker/trainer/training/class_weights.h"
 
 namespace hpo {
 
@@ -28,14 +29,17 @@ torch::Tensor ToDevice(const std::vector<float>& values, torch::Device device);
 DeviceBatch ToDevice(const TokenBatch& batch, int64_t num_labels, torch::Device device);
 
 struct ClassLossOptions {
-  torch::Tensor weights;  // [num_labels], see ClassWeights; undefined: none
+  torch::Tensor weights;  // [num_labels], see LabelLoss; undefined: none
   double smoothing = 0.0;
 };
+
+ClassLossOptions ToDevice(const LabelLoss& loss, torch::Device device);
 
 // Loss summed over rows, a float32 scalar: cross entropy, or with several labels a row the mean
 // over labels of the binary cross entropy, both as torch's losses with weights have it. The
 // smoothing is of the former alone: the latter's labels come smoothed. logits: [rows, num_labels];
-// labels: see DeviceBatch. Never a mean over rows: parts of one effective batch must add up.
+// labels: see DeviceBatch; of one label a row -100 is none (kNoClass). Never a mean over rows:
+// parts of one effective batch must add up.
 torch::Tensor SumOfRowLosses(const torch::Tensor& logits, const torch::Tensor& labels,
                              const ClassLossOptions& options = {});
 
