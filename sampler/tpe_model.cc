@@ -1,8 +1,6 @@
 #include "sampler/tpe_model.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hpo {
@@ -32,10 +30,16 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       quality_space_(space_, ModelView::kQuality),
       memory_space_(space_, ModelView::kMemory),
       quality_(quality_space_.axes(), Dependence::kBoth),
-      memory_{Lesson::kOverMemory, {memory_space_.axes(), Dependence::kIndependent}, kLossExponent},
-      failure_{Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}, kLossExponent},
-      violation_{
-          Lesson::kViolating, {memory_space_.axes(), Dependence::kJoint}, kViolationExponent} {}
+      memory_{"memory",
+              Lesson::kOverMemory,
+              {memory_space_.axes(), Dependence::kIndependent},
+              kLossExponent},
+      failure_{
+          "failures", Lesson::kFailed, {memory_space_.axes(), Dependence::kJoint}, kLossExponent},
+      violation_{"constraints",
+                 Lesson::kViolating,
+                 {memory_space_.axes(), Dependence::kJoint},
+                 kViolationExponent} {}
 
 TpeModel::Lesson TpeModel::LessonOf(const HistoryTrial& trial) const {
   if (MemoryNeed(trial, policy_) > capacity_) return Lesson::kOverMemory;
@@ -168,18 +172,14 @@ std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
   return memory_space_.Draw(memory_.ratio.below(), rng);
 }
 
-std::vector<double> TpeModel::Score(std::span<const ParamMap* const> candidates) const {
-  std::vector<double> scores = quality_.LogRelative(PointsOf(quality_space_, candidates));
-  if (memory_.num_lost + failure_.num_lost + violation_.num_lost > 0) {
-    const std::vector<Point> points = PointsOf(memory_space_, candidates);
-    for (const Loss* loss : {&memory_, &failure_, &violation_}) {
-      if (loss->num_lost == 0) continue;
-      const std::vector<double> logs = loss->ratio.LogRelative(points);
-      for (size_t i = 0; i < scores.size(); ++i) scores[i] += loss->exponent * logs[i];
-    }
-  }
-  for (double& score : scores) {
-    if (std::isnan(score)) score = -std::numeric_limits<double>::infinity();
+TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {
+  TpeScores scores(candidates.size());
+  scores.Multiply("quality", quality_.LogRelative(PointsOf(quality_space_, candidates)));
+  if (memory_.num_lost + failure_.num_lost + violation_.num_lost == 0) return scores;
+  const std::vector<Point> points = PointsOf(memory_space_, candidates);
+  for (const Loss* loss : {&memory_, &failure_, &violation_}) {
+    if (loss->num_lost == 0) continue;
+    scores.Multiply(loss->name, loss->ratio.LogRelative(points), loss->exponent);
   }
   return scores;
 }

@@ -13,6 +13,7 @@
 #include "sampler/density_ratio.h"
 #include "sampler/history.h"
 #include "sampler/model_space.h"
+#include "sampler/tpe_scores.h"
 #include "sampler/trial_split.h"
 
 namespace hpo {
@@ -33,22 +34,17 @@ class TpeModel {
 
   // Whether trials at this capacity or above ran out of memory, so that memory is modelled.
   bool learned_memory() const { return memory_.num_lost > 0; }
-  // Whether trials failed otherwise, so that failures are modelled.
-  bool learned_failures() const { return failure_.num_lost > 0; }
 
   // Trials that run and that the capacity is not known to be too small for.
   int64_t num_running() const { return num_running_; }
-
-  // Whether completed trials violated a constraint, so that feasibility is modelled.
-  bool learned_constraints() const { return violation_.num_lost > 0; }
 
   // Configurations from the densities of good trials, and of trials that ran within the capacity;
   // nullopt as ModelSpace::Draw.
   std::optional<ParamMap> DrawGood(Rng& rng) const;
   std::optional<ParamMap> DrawRunnable(Rng& rng) const;
 
-  // The acquisition of each configuration, larger is better; never NaN.
-  std::vector<double> Score(std::span<const ParamMap* const> candidates) const;
+  // The acquisition of each configuration.
+  TpeScores Score(std::span<const ParamMap* const> candidates) const;
 
  private:
   // What a trial teaches.
@@ -68,6 +64,7 @@ class TpeModel {
 
   // A way to lose a trial, and what tells the trials that were lost so from those that were not.
   struct Loss {
+    const char* name;
     Lesson lesson;
     DensityRatio ratio;
     double exponent;

@@ -1,13 +1,10 @@
 #include "sampler/tpe_sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "sampler/candidate_pool.h"
 #include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
@@ -43,23 +40,6 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
   }
 }
 
-// What of the trials spoke for the suggestion of `score`.
-std::string Explain(const TpeModel& model, double score) {
-  std::vector<std::string> parts = {"quality"};
-  if (model.learned_memory()) parts.push_back("memory");
-  if (model.learned_failures()) parts.push_back("failures");
-  if (model.learned_constraints()) parts.push_back("constraints");
-  std::string decided = parts.front();
-  if (parts.size() > 1) {
-    const std::string last = parts.back();
-    parts.pop_back();
-    decided = absl::StrCat(absl::StrJoin(parts, ", "), " and ", last, " together");
-  }
-  return absl::StrFormat(
-      "decided by %s: %.3g times as likely among the trials to be sought as among all", decided,
-      std::exp(score));
-}
-
 }  // namespace
 
 TpeSampler::TpeSampler(const StudySpec& study, std::vector<PriorStudy> priors)
@@ -81,16 +61,15 @@ void TpeSampler::Observe(const HistoryEvent& event) {
   for (const auto& [number, trial] : history_.trials()) configurations_.insert(&trial.params);
 }
 
-std::pair<size_t, double> TpeSampler::BestOf(const std::vector<Candidate>& candidates,
-                                             const std::vector<double>& scores) const {
+size_t TpeSampler::BestOf(const std::vector<Candidate>& candidates,
+                          const std::vector<double>& scores) const {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&scores](size_t a, size_t b) { return scores[a] > scores[b]; });
   const auto is_new = [&](size_t i) { return IsNew(candidates[i].params); };
   const auto best_new = std::find_if(order.begin(), order.end(), is_new);
-  const size_t best = best_new == order.end() ? order.front() : *best_new;
-  return {best, scores[best]};
+  return best_new == order.end() ? order.front() : *best_new;
 }
 
 bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
@@ -110,16 +89,13 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
   if (pool.fitting().empty()) return false;
   std::vector<const ParamMap*> params;
   for (const Candidate& candidate : pool.fitting()) params.push_back(&candidate.params);
-  std::vector<double> scores = own.Score(params);
-  if (prior != nullptr) {
-    const std::vector<double> of_prior = prior->Score(params);
-    for (size_t i = 0; i < scores.size(); ++i) scores[i] += weight * of_prior[i];
-  }
-  const auto [best, score] = BestOf(pool.fitting(), scores);
+  TpeScores scores = own.Score(params);
+  if (prior != nullptr) scores.Multiply("prior", prior->Score(params).totals(), weight);
+  const size_t best = BestOf(pool.fitting(), scores.totals());
   suggestion.params = pool.fitting()[best].params;
   suggestion.fit = pool.fitting()[best].fit;
-  suggestion.score = score;
-  suggestion.reason = Explain(own, score);
+  suggestion.score = scores.totals()[best];
+  suggestion.reason = scores.Explain(best);
   return true;
 }
 

@@ -33,7 +33,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -72,10 +71,9 @@ class TpeSampler final : public Sampler {
 
   bool IsNew(const ParamMap& params) const { return !configurations_.contains(&params); }
 
-  // The candidate of the best of the `scores`, and the score, among those that are new, where there
-  // is one; the first of equals.
-  std::pair<size_t, double> BestOf(const std::vector<Candidate>& candidates,
-                                   const std::vector<double>& scores) const;
+  // The candidate of the best of the `scores` among those that are new, where there is one; the
+  // first of equals.
+  size_t BestOf(const std::vector<Candidate>& candidates, const std::vector<double>& scores) const;
 
   SamplerSpec spec_;
   History history_;

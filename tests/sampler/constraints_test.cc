@@ -86,10 +86,9 @@ TEST(ConstrainedStudy, FindsASmallFeasibleRegion) {
   }
 }
 
-TEST(ConstrainedStudy, SaysThatConstraintsDecided) {
-  for (const auto& [sampler, reason] :
-       {std::pair{"tpe", "decided by quality and constraints together"},
-        std::pair{"gp", "% likely not to miss cost at most 1"}}) {
+TEST(ConstrainedStudy, SaysHowMuchConstraintsCounted) {
+  for (const auto& [sampler, reason] : {std::pair{"tpe", ", constraints "},
+                                        std::pair{"gp", "% likely not to miss cost at most 1"}}) {
     SimulatedStudy study(Square(sampler, 1), LossWithin(1.0));
     while (study.trials().size() < 30) study.RunOne();
     EXPECT_THAT(study.Suggest(30).reason, HasSubstr(reason));

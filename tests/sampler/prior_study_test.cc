@@ -174,8 +174,9 @@ TEST_P(WarmStart, OfTwoTheOneThatIsRightSpeaks) {
   priors[1].name = "right";
   SimulatedStudy study(Study(1), Bowl(0.0, 1.0), GiB(16), priors);
   for (int i = 0; i < 14; ++i) study.RunOne();
-  const std::string sampler = study.Suggest(14).sampler;
-  EXPECT_THAT(sampler, ::testing::HasSubstr("prior right "));
+  const Suggestion suggestion = study.Suggest(14);
+  EXPECT_THAT(suggestion.sampler, ::testing::HasSubstr("prior right "));
+  EXPECT_EQ(absl::StrContains(suggestion.reason, ", prior "), std::string(GetParam()) == "tpe");
 }
 
 TEST_P(WarmStart, APriorThatIsWorthNothingIsNotHeard) {
