@@ -1,11 +1,11 @@
 #include "sampler/auto_sampler.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/free_numbers.h"
+#include "sampler/progress.h"
 
 namespace hpo {
 namespace {
@@ -20,14 +20,10 @@ constexpr int64_t kPatience = 20;
 
 // How many finished trials have a higher number than the last that improved on all before it.
 int64_t FinishedSinceImprovement(const History& history) {
-  double best = std::numeric_limits<double>::infinity();
+  Progress progress;
   int64_t since = 0;
   for (const auto& [number, trial] : history.trials()) {
-    if (!IsFinished(trial)) continue;
-    ++since;
-    if (trial.violation > 0.0 || trial.losses.empty() || !(trial.losses.front() < best)) continue;
-    best = trial.losses.front();
-    since = 0;
+    if (IsFinished(trial)) since = progress.Improves(trial) ? 0 : since + 1;
   }
   return since;
 }

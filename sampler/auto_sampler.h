@@ -8,8 +8,8 @@
 // quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
 // process, whatever the parameters; on published tables and functions it was ahead of TPE or level
 // with it with few trials, also among choices and conditions. Where the last kPatience finished
-// trials did not improve the study, both take turns: what one model holds for done, the other may
-// not. The measurements behind the rule are in docs/sampler.md.
+// trials did not improve the study (progress.h), both take turns: what one model holds for done,
+// the other may not. The measurements behind the rule are in docs/sampler.md.
 #pragma once
 
 #include <memory>

@@ -1,53 +1,11 @@
 #include "sampler/termination.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "sampler/grid_sampler.h"
+#include "sampler/progress.h"
 
 namespace hpo {
 namespace {
-
-using Losses = std::vector<double>;
-
-bool AtLeastAsGood(const Losses& a, const Losses& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i]) return false;
-  }
-  return true;
-}
-
-// Whether `losses` improve on `best`, the losses that no other is as good as; they join it.
-bool Improve(const Losses& losses, std::vector<Losses>& best) {
-  const bool finite =
-      std::all_of(losses.begin(), losses.end(), [](double loss) { return std::isfinite(loss); });
-  if (losses.empty() || !finite) return false;
-  for (const Losses& other : best) {
-    if (AtLeastAsGood(other, losses)) return false;
-  }
-  std::erase_if(best, [&](const Losses& other) { return AtLeastAsGood(losses, other); });
-  best.push_back(losses);
-  return true;
-}
-
-// Which trials improve a study, told one after another: before any is feasible, by coming nearer.
-class Progress {
- public:
-  bool Improves(const HistoryTrial& trial) {
-    if (trial.state != TrialState::kCompleted) return false;
-    if (IsFeasible(trial)) return Improve(trial.losses, best_);
-    if (!best_.empty() || !(trial.violation < least_violation_)) return false;
-    least_violation_ = trial.violation;
-    return true;
-  }
-
- private:
-  std::vector<Losses> best_;  // of the feasible ones
-  double least_violation_ = std::numeric_limits<double>::infinity();
-};
 
 std::optional<std::string> WhyNoProgress(const History& history, const Budget& budget) {
   if (!budget.no_progress.has_value()) return std::nullopt;

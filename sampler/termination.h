@@ -13,13 +13,11 @@ namespace hpo {
 // trials have had every configuration of its grid. nullopt: it goes on.
 //
 // With budget.no_progress = N: when N trials of a higher number than the last one that improved the
-// study have ended, completed or pruned (failures and cancellations prove nothing; imported
-// trials outside the budget may improve the study, but are none of the N). A completed
-// trial improves the study where none of a lower number is at least as good in every objective; an
-// objective that is missing or not finite improves nothing. Counts trials by their numbers, so that
-// a restart decides the same; a running one may still improve the study, which then goes on.
-// Until a trial has improved the study it goes on. O(trials); with several objectives O(trials *
-// best trials).
+// study (progress.h) have ended, completed or pruned (failures and cancellations prove nothing;
+// imported trials outside the budget may improve the study, but are none of the N). Counts trials
+// by their numbers, so that a restart decides the same; a running one may still improve the study,
+// which then goes on. Until a trial has improved the study it goes on. O(trials); with several
+// objectives O(trials * best trials).
 // Source: the stagnation of the best value in optuna.terminator, there with completed trials only.
 std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study);
 

@@ -88,6 +88,30 @@ TEST(ChooseSampler, TurnsWhereNothingGetsBetter) {
   EXPECT_EQ(Choose(losses, 23), (AutoChoice{Speaker::kProcess, "23 trials"}));
 }
 
+// As long as no trial is feasible, coming nearer is a gain; then only what is feasible.
+TEST(ChooseSampler, ASmallerViolationIsAGainUntilATrialIsFeasible) {
+  History history;
+  const auto add = [&history](double loss, double violation) {
+    const int64_t number = static_cast<int64_t>(history.trials().size());
+    HistoryTrial trial{
+        .number = TrialNumber{number}, .state = TrialState::kCompleted, .losses = {loss}};
+    trial.violation = violation;
+    history.Apply({number + 1, trial});
+  };
+  const auto in_turns = [&history] {
+    return ChooseSampler(history, {}, TrialNumber{1}).speaker == Speaker::kTpe;
+  };
+  for (int i = 0; i < 30; ++i) add(static_cast<double>(i), 10.0 - 0.1 * i);
+  EXPECT_FALSE(in_turns()) << "nearer with each";
+  for (int i = 0; i < 20; ++i) add(-100.0, 8.0);
+  EXPECT_TRUE(in_turns()) << "20 further off";
+  add(50.0, 7.0);
+  EXPECT_FALSE(in_turns()) << "nearer again";
+  add(50.0, 0.0);
+  for (int i = 0; i < 20; ++i) add(-100.0, 6.0 - 0.1 * i);
+  EXPECT_TRUE(in_turns()) << "20 beside a feasible one";
+}
+
 TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
   EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 21).speaker, Speaker::kTpe);
   EXPECT_EQ(Choose(std::vector<double>(21, kNan), 21).speaker, Speaker::kTpe);

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Samplers, ConstrainedSearch,
 
 TEST(ConstrainedStudy, FindsASmallFeasibleRegion) {
   constexpr double kLimit = 0.1;  // half a percent of the space
-  for (const char* sampler : {"tpe", "gp", "cma-es"}) {
+  for (const char* sampler : {"tpe", "gp", "cma-es", "auto"}) {
     SCOPED_TRACE(sampler);
     int found = 0;
     for (uint64_t seed = 0; seed < 5; ++seed) {
