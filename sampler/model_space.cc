@@ -9,9 +9,6 @@ namespace {
 
 constexpr Interval kWholeRange{0.0, 1.0};
 
-// How often a parameter of a draw comes from the component that it has in common with others.
-constexpr double kShareOfBase = 0.5;
-
 // What the marginal of a number counts for where no parameter has conditions. The joint density
 // knows a number's neighbourhood already, of a choice only what equals it, and components that lack
 // an axis say nothing there: of those the marginals count in full. Measured: docs/sampler.md.
@@ -121,8 +118,10 @@ Coordinate ModelSpace::EncodePair(const ParamMap& params) const {
   return pair_scale_->At(product);
 }
 
-std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, Rng& rng) const {
-  DrawState state{.density = density, .rng = rng, .base = density.DrawComponent(rng)};
+std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, double together,
+                                         Rng& rng) const {
+  DrawState state{
+      .density = density, .rng = rng, .together = together, .base = density.DrawComponent(rng)};
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space_.parameters[i];
     if (!Holds(space_, parameter.when, state.params)) continue;
@@ -140,7 +139,7 @@ std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, Rng& rn
 }
 
 size_t ModelSpace::ComponentFor(size_t axis, DrawState& state) {
-  const bool from_base = state.rng.Uniform() < kShareOfBase;
+  const bool from_base = state.rng.Uniform() < state.together;
   if (from_base && state.density.HasAxis(state.base, axis)) return state.base;
   return state.density.DrawComponent(axis, state.rng);
 }

@@ -35,13 +35,13 @@ class ModelSpace {
   // or a choice that this space does not have), are absent from the point.
   Point Encode(const ParamMap& params) const;
 
-  // A complete configuration. Of its parameters half, by chance, come from one component of
-  // `density` (over these axes), so that what was good together stays together, and each other from
-  // a component of its own, so that what was good in different observations comes together. Every
-  // kernel is truncated to the domain that the values drawn before it allow; parameters without an
-  // axis are drawn uniformly.
+  // A complete configuration. Each of its parameters comes with probability `together` from one
+  // component of `density` (over these axes) for all, so that what was good together stays
+  // together, else from a component of its own, so that what was good in different observations
+  // comes together. Every kernel is truncated to the domain that the values drawn before it allow;
+  // parameters without an axis are drawn uniformly.
   // nullopt where the constraints come to leave a parameter no value.
-  std::optional<ParamMap> Draw(const ParzenEstimator& density, Rng& rng) const;
+  std::optional<ParamMap> Draw(const ParzenEstimator& density, double together, Rng& rng) const;
 
  private:
   // How one parameter of the space is modelled. No axis: drawn uniformly.
@@ -58,7 +58,8 @@ class ModelSpace {
   struct DrawState {
     const ParzenEstimator& density;
     Rng& rng;
-    size_t base;  // the component of half the parameters
+    double together;
+    size_t base;  // the component that parameters have in common
     ParamMap params = {};
     double target_batch = 0.0;  // where there is a pair
   };

@@ -14,6 +14,10 @@ constexpr double kLossExponent = 2.0;
 // and teaches how near to it the others may go.
 constexpr double kViolationExponent = 1.0;
 
+// How often a parameter of a candidate comes from the good trial that it has in common with others,
+// where nothing runs beside. Measured: docs/sampler.md.
+constexpr double kTogether = 0.5;
+
 std::vector<Point> PointsOf(const ModelSpace& space, std::span<const ParamMap* const> candidates) {
   std::vector<Point> points;
   points.reserve(candidates.size());
@@ -164,12 +168,17 @@ void TpeModel::MoveGood(const History& history) {
   good_ = std::move(good);
 }
 
+// With 63 beside or more each parameter comes from a trial of its own.
+double TpeModel::Together() const {
+  return kTogether * std::max(0.0, 2.0 * ShareBeside(num_running_) - 1.0);
+}
+
 std::optional<ParamMap> TpeModel::DrawGood(Rng& rng) const {
-  return quality_space_.Draw(quality_.below(), rng);
+  return quality_space_.Draw(quality_.below(), Together(), rng);
 }
 
 std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
-  return memory_space_.Draw(memory_.ratio.below(), rng);
+  return memory_space_.Draw(memory_.ratio.below(), Together(), rng);
 }
 
 TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {

@@ -79,6 +79,7 @@ class TpeModel {
   void LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now);
   void StartModelling(Loss& loss, const History& history);
   void MoveGood(const History& history);
+  double Together() const;
   std::vector<TrialNumber> FindGood(const History& history) const;
 
   SearchSpace space_;

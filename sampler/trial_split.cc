@@ -11,6 +11,13 @@
 namespace hpo {
 namespace {
 
+constexpr int64_t kHalving = 56;  // so many more than are not noticed halve it
+
+int64_t DivisorBeside(int64_t num_running) {
+  constexpr int64_t kUnnoticed = 7;
+  return kHalving + std::max<int64_t>(num_running - kUnnoticed, 0);
+}
+
 double WorstIfNan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
 }
@@ -65,10 +72,12 @@ QualityKey QualityKeyOf(const HistoryTrial& trial) {
   return {kPruned, -step, WorstIfNan(value), trial.number};
 }
 
+double ShareBeside(int64_t num_running) {
+  return static_cast<double>(kHalving) / static_cast<double>(DivisorBeside(num_running));
+}
+
 int64_t FewerBeside(int64_t count, int64_t num_running) {
-  constexpr int64_t kUnnoticed = 7;
-  constexpr int64_t kHalving = 56;  // so many more halve it
-  const int64_t divisor = kHalving + std::max<int64_t>(num_running - kUnnoticed, 0);
+  const int64_t divisor = DivisorBeside(num_running);
   return (kHalving * count + divisor - 1) / divisor;
 }
 

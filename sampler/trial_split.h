@@ -18,10 +18,12 @@ namespace hpo {
 using QualityKey = std::tuple<int, int64_t, double, TrialNumber>;
 QualityKey QualityKeyOf(const HistoryTrial& trial);
 
-// Of `count` that are right where no trial runs beside, how many are with `num_running` beside: all
-// with up to 7, half with 63, rounded up. Trials in flight learn nothing from each other: a search
-// so is not as far on as its number of trials says, and less of it good; and choosing often by one
-// knowledge is as greedy as choosing once among more. Measured: docs/sampler.md.
+// What part is left, with `num_running` trials beside, of what is right where none is: all with up
+// to 7, half with 63. Trials in flight learn nothing from each other: a search so is not as far on
+// as its number of trials says, and less of it good; and choosing often by one knowledge is as
+// greedy as choosing once among more. Measured: docs/sampler.md.
+double ShareBeside(int64_t num_running);
+// That part of a count, rounded up.
 int64_t FewerBeside(int64_t count, int64_t num_running);
 
 // Size of the good set among n finished trials: a tenth, FewerBeside() running ones; at least 1

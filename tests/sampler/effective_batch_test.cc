@@ -122,7 +122,7 @@ TEST(EffectiveBatch, DrawsStayNearTheProductsSeen) {
   Rng rng(4, 4);
   int near = 0;
   for (int i = 0; i < 300; ++i) {
-    const auto params = model.Draw(*density, rng);
+    const auto params = model.Draw(*density, 0.5, rng);
     ASSERT_TRUE(params.has_value());
     EXPECT_TRUE(ValidateParams(space, *params).ok()) << FormatParams(*params);
     const int64_t product =

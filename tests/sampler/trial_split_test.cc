@@ -138,6 +138,9 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
 }
 
 TEST(FewerBeside, AllBesideSevenHalfBesideSixtyThree) {
+  EXPECT_EQ(ShareBeside(0), 1.0);
+  EXPECT_EQ(ShareBeside(7), 1.0);
+  EXPECT_EQ(ShareBeside(63), 0.5);
   for (const int64_t count : {0, 1, 2, 31, 32, 1'000}) {
     EXPECT_EQ(FewerBeside(count, 0), count);
     EXPECT_EQ(FewerBeside(count, 7), count);
