@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -82,15 +83,36 @@ void MakeFinite(TrainingData& data) {
   }
 }
 
-// Leaves the oldest out in blocks, so that what remains does not change with every trial.
-void KeepNewest(LabelledCodes& labelled) {
-  constexpr size_t kMostJudged = 256;
+constexpr size_t kMostJudged = 256;
+
+// How many of `count` labels of one kind are left out beside `others` of the other. In blocks, so
+// that what remains does not change with every trial.
+size_t Surplus(size_t count, size_t others) {
   constexpr size_t kBlock = 64;
-  if (labelled.codes.size() <= kMostJudged) return;
-  const size_t surplus = (labelled.codes.size() - kMostJudged + kBlock - 1) / kBlock * kBlock;
-  const auto count = static_cast<ptrdiff_t>(surplus);
-  labelled.codes.erase(labelled.codes.begin(), labelled.codes.begin() + count);
-  labelled.labels.erase(labelled.labels.begin(), labelled.labels.begin() + count);
+  const size_t most = std::max(kMostJudged / 2, kMostJudged - std::min(others, kMostJudged));
+  return count <= most ? 0 : (count - most + kBlock - 1) / kBlock * kBlock;
+}
+
+// Leaves out the oldest of what is to be avoided and of the others, each to its own number: what
+// was learned to be avoided is seldom met again.
+void KeepNewest(LabelledCodes& labelled) {
+  const size_t count = labelled.labels.size();
+  if (count <= kMostJudged) return;
+  const auto num_bad = static_cast<size_t>(std::count_if(
+      labelled.labels.begin(), labelled.labels.end(), [](double label) { return label > 0.0; }));
+  size_t surplus_bad = Surplus(num_bad, count - num_bad);
+  size_t surplus_good = Surplus(count - num_bad, num_bad);
+  LabelledCodes kept{.any_bad = labelled.any_bad};
+  for (size_t i = 0; i < count; ++i) {
+    size_t& surplus = labelled.labels[i] > 0.0 ? surplus_bad : surplus_good;
+    if (surplus > 0) {
+      --surplus;
+      continue;
+    }
+    kept.codes.push_back(std::move(labelled.codes[i]));
+    kept.labels.push_back(labelled.labels[i]);
+  }
+  labelled = std::move(kept);
 }
 
 void Label(const Codes& codes, bool bad, LabelledCodes& out) {
@@ -122,7 +144,8 @@ void FinishLabels(LabelledCodes& labelled) {
   for (const double excess : labelled.labels) {
     if (std::isfinite(excess)) worst = std::max(worst, excess);
   }
-  for (double& label : labelled.labels) label = LabelOf(std::min(label, worst));
+  constexpr double kLeast = std::numeric_limits<double>::lowest();
+  for (double& label : labelled.labels) label = LabelOf(std::clamp(label, kLeast, worst));
 }
 
 // What `trial` teaches of quality, where it could run.

@@ -8,7 +8,7 @@
 // nothing of quality; nor do failed and cancelled ones.
 // Memory, learned: trials that could not run within the asking capacity (MemoryViolation) are
 // labelled 1, finished ones -1, and the former stay out of quality. Failures: failed trials are
-// labelled 1, finished ones -1. Of many labels the oldest are left out.
+// labelled 1, finished ones -1. Of many labels the oldest of either sign are left out.
 // Constraints: completed trials by how far each is beyond the limit, bent so that what is near it
 // counts most. As long as no completed trial is feasible, the loss is how far they violate them
 // all.

@@ -1,5 +1,6 @@
 #include "sampler/gaussian_process/training_data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -92,6 +93,19 @@ TEST_F(TrainingDataTest, ViolationIsTheLossUntilATrialThatTeachesIsFeasible) {
   EXPECT_FALSE(data.constraints[1].any_bad);
 }
 
+// The share of a limit that is nearly 0, of a metric that is far below it.
+TEST_F(TrainingDataTest, AnExcessBeyondAllNumbersHasALabelAllTheSame) {
+  Complete(0.1, 5.0);
+  trials_.back().excesses = {-kInfinity};
+  Complete(0.2, 5.0);
+  trials_.back().excesses = {std::numeric_limits<double>::max()};
+  trials_.back().violation = std::numeric_limits<double>::max();
+  const TrainingData data = Collect();
+  const double most = std::log(std::numeric_limits<double>::max());
+  EXPECT_NEAR(data.constraints[0].labels[0], -most, 1e-9);
+  EXPECT_NEAR(data.constraints[0].labels[1], most, 1e-9);
+}
+
 // It ran on a larger card: a loss there says nothing of quality that this card can have.
 TEST_F(TrainingDataTest, WhatUsedMoreThanThisCardHasIsLabelledTooBig) {
   Complete(0.1, 5.0);
@@ -150,6 +164,32 @@ TEST_F(TrainingDataTest, OldJudgementsAreLeftOutInBlocks) {
   EXPECT_EQ(Collect().memory.labels.size(), 193u);
   for (int i = 0; i < 63; ++i) Complete(0.5, 1.0);
   EXPECT_EQ(Collect().memory.labels.size(), 256u);
+}
+
+// What was learned to be avoided is not met again: it must not go with the oldest of all.
+TEST_F(TrainingDataTest, OldJudgementsAreLeftOutOfEachKind) {
+  const auto add = [this](TrialState state, int count) {
+    for (int i = 0; i < count; ++i) {
+      Add(state, 0.5).losses = {static_cast<double>(trials_.size())};
+    }
+  };
+  const auto num_failed = [](const TrainingData& data) {
+    return std::count(data.failure.labels.begin(), data.failure.labels.end(), 1.0);
+  };
+  add(TrialState::kFailed, 100);
+  add(TrialState::kCompleted, 600);
+  TrainingData data = Collect();
+  EXPECT_EQ(num_failed(data), 100);
+  EXPECT_EQ(data.failure.labels.size(), 100u + 152u);
+  EXPECT_EQ(data.failure.labels.front(), 1.0) << "by number still";
+  EXPECT_EQ(data.failure.codes.size(), data.failure.labels.size());
+  EXPECT_EQ(data.memory.labels.size(), 216u) << "of one kind alone";
+
+  add(TrialState::kFailed, 300);
+  data = Collect();
+  EXPECT_EQ(num_failed(data), 80) << "400 less five blocks";
+  EXPECT_EQ(data.failure.labels.size(), 80u + 88u);
+  EXPECT_EQ(data.failure.labels.back(), 1.0);
 }
 
 TEST(SelectObservations, KeepsTheBestHalfAndTheNewestOfTheRest) {
