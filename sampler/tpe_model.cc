@@ -65,6 +65,13 @@ bool TpeModel::IsSpared(const Loss& loss, Lesson lesson) {
   return TeachesQuality(lesson);
 }
 
+// Violations only beside something feasible: until then the least violating trials, which are good
+// ones by the split, would speak against what is near them as much as all others.
+bool TpeModel::Counts(const Loss& loss) {
+  if (loss.num_lost == 0) return false;
+  return loss.lesson != Lesson::kViolating || loss.ratio.below().num_observations() > 0;
+}
+
 void TpeModel::Update(const History& history, std::span<const TrialNumber> changed) {
   for (const TrialNumber number : changed) {
     const HistoryTrial& trial = history.trials().at(number);
@@ -184,10 +191,10 @@ std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
 TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {
   TpeScores scores(candidates.size());
   scores.Multiply("quality", quality_.LogRelative(PointsOf(quality_space_, candidates)));
-  if (memory_.num_lost + failure_.num_lost + violation_.num_lost == 0) return scores;
+  if (!Counts(memory_) && !Counts(failure_) && !Counts(violation_)) return scores;
   const std::vector<Point> points = PointsOf(memory_space_, candidates);
   for (const Loss* loss : {&memory_, &failure_, &violation_}) {
-    if (loss->num_lost == 0) continue;
+    if (!Counts(*loss)) continue;
     scores.Multiply(loss->name, loss->ratio.LogRelative(points), loss->exponent);
   }
   return scores;

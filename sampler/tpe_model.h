@@ -75,6 +75,7 @@ class TpeModel {
   Lesson LessonOf(const HistoryTrial& trial) const;
   static bool TeachesQuality(Lesson lesson);
   static bool IsSpared(const Loss& loss, Lesson lesson);
+  static bool Counts(const Loss& loss);
   void LearnQuality(const HistoryTrial& trial, const Known& before, const Known& now);
   void LearnLoss(Loss& loss, const HistoryTrial& trial, Lesson before, Lesson now);
   void StartModelling(Loss& loss, const History& history);

@@ -21,8 +21,8 @@
 // few of the parameters, one way each, and ten out-of-memory trials must be enough to see it.
 // Failures take the joint density: what fails together is seldom of one parameter.
 // Constraints: completed trials that violate one are the last to be good, those that do so least
-// first (trial_split.h), and from the first of them on r_constraints, of the feasible against the
-// violating trials by joint densities, is a factor of the acquisition.
+// first (trial_split.h), and once there are such and feasible ones r_constraints, of the feasible
+// against the violating trials by joint densities, is a factor of the acquisition.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
 // (shared/research/optuna.md section 1, memory.md 5.1).
 // Earlier studies: the one that predicts this study best adds its candidates to the study's own,

@@ -86,6 +86,38 @@ TEST(ConstrainedStudy, FindsASmallFeasibleRegion) {
   }
 }
 
+// The ratio of feasible to violating trials has nothing to tell yet, and the split leads there.
+TEST(ConstrainedStudy, TpeGoesWhereTheViolationIsLeastUntilATrialIsFeasible) {
+  std::vector<double> trials_needed;
+  for (uint64_t seed = 0; seed < 11; ++seed) {
+    SimulatedStudy study(Square("tpe", seed), LossWithin(0.04));
+    while (study.trials().size() < kTrials && !std::isfinite(study.best_loss())) study.RunOne();
+    trials_needed.push_back(static_cast<double>(study.trials().size()));
+  }
+  EXPECT_LE(MedianOf(trials_needed), 40.0);
+}
+
+// Each trial misses the first limit, by less the smaller x; some miss the second too.
+TEST(ConstrainedStudy, OfSeveralLimitsOneIsOutOfReach) {
+  for (const char* sampler : {"tpe", "gp", "cma-es", "auto"}) {
+    SCOPED_TRACE(sampler);
+    StudySpec spec = Square(sampler, 1);
+    spec.constraints.push_back({.metric = "time", .at_most = 1.0});
+    SimulatedStudy study(spec, [](const ParamMap& params) {
+      SimulatedResult result(*FindDouble(params, "x"));
+      result.excesses = {0.5 + *FindDouble(params, "x"), 0.3 - *FindDouble(params, "y")};
+      return result;
+    });
+    constexpr int kLast = 20;
+    double violation = 0.0;
+    for (int i = 0; i < kTrials; ++i) {
+      const HistoryTrial& trial = study.RunOne();
+      if (i >= kTrials - kLast) violation += trial.violation / kLast;
+    }
+    EXPECT_LE(violation, 0.7) << "half is the least, one the mean";
+  }
+}
+
 TEST(ConstrainedStudy, SaysHowMuchConstraintsCounted) {
   for (const auto& [sampler, reason] : {std::pair{"tpe", ", constraints "},
                                         std::pair{"gp", "% likely not to miss cost at most 1"}}) {
