@@ -24,6 +24,7 @@ void MakeCountable(Domain& domain) {
   if (!std::isfinite(real->high - real->low))
     *real = {.low = real->low / 2, .high = real->high / 2};
   real->step = (real->high - real->low) / 8.0;
+  if (real->low + *real->step == real->low) real->step = real->high - real->low;
   real->log = false;
 }
 
@@ -140,12 +141,14 @@ TEST_P(SamplerConformance, OneValueDomainsAndNoParametersAtAll) {
   SearchSpace space;
   space.parameters = {MakeParameter("n", IntDomain{.low = 4, .high = 4}),
                       MakeParameter("c", CategoricalDomain{{true}}),
-                      MakeParameter("s", FloatDomain{.low = 0.0, .high = 0.5, .step = 1.0})};
+                      MakeParameter("s", FloatDomain{.low = 0.0, .high = 0.5, .step = 1.0}),
+                      MakeParameter("i", IntDomain{.low = 3, .high = 3, .log = true})};
   const auto zero = [](const ParamMap&) -> std::optional<double> { return 0.0; };
   SimulatedStudy study(Study(space), zero);
   SimulatedStudy empty(Study({}), zero);
   for (int i = 0; i < (IsGrid() ? 1 : 15); ++i) {
-    EXPECT_EQ(study.RunOne().params, (ParamMap{{"n", int64_t{4}}, {"c", true}, {"s", 0.0}}));
+    EXPECT_EQ(study.RunOne().params,
+              (ParamMap{{"n", int64_t{4}}, {"c", true}, {"s", 0.0}, {"i", int64_t{3}}}));
     EXPECT_TRUE(empty.RunOne().params.empty());
   }
 }
@@ -172,6 +175,30 @@ TEST_P(SamplerConformance, RangesAtTheLimits) {
   }
 }
 
+// Two values each.
+TEST_P(SamplerConformance, RangesWithNothingBetweenTheirEnds) {
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  const double after_one = std::nextafter(1.0, 2.0);
+  SearchSpace space;
+  space.parameters = {
+      MakeParameter("a", FloatDomain{.low = 1.0, .high = after_one}),
+      MakeParameter("b", FloatDomain{.low = 1.0, .high = after_one, .log = true}),
+      MakeParameter("c", FloatDomain{.low = 0.0, .high = kLeast}),
+      MakeParameter("d", FloatDomain{.low = kLeast, .high = 2.0 * kLeast, .log = true}),
+      MakeParameter("e", FloatDomain{.low = std::nextafter(kLargest, 0.0), .high = kLargest}),
+      MakeParameter("f", FloatDomain{.low = -kLeast, .high = 0.0})};
+  space = Suited(space);
+  ASSERT_TRUE(ValidateSpace(space).ok()) << ValidateSpace(space);
+  SimulatedStudy study(Study(space), [](const ParamMap& params) -> std::optional<double> {
+    return *FindDouble(params, "a") - 1.0;
+  });
+  for (int i = 0; i < 30 && !HasEnded(study, space); ++i) {
+    const absl::Status valid = ValidateParams(space, study.RunOne().params);
+    ASSERT_TRUE(valid.ok()) << valid;
+  }
+}
+
 TEST_P(SamplerConformance, ManyParameters) {
   SearchSpace space;
   for (int i = 0; i < 500; ++i) {
@@ -184,49 +211,117 @@ TEST_P(SamplerConformance, ManyParameters) {
   for (int i = 0; i < 15; ++i) EXPECT_EQ(study.RunOne().params.size(), 500u);
 }
 
-// Histories that leave a sampler little to hold on to.
-TEST_P(SamplerConformance, AnyHistoryGivesAValidSuggestion) {
-  SearchSpace space;
-  space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0}),
-                      MakeParameter("n", IntDomain{.low = 1, .high = 3})};
-  space = Suited(space);
+// Ends of trials that leave a sampler little to hold on to.
+std::vector<std::pair<const char*, HistoryTrial>> BadEnds() {
+  constexpr double kLargest = std::numeric_limits<double>::max();
   const MemoryObservation oom{GiB(16), true, GiB(16), {}};
-  const std::pair<const char*, HistoryTrial> cases[] = {
-      {"all failed", {.state = TrialState::kFailed}},
-      {"all cancelled", {.state = TrialState::kCancelled}},
-      {"all running", {.state = TrialState::kRunning}},
-      {"all queued", {.state = TrialState::kQueued}},
-      {"all out of memory",
-       {.state = TrialState::kPruned, .prune_reason = PruneReason::kOutOfMemory, .memory = {oom}}},
-      {"all out of host memory",
-       {.state = TrialState::kPruned, .prune_reason = PruneReason::kHostOutOfMemory}},
-      {"all pruned", {.state = TrialState::kPruned, .prune_reason = PruneReason::kPruner}},
-      {"all NaN", {.state = TrialState::kCompleted, .losses = {kNan}}},
-      {"all infinite", {.state = TrialState::kCompleted, .losses = {kInfinity}}},
-      {"all minus infinite", {.state = TrialState::kCompleted, .losses = {-kInfinity}}},
-      {"two objectives", {.state = TrialState::kCompleted, .losses = {1.0, kNan}}},
+  const auto beyond = [](double excess) {
+    return HistoryTrial{.state = TrialState::kCompleted,
+                        .losses = {1.0},
+                        .violation = excess,
+                        .excesses = {excess, -kInfinity}};
   };
+  return {
+      {"failed", {.state = TrialState::kFailed}},
+      {"cancelled", {.state = TrialState::kCancelled}},
+      {"running", {.state = TrialState::kRunning, .intermediate = {{1, kNan}}}},
+      {"queued", {.state = TrialState::kQueued}},
+      {"out of memory",
+       {.state = TrialState::kPruned, .prune_reason = PruneReason::kOutOfMemory, .memory = {oom}}},
+      {"out of host memory",
+       {.state = TrialState::kPruned, .prune_reason = PruneReason::kHostOutOfMemory}},
+      {"pruned", {.state = TrialState::kPruned, .prune_reason = PruneReason::kPruner}},
+      {"pruned at NaN",
+       {.state = TrialState::kPruned,
+        .prune_reason = PruneReason::kPruner,
+        .intermediate = {{1, kNan}, {2, kInfinity}, {3, kNan}}}},
+      {"NaN", {.state = TrialState::kCompleted, .losses = {kNan}, .intermediate = {{3, 1.0}}}},
+      {"infinite", {.state = TrialState::kCompleted, .losses = {kInfinity}}},
+      {"minus infinite", {.state = TrialState::kCompleted, .losses = {-kInfinity}}},
+      {"largest", {.state = TrialState::kCompleted, .losses = {kLargest}}},
+      {"least", {.state = TrialState::kCompleted, .losses = {-kLargest}}},
+      {"no loss", {.state = TrialState::kCompleted}},
+      {"two objectives", {.state = TrialState::kCompleted, .losses = {1.0, kNan}}},
+      {"infeasible", beyond(0.5)},
+      {"infeasible by far", beyond(kLargest)},
+      {"infeasible without bound", beyond(kInfinity)},
+  };
+}
+
+// Of a study with two constraints.
+class BadHistory : public SamplerConformance {
+ protected:
+  BadHistory() {
+    SearchSpace space;
+    space.parameters = {MakeParameter("x", FloatDomain{.low = -1.0, .high = 1.0}),
+                        MakeParameter("n", IntDomain{.low = 1, .high = 3})};
+    study_ = Study(Suited(std::move(space)));
+    study_.constraints = {{.metric = "cost", .at_most = 1.0}, {.metric = "time", .at_most = 1.0}};
+  }
+
+  void ExpectAValidSuggestionAfter(const std::vector<HistoryTrial>& trials) const {
+    const auto sampler = MakeSampler(study_);
+    int64_t count = 0;
+    for (HistoryTrial trial : trials) {
+      trial.number = TrialNumber{count};
+      sampler->Observe({++count, trial});
+    }
+    const auto suggestion = sampler->Suggest({TrialNumber{count}, study_.space, GiB(16), nullptr});
+    ASSERT_TRUE(suggestion.ok()) << suggestion.status();
+    EXPECT_TRUE(ValidateParams(study_.space, suggestion->params).ok());
+    EXPECT_EQ(suggestion->history_sequence, count);
+    EXPECT_FALSE(std::isnan(suggestion->score.value_or(0.0)));
+    EXPECT_EQ(suggestion->reason.find("nan"), std::string::npos) << suggestion->reason;
+  }
+
+  StudySpec study_;
+};
+
+TEST_P(BadHistory, OfOneKindGivesAValidSuggestion) {
   const ParamMap points[] = {{{"x", 0.25}, {"n", int64_t{2}}},  // the same again and again
                              {{"x", 70.0}, {"other", true}},    // outside, unknown, missing
                              {{"x", 0.5}, {"n", INT64_MIN}},    // at the limits
                              {{"x", 0.5}, {"n", INT64_MAX}},
                              {{"x", std::string("text")}}};  // of another type
-  for (const auto& [name, prototype] : cases) {
+  for (const auto& [name, end] : BadEnds()) {
     for (const ParamMap& params : points) {
-      SCOPED_TRACE(absl::StrCat(name, ", ", FormatParams(params)));
-      const auto sampler = MakeSampler(Study(space));
-      for (int64_t i = 0; i < 30; ++i) {
-        HistoryTrial trial = prototype;
-        trial.number = TrialNumber{i};
-        trial.params = params;
-        sampler->Observe({i + 1, trial});
-      }
-      const auto suggestion = sampler->Suggest({TrialNumber{30}, space, GiB(16), nullptr});
-      ASSERT_TRUE(suggestion.ok()) << suggestion.status();
-      EXPECT_TRUE(ValidateParams(space, suggestion->params).ok());
-      EXPECT_EQ(suggestion->history_sequence, 30);
+      SCOPED_TRACE(absl::StrCat("all ", name, ", ", FormatParams(params)));
+      HistoryTrial trial = end;
+      trial.params = params;
+      ExpectAValidSuggestionAfter(std::vector<HistoryTrial>(30, trial));
     }
   }
+}
+
+// Each kind beside good trials, at one point and at many.
+TEST_P(BadHistory, BesideGoodTrialsGivesAValidSuggestion) {
+  for (const auto& [name, end] : BadEnds()) {
+    for (const bool same_point : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(name, same_point ? ", one point" : ", many points"));
+      std::vector<HistoryTrial> trials;
+      for (int i = 0; i < 30; ++i) {
+        HistoryTrial trial{.state = TrialState::kCompleted,
+                           .losses = {static_cast<double>(i % 7)},
+                           .excesses = {-kInfinity, -0.5}};
+        if (i % 3 == 0) trial = end;
+        const double x = same_point ? 0.25 : i / 32.0;
+        trial.params = {{"x", x}, {"n", int64_t{same_point ? 2 : 1 + i % 3}}};
+        trials.push_back(std::move(trial));
+      }
+      ExpectAValidSuggestionAfter(trials);
+    }
+  }
+}
+
+TEST_P(BadHistory, OfAllKindsGivesAValidSuggestion) {
+  std::vector<HistoryTrial> trials;
+  for (int i = 0; i < 4; ++i) {
+    for (const auto& [name, end] : BadEnds()) {
+      trials.push_back(end);
+      trials.back().params = {{"x", (i % 3) / 4.0}, {"n", int64_t{1 + i % 3}}};
+    }
+  }
+  ExpectAValidSuggestionAfter(trials);
 }
 
 TEST_P(SamplerConformance, NoHistoryGivesAValidSuggestion) {
@@ -507,13 +602,16 @@ TEST_P(SamplerConformance, RepeatsWhatIsGood) {
   EXPECT_LT(sum / 20.0, 2.1) << "2.7 on average over the space";
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance,
-                         testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe"),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+const auto kAllSamplers = testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe");
+
+std::string NameOf(const testing::TestParamInfo<const char*>& instance) {
+  std::string name = instance.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Samplers, SamplerConformance, kAllSamplers, NameOf);
+INSTANTIATE_TEST_SUITE_P(Samplers, BadHistory, kAllSamplers, NameOf);
 
 }  // namespace
 }  // namespace hpo
