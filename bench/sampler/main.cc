@@ -1,13 +1,17 @@
 // Runs a sampler on a problem with several seeds and writes what it found as one JSON object: for
 // every seed the best loss after every number of evaluations asked for, and when a target was
-// reached.
+// reached; or after every number of checkpoints of learning curves, with a pruner.
 #include <time.h>
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "bench/sampler/run.h"
 #include "common/status.h"
@@ -24,7 +28,8 @@ struct Options {
   int64_t first_seed = 0;
   int64_t in_flight = 1;
   std::vector<std::string> card_words;
-  RunOptions run;  // its cards as card_words say
+  std::string pruner = "none";
+  RunOptions run;  // its cards and pruner as the words say
 };
 
 double ProcessorSeconds() {
@@ -45,9 +50,54 @@ absl::StatusOr<Card> ParseCard(const std::string& word) {
       absl::StrCat("--cards: expected CAPACITY or CAPACITY:SPEED, both above 0, got ", word));
 }
 
+std::string KeysOf(const PrunerSpec& spec) {
+  std::vector<std::string> keys;
+  VisitPrunerMembers(spec, [&](const char* key, const auto&) {
+    if (PrunerTakes(spec, key)) keys.push_back(key);
+  });
+  return absl::StrJoin(keys, ", ");
+}
+
+// "asha" or "asha:min_resource=4:reduction_factor=2", with the names and keys of study files.
+absl::StatusOr<PrunerSpec> ParsePruner(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  nlohmann::json json = {{"type", parts.front()}};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::pair<std::string, std::string> member =
+        absl::StrSplit(parts[i], absl::MaxSplits('=', 1));
+    nlohmann::json value =
+        nlohmann::json::parse(member.second, nullptr, /*allow_exceptions=*/false);
+    json[member.first] = value.is_discarded() ? nlohmann::json(member.second) : std::move(value);
+  }
+  HPO_ASSIGN_OR_RETURN(PrunerSpec spec, PrunerFromJson(json));
+  HPO_RETURN_IF_ERROR(ValidatePruner(spec));
+  for (const auto& [key, value] : json.items()) {
+    if (key == "type" || PrunerTakes(spec, key)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("pruner: expected of ", spec.type, " one of ", KeysOf(spec), ", got ", key));
+  }
+  return spec;
+}
+
+absl::Status CheckAscending(absl::string_view option, const std::vector<int64_t>& counts) {
+  if (std::adjacent_find(counts.begin(), counts.end(), std::greater_equal<>()) == counts.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": expected ascending numbers, got ", absl::StrJoin(counts, ",")));
+}
+
 absl::StatusOr<SamplerProblem> Open(const Options& options) {
+  const bool by_checkpoints = !options.run.checkpoints.empty();
   if (!options.table.empty()) {
-    return ReadTableProblem(options.table, options.constraint, options.known);
+    return ReadTableProblem({.folder = options.table,
+                             .constraint = options.constraint,
+                             .known = options.known,
+                             .reports = by_checkpoints});
+  }
+  if (by_checkpoints) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--checkpoints: expected --table with learning curves, got ", options.problem));
   }
   return FindSamplerProblem(options.problem);
 }
@@ -67,22 +117,34 @@ absl::Status ChooseCards(const SamplerProblem& problem, Options& options) {
   return absl::OkStatus();
 }
 
+nlohmann::json RunAll(const SamplerProblem& problem, const Options& options) {
+  const auto run = options.run.checkpoints.empty() ? RunEvaluations : RunCheckpoints;
+  nlohmann::json runs = nlohmann::json::array();
+  for (int64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+    runs.push_back(run(problem, options.run, static_cast<uint64_t>(seed)));
+  }
+  return runs;
+}
+
 absl::Status Main(Options options) {
+  HPO_RETURN_IF_ERROR(CheckAscending("--evaluations", options.run.evaluations));
+  HPO_RETURN_IF_ERROR(CheckAscending("--checkpoints", options.run.checkpoints));
+  HPO_ASSIGN_OR_RETURN(options.run.pruner, ParsePruner(options.pruner));
   HPO_ASSIGN_OR_RETURN(const SamplerProblem problem, Open(options));
   HPO_RETURN_IF_ERROR(ValidateStudy(StudyOf(problem, options.run, 0)));
   HPO_RETURN_IF_ERROR(ChooseCards(problem, options));
-  nlohmann::json runs = nlohmann::json::array();
   const double begin = ProcessorSeconds();
-  for (int64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
-    runs.push_back(RunEvaluations(problem, options.run, static_cast<uint64_t>(seed)));
+  nlohmann::json found = {{"problem", problem.name},
+                          {"sampler", options.run.sampler},
+                          {"runs", RunAll(problem, options)}};
+  found["processor_s"] = ProcessorSeconds() - begin;
+  if (options.run.checkpoints.empty()) {
+    found["evaluations"] = options.run.evaluations;
+  } else {
+    found["checkpoints"] = options.run.checkpoints;
+    found["pruner"] = PrunerToJson(options.run.pruner);
   }
-  std::cout << nlohmann::json{{"problem", problem.name},
-                              {"sampler", options.run.sampler},
-                              {"evaluations", options.run.evaluations},
-                              {"processor_s", ProcessorSeconds() - begin},
-                              {"runs", runs}}
-                   .dump()
-            << "\n";
+  std::cout << found.dump() << "\n";
   return absl::OkStatus();
 }
 
@@ -102,8 +164,14 @@ int main(int argc, char** argv) {
   app.add_option("--startup", options.run.startup, "as sampler.startup of a study");
   app.add_option("--seeds", options.seeds, "how many")->check(CLI::PositiveNumber);
   app.add_option("--first-seed", options.first_seed, "")->check(CLI::NonNegativeNumber);
-  app.add_option("--evaluations", options.run.evaluations, "at which to report, ascending")
-      ->delimiter(',');
+  auto* evaluations =
+      app.add_option("--evaluations", options.run.evaluations, "at which to report, ascending");
+  evaluations->delimiter(',');
+  auto* checkpoints = app.add_option("--checkpoints", options.run.checkpoints,
+                                     "of the table's learning curves, instead of evaluations");
+  checkpoints->delimiter(',')->check(CLI::PositiveNumber)->excludes(evaluations);
+  app.add_option("--pruner", options.pruner, "NAME[:KEY=VALUE]... as pruner of a study")
+      ->needs(checkpoints);
   auto* in_flight =
       app.add_option("--in-flight", options.in_flight, "trials at a time, on equal cards");
   in_flight->check(CLI::PositiveNumber);
@@ -117,7 +185,8 @@ int main(int argc, char** argv) {
   app.add_option("--prior-scale", options.run.prior_scale, "of its losses; below 0: misleading");
   app.add_option("--budget", options.run.budget, "trials that samplers are told the study may have")
       ->check(CLI::PositiveNumber);
-  app.add_option("--target", options.run.target, "the regret at which a run ends");
+  app.add_option("--target", options.run.target, "the regret at which a run ends")
+      ->excludes(checkpoints);
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = hpo::Main(options);
   if (status.ok()) return 0;

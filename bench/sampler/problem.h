@@ -32,7 +32,7 @@ struct SamplerProblem {
   // Empty: any card will do.
   std::function<Bytes(const ParamMap& params)> need;
   Memory memory = Memory::kUnasked;
-  // Of a run on a card of speed 1. Empty: one second.
+  // Of a run on a card of speed 1, of each report where it makes any. Empty: one second.
   std::function<double(const ParamMap& params)> seconds;
 };
 
@@ -48,12 +48,17 @@ SamplerProblem Related(SamplerProblem problem, double shift, double scale);
 //   NotFound  lists the names
 absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name);
 
-// A published table: `folder` holds space.json (format hpo-table/1) and table.csv, unpacked. An
-// evaluation returns one of the objective's columns at random, negated where more is better; what
-// has no row, or another status than ok, fails. `constraint`, where not empty, names a column whose
-// limit is the tightest of space.json's: `known` before the run, or measured by it.
+struct TableSource {
+  std::string folder;  // holds space.json (format hpo-table/1) and table.csv, unpacked
+  // A column whose limit is the tightest of space.json's: known before the run, or measured by it.
+  std::string constraint;  // empty: none
+  bool known = false;
+  bool reports = false;  // runs report their curve (table_curve.h); else only what they end with
+};
+
+// A published table. An evaluation returns one of the objective's columns at random, negated where
+// more is better; what has no row, or another status than ok, fails.
 //   InvalidArgument  names the file and what is missing or wrong there
-absl::StatusOr<SamplerProblem> ReadTableProblem(const std::string& folder,
-                                                const std::string& constraint, bool known);
+absl::StatusOr<SamplerProblem> ReadTableProblem(const TableSource& source);
 
 }  // namespace hpo

@@ -31,6 +31,7 @@ SamplerProblem Related(SamplerProblem problem, double shift, double scale) {
                     const ParamMap& params, Rng& noise) {
     SimulatedResult result = run(Shifted(space, params, shift), noise);
     if (result.loss.has_value()) *result.loss *= scale;
+    for (auto& [step, loss] : result.reports) loss *= scale;
     return result;
   };
   problem.optimum *= scale;

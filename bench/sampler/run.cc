@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo {
 namespace {
 
@@ -54,7 +56,7 @@ Run RunOnce(const SamplerProblem& problem, const RunOptions& options, uint64_t s
       CountClass(problem, ended, options.cards, run);
       if (!over && !trial.losses.empty()) best = std::min(best, trial.losses.front());
       if (options.target.has_value() && best - problem.optimum <= *options.target) {
-        run.reached_s = ended.ended_s;
+        run.reached_s = ended.at_s;
       }
     }
     run.best.push_back(best - problem.optimum);
@@ -85,11 +87,13 @@ nlohmann::json ToJson(const Run& run, uint64_t seed) {
 
 StudySpec StudyOf(const SamplerProblem& problem, const RunOptions& options, uint64_t seed) {
   StudySpec study;
-  study.name = problem.name;
+  // Hyperband deals its brackets by the name.
+  study.name = absl::StrCat(problem.name, "_", seed);
   study.objectives = {{.metric = "loss", .direction = Direction::kMinimize}};
   // No trainer runs, but a study names its data.
   study.trainer.train = study.trainer.validation = "none";
   study.space = problem.space;
+  study.pruner = options.pruner;
   study.budget.trials = options.budget;
   study.sampler.type = options.sampler;
   study.sampler.startup = options.startup;

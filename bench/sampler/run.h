@@ -15,7 +15,9 @@ namespace hpo {
 struct RunOptions {
   std::string sampler = SamplerSpec().type;
   std::string startup = SamplerSpec().startup;
+  PrunerSpec pruner = {.type = "none"};
   std::vector<int64_t> evaluations = {20, 50, 100, 200};  // ascending
+  std::vector<int64_t> checkpoints;                       // ascending; empty: evaluations count
   std::vector<Card> cards;
   // The regret at which a run ends.
   std::optional<double> target;
@@ -36,6 +38,13 @@ std::vector<PriorStudy> RunPriors(const SamplerProblem& problem, const RunOption
 // The regret of the best feasible trial after each number of evaluations, infinite without one, how
 // trials ended, and when the target was reached.
 nlohmann::json RunEvaluations(const SamplerProblem& problem, const RunOptions& options,
+                              uint64_t seed);
+
+// The loss of the best feasible trial that completed within each number of checkpoints, infinite
+// without one, and how many trials completed, were stopped by the pruner, failed or ran out of
+// memory till then. Each report is a checkpoint, of trials under way too; a trial that ends without
+// a report has spent one.
+nlohmann::json RunCheckpoints(const SamplerProblem& problem, const RunOptions& options,
                               uint64_t seed);
 
 }  // namespace hpo

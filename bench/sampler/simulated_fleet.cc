@@ -1,6 +1,7 @@
 #include "bench/sampler/simulated_fleet.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/status.h"
@@ -43,6 +44,7 @@ SimulatedFleet::SimulatedFleet(const SamplerProblem& problem, StudySpec study,
       study_(std::move(study)),
       cards_(std::move(cards)),
       sampler_(MakeSampler(study_, std::move(priors))),
+      pruner_(MakePruner(study_)),
       noise_(study_.sampler.seed, kNoiseStream),
       running_(cards_.size()) {
   HPO_CHECK(problem_.memory != SamplerProblem::Memory::kLearned ||
@@ -71,17 +73,17 @@ bool SimulatedFleet::Ask(size_t card) {
   const auto suggestion = sampler_->Suggest(ContextFor(cards_[card], number));
   if (!suggestion.ok()) return false;
   ++next_number_;
-  FleetTrial started{.trial = {.number = number, .params = suggestion->params}, .card = card};
-  Observe(started.trial);
+  Running started{.next = {.trial = {.number = number, .params = suggestion->params}, .card = card},
+                  .result = SimulatedResult(std::nullopt)};
+  Observe(started.next.trial);
   const Bytes need = problem_.need ? problem_.need(suggestion->params) : Bytes{};
-  SimulatedResult result(std::nullopt);
   if (need <= capacity) {
-    result = problem_.run(suggestion->params, noise_);
-    if (problem_.need) result.used = need;
+    started.result = problem_.run(suggestion->params, noise_);
+    if (problem_.need) started.result.used = need;
   }
-  EndTrial(result, capacity, started.trial);
   const double seconds = problem_.seconds ? problem_.seconds(suggestion->params) : 1.0;
-  started.ended_s = now_s_ + seconds / cards_[card].speed;
+  started.seconds = seconds / cards_[card].speed;
+  started.next.at_s = now_s_ + started.seconds;
   running_[card] = std::move(started);
   return true;
 }
@@ -92,23 +94,46 @@ void SimulatedFleet::Observe(const HistoryTrial& trial) {
   sampler_->Observe(event);
 }
 
-FleetTrial SimulatedFleet::RunNext() {
+void SimulatedFleet::Step(Running& running) {
+  HistoryTrial& trial = running.next.trial;
+  const std::map<int64_t, double>& reports = running.result.reports;
+  const size_t num_reported = trial.intermediate.size();
+  if (num_reported + 1 < reports.size()) {
+    trial.intermediate.insert(*std::next(reports.begin(), static_cast<ptrdiff_t>(num_reported)));
+    Observe(trial);
+    if (!pruner_->Decide(history_, trial.number).has_value()) return;
+    running.result.loss.reset();
+    running.result.stopped = true;
+  }
+  EndTrial(running.result, cards_[running.next.card].capacity, trial);
+  Observe(trial);
+}
+
+FleetTrial SimulatedFleet::Advance() {
   size_t num_idle = 0;
   for (size_t card = 0; card < cards_.size(); ++card) {
     if (!running_[card].has_value() && !Ask(card)) ++num_idle;
   }
-  std::optional<FleetTrial>* next = nullptr;
-  for (std::optional<FleetTrial>& running : running_) {
+  std::optional<Running>* first = nullptr;
+  for (std::optional<Running>& running : running_) {
     if (!running.has_value()) continue;
-    if (next == nullptr || running->ended_s < (*next)->ended_s) next = &running;
+    if (first == nullptr || running->next.at_s < (*first)->next.at_s) first = &running;
   }
-  HPO_CHECK(next != nullptr);
-  FleetTrial ended = *std::move(*next);
-  next->reset();
-  idle_s_ += static_cast<double>(num_idle) * (ended.ended_s - now_s_);
-  now_s_ = ended.ended_s;
-  Observe(ended.trial);
-  return ended;
+  HPO_CHECK(first != nullptr);
+  Running& running = **first;
+  idle_s_ += static_cast<double>(num_idle) * (running.next.at_s - now_s_);
+  now_s_ = running.next.at_s;
+  Step(running);
+  FleetTrial seen = running.next;
+  running.next.at_s += running.seconds;
+  if (seen.trial.state != TrialState::kRunning) first->reset();
+  return seen;
+}
+
+FleetTrial SimulatedFleet::RunNext() {
+  FleetTrial seen = Advance();
+  while (seen.trial.state == TrialState::kRunning) seen = Advance();
+  return seen;
 }
 
 }  // namespace hpo

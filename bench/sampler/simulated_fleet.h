@@ -2,7 +2,8 @@
 //
 // Samplers are asked as the server asks them. Where memory is learned, the context is the server's
 // own (server/scheduler/placement.h): a trainer that does not plan, LearnedNeed over the trials
-// that ended, the parameters that the study declares.
+// that ended, the parameters that the study declares. The study's pruner is asked after each report
+// but the last, which comes with the result.
 // One owner thread; deterministic.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "bench/sampler/problem.h"
+#include "sampler/pruner.h"
 #include "sampler/sampler.h"
 
 namespace hpo {
@@ -21,10 +23,11 @@ struct Card {
   double speed = 1.0;  // a run takes its seconds divided by this
 };
 
+// A trial as it was when it reported or ended.
 struct FleetTrial {
   HistoryTrial trial;
   size_t card = 0;
-  double ended_s = 0.0;
+  double at_s = 0.0;
 };
 
 class SimulatedFleet {
@@ -34,8 +37,11 @@ class SimulatedFleet {
   SimulatedFleet(const SamplerProblem& problem, StudySpec study, std::vector<Card> cards,
                  std::vector<PriorStudy> priors = {});
 
-  // Every free card asks, in order, then the clock moves to the next end of a trial: that trial.
-  // Aborts where no card gets a trial any more.
+  // Every free card asks, in order, then the clock moves to what is next of any trial, a report or
+  // its end: that trial. Aborts where no card gets a trial any more.
+  FleetTrial Advance();
+
+  // Advances to the next end of a trial.
   FleetTrial RunNext();
 
   const History& history() const { return history_; }
@@ -44,18 +50,27 @@ class SimulatedFleet {
   double idle_s() const { return idle_s_; }
 
  private:
+  struct Running {
+    FleetTrial next;  // as it is, at the time of what is next
+    SimulatedResult result;
+    double seconds = 1.0;  // to its end, or to each of its reports
+  };
+
   AskContext ContextFor(const Card& card, TrialNumber number) const;
   // Whether it got a trial.
   bool Ask(size_t card);
+  // Reports or ends it.
+  void Step(Running& running);
   void Observe(const HistoryTrial& trial);
 
   const SamplerProblem& problem_;
   const StudySpec study_;
   const std::vector<Card> cards_;
   std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Pruner> pruner_;
   Rng noise_;
   History history_;
-  std::vector<std::optional<FleetTrial>> running_;  // by card; with its end
+  std::vector<std::optional<Running>> running_;  // by card
   int64_t next_number_ = 0;
   double now_s_ = 0.0;
   double idle_s_ = 0.0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "bench/sampler/problem.h"
+#include "bench/sampler/table_curve.h"
 #include "common/json_reader.h"
 #include "common/read_file.h"
 #include "common/status.h"
@@ -21,6 +22,7 @@ using Indices = std::vector<int>;  // into each parameter's values; -1: inactive
 
 struct Row {
   std::vector<double> objectives;  // at least one; empty: the run failed
+  std::map<int64_t, double> curve;
   double constraint = 0.0;
 };
 
@@ -32,6 +34,10 @@ struct Table {
 
 Bytes BytesOf(double constraint) {
   return Bytes{static_cast<int64_t>(std::llround(constraint * kBytesPerUnit))};
+}
+
+std::string SpaceFile(const TableSource& source) {
+  return absl::StrCat(source.folder, "/space.json");
 }
 
 absl::StatusOr<nlohmann::json> ReadSpace(const std::string& file) {
@@ -82,9 +88,12 @@ SearchSpace SpaceOf(const nlohmann::json& json) {
 
 class RowReader {
  public:
+  // Without `curve` rows have none.
   RowReader(const std::vector<std::string>& header, const nlohmann::json& space,
-            const std::string& constraint)
-      : num_parameters_(space["params"].size()), num_columns_(header.size()) {
+            const std::string& constraint, std::optional<CurveReader> curve)
+      : num_parameters_(space["params"].size()),
+        num_columns_(header.size()),
+        curve_(std::move(curve)) {
     const auto column = [&header](const std::string& name) {
       return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
     };
@@ -117,6 +126,10 @@ class RowReader {
         row.objectives.push_back(table.sign * value);
       }
     }
+    if (curve_.has_value() && !row.objectives.empty()) {
+      HPO_ASSIGN_OR_RETURN(row.curve, curve_->Read(cells));
+      for (auto& [step, value] : row.curve) value *= table.sign;
+    }
     if (constraint_ < cells.size()) {
       row.constraint = std::strtod(cells[constraint_].c_str(), nullptr);
     }
@@ -127,13 +140,14 @@ class RowReader {
  private:
   size_t num_parameters_;
   size_t num_columns_;
+  std::optional<CurveReader> curve_;
   std::vector<size_t> objectives_;
   size_t status_ = 0;  // past the end where there is no such column, as constraint_
   size_t constraint_ = 0;
 };
 
-absl::StatusOr<Table> ReadRows(const std::string& file, const nlohmann::json& space,
-                               const std::string& constraint) {
+absl::StatusOr<Table> ReadRows(const TableSource& source, const nlohmann::json& space) {
+  const std::string file = absl::StrCat(source.folder, "/table.csv");
   std::ifstream in(file);
   std::string line;
   if (!std::getline(in, line)) {
@@ -145,7 +159,13 @@ absl::StatusOr<Table> ReadRows(const std::string& file, const nlohmann::json& sp
   for (const nlohmann::json& parameter : space["params"]) {
     table.parameters.push_back(parameter["name"]);
   }
-  const RowReader reader(header, space, constraint);
+  std::optional<CurveReader> curve;
+  if (source.reports) {
+    absl::StatusOr<CurveReader> created = CurveReader::Create(space, header);
+    if (!created.ok()) return Annotate(created.status(), SpaceFile(source));
+    curve = *std::move(created);
+  }
+  const RowReader reader(header, space, source.constraint, std::move(curve));
   for (int64_t number = 2; std::getline(in, line); ++number) {
     if (line.empty()) continue;
     HPO_RETURN_IF_ERROR(Annotate(reader.Read(line, table), absl::StrCat(file, ":", number)));
@@ -177,6 +197,7 @@ SimulatedResult Evaluate(const Table& table, bool constrained, const ParamMap& p
   if (row.objectives.empty()) return result;
   result.failed = false;
   result.loss = row.objectives[noise.Below(row.objectives.size())];
+  result.reports = row.curve;
   if (constrained) result.used = BytesOf(row.constraint);
   return result;
 }
@@ -188,32 +209,31 @@ Bytes NeedOf(const Table& table, const ParamMap& params) {
 
 }  // namespace
 
-absl::StatusOr<SamplerProblem> ReadTableProblem(const std::string& folder,
-                                                const std::string& constraint, bool known) {
-  const std::string file = absl::StrCat(folder, "/space.json");
+absl::StatusOr<SamplerProblem> ReadTableProblem(const TableSource& source) {
+  const std::string file = SpaceFile(source);
   HPO_ASSIGN_OR_RETURN(const nlohmann::json space, ReadSpace(file));
-  HPO_ASSIGN_OR_RETURN(Table read, ReadRows(absl::StrCat(folder, "/table.csv"), space, constraint));
+  HPO_ASSIGN_OR_RETURN(Table read, ReadRows(source, space));
   const auto table = std::make_shared<const Table>(std::move(read));
   SamplerProblem problem;
   problem.name = space["name"];
   problem.space = SpaceOf(space);
   HPO_RETURN_IF_ERROR(Annotate(ValidateSpace(problem.space), file));
-  const bool constrained = !constraint.empty();
+  const bool constrained = !source.constraint.empty();
   problem.run = [table, constrained](const ParamMap& params, Rng& noise) {
     return Evaluate(*table, constrained, params, noise);
   };
   if (!constrained) return problem;
   std::optional<double> limit;
   for (const nlohmann::json& entry : space.value("constraints", nlohmann::json::array())) {
-    if (entry["column"] != constraint) continue;
+    if (entry["column"] != source.constraint) continue;
     const double its_limit = entry["max"];
     limit = std::min(limit.value_or(its_limit), its_limit);
   }
   if (!limit.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(file, ": no constraint on ", constraint));
+    return absl::InvalidArgumentError(absl::StrCat(file, ": no constraint on ", source.constraint));
   }
   problem.capacity = BytesOf(*limit);
-  if (!known) return problem;
+  if (!source.known) return problem;
   problem.memory = SamplerProblem::Memory::kKnown;
   problem.need = [table](const ParamMap& params) { return NeedOf(*table, params); };
   return problem;

@@ -73,6 +73,107 @@ class Tables(unittest.TestCase):
         self.assertIn("space.json: no constraint on weight", done.stderr)
 
 
+class Curves(unittest.TestCase):
+    """The grid's order is the table's: what each trial costs is known."""
+
+    SPACE = {
+        "format": "hpo-table/1",
+        "name": "curves",
+        "params": [{"name": "kind", "kind": "ordinal", "values": [1, 2, 3, 4], "scale": "linear"}],
+        "objective": {"goal": "min", "columns": ["final"]},
+        "fidelity": {"column": "curve", "unit": "checkpoint"},
+    }
+    # A good one, a bad one, one that failed and the best.
+    ROWS = ["kind,status,final,curve", "0,ok,1,1.2 1.1 1", "1,ok,2,2 2 2 2", "2,crash,,", "3,ok,0.4,0.5 0.4"]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.write(self.SPACE, self.ROWS)
+
+    def write(self, space, rows):
+        (self.folder / "space.json").write_text(json.dumps(space), encoding="utf-8")
+        (self.folder / "table.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+    def replay(self, checkpoints, *options):
+        """What the first seed's run came to after each of so many checkpoints."""
+        done = run("--table", str(self.folder), "--seeds", "1", "--sampler", "grid", "--checkpoints",
+                   ",".join(map(str, range(1, checkpoints + 1))), *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["runs"][0]
+
+    def refused(self, *options):
+        done = run("--table", str(self.folder), "--checkpoints", "5", *options)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stdout + done.stderr
+
+    def test_without_a_pruner_every_checkpoint_is_spent(self):
+        found = self.replay(10)
+        self.assertEqual(found["completed"], [0, 0, 1, 1, 1, 1, 2, 2, 2, 3])
+        self.assertEqual(found["failed"], [0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
+        self.assertEqual(found["pruned"], [0] * 10)
+        self.assertEqual(found["best"], [None, None] + [1.0] * 7 + [0.4])
+
+    def test_a_pruned_trial_costs_what_it_has_spent(self):
+        found = self.replay(7, "--pruner", "median:startup_trials=1")
+        self.assertEqual(found["completed"], [0, 0, 1, 1, 1, 1, 2])
+        self.assertEqual(found["pruned"], [0, 0, 0, 1, 1, 1, 1])
+        self.assertEqual(found["failed"], [0, 0, 0, 0, 1, 1, 1])
+        self.assertEqual(found["best"], [None, None, 1.0, 1.0, 1.0, 1.0, 0.4])
+        found = self.replay(8, "--pruner", "median:startup_trials=1:warmup_steps=2")
+        self.assertEqual(found["pruned"], [0, 0, 0, 0, 1, 1, 1, 1])
+        found = self.replay(5, "--pruner", "threshold:upper=1.15")
+        self.assertEqual((found["pruned"], found["completed"]), ([1, 2, 2, 2, 2], [0, 0, 0, 0, 1]))
+
+    def test_the_last_checkpoint_comes_with_the_result(self):
+        found = self.replay(10, "--pruner", "median:startup_trials=1:warmup_steps=4")
+        self.assertEqual((found["completed"][-1], found["pruned"][-1]), (3, 0))
+
+    def test_trials_in_flight_advance_together(self):
+        found = self.replay(6, "--pruner", "median:startup_trials=1", "--in-flight", "2")
+        self.assertEqual(found["completed"], [0, 0, 0, 0, 1, 1])
+        self.assertEqual(found["pruned"], [0, 0, 0, 0, 0, 1])
+
+    def test_steps_are_those_of_the_columns(self):
+        space = self.SPACE | {"fidelity": {"columns": ["e1", "e2", "e4", "final"], "at": [1, 2, 4, 8]}}
+        self.write(space, ["kind,e1,e2,e4,final"] + [f"{i},{value},{value},{value},{value}"
+                                                     for i, value in enumerate((1, 2, 0.5, 0.4))])
+        for warmup, pruned in ((2, [0] * 5 + [1]), (3, [0] * 6 + [1]), (5, [0] * 8)):
+            found = self.replay(len(pruned), "--pruner", f"median:startup_trials=1:warmup_steps={warmup}")
+            self.assertEqual(found["pruned"], pruned, warmup)
+
+    def test_evaluations_do_not_look_at_the_curve(self):
+        done = run("--table", str(self.folder), "--seeds", "1", "--sampler", "grid", "--evaluations", "1,4")
+        self.assertEqual(json.loads(done.stdout)["runs"][0]["best"], [1.0, 0.4])
+
+    def test_pruners_are_those_of_a_study_file(self):
+        self.assertIn("pruner.type: expected median, percentile, threshold, patient, asha, hyperband, wilcoxon or "
+                      "none, got 'medain'", self.refused("--pruner", "medain"))
+        self.assertIn("pruner: expected of asha one of min_resource, reduction_factor, min_early_stopping_rate, "
+                      "bootstrap_count, got startup_trials", self.refused("--pruner", "asha:startup_trials=3"))
+        self.assertIn("min_resource: expected an integer, got the string \"two\"",
+                      self.refused("--pruner", "asha:min_resource=two"))
+        self.assertIn("--pruner requires --checkpoints", run("--problem", "branin", "--pruner", "asha").stderr)
+
+    def test_says_where_a_curve_is_missing_or_wrong(self):
+        done = run("--problem", "branin", "--checkpoints", "5")
+        self.assertIn("--checkpoints: expected --table with learning curves, got branin", done.stderr)
+        self.assertIn("--checkpoints: expected ascending numbers, got 5,3", self.refused("--checkpoints", "3"))
+        self.write(self.SPACE, self.ROWS + ["3,ok,1,1 x"])
+        self.assertIn("table.csv:6: expected a number at step 2 of the learning curve, got 'x'", self.refused())
+        self.write(self.SPACE, self.ROWS + ["3,ok,1,"])
+        self.assertIn("table.csv:6: expected a learning curve, got none", self.refused())
+        for fidelity, message in (
+                (None, "space.json: fidelity: expected the column or columns of a learning curve, got none"),
+                ({"column": "loss"}, "space.json: fidelity: expected a column of the table, got loss"),
+                ({"columns": ["final"]}, "space.json: fidelity.at: "),
+                ({"columns": ["final"], "at": [0]}, "[0]: expected a step, 1 or more, got the integer 0"),
+                ({"columns": ["final", "curve"], "at": [2, 1]}, "each of the columns, ascending, got 2 columns and 2, 1")):
+            self.write(self.SPACE | {"fidelity": fidelity}, self.ROWS)
+            self.assertIn(message, self.refused())
+
+
 class Functions(unittest.TestCase):
     def test_same_seed_same_runs(self):
         options = ["--problem", "branin", "--seeds", "2", "--evaluations", "15,30"]

@@ -12,15 +12,21 @@ void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial
   if (result.loss.has_value()) {
     trial.state = TrialState::kCompleted;
     trial.losses = {*result.loss};
+    trial.intermediate = result.reports;
     trial.excesses = result.excesses;
     for (const double excess : result.excesses) trial.violation += std::max(excess, 0.0);
-    if (result.used > Bytes{}) trial.memory = {{.bytes = result.used, .limit = capacity}};
+  } else if (result.stopped) {
+    trial.state = TrialState::kPruned;
+    trial.prune_reason = PruneReason::kPruner;
   } else if (result.failed) {
     trial.state = TrialState::kFailed;
   } else {
     trial.state = TrialState::kPruned;
     trial.prune_reason = PruneReason::kOutOfMemory;
     trial.memory = {{.bytes = capacity, .censored = true, .limit = capacity}};
+  }
+  if (IsFinished(trial) && !EndedByMemory(trial) && result.used > Bytes{}) {
+    trial.memory = {{.bytes = result.used, .limit = capacity}};
   }
 }
 

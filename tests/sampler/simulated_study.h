@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -16,9 +17,11 @@ struct SimulatedResult {
   SimulatedResult(double its_loss) : loss(its_loss) {}                 // NOLINT
 
   std::optional<double> loss;
-  bool failed = false;           // ends without a loss for another reason than memory
-  Bytes used;                    // memory measured; 0: it was not
-  std::vector<double> excesses;  // of the study's constraints
+  std::map<int64_t, double> reports;  // intermediate losses by step, the last one with the end
+  bool failed = false;                // ends without a loss for another reason than memory
+  bool stopped = false;               // by a pruner, without a loss
+  Bytes used;                         // memory measured; 0: it was not
+  std::vector<double> excesses;       // of the study's constraints
 };
 using SimulatedObjective = std::function<SimulatedResult(const ParamMap&)>;
 
