@@ -27,15 +27,19 @@ def run_all(program, jobs):
         return list(pool.map(lambda options: run(program, *options), jobs))
 
 
-def best_at(result, evaluations):
-    """Of each seed, the best value after so many evaluations; infinite where there was none."""
-    column = result["evaluations"].index(evaluations)
-    values = [seed["best"][column] for seed in result["runs"]]
-    return [float("inf") if value is None else value for value in values]
+def values_at(result, count, key):
+    """Of each seed, what it writes as `key` after so many evaluations or checkpoints."""
+    counts = result["checkpoints"] if "checkpoints" in result else result["evaluations"]
+    return [seed[key][counts.index(count)] for seed in result["runs"]]
 
 
-def median_at(result, evaluations):
-    return statistics.median(best_at(result, evaluations))
+def best_at(result, count):
+    """Of each seed, the best value after so many evaluations or checkpoints; infinite where there was none."""
+    return [float("inf") if value is None else value for value in values_at(result, count, "best")]
+
+
+def median_at(result, count):
+    return statistics.median(best_at(result, count))
 
 
 def stored_peers():

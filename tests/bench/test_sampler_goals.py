@@ -1,5 +1,6 @@
 """When bench/sampler_tables and bench/sampler_quality hold a goal for met, missed, or not to be told."""
 
+import argparse
 import gzip
 import importlib.machinery
 import importlib.util
@@ -75,9 +76,20 @@ class Tables(unittest.TestCase):
     def figure(self, sampler, values, constrained=False):
         """Of `toy` after 20 evaluations, where each seed came to one of `values`."""
         scored = TABLES.Scored(self.folder, constrained)
-        results = {(scored, sampler): {"evaluations": [20], "runs": [{"best": [-value]} for value in values]}}
-        found = TABLES.verdicts([scored], results, sampler, 20)
-        return TABLES.figure_of(scored, sampler, 20, results[scored, sampler], found[scored], constrained)
+        result = {"evaluations": [20], "runs": [{"best": [-value]} for value in values]}
+        found = TABLES.verdicts({scored: result}, {scored: scored.peers}, 20)
+        return TABLES.figure_of(scored, sampler, 20, result, found[scored], constrained)
+
+    def pruned_figure(self, values, alone):
+        """Of `toy` after 100 checkpoints with a pruner, where each seed came to one of `values`, and without one."""
+        scored = TABLES.Scored(self.folder, False)
+        with_pruner, without = (
+            {"checkpoints": [50, 100],
+             "runs": [{"best": [None, value and -value], "completed": [0, 3], "pruned": [0, pruned]} for value in best]}
+            for best, pruned in ((values, 8), (alone, 0)))
+        options = argparse.Namespace(samplers=["tpe"], pruners=["asha"], checkpoints=[50, 100])
+        results = {(scored, "tpe", "none"): without, (scored, "tpe", "asha"): with_pruner}
+        return TABLES.replayed([scored], results, options)
 
     def test_a_peer_is_better_where_the_test_says_so(self):
         self.assertIs(self.figure("tpe", [7.0] * 5)["met"], False)
@@ -114,6 +126,25 @@ class Tables(unittest.TestCase):
         TABLES.LIMITS[key] = -8.5
         self.assertIs(self.figure("tpe", [8.0] * 3)["met"], False)
         self.assertIs(self.figure("tpe", [9.0] * 3)["met"], True)
+
+    def test_a_pruner_is_held_against_the_sampler_without_one(self):
+        early, late = self.pruned_figure([9.0] * 10, [8.0] * 10)
+        self.assertEqual((early["name"], early["value"]), ("table_toy_tpe_asha_50", None))
+        self.assertIs(early["met"], True)
+        self.assertEqual((late["name"], late["value"]), ("table_toy_tpe_asha_100", 9.0))
+        self.assertEqual(late["trials"], {"completed": 3, "pruned": 8, "completed_without": 3})
+        self.assertIn("not worse than 8 without", late["goal"])
+        for values, met in (([9.0] * 10, True), ([8.0] * 10, True), ([7.0] * 10, False), ([None] * 10, False)):
+            self.assertIs(self.pruned_figure(values, [8.0] * 10)[1]["met"], met, values)
+
+    def test_only_tables_with_a_curve_are_replayed(self):
+        options = argparse.Namespace(tables=self.folder, constrained=False, pruners=["asha"])
+        with self.assertRaises(SystemExit) as ended:
+            TABLES.chosen_tables(options)
+        self.assertIn("expected tables with learning curves (a fidelity in space.json), got", ended.exception.code)
+        space = json.dumps(SPACE | {"fidelity": {"column": "score1"}})
+        (self.folder / "space.json").write_text(space, encoding="utf-8")
+        self.assertEqual([table.folder for table in TABLES.chosen_tables(options)], [self.folder])
 
     def test_a_table_is_asked_as_it_is_written(self):
         class Trial:
