@@ -194,6 +194,19 @@ struct GridKernels {
 // The mass that each kernel has in the cell [low, high], and its logarithm (-infinity for 0).
 void CellMasses(const GridKernels& kernels, double low, double high, double* masses, double* logs);
 
+// So many kernels at most, gathered from anywhere, and their masses in a cell.
+struct GridKernelBlock {
+  size_t size = 0;
+  double centre[kKernelBlock] = {};
+  double inverse[kKernelBlock] = {};
+  double scale[kKernelBlock] = {};
+  double masses[kKernelBlock] = {};
+  double logs[kKernelBlock] = {};
+  void FindMasses(double low, double high) {
+    CellMasses({size, centre, inverse, scale}, low, high, masses, logs);
+  }
+};
+
 // The functions above take the best that the processor has.
 struct KernelLoops {
   void (*fold_runs)(const SortedKernels&, double least, const RecencyRamp&, FoldedRuns* folds,

@@ -31,10 +31,8 @@ double Bandwidth(double left_gap, double here, double right_gap, size_t count) {
   return std::clamp(gap, WidthFloor(count), 1.0);
 }
 
-// The integral of exp(-z^2 / 2) over the kernel's range, in its positions.
-double NormOf(const NormalKernel& kernel) { return kernel.Mass() * kernel.bandwidth * kSqrtTwoPi; }
-
-const double kLogPriorNorm = Log(NormOf(NormalKernel{}));
+// Of the integral of exp(-z^2 / 2) over the prior's range, in its positions.
+const double kLogPriorNorm = Log(NormalMass(-0.5, 0.5) * kSqrtTwoPi);
 
 // Sums of the weights of the rows that have each kernel.
 std::vector<double> WeightsByKernel(const PaddedColumn<uint32_t>& kernel, size_t num_kernels,
@@ -62,10 +60,6 @@ void EraseAt(std::vector<T>& values, size_t i) {
 }
 
 }  // namespace
-
-double NormalKernel::Mass() const {
-  return NormalMass(-centre / bandwidth, (1.0 - centre) / bandwidth);
-}
 
 void ContinuousAxis::Insert(size_t row, size_t rank, const Coordinate& coordinate) {
   if (rank < present_.size()) ShiftFrom(static_cast<double>(rank), 1.0, rank_);
@@ -154,19 +148,37 @@ void ContinuousAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>&)
   widest_.resize(NumBlocks(count));
   if (count == 1) widest_[0] = fitted_[0] = Bandwidth(0.0, at_[0], 0.0, count);
   if (count > 1) FitBandwidths(at_, WidthFloor(count), fitted_, widest_);
+  std::vector<size_t> changed;
   for (size_t i = 0; i < count; ++i) {
-    if (fitted_[i] == bandwidth_[i]) continue;
-    const double bandwidth = fitted_[i];
-    const double norm = NormOf({at_[i], bandwidth});
-    const size_t row = static_cast<size_t>(row_[i]);
-    bandwidth_[i] = bandwidth;
-    row_inverse_[row] = inverse_[i] = 1.0 / bandwidth;
-    log_norm_[row] = Log(norm);
-    scale_[i] = 1.0 / norm;
+    if (fitted_[i] != bandwidth_[i]) changed.push_back(i);
+  }
+  const std::span<const size_t> all = changed;
+  for (size_t i = 0; i < all.size(); i += kKernelBlock) {
+    FitKernels(all.subspan(i, std::min(kKernelBlock, all.size() - i)));
   }
   total_weight_ = SumWeights(rank_, ramp);
   bounds_ = BoundBlocks(centre_, row_inverse_);
   folds_ = FoldRuns(sorted(), WidthFloor(count), ramp);
+}
+
+// At these places among the sorted, to the bandwidths anew.
+void ContinuousAxis::FitKernels(std::span<const size_t> places) {
+  GridKernelBlock block{.size = places.size()};
+  for (size_t i = 0; i < block.size; ++i) {
+    const double bandwidth = fitted_[places[i]];
+    block.centre[i] = at_[places[i]];
+    block.inverse[i] = 1.0 / bandwidth;
+    block.scale[i] = bandwidth * kSqrtTwoPi;
+  }
+  block.FindMasses(0.0, 1.0);  // which are the norms, scaled like this
+  for (size_t i = 0; i < block.size; ++i) {
+    const size_t place = places[i];
+    const size_t row = static_cast<size_t>(row_[place]);
+    bandwidth_[place] = fitted_[place];
+    row_inverse_[row] = inverse_[place] = block.inverse[i];
+    log_norm_[row] = block.logs[i];
+    scale_[place] = 1.0 / block.masses[i];
+  }
 }
 
 SortedKernels ContinuousAxis::sorted() const {
@@ -213,6 +225,8 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   return logs;
 }
 
+GridAxis::GridAxis() { kernels_.Add(NormalKernel{}); }
+
 uint32_t GridAxis::SlotAt(double at) {
   const auto [found, is_new] = slot_at_.emplace(at, static_cast<uint32_t>(slots_.size()));
   if (is_new) {
@@ -221,6 +235,7 @@ uint32_t GridAxis::SlotAt(double at) {
                          [this](uint32_t slot, double value) { return slots_[slot].at < value; });
     order_.insert(place, found->second);
     slots_.push_back({.at = at});
+    changed_.push_back(0);
   }
   return found->second;
 }
@@ -229,15 +244,15 @@ void GridAxis::Insert(size_t row, size_t rank, const Coordinate& coordinate) {
   if (rank < slot_.size()) ShiftRanks(static_cast<double>(rank), 1.0);
   const uint32_t slot = coordinate.present ? SlotAt(coordinate.at) : kAbsent;
   InsertAt(slot_, row, slot);
-  kernel_.Insert(row, 0);
-  ++slots_[slot].count;
-  slots_[slot].changed = true;
+  kernel_.Insert(row, kPrior);
+  changed_[slot] = 1;
+  if (++slots_[slot].count <= 3) same_kernels_ = false;
 }
 
 void GridAxis::Erase(size_t row, size_t rank) {
-  Slot& slot = slots_[slot_[row]];
-  --slot.count;
-  slot.changed = true;
+  const uint32_t slot = slot_[row];
+  changed_[slot] = 1;
+  if (--slots_[slot].count <= 2) same_kernels_ = false;
   EraseAt(slot_, row);
   kernel_.Erase(row);
   if (rank < slot_.size()) ShiftRanks(static_cast<double>(rank + 1), -1.0);
@@ -255,86 +270,86 @@ void GridAxis::Permute(std::span<const uint32_t> order) {
   kernel_.Permute(order);
 }
 
-uint32_t GridAxis::AddKernel(double centre, double bandwidth) {
-  const size_t last = centre_.size();
-  if (last > 1 && centre_[last - 1] == centre && bandwidth_[last - 1] == bandwidth) {
-    return static_cast<uint32_t>(last - 1);
-  }
-  centre_.Insert(last, centre);
-  inverse_.Insert(last, 1.0 / bandwidth);
-  scale_.Insert(last, 1.0 / NormalKernel{centre, bandwidth}.Mass());
-  bandwidth_.push_back(bandwidth);
-  if (last % kKernelBlock == 0) widest_.push_back(0.0);
-  widest_.back() = std::max(widest_.back(), bandwidth);
-  return static_cast<uint32_t>(last);
-}
-
-// Of the slots that have changed.
-void GridAxis::FindEnds(const PaddedColumn<double>& ranks) {
-  for (Slot& slot : slots_) {
-    if (!slot.changed) continue;
-    slot.first = static_cast<double>(slot_.size());
-    slot.last = -1.0;
-  }
-  for (size_t row = 0; row < slot_.size(); ++row) {
-    Slot& slot = slots_[slot_[row]];
-    if (!slot.changed) continue;
-    slot.first = std::min(slot.first, ranks[row]);
-    slot.last = std::max(slot.last, ranks[row]);
-  }
+// The next of the sorted kernels: that of the last where it is equal, else that of `own`.
+uint32_t GridAxis::AddKernel(uint32_t& own, const NormalKernel& kernel) {
+  if (sorted_.size() > 1 && kernels_[sorted_.back()] == kernel) return sorted_.back();
+  if (own == kPrior) own = kernels_.Add(kernel);
+  kernels_.SetBandwidth(own, kernel.bandwidth);
+  if (sorted_.size() % kKernelBlock == 0) widest_.push_back(0.0);
+  widest_.back() = std::max(widest_.back(), kernel.bandwidth);
+  sorted_.push_back(own);
+  return own;
 }
 
 void GridAxis::MakeKernels() {
-  const size_t num_observed = slot_.size() - slots_[kAbsent].count;
-  for (PaddedColumn<double>* column : {&centre_, &inverse_, &scale_}) column->Clear();
-  bandwidth_.clear();
-  widest_.clear();
-  AddKernel(NormalKernel{}.centre, NormalKernel{}.bandwidth);
+  sorted_ = {kPrior};
+  widest_ = {NormalKernel{}.bandwidth};
   std::vector<uint32_t> observed;
   for (const uint32_t slot : order_) {
     if (slots_[slot].count > 0) observed.push_back(slot);
   }
   for (size_t i = 0; i < observed.size(); ++i) {
     Slot& slot = slots_[observed[i]];
+    const Slot before = slot;
     const double here = slot.at;
     const double left = i > 0 ? here - slots_[observed[i - 1]].at : 0.0;
     const double right = i + 1 < observed.size() ? slots_[observed[i + 1]].at - here : 0.0;
-    const auto add = [&](double left_gap, double right_gap) {
-      return AddKernel(here, Bandwidth(left_gap, here, right_gap, num_observed));
+    const auto add = [&](uint32_t& own, double left_gap, double right_gap) {
+      return AddKernel(own, {here, Bandwidth(left_gap, here, right_gap, num_observed_)});
     };
     // An observation between equal ones has no gap.
-    slot.first_kernel = add(left, slot.count > 1 ? 0.0 : right);
-    if (slot.count > 2) slot.middle_kernel = add(0.0, 0.0);
-    if (slot.count > 1) slot.last_kernel = add(0.0, right);
+    slot.first_kernel = add(slot.own_first, left, slot.count > 1 ? 0.0 : right);
+    if (slot.count > 2) slot.middle_kernel = add(slot.own_middle, 0.0, 0.0);
+    if (slot.count > 1) slot.last_kernel = add(slot.own_last, 0.0, right);
+    if (slot.first_kernel != before.first_kernel || slot.middle_kernel != before.middle_kernel ||
+        slot.last_kernel != before.last_kernel) {
+      changed_[observed[i]] = 1;
+    }
   }
+  kernels_.Refit();
 }
 
 uint32_t GridAxis::KernelAt(const Slot& slot, double rank) const {
-  if (&slot == &slots_[kAbsent]) return 0;
   if (rank == slot.first) return slot.first_kernel;
   return rank == slot.last ? slot.last_kernel : slot.middle_kernel;
 }
 
-void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
-  FindEnds(ranks);
-  const PaddedColumn<double> centres = std::exchange(centre_, {});
-  const std::vector<double> bandwidths = std::exchange(bandwidth_, {});
-  MakeKernels();
-  const bool same = bandwidths == bandwidth_ && centres == centre_;
+// To the rows of the slots that have changed.
+void GridAxis::AssignKernels(const PaddedColumn<double>& ranks) {
+  changed_[kAbsent] = 0;  // it has the prior's in any case
+  std::vector<size_t> rows;
   for (size_t row = 0; row < slot_.size(); ++row) {
-    const Slot& slot = slots_[slot_[row]];
-    if (!same || slot.changed) kernel_[row] = KernelAt(slot, ranks[row]);
+    if (changed_[slot_[row]] != 0) rows.push_back(row);
   }
-  for (Slot& slot : slots_) slot.changed = false;
-  weight_ = WeightsByKernel(kernel_, centre_.size(), ramp, ranks);
-  weight_[0] = 0.0;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (changed_[slot] == 0) continue;
+    slots_[slot].first = static_cast<double>(slot_.size());
+    slots_[slot].last = -1.0;
+  }
+  for (const size_t row : rows) {
+    Slot& slot = slots_[slot_[row]];
+    slot.first = std::min(slot.first, ranks[row]);
+    slot.last = std::max(slot.last, ranks[row]);
+  }
+  for (const size_t row : rows) kernel_[row] = KernelAt(slots_[slot_[row]], ranks[row]);
+  std::fill(changed_.begin(), changed_.end(), uint8_t{0});
+}
+
+void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
+  const size_t num_observed = slot_.size() - slots_[kAbsent].count;
+  if (!same_kernels_ || WidthFloor(num_observed) != WidthFloor(num_observed_)) {
+    num_observed_ = num_observed;
+    MakeKernels();
+    same_kernels_ = true;
+  }
+  AssignKernels(ranks);
+  std::vector<double> weights = WeightsByKernel(kernel_, kernels_.size(), ramp, ranks);
+  weights[kPrior] = 0.0;
+  weight_ = Permuted(weights, sorted_);
   total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
 }
 
-NormalKernel GridAxis::KernelOf(size_t row) const {
-  const uint32_t kernel = kernel_[row];
-  return {centre_[kernel], bandwidth_[kernel]};
-}
+NormalKernel GridAxis::KernelOf(size_t row) const { return kernels_[kernel_[row]]; }
 
 double GridAxis::LogPriorFloor(const Interval& cell) {
   // The prior's density is at least 0.919 of the uniform one.
@@ -344,25 +359,29 @@ double GridAxis::LogPriorFloor(const Interval& cell) {
 KernelTable GridAxis::TableAt(const Coordinate& coordinate, double reach,
                               const MarginalWeights& weights) const {
   const Interval& cell = coordinate.cell;
-  const size_t count = centre_.size();
-  KernelTable table{.at = coordinate.at, .logs = {}, .log_marginal = 0.0};
-  table.logs.assign(count + kKernelBlock, -kUnbounded);
-  std::vector<double> masses(kKernelBlock);
-  double sum = 0.0;
-  for (size_t first = 0; first < count; first += kKernelBlock) {
-    const size_t size = std::min(kKernelBlock, count - first);
+  CellKernels::Masses own;
+  const bool kept = kernels_.keeps_masses();
+  const CellKernels::Masses& masses = kept ? kernels_.MassesAt(coordinate) : own;
+  constexpr size_t kSums = 4;  // side by side, so that one need not wait for the one before
+  double sums[kSums] = {};
+  for (size_t first = 0; first < sorted_.size(); first += kKernelBlock) {
+    const size_t size = std::min(kKernelBlock, sorted_.size() - first);
     const double near = reach * widest_[first / kKernelBlock];
     // The prior, in the first block, is out of order.
-    const double lowest = first == 0 ? 0.0 : centre_[first];
-    const double highest = first == 0 ? 1.0 : centre_[first + size - 1];
+    const double lowest = first == 0 ? 0.0 : kernels_[sorted_[first]].centre;
+    const double highest = first == 0 ? 1.0 : kernels_[sorted_[first + size - 1]].centre;
     if (cell.high < lowest - near || cell.low > highest + near) continue;
-    CellMasses({size, centre_.data() + first, inverse_.data() + first, scale_.data() + first},
-               cell.low, cell.high, masses.data(), table.logs.data() + first);
-    for (size_t i = 0; i < size; ++i) sum += weight_[first + i] * masses[i];
-    if (first == 0) sum += weights.prior * masses[0];
+    if (!kept) kernels_.FillIn({&sorted_[first], size}, cell, own);
+    for (size_t i = first; i < first + size; ++i) {
+      sums[i % kSums] += weight_[i] * masses.values[sorted_[i]];
+    }
   }
-  table.log_marginal = Log(sum / (total_weight_ + weights.prior));
-  return table;
+  const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const double of_prior = weights.prior * masses.values[kPrior];
+  return {.at = coordinate.at,
+          .own = std::move(own.logs),
+          .kept = kept ? masses.logs.data() : nullptr,
+          .log_marginal = Log((sum + of_prior) / (total_weight_ + weights.prior))};
 }
 
 void ChoiceAxis::Insert(size_t row, size_t, const Coordinate& coordinate) {
@@ -395,10 +414,9 @@ double ChoiceAxis::Probability(size_t row, size_t choice) const {
 
 KernelTable ChoiceAxis::TableAt(double choice, const MarginalWeights& weights) const {
   const size_t own = static_cast<size_t>(choice) + 1;
-  KernelTable table{.at = choice, .logs = {}, .log_marginal = 0.0};
-  table.logs.assign(num_choices_ + 1, Log(other_));
-  table.logs[kPrior] = LogPrior();
-  table.logs[own] = Log(same_);
+  KernelTable table{.at = choice, .own = std::vector<double>(num_choices_ + 1, Log(other_))};
+  table.own[kPrior] = LogPrior();
+  table.own[own] = Log(same_);
   const double total = std::accumulate(weight_.begin(), weight_.end(), 0.0);
   const double prior = weights.prior / static_cast<double>(num_choices_);
   const double sum = weight_[own] * same_ + (total - weight_[own]) * other_ + prior;

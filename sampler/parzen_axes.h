@@ -16,33 +16,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/random.h"
+#include "sampler/cell_kernels.h"
 #include "sampler/kernel_sums.h"
+#include "sampler/normal_kernel.h"
 
 namespace hpo {
-
-struct Interval {
-  double low = 0.0;
-  double high = 1.0;
-  bool operator==(const Interval&) const = default;
-};
-
-// A value on one axis.
-struct Coordinate {
-  bool present = false;
-  // Position in [0, 1]; on a categorical axis the index of the choice.
-  double at = 0.0;
-  // On a grid axis: the interval around `at` that the value stands for.
-  Interval cell;
-};
-
-// A normal kernel, truncated to [0, 1]. The bandwidth of an observation is the larger gap to its
-// neighbours in sorted order (ties by age), to the one that there is where it is outermost, to the
-// further end of [0, 1] where it is alone; at least 1 / min(100, observations + 2), at most 1.
-struct NormalKernel {
-  double centre = 0.5;
-  double bandwidth = 1.0;  // the defaults are the prior's
-  double Mass() const;     // inside [0, 1] before truncation
-};
 
 // The marginal density of an axis is a sum over the components that have it, and the prior.
 struct MarginalWeights {
@@ -72,6 +50,7 @@ class ContinuousAxis {
 
  private:
   void SortLatest();
+  void FitKernels(std::span<const size_t> places);
   size_t PlaceAmongSorted(double at, double rank) const;
   SortedKernels sorted() const;
   size_t num_observed() const { return at_.size(); }
@@ -100,13 +79,16 @@ class ContinuousAxis {
 // Logarithms of all kernels of an axis at one coordinate, and their marginal sum.
 struct KernelTable {
   double at = 0.0;
-  std::vector<double> logs;  // the prior's first
+  std::vector<double> own;       // unless the axis keeps them
+  const double* kept = nullptr;  // until the next change of the axis
   double log_marginal = 0.0;
+  const double* logs() const { return kept != nullptr ? kept : own.data(); }  // the prior's first
 };
 
 // Values on a grid: few kernels differ, as equal observations have at most three bandwidths.
 class GridAxis {
  public:
+  GridAxis();
   void Insert(size_t row, size_t rank, const Coordinate& coordinate);
   void Erase(size_t row, size_t rank);
   void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
@@ -119,44 +101,52 @@ class GridAxis {
   static double LogPeak() { return 0.0; }
   JointAxis joint() const { return {.kernel = kernel_.data()}; }
 
-  // Kernels further from the cell than `reach` bandwidths count as 0.
+  // Kernels further from the cell than `reach` bandwidths do not count.
   KernelTable TableAt(const Coordinate& coordinate, double reach,
                       const MarginalWeights& weights) const;
 
  private:
   static constexpr uint32_t kAbsent = 0;
+  static constexpr uint32_t kPrior = 0;
 
+  // The observations of one position. The first, those between and the last differ in their gaps.
   struct Slot {
     double at = 0.0;
     size_t count = 0;
-    bool changed = false;  // in what follows, as far as Refit() has not seen to it
-    // Ranks of the first and the last observation, and the kernels of these and those between.
+    // Ranks of the first and the last observation.
     double first = 0.0;
     double last = 0.0;
-    uint32_t first_kernel = 0;
-    uint32_t middle_kernel = 0;
-    uint32_t last_kernel = 0;
+    // The kernels of these and those between: those made for them, kPrior where none was yet, and
+    // the ones that they have, which may be the same.
+    uint32_t own_first = kPrior;
+    uint32_t own_middle = kPrior;
+    uint32_t own_last = kPrior;
+    uint32_t first_kernel = kPrior;
+    uint32_t middle_kernel = kPrior;
+    uint32_t last_kernel = kPrior;
   };
 
   uint32_t SlotAt(double at);
-  uint32_t AddKernel(double centre, double bandwidth);
   void ShiftRanks(double from, double by);
-  void FindEnds(const PaddedColumn<double>& ranks);
+  uint32_t AddKernel(uint32_t& own, const NormalKernel& kernel);
   void MakeKernels();
+  void AssignKernels(const PaddedColumn<double>& ranks);
   uint32_t KernelAt(const Slot& slot, double rank) const;
 
   std::vector<uint32_t> slot_;     // by row
   PaddedColumn<uint32_t> kernel_;  // by row
   std::vector<Slot> slots_ = {{}};
+  // By slot: whether its rows may have other kernels than those in `kernel_`.
+  std::vector<uint8_t> changed_ = {0};
+  bool same_kernels_ = false;  // no observation since came or went that would change them
+  size_t num_observed_ = 0;    // when they were made
   absl::flat_hash_map<double, uint32_t> slot_at_;
   std::vector<uint32_t> order_;  // of the slots but the absent one's, by position
-  // The prior's first.
-  PaddedColumn<double> centre_;
-  PaddedColumn<double> inverse_;
-  PaddedColumn<double> scale_;
-  std::vector<double> bandwidth_;
+  CellKernels kernels_;          // the prior's first
+  // The prior's kernel, then those of the observations by position.
+  std::vector<uint32_t> sorted_;
   std::vector<double> weight_;  // of the components that have the kernel and the axis
-  std::vector<double> widest_;  // by block of kernels
+  std::vector<double> widest_;  // by block
   double total_weight_ = 0.0;
 };
 

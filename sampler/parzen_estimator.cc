@@ -291,7 +291,7 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
       const Coordinate& here = point[joint_order_[k]];
       if (!here.present) continue;
       const bool tabled = axes[k].kernel != nullptr;
-      const double* table = tabled ? evaluation.TableAt(joint_order_[k], i).logs.data() : nullptr;
+      const double* table = tabled ? evaluation.TableAt(joint_order_[k], i).logs() : nullptr;
       log_priors[i] += tabled ? table[0] : ContinuousAxis::LogPrior(here.at);
       *last++ = {.axis = axes[k], .at = here.at, .table = table};
     }
