@@ -13,8 +13,10 @@ namespace hpo {
 
 class DensityRatio {
  public:
-  DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence)
-      : below_(axes),
+  // `below`: what the observations that are sought count.
+  DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence,
+               Weighting below = Weighting::kRecent)
+      : below_(axes, /*prior_weight=*/1.0, RowOrder::kByAge, below),
         above_(axes, /*prior_weight=*/1.0, RowOrder::kByPlace),
         dependence_(dependence) {}
 

@@ -61,8 +61,9 @@ struct ParzenEstimator::Evaluation {
   }
 };
 
-ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight, RowOrder order)
-    : prior_weight_(prior_weight), order_(order) {
+ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight, RowOrder order,
+                                 Weighting weighting)
+    : prior_weight_(prior_weight), order_(order), weighting_(weighting) {
   for (const ParzenAxis& axis : axes) {
     marginal_shares_.push_back(axis.marginal_share);
     if (axis.kind == Kind::kContinuous) joint_order_.push_back(axes_.size());
@@ -187,7 +188,7 @@ void ParzenEstimator::Settle() {
 
 void ParzenEstimator::Refit() {
   Settle();
-  ramp_ = RecencyRamp::Of(numbers_.size());
+  if (weighting_ == Weighting::kRecent) ramp_ = RecencyRamp::Of(numbers_.size());
   total_weight_ = SumWeights(ranks_, ramp_);
   for (Axis& held : axes_) {
     std::visit([this](auto& axis) { axis.Refit(ramp_, ranks_); }, held);

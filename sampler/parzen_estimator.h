@@ -46,12 +46,16 @@ enum class Dependence { kJoint, kIndependent, kBoth };
 // lie together; components are drawn by age.
 enum class RowOrder { kByAge, kByPlace };
 
+// What observations count: the newest 25 one each, older ones less (RecencyRamp), or all the same.
+enum class Weighting { kRecent, kEqual };
+
 class ParzenEstimator {
  public:
   // Without observations: the prior alone. `prior_weight`: of the prior's component, against 1 of a
   // recent observation; > 0 and finite.
   explicit ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight = 1.0,
-                           RowOrder order = RowOrder::kByAge);
+                           RowOrder order = RowOrder::kByAge,
+                           Weighting weighting = Weighting::kRecent);
 
   // The estimator of `points`, oldest first.
   //   InvalidArgument  a point of another number of axes, a position outside [0, 1] or not finite,
@@ -113,6 +117,7 @@ class ParzenEstimator {
   std::vector<size_t> joint_order_;      // of the axes: the continuous ones first
   double prior_weight_;
   RowOrder order_;
+  Weighting weighting_;
   size_t num_continuous_ = 0;
   std::vector<int64_t> numbers_;  // of the observations, ascending
   std::vector<Row> rows_;

@@ -33,7 +33,7 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       policy_(policy),
       quality_space_(space_, ModelView::kQuality),
       memory_space_(space_, ModelView::kMemory),
-      quality_(quality_space_.axes(), Dependence::kBoth),
+      quality_(quality_space_.axes(), Dependence::kBoth, Weighting::kEqual),
       memory_{"memory",
               Lesson::kOverMemory,
               {memory_space_.axes(), Dependence::kIndependent},

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "sampler/model_space.h"
 #include "tests/golden_file.h"
+#include "tests/sampler/golden_space.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
@@ -21,22 +22,6 @@ double LogDensityAt(const ParzenEstimator& estimator, const Point& point) {
 }
 
 const std::vector<ParzenAxis> kOneReal = {{.kind = ParzenAxis::Kind::kContinuous}};
-
-// The golden file's description of a parameter.
-Domain DomainOf(const nlohmann::json& json) {
-  if (json.contains("choices")) {
-    CategoricalDomain domain;
-    for (const std::string choice : json["choices"]) domain.choices.push_back(choice);
-    return domain;
-  }
-  const bool log = json.value("log", false);
-  if (json["low"].is_number_integer()) {
-    return IntDomain{json["low"], json["high"], json.value("step", int64_t{1}), log};
-  }
-  FloatDomain domain{json["low"], json["high"], std::nullopt, log};
-  if (json.contains("step")) domain.step = json["step"].get<double>();
-  return domain;
-}
 
 // Optuna's internal value (the index of a choice) as ours.
 ParamValue ValueOf(const Domain& domain, double internal) {
@@ -54,13 +39,6 @@ std::vector<ParamMap> ParamsOf(const SearchSpace& space, const nlohmann::json& c
     }
   }
   return rows;
-}
-
-// Our positions are in [0, 1]; Optuna's densities are over the (log of the) value.
-double LogUnit(const Domain& domain) {
-  const auto* real = std::get_if<FloatDomain>(&domain);
-  if (real == nullptr || real->step.has_value()) return 0.0;
-  return std::log(real->log ? std::log(real->high / real->low) : real->high - real->low);
 }
 
 TEST(ParzenEstimator, DensitiesAgreeWithOptuna) {
