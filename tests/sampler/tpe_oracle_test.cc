@@ -66,8 +66,8 @@ Case CaseOf(const nlohmann::json& parameters, const nlohmann::json& json) {
 std::vector<TrialNumber> GoodOf(const Case& test) {
   std::vector<const HistoryTrial*> finished;
   for (const HistoryTrial& trial : test.trials) finished.push_back(&trial);
-  return BestTrials(
-      finished, NumGood(static_cast<int64_t>(finished.size()), 0, test.several_objectives));
+  return BestTrials(finished,
+                    NumGood(static_cast<int64_t>(finished.size()), 0, test.several_objectives));
 }
 
 void ExpectNear(double value, double expected) {
