@@ -1,9 +1,10 @@
 // Any space, any history, any seed: the suggestion of every sampler that the study may name lies in
 // its domains, on their steps, satisfies its conditions, fits, and is the same twice; or the
-// sampler says that there is none. With one objective or more, an earlier study, a start of any
-// kind.
+// sampler says that there is none. With one objective or more, constraints on metrics, an earlier
+// study, a start of any kind.
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -128,6 +129,16 @@ std::vector<double> AnyLosses(size_t num_objectives, FuzzedDataProvider& data) {
   return losses;
 }
 
+// What a completed trial of `study` is beyond its constraints.
+void AddExcesses(const StudySpec& study, FuzzedDataProvider& data, HistoryTrial& trial) {
+  while (trial.excesses.size() < study.constraints.size()) {
+    const double excess = AnyNumber(data);
+    // What was not reported.
+    trial.excesses.push_back(std::isnan(excess) ? std::numeric_limits<double>::infinity() : excess);
+    trial.violation += std::max(trial.excesses.back(), 0.0);
+  }
+}
+
 HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider& data) {
   constexpr TrialState kStates[] = {
       TrialState::kQueued, TrialState::kRunning, TrialState::kCompleted, TrialState::kCompleted,
@@ -139,6 +150,7 @@ HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider
   trial.state = data.PickValueInArray(kStates);
   if (trial.state == TrialState::kCompleted) {
     trial.losses = AnyLosses(study.objectives.size(), data);
+    AddExcesses(study, data, trial);
   }
   if (trial.state == TrialState::kPruned) trial.prune_reason = data.PickValueInArray(kReasons);
   if (data.ConsumeBool()) trial.intermediate[data.ConsumeIntegral<int8_t>()] = AnyNumber(data);
@@ -219,6 +231,10 @@ StudySpec AnyStudy(FuzzedDataProvider& data) {
   const int64_t num_objectives = data.ConsumeBool() ? 1 : data.ConsumeIntegralInRange(2, 4);
   for (int64_t i = 0; i < num_objectives; ++i) {
     study.objectives.push_back({.metric = absl::StrCat("m", i)});
+  }
+  const int64_t num_constraints = data.ConsumeIntegralInRange(0, 2);
+  for (int64_t i = 0; i < num_constraints; ++i) {
+    study.constraints.push_back({.metric = absl::StrCat("c", i), .at_most = 1.0});
   }
   study.space = AnySpace(data);
   return study;

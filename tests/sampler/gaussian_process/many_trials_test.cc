@@ -71,7 +71,7 @@ class ManyTrials : public testing::TestWithParam<Beyond> {
 
 TEST_P(ManyTrials, WhatWasToBeAvoidedIsNotForgotten) {
   const auto sampler = SamplerOf(trials_);
-  constexpr int kAsked = 8;
+  constexpr int kAsked = 4;
   int lost = 0;
   for (int i = 0; i < kAsked; ++i) {
     const Suggestion suggestion = Ask(*sampler, trials_.size());
