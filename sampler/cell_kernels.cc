@@ -36,9 +36,11 @@ void CellKernels::Refit() {
   if (latest.empty()) return;
   ForEachBlock(latest, [this](std::span<const uint32_t> block) { Fit(block); });
   num_fitted_ = changes_.size();
+  // All is dropped now and then, and with it the cells that nobody asks for any more.
+  constexpr size_t kMostChanges = 16;  // per kernel
   const absl::MutexLock lock(&kept_->mutex);
   const size_t num_kept = kept_->at.size() * 2 * size();
-  if (2 * latest.size() < size() && num_fitted_ < size() && num_kept < kMostNumbers) return;
+  if (num_fitted_ < kMostChanges * size() && num_kept < kMostNumbers) return;
   kept_->at.clear();
   changes_.clear();
   num_fitted_ = 0;
@@ -80,13 +82,15 @@ void CellKernels::FillIn(std::span<const uint32_t> kernels, const Interval& cell
 const CellKernels::Masses& CellKernels::MassesAt(const Coordinate& coordinate) const {
   const absl::MutexLock lock(&kept_->mutex);
   std::unique_ptr<KeptMasses>& kept = kept_->at[coordinate.at];
-  if (kept == nullptr) {
-    kept = std::make_unique<KeptMasses>();
+  const bool is_new = kept == nullptr;
+  if (is_new) kept = std::make_unique<KeptMasses>();
+  const std::span<const uint32_t> changed = std::span(changes_).subspan(kept->num_changes);
+  if (is_new || changed.size() >= size()) {
     std::vector<uint32_t> all(size());
     std::iota(all.begin(), all.end(), uint32_t{0});
     FillIn(all, coordinate.cell, kept->masses);
-  } else if (kept->num_changes < changes_.size()) {
-    FillIn(std::span(changes_).subspan(kept->num_changes), coordinate.cell, kept->masses);
+  } else if (!changed.empty()) {
+    FillIn(changed, coordinate.cell, kept->masses);
   }
   kept->num_changes = changes_.size();
   return kept->masses;

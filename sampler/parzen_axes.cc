@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -149,8 +150,12 @@ void ContinuousAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>&)
   if (count == 1) widest_[0] = fitted_[0] = Bandwidth(0.0, at_[0], 0.0, count);
   if (count > 1) FitBandwidths(at_, WidthFloor(count), fitted_, widest_);
   std::vector<size_t> changed;
-  for (size_t i = 0; i < count; ++i) {
-    if (fitted_[i] != bandwidth_[i]) changed.push_back(i);
+  for (size_t first = 0; first < count; first += kKernelBlock) {
+    const size_t size = std::min(kKernelBlock, count - first);
+    if (std::memcmp(&fitted_[first], &bandwidth_[first], size * sizeof(double)) == 0) continue;
+    for (size_t i = first; i < first + size; ++i) {
+      if (fitted_[i] != bandwidth_[i]) changed.push_back(i);
+    }
   }
   const std::span<const size_t> all = changed;
   for (size_t i = 0; i < all.size(); i += kKernelBlock) {
@@ -217,10 +222,18 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   const double least_prior = LogPrior(0.0) + Log(weights.prior);
   const double reach = std::sqrt(2.0 * (LogPeak() + Log(count) - least_prior + kLogPrecision));
   SumMarginal(sorted(), weights.ramp, reach, points);
-  std::vector<double> logs;
-  for (const MarginalPoint& point : points) {
-    const double sum = point.sum.Total() + weights.prior * Exp(LogPrior(point.at));
-    logs.push_back(Log(sum / (total_weight_ + weights.prior)));
+  std::vector<double> logs(at.size());
+  for (size_t first = 0; first < at.size(); first += kNumLanes) {
+    const size_t size = std::min<size_t>(kNumLanes, at.size() - first);
+    Lanes z = {};
+    Lanes sum = {};
+    for (size_t i = 0; i < size; ++i) {
+      z[i] = points[first + i].at - NormalKernel{}.centre;
+      sum[i] = points[first + i].sum.Total();
+    }
+    sum += Exp(z * z * -0.5 - kLogPriorNorm) * weights.prior;
+    const Lanes log = Log(sum / (total_weight_ + weights.prior));
+    for (size_t i = 0; i < size; ++i) logs[first + i] = log[i];
   }
   return logs;
 }
