@@ -92,17 +92,35 @@ struct KernelLoopsOn {
       hermite = next;
       sum += LoadLanes(fold.moments[k]) * hermite;
     }
-    return sum * Exp(z * z * -0.5);
+    return sum * ExpDown(z * z * -0.5);
   }
 
-  HPO_PORTABLE static Lanes SumOfBlock(const SortedKernels& kernels, const RecencyRamp& ramp,
-                                       size_t first, size_t size, double at) {
+  // A block of sorted kernels; what follows the last has no height.
+  struct SortedBlock {
+    size_t num_vectors;
+    Lanes centre[kVectors];
+    Lanes inverse[kVectors];
+    Lanes height[kVectors];
+  };
+
+  HPO_PORTABLE static SortedBlock LoadBlock(const SortedKernels& kernels, const RecencyRamp& ramp,
+                                            size_t first, size_t size) {
+    SortedBlock block;
+    block.num_vectors = (size + kWidth - 1) / kWidth;
+    for (size_t v = 0; v < block.num_vectors; ++v) {
+      const size_t i = first + v * kWidth;
+      block.centre[v] = LoadLanes(kernels.centre + i);
+      block.inverse[v] = LoadLanes(kernels.inverse + i);
+      block.height[v] = WeightsOf(ramp, LoadLanes(kernels.rank + i)) * LoadLanes(kernels.scale + i);
+    }
+    return block;
+  }
+
+  HPO_PORTABLE static Lanes SumOfBlock(const SortedBlock& block, double at) {
     Lanes sum = {};
-    for (size_t i = first; i < first + size; i += kWidth) {
-      const Lanes z = (at - LoadLanes(kernels.centre + i)) * LoadLanes(kernels.inverse + i);
-      const Lanes weight =
-          WeightsOf(ramp, LoadLanes(kernels.rank + i)) * LoadLanes(kernels.scale + i);
-      sum += weight * Exp(z * z * -0.5);  // 0 after the last
+    for (size_t v = 0; v < block.num_vectors; ++v) {
+      const Lanes z = (at - block.centre[v]) * block.inverse[v];
+      sum += block.height[v] * ExpDown(z * z * -0.5);
     }
     return sum;
   }
@@ -119,10 +137,10 @@ struct KernelLoopsOn {
       const double near = reach * kernels.widest[first / kKernelBlock];
       const double low = kernels.centre[first] - near;
       const double high = kernels.centre[first + size - 1] + near;
+      const SortedBlock block = LoadBlock(kernels, ramp, first, folded ? 0 : size);
       for (MarginalPoint* point = points; point < points + num_points; ++point) {
         if (point->at < low || point->at > high) continue;
-        const Lanes sum = folded ? SumOfRuns(*fold, point->at)
-                                 : SumOfBlock(kernels, ramp, first, size, point->at);
+        const Lanes sum = folded ? SumOfRuns(*fold, point->at) : SumOfBlock(block, point->at);
         StoreLanes(LoadLanes(point->sum.lanes) + sum, point->sum.lanes);
       }
     }
@@ -207,10 +225,11 @@ struct KernelLoopsOn {
     }
     Lanes sum = LoadLanes(point.sum.lanes);
     if (largest > point.reference) {
-      sum *= Exp(point.reference - largest);
+      sum *= ExpDown(point.reference - largest);
       point.reference = largest;
     }
-    for (size_t v = 0; v < kVectors; ++v) sum += block.weights[v] * Exp(logs[v] - point.reference);
+    for (size_t v = 0; v < kVectors; ++v)
+      sum += block.weights[v] * ExpDown(logs[v] - point.reference);
     StoreLanes(sum, point.sum.lanes);
   }
 
@@ -338,7 +357,7 @@ struct KernelLoopsOn {
     sum = sum * w + h6 * (1.0 / 5040.0);
     sum = sum * w + h4 * (1.0 / 120.0);
     sum = sum * w + h2 * (1.0 / 6.0);
-    return Exp(s * -0.5) * (width * kInverseSqrtTwoPi) * (sum * w + 1.0);
+    return ExpDown(s * -0.5) * (width * kInverseSqrtTwoPi) * (sum * w + 1.0);
   }
 
   // Mass of the standard normal distribution between a < b, as truncated_normal.h's LogNormalMass.

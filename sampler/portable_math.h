@@ -42,10 +42,16 @@ constexpr double kLeastNormal = std::numeric_limits<double>::min();
 constexpr double kLn2High = 6.93147180369123816490e-01;  // 32 bits, so that multiples are exact
 constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-// 0 below -707, where the result would lose digits; infinity from 709.78 on.
+// exp(x) as a power of two, in the low bits of `shifted`, times `factor`.
 // Argument reduction by ln 2 and the Taylor series to the 13th power: its rest is below 2^-57.
 template <typename T>
-HPO_PORTABLE T Exp(const T& x) {
+struct SplitExp {
+  T shifted;
+  T factor;
+};
+
+template <typename T>
+HPO_PORTABLE SplitExp<T> SplitExpOf(const T& x) {
   constexpr double kRounder = 0x1.8p52;  // adding it rounds to a whole number, in its low bits
   const T shifted = x * 1.44269504088896340736 + kRounder;
   const T k = shifted - kRounder;
@@ -61,12 +67,26 @@ HPO_PORTABLE T Exp(const T& x) {
   sum = sum * r + 1.0 / 24.0;
   sum = sum * r + 1.0 / 6.0;
   sum = sum * r + 0.5;
-  sum = (sum * r) * r + r + 1.0;
+  return {shifted, (sum * r) * r + r + 1.0};
+}
+
+// 0 below -707, where the result would lose digits; infinity from 709.78 on.
+template <typename T>
+HPO_PORTABLE T Exp(const T& x) {
+  const SplitExp<T> split = SplitExpOf(x);
   // 2^(k - 1), as 2^1024 is no number.
-  const T half_power = OfBits((BitsOf(shifted) + 1022) << 52);
-  T result = (sum * half_power) * 2.0;
+  const T half_power = OfBits((BitsOf(split.shifted) + 1022) << 52);
+  T result = (split.factor * half_power) * 2.0;
   result = x < -707.0 ? T{} : result;
   return x > 709.78 ? T{} + kUnbounded : result;
+}
+
+// The same for an x of at most 0.
+template <typename T>
+HPO_PORTABLE T ExpDown(const T& x) {
+  const SplitExp<T> split = SplitExpOf(x);
+  const T result = split.factor * OfBits((BitsOf(split.shifted) + 1023) << 52);
+  return x < -707.0 ? T{} : result;
 }
 
 // -infinity at 0, NaN below.
@@ -133,7 +153,7 @@ HPO_PORTABLE T Erfc(const T& x) {
   sum = sum * u + 0.0076898260513052364;
   sum = sum * u - 0.069810558420281152;
   sum = sum * u + 0.61649755931277628;
-  const T tail = Exp(-(a * a)) * sum / (a + 0.5);
+  const T tail = ExpDown(-(a * a)) * sum / (a + 0.5);
   const T result = a > 26.5 ? T{} : tail;
   return x < 0.0 ? 2.0 - result : result;
 }

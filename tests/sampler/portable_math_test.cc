@@ -66,6 +66,16 @@ TEST(PortableMath, EndsAndNoNumbers) {
   EXPECT_EQ(Expm1(kInfinity), kInfinity);
 }
 
+TEST(PortableMath, ExpDownHasTheBitsOfExp) {
+  for (const double x : {0.0, -1e-300, -706.9, -707.0, -707.1, -1e300, -kInfinity}) {
+    EXPECT_EQ(BitsOf(ExpDown(x)), BitsOf(Exp(x))) << x;
+  }
+  for (double x = -1e-3; x > -710.0; x *= 1.01) {
+    ASSERT_EQ(BitsOf(ExpDown(x)), BitsOf(Exp(x))) << x;
+  }
+  EXPECT_TRUE(std::isnan(ExpDown(std::nan(""))));
+}
+
 TEST(PortableMath, EveryLaneHasTheBitsOfOneDouble) {
   for (int i = -400; i < 400; ++i) {
     Lanes x{};
