@@ -1,6 +1,7 @@
 #include "sampler/cell_kernels.h"
 
 #include <cmath>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "sampler/truncated_normal.h"
@@ -67,6 +68,16 @@ TEST(CellKernels, WhatIsKeptIsWhatWouldBeComputed) {
   for (uint32_t i = 0; i < 50; ++i) kernels.SetBandwidth(i, 0.05);
   kernels.Refit();
   ExpectMassesOf(kernels);
+}
+
+TEST(CellKernels, ThreadsShareWhatIsKept) {
+  CellKernels kernels = SomeKernels(50);
+  for (uint32_t turn = 0; turn < 20; ++turn) {
+    kernels.SetBandwidth(turn, 0.1);
+    kernels.Refit();
+    const std::jthread other([&kernels] { ExpectMassesOf(kernels); });
+    ExpectMassesOf(kernels);
+  }
 }
 
 TEST(CellKernels, OfManyNothingIsKept) {
