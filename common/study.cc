@@ -94,9 +94,11 @@ absl::Status CheckCmaEs(const SearchSpace& space) {
 
 absl::Status CheckSampler(const StudySpec& spec) {
   const SamplerSpec& sampler = spec.sampler;
-  constexpr absl::string_view kTypes[] = {"auto", "tpe", "gp", "cma-es", "random", "qmc", "grid"};
+  constexpr absl::string_view kTypes[] = {
+      "auto", "tpe", "tpe-joint", "tpe-univariate", "gp", "cma-es", "random", "qmc", "grid"};
   if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
-    return Expected("sampler.type", "auto, tpe, gp, cma-es, random, qmc or grid",
+    return Expected("sampler.type",
+                    "auto, tpe, tpe-joint, tpe-univariate, gp, cma-es, random, qmc or grid",
                     absl::StrCat("'", sampler.type, "'"));
   }
   if ((sampler.type == "gp" || sampler.type == "cma-es") && spec.objectives.size() > 1) {

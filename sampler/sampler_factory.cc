@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/status.h"
 #include "sampler/auto_sampler.h"
 #include "sampler/cma_es/cma_es_sampler.h"
@@ -24,7 +25,7 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorSt
   if (study.sampler.type == "qmc") return std::make_unique<QmcSampler>(study.sampler);
   if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);
   if (study.sampler.type == "auto") return std::make_unique<AutoSampler>(study, std::move(priors));
-  HPO_CHECK(study.sampler.type == "tpe");
+  HPO_CHECK(absl::StartsWith(study.sampler.type, "tpe"));
   return std::make_unique<TpeSampler>(study, std::move(priors));
 }
 

@@ -14,10 +14,6 @@ constexpr double kLossExponent = 2.0;
 // and teaches how near to it the others may go.
 constexpr double kViolationExponent = 1.0;
 
-// How often a parameter of a candidate comes from the good trial that it has in common with others,
-// where nothing runs beside. Measured: docs/sampler.md.
-constexpr double kTogether = 0.5;
-
 std::vector<Point> PointsOf(const ModelSpace& space, std::span<const ParamMap* const> candidates) {
   std::vector<Point> points;
   points.reserve(candidates.size());
@@ -27,13 +23,15 @@ std::vector<Point> PointsOf(const ModelSpace& space, std::span<const ParamMap* c
 
 }  // namespace
 
-TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy)
+TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy,
+                   const TpeForm& form)
     : space_(space),
       capacity_(capacity),
       policy_(policy),
+      form_(form),
       quality_space_(space_, ModelView::kQuality),
       memory_space_(space_, ModelView::kMemory),
-      quality_(quality_space_.axes(), Dependence::kBoth, Weighting::kEqual),
+      quality_(quality_space_.axes(), form.dependence, Weighting::kEqual),
       memory_{"memory",
               Lesson::kOverMemory,
               {memory_space_.axes(), Dependence::kIndependent},
@@ -177,7 +175,7 @@ void TpeModel::MoveGood(const History& history) {
 
 // With 63 beside or more each parameter comes from a trial of its own.
 double TpeModel::Together() const {
-  return kTogether * std::max(0.0, 2.0 * ShareBeside(num_running_) - 1.0);
+  return form_.together * std::max(0.0, 2.0 * ShareBeside(num_running_) - 1.0);
 }
 
 std::optional<ParamMap> TpeModel::DrawGood(Rng& rng) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,10 +19,19 @@
 
 namespace hpo {
 
+// How TPE takes the parameters of a trial together.
+struct TpeForm {
+  std::string name = "tpe";                   // of the sampler
+  Dependence dependence = Dependence::kBoth;  // of the density of quality
+  // How often a parameter of a candidate comes from the good trial that it has in common with
+  // others, where few trials run beside.
+  double together = 0.5;
+};
+
 class TpeModel {
  public:
   // Knows no trial.
-  TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy);
+  TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy, const TpeForm& form);
   // The model spaces refer to the search space in it.
   TpeModel(const TpeModel&) = delete;
   TpeModel& operator=(const TpeModel&) = delete;
@@ -86,6 +96,7 @@ class TpeModel {
   SearchSpace space_;
   Bytes capacity_;
   MemoryPolicy policy_;
+  TpeForm form_;
   ModelSpace quality_space_;
   ModelSpace memory_space_;
   DensityRatio quality_;

@@ -56,7 +56,7 @@ void TpeModelCache::Use(const History& history, const SearchSpace& space, Bytes 
     const absl::WriterMutexLock lock(&mutex_);
     Entry* entry = Find(space, capacity);
     if (entry == nullptr) {
-      entries_.push_back({std::make_unique<TpeModel>(space, capacity, policy_), {}});
+      entries_.push_back({std::make_unique<TpeModel>(space, capacity, policy_, form_), {}});
       entry = &entries_.back();
       for (const auto& [number, trial] : history.trials()) entry->changed.push_back(number);
     }

@@ -18,7 +18,7 @@ namespace hpo {
 
 class TpeModelCache {
  public:
-  explicit TpeModelCache(MemoryPolicy policy) : policy_(policy) {}
+  TpeModelCache(MemoryPolicy policy, TpeForm form) : policy_(policy), form_(std::move(form)) {}
 
   // `trial` is what `before` (absent: a new trial) has become.
   void Observe(const HistoryTrial* before, const HistoryTrial& trial) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -37,6 +37,7 @@ class TpeModelCache {
   Entry* Find(const SearchSpace& space, Bytes capacity) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   MemoryPolicy policy_;
+  TpeForm form_;
   // What trials that need more than nothing need, with their numbers.
   std::set<std::pair<Bytes, TrialNumber>> needs_;
   absl::Mutex mutex_;

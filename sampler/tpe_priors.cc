@@ -10,10 +10,10 @@ constexpr size_t kMostJudged = 128;
 
 }  // namespace
 
-TpePriors::TpePriors(std::vector<PriorStudy> priors, MemoryPolicy policy)
+TpePriors::TpePriors(std::vector<PriorStudy> priors, MemoryPolicy policy, const TpeForm& form)
     : expected_(std::move(priors), policy) {
   for (const PriorStudy& study : studies()) {
-    models_.push_back(std::make_unique<TpeModelCache>(policy));
+    models_.push_back(std::make_unique<TpeModelCache>(policy, form));
     for (const auto& [number, trial] : study.history.trials()) {
       models_.back()->Observe(nullptr, trial);
     }

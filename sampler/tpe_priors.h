@@ -19,7 +19,7 @@ namespace hpo {
 
 class TpePriors {
  public:
-  TpePriors(std::vector<PriorStudy> priors, MemoryPolicy policy);
+  TpePriors(std::vector<PriorStudy> priors, MemoryPolicy policy, const TpeForm& form);
 
   const std::vector<PriorStudy>& studies() const { return expected_.studies(); }
 

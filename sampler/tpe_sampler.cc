@@ -40,12 +40,20 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
   }
 }
 
+// Of the sampler of this name, or of TPE as another sampler has it.
+TpeForm FormOf(const std::string& sampler) {
+  if (sampler == "tpe-joint") return {sampler, Dependence::kJoint, /*together=*/1.0};
+  if (sampler == "tpe-univariate") return {sampler, Dependence::kIndependent, /*together=*/0.0};
+  return {};
+}
+
 }  // namespace
 
 TpeSampler::TpeSampler(const StudySpec& study, std::vector<PriorStudy> priors)
     : spec_(study.sampler),
-      models_(std::make_unique<TpeModelCache>(study.memory.policy)),
-      priors_(std::move(priors), study.memory.policy),
+      form_(FormOf(study.sampler.type)),
+      models_(std::make_unique<TpeModelCache>(study.memory.policy, form_)),
+      priors_(std::move(priors), study.memory.policy, form_),
       configurations_(0, HashOfParams{ModelledPart(study.space)},
                       SameParams{ModelledPart(study.space)}) {}
 
@@ -103,13 +111,13 @@ absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const 
   if (history_.num_finished() < spec_.startup_trials) {
     return SuggestAtStartup(context, history_, spec_, priors_.studies());
   }
-  Suggestion suggestion{.sampler = "tpe", .history_sequence = history_.sequence()};
+  Suggestion suggestion{.sampler = form_.name, .history_sequence = history_.sequence()};
   bool found = false;
   const SearchSpace& space = context.space;
   priors_.Use(history_, space, context.capacity, [&](const TpeModel* prior, const PriorVote& vote) {
     if (prior != nullptr) {
       suggestion.sampler =
-          absl::StrCat("tpe, ", DescribePrior(priors_.studies()[vote.prior], vote.worth));
+          absl::StrCat(form_.name, ", ", DescribePrior(priors_.studies()[vote.prior], vote.worth));
     }
     const double own_trials = static_cast<double>(history_.num_finished());
     const double rest = kFading / (kFading + own_trials);

@@ -7,7 +7,8 @@
 // its own that has it (model_space.h), so that parameters with conditions are drawn and judged by
 // the trials in which they exist. They are judged by the joint density times the product of its
 // marginals, each to a power: the first knows what parameters do together, the second learns faster
-// what each does alone. (Optuna draws whole trials and takes the first alone.)
+// what each does alone. (Optuna draws whole trials and takes the first alone: tpe-joint here. Each
+// parameter for itself, by the marginals alone, is tpe-univariate.)
 // What a trial has had already is not proposed while a candidate is left whose modelled part none
 // has had; where none is, some of what is left of a small space are candidates too.
 // Memory, known: candidates are drawn from the densities of what is sought, inside the allowed
@@ -76,6 +77,7 @@ class TpeSampler final : public Sampler {
   size_t BestOf(const std::vector<Candidate>& candidates, const std::vector<double>& scores) const;
 
   SamplerSpec spec_;
+  TpeForm form_;
   History history_;
   std::unique_ptr<TpeModelCache> models_;
   TpePriors priors_;

@@ -602,7 +602,8 @@ TEST_P(SamplerConformance, RepeatsWhatIsGood) {
   EXPECT_LT(sum / 20.0, 2.1) << "2.7 on average over the space";
 }
 
-const auto kAllSamplers = testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe");
+const auto kAllSamplers = testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe",
+                                          "tpe-joint", "tpe-univariate");
 
 std::string NameOf(const testing::TestParamInfo<const char*>& instance) {
   std::string name = instance.param;

@@ -239,6 +239,41 @@ TEST(TpeSampler, ProposesWhatNoTrialHasHad) {
   EXPECT_EQ(counts[4], 100);
 }
 
+// Of trials all over a square those at two opposite corners are good: what is good together is
+// known by the joint density alone.
+TEST(TpeSampler, TakesParametersTogetherOrEachForItself) {
+  for (const std::string type : {"tpe-joint", "tpe-univariate"}) {
+    StudySpec study;
+    study.sampler = {.type = type, .seed = 1};
+    study.space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0}),
+                              MakeParameter("y", FloatDomain{.low = 0.0, .high = 1.0})};
+    const auto sampler = MakeSampler(study);
+    Rng rng(1, 1);
+    for (int64_t i = 0; i < 200; ++i) {
+      const bool good = i % 10 == 0;
+      const double corner = i % 20 == 0 ? 0.1 : 0.9;
+      const auto place = [&] { return good ? corner + 0.02 * rng.Uniform() : rng.Uniform(); };
+      sampler->Observe({i + 1,
+                        {.number = TrialNumber{i},
+                         .params = {{"x", place()}, {"y", place()}},
+                         .state = TrialState::kCompleted,
+                         .losses = {good ? 0.0 : 1.0}}});
+    }
+    int together = 0;
+    for (int64_t i = 0; i < 200; ++i) {
+      const auto suggestion =
+          sampler->Suggest({TrialNumber{200 + i}, study.space, GiB(16), nullptr});
+      EXPECT_EQ(suggestion->sampler, type);
+      const double x = *FindDouble(suggestion->params, "x");
+      const double y = *FindDouble(suggestion->params, "y");
+      together += (x < 0.5) == (y < 0.5);
+    }
+    const bool joint = type == "tpe-joint";
+    EXPECT_GE(together, joint ? 190 : 60);
+    EXPECT_LE(together, joint ? 200 : 140);
+  }
+}
+
 // The score is the logarithm of a ratio.
 TEST(TpeSampler, SaysHowMuchLikelierAmongTheGood) {
   std::vector<std::pair<double, HistoryTrial>> trials;

@@ -168,7 +168,7 @@ TEST(TpeState, GrownEqualsBuiltAtOnceForManyTrials) {
   const SearchSpace space = MixedSpace();
   const SamplerSpec spec{.type = "random", .seed = 3};
   History history;
-  TpeModel grown(space, GiB(16), MemoryPolicy::kPlan);
+  TpeModel grown(space, GiB(16), MemoryPolicy::kPlan, {});
   std::vector<TrialNumber> numbers;
   StudySpec study;
   study.sampler = spec;
@@ -187,7 +187,7 @@ TEST(TpeState, GrownEqualsBuiltAtOnceForManyTrials) {
     numbers.push_back(number);
     grown.Update(history, {&number, 1});
   }
-  TpeModel built(space, GiB(16), MemoryPolicy::kPlan);
+  TpeModel built(space, GiB(16), MemoryPolicy::kPlan, {});
   built.Update(history, numbers);
   std::vector<const ParamMap*> asked;
   for (const ParamMap& params : probes) asked.push_back(&params);
