@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include "common/status.h"
@@ -9,6 +10,8 @@
 
 namespace hpo {
 namespace {
+
+constexpr double kLargest = std::numeric_limits<double>::max();
 
 // From here on a cell is so narrow that its mass is its width times the density.
 constexpr double kMaxGridValues = 0x1.0p30;
@@ -81,8 +84,8 @@ ParamValue AtPart(const IntDomain& domain, double part) {
 }  // namespace
 
 NumericScale::NumericScale(double low, double high, double half_step, bool log)
-    : low_(low - half_step),
-      high_(high + half_step),
+    : low_(std::max(low - half_step, -kLargest)),
+      high_(std::min(high + half_step, kLargest)),
       half_step_(half_step),
       log_(log),
       grid_(half_step > 0.0 && (high - low) / (2.0 * half_step) < kMaxGridValues) {

@@ -23,6 +23,8 @@ const Domain kDomains[] = {
     FloatDomain{.low = 0.0, .high = kSmallest},
     FloatDomain{.low = 1.0, .high = std::nextafter(1.0, 2.0)},
     FloatDomain{.low = 0.0, .high = 0x1.0p53, .step = 1.0},
+    FloatDomain{.low = -kLargest, .high = -1.0, .step = kLargest},
+    FloatDomain{.low = 0.0, .high = kLargest, .step = kLargest / 4.0},
     IntDomain{.low = 1, .high = 8},
     IntDomain{.low = 128, .high = 512, .step = 32},
     IntDomain{.low = 3, .high = 10, .step = 4},  // 3, 7
