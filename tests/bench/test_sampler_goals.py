@@ -73,9 +73,10 @@ class Tables(unittest.TestCase):
         with gzip.open(self.folder / "table.csv.gz", "wt", encoding="utf-8") as rows:
             rows.write("\n".join(ROWS) + "\n")
 
-    def figure(self, sampler, values, constrained=False):
+    def figure(self, sampler, values, constrained=False, peers=()):
         """Of `toy` after 20 evaluations, where each seed came to one of `values`."""
         scored = TABLES.Scored(self.folder, constrained)
+        scored.peers += peers
         result = {"evaluations": [20], "runs": [{"best": [-value]} for value in values]}
         found = TABLES.verdicts({scored: result}, {scored: scored.peers}, 20)
         return TABLES.figure_of(scored, sampler, 20, result, found[scored], constrained)
@@ -104,6 +105,11 @@ class Tables(unittest.TestCase):
         found = self.figure("tpe", [4.0] * 5, constrained=True)
         self.assertIsNone(found["met"])
         self.assertIn("no baseline stored of c-TPE", found["goal"])
+
+    def test_only_its_own_peers_count_for_a_sampler(self):
+        gp = TABLES.Peer("gp, 8 seeds", "gp", {20: [20.0] * 8})
+        self.assertIs(self.figure("tpe", [9.0] * 8, peers=[gp])["met"], True)
+        self.assertIs(self.figure("auto", [9.0] * 8, peers=[gp])["met"], False)
 
     def test_published_runs_with_a_constraint_are_the_peer_where_there_are_any(self):
         toy = BASELINES["tables"]["toy"] | {"published_ctpe_paper": {"c-tpe": {"20": [6.0, 5.0, 4.0]}, "seeds": 15}}
