@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/json_reader.h"
+#include "common/one_of.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -67,10 +67,7 @@ absl::Status CheckType(absl::string_view key, absl::string_view got, absl::strin
   for (const absl::string_view name : names) {
     if (name == got) return absl::OkStatus();
   }
-  const absl::string_view last = names.back();
-  names.pop_back();
-  return Expected(key, absl::StrCat(absl::StrJoin(names, ", "), " or ", last),
-                  absl::StrCat("'", got, "'"));
+  return Expected(key, OneOf(names), absl::StrCat("'", got, "'"));
 }
 
 // Inclusive range of a member; a member that is not set is within.

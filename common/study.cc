@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/free_numbers.h"
+#include "common/one_of.h"
 #include "common/status.h"
 #include "common/task_kind.h"
 
@@ -97,9 +98,7 @@ absl::Status CheckSampler(const StudySpec& spec) {
   constexpr absl::string_view kTypes[] = {
       "auto", "tpe", "tpe-joint", "tpe-univariate", "gp", "cma-es", "random", "qmc", "grid"};
   if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
-    return Expected("sampler.type",
-                    "auto, tpe, tpe-joint, tpe-univariate, gp, cma-es, random, qmc or grid",
-                    absl::StrCat("'", sampler.type, "'"));
+    return Expected("sampler.type", OneOf(kTypes), absl::StrCat("'", sampler.type, "'"));
   }
   if ((sampler.type == "gp" || sampler.type == "cma-es") && spec.objectives.size() > 1) {
     return Expected("sampler.type", "auto, tpe or random for several objectives",

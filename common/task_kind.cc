@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "common/one_of.h"
 
 namespace hpo {
 namespace {
@@ -40,14 +40,6 @@ constexpr TaskLine kTasks[] = {
 const TaskLine& LineOf(TaskKind kind) {
   return *std::find_if(std::begin(kTasks), std::end(kTasks),
                        [kind](const TaskLine& line) { return line.kind == kind; });
-}
-
-// "a, b or c".
-template <typename Names>
-std::string OneOf(const Names& names) {
-  const auto last = std::prev(std::end(names));
-  if (last == std::begin(names)) return std::string(*last);
-  return absl::StrCat(absl::StrJoin(std::begin(names), last, ", "), " or ", *last);
 }
 
 }  // namespace
