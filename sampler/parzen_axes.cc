@@ -225,13 +225,13 @@ std::vector<double> ContinuousAxis::LogMarginals(std::span<const double> at,
   std::vector<double> logs(at.size());
   for (size_t first = 0; first < at.size(); first += kNumLanes) {
     const size_t size = std::min<size_t>(kNumLanes, at.size() - first);
-    Lanes z = {};
+    Lanes log_prior = {};
     Lanes sum = {};
     for (size_t i = 0; i < size; ++i) {
-      z[i] = points[first + i].at - NormalKernel{}.centre;
+      log_prior[i] = LogPrior(points[first + i].at);
       sum[i] = points[first + i].sum.Total();
     }
-    sum += Exp(z * z * -0.5 - kLogPriorNorm) * weights.prior;
+    sum += Exp(log_prior) * weights.prior;
     const Lanes log = Log(sum / (total_weight_ + weights.prior));
     for (size_t i = 0; i < size; ++i) logs[first + i] = log[i];
   }

@@ -189,10 +189,10 @@ std::optional<ParamMap> TpeModel::DrawRunnable(Rng& rng) const {
 TpeScores TpeModel::Score(std::span<const ParamMap* const> candidates) const {
   TpeScores scores(candidates.size());
   scores.Multiply("quality", quality_.LogRelative(PointsOf(quality_space_, candidates)));
-  if (!Counts(memory_) && !Counts(failure_) && !Counts(violation_)) return scores;
-  const std::vector<Point> points = PointsOf(memory_space_, candidates);
+  std::vector<Point> points;
   for (const Loss* loss : {&memory_, &failure_, &violation_}) {
     if (!Counts(*loss)) continue;
+    if (points.empty()) points = PointsOf(memory_space_, candidates);
     scores.Multiply(loss->name, loss->ratio.LogRelative(points), loss->exponent);
   }
   return scores;
