@@ -78,7 +78,7 @@ class Tables(unittest.TestCase):
         scored = TABLES.Scored(self.folder, constrained)
         scored.peers += peers
         result = {"evaluations": [20], "runs": [{"best": [-value]} for value in values]}
-        found = TABLES.verdicts({scored: result}, {scored: scored.peers}, 20)
+        found = TABLES.verdicts({scored: result}, {scored: scored.peers_of(sampler)}, 20)
         return TABLES.figure_of(scored, sampler, 20, result, found[scored], constrained)
 
     def pruned_figure(self, values, alone):
