@@ -96,7 +96,8 @@ absl::Status CheckCmaEs(const SearchSpace& space) {
 absl::Status CheckSampler(const StudySpec& spec) {
   const SamplerSpec& sampler = spec.sampler;
   constexpr absl::string_view kTypes[] = {
-      "auto", "tpe", "tpe-joint", "tpe-univariate", "gp", "cma-es", "random", "qmc", "grid"};
+      "auto", "tpe",    "tpe-joint", "tpe-group", "tpe-univariate",
+      "gp",   "cma-es", "random",    "qmc",       "grid"};
   if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
     return Expected("sampler.type", OneOf(kTypes), absl::StrCat("'", sampler.type, "'"));
   }

@@ -47,12 +47,13 @@ Interval PositionsOf(const NumericScale& scale, const Domain& allowed) {
 
 }  // namespace
 
-ModelSpace::ModelSpace(const SearchSpace& space, ModelView view) : space_(space) {
+ModelSpace::ModelSpace(const SearchSpace& space, ModelView view, Grouping grouping)
+    : space_(space), grouping_(grouping) {
   roles_.resize(space.parameters.size());
   if (view == ModelView::kQuality) pair_ = FindEffectiveBatch(space);
   if (pair_.has_value()) {
     pair_scale_ = EffectiveBatchScale(space, *pair_);
-    pair_axis_ = AddAxis(NumericAxis(*pair_scale_));
+    pair_axis_ = AddAxis(NumericAxis(*pair_scale_), space.parameters[pair_->first]);
   }
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space.parameters[i];
@@ -61,21 +62,31 @@ ModelSpace::ModelSpace(const SearchSpace& space, ModelView view) : space_(space)
                     [&](const Narrowing& narrowing) { return narrowing.name == parameter.name; });
     if (!parameter.modelled || HasOneValue(parameter.domain) || InPair(i)) continue;
     if (const auto* choices = std::get_if<CategoricalDomain>(&parameter.domain)) {
-      roles_[i].axis =
-          AddAxis({.kind = ParzenAxis::Kind::kCategorical, .num_choices = choices->choices.size()});
+      const ParzenAxis axis = {.kind = ParzenAxis::Kind::kCategorical,
+                               .num_choices = choices->choices.size()};
+      roles_[i].axis = AddAxis(axis, parameter);
       roles_[i].indices = IndicesIn(*choices, *choices);
       continue;
     }
     roles_[i].scale = NumericScale::Of(parameter.domain);
-    roles_[i].axis = AddAxis(NumericAxis(*roles_[i].scale));
+    roles_[i].axis = AddAxis(NumericAxis(*roles_[i].scale), parameter);
     roles_[i].positions = PositionsOf(*roles_[i].scale, parameter.domain);
   }
 }
 
-size_t ModelSpace::AddAxis(ParzenAxis axis) {
-  const bool conditions =
-      std::any_of(space_.parameters.begin(), space_.parameters.end(),
-                  [](const Parameter& parameter) { return !parameter.when.empty(); });
+size_t ModelSpace::GroupOf(const Parameter& parameter) {
+  const auto same = std::find_if(groups_.begin(), groups_.end(), [&](const Parameter* other) {
+    return grouping_ == Grouping::kAll || other->when == parameter.when;
+  });
+  const size_t group = static_cast<size_t>(same - groups_.begin());
+  if (same == groups_.end()) groups_.push_back(&parameter);
+  return group;
+}
+
+size_t ModelSpace::AddAxis(ParzenAxis axis, const Parameter& parameter) {
+  axis.group = GroupOf(parameter);
+  const bool conditions = std::any_of(space_.parameters.begin(), space_.parameters.end(),
+                                      [](const Parameter& other) { return !other.when.empty(); });
   if (axis.kind != ParzenAxis::Kind::kCategorical && !conditions) {
     axis.marginal_share = kMarginalOfNumbers;
   }
@@ -120,8 +131,8 @@ Coordinate ModelSpace::EncodePair(const ParamMap& params) const {
 
 std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, double together,
                                          Rng& rng) const {
-  DrawState state{
-      .density = density, .rng = rng, .together = together, .base = density.DrawComponent(rng)};
+  DrawState state{.density = density, .rng = rng, .together = together, .bases = {}};
+  state.bases.resize(groups_.size());
   for (size_t i = 0; i < roles_.size(); ++i) {
     const Parameter& parameter = space_.parameters[i];
     if (!Holds(space_, parameter.when, state.params)) continue;
@@ -138,9 +149,11 @@ std::optional<ParamMap> ModelSpace::Draw(const ParzenEstimator& density, double 
   return std::move(state.params);
 }
 
-size_t ModelSpace::ComponentFor(size_t axis, DrawState& state) {
+size_t ModelSpace::ComponentFor(size_t axis, DrawState& state) const {
+  std::optional<size_t>& base = state.bases[axes_[axis].group];
+  if (!base.has_value()) base = state.density.DrawComponent(axis, state.rng);
   const bool from_base = state.rng.Uniform() < state.together;
-  if (from_base && state.density.HasAxis(state.base, axis)) return state.base;
+  if (from_base && state.density.HasAxis(*base, axis)) return *base;
   return state.density.DrawComponent(axis, state.rng);
 }
 

@@ -24,10 +24,14 @@ namespace hpo {
 
 enum class ModelView { kQuality, kMemory };
 
+// Which axes are one group of the density: all of them, or those of parameters that exist under the
+// same conditions.
+enum class Grouping { kAll, kByConditions };
+
 class ModelSpace {
  public:
   // `space` must outlive this object.
-  ModelSpace(const SearchSpace& space, ModelView view);
+  ModelSpace(const SearchSpace& space, ModelView view, Grouping grouping = Grouping::kAll);
 
   const std::vector<ParzenAxis>& axes() const { return axes_; }
 
@@ -36,11 +40,11 @@ class ModelSpace {
   Point Encode(const ParamMap& params) const;
 
   // A complete configuration. Each of its parameters comes with probability `together` from one
-  // component of `density` (over these axes) for all, so that what was good together stays
-  // together, else from a component of its own, so that what was good in different observations
-  // comes together. Every kernel is truncated to the domain that the values drawn before it allow;
-  // parameters without an axis are drawn uniformly.
-  // nullopt where the constraints come to leave a parameter no value.
+  // component of `density` (over these axes) for all of the group, so that what was good together
+  // stays together, else from a component of its own, so that what was good in different
+  // observations comes together. Every kernel is truncated to the domain that the values drawn
+  // before it allow; parameters without an axis are drawn uniformly. nullopt where the constraints
+  // come to leave a parameter no value.
   std::optional<ParamMap> Draw(const ParzenEstimator& density, double together, Rng& rng) const;
 
  private:
@@ -59,22 +63,27 @@ class ModelSpace {
     const ParzenEstimator& density;
     Rng& rng;
     double together;
-    size_t base;  // the component that parameters have in common
+    // By group: the component that its parameters have in common, once it is drawn.
+    std::vector<std::optional<size_t>> bases;
     ParamMap params = {};
     double target_batch = 0.0;  // where there is a pair
   };
 
-  size_t AddAxis(ParzenAxis axis);
+  size_t AddAxis(ParzenAxis axis, const Parameter& parameter);
+  size_t GroupOf(const Parameter& parameter);
   bool InPair(size_t parameter) const;
   Coordinate EncodeOne(size_t parameter, const ParamValue& value) const;
   Coordinate EncodePair(const ParamMap& params) const;
-  static size_t ComponentFor(size_t axis, DrawState& state);
+  size_t ComponentFor(size_t axis, DrawState& state) const;
   std::optional<ParamValue> DrawValue(size_t parameter, const Domain& allowed,
                                       DrawState& state) const;
   std::optional<ParamValue> DrawOfPair(size_t parameter, const Domain& allowed,
                                        DrawState& state) const;
 
   const SearchSpace& space_;
+  Grouping grouping_;
+  // By group: a parameter that exists under its conditions.
+  std::vector<const Parameter*> groups_;
   std::vector<ParzenAxis> axes_;
   std::vector<Role> roles_;  // by parameter
   std::optional<EffectiveBatchPair> pair_;

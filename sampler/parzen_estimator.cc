@@ -66,7 +66,8 @@ ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weig
     : prior_weight_(prior_weight), order_(order), weighting_(weighting) {
   for (const ParzenAxis& axis : axes) {
     marginal_shares_.push_back(axis.marginal_share);
-    if (axis.kind == Kind::kContinuous) joint_order_.push_back(axes_.size());
+    if (axis.kind == Kind::kContinuous) continuous_.push_back(axes_.size());
+    groups_.resize(std::max(groups_.size(), axis.group + 1));
     switch (axis.kind) {
       case Kind::kContinuous:
         axes_.emplace_back(ContinuousAxis());
@@ -79,9 +80,11 @@ ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weig
         break;
     }
   }
-  num_continuous_ = joint_order_.size();
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i].kind != Kind::kContinuous) joint_order_.push_back(i);
+  for (const bool continuous : {true, false}) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if ((axes[i].kind == Kind::kContinuous) != continuous) continue;
+      groups_[axes[i].group].axes.push_back(i);
+    }
   }
   Refit();
   PrepareDraws();
@@ -107,14 +110,14 @@ absl::StatusOr<ParzenEstimator> ParzenEstimator::Create(std::vector<ParzenAxis> 
 // each other on all axes (Morton 1966). Points that lack an axis come first on it.
 uint64_t ParzenEstimator::PlaceOf(const Point& point) const {
   constexpr size_t kMostBits = 8;
-  const size_t num_axes = std::min<size_t>(num_continuous_, 64);
+  const size_t num_axes = std::min<size_t>(continuous_.size(), 64);
   if (order_ == RowOrder::kByAge || num_axes == 0) return 0;
   const size_t num_bits = std::min(kMostBits, 64 / num_axes);
   const double steps = static_cast<double>((1 << num_bits) - 1);
   uint64_t place = 0;
   for (size_t bit = num_bits; bit-- > 0;) {
     for (size_t i = 0; i < num_axes; ++i) {
-      const Coordinate& here = point[joint_order_[i]];
+      const Coordinate& here = point[continuous_[i]];
       const double step = here.present ? 1.0 + std::min(here.at * steps, steps - 1.0) : 0.0;
       place = place << 1 | (static_cast<uint64_t>(step) >> bit & 1);
     }
@@ -134,6 +137,7 @@ void ParzenEstimator::Insert(int64_t number, const Point& point) {
   for (size_t i = 0; i < axes_.size(); ++i) {
     std::visit([&](auto& axis) { axis.Insert(row, rank, point[i]); }, axes_[i]);
   }
+  for (Group& group : groups_) group.num_without += HasAny(group, row) ? 0 : 1;
 }
 
 void ParzenEstimator::Erase(int64_t number) {
@@ -145,6 +149,7 @@ void ParzenEstimator::Erase(int64_t number) {
       number >= settled_
           ? FindRow({.number = number})
           : static_cast<size_t>(std::find_if(rows_.begin(), rows_.end(), is_it) - rows_.begin());
+  for (Group& group : groups_) group.num_without -= HasAny(group, row) ? 0 : 1;
   rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(row));
   ranks_.Erase(row);
   if (rank < rows_.size()) ShiftFrom(static_cast<double>(rank + 1), -1.0, ranks_);
@@ -186,12 +191,24 @@ void ParzenEstimator::Settle() {
   }
 }
 
+bool ParzenEstimator::HasAny(const Group& group, size_t row) const {
+  return std::any_of(group.axes.begin(), group.axes.end(),
+                     [this, row](size_t axis) { return HasAxis(row, axis); });
+}
+
 void ParzenEstimator::Refit() {
   Settle();
   if (weighting_ == Weighting::kRecent) ramp_ = RecencyRamp::Of(numbers_.size());
   total_weight_ = SumWeights(ranks_, ramp_);
   for (Axis& held : axes_) {
     std::visit([this](auto& axis) { axis.Refit(ramp_, ranks_); }, held);
+  }
+  for (Group& group : groups_) {
+    group.weight_without = 0.0;
+    if (group.num_without == 0) continue;
+    for (size_t row = 0; row < rows_.size(); ++row) {
+      if (!HasAny(group, row)) group.weight_without += ramp_.Weight(ranks_[row]);
+    }
   }
 }
 
@@ -273,11 +290,11 @@ void ParzenEstimator::AddMarginals(Evaluation& evaluation, std::span<const doubl
   }
 }
 
-void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
+void ParzenEstimator::AddJoint(const Group& group, Evaluation& evaluation) const {
   const double margin = LogMargin();
-  std::vector<JointAxis> axes;  // in the joint order, as all below
+  std::vector<JointAxis> axes;  // in the order of the group's, as all below
   std::vector<double> peaks;
-  for (const size_t axis : joint_order_) {
+  for (const size_t axis : group.axes) {
     axes.push_back(std::visit([](const auto& held) { return held.joint(); }, axes_[axis]));
     peaks.push_back(LogPeak(axis));
   }
@@ -289,10 +306,10 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
     JointTerm* const first = terms.data() + i * axes.size();
     JointTerm* last = first;
     for (size_t k = 0; k < axes.size(); ++k) {
-      const Coordinate& here = point[joint_order_[k]];
+      const Coordinate& here = point[group.axes[k]];
       if (!here.present) continue;
       const bool tabled = axes[k].kernel != nullptr;
-      const double* table = tabled ? evaluation.TableAt(joint_order_[k], i).logs() : nullptr;
+      const double* table = tabled ? evaluation.TableAt(group.axes[k], i).logs() : nullptr;
       log_priors[i] += tabled ? table[0] : ContinuousAxis::LogPrior(here.at);
       *last++ = {.axis = axes[k], .at = here.at, .table = table};
     }
@@ -301,7 +318,7 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
     // From the last term backwards: what the axes after it may still add.
     double limit = log_priors[i] - margin;
     for (size_t k = axes.size(); k-- > 0;) {
-      if (!point[joint_order_[k]].present) continue;
+      if (!point[group.axes[k]].present) continue;
       (--last)->limit = limit;
       limit -= peaks[k];
     }
@@ -309,9 +326,11 @@ void ParzenEstimator::AddJoint(Evaluation& evaluation) const {
     points[i].most_squares = -2.0 * limit;
   }
   SumJoint(ranks_, ramp_, points);
-  const double log_total = Log(total_weight_ + prior_weight_);
+  // An observation without the axes has the prior's kernel in the sum, which is taken back.
+  const double log_total = Log(total_weight_ - group.weight_without + prior_weight_);
   for (size_t i = 0; i < points.size(); ++i) {
-    const double of_prior = prior_weight_ * Exp(log_priors[i] - points[i].reference);
+    const double of_prior =
+        (prior_weight_ - group.weight_without) * Exp(log_priors[i] - points[i].reference);
     const double log_sum = Log(points[i].sum.Total() + of_prior);
     evaluation.logs[i] += points[i].reference + log_sum - log_total;
   }
@@ -323,7 +342,9 @@ std::vector<double> ParzenEstimator::LogDensities(std::span<const Point> points,
   evaluation.points = points;
   evaluation.logs.resize(points.size());
   FillTables(evaluation);
-  if (dependence != Dependence::kIndependent) AddJoint(evaluation);
+  if (dependence != Dependence::kIndependent) {
+    for (const Group& group : groups_) AddJoint(group, evaluation);
+  }
   if (dependence == Dependence::kBoth) AddMarginals(evaluation, marginal_shares_);
   if (dependence == Dependence::kIndependent) {
     AddMarginals(evaluation, std::vector<double>(axes_.size(), 1.0));
@@ -341,21 +362,18 @@ void ParzenEstimator::PrepareDraws() {
     }
     sums.push_back(sum + prior_weight_);
   };
-  fill(cumulative_, [](size_t) { return true; });
-  cumulative_with_.resize(axes_.size());
+  cumulative_.resize(axes_.size());
   for (size_t i = 0; i < axes_.size(); ++i) {
     std::visit(
         [&](const auto& axis) {
-          fill(cumulative_with_[i], [&axis](size_t row) { return axis.Has(row); });
+          fill(cumulative_[i], [&axis](size_t row) { return axis.Has(row); });
         },
         axes_[i]);
   }
 }
 
-size_t ParzenEstimator::DrawComponent(Rng& rng) const { return DrawByWeight(cumulative_, rng); }
-
 size_t ParzenEstimator::DrawComponent(size_t axis, Rng& rng) const {
-  return DrawByWeight(cumulative_with_[axis], rng);
+  return DrawByWeight(cumulative_[axis], rng);
 }
 
 bool ParzenEstimator::HasAxis(size_t component, size_t axis) const {

@@ -30,16 +30,18 @@ struct ParzenAxis {
   size_t num_choices = 0;  // of a categorical axis
   // Exponent of its marginal in Dependence::kBoth, >= 0.
   double marginal_share = 1.0;
+  // Joint densities are a product over the groups, counted from 0, of one mixture each.
+  size_t group = 0;
   bool operator==(const ParzenAxis&) const = default;
 };
 
 using Point = std::vector<Coordinate>;  // one per axis
 
-// How the axes go together in a density: as one joint mixture, as the product of its marginals, or
-// as the product of both (each marginal to the power of its axis's share), which sees what depends
-// on several axes and, with few observations of many axes, what depends on one. The marginal
-// density of an axis is over the observations that have it; axes absent from a point are integrated
-// out.
+// How the axes go together in a density: as one joint mixture (of each group), as the product of
+// its marginals, or as the product of both (each marginal to the power of its axis's share), which
+// sees what depends on several axes and, with few observations of many axes, what depends on one.
+// The marginal density of an axis is over the observations that have it, the joint density of a
+// group over those that have one of its axes; axes absent from a point are integrated out.
 enum class Dependence { kJoint, kIndependent, kBoth };
 
 // How observations lie in memory. Joint densities of many leave out most of them where neighbours
@@ -79,8 +81,7 @@ class ParzenEstimator {
   // Natural log of the density at each point (of the mass on grid and categorical axes).
   std::vector<double> LogDensities(std::span<const Point> points, Dependence dependence) const;
 
-  // Index of a component, or of one that has the axis, or of the prior's, drawn by weight.
-  size_t DrawComponent(Rng& rng) const;
+  // Index of a component that has the axis, which the prior's does, drawn by weight.
   size_t DrawComponent(size_t axis, Rng& rng) const;
 
   bool HasAxis(size_t component, size_t axis) const;  // the prior's has all
@@ -95,6 +96,13 @@ class ParzenEstimator {
   using Axis = std::variant<ContinuousAxis, GridAxis, ChoiceAxis>;
   struct Evaluation;
 
+  // Axes that are one mixture.
+  struct Group {
+    std::vector<size_t> axes;     // the continuous ones first
+    size_t num_without = 0;       // observations that have none of them
+    double weight_without = 0.0;  // of these
+  };
+
   // An observation. Rows are in the order of places among the settled, then of numbers.
   struct Row {
     uint64_t place = 0;
@@ -105,29 +113,29 @@ class ParzenEstimator {
   auto KeyOf(const Row& row) const;
   size_t FindRow(const Row& row) const;
   void Settle();
+  bool HasAny(const Group& group, size_t row) const;
   void FillTables(Evaluation& evaluation) const;
   void AddMarginals(Evaluation& evaluation, std::span<const double> shares) const;
-  void AddJoint(Evaluation& evaluation) const;
+  void AddJoint(const Group& group, Evaluation& evaluation) const;
   double LogPriorFloor(size_t axis, const Coordinate& coordinate) const;
   double LogPeak(size_t axis) const;
   double LogMargin() const;
 
   std::vector<Axis> axes_;
   std::vector<double> marginal_shares_;  // by axis
-  std::vector<size_t> joint_order_;      // of the axes: the continuous ones first
+  std::vector<Group> groups_;
+  std::vector<size_t> continuous_;  // axes
   double prior_weight_;
   RowOrder order_;
   Weighting weighting_;
-  size_t num_continuous_ = 0;
   std::vector<int64_t> numbers_;  // of the observations, ascending
   std::vector<Row> rows_;
   int64_t settled_ = 0;         // smaller numbers than this are settled
   PaddedColumn<double> ranks_;  // by row: how many numbers are smaller
   RecencyRamp ramp_;
   double total_weight_ = 0.0;  // of the observations
-  // Sums of the weights of the components, and by axis of those that have it.
-  std::vector<double> cumulative_;
-  std::vector<std::vector<double>> cumulative_with_;
+  // By axis: sums of the weights of the components that have it.
+  std::vector<std::vector<double>> cumulative_;
 };
 
 }  // namespace hpo

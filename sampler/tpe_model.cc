@@ -29,7 +29,7 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       capacity_(capacity),
       policy_(policy),
       form_(form),
-      quality_space_(space_, ModelView::kQuality),
+      quality_space_(space_, ModelView::kQuality, form.grouping),
       memory_space_(space_, ModelView::kMemory),
       quality_(quality_space_.axes(), form.dependence, Weighting::kEqual),
       memory_{"memory",

@@ -26,6 +26,7 @@ struct TpeForm {
   // How often a parameter of a candidate comes from the good trial that it has in common with
   // others, where few trials run beside.
   double together = 0.5;
+  Grouping grouping = Grouping::kAll;  // of the parameters in the density of quality
 };
 
 class TpeModel {

@@ -43,6 +43,9 @@ void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng
 // Of the sampler of this name, or of TPE as another sampler has it.
 TpeForm FormOf(const std::string& sampler) {
   if (sampler == "tpe-joint") return {sampler, Dependence::kJoint, /*together=*/1.0};
+  if (sampler == "tpe-group") {
+    return {sampler, Dependence::kJoint, /*together=*/1.0, Grouping::kByConditions};
+  }
   if (sampler == "tpe-univariate") return {sampler, Dependence::kIndependent, /*together=*/0.0};
   return {};
 }

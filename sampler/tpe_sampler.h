@@ -7,8 +7,9 @@
 // its own that has it (model_space.h), so that parameters with conditions are drawn and judged by
 // the trials in which they exist. They are judged by the joint density times the product of its
 // marginals, each to a power: the first knows what parameters do together, the second learns faster
-// what each does alone. (Optuna draws whole trials and takes the first alone: tpe-joint here. Each
-// parameter for itself, by the marginals alone, is tpe-univariate.)
+// what each does alone. (Optuna draws whole trials and takes the first alone: tpe-joint here; with
+// `group`, a joint density for the parameters of each list of conditions: tpe-group. Each parameter
+// for itself, by the marginals alone, is tpe-univariate.)
 // What a trial has had already is not proposed while a candidate is left whose modelled part none
 // has had; where none is, some of what is left of a small space are candidates too.
 // Memory, known: candidates are drawn from the densities of what is sought, inside the allowed

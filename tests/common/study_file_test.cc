@@ -359,8 +359,8 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
       {"  init: scratch\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:9: trainer.init: expected pretrained or random, got 'scratch'"},
       {"sampler: {type: annealing}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:17: sampler.type: expected auto, tpe, tpe-joint, tpe-univariate, gp, cma-es, "
-       "random, qmc or grid, got "
+       "my.yaml:6:17: sampler.type: expected auto, tpe, tpe-joint, tpe-group, tpe-univariate, gp, "
+       "cma-es, random, qmc or grid, got "
        "'annealing'"},
       {"pruner: {type: bohb, eta: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:22: pruner.eta: unknown key 'eta'"},

@@ -196,8 +196,9 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
 TEST(ValidateStudy, NamesWhatSamplerAndPrunerCannotDo) {
   ExpectInvalid({
       {[](StudySpec& spec) { spec.sampler.type = "annealing"; },
-       "sampler.type: expected auto, tpe, tpe-joint, tpe-univariate, gp, cma-es, random, qmc or "
-       "grid, got 'annealing'"},
+       "sampler.type: expected auto, tpe, tpe-joint, tpe-group, tpe-univariate, gp, cma-es, "
+       "random, "
+       "qmc or grid, got 'annealing'"},
       {[](StudySpec& spec) { spec.sampler.type = "cma-es"; },
        "sampler.type: expected auto, tpe or gp, as cma-es needs numbers without conditions and "
        "model.name is a choice, got 'cma-es'"},

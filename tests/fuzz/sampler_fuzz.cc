@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kMostParameters = 8;
 constexpr size_t kMostTrials = 24;
-constexpr const char* kSamplers[] = {"random", "tpe",  "gp",        "auto",          "qmc",
-                                     "cma-es", "grid", "tpe-joint", "tpe-univariate"};
+constexpr const char* kSamplers[] = {"random", "tpe",  "gp",        "auto",      "qmc",
+                                     "cma-es", "grid", "tpe-joint", "tpe-group", "tpe-univariate"};
 
 double AnyNumber(FuzzedDataProvider& data) {
   constexpr double kNumbers[] = {0.0,

@@ -138,7 +138,7 @@ TEST(ParzenEstimator, DrawsFollowTheDensity) {
 }
 
 // 200 draws: the least accepted frequency is four deviations off.
-TEST(ParzenEstimator, ComponentsAreDrawnWithOrWithoutAnAxis) {
+TEST(ParzenEstimator, ComponentsAreDrawnOfThoseWithTheAxis) {
   const std::vector<Point> points = {At(0.2), Absent(), Absent()};
   const auto estimator = ParzenEstimator::Create(kOneReal, points);
   ASSERT_TRUE(estimator.ok());
@@ -146,13 +146,8 @@ TEST(ParzenEstimator, ComponentsAreDrawnWithOrWithoutAnAxis) {
   EXPECT_FALSE(estimator->HasAxis(1, 0));
   EXPECT_TRUE(estimator->HasAxis(3, 0));  // the prior's
   Rng rng(1, 3);
-  std::vector<int> of_all(4);
   std::vector<int> with_axis(4);
-  for (int i = 0; i < 200; ++i) {
-    ++of_all[estimator->DrawComponent(rng)];
-    ++with_axis[estimator->DrawComponent(0, rng)];
-  }
-  for (const int count : of_all) EXPECT_NEAR(count, 50, 25);
+  for (int i = 0; i < 200; ++i) ++with_axis[estimator->DrawComponent(0, rng)];
   EXPECT_NEAR(with_axis[0], 100, 28);
   EXPECT_EQ(with_axis[1] + with_axis[2], 0);
 }
@@ -179,6 +174,41 @@ TEST(ParzenEstimator, AMarginalCountsByItsShare) {
               log_density(both, Dependence::kJoint) + log_density(first, Dependence::kIndependent) +
                   kShare * log_density(second, Dependence::kIndependent),
               1e-12);
+}
+
+// Whether observations come or go.
+TEST(ParzenEstimator, AGroupIsAMixtureOfTheObservationsThatHaveIt) {
+  const std::vector<ParzenAxis> pair(2, kOneReal[0]);
+  std::vector<ParzenAxis> axes = {pair[0], pair[1], kOneReal[0]};
+  axes[2].group = 1;
+  std::vector<Point> all;
+  std::vector<Point> of_pair;
+  std::vector<Point> of_last;
+  for (int i = 0; i < 20; ++i) {
+    const double x = 0.04 * i + 0.1;
+    const Coordinate last = i % 3 == 0 ? Coordinate{} : At(1.0 - x)[0];
+    all.push_back({At(x)[0], At(x * x)[0], last});
+    of_pair.push_back({all.back()[0], all.back()[1]});
+    if (last.present) of_last.push_back({last});
+  }
+  auto grouped = ParzenEstimator::Create(axes, all);
+  const auto first = ParzenEstimator::Create(pair, of_pair);
+  const auto second = ParzenEstimator::Create(kOneReal, of_last);
+  ASSERT_TRUE(grouped.ok() && first.ok() && second.ok());
+  const Point asked = {At(0.3)[0], At(0.7)[0], At(0.2)[0]};
+  const double expected =
+      LogDensityAt(*first, {asked[0], asked[1]}) + LogDensityAt(*second, {asked[2]});
+  EXPECT_NEAR(LogDensityAt(*grouped, asked), expected, 1e-12);
+  EXPECT_NEAR(LogDensityAt(*grouped, {asked[0], asked[1], Coordinate{}}),
+              LogDensityAt(*first, {asked[0], asked[1]}), 1e-12);
+  for (const Point& more : {Point{At(0.5)[0], At(0.5)[0], Coordinate{}}, asked}) {
+    grouped->Insert(100, more);
+    grouped->Refit();
+    EXPECT_GT(std::abs(LogDensityAt(*grouped, asked) - expected), 1e-3);
+    grouped->Erase(100);
+  }
+  grouped->Refit();
+  EXPECT_NEAR(LogDensityAt(*grouped, asked), expected, 1e-12);
 }
 
 TEST(ParzenEstimator, DrawsStayWithinWhatIsAllowed) {

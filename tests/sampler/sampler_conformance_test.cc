@@ -603,7 +603,7 @@ TEST_P(SamplerConformance, RepeatsWhatIsGood) {
 }
 
 const auto kAllSamplers = testing::Values("auto", "cma-es", "gp", "grid", "qmc", "random", "tpe",
-                                          "tpe-joint", "tpe-univariate");
+                                          "tpe-joint", "tpe-group", "tpe-univariate");
 
 std::string NameOf(const testing::TestParamInfo<const char*>& instance) {
   std::string name = instance.param;

@@ -274,6 +274,52 @@ TEST(TpeSampler, TakesParametersTogetherOrEachForItself) {
   }
 }
 
+// Of trials of one choice all over a cube those at two opposite corners are good. The parameters
+// that exist with the choice are a group, the one that always exists is none of it.
+TEST(TpeSampler, TakesThoseOfAGroupTogether) {
+  for (const std::string type : {"tpe-joint", "tpe-group"}) {
+    StudySpec study;
+    study.sampler = {.type = type, .seed = 1};
+    CategoricalDomain kinds;
+    kinds.choices = {std::string("a"), std::string("b")};
+    study.space.parameters.push_back(MakeParameter("kind", kinds));
+    for (const std::string name : {"x", "y", "z"}) {
+      study.space.parameters.push_back(MakeParameter(name, FloatDomain{.low = 0.0, .high = 1.0}));
+      if (name != "z") {
+        study.space.parameters.back().when = {{.name = "kind", .values = {kinds.choices[0]}}};
+      }
+    }
+    const auto sampler = MakeSampler(study);
+    Rng rng(1, 1);
+    for (int64_t i = 0; i < 200; ++i) {
+      const bool good = i % 10 == 0;
+      const double corner = i % 20 == 0 ? 0.1 : 0.9;
+      const auto place = [&] { return good ? corner + 0.02 * rng.Uniform() : rng.Uniform(); };
+      sampler->Observe(
+          {i + 1,
+           {.number = TrialNumber{i},
+            .params = {{"kind", kinds.choices[0]}, {"x", place()}, {"y", place()}, {"z", place()}},
+            .state = TrialState::kCompleted,
+            .losses = {good ? 0.0 : 1.0}}});
+    }
+    int x_with_y = 0;
+    int x_with_z = 0;
+    for (int64_t i = 0; i < 200; ++i) {
+      const auto suggestion =
+          sampler->Suggest({TrialNumber{200 + i}, study.space, GiB(16), nullptr});
+      const auto low = [&](const char* name) {
+        return FindDouble(suggestion->params, name).value_or(0.0) < 0.5;
+      };
+      x_with_y += low("x") == low("y");
+      x_with_z += low("x") == low("z");
+    }
+    EXPECT_GE(x_with_y, 180) << type;
+    const bool grouped = type == "tpe-group";
+    EXPECT_GE(x_with_z, grouped ? 60 : 180);
+    EXPECT_LE(x_with_z, grouped ? 140 : 200);
+  }
+}
+
 // The score is the logarithm of a ratio.
 TEST(TpeSampler, SaysHowMuchLikelierAmongTheGood) {
   std::vector<std::pair<double, HistoryTrial>> trials;
