@@ -11,6 +11,12 @@ void DensityRatio::Refit() {
   above_.Refit();
 }
 
+void DensityRatio::Refit(std::span<const double> weights_below) {
+  below_.Refit(weights_below);
+  below_.PrepareDraws();
+  above_.Refit();
+}
+
 std::vector<double> DensityRatio::LogRelative(std::span<const Point> points) const {
   std::vector<double> logs(points.size(), 0.0);
   if (above_.num_observations() == 0) return logs;

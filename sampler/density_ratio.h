@@ -13,10 +13,8 @@ namespace hpo {
 
 class DensityRatio {
  public:
-  // `below`: what the observations that are sought count.
-  DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence,
-               Weighting below = Weighting::kRecent)
-      : below_(axes, /*prior_weight=*/1.0, RowOrder::kByAge, below),
+  DensityRatio(const std::vector<ParzenAxis>& axes, Dependence dependence)
+      : below_(axes, /*prior_weight=*/1.0, RowOrder::kByAge),
         above_(axes, /*prior_weight=*/1.0, RowOrder::kByPlace),
         dependence_(dependence) {}
 
@@ -26,6 +24,8 @@ class DensityRatio {
   void RemoveBelow(int64_t number) { below_.Erase(number); }
   void RemoveAbove(int64_t number) { above_.Erase(number); }
   void Refit();
+  // With what those below count (ParzenEstimator::Refit).
+  void Refit(std::span<const double> weights_below);
 
   // Natural log of r = 1 / (gamma + (1 - gamma) * above / below) at each point, gamma the share of
   // the trials that are below; larger is better, 0 when nothing is to be avoided. -infinity where

@@ -133,6 +133,15 @@ Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy) {
   return most;
 }
 
+std::optional<Bytes> LargerClassThan(const HistoryTrial& trial) {
+  Bytes most;
+  for (const MemoryObservation& seen : trial.memory) {
+    if (!seen.censored) most = std::max(most, seen.limit);
+  }
+  if (most <= Bytes{}) return std::nullopt;
+  return Bytes{most.count + most.count / 8};
+}
+
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {
   const Bytes need = MemoryNeed(trial, policy);
   if (need <= capacity) return 0.0;

@@ -91,7 +91,11 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
 // policy kPlan a use counts only at micro-batch 1, as a larger one could have been split further.
 Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy);
 
-// By how much that exceeds `capacity`, as a fraction of it; 0 = feasible.
+// From which capacity on a card is of a larger class than the one that `trial` ran on: an eighth
+// more than it had. nullopt where its observations do not tell.
+std::optional<Bytes> LargerClassThan(const HistoryTrial& trial);
+
+// By how much its need exceeds `capacity`, as a fraction of it; 0 = feasible.
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
 
 }  // namespace hpo

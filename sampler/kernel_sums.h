@@ -64,6 +64,8 @@ struct RecencyRamp {
   double slope = 0.0;
 
   static RecencyRamp Of(size_t num_observations);
+  // For weights of at most 1 in the place of ranks.
+  static RecencyRamp OfWeights() { return {0.0, 1.0}; }
   double Weight(double rank) const {
     const double weight = first + slope * rank;
     return weight < 1.0 ? weight : 1.0;

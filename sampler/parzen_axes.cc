@@ -37,17 +37,18 @@ const double kLogPriorNorm = Log(NormalMass(-0.5, 0.5) * kSqrtTwoPi);
 
 // Sums of the weights of the rows that have each kernel.
 std::vector<double> WeightsByKernel(const PaddedColumn<uint32_t>& kernel, size_t num_kernels,
-                                    const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
+                                    const RowWeights& weights) {
+  const PaddedColumn<double>& taken = weights.taken();
   constexpr size_t kSums = 4;  // side by side, so that one need not wait for the one before
   std::vector<double> sums(kSums * num_kernels, 0.0);
   for (size_t row = 0; row < kernel.size(); ++row) {
-    sums[kernel[row] * kSums + row % kSums] += ramp.Weight(ranks[row]);
+    sums[kernel[row] * kSums + row % kSums] += weights.ramp.Weight(taken[row]);
   }
-  std::vector<double> weights;
+  std::vector<double> totals;
   for (size_t i = 0; i < sums.size(); i += kSums) {
-    weights.push_back((sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3]));
+    totals.push_back((sums[i] + sums[i + 1]) + (sums[i + 2] + sums[i + 3]));
   }
-  return weights;
+  return totals;
 }
 
 template <typename T>
@@ -141,7 +142,7 @@ void ContinuousAxis::SortLatest() {
   }
 }
 
-void ContinuousAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>&) {
+void ContinuousAxis::Refit(const RowWeights& weights) {
   SortLatest();
   const size_t count = num_observed();
   log_peak_ = -Log(kLeastMass * WidthFloor(count) * kSqrtTwoPi);
@@ -161,9 +162,13 @@ void ContinuousAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>&)
   for (size_t i = 0; i < all.size(); i += kKernelBlock) {
     FitKernels(all.subspan(i, std::min(kKernelBlock, all.size() - i)));
   }
-  total_weight_ = SumWeights(rank_, ramp);
+  given_.Resize(weights.given != nullptr ? count : 0);
+  for (size_t i = 0; i < given_.size(); ++i) {
+    given_[i] = (*weights.given)[static_cast<size_t>(row_[i])];
+  }
+  total_weight_ = SumWeights(weights.given != nullptr ? given_ : rank_, weights.ramp);
   bounds_ = BoundBlocks(centre_, row_inverse_);
-  folds_ = FoldRuns(sorted(), WidthFloor(count), ramp);
+  folds_ = FoldRuns(sorted(), WidthFloor(count), weights.ramp);
 }
 
 // At these places among the sorted, to the bandwidths anew.
@@ -191,7 +196,7 @@ SortedKernels ContinuousAxis::sorted() const {
           .centre = at_.data(),
           .inverse = inverse_.data(),
           .scale = scale_.data(),
-          .rank = rank_.data(),
+          .rank = given_.size() > 0 ? given_.data() : rank_.data(),
           .widest = widest_.data(),
           .run = RunLength(num_observed()),
           .folds = folds_.data(),
@@ -348,17 +353,17 @@ void GridAxis::AssignKernels(const PaddedColumn<double>& ranks) {
   std::fill(changed_.begin(), changed_.end(), uint8_t{0});
 }
 
-void GridAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
+void GridAxis::Refit(const RowWeights& weights) {
   const size_t num_observed = slot_.size() - slots_[kAbsent].count;
   if (!same_kernels_ || WidthFloor(num_observed) != WidthFloor(num_observed_)) {
     num_observed_ = num_observed;
     MakeKernels();
     same_kernels_ = true;
   }
-  AssignKernels(ranks);
-  std::vector<double> weights = WeightsByKernel(kernel_, kernels_.size(), ramp, ranks);
-  weights[kPrior] = 0.0;
-  weight_ = Permuted(weights, sorted_);
+  AssignKernels(weights.ranks);
+  std::vector<double> by_kernel = WeightsByKernel(kernel_, kernels_.size(), weights);
+  by_kernel[kPrior] = 0.0;
+  weight_ = Permuted(by_kernel, sorted_);
   total_weight_ = std::accumulate(weight_.begin(), weight_.end(), 0.0);
 }
 
@@ -409,8 +414,8 @@ void ChoiceAxis::Erase(size_t row, size_t) {
 
 void ChoiceAxis::Permute(std::span<const uint32_t> order) { kernel_.Permute(order); }
 
-void ChoiceAxis::Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks) {
-  weight_ = WeightsByKernel(kernel_, num_choices_ + 1, ramp, ranks);
+void ChoiceAxis::Refit(const RowWeights& weights) {
+  weight_ = WeightsByKernel(kernel_, num_choices_ + 1, weights);
   weight_[kPrior] = 0.0;
   const double smoothing = prior_weight_ / static_cast<double>(num_observed_ + 1);
   const double total = 1.0 + static_cast<double>(num_choices_) * smoothing;

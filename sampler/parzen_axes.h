@@ -22,6 +22,16 @@
 
 namespace hpo {
 
+// What the rows count: by their ranks, or given ones.
+struct RowWeights {
+  RecencyRamp ramp;
+  const PaddedColumn<double>& ranks;
+  const PaddedColumn<double>* given = nullptr;  // the ramp is RecencyRamp::OfWeights() then
+
+  // What the ramp takes, by row.
+  const PaddedColumn<double>& taken() const { return given != nullptr ? *given : ranks; }
+};
+
 // The marginal density of an axis is a sum over the components that have it, and the prior.
 struct MarginalWeights {
   RecencyRamp ramp;
@@ -34,7 +44,7 @@ class ContinuousAxis {
   void Insert(size_t row, size_t rank, const Coordinate& coordinate);
   void Erase(size_t row, size_t rank);
   void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
-  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
+  void Refit(const RowWeights& weights);
 
   bool Has(size_t row) const { return present_[row] != 0; }
   NormalKernel KernelOf(size_t row) const;
@@ -69,6 +79,7 @@ class ContinuousAxis {
   PaddedColumn<double> inverse_;
   PaddedColumn<double> scale_;
   PaddedColumn<double> fitted_;  // bandwidths anew
+  PaddedColumn<double> given_;   // weights; empty: by rank
   size_t num_sorted_ = 0;
   std::vector<double> widest_;  // by block
   std::vector<FoldedRuns> folds_;
@@ -92,7 +103,7 @@ class GridAxis {
   void Insert(size_t row, size_t rank, const Coordinate& coordinate);
   void Erase(size_t row, size_t rank);
   void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
-  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
+  void Refit(const RowWeights& weights);
 
   bool Has(size_t row) const { return slot_[row] != kAbsent; }
   NormalKernel KernelOf(size_t row) const;
@@ -159,7 +170,7 @@ class ChoiceAxis {
   void Insert(size_t row, size_t rank, const Coordinate& coordinate);
   void Erase(size_t row, size_t rank);
   void Permute(std::span<const uint32_t> order);  // the row that was order[i] becomes i
-  void Refit(const RecencyRamp& ramp, const PaddedColumn<double>& ranks);
+  void Refit(const RowWeights& weights);
 
   bool Has(size_t row) const { return kernel_[row] != kPrior; }
   double LogPrior() const;

@@ -61,9 +61,8 @@ struct ParzenEstimator::Evaluation {
   }
 };
 
-ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight, RowOrder order,
-                                 Weighting weighting)
-    : prior_weight_(prior_weight), order_(order), weighting_(weighting) {
+ParzenEstimator::ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight, RowOrder order)
+    : prior_weight_(prior_weight), order_(order) {
   for (const ParzenAxis& axis : axes) {
     marginal_shares_.push_back(axis.marginal_share);
     if (axis.kind == Kind::kContinuous) continuous_.push_back(axes_.size());
@@ -198,16 +197,33 @@ bool ParzenEstimator::HasAny(const Group& group, size_t row) const {
 
 void ParzenEstimator::Refit() {
   Settle();
-  if (weighting_ == Weighting::kRecent) ramp_ = RecencyRamp::Of(numbers_.size());
-  total_weight_ = SumWeights(ranks_, ramp_);
+  ramp_ = RecencyRamp::Of(numbers_.size());
+  given_.Resize(0);
+  RefitAxes();
+}
+
+void ParzenEstimator::Refit(std::span<const double> weights) {
+  HPO_CHECK(weights.size() == numbers_.size());
+  Settle();
+  ramp_ = RecencyRamp::OfWeights();
+  given_.Resize(weights.size());
+  for (size_t row = 0; row < weights.size(); ++row) {
+    given_[row] = weights[static_cast<size_t>(ranks_[row])];
+  }
+  RefitAxes();
+}
+
+void ParzenEstimator::RefitAxes() {
+  const RowWeights now = weights();
+  total_weight_ = SumWeights(now.taken(), ramp_);
   for (Axis& held : axes_) {
-    std::visit([this](auto& axis) { axis.Refit(ramp_, ranks_); }, held);
+    std::visit([&now](auto& axis) { axis.Refit(now); }, held);
   }
   for (Group& group : groups_) {
     group.weight_without = 0.0;
     if (group.num_without == 0) continue;
     for (size_t row = 0; row < rows_.size(); ++row) {
-      if (!HasAny(group, row)) group.weight_without += ramp_.Weight(ranks_[row]);
+      if (!HasAny(group, row)) group.weight_without += ramp_.Weight(now.taken()[row]);
     }
   }
 }
@@ -325,7 +341,7 @@ void ParzenEstimator::AddJoint(const Group& group, Evaluation& evaluation) const
     // `limit` is now what the peaks of all axes must be above less half the squares.
     points[i].most_squares = -2.0 * limit;
   }
-  SumJoint(ranks_, ramp_, points);
+  SumJoint(weights().taken(), ramp_, points);
   // An observation without the axes has the prior's kernel in the sum, which is taken back.
   const double log_total = Log(total_weight_ - group.weight_without + prior_weight_);
   for (size_t i = 0; i < points.size(); ++i) {
@@ -353,11 +369,12 @@ std::vector<double> ParzenEstimator::LogDensities(std::span<const Point> points,
 }
 
 void ParzenEstimator::PrepareDraws() {
-  const auto fill = [this](std::vector<double>& sums, const auto& counts) {
+  const PaddedColumn<double>& taken = weights().taken();
+  const auto fill = [this, &taken](std::vector<double>& sums, const auto& counts) {
     sums.clear();
     double sum = 0.0;
     for (size_t row = 0; row < numbers_.size(); ++row) {
-      if (counts(row)) sum += ramp_.Weight(ranks_[row]);
+      if (counts(row)) sum += ramp_.Weight(taken[row]);
       sums.push_back(sum);
     }
     sums.push_back(sum + prior_weight_);

@@ -48,16 +48,12 @@ enum class Dependence { kJoint, kIndependent, kBoth };
 // lie together; components are drawn by age.
 enum class RowOrder { kByAge, kByPlace };
 
-// What observations count: the newest 25 one each, older ones less (RecencyRamp), or all the same.
-enum class Weighting { kRecent, kEqual };
-
 class ParzenEstimator {
  public:
   // Without observations: the prior alone. `prior_weight`: of the prior's component, against 1 of a
   // recent observation; > 0 and finite.
   explicit ParzenEstimator(std::vector<ParzenAxis> axes, double prior_weight = 1.0,
-                           RowOrder order = RowOrder::kByAge,
-                           Weighting weighting = Weighting::kRecent);
+                           RowOrder order = RowOrder::kByAge);
 
   // The estimator of `points`, oldest first.
   //   InvalidArgument  a point of another number of axes, a position outside [0, 1] or not finite,
@@ -71,7 +67,10 @@ class ParzenEstimator {
   // as Create() takes them.
   void Insert(int64_t number, const Point& point);
   void Erase(int64_t number);  // one that is held
+  // The newest 25 observations count one each, older ones less (RecencyRamp).
   void Refit();
+  // Each counts what `weights` says, by number; > 0 and at most 1.
+  void Refit(std::span<const double> weights);
   // What DrawComponent() needs, after Refit(). O(observations * axes).
   void PrepareDraws();
 
@@ -113,6 +112,8 @@ class ParzenEstimator {
   auto KeyOf(const Row& row) const;
   size_t FindRow(const Row& row) const;
   void Settle();
+  void RefitAxes();
+  RowWeights weights() const { return {ramp_, ranks_, given_.size() > 0 ? &given_ : nullptr}; }
   bool HasAny(const Group& group, size_t row) const;
   void FillTables(Evaluation& evaluation) const;
   void AddMarginals(Evaluation& evaluation, std::span<const double> shares) const;
@@ -127,11 +128,11 @@ class ParzenEstimator {
   std::vector<size_t> continuous_;  // axes
   double prior_weight_;
   RowOrder order_;
-  Weighting weighting_;
   std::vector<int64_t> numbers_;  // of the observations, ascending
   std::vector<Row> rows_;
   int64_t settled_ = 0;         // smaller numbers than this are settled
   PaddedColumn<double> ranks_;  // by row: how many numbers are smaller
+  PaddedColumn<double> given_;  // by row: weights; empty: by rank
   RecencyRamp ramp_;
   double total_weight_ = 0.0;  // of the observations
   // By axis: sums of the weights of the components that have it.

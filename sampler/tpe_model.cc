@@ -31,7 +31,7 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
       form_(form),
       quality_space_(space_, ModelView::kQuality, form.grouping),
       memory_space_(space_, ModelView::kMemory),
-      quality_(quality_space_.axes(), form.dependence, Weighting::kEqual),
+      quality_(quality_space_.axes(), form.dependence),
       memory_{"memory",
               Lesson::kOverMemory,
               {memory_space_.axes(), Dependence::kIndependent},
@@ -74,10 +74,15 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
   for (const TrialNumber number : changed) {
     const HistoryTrial& trial = history.trials().at(number);
     Known now{.lesson = LessonOf(trial), .key = {}};
-    if (TeachesQuality(now.lesson)) now.key = QualityKeyOf(trial);
+    if (TeachesQuality(now.lesson)) {
+      now.key = QualityKeyOf(trial);
+      const std::optional<Bytes> larger = LargerClassThan(trial);
+      now.on_smaller = larger.has_value() && *larger <= capacity_;
+    }
     several_objectives_ = several_objectives_ || trial.losses.size() > 1;
     Known& known = known_[number.value];
     num_running_ += int{now.lesson == Lesson::kRunning} - int{known.lesson == Lesson::kRunning};
+    num_on_smaller_ += int{now.on_smaller} - int{known.on_smaller};
     LearnQuality(trial, known, now);
     LearnLoss(memory_, trial, known.lesson, now.lesson);
     LearnLoss(failure_, trial, known.lesson, now.lesson);
@@ -85,7 +90,7 @@ void TpeModel::Update(const History& history, std::span<const TrialNumber> chang
     known = now;
   }
   MoveGood(history);
-  quality_.Refit();
+  quality_.Refit(WeighGood());
   for (Loss* loss : {&memory_, &failure_, &violation_}) {
     if (!loss->modelled && loss->num_lost > 0) StartModelling(*loss, history);
     if (loss->modelled) loss->ratio.Refit();
@@ -133,8 +138,12 @@ void TpeModel::StartModelling(Loss& loss, const History& history) {
 }
 
 std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
-  const int64_t num_good =
-      NumGood(static_cast<int64_t>(order_.size()), num_running_, several_objectives_);
+  // Trials on smaller cards may be among the good ones, but do not make them more: what such cards
+  // cannot run was not open to them.
+  const auto num_finished = static_cast<int64_t>(order_.size());
+  const int64_t num_open =
+      std::max(num_finished - num_on_smaller_, std::min<int64_t>(num_finished, 1));
+  const int64_t num_good = NumGood(num_open, num_running_, several_objectives_);
   if (several_objectives_) {
     std::vector<const HistoryTrial*> finished;
     for (const auto& [number, trial] : history.trials()) {
@@ -171,6 +180,20 @@ void TpeModel::MoveGood(const History& history) {
     quality_.AddBelow(number, point);
   });
   good_ = std::move(good);
+}
+
+// By number. Those of several objectives lie along a front, and count alike.
+std::vector<double> TpeModel::WeighGood() const {
+  std::vector<double> weights(good_.size(), 1.0);
+  if (several_objectives_) return weights;
+  const std::vector<double> by_quality = WeightsOfGood(good_.size(), num_running_);
+  auto key = order_.begin();
+  for (const double weight : by_quality) {
+    const TrialNumber number = std::get<TrialNumber>(*key++);
+    const auto place = std::lower_bound(good_.begin(), good_.end(), number);
+    weights[static_cast<size_t>(place - good_.begin())] = weight;
+  }
+  return weights;
 }
 
 // With 63 beside or more each parameter comes from a trial of its own.

@@ -70,7 +70,8 @@ class TpeModel {
   };
   struct Known {
     Lesson lesson = Lesson::kNothing;
-    QualityKey key;  // of one that teaches quality
+    QualityKey key;           // of one that teaches quality
+    bool on_smaller = false;  // it does, and ran on a card of a smaller class
   };
 
   // A way to lose a trial, and what tells the trials that were lost so from those that were not.
@@ -93,6 +94,7 @@ class TpeModel {
   void MoveGood(const History& history);
   double Together() const;
   std::vector<TrialNumber> FindGood(const History& history) const;
+  std::vector<double> WeighGood() const;
 
   SearchSpace space_;
   Bytes capacity_;
@@ -108,6 +110,7 @@ class TpeModel {
   std::set<QualityKey> order_;                 // of the finished trials
   std::vector<TrialNumber> good_;              // by number
   int64_t num_running_ = 0;
+  int64_t num_on_smaller_ = 0;
   bool several_objectives_ = false;
 };
 

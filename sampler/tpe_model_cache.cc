@@ -19,13 +19,20 @@ bool TeachesTheSame(const HistoryTrial& before, const HistoryTrial& trial) {
 
 }  // namespace
 
+std::vector<Bytes> TpeModelCache::TurnsOf(const HistoryTrial& trial, MemoryPolicy policy) {
+  std::vector<Bytes> turns;
+  if (const Bytes need = MemoryNeed(trial, policy); need > Bytes{}) turns.push_back(need);
+  if (const auto larger = LargerClassThan(trial); larger.has_value()) turns.push_back(*larger);
+  return turns;
+}
+
 void TpeModelCache::Observe(const HistoryTrial* before, const HistoryTrial& trial) {
   const absl::WriterMutexLock lock(&mutex_);
   if (before != nullptr && before->params != trial.params) entries_.clear();
-  if (before != nullptr) needs_.erase({MemoryNeed(*before, policy_), trial.number});
-  if (const Bytes need = MemoryNeed(trial, policy_); need > Bytes{}) {
-    needs_.emplace(need, trial.number);
+  if (before != nullptr) {
+    for (const Bytes turn : TurnsOf(*before, policy_)) turns_.erase({turn, trial.number});
   }
+  for (const Bytes turn : TurnsOf(trial, policy_)) turns_.emplace(turn, trial.number);
   if (entries_.size() > kMostModels) {
     entries_.erase(entries_.begin(), entries_.end() - ptrdiff_t{kMostModels});
   }
@@ -38,9 +45,9 @@ bool TpeModelCache::Serves(const TpeModel& model, const SearchSpace& space, Byte
   const Bytes low = std::min(model.capacity(), capacity);
   const Bytes high = std::max(model.capacity(), capacity);
   constexpr TrialNumber kAfterAll{std::numeric_limits<int64_t>::max()};
-  const auto next = needs_.upper_bound({low, kAfterAll});
-  const bool same_trials_exceed = next == needs_.end() || next->first > high;
-  return same_trials_exceed && model.space() == space;
+  const auto next = turns_.upper_bound({low, kAfterAll});
+  const bool teach_the_same = next == turns_.end() || next->first > high;
+  return teach_the_same && model.space() == space;
 }
 
 TpeModelCache::Entry* TpeModelCache::Find(const SearchSpace& space, Bytes capacity) {

@@ -1,5 +1,6 @@
 // The TPE models of a study, one per space and capacity that was asked for lately. A model that
-// serves one capacity serves every other that the same trials exceed.
+// serves one capacity serves every other that the same trials exceed, and than which the same ran
+// on smaller cards.
 // Threads: Observe() needs exclusive access; Use() may run concurrently with itself.
 #pragma once
 
@@ -33,13 +34,14 @@ class TpeModelCache {
     std::vector<TrialNumber> changed;  // since the model's last update
   };
 
+  static std::vector<Bytes> TurnsOf(const HistoryTrial& trial, MemoryPolicy policy);
   bool Serves(const TpeModel& model, const SearchSpace& space, Bytes capacity) const;
   Entry* Find(const SearchSpace& space, Bytes capacity) ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   MemoryPolicy policy_;
   TpeForm form_;
-  // What trials that need more than nothing need, with their numbers.
-  std::set<std::pair<Bytes, TrialNumber>> needs_;
+  // From which capacities on trials teach something else, with their numbers.
+  std::set<std::pair<Bytes, TrialNumber>> turns_;
   absl::Mutex mutex_;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the oldest first
 };

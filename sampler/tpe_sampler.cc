@@ -14,7 +14,7 @@ namespace hpo {
 namespace {
 
 // Where nothing runs beside.
-constexpr int64_t kNumCandidates = 32;
+constexpr int64_t kNumCandidates = 24;
 // Of a prior's model so many must fit too; they are drawn by the round as well.
 constexpr size_t kLeastOfPrior = 12;
 // After so many finished trials of the study itself a prior counts a quarter; soon nothing.

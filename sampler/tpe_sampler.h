@@ -1,8 +1,9 @@
 // Tree-structured Parzen estimator, with memory and failures as constraints of their own.
 //
 // Quality: finished trials are split into good and the rest (trial_split.h), and each side gets a
-// Parzen density over all modelled parameters. Running ones are on no side: the more there are, the
-// fewer trials are good and the fewer candidates are drawn (FewerBeside).
+// Parzen density over all modelled parameters. Of one objective a quarter are good, and the better
+// one is the more it counts. Running ones are on no side: the more there are, the fewer trials are
+// good, the more the best of them count and the fewer candidates are drawn (FewerBeside).
 // Candidates take half of their parameters from one good trial and each other from a good trial of
 // its own that has it (model_space.h), so that parameters with conditions are drawn and judged by
 // the trials in which they exist. They are judged by the joint density times the product of its

@@ -7,6 +7,7 @@
 
 #include "sampler/hypervolume.h"
 #include "sampler/non_domination.h"
+#include "sampler/portable_math.h"
 
 namespace hpo {
 namespace {
@@ -82,8 +83,19 @@ int64_t FewerBeside(int64_t count, int64_t num_running) {
 }
 
 int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives) {
-  const int64_t most = several_objectives ? 100 : 25;
-  return std::min(FewerBeside((n + 9) / 10, num_running), most);
+  constexpr int64_t kMost = 100;
+  const int64_t part = several_objectives ? 10 : 4;
+  return std::min(FewerBeside((n + part - 1) / part, num_running), kMost);
+}
+
+std::vector<double> WeightsOfGood(size_t num_good, int64_t num_running) {
+  const double power = std::min(3.0 / ShareBeside(num_running), 8.0);
+  std::vector<double> weights;
+  for (size_t place = num_good; place > 0; --place) {
+    const double part = static_cast<double>(place) / static_cast<double>(num_good);
+    weights.push_back(Exp(power * Log(part)));
+  }
+  return weights;
 }
 
 std::vector<TrialNumber> BestTrials(std::span<const HistoryTrial* const> finished, int64_t count) {

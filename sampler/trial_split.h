@@ -26,9 +26,15 @@ double ShareBeside(int64_t num_running);
 // That part of a count, rounded up.
 int64_t FewerBeside(int64_t count, int64_t num_running);
 
-// Size of the good set among n finished trials: a tenth, FewerBeside() running ones; at least 1
-// (where n > 0) and at most 25, with several objectives, whose good trials lie along a front, 100.
+// Size of the good set among n finished trials: a quarter, with several objectives a tenth,
+// FewerBeside() running ones; at least 1 (where n > 0) and at most 100.
 int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives);
+
+// What each of so many good trials of one objective counts, the best first: the cube of its place
+// counted from the worst, as a part of all; beside running ones a higher power, with 63 the sixth,
+// at most the eighth. So there is no threshold at which a trial stops being good. Measured:
+// docs/sampler.md.
+std::vector<double> WeightsOfGood(size_t num_good, int64_t num_running);
 
 // The best `count` (fewer where there are no more) of `finished`, by number. Feasible trials of
 // several objectives come by the number of rounds in which, removing the undominated ones, they

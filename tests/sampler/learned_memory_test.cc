@@ -65,7 +65,7 @@ double ShareAfterTen(const Region& region, uint64_t seed) {
                        });
   constexpr size_t kMaxTrials = 120;
   while (study.num_ooms() < 10 && study.trials().size() < kMaxTrials) study.RunOne();
-  return ShareIn(region, study, 20);
+  return ShareIn(region, study, 200);
 }
 
 void ExpectHalved(const Region& region) {

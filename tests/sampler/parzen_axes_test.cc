@@ -17,7 +17,7 @@ std::vector<double> BandwidthsOf(const std::vector<double>& positions) {
     axis.Insert(i, i, At(positions[i]));
     ranks.Insert(i, static_cast<double>(i));
   }
-  axis.Refit(RecencyRamp::Of(positions.size()), ranks);
+  axis.Refit({RecencyRamp::Of(positions.size()), ranks});
   std::vector<double> bandwidths;
   for (size_t i = 0; i < positions.size(); ++i) bandwidths.push_back(axis.KernelOf(i).bandwidth);
   return bandwidths;

@@ -176,6 +176,58 @@ TEST(ParzenEstimator, AMarginalCountsByItsShare) {
               1e-12);
 }
 
+// A density times the sum of all weights is a sum over components, each times its weight.
+TEST(ParzenEstimator, ObservationsCountWhatTheyAreGiven) {
+  SearchSpace space;
+  CategoricalDomain choices;
+  for (const bool flag : {false, true}) choices.choices.push_back(flag);
+  space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0}),
+                      MakeParameter("n", IntDomain{.low = 1, .high = 5}),
+                      MakeParameter("flag", choices)};
+  const ModelSpace model(space, ModelView::kQuality);
+  const ParzenEstimator prior(model.axes());
+  const std::vector<ParamMap> asked = {{{"x", 0.7}, {"n", int64_t{2}}, {"flag", true}},
+                                       {{"x", 0.7}},
+                                       {{"n", int64_t{2}}},
+                                       {{"flag", true}}};
+  for (const ParamMap& params : asked) {
+    SCOPED_TRACE(FormatParams(params));
+    const Point point = model.Encode(params);
+    const Dependence dependence = params.size() > 1 ? Dependence::kJoint : Dependence::kIndependent;
+    ParzenEstimator estimator(model.axes());
+    estimator.Insert(0, model.Encode({{"x", 0.9}, {"n", int64_t{1}}, {"flag", true}}));
+    estimator.Insert(1, model.Encode({{"x", 0.2}, {"n", int64_t{4}}, {"flag", false}}));
+    const auto sum_at = [&](double first, double second) {
+      estimator.Refit(std::vector<double>{first, second});
+      return std::exp(estimator.LogDensities({&point, 1}, dependence)[0]) * (first + second + 1.0);
+    };
+    const double of_prior = std::exp(prior.LogDensities({&point, 1}, dependence)[0]);
+    const double both = sum_at(1.0, 1.0);
+    const double of_first = (both - sum_at(0.1, 1.0)) / 0.9;
+    const double of_second = (both - sum_at(1.0, 0.1)) / 0.9;
+    EXPECT_GT(of_first, 1.2 * of_second);
+    EXPECT_NEAR(of_first + of_second + of_prior, both, 1e-12 * both);
+    estimator.Refit();
+    EXPECT_NEAR(3.0 * std::exp(estimator.LogDensities({&point, 1}, dependence)[0]), both,
+                1e-12 * both);
+  }
+}
+
+// 1,000 draws: the least accepted frequency is four deviations off.
+TEST(ParzenEstimator, DrawsGoByTheWeightsThatAreGiven) {
+  ParzenEstimator estimator(kOneReal);
+  estimator.Insert(0, At(0.1));
+  estimator.Insert(1, At(0.9));
+  estimator.Refit(std::vector<double>{0.25, 1.0});
+  estimator.PrepareDraws();
+  Rng rng(1, 5);
+  std::vector<int> counts(3);
+  for (int i = 0; i < 1000; ++i) ++counts[estimator.DrawComponent(0, rng)];
+  EXPECT_NEAR(counts[0], 111, 40);
+  EXPECT_NEAR(counts[1], 444, 63);
+  EXPECT_NEAR(counts[2], 444, 63);
+}
+
 // Whether observations come or go.
 TEST(ParzenEstimator, AGroupIsAMixtureOfTheObservationsThatHaveIt) {
   const std::vector<ParzenAxis> pair(2, kOneReal[0]);

@@ -115,9 +115,9 @@ TEST(BestTrials, PrunedTrialsComeAfterThoseOfSeveralObjectives) {
   EXPECT_EQ(trials.Best(9), (std::set<int64_t>{0, 1, 2, 3}));
 }
 
-TEST(NumGood, IsATenthRoundedUpAndCapped) {
-  const std::pair<int64_t, int64_t> cases[] = {{0, 0},    {1, 1},    {10, 1},   {11, 2},
-                                               {100, 10}, {249, 25}, {251, 25}, {10'000, 25}};
+TEST(NumGood, IsAPartRoundedUpAndCapped) {
+  const std::pair<int64_t, int64_t> cases[] = {{0, 0},    {1, 1},     {4, 1},     {5, 2},
+                                               {100, 25}, {399, 100}, {401, 100}, {10'000, 100}};
   for (const auto& [n, expected] : cases) EXPECT_EQ(NumGood(n, 0, false), expected) << n;
   const std::pair<int64_t, int64_t> several[] = {{0, 0}, {11, 2}, {251, 26}, {10'000, 100}};
   for (const auto& [n, expected] : several) EXPECT_EQ(NumGood(n, 0, true), expected) << n;
@@ -129,12 +129,29 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
     int64_t num_running;
     int64_t expected;
   };
-  const Case cases[] = {{100, 1, 10},  {100, 7, 10},    {100, 15, 9},       {100, 63, 5},
-                        {640, 63, 25}, {0, 63, 0},      {1, 63, 1},         {100, 1'000, 1},
-                        {1, 1'000, 1}, {10'000, 7, 25}, {10'000, 10'000, 6}};
+  const Case cases[] = {{100, 1, 25},  {100, 7, 25},     {100, 15, 22},       {100, 63, 13},
+                        {640, 63, 80}, {0, 63, 0},       {1, 63, 1},          {100, 1'000, 2},
+                        {1, 1'000, 1}, {10'000, 7, 100}, {10'000, 10'000, 14}};
   for (const auto& [n, num_running, expected] : cases) {
     EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " beside " << num_running;
   }
+}
+
+TEST(WeightsOfGood, FallFromTheBestFasterTheMoreRunBeside) {
+  const auto expect = [](int64_t num_running, double power) {
+    SCOPED_TRACE(num_running);
+    const std::vector<double> weights = WeightsOfGood(4, num_running);
+    ASSERT_EQ(weights.size(), 4u);
+    EXPECT_EQ(weights[0], 1.0);
+    for (size_t i = 1; i < 4; ++i) {
+      EXPECT_NEAR(weights[i], std::pow((4.0 - static_cast<double>(i)) / 4.0, power), 1e-14);
+    }
+  };
+  expect(0, 3.0);
+  expect(7, 3.0);
+  expect(63, 6.0);
+  expect(1'000'000, 8.0);
+  EXPECT_TRUE(WeightsOfGood(0, 0).empty());
 }
 
 TEST(FewerBeside, AllBesideSevenHalfBesideSixtyThree) {
