@@ -196,7 +196,7 @@ std::vector<double> TpeModel::WeighGood() const {
   return weights;
 }
 
-// With 63 beside or more each parameter comes from a trial of its own.
+// With 21 beside or more each parameter comes from a trial of its own.
 double TpeModel::Together() const {
   return form_.together * std::max(0.0, 2.0 * ShareBeside(num_running_) - 1.0);
 }

@@ -12,11 +12,11 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kHalving = 56;  // so many more than are not noticed halve it
+constexpr int64_t kHalving = 18;  // so many more than are not noticed halve it
 
 int64_t DivisorBeside(int64_t num_running) {
-  constexpr int64_t kUnnoticed = 7;
-  return kHalving + std::max<int64_t>(num_running - kUnnoticed, 0);
+  constexpr int64_t kUnnoticed = 3;
+  return kHalving + std::clamp<int64_t>(num_running - kUnnoticed, 0, kHalving);
 }
 
 double WorstIfNan(double value) {
@@ -89,7 +89,7 @@ int64_t NumGood(int64_t n, int64_t num_running, bool several_objectives) {
 }
 
 std::vector<double> WeightsOfGood(size_t num_good, int64_t num_running) {
-  const double power = std::min(3.0 / ShareBeside(num_running), 8.0);
+  const double power = 3.0 / ShareBeside(num_running);
   std::vector<double> weights;
   for (size_t place = num_good; place > 0; --place) {
     const double part = static_cast<double>(place) / static_cast<double>(num_good);

@@ -147,7 +147,7 @@ TEST(TpeSampler, SeeksFewerOfTheBestTheMoreRunBeside) {
     return MeanX(*WithTrials(trials));
   };
   const double alone = mean_beside(0, 0.0);
-  const double few = mean_beside(20, 0.0);
+  const double few = mean_beside(10, 0.0);
   const double many = mean_beside(100, 0.0);
   EXPECT_LT(few, alone);
   EXPECT_LT(many, few);
@@ -160,7 +160,7 @@ TEST(TpeSampler, ChoosesAmongFewerCandidatesTheMoreRunBeside) {
   const auto mean_score_beside = [](int num_running) {
     // Too few to differ in what is good.
     std::vector<std::pair<double, HistoryTrial>> trials;
-    for (int i = 0; i < 10; ++i) trials.emplace_back(-5.0 + 1.5 * i, Done(i));
+    for (int i = 0; i < 4; ++i) trials.emplace_back(-5.0 + 4.0 * i, Done(i));
     for (int i = 0; i < num_running; ++i) trials.emplace_back(0.0, HistoryTrial{});
     const auto sampler = WithTrials(trials);
     double sum = 0.0;
@@ -169,7 +169,7 @@ TEST(TpeSampler, ChoosesAmongFewerCandidatesTheMoreRunBeside) {
     }
     return sum;
   };
-  EXPECT_LT(mean_score_beside(600), mean_score_beside(0));
+  EXPECT_LT(mean_score_beside(21), mean_score_beside(0));
 }
 
 // All that are asked for before one of them ends, on a grid with room for them.

@@ -129,9 +129,9 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
     int64_t num_running;
     int64_t expected;
   };
-  const Case cases[] = {{100, 1, 25},  {100, 7, 25},     {100, 15, 22},       {100, 63, 13},
-                        {640, 63, 80}, {0, 63, 0},       {1, 63, 1},          {100, 1'000, 2},
-                        {1, 1'000, 1}, {10'000, 7, 100}, {10'000, 10'000, 14}};
+  const Case cases[] = {{100, 1, 25},  {100, 3, 25}, {100, 12, 17},    {100, 21, 13},
+                        {100, 63, 13}, {0, 63, 0},   {1, 63, 1},       {10'000, 3, 100},
+                        {640, 63, 80}, {2, 63, 1},   {10'000, 63, 100}};
   for (const auto& [n, num_running, expected] : cases) {
     EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " beside " << num_running;
   }
@@ -148,20 +148,22 @@ TEST(WeightsOfGood, FallFromTheBestFasterTheMoreRunBeside) {
     }
   };
   expect(0, 3.0);
-  expect(7, 3.0);
-  expect(63, 6.0);
-  expect(1'000'000, 8.0);
+  expect(3, 3.0);
+  expect(21, 6.0);
+  expect(1'000'000, 6.0);
   EXPECT_TRUE(WeightsOfGood(0, 0).empty());
 }
 
-TEST(FewerBeside, AllBesideSevenHalfBesideSixtyThree) {
+TEST(FewerBeside, AllBesideThreeHalfBesideTwentyOneAndMore) {
   EXPECT_EQ(ShareBeside(0), 1.0);
-  EXPECT_EQ(ShareBeside(7), 1.0);
-  EXPECT_EQ(ShareBeside(63), 0.5);
+  EXPECT_EQ(ShareBeside(3), 1.0);
+  EXPECT_EQ(ShareBeside(12), 2.0 / 3.0);
+  EXPECT_EQ(ShareBeside(21), 0.5);
+  EXPECT_EQ(ShareBeside(1'000), 0.5);
   for (const int64_t count : {0, 1, 2, 31, 32, 1'000}) {
     EXPECT_EQ(FewerBeside(count, 0), count);
-    EXPECT_EQ(FewerBeside(count, 7), count);
-    EXPECT_EQ(FewerBeside(count, 63), (count + 1) / 2);
+    EXPECT_EQ(FewerBeside(count, 3), count);
+    EXPECT_EQ(FewerBeside(count, 21), (count + 1) / 2);
     for (int64_t num_running = 0; num_running < 500; ++num_running) {
       EXPECT_LE(FewerBeside(count, num_running + 1), FewerBeside(count, num_running));
     }
