@@ -138,8 +138,10 @@ std::optional<Bytes> LargerClassThan(const HistoryTrial& trial) {
   for (const MemoryObservation& seen : trial.memory) {
     if (!seen.censored) most = std::max(most, seen.limit);
   }
-  if (most <= Bytes{}) return std::nullopt;
-  return Bytes{most.count + most.count / 8};
+  const int64_t more = most.count / 8;
+  const bool no_larger = most.count > std::numeric_limits<int64_t>::max() - more;
+  if (most <= Bytes{} || no_larger) return std::nullopt;
+  return Bytes{most.count + more};
 }
 
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {

@@ -92,7 +92,7 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
 Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy);
 
 // From which capacity on a card is of a larger class than the one that `trial` ran on: an eighth
-// more than it had. nullopt where its observations do not tell.
+// more than it had. nullopt where its observations do not tell, or no card is.
 std::optional<Bytes> LargerClassThan(const HistoryTrial& trial);
 
 // By how much its need exceeds `capacity`, as a fraction of it; 0 = feasible.

@@ -156,6 +156,21 @@ TEST(ToHistory, ATrialThatWaitsForALargerCardNeedsMore) {
   EXPECT_EQ(MemoryViolation(seen, GiB(9), MemoryPolicy::kPlan), 0.0);
 }
 
+TEST(LargerClassThan, IsAnEighthAboveWhatTheTrialRanWith) {
+  const auto larger = [](std::vector<MemoryObservation> memory) {
+    return LargerClassThan(HistoryTrial{.memory = std::move(memory)});
+  };
+  const Bytes most{std::numeric_limits<int64_t>::max()};
+  EXPECT_EQ(larger({{.bytes = GiB(2), .limit = GiB(8)}}), GiB(9));
+  EXPECT_EQ(larger({{.bytes = GiB(2), .limit = GiB(8)}, {.bytes = GiB(2), .limit = GiB(16)}}),
+            GiB(18));
+  EXPECT_EQ(larger({}), std::nullopt);
+  EXPECT_EQ(larger({{.bytes = GiB(2)}}), std::nullopt);
+  EXPECT_EQ(larger({{.bytes = GiB(8), .censored = true, .limit = GiB(8)}}), std::nullopt)
+      << "it did not run there";
+  EXPECT_EQ(larger({{.bytes = GiB(2), .limit = most}}), std::nullopt);
+}
+
 TEST(MemoryViolation, IsTheExcessOverTheAskingCapacity) {
   const MemoryPlan whole{.effective_batch = 32, .micro_batch = 32};
   const MemoryPlan smallest{.effective_batch = 32, .micro_batch = 1};
