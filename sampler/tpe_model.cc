@@ -138,11 +138,12 @@ void TpeModel::StartModelling(Loss& loss, const History& history) {
 }
 
 std::vector<TrialNumber> TpeModel::FindGood(const History& history) const {
-  // Trials on smaller cards may be among the good ones, but do not make them more: what such cards
-  // cannot run was not open to them.
+  // Trials on smaller cards may be among the good ones, but five of them make no more of them than
+  // one here: what such cards cannot run was not open to them.
+  constexpr int64_t kOnSmaller = 5;
   const auto num_finished = static_cast<int64_t>(order_.size());
-  const int64_t num_open =
-      std::max(num_finished - num_on_smaller_, std::min<int64_t>(num_finished, 1));
+  const int64_t num_here = num_finished - num_on_smaller_;
+  const int64_t num_open = num_here + (num_on_smaller_ + kOnSmaller - 1) / kOnSmaller;
   const int64_t num_good = NumGood(num_open, num_running_, several_objectives_);
   if (several_objectives_) {
     std::vector<const HistoryTrial*> finished;

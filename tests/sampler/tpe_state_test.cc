@@ -16,9 +16,9 @@ CategoricalDomain Names(const std::vector<std::string>& names) {
   return domain;
 }
 
-// Of 40 trials the best three have the first choice, the next seven the second. A quarter of what
-// was open to a card is good; 28 of the trials ran on cards of 8 GB.
-TEST(TpeModel, TrialsOnSmallerCardsDoNotMakeMoreTrialsGood) {
+// Of 40 trials the best three have the first choice, the next seven the second. A quarter is
+// good, of which the 28 trials that ran on cards of 8 GB count a fifth on larger ones.
+TEST(TpeModel, TrialsOnSmallerCardsMakeFewTrialsGood) {
   SearchSpace space;
   const CategoricalDomain names = Names({"best", "next", "other", "none"});
   space.parameters = {MakeParameter("name", names)};
@@ -43,9 +43,9 @@ TEST(TpeModel, TrialsOnSmallerCardsDoNotMakeMoreTrialsGood) {
     for (int i = 0; i < kDraws; ++i) drawn += model.DrawGood(rng)->at("name") == names.choices[1];
     return static_cast<double>(drawn) / kDraws;
   };
-  // Of ten good ones by the cube of their places, of three, with a prior of four choices.
+  // Of ten good ones by the cube of their places, of five, with a prior of four choices.
   EXPECT_NEAR(share_of_next(GiB(8)), 0.255, 0.025);
-  EXPECT_NEAR(share_of_next(GiB(80)), 0.179, 0.025);
+  EXPECT_NEAR(share_of_next(GiB(80)), 0.169, 0.025);
 }
 
 // A kept model answers for a capacity what one that is built for it would.
