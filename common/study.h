@@ -91,7 +91,7 @@ struct MemorySpec {
 };
 
 struct SamplerSpec {
-  std::string type = "auto";  // auto | tpe[-joint|-univariate] | gp | cma-es | random | qmc | grid
+  std::string type = "auto";  // auto, tpe[-joint|-group|-univariate], gp, cma-es, random, qmc, grid
   uint64_t seed = 0;
   // The first trials, before there is a model (auto, tpe, gp), and how they are drawn.
   int64_t startup_trials = 10;

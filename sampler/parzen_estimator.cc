@@ -190,9 +190,13 @@ void ParzenEstimator::Settle() {
   }
 }
 
+bool ParzenEstimator::RowHas(size_t row, size_t axis) const {
+  return std::visit([row](const auto& held) { return held.Has(row); }, axes_[axis]);
+}
+
 bool ParzenEstimator::HasAny(const Group& group, size_t row) const {
   return std::any_of(group.axes.begin(), group.axes.end(),
-                     [this, row](size_t axis) { return HasAxis(row, axis); });
+                     [this, row](size_t axis) { return RowHas(row, axis); });
 }
 
 void ParzenEstimator::Refit() {
@@ -394,8 +398,7 @@ size_t ParzenEstimator::DrawComponent(size_t axis, Rng& rng) const {
 }
 
 bool ParzenEstimator::HasAxis(size_t component, size_t axis) const {
-  if (component == num_observations()) return true;
-  return std::visit([component](const auto& held) { return held.Has(component); }, axes_[axis]);
+  return component == num_observations() || RowHas(component, axis);
 }
 
 double ParzenEstimator::DrawPosition(size_t component, size_t axis, Interval within,

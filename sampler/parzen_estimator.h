@@ -114,6 +114,7 @@ class ParzenEstimator {
   void Settle();
   void RefitAxes();
   RowWeights weights() const { return {ramp_, ranks_, given_.size() > 0 ? &given_ : nullptr}; }
+  bool RowHas(size_t row, size_t axis) const;
   bool HasAny(const Group& group, size_t row) const;
   void FillTables(Evaluation& evaluation) const;
   void AddMarginals(Evaluation& evaluation, std::span<const double> shares) const;

@@ -239,6 +239,29 @@ TEST(TpeSampler, ProposesWhatNoTrialHasHad) {
   EXPECT_EQ(counts[4], 100);
 }
 
+// After 200 trials all over the space of numbers in [0, 1], of choices the first: those at two
+// opposite corners are good.
+std::unique_ptr<Sampler> WithGoodAtTwoCorners(const StudySpec& study) {
+  auto sampler = MakeSampler(study);
+  Rng rng(1, 1);
+  for (int64_t i = 0; i < 200; ++i) {
+    const bool good = i % 10 == 0;
+    const double corner = i % 20 == 0 ? 0.1 : 0.9;
+    ParamMap params;
+    for (const Parameter& parameter : study.space.parameters) {
+      const auto* choices = std::get_if<CategoricalDomain>(&parameter.domain);
+      const auto place = [&] { return good ? corner + 0.02 * rng.Uniform() : rng.Uniform(); };
+      params[parameter.name] = choices != nullptr ? choices->choices[0] : ParamValue(place());
+    }
+    sampler->Observe({i + 1,
+                      {.number = TrialNumber{i},
+                       .params = std::move(params),
+                       .state = TrialState::kCompleted,
+                       .losses = {good ? 0.0 : 1.0}}});
+  }
+  return sampler;
+}
+
 // Of trials all over a square those at two opposite corners are good: what is good together is
 // known by the joint density alone.
 TEST(TpeSampler, TakesParametersTogetherOrEachForItself) {
@@ -247,18 +270,7 @@ TEST(TpeSampler, TakesParametersTogetherOrEachForItself) {
     study.sampler = {.type = type, .seed = 1};
     study.space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0}),
                               MakeParameter("y", FloatDomain{.low = 0.0, .high = 1.0})};
-    const auto sampler = MakeSampler(study);
-    Rng rng(1, 1);
-    for (int64_t i = 0; i < 200; ++i) {
-      const bool good = i % 10 == 0;
-      const double corner = i % 20 == 0 ? 0.1 : 0.9;
-      const auto place = [&] { return good ? corner + 0.02 * rng.Uniform() : rng.Uniform(); };
-      sampler->Observe({i + 1,
-                        {.number = TrialNumber{i},
-                         .params = {{"x", place()}, {"y", place()}},
-                         .state = TrialState::kCompleted,
-                         .losses = {good ? 0.0 : 1.0}}});
-    }
+    const auto sampler = WithGoodAtTwoCorners(study);
     int together = 0;
     for (int64_t i = 0; i < 200; ++i) {
       const auto suggestion =
@@ -289,19 +301,7 @@ TEST(TpeSampler, TakesThoseOfAGroupTogether) {
         study.space.parameters.back().when = {{.name = "kind", .values = {kinds.choices[0]}}};
       }
     }
-    const auto sampler = MakeSampler(study);
-    Rng rng(1, 1);
-    for (int64_t i = 0; i < 200; ++i) {
-      const bool good = i % 10 == 0;
-      const double corner = i % 20 == 0 ? 0.1 : 0.9;
-      const auto place = [&] { return good ? corner + 0.02 * rng.Uniform() : rng.Uniform(); };
-      sampler->Observe(
-          {i + 1,
-           {.number = TrialNumber{i},
-            .params = {{"kind", kinds.choices[0]}, {"x", place()}, {"y", place()}, {"z", place()}},
-            .state = TrialState::kCompleted,
-            .losses = {good ? 0.0 : 1.0}}});
-    }
+    const auto sampler = WithGoodAtTwoCorners(study);
     int x_with_y = 0;
     int x_with_z = 0;
     for (int64_t i = 0; i < 200; ++i) {
