@@ -1,10 +1,14 @@
 #include "sampler/random_sampler.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/status.h"
 #include "sampler/candidate_pool.h"
+#include "sampler/random_configuration.h"
 #include "sampler/random_stream.h"
 
 namespace hpo {
@@ -32,6 +36,31 @@ bool TakesDefaults(const ParamMap& params, const ParamMap& defaults) {
   return any;
 }
 
+// What is learned of memory from a few trials may come to refuse all but what was seen to run; a
+// study that proposed nothing then would never learn better. So: trials that ran, with one
+// parameter drawn anew, or as they were. nullopt where none of these fits either.
+std::optional<Candidate> DrawNearFinished(const AskContext& context, const History& history,
+                                          Rng& rng) {
+  constexpr int kRounds[] = {32, 64, 128};
+  std::vector<const ParamMap*> finished;
+  for (const auto& [number, trial] : history.trials()) {
+    if (IsFinished(trial) && !trial.params.empty()) finished.push_back(&trial.params);
+  }
+  if (finished.empty()) return std::nullopt;
+  const auto draw = [&] {
+    ParamMap kept = *finished[rng.Below(finished.size())];
+    kept.erase(std::next(kept.begin(), static_cast<ptrdiff_t>(rng.Below(kept.size()))));
+    return DrawConfiguration(context.space, kept, rng);
+  };
+  CandidatePool pool(context);
+  if (auto found = DrawUntilNew(kRounds, history, draw, rng, pool); found.has_value()) return found;
+  for (const ParamMap* params : finished) {
+    if (pool.fitting().empty() && ValidateParams(context.space, *params).ok()) pool.Add({*params});
+  }
+  if (pool.fitting().empty()) return std::nullopt;
+  return pool.fitting().front();
+}
+
 }  // namespace
 
 ParamMap DueDefaults(const SearchSpace& space, const History& history, const SamplerSpec& spec) {
@@ -46,14 +75,21 @@ ParamMap DueDefaults(const SearchSpace& space, const History& history, const Sam
 absl::StatusOr<Suggestion> SuggestAtRandom(const AskContext& context, const History& history,
                                            const SamplerSpec& spec, absl::string_view why) {
   Rng rng = StreamFor(spec.seed, context.number, StreamPurpose::kRandomConfiguration);
-  HPO_ASSIGN_OR_RETURN(Candidate drawn,
-                       DrawFitting(context, DueDefaults(context.space, history, spec), rng));
-  return Suggestion{.params = std::move(drawn.params),
-                    .fit = drawn.fit,
+  std::string reason(why);
+  absl::StatusOr<Candidate> drawn =
+      DrawFitting(context, DueDefaults(context.space, history, spec), rng);
+  if (!drawn.ok()) {
+    std::optional<Candidate> near = DrawNearFinished(context, history, rng);
+    if (!near.has_value()) return drawn.status();
+    drawn = *std::move(near);
+    reason = "near a trial that ran, as no independent draw fits";
+  }
+  return Suggestion{.params = std::move(drawn->params),
+                    .fit = drawn->fit,
                     .sampler = "random",
                     .history_sequence = history.sequence(),
                     .score = std::nullopt,
-                    .reason = std::string(why)};
+                    .reason = std::move(reason)};
 }
 
 }  // namespace hpo

@@ -137,6 +137,32 @@ TEST_P(SamplerConformance, SuggestionsOfRandomSpacesAreValid) {
   }
 }
 
+// As where memory is learned from a few trials, and the fit refuses what is unlike them.
+TEST_P(SamplerConformance, ProposesNearWhatRanWhereNothingElseFits) {
+  if (IsGrid()) GTEST_SKIP() << "a grid passes over what does not fit, and proposes nothing else";
+  const SearchSpace space = {.parameters = {MakeParameter("width", IntDomain{1, 100000}),
+                                            MakeParameter("rate", FloatDomain{0.0, 1.0})}};
+  SimulatedStudy study(Study(space), [](const ParamMap& params) {
+    return *FindInt(params, "width") % 7 + std::get<double>(params.at("rate"));
+  });
+  std::set<int64_t> widths;
+  for (int i = 0; i < 12; ++i) widths.insert(*FindInt(study.RunOne().params, "width"));
+  study.set_feasibility([&widths](std::span<const ParamMap> candidates) {
+    std::vector<Fit> fits;
+    for (const ParamMap& params : candidates) {
+      const bool ran = widths.contains(*FindInt(params, "width"));
+      fits.push_back({.fits = ran, .needed = ran ? GiB(1) : GiB(99)});
+    }
+    return fits;
+  });
+  std::set<ParamMap> proposed;
+  for (int i = 0; i < 8; ++i) {
+    const ParamMap& params = study.RunOne().params;
+    EXPECT_TRUE(widths.contains(*FindInt(params, "width"))) << FormatParams(params);
+    EXPECT_TRUE(proposed.insert(params).second) << "twice: " << FormatParams(params);
+  }
+}
+
 TEST_P(SamplerConformance, OneValueDomainsAndNoParametersAtAll) {
   SearchSpace space;
   space.parameters = {MakeParameter("n", IntDomain{.low = 4, .high = 4}),
