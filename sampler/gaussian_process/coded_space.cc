@@ -142,6 +142,14 @@ ParamValue CodedSpace::ValueOf(size_t parameter, double code) const {
   return coded_[parameter].scale->ValueAt(code);
 }
 
+bool CodedSpace::all_continuous() const {
+  for (size_t i = 0; i < coded_.size(); ++i) {
+    if (!space_.parameters[i].modelled || constant(i)) continue;
+    if (coded_[i].kind != Kind::kContinuous || !coded_[i].when.empty()) return false;
+  }
+  return true;
+}
+
 std::optional<Codes> CodedSpace::Encode(const ParamMap& params) const {
   Codes codes(coded_.size(), kNan);
   for (size_t i = 0; i < coded_.size(); ++i) {

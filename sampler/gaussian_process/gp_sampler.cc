@@ -91,10 +91,20 @@ Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
   return cache.Get(fitted, observed);
 }
 
+// How far below the mean a lower bound lies, in deviations. Fantasies make the deviation small
+// around trials under way, so that many beside call for less.
+double DeviationsOfBound(const History& history) {
+  constexpr double kHalvedBeside = 8.0;
+  const auto num_running =
+      std::count_if(history.trials().begin(), history.trials().end(),
+                    [](const auto& entry) { return entry.second.state == TrialState::kRunning; });
+  return 1.0 / (1.0 + static_cast<double>(num_running) / kHalvedBeside);
+}
+
 // What spoke for a configuration: `gain` is the improvement it is expected to bring, `avoided` what
-// each barrier stands before.
+// each barrier stands before, `deviations` those of a lower bound that chose.
 std::string Explain(const AcquisitionParts& parts, double gain, const std::string& metric,
-                    const std::vector<std::string>& avoided) {
+                    const std::vector<std::string>& avoided, std::optional<double> deviations) {
   std::vector<std::string> risks;
   for (size_t i = 0; i < avoided.size(); ++i) {
     risks.push_back(absl::StrFormat("%.3g %% likely not to %s", 100.0 * parts.safe[i], avoided[i]));
@@ -103,6 +113,10 @@ std::string Explain(const AcquisitionParts& parts, double gain, const std::strin
                                   ": expected to improve ", metric);
   // Of losses as far apart as doubles reach the gain has no number.
   if (std::isfinite(gain)) absl::StrAppendFormat(&text, " by %.3g", gain);
+  if (deviations.has_value()) {
+    absl::StrAppendFormat(&text, "; the best within %.2f deviations of what is expected",
+                          *deviations);
+  }
   return risks.empty() ? text : absl::StrCat(text, ", ", absl::StrJoin(risks, ", "));
 }
 
@@ -171,20 +185,27 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   }
   const Surrogate expected{&quality_inputs, &quality.posterior,
                            quality.trend.has_value() ? &*quality.trend : nullptr};
-  const Acquisition acquisition(expected, quality.best, barriers);
+  const Acquisition improvement(expected, quality.best, barriers);
+  std::optional<double> deviations;
+  if (barriers.empty() && space.all_continuous()) deviations = DeviationsOfBound(history_);
+  const Acquisition acquisition =
+      deviations.has_value() ? Acquisition::OfLowerBound(expected, *deviations) : improvement;
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
       MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
-  const AcquisitionParts parts = acquisition.PartsOf(*space.Encode(found->candidate.params));
+  const AcquisitionParts parts = improvement.PartsOf(*space.Encode(found->candidate.params));
   const bool by_objective = data.meaning == LossMeaning::kObjective;
   const double gain = PortableExp(parts.log_improvement + quality.log_unit) * loss_per_step;
-  return Suggestion{.params = std::move(found->candidate.params),
-                    .fit = found->candidate.fit,
-                    .sampler = DescribeSpeaker(quality.trend),
-                    .history_sequence = history_.sequence(),
-                    .score = found->score + quality.log_unit,
-                    .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, avoided)};
+  const double score = deviations.has_value() ? found->score * PortableExp(quality.log_unit)
+                                              : found->score + quality.log_unit;
+  return Suggestion{
+      .params = std::move(found->candidate.params),
+      .fit = found->candidate.fit,
+      .sampler = DescribeSpeaker(quality.trend),
+      .history_sequence = history_.sequence(),
+      .score = score,
+      .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, avoided, deviations)};
 }
 
 }  // namespace hpo

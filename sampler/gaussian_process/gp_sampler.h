@@ -2,6 +2,13 @@
 // and conditional inputs, expected improvement in logarithms, and memory as a constraint of its
 // own. Best where trials are few and the objective is smooth.
 //
+// Where all that is modelled is continuous and nothing was lost or infeasible, the lower confidence
+// bound of the loss decides instead: one deviation below the mean with nothing beside, less the
+// more trials run beside, whose fantasies spread proposals already. Among choices, on grids and
+// under conditions the improvement is better, as the bound gives up exploring too early.
+// Sources: Srinivas et al. 2010 (GP-UCB, arXiv:0912.3995); with trials under way at the posterior
+// mean: Desautels et al. 2014 (GP-BUCB, JMLR 15).
+//
 // Quality: completed trials after a power transformation of their losses; trials under way as
 // fantasies. Memory, known: only configurations that fit are walked through. Memory, learned, and
 // failures: a process each over labels is a barrier around what is likely to be lost. Constraints:

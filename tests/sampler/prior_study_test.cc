@@ -172,7 +172,7 @@ TEST_P(WarmStart, AMisleadingPriorCostsLittle) {
 TEST_P(WarmStart, OfTwoTheOneThatIsRightSpeaks) {
   std::vector<PriorStudy> priors = {Earlier(0.0, -1.0), Earlier(0.0, 3.0)};
   priors[1].name = "right";
-  SimulatedStudy study(Study(1), Bowl(0.0, 1.0), GiB(16), priors);
+  SimulatedStudy study(Study(3), Bowl(0.0, 1.0), GiB(16), priors);
   for (int i = 0; i < 14; ++i) study.RunOne();
   const Suggestion suggestion = study.Suggest(14);
   EXPECT_THAT(suggestion.sampler, ::testing::HasSubstr("prior right "));

@@ -8,11 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "common/random.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 double X(const ParamMap& params, const char* name) { return *FindDouble(params, name); }
 
@@ -169,9 +172,10 @@ double GainIn(const Suggestion& suggestion) {
   constexpr char kGain[] = "decided by quality: expected to improve accuracy by ";
   double gain = -1.0;
   EXPECT_TRUE(absl::StartsWith(suggestion.reason, kGain)) << suggestion.reason;
-  EXPECT_TRUE(absl::SimpleAtod(
-      suggestion.reason.substr(std::min(std::strlen(kGain), suggestion.reason.size())), &gain))
-      << suggestion.reason;
+  const absl::string_view rest =
+      absl::string_view(suggestion.reason)
+          .substr(std::min(std::strlen(kGain), suggestion.reason.size()));
+  EXPECT_TRUE(absl::SimpleAtod(rest.substr(0, rest.find(';')), &gain)) << suggestion.reason;
   return gain;
 }
 
@@ -269,6 +273,34 @@ TEST(GpSampler, ElevenHundredTrialsAreCutToWhatAModelTakes) {
   EXPECT_LT(*Bowl(suggestion->params), 1e-3);
 }
 
+TEST(GpSampler, GoesByABoundWhereAllIsContinuous) {
+  const auto reason_with = [](StudySpec study, int num_running, bool lost) {
+    const auto sampler = MakeSampler(study);
+    Rng rng(3, 1);
+    int64_t number = 0;
+    for (; number < 20 + num_running; ++number) {
+      HistoryTrial trial{.number = TrialNumber{number},
+                         .params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}}};
+      if (study.space.parameters.size() > 2) trial.params.emplace("z", std::string("a"));
+      if (number < 20) {
+        trial.state = TrialState::kCompleted;
+        trial.losses = {X(trial.params, "x")};
+      }
+      if (lost && number == 0) trial.state = TrialState::kFailed;
+      sampler->Observe({number + 1, trial});
+    }
+    return sampler->Suggest({TrialNumber{number}, study.space, GiB(16), nullptr})->reason;
+  };
+  const StudySpec square = Square(1);
+  EXPECT_THAT(reason_with(square, 0, false), HasSubstr("the best within 1.00 deviations"));
+  EXPECT_THAT(reason_with(square, 8, false), HasSubstr("the best within 0.50 deviations"));
+  EXPECT_THAT(reason_with(square, 0, true), Not(HasSubstr("the best within")));
+  StudySpec mixed = square;
+  mixed.space.parameters.push_back(
+      MakeParameter("z", CategoricalDomain{{std::string("a"), std::string("b")}}));
+  EXPECT_THAT(reason_with(mixed, 0, false), Not(HasSubstr("the best within")));
+}
+
 // Suggestions of one machine are those of every other: written down once, compared exactly.
 TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
   const StudySpec study = Square(42);
@@ -286,10 +318,10 @@ TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
   }
   const auto suggestion = sampler->Suggest({TrialNumber{24}, study.space, GiB(16), nullptr});
   ASSERT_TRUE(suggestion.ok());
-  EXPECT_EQ(X(suggestion->params, "x"), 0x1.ecb66f0d8ec2dp-3)
+  EXPECT_EQ(X(suggestion->params, "x"), 0x1.c192c4c040f1p-3)
       << std::hexfloat << X(suggestion->params, "x");
   EXPECT_EQ(X(suggestion->params, "y"), 0.0) << std::hexfloat << X(suggestion->params, "y");
-  EXPECT_EQ(*suggestion->score, -0x1.43f2a0e3bbc5cp-1) << std::hexfloat << *suggestion->score;
+  EXPECT_EQ(*suggestion->score, 0x1.1b35c49359acdp+1) << std::hexfloat << *suggestion->score;
 }
 
 }  // namespace
