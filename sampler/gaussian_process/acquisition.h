@@ -1,6 +1,6 @@
 // How much a configuration promises: the log expected improvement of quality, plus, where trials
 // ran out of memory or failed, a barrier for each of these around what is likely to. Or its lower
-// confidence bound, for regret_bound.h. Immutable; safe to share between threads.
+// confidence bound. Immutable; safe to share between threads.
 // Source: log_expected_improvement.h; constrained expected improvement: Gardner et al. 2014.
 #pragma once
 
