@@ -1,6 +1,5 @@
 #include "sampler/auto_sampler.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,11 +29,6 @@ int64_t FinishedSinceImprovement(const History& history) {
 
 // Where trials that failed are this share of those that have failed or finished, TPE speaks.
 constexpr double kManyFailed = 0.25;
-
-int64_t NumIn(TrialState state, const History& history) {
-  return std::count_if(history.trials().begin(), history.trials().end(),
-                       [state](const auto& entry) { return entry.second.state == state; });
-}
 
 // Of finished trials, up to which the process may speak.
 int64_t MostForProcess(const History& history, const AutoTraits& study) {

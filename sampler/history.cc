@@ -84,6 +84,11 @@ void History::Apply(const HistoryEvent& event) {
   sequence_ = std::max(sequence_, event.sequence);
 }
 
+int64_t NumIn(TrialState state, const History& history) {
+  return std::count_if(history.trials().begin(), history.trials().end(),
+                       [state](const auto& entry) { return entry.second.state == state; });
+}
+
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives,
                        const std::vector<MetricConstraint>& constraints) {

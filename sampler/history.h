@@ -77,6 +77,9 @@ class History {
   int64_t num_finished_ = 0;
 };
 
+// How many trials are in `state`. O(trials).
+int64_t NumIn(TrialState state, const History& history);
+
 // A stored trial as history sees it: signs by the study's directions; an objective that is missing
 // or not finite counts as worst, an intermediate value that is not finite as NaN; of several
 // reports at one step the first. Memory: the use of the attempt that ran to the end; an OOM that

@@ -38,7 +38,7 @@ bool TakesDefaults(const ParamMap& params, const ParamMap& defaults) {
 
 // What is learned of memory from a few trials may come to refuse all but what was seen to run; a
 // study that proposed nothing then would never learn better. So: trials that ran, with one
-// parameter drawn anew, or as they were. nullopt where none of these fits either.
+// parameter drawn anew, or as they were. nullopt where none of some 200 of these fits either.
 std::optional<Candidate> DrawNearFinished(const AskContext& context, const History& history,
                                           Rng& rng) {
   constexpr int kRounds[] = {32, 64, 128};
@@ -49,14 +49,12 @@ std::optional<Candidate> DrawNearFinished(const AskContext& context, const Histo
   if (finished.empty()) return std::nullopt;
   const auto draw = [&] {
     ParamMap kept = *finished[rng.Below(finished.size())];
-    kept.erase(std::next(kept.begin(), static_cast<ptrdiff_t>(rng.Below(kept.size()))));
+    const uint64_t anew = rng.Below(kept.size() + 1);  // the last for none of them
+    if (anew < kept.size()) kept.erase(std::next(kept.begin(), static_cast<ptrdiff_t>(anew)));
     return DrawConfiguration(context.space, kept, rng);
   };
   CandidatePool pool(context);
   if (auto found = DrawUntilNew(kRounds, history, draw, rng, pool); found.has_value()) return found;
-  for (const ParamMap* params : finished) {
-    if (pool.fitting().empty() && ValidateParams(context.space, *params).ok()) pool.Add({*params});
-  }
   if (pool.fitting().empty()) return std::nullopt;
   return pool.fitting().front();
 }

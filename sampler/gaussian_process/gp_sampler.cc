@@ -1,6 +1,5 @@
 #include "sampler/gaussian_process/gp_sampler.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -95,10 +94,8 @@ Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
 // around trials under way, so that many beside call for less.
 double DeviationsOfBound(const History& history) {
   constexpr double kHalvedBeside = 8.0;
-  const auto num_running =
-      std::count_if(history.trials().begin(), history.trials().end(),
-                    [](const auto& entry) { return entry.second.state == TrialState::kRunning; });
-  return 1.0 / (1.0 + static_cast<double>(num_running) / kHalvedBeside);
+  const auto num_running = static_cast<double>(NumIn(TrialState::kRunning, history));
+  return 1.0 / (1.0 + num_running / kHalvedBeside);
 }
 
 // What spoke for a configuration: `gain` is the improvement it is expected to bring, `avoided` what
