@@ -1,6 +1,6 @@
 #include "worker/trainer/torch_version.h"
 
-#include <ATen/Version.h>
+#include <caffe2/core/common.h>
 
 #include <vector>
 
@@ -43,7 +43,11 @@ absl::StatusOr<std::string> ParseTorchBuild(absl::string_view config) {
   return absl::StrCat(version, "+cu", absl::StrReplaceAll(cuda, {{".", ""}}));
 }
 
-absl::StatusOr<std::string> LoadedTorchBuild() { return ParseTorchBuild(at::show_config()); }
+// Not from at::show_config(): it asks for the CUDA hooks before the module is loaded
+// (docs/adr/001-cuda-code-in-a-module.md).
+absl::StatusOr<std::string> LoadedTorchBuild() {
+  return ParseTorchBuild(absl::StrJoin(caffe2::GetBuildOptions(), ",", absl::PairFormatter("=")));
+}
 
 absl::Status CheckTorchVersion(absl::string_view built_with, absl::string_view loaded) {
   if (MajorAndMinor(built_with) == MajorAndMinor(loaded)) return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace hpo {
 //   NotFound  the build settings name no version
 absl::StatusOr<std::string> LoadedTorchBuild();
 
-// Reads the same out of the text of at::show_config().
+// Reads the same out of a list "NAME=value, ...", such as the text of at::show_config().
 absl::StatusOr<std::string> ParseTorchBuild(absl::string_view config);
 
 // OK when both have the same major and minor version.

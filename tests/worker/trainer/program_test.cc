@@ -1,4 +1,6 @@
 // The program hpo-trainer itself, as a supervisor and as a person see it.
+#include <ATen/Version.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -24,6 +26,7 @@ namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kProgram = HPO_BIN_DIR "/hpo-trainer";
 
@@ -280,6 +283,48 @@ TEST(TrainerProgram, StopsARunningAttemptAndTakesTheNext) {
   trainer.Send(trial.Job());
   const auto next = trainer.ReceiveUntil<OutcomeMessage>();
   EXPECT_TRUE(std::holds_alternative<Completed>(next.outcome.value()));
+}
+
+// Every program started meanwhile ends where torch's CUDA hooks are asked for too early
+// (docs/adr/001-cuda-code-in-a-module.md).
+class CudaHooksGuard {
+ public:
+  CudaHooksGuard() { ::setenv("LD_PRELOAD", HPO_CUDA_HOOKS_GUARD, 1); }
+  ~CudaHooksGuard() { ::unsetenv("LD_PRELOAD"); }
+  CudaHooksGuard(const CudaHooksGuard&) = delete;
+  CudaHooksGuard& operator=(const CudaHooksGuard&) = delete;
+};
+
+TEST(TrainerProgram, NothingAsksForCudaBeforeTheModuleIsLoaded) {
+  const TinyTrial trial;
+  TrainerJob job = trial.Job();
+  job.device = "cuda:0";
+  const std::string job_file = trial.Write("job.json", EncodeDown(job));
+  const std::vector<std::string> runs[] = {
+      {"--profile-device", "--device", "cuda:0"},
+      {"--memory-suite", trial.Path("suite"), "--device", "cuda:0"},
+      {"--job", job_file}};
+  const CudaHooksGuard guard;
+  for (const std::vector<std::string>& arguments : runs) {
+    SCOPED_TRACE(arguments.front());
+    const CommandResult result = RunProgram(arguments);
+    EXPECT_NE(result.status, -SIGABRT);
+    EXPECT_THAT(result.errors, Not(HasSubstr("asked for")));
+  }
+  ServedTrainer trainer;
+  trainer.Send(job);
+  const auto outcome = trainer.ReceiveUntil<OutcomeMessage>();
+  EXPECT_TRUE(outcome.outcome.has_value());
+}
+
+TEST(TrainerProgramDeathTest, TheGuardOfTheCudaHooksWorks) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        ::dlopen(HPO_CUDA_HOOKS_GUARD, RTLD_NOW);
+        at::show_config();
+      },
+      "CUDA hooks were asked for before libtorch_cuda was loaded");
 }
 
 TEST(TrainerProgram, EndsWhenItsSupervisorIsGone) {

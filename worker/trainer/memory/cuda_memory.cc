@@ -1,6 +1,7 @@
 // The module hpo_cuda: the only code of the tree that names CUDA. See cuda_module.h for its
 // contract.
 #include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include "common/memory/allocator_settings.h"
@@ -84,6 +86,11 @@ std::string FormatUuid(const cudaUUID_t& uuid) {
     text += hexadecimal;
   }
   return text;
+}
+
+// Torch asks once in a process for the hooks that libtorch_cuda registers, and keeps the answer.
+bool HooksWereAskedForTooEarly() {
+  return typeid(at::detail::getCUDAHooks()) == typeid(at::CUDAHooksInterface);
 }
 
 class CudaMemory final : public DeviceMemory {
@@ -187,6 +194,13 @@ extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cu
                     "cuda:%d: no such card; the driver shows %d (is an NVIDIA driver loaded and is "
                     "CUDA_VISIBLE_DEVICES right?)",
                     index, num_devices);
+      return nullptr;
+    }
+    if (hpo::HooksWereAskedForTooEarly()) {
+      std::snprintf(error, error_size,
+                    "cuda:%d: torch was asked for CUDA before hpo_cuda.so was loaded, and keeps "
+                    "that there is none; expected a new process, or a trainer without this bug",
+                    index);
       return nullptr;
     }
     at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
