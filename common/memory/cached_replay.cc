@@ -149,7 +149,10 @@ std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
     need.fragile = need.fragile || *own > more ||
                    (*own == others && less > live_peak_.peak && Lacking(order, less) == Bytes{});
   }
-  need.reserved_peak = ReservedPeak(orders_.front());
+  need.expected_reserved_peak = ReservedPeak(orders_.front());
+  for (const Order& order : orders_) {
+    need.reserved_peak = std::max(need.reserved_peak, ReservedPeak(order));
+  }
   return need;
 }
 

@@ -16,17 +16,18 @@ namespace hpo {
 
 // What the allocator holds and needs, base left out.
 struct CachedBytes {
-  Bytes reserved_peak;  // without a limit, in the first order
+  Bytes expected_reserved_peak;  // without a limit, in the order that runs
+  Bytes reserved_peak;           // without a limit, the largest of any order
   // A limit at which every order completes, about 0.4 % (at least 2 MiB) above the smallest.
   Bytes needed_limit;
   bool fragile = false;  // the orders' needs are more than 3 % apart
   bool operator==(const CachedBytes&) const = default;
 };
 
-// A trial of these passes on a warm GPU. The orders: the longest batch and the evaluation, as the
-// probe runs them, a shorter batch as the workload has it, the longest again (the cache then holds
-// what the others left), and the evaluation; and the same after a cache that was emptied before an
-// evaluation, which then comes first.
+// A trial of these passes on a warm GPU. The order that runs: the longest batch and the evaluation,
+// as the probe runs them, a shorter batch as the workload has it, the longest again (the cache then
+// holds what the others left), and the evaluation. The other order: the same after a cache that was
+// emptied before an evaluation, which then comes first.
 // Pure: the same passes need the same, whatever limit is asked for. Not thread-safe.
 class CachedReplay {
  public:
@@ -69,8 +70,8 @@ class CachedReplay {
   std::optional<Bytes> SmallestLimit(const Order& order, Bytes from, Bytes limit) const;
 
   AllocationTrace trace_;
-  Player loaded_;  // after the stretch that loads, without a limit
-  std::vector<Order> orders_;
+  Player loaded_;              // after the stretch that loads, without a limit
+  std::vector<Order> orders_;  // the first is the one that runs
   LivePeak live_peak_;
   Bytes unit_;  // of needed limits
 };

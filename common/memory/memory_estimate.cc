@@ -188,6 +188,7 @@ absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const Tria
 // The caching allocator's share, the workspaces and the base.
 void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
   if (device.kind == "cpu") {
+    estimate.expected_reserved_peak = estimate.live_peak;
     estimate.reserved_peak = estimate.live_peak;
     estimate.needed_limit = estimate.live_peak;
     return;
@@ -196,6 +197,7 @@ void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
   estimate.base = device.base;
   const Bytes around = device.workspace + kSegmentsBegun;
   estimate.reserved_peak = Percent(estimate.live_peak, kReservedOverLive) + around;
+  estimate.expected_reserved_peak = estimate.reserved_peak;
   estimate.needed_limit = Percent(estimate.live_peak, kNeededOverLive) + around + device.base;
 }
 

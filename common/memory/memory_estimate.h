@@ -90,9 +90,13 @@ std::span<const char* const> MemoryParameters();
 absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const TrainerSpec& trainer);
 
 // Bytes by class at the peak: weights, gradients, optimizer, activations and head add up to
-// `live_peak`, what our trainer's counting allocator would report as its peak. `reserved_peak` adds
-// what the caching allocator holds on top, and workspaces; `needed_limit` is the smallest budget of
-// the device at which the plan still runs, base included. On a CPU the three are equal.
+// `live_peak`, what our trainer's counting allocator would report as its peak, what it held before
+// the trial left out. Reserved peaks add what the caching allocator holds on top, and workspaces.
+// There are two, for the same passes may come in several orders (CachedReplay):
+// `expected_reserved_peak` is that of the order that our trainer runs, to be held against what a
+// run reports; `reserved_peak` is the largest of any order, a bound, as `needed_limit` is: the
+// smallest budget of the device at which the plan still runs in every order, base included. Bounds
+// admit and refuse. On a CPU all four are equal.
 struct MemoryEstimate {
   Bytes weights;
   Bytes gradients;
@@ -102,6 +106,7 @@ struct MemoryEstimate {
   Bytes workspaces;
   Bytes base;
   Bytes live_peak;
+  Bytes expected_reserved_peak;
   Bytes reserved_peak;
   Bytes needed_limit;
   std::string peak_phase;  // "training" (forward and backward) or "evaluation"

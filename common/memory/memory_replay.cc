@@ -24,6 +24,13 @@ constexpr Bytes kAnyLimit{INT64_MAX};
 // 1.4 MB measured, by shapes and instruction set.
 constexpr Bytes kProductScratch = KiB(1536);
 
+// Where tensors alone count.
+void SetAllPeaks(MemoryEstimate& estimate) {
+  estimate.expected_reserved_peak = estimate.live_peak;
+  estimate.reserved_peak = estimate.live_peak;
+  estimate.needed_limit = estimate.live_peak;
+}
+
 // Tensors at their peak. The head's gradients come before all others.
 MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& trace,
                           const LivePeak& live, const KernelTraits& traits) {
@@ -42,7 +49,7 @@ MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& t
   estimate.activations = bytes(MemoryClass::kActivations) + bytes(MemoryClass::kTemporary);
   estimate.head = head + head_states + head_gradients;
   estimate.live_peak = live.peak - bytes(MemoryClass::kWorkspaces);
-  estimate.reserved_peak = estimate.needed_limit = estimate.live_peak;
+  SetAllPeaks(estimate);
   estimate.peak_phase = trace.PhaseOf(live.event);
   return estimate;
 }
@@ -58,6 +65,7 @@ std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const Memo
   MemoryEstimate estimate = EstimateOf(shape, replay.trace(), replay.live_peak(), traits);
   estimate.workspaces = input.device.workspace;
   estimate.base = input.device.base;
+  estimate.expected_reserved_peak = need->expected_reserved_peak;
   estimate.reserved_peak = need->reserved_peak;
   estimate.needed_limit = need->needed_limit + estimate.base;
   estimate.fragile = need->fragile;
@@ -94,7 +102,7 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
     const Bytes scratch{kProductScratch.count * traits.threads_with_buffers};
     estimate.activations += scratch;
     estimate.live_peak += scratch;
-    estimate.reserved_peak = estimate.needed_limit = estimate.live_peak;
+    SetAllPeaks(estimate);
   }
   return estimate;
 }

@@ -28,9 +28,9 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
 
 // The estimate for these passes, which a CPU's can be given, or for the largest. Its classes add up
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of
-// TraceTrial. On a GPU reserved peak and needed limit are the caching allocator's, over the orders
-// that a run may take (cached_replay.h): some milliseconds. A model whose trace
-// there is not keeps EstimateMemory.
+// TraceTrial. On a GPU reserved peaks and needed limit are the caching allocator's: the expected
+// one in the order that our trainer runs, the other two over every order that a run may take
+// (cached_replay.h): some milliseconds. A model whose trace there is not keeps EstimateMemory.
 //   InvalidArgument  as EstimateMemory
 //   Unimplemented    given passes on a device that is not a CPU, or of a model that our trainer
 //                    does not run

@@ -96,6 +96,7 @@ TEST(ReplayMemory, ClassesAddUpToThePeak) {
     const MemoryEstimate exact = Replayed(input, plan);
     EXPECT_EQ(exact.weights + exact.optimizer + exact.gradients + exact.activations + exact.head,
               exact.live_peak);
+    EXPECT_EQ(exact.expected_reserved_peak, exact.live_peak);
     EXPECT_EQ(exact.reserved_peak, exact.live_peak);
     EXPECT_EQ(exact.needed_limit, exact.live_peak);
     const MemoryEstimate bound = Bound(input, plan);
