@@ -1,0 +1,83 @@
+#include "tests/fakes/cuda/address_space.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "tests/fakes/cuda/report.h"
+
+namespace hpo::emulated {
+namespace {
+
+constexpr size_t kSpace = size_t{32} << 40;
+
+}  // namespace
+
+size_t RoundUpToPage(size_t bytes) {
+  return (bytes + AddressSpace::kPage - 1) / AddressSpace::kPage * AddressSpace::kPage;
+}
+
+AddressSpace::AddressSpace(AddressOrder order) : order_(order) {
+  void* const space =
+      mmap(nullptr, kSpace + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) {
+    EndWith("no 32 TiB of address space (ulimit -v?): " + std::string(std::strerror(errno)));
+  }
+  base_ = reinterpret_cast<char*>(RoundUpToPage(reinterpret_cast<size_t>(space)));
+}
+
+size_t AddressSpace::Offset(const void* address) const {
+  return static_cast<size_t>(static_cast<const char*>(address) - base_);
+}
+
+bool AddressSpace::Contains(const void* address) const {
+  return address >= base_ && address < base_ + kSpace;
+}
+
+bool AddressSpace::IsFree(size_t start, size_t bytes) const {
+  const auto after = taken_.lower_bound(start);
+  if (after != taken_.end() && after->first < start + bytes) return false;
+  if (after == taken_.begin()) return true;
+  const auto before = std::prev(after);
+  return before->first + before->second <= start;
+}
+
+size_t AddressSpace::FirstGap(size_t bytes) const {
+  size_t start = 0;
+  for (const auto& [taken, length] : taken_) {
+    if (taken >= start + bytes) break;
+    start = std::max(start, taken + length);
+  }
+  return start;
+}
+
+char* AddressSpace::Take(size_t bytes) {
+  bytes = RoundUpToPage(bytes);
+  size_t start = next_;
+  if (order_ == AddressOrder::kReuse) {
+    start = FirstGap(bytes);
+  } else if (order_ == AddressOrder::kShuffled) {
+    do {
+      start = random_() % ((kSpace - bytes) / kPage) * kPage;
+    } while (!IsFree(start, bytes));
+  }
+  if (start + bytes > kSpace) EndWith("this process has used up 32 TiB of device addresses");
+  next_ = std::max(next_, start + bytes);
+  taken_[start] = bytes;
+  return base_ + start;
+}
+
+void AddressSpace::Give(const void* address) { taken_.erase(Offset(address)); }
+
+char* AddressSpace::StartOf(const void* address) const {
+  if (!Contains(address)) return nullptr;
+  const auto after = taken_.upper_bound(Offset(address));
+  if (after == taken_.begin()) return nullptr;
+  const auto& [start, bytes] = *std::prev(after);
+  return Offset(address) < start + bytes ? base_ + start : nullptr;
+}
+
+}  // namespace hpo::emulated

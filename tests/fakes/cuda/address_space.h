@@ -1,0 +1,43 @@
+// Device addresses without memory: a range of the process's address space that cannot be read.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <random>
+
+#include "tests/fakes/cuda/settings.h"
+
+namespace hpo::emulated {
+
+// Hands out addresses in pages of 2 MiB, for every card together. Not safe for threads.
+class AddressSpace {
+ public:
+  static constexpr size_t kPage = size_t{2} << 20;
+
+  explicit AddressSpace(AddressOrder order);
+
+  // An address with `bytes` behind it (rounded up to pages) that nobody has.
+  char* Take(size_t bytes);
+  void Give(const void* address);
+
+  // Whether `address` is one of a device's, given out or not.
+  bool Contains(const void* address) const;
+
+  // Where the range of `address` begins, null where it is in none.
+  char* StartOf(const void* address) const;
+
+ private:
+  size_t FirstGap(size_t bytes) const;
+  bool IsFree(size_t start, size_t bytes) const;
+  size_t Offset(const void* address) const;
+
+  const AddressOrder order_;
+  char* base_ = nullptr;
+  size_t next_ = 0;                 // kRising
+  std::mt19937_64 random_{1};       // kShuffled
+  std::map<size_t, size_t> taken_;  // start -> bytes
+};
+
+size_t RoundUpToPage(size_t bytes);
+
+}  // namespace hpo::emulated

@@ -1,0 +1,11 @@
+// Calls of CUDA's driver by name.
+#pragma once
+
+#include <string_view>
+
+namespace hpo::emulated {
+
+// Null for a call that is not emulated.
+void* FindDriverCall(std::string_view name);
+
+}  // namespace hpo::emulated
