@@ -1,8 +1,13 @@
 #include "common/device/nvml.h"
 
+#include <stdlib.h>
+
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,48 +16,77 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(NvmlProbe, ReadsEveryCard) {
-  auto probe = NvmlProbe::Create(FAKE_NVML_GOOD);
+constexpr const char* kFirstUuid = "GPU-68706f65-0000-0004-0000-000000000000";
+
+// Two emulated A100: how the library behaves is read anew when it is opened.
+class NvmlProbeTest : public ::testing::Test {
+ protected:
+  NvmlProbeTest() {
+    Set("CARD", "a100");
+    Set("CARDS", "2");
+  }
+  ~NvmlProbeTest() override {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+  }
+
+  void Set(const std::string& name, const std::string& value) {
+    set_.push_back("HPO_EMULATED_" + name);
+    setenv(set_.back().c_str(), value.c_str(), /*overwrite=*/1);
+  }
+
+ private:
+  std::vector<std::string> set_;
+};
+
+TEST_F(NvmlProbeTest, ReadsEveryCard) {
+  auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
   const auto gpus = (*probe)->List();
   ASSERT_TRUE(gpus.ok()) << gpus.status();
   ASSERT_EQ(gpus->size(), 2u);
   const GpuState& second = (*gpus)[1];
   EXPECT_EQ(second.index, 1);
-  EXPECT_EQ(second.uuid, "GPU-0001");
-  EXPECT_EQ(second.name, "Fake Card B");
+  EXPECT_EQ(second.uuid, "GPU-68706f65-0000-0004-0000-000000000001");
+  EXPECT_EQ(second.name, "NVIDIA A100-PCIE-40GB (emulated)");
   EXPECT_EQ(second.driver, "580.65.06");
-  EXPECT_EQ(second.total, GiB(24));
-  EXPECT_EQ(second.free, GiB(20));
+  EXPECT_EQ(second.total, MiB(40960));
+  EXPECT_EQ(second.free, Bytes{42298834944});
   EXPECT_TRUE(second.processes.empty());
 }
 
-TEST(NvmlProbe, TakesTheDriversReserveOutOfUsed) {
-  auto probe = NvmlProbe::Create(FAKE_NVML_GOOD);
+TEST_F(NvmlProbeTest, TakesTheDriversReserveOutOfUsed) {
+  Set("OTHERS", "3GiB");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
-  EXPECT_EQ((*probe)->Read(0)->used, GiB(3));
+  const auto gpu = (*probe)->Read(0);
+  ASSERT_TRUE(gpu.ok()) << gpu.status();
+  EXPECT_EQ(gpu->used, GiB(3));
+  EXPECT_EQ(gpu->free, Bytes{42298834944} - GiB(3));
 }
 
-TEST(NvmlProbe, ReadsAProcessListLongerThanItsFirstGuess) {
-  auto probe = NvmlProbe::Create(FAKE_NVML_GOOD);
+TEST_F(NvmlProbeTest, ReadsAProcessListLongerThanItsFirstGuess) {
+  Set("OTHERS", "40x39MiB");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
   const auto gpu = (*probe)->Read(0);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
   ASSERT_EQ(gpu->processes.size(), 40u);
-  EXPECT_EQ(gpu->processes[0], (GpuProcess{.pid = 1000, .used = std::nullopt}));
-  EXPECT_EQ(gpu->processes[39], (GpuProcess{.pid = 1039, .used = MiB(39), .name = "python1039"}));
+  EXPECT_EQ(gpu->processes[0], (GpuProcess{.pid = 5000000, .used = std::nullopt}));
+  EXPECT_EQ(gpu->processes[39],
+            (GpuProcess{.pid = 5000039, .used = MiB(39), .name = "python5000039"}));
 }
 
-TEST(NvmlProbe, FallsBackToTheFirstVersionsOfTheCalls) {
+TEST_F(NvmlProbeTest, FallsBackToTheFirstVersionsOfTheCalls) {
+  Set("OTHERS", "1GiB");
   auto probe = NvmlProbe::Create(FAKE_NVML_OLD);
   ASSERT_TRUE(probe.ok()) << probe.status();
   const auto gpu = (*probe)->Read(1);
   ASSERT_TRUE(gpu.ok()) << gpu.status();
-  EXPECT_EQ(gpu->used, GiB(4));
-  EXPECT_EQ(gpu->processes, (std::vector<GpuProcess>{{.pid = 77, .used = GiB(1)}}));
+  EXPECT_EQ(gpu->used, MiB(40960) - Bytes{42298834944} + GiB(1));  // with the driver's reserve
+  EXPECT_EQ(gpu->processes, (std::vector<GpuProcess>{{.pid = 5000000, .used = GiB(1)}}));
 }
 
-TEST(NvmlProbe, SaysInOneLineThatThereIsNoDriver) {
+TEST_F(NvmlProbeTest, SaysInOneLineThatThereIsNoDriver) {
   const auto probe = NvmlProbe::Create("libnvidia-ml-that-is-not-there.so.1");
   EXPECT_EQ(probe.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(probe.status().message()),
@@ -60,32 +94,35 @@ TEST(NvmlProbe, SaysInOneLineThatThereIsNoDriver) {
   EXPECT_EQ(probe.status().message().find('\n'), absl::string_view::npos);
 }
 
-TEST(NvmlProbe, NamesTheMissingCall) {
+TEST_F(NvmlProbeTest, NamesTheMissingCall) {
   const auto probe = NvmlProbe::Create(FAKE_NVML_WITHOUT_UUID);
   EXPECT_EQ(probe.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(probe.status().message()), HasSubstr("nvmlDeviceGetUUID"));
 }
 
-TEST(NvmlProbe, PassesOnTheLibrarysReason) {
-  const auto probe = NvmlProbe::Create(FAKE_NVML_NO_DRIVER);
+TEST_F(NvmlProbeTest, PassesOnTheLibrarysReason) {
+  Set("FAULTS", "nvmlInit_v2:1:9");
+  const auto probe = NvmlProbe::Create(FAKE_NVML);
   EXPECT_EQ(probe.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(probe.status().message(), "NVML: nvmlInit failed: Driver Not Loaded (code 9)");
+  EXPECT_EQ(probe.status().message(), "NVML: nvmlInit failed: emulated: no driver (code 9)");
 }
 
-TEST(NvmlProbe, ListsTheCardsThereAreWhenAskedForAnother) {
-  auto probe = NvmlProbe::Create(FAKE_NVML_GOOD);
+TEST_F(NvmlProbeTest, ListsTheCardsThereAreWhenAskedForAnother) {
+  auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
   for (const int64_t index : {int64_t{-1}, int64_t{2}, int64_t{7}, int64_t{1} << 40}) {
     SCOPED_TRACE(index);
     const auto gpu = (*probe)->Read(index);
     EXPECT_EQ(gpu.status().code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(gpu.status().message()),
-                HasSubstr("there are: 0: Fake Card A (GPU-0000, 24.00 GiB), 1: Fake Card B"));
+                HasSubstr(absl::StrCat("there are: 0: NVIDIA A100-PCIE-40GB (emulated) (",
+                                       kFirstUuid, ", 40.00 GiB), 1: NVIDIA A100-PCIE-40GB")));
   }
 }
 
-TEST(NvmlProbe, OneLostCardDoesNotHideTheOthers) {
-  auto probe = NvmlProbe::Create(FAKE_NVML_LOST_CARD);
+TEST_F(NvmlProbeTest, OneLostCardDoesNotHideTheOthers) {
+  Set("FAULTS", "nvmlDeviceGetHandleByIndex_v2:2:15:always");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
   ASSERT_TRUE(probe.ok()) << probe.status();
   const auto gpus = (*probe)->List();
   ASSERT_TRUE(gpus.ok()) << gpus.status();
@@ -93,12 +130,35 @@ TEST(NvmlProbe, OneLostCardDoesNotHideTheOthers) {
   EXPECT_EQ((*gpus)[0].index, 0);
   const auto lost = (*probe)->Read(1);
   EXPECT_EQ(lost.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(lost.status().message()), HasSubstr("GPU 1 failed: GPU is lost"));
+  EXPECT_THAT(std::string(lost.status().message()),
+              HasSubstr("GPU 1 failed: emulated: the card is lost"));
 }
 
-TEST(NvmlProbe, CanBeOpenedAgainAfterItWasClosed) {
+// Through NVML as through CUDA: bench and worker compare the two.
+TEST_F(NvmlProbeTest, ShowsEachCardOfTheTable) {
+  Set("CARD", "t4+rtx3060+l4+a100+h100+h200");
+  Set("CARDS", "");
+  auto probe = NvmlProbe::Create(FAKE_NVML);
+  ASSERT_TRUE(probe.ok()) << probe.status();
+  const auto gpus = (*probe)->List();
+  ASSERT_TRUE(gpus.ok()) << gpus.status();
+  const std::pair<Bytes, Bytes> expected[] = {
+      {MiB(15360), Bytes{15828320256}}, {MiB(12288), Bytes{12629508096}},
+      {MiB(23034), Bytes{23580639232}}, {MiB(40960), Bytes{42298834944}},
+      {MiB(81559), Bytes{85028896768}}, {MiB(143771), Bytes{150109880320}},
+  };
+  ASSERT_EQ(gpus->size(), std::size(expected));
+  for (size_t i = 0; i < gpus->size(); ++i) {
+    SCOPED_TRACE((*gpus)[i].name);
+    EXPECT_THAT((*gpus)[i].name, HasSubstr("(emulated)"));
+    EXPECT_EQ((*gpus)[i].total, expected[i].first);
+    EXPECT_EQ((*gpus)[i].free, expected[i].second);
+  }
+}
+
+TEST_F(NvmlProbeTest, CanBeOpenedAgainAfterItWasClosed) {
   for (int round = 0; round < 3; ++round) {
-    auto probe = NvmlProbe::Create(FAKE_NVML_GOOD);
+    auto probe = NvmlProbe::Create(FAKE_NVML);
     ASSERT_TRUE(probe.ok()) << probe.status();
     EXPECT_TRUE((*probe)->Read(0).ok());
   }

@@ -20,13 +20,17 @@ size_t RoundUpToPage(size_t bytes) {
   return (bytes + AddressSpace::kPage - 1) / AddressSpace::kPage * AddressSpace::kPage;
 }
 
-AddressSpace::AddressSpace(AddressOrder order) : order_(order) {
-  void* const space =
+AddressSpace::~AddressSpace() {
+  if (space_ != nullptr) munmap(space_, kSpace + kPage);
+}
+
+void AddressSpace::Map() {
+  space_ =
       mmap(nullptr, kSpace + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (space == MAP_FAILED) {
+  if (space_ == MAP_FAILED) {
     EndWith("no 32 TiB of address space (ulimit -v?): " + std::string(std::strerror(errno)));
   }
-  base_ = reinterpret_cast<char*>(RoundUpToPage(reinterpret_cast<size_t>(space)));
+  base_ = reinterpret_cast<char*>(RoundUpToPage(reinterpret_cast<size_t>(space_)));
 }
 
 size_t AddressSpace::Offset(const void* address) const {
@@ -34,7 +38,7 @@ size_t AddressSpace::Offset(const void* address) const {
 }
 
 bool AddressSpace::Contains(const void* address) const {
-  return address >= base_ && address < base_ + kSpace;
+  return base_ != nullptr && address >= base_ && address < base_ + kSpace;
 }
 
 bool AddressSpace::IsFree(size_t start, size_t bytes) const {
@@ -55,6 +59,7 @@ size_t AddressSpace::FirstGap(size_t bytes) const {
 }
 
 char* AddressSpace::Take(size_t bytes) {
+  if (space_ == nullptr) Map();
   bytes = RoundUpToPage(bytes);
   size_t start = next_;
   if (order_ == AddressOrder::kReuse) {

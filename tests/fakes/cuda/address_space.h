@@ -14,7 +14,10 @@ class AddressSpace {
  public:
   static constexpr size_t kPage = size_t{2} << 20;
 
-  explicit AddressSpace(AddressOrder order);
+  explicit AddressSpace(AddressOrder order) : order_(order) {}
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
 
   // An address with `bytes` behind it (rounded up to pages) that nobody has.
   char* Take(size_t bytes);
@@ -27,11 +30,13 @@ class AddressSpace {
   char* StartOf(const void* address) const;
 
  private:
+  void Map();
   size_t FirstGap(size_t bytes) const;
   bool IsFree(size_t start, size_t bytes) const;
   size_t Offset(const void* address) const;
 
   const AddressOrder order_;
+  void* space_ = nullptr;  // mapped by the first Take: who reads NVML alone needs none
   char* base_ = nullptr;
   size_t next_ = 0;                 // kRising
   std::mt19937_64 random_{1};       // kShuffled

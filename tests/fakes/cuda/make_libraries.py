@@ -71,6 +71,12 @@ def is_silent(name):
     return SILENT.match(name) is not None
 
 
+def write(path, text):
+    """Leaves a file alone that says so already: nothing is built again then."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def write_library(out, library, calls):
     lines = ['extern "C" {', "[[noreturn]] void hpoEmulatedMissing(const char* call);",
              "int hpoEmulatedSilent(const char* call);"]
@@ -78,7 +84,7 @@ def write_library(out, library, calls):
         body = "return hpoEmulatedSilent" if is_silent(name) else "hpoEmulatedMissing"
         lines.append(f'__attribute__((weak)) int {name}() {{ {body}("{name}"); }}')
     lines.append("}")
-    (out / f"{library}.cc").write_text("\n".join(lines) + "\n")
+    write(out / f"{library}.cc", "\n".join(lines) + "\n")
     # A call that is wanted without a version takes the library's.
     default = max(calls.values(), default="")
     by_version = {}
@@ -88,7 +94,7 @@ def write_library(out, library, calls):
     for version in sorted(by_version, reverse=True):
         names = " ".join(f"{name};" for name in sorted(by_version[version]))
         blocks.append(f"{version} {{ global: {names}{'' if blocks else ' local: *;'} }};".strip())
-    (out / f"{library}.map").write_text("\n".join(blocks or ["{ local: *; };"]) + "\n")
+    write(out / f"{library}.map", "\n".join(blocks or ["{ local: *; };"]) + "\n")
 
 
 def capabilities(torch):
@@ -117,8 +123,8 @@ def main():
             write_library(given.out, library, wanted)
             calls.update(filter(is_silent, wanted))
         numbers = capabilities(given.torch)
-    (given.out / "known_calls.inc").write_text("".join(f'"{name}",\n' for name in sorted(calls)))
-    (given.out / "torch_capabilities.inc").write_text("".join(f"{n},\n" for n in numbers))
+    write(given.out / "known_calls.inc", "".join(f'"{name}",\n' for name in sorted(calls)))
+    write(given.out / "torch_capabilities.inc", "".join(f"{number},\n" for number in numbers))
 
 
 if __name__ == "__main__":
