@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tests/fakes/cuda/cudart.h"
 
@@ -56,80 +57,39 @@ void DescribeAbilities(cudaDeviceProp& properties) {
 }
 
 // False for an attribute whose answer nobody has thought about yet.
-bool FindAttribute(const cudaDeviceProp& properties, cudaDeviceAttr attribute, int& value) {
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-      value = properties.maxThreadsPerBlock;
-      return true;
-    case cudaDevAttrMaxBlockDimX:
-      value = properties.maxThreadsDim[0];
-      return true;
-    case cudaDevAttrMaxBlockDimY:
-      value = properties.maxThreadsDim[1];
-      return true;
-    case cudaDevAttrMaxBlockDimZ:
-      value = properties.maxThreadsDim[2];
-      return true;
-    case cudaDevAttrMaxGridDimX:
-      value = properties.maxGridSize[0];
-      return true;
-    case cudaDevAttrMaxGridDimY:
-      value = properties.maxGridSize[1];
-      return true;
-    case cudaDevAttrMaxGridDimZ:
-      value = properties.maxGridSize[2];
-      return true;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      value = static_cast<int>(properties.sharedMemPerBlock);
-      return true;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      value = static_cast<int>(properties.sharedMemPerBlockOptin);
-      return true;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      value = static_cast<int>(properties.sharedMemPerMultiprocessor);
-      return true;
-    case cudaDevAttrReservedSharedMemoryPerBlock:
-      value = static_cast<int>(properties.reservedSharedMemPerBlock);
-      return true;
-    case cudaDevAttrWarpSize:
-      value = properties.warpSize;
-      return true;
-    case cudaDevAttrMaxRegistersPerBlock:
-      value = properties.regsPerBlock;
-      return true;
-    case cudaDevAttrMaxRegistersPerMultiprocessor:
-      value = properties.regsPerMultiprocessor;
-      return true;
-    case cudaDevAttrMultiProcessorCount:
-      value = properties.multiProcessorCount;
-      return true;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      value = properties.maxThreadsPerMultiProcessor;
-      return true;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-      value = properties.maxBlocksPerMultiProcessor;
-      return true;
-    case cudaDevAttrComputeCapabilityMajor:
-      value = properties.major;
-      return true;
-    case cudaDevAttrComputeCapabilityMinor:
-      value = properties.minor;
-      return true;
-    case cudaDevAttrL2CacheSize:
-      value = properties.l2CacheSize;
-      return true;
-    case cudaDevAttrUnifiedAddressing:
-      value = properties.unifiedAddressing;
-      return true;
-    case cudaDevAttrMemoryPoolsSupported:
-      value = properties.memoryPoolsSupported;
-      return true;
-    case cudaDevAttrCooperativeLaunch:
-      value = properties.cooperativeLaunch;
-      return true;
-    default:
-      return false;
+bool FindAttribute(const cudaDeviceProp& card, cudaDeviceAttr attribute, int& value) {
+  const auto bytes = [](size_t count) { return static_cast<int>(count); };
+  const std::pair<cudaDeviceAttr, int> known[] = {
+      {cudaDevAttrMaxThreadsPerBlock, card.maxThreadsPerBlock},
+      {cudaDevAttrMaxBlockDimX, card.maxThreadsDim[0]},
+      {cudaDevAttrMaxBlockDimY, card.maxThreadsDim[1]},
+      {cudaDevAttrMaxBlockDimZ, card.maxThreadsDim[2]},
+      {cudaDevAttrMaxGridDimX, card.maxGridSize[0]},
+      {cudaDevAttrMaxGridDimY, card.maxGridSize[1]},
+      {cudaDevAttrMaxGridDimZ, card.maxGridSize[2]},
+      {cudaDevAttrMaxSharedMemoryPerBlock, bytes(card.sharedMemPerBlock)},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, bytes(card.sharedMemPerBlockOptin)},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, bytes(card.sharedMemPerMultiprocessor)},
+      {cudaDevAttrReservedSharedMemoryPerBlock, bytes(card.reservedSharedMemPerBlock)},
+      {cudaDevAttrWarpSize, card.warpSize},
+      {cudaDevAttrMaxRegistersPerBlock, card.regsPerBlock},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, card.regsPerMultiprocessor},
+      {cudaDevAttrMultiProcessorCount, card.multiProcessorCount},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, card.maxThreadsPerMultiProcessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, card.maxBlocksPerMultiProcessor},
+      {cudaDevAttrComputeCapabilityMajor, card.major},
+      {cudaDevAttrComputeCapabilityMinor, card.minor},
+      {cudaDevAttrL2CacheSize, card.l2CacheSize},
+      {cudaDevAttrUnifiedAddressing, card.unifiedAddressing},
+      {cudaDevAttrMemoryPoolsSupported, card.memoryPoolsSupported},
+      {cudaDevAttrCooperativeLaunch, card.cooperativeLaunch},
+  };
+  for (const auto& [name, answer] : known) {
+    if (name != attribute) continue;
+    value = answer;
+    return true;
   }
+  return false;
 }
 
 }  // namespace

@@ -157,6 +157,12 @@ int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
   return 0;
 }
 
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  HPO_NVML_CALL(nvmlSystemGetCudaDriverVersion_v2);
+  *version = 13000;
+  return 0;
+}
+
 int nvmlDeviceGetName(void* device, char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlDeviceGetName);
   const Card& card = *Machine::Get().settings().cards[static_cast<size_t>(CardOf(device))];
