@@ -113,6 +113,13 @@ class Memory(unittest.TestCase):
         self.assertIn(f"free {15828320256 - 600 * MIB - (5 << 30)}\n", beside.stdout)
         self.assertIn(f"free {15828320256 - 300 * MIB}\n", after.stdout)
 
+    def test_nvidia_smi_agrees(self):
+        done = run("a100+t4", "nvidia-smi", "--query-gpu=index,name,memory.total,memory.used,"
+                   "memory.free", "--format=csv,noheader,nounits", others="1GiB")
+        self.assertEqual(done.stdout,
+                         "0, NVIDIA A100-PCIE-40GB (emulated), 40960, 1024, 39315\n"
+                         "1, Tesla T4 (emulated), 15360, 1024, 14071\n")
+
     def test_others_hold_the_card(self):
         done = run("t4", PROBE, "cards", others="3x2GiB")
         self.assertIn(f"free {15828320256 - 300 * MIB - (6 << 30)}\n", done.stdout)

@@ -87,6 +87,9 @@ class Machine {
   uint64_t last_pages_ = 0;
 };
 
+// What NVML says of the driver that is not there.
+constexpr const char* kDriverVersion = "580.65.06";
+
 using Uuid = std::array<unsigned char, 16>;
 // Of card `card`, the same in every process; another kind of card has another.
 Uuid CardUuid(const Settings& settings, int card);

@@ -27,7 +27,6 @@ constexpr int kDriverNotLoaded = 9;
 constexpr int kGpuIsLost = 15;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned int kNoInstance = ~0U;
-constexpr const char* kDriver = "580.65.06";
 
 // Other processes of HPO_EMULATED_OTHERS have these numbers. The first of several is another
 // user's: NVML tells neither its memory nor its name.
@@ -153,7 +152,7 @@ const char* nvmlErrorString(int code) {
 
 int nvmlSystemGetDriverVersion(char* text, unsigned int length) {
   HPO_NVML_CALL(nvmlSystemGetDriverVersion);
-  std::snprintf(text, length, "%s", kDriver);
+  std::snprintf(text, length, "%s", hpo::emulated::kDriverVersion);
   return 0;
 }
 
