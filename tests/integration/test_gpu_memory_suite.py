@@ -118,7 +118,7 @@ class GpuMemorySuite(unittest.TestCase):
         done = subprocess.run([SCRIPT, self.folder / "none.tar.gz", self.out],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("no archive at", done.stderr)
+        self.assertIn("expected an archive of scripts/package", done.stderr)
 
 
 if __name__ == "__main__":

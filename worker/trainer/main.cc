@@ -44,7 +44,8 @@ struct Arguments {
   std::string job_path;
   bool list_parameters = false;
   bool profile_device = false;
-  std::string memory_suite;    // folder for traces
+  std::string memory_suite;  // folder for traces
+  int suite_seconds = 420;
   std::string device = "cpu";  // of the two above
   int threads = 0;
   std::optional<std::string> token_cache;  // folder, or none
@@ -184,7 +185,8 @@ int PrintMemorySuite(const Arguments& arguments, const std::string& torch_build)
   const absl::Status run =
       RunMemorySuite({.device = arguments.device,
                       .torch_build = torch_build,
-                      .trace_folder = arguments.memory_suite},
+                      .trace_folder = arguments.memory_suite,
+                      .budget = absl::Seconds(arguments.suite_seconds)},
                      [](const nlohmann::json& line) { std::cout << line.dump() << std::endl; });
   return run.ok() ? trainer_exit::kDone : Fail(trainer_exit::kBadModel, run);
 }
@@ -312,7 +314,11 @@ int main(int argc, char** argv) {
                  "Train synthetic configurations, print how their memory was predicted as lines of "
                  "JSON, write the allocator's traces to this folder, and exit")
       ->type_name("FOLDER");
-  app.add_option("--device", arguments.device, "The device of these two: cpu or cuda:N")
+  app.add_option("--suite-seconds", arguments.suite_seconds,
+                 "How long that may take; what would end later is left out")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--device", arguments.device, "The device of both: cpu or cuda:N")
       ->capture_default_str();
   app.add_subcommand("tokenize",
                      "Turn lines {\"text\", \"pair\"?} of standard input into lines {\"ids\", "

@@ -1,0 +1,169 @@
+"""scripts/gpu_check: what it makes of trials that failed and of machines without a card; and all of
+it, in short, on an emulated card."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ["HPO_BIN_DIR"]).parent
+SCRIPT = ROOT / "scripts" / "gpu_check"
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from gpu_checks import cases, made_up, rows  # noqa: E402
+from gpu_checks.programs import Ended, last_line  # noqa: E402
+
+GIB = 1 << 30
+
+
+def trial(state="COMPLETED", demonstration=False, **memory):
+    attempt = {"predicted_bytes": 2 * GIB,
+               "memory": {"baseline_bytes": GIB, "reserved_peak_bytes": GIB, "num_replans": 0,
+                          **memory} if memory is not None else None}
+    return {"state": state, "demonstration": demonstration, "attempts": [attempt]}
+
+
+def ended(kind="completed", predicted=100, peak=90, message=""):
+    job = Ended()
+    job.messages = [
+        {"type": "memory", "stage": "Probe", "predicted_bytes": predicted, "peak_bytes": peak},
+        {"type": "outcome", "outcome": {"kind": kind, "message": message}}]
+    return job
+
+
+class Rows(unittest.TestCase):
+    def seen(self, trials):
+        return {row.key: (row.seen, row.as_expected) for row in rows.study_rows(trials)}
+
+    def test_a_good_study_is_as_expected(self):
+        found = self.seen([trial(demonstration=True, num_replans=1), trial(), trial(), trial()])
+        self.assertTrue(all(expected for _, expected in found.values()), found)
+        self.assertEqual(found["estimate"][0], "used / predicted 0.500 to 0.500")
+        self.assertEqual(found["replanned"][0], "COMPLETED, 1 re-plans")
+
+    def test_trials_that_failed_have_no_peaks(self):
+        """An attempt that ends before its first step: the peak is missing, or null, or 0."""
+        failed = trial("FAILED", reserved_peak_bytes=None)
+        bare = trial("FAILED")
+        bare["attempts"][0]["memory"] = None
+        unpredicted = trial("FAILED", reserved_peak_bytes=0)
+        unpredicted["attempts"][0]["predicted_bytes"] = None
+        missing = trial("FAILED")
+        del missing["attempts"][0]["memory"]["reserved_peak_bytes"]
+        found = self.seen([failed, bare, unpredicted, missing, {"state": "WAITING"}])
+        self.assertEqual(found["estimate"], ("no prediction", False))
+        self.assertEqual(found["study"], ("0 of 5 completed", False))
+        self.assertEqual(found["replanned"], ("not run, 0 re-plans", False))
+
+    def test_no_trial_at_all(self):
+        self.assertFalse(any(expected for _, expected in self.seen([]).values()))
+
+    def test_a_peak_above_the_prediction_or_a_baseline_that_moved_is_not_expected(self):
+        found = self.seen([trial(reserved_peak_bytes=3 * GIB), trial(baseline_bytes=GIB + 512)])
+        self.assertEqual(found["estimate"], ("used / predicted 0.500 to 1.500", False))
+        self.assertFalse(found["baseline"][1])
+
+    def test_jobs(self):
+        good = rows.job_row("precision", [("fp32", ended()), ("bf16", ended(peak=100))])
+        self.assertEqual((good.seen, good.as_expected),
+                         ("2 of 2 completed; used / predicted 0.900 to 1.000", True))
+        under = rows.job_row("precision", [("fp32", ended(peak=101))])
+        self.assertFalse(under.as_expected)
+        failed = rows.job_row("precision", [("fp32", ended("failed", message="no | such"))])
+        self.assertEqual(failed.cells()[1:], [
+            "0 of 1 completed; used / predicted 0.900 to 0.900; fp32: failed no / such", "NO"])
+        self.assertEqual(Ended().outcome(), ("no outcome", ""))
+
+    def test_losses_of_a_card_are_compared_with_the_first(self):
+        jobs = [("fp32", ended()), ("bf16", ended())]
+        for (_, job), loss, second in zip(jobs, (0.70, 0.74), (1.0, 3.0)):
+            job.messages[-1]["outcome"]["metrics"] = {"loss": loss}
+            job.messages[:0] = [{"type": "progress", "step": 1}, {"type": "progress", "step": 11}]
+            job.times = [0.0, second]
+        near = rows.with_numbers(rows.job_row("precision", jobs), jobs)
+        self.assertTrue(near.as_expected)
+        self.assertIn("; loss fp32 0.7000, bf16 0.7400; steps a second: fp32 10.0, bf16 3.3",
+                      near.seen)
+        self.assertFalse(rows.with_numbers(rows.job_row("unpadded", jobs), jobs).as_expected)
+
+    def test_every_case_has_its_row_and_model(self):
+        for case in cases.cases(short=False, total_bytes=80 * GIB):
+            self.assertIn(case.row, rows.WANTED)
+            self.assertIn(case.model, made_up.MODELS)
+        short = cases.cases(short=True, total_bytes=80 * GIB)
+        self.assertEqual({case.row for case in short},
+                         {case.row for case in cases.cases(False, 80 * GIB)})
+        small = [case.name for case in cases.cases(False, 12 * GIB - 1)]
+        self.assertFalse([name for name in small if "7B" in name])
+
+    def test_the_rows_are_those_of_the_document(self):
+        owed = (ROOT / "docs" / "gpu" / "OWED.md").read_text()
+        for words in rows.WANTED.values():
+            self.assertIn(f"| {words} |", owed)
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name, "out")
+
+    def run_script(self, *words, emulated=None):
+        before = [ROOT / "scripts" / "with_emulated_card", "--build", BUILD, *emulated] \
+            if emulated else []
+        return subprocess.run([str(word) for word in [*before, SCRIPT, *words, self.out]],
+                              capture_output=True, text=True, check=False, timeout=200)
+
+    def test_without_programs_it_says_so_in_one_line(self):
+        done = self.run_script(self.out.parent)
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual(done.stderr, f"gpu_check: nothing ran: {self.out.parent}: expected an "
+                         "archive of scripts/package, its folder or a build folder; there is no "
+                         "bin/hpo-trainer\n")
+
+    @unittest.skipUnless((BUILD / "bin" / "hpo-trainer").exists(), "built without LibTorch")
+    def test_on_a_machine_without_a_card_too(self):
+        done = self.run_script("--short", BUILD, emulated=["--cards", "0", "a100"])
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr.partition("\n")[2], r"\Agpu_check: nothing ran: .*\n\Z")
+
+    @unittest.skipUnless((BUILD / "bin" / "hpo-trainer").exists(), "built without LibTorch")
+    def test_on_an_emulated_card_every_row_runs(self):
+        done = self.run_script("--short", BUILD, emulated=["a100+t4"])
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        report = json.loads((self.out / "gpu_check.json").read_text())
+        found = {row["key"]: row for row in report["rows"]}
+        self.assertEqual(list(found), list(rows.WANTED))
+        self.assertNotIn("errors", report)
+        # How near the predictions are is measured by bench/emulated_cards, over more of them.
+        for key in ("module", "study", "replanned", "baseline", "nvml", "all", "profile"):
+            self.assertTrue(found[key]["as_expected"], found[key])
+        for key in ("precision", "adapters", "families", "unpadded", "small_batches",
+                    "clear_cache", "resumed"):
+            self.assertRegex(found[key]["seen"], r"(\d+) of \1 completed", done.stderr)
+        self.assertIn("goes on after step", found["resumed"]["seen"])
+        self.assertEqual(found["all"]["seen"], "2 workers, 2 cards")
+        self.assertIn("storm_baseline_drift 0 B after", found["replay"]["seen"])
+        table = (self.out / "gpu_check.md").read_text()
+        self.assertTrue(table.startswith("# gpu_check: NVIDIA A100-PCIE-40GB (emulated)"), table)
+        self.assertEqual(table, done.stdout)
+        suite = (self.out / "memory_suite.md").read_text()
+        self.assertIn("# Memory suite: NVIDIA A100-PCIE-40GB (emulated)", suite)
+
+
+class LastLine(unittest.TestCase):
+    def test_of_a_log_with_colours_or_without_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder, "log")
+            log.write_text("one\n\x1b[31mtwo\x1b[0m\n\n")
+            self.assertEqual(last_line(log), "two")
+            log.write_text("")
+            self.assertEqual(last_line(log), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
