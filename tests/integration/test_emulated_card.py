@@ -91,10 +91,13 @@ class Memory(unittest.TestCase):
                                   stderr=subprocess.DEVNULL) as holder:
                 self.assertEqual(holder.stdout.readline(), "holding\n")
                 beside = run("t4", PROBE, "cards", state=state)
+                shown = run("t4", "nvidia-smi", "--query-gpu=memory.used,memory.free",
+                            "--format=csv,noheader,nounits", state=state)
                 holder.communicate("")
             after = run("t4", PROBE, "cards", state=state)
         total = 15828320256
         self.assertIn(f"free {total - 1600 * MIB}\n", beside.stdout)  # 1000 MiB, two contexts
+        self.assertEqual(shown.stdout, f"1300, {total // MIB - 1300}\n")
         self.assertIn(f"free {total - 300 * MIB}\n", after.stdout)
 
     def test_memory_of_a_killed_process_is_free(self):

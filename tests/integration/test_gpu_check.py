@@ -4,6 +4,7 @@ it, in short, on an emulated card."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -112,10 +113,10 @@ class Script(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = pathlib.Path(folder.name, "out")
 
-    def run_script(self, *words, emulated=None):
+    def run_script(self, *words, emulated=None, script=SCRIPT):
         before = [ROOT / "scripts" / "with_emulated_card", "--build", BUILD, *emulated] \
             if emulated else []
-        return subprocess.run([str(word) for word in [*before, SCRIPT, *words, self.out]],
+        return subprocess.run([str(word) for word in [*before, script, *words, self.out]],
                               capture_output=True, text=True, check=False, timeout=200)
 
     def test_without_programs_it_says_so_in_one_line(self):
@@ -127,7 +128,14 @@ class Script(unittest.TestCase):
 
     @unittest.skipUnless((BUILD / "bin" / "hpo-trainer").exists(), "built without LibTorch")
     def test_on_a_machine_without_a_card_too(self):
-        done = self.run_script("--short", BUILD, emulated=["--cards", "0", "a100"])
+        """From an unpacked package, whose programs it takes."""
+        stage = self.out.parent / "hpo-1"
+        (stage / "bin").mkdir(parents=True)
+        for program in (BUILD / "bin").iterdir():
+            (stage / "bin" / program.name).symlink_to(program)
+        shutil.copy(SCRIPT, stage / "bin")
+        shutil.copytree(ROOT / "scripts" / "gpu_checks", stage / "share" / "gpu_checks")
+        done = self.run_script(emulated=["--cards", "0", "a100"], script=stage / "bin/gpu_check")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertRegex(done.stderr.partition("\n")[2], r"\Agpu_check: nothing ran: .*\n\Z")
 
