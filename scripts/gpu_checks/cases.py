@@ -66,7 +66,9 @@ def timed_cases():
 
 
 def cases(short, total_bytes):
-    """All that a card of `total_bytes` takes, the longest last; with `short` a few of them."""
+    """All that a card of `total_bytes` takes, one for each row first, the longest last; with
+    `short` a few of them."""
     found = [*precision_cases(), *adapter_cases(), *family_cases(), *unpadded_cases(),
              *timed_cases(), *large_cases()]
+    found.sort(key=lambda case: not case.short)
     return [case for case in found if case.needs <= total_bytes and (case.short or not short)]

@@ -78,18 +78,22 @@ class Rows(unittest.TestCase):
         self.assertEqual(failed.cells()[1:], [
             "0 of 1 completed; used / predicted 0.900 to 0.900; fp32: failed no / such", "NO"])
         self.assertEqual(Ended().outcome(), ("no outcome", ""))
+        partly = rows.job_row("precision", [("fp32", ended())], ["fp16"])
+        self.assertEqual((partly.seen, partly.as_expected), (
+            "1 of 1 completed; used / predicted 0.900 to 0.900; no time for fp16", False))
 
-    def test_losses_of_a_card_are_compared_with_the_first(self):
-        jobs = [("fp32", ended()), ("bf16", ended())]
+    def test_losses_of_a_card_are_compared_with_float32s(self):
+        jobs = [("bf16", ended()), ("fp32", ended())]
         for (_, job), loss, second in zip(jobs, (0.70, 0.74), (1.0, 3.0)):
             job.messages[-1]["outcome"]["metrics"] = {"loss": loss}
             job.messages[:0] = [{"type": "progress", "step": 1}, {"type": "progress", "step": 11}]
             job.times = [0.0, second]
         near = rows.with_numbers(rows.job_row("precision", jobs), jobs)
         self.assertTrue(near.as_expected)
-        self.assertIn("; loss fp32 0.7000, bf16 0.7400; steps a second: fp32 10.0, bf16 3.3",
+        self.assertIn("; loss bf16 0.7000, fp32 0.7400; steps a second: bf16 10.0, fp32 3.3",
                       near.seen)
-        self.assertFalse(rows.with_numbers(rows.job_row("unpadded", jobs), jobs).as_expected)
+        jobs[0][1].messages[-1]["outcome"]["metrics"] = {"loss": 0.8}
+        self.assertFalse(rows.with_numbers(rows.job_row("precision", jobs), jobs).as_expected)
 
     def test_every_case_has_its_row_and_model(self):
         for case in cases.cases(short=False, total_bytes=80 * GIB):

@@ -10,25 +10,20 @@
 #include "tests/fakes/cuda/report.h"
 
 namespace hpo::emulated {
-namespace {
-
-constexpr size_t kSpace = size_t{32} << 40;
-
-}  // namespace
-
 size_t RoundUpToPage(size_t bytes) {
   return (bytes + AddressSpace::kPage - 1) / AddressSpace::kPage * AddressSpace::kPage;
 }
 
 AddressSpace::~AddressSpace() {
-  if (space_ != nullptr) munmap(space_, kSpace + kPage);
+  if (space_ != nullptr) munmap(space_, bytes_ + kPage);
 }
 
 void AddressSpace::Map() {
   space_ =
-      mmap(nullptr, kSpace + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, bytes_ + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (space_ == MAP_FAILED) {
-    EndWith("no 32 TiB of address space (ulimit -v?): " + std::string(std::strerror(errno)));
+    EndWith("no " + std::to_string(bytes_ >> 40) +
+            " TiB of addresses (ulimit -v?): " + std::string(std::strerror(errno)));
   }
   base_ = reinterpret_cast<char*>(RoundUpToPage(reinterpret_cast<size_t>(space_)));
 }
@@ -38,7 +33,7 @@ size_t AddressSpace::Offset(const void* address) const {
 }
 
 bool AddressSpace::Contains(const void* address) const {
-  return base_ != nullptr && address >= base_ && address < base_ + kSpace;
+  return base_ != nullptr && address >= base_ && address < base_ + bytes_;
 }
 
 bool AddressSpace::IsFree(size_t start, size_t bytes) const {
@@ -66,10 +61,10 @@ char* AddressSpace::Take(size_t bytes) {
     start = FirstGap(bytes);
   } else if (order_ == AddressOrder::kShuffled) {
     do {
-      start = random_() % ((kSpace - bytes) / kPage) * kPage;
+      start = random_() % ((bytes_ - bytes) / kPage) * kPage;
     } while (!IsFree(start, bytes));
   }
-  if (start + bytes > kSpace) EndWith("this process has used up 32 TiB of device addresses");
+  if (start + bytes > bytes_) EndWith("this process has used up its device addresses");
   next_ = std::max(next_, start + bytes);
   taken_[start] = bytes;
   return base_ + start;

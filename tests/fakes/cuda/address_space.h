@@ -14,7 +14,9 @@ class AddressSpace {
  public:
   static constexpr size_t kPage = size_t{2} << 20;
 
-  explicit AddressSpace(AddressOrder order) : order_(order) {}
+  // `bytes` of addresses, by default as many as a process uses in days.
+  explicit AddressSpace(AddressOrder order, size_t bytes = size_t{32} << 40)
+      : order_(order), bytes_(bytes) {}
   ~AddressSpace();
   AddressSpace(const AddressSpace&) = delete;
   AddressSpace& operator=(const AddressSpace&) = delete;
@@ -36,6 +38,7 @@ class AddressSpace {
   size_t Offset(const void* address) const;
 
   const AddressOrder order_;
+  const size_t bytes_;
   void* space_ = nullptr;  // mapped by the first Take: who reads NVML alone needs none
   char* base_ = nullptr;
   size_t next_ = 0;                 // kRising
