@@ -6,8 +6,8 @@ MIB = 1 << 20
 
 # What a peak may be above its prediction.
 LARGEST_RATIO = 1.001
-# The job whose loss others are compared with, whose they are by their names' end, and what they may
-# differ by.
+# The job whose loss is compared, how the names of those end that it is compared with, and by how much
+# they may differ.
 LOSSES = {"precision": ("fp32", "", 0.05),
           "unpadded": ("padded fp32, dropout 0.0", "dropout 0.0", 0.05)}
 

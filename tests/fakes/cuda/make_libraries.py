@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes what the emulated card takes from the torch it is built for.
 
-usage: make_libraries.py OUT SOURCES                  known_calls.inc, torch_capabilities.inc (empty)
-       make_libraries.py OUT SOURCES --torch TORCH    the same for torch's libraries in TORCH, and
-                                                      for each library that they are linked with
-                                                      LIBRARY.cc and LIBRARY.map
+usage: make_libraries.py OUT SOURCE...                  known_calls.inc, and an empty
+                                                        torch_capabilities.inc
+       make_libraries.py OUT SOURCE... --torch TORCH    the same for torch's libraries in TORCH, and
+                                                        for each library that they are linked with
+                                                        LIBRARY.cc and LIBRARY.map
 
 LIBRARY.cc exports every call that torch's libraries want of that library (readelf): those of cuBLAS
 that compute do nothing, all others end the program with their name. They are weak: what a source
@@ -110,12 +111,12 @@ def capabilities(torch):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("sources", type=pathlib.Path)
+    parser.add_argument("sources", type=pathlib.Path, nargs="+")
     parser.add_argument("--torch", type=pathlib.Path)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     calls = set()
-    for source in given.sources.glob("*.cc"):
+    for source in given.sources:
         calls.update(name for name in WRITTEN.findall(source.read_text()) if name != "name")
     numbers = []
     if given.torch is not None:
