@@ -121,7 +121,7 @@ class Script(unittest.TestCase):
         before = [ROOT / "scripts" / "with_emulated_card", "--build", BUILD, *emulated] \
             if emulated else []
         return subprocess.run([str(word) for word in [*before, script, *words, self.out]],
-                              capture_output=True, text=True, check=False, timeout=200)
+                              capture_output=True, text=True, check=False, timeout=280)
 
     def test_without_programs_it_says_so_in_one_line(self):
         done = self.run_script(self.out.parent)
