@@ -17,7 +17,7 @@ constexpr int64_t kOwnSegmentFrom = int64_t{10} << 20;
 constexpr int64_t kSegmentUnit = int64_t{2} << 20;
 constexpr int64_t kOversizeSlack = int64_t{20} << 20;
 // Whole pages; more than any device has, and few enough that addresses cannot overflow.
-constexpr int64_t kRangeSize = kLargeSegment << 26;
+constexpr int64_t kLargestRange = kLargeSegment << 26;
 
 int64_t RoundUp(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
 
@@ -28,6 +28,12 @@ int64_t SegmentSize(int64_t size) {
 }
 
 int64_t PageSize(bool small) { return small ? kSmallSegment : kLargeSegment; }
+
+// Addresses that an expandable segment reserves for what it may become.
+int64_t RangeSize(int64_t card_total, bool small) {
+  if (card_total >= kLargestRange / 2) return kLargestRange;
+  return RoundUp(card_total + card_total / 8, PageSize(small));
+}
 
 // The next of `divisions` equal steps from one power of two to the next.
 int64_t RoundToPowerDivision(int64_t size, int64_t divisions) {
@@ -58,10 +64,21 @@ absl::Status ValidateAllocatorOptions(const AllocatorOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("limit: expected no negative number, got ", options.limit.count));
   }
+  if (options.card.total < Bytes{} || options.card.left < Bytes{}) {
+    return absl::InvalidArgumentError(absl::StrCat("card: expected no negative numbers, got ",
+                                                   options.card.total.count, " and ",
+                                                   options.card.left.count));
+  }
   return absl::OkStatus();
 }
 
-AllocatorModel::AllocatorModel(const AllocatorOptions& options) : options_(options) {}
+AllocatorModel::AllocatorModel(const AllocatorOptions& options) : options_(options) {
+  SetLimit(options.limit);
+}
+
+void AllocatorModel::SetLimit(Bytes limit) {
+  options_.limit = limit < options_.card.total ? limit : Bytes{AllocatorOptions::kUnlimited};
+}
 
 int64_t AllocatorModel::RoundedSize(int64_t size) const {
   const int64_t divisions = options_.roundup_power2_divisions;
@@ -72,27 +89,28 @@ int64_t AllocatorModel::RoundedSize(int64_t size) const {
 }
 
 std::optional<AllocatorModel::Block> AllocatorModel::Allocate(Bytes size, uint8_t stream) {
-  ++num_requests_;
   Request request{.size = RoundedSize(size.count), .stream = stream};
   request.segment_size = SegmentSize(request.size);
   request.small = request.size <= kLargestSmallRequest;
+  if (!request.small && CollectsGarbage()) ++num_large_requests_;
 
   Block block = BestFit(request);
   if (block == kNone) block = TakeSegment(request);
   if (block == kNone) return std::nullopt;
 
-  if (ShouldSplit(at(block), request)) InsertFree(SplitOff(block, request.size, State::kFree));
-  at(block).state = State::kAllocated;
-  stats_.allocated.count += at(block).size;
+  if (ShouldSplit(blocks_[block], request)) {
+    InsertFree(blocks_.SplitOff(block, request.size, State::kFree));
+  }
+  blocks_[block].state = State::kAllocated;
+  stats_.allocated.count += blocks_[block].size;
   stats_.allocated_peak = std::max(stats_.allocated_peak, stats_.allocated);
   return block;
 }
 
 void AllocatorModel::Free(Block block) {
-  HPO_CHECK(at(block).state == State::kAllocated);
-  stats_.allocated.count -= at(block).size;
-  at(block).state = State::kFree;
-  at(block).freed_at = num_requests_;
+  HPO_CHECK(blocks_[block].state == State::kAllocated);
+  stats_.allocated.count -= blocks_[block].size;
+  blocks_[block].state = State::kFree;
   InsertFree(MergeFree(block));
 }
 
@@ -124,9 +142,9 @@ AllocatorModel::Block AllocatorModel::BestFit(const Request& request) {
 FreePool::Place AllocatorModel::SmallestExpandable(const FreePool& pool,
                                                    FreePool::Place found) const {
   const auto grown = [&](FreePool::Place place) {
-    const Block next = at(pool.At(place).block).next;
-    const bool grows = next != kNone && at(next).state == State::kUnmapped;
-    return pool.At(place).size + (grows ? at(next).size : 0);
+    const Block next = blocks_[pool.At(place).block].next;
+    const bool grows = next != kNone && blocks_[next].state == State::kUnmapped;
+    return pool.At(place).size + (grows ? blocks_[next].size : 0);
   };
   for (FreePool::Place next = pool.After(found); next; next = pool.After(next)) {
     if (grown(next) >= grown(found)) break;
@@ -136,7 +154,7 @@ FreePool::Place AllocatorModel::SmallestExpandable(const FreePool& pool,
 }
 
 AllocatorModel::Block AllocatorModel::TakeSegment(const Request& request) {
-  if (options_.garbage_collection_threshold > 0.0) CollectGarbage();
+  if (CollectsGarbage()) CollectGarbage();
   const auto take = [&] {
     return options_.expandable_segments ? GrowRange(request) : TakeNativeSegment(request);
   };
@@ -152,17 +170,18 @@ AllocatorModel::Block AllocatorModel::TakeSegment(const Request& request) {
 }
 
 AllocatorModel::Block AllocatorModel::TakeNativeSegment(const Request& request) {
-  if (!LimitAllows(request.segment_size)) return kNone;
+  if (!Allows(options_.limit, request.segment_size)) return kNone;
+  if (!Allows(options_.card.left, request.segment_size)) return kNone;
   Reserve(request.segment_size);
   const int64_t address = next_address_;
   next_address_ += request.segment_size;
-  return NewBlock({.address = address,
-                   .size = request.segment_size,
-                   .stream = request.stream,
-                   .small = request.small});
+  return blocks_.Add({.address = address,
+                      .size = request.segment_size,
+                      .stream = request.stream,
+                      .small = request.small});
 }
 
-bool AllocatorModel::ShouldSplit(const BlockData& block, const Request& request) const {
+bool AllocatorModel::ShouldSplit(const SegmentBlock& block, const Request& request) const {
   const int64_t rest = block.size - request.size;
   if (block.small || options_.expandable_segments) return rest >= kSmallestBlock;
   return request.size < options_.max_split_bytes && rest > kLargestSmallRequest;
@@ -173,128 +192,141 @@ bool AllocatorModel::ShouldSplit(const BlockData& block, const Request& request)
 // A free block with unmapped space behind it, or unmapped space, of the request's size or more.
 AllocatorModel::Block AllocatorModel::FindRange(const Request& request) {
   for (const Block first : ranges_) {
-    if (at(first).stream != request.stream || at(first).small != request.small) continue;
-    for (Block block = first; block != kNone; block = at(block).next) {
-      if (at(block).state != State::kUnmapped) continue;
-      const Block before = at(block).previous;
-      const bool starts_before = before != kNone && at(before).state == State::kFree;
+    if (blocks_[first].stream != request.stream || blocks_[first].small != request.small) continue;
+    for (Block block = first; block != kNone; block = blocks_[block].next) {
+      if (blocks_[block].state != State::kUnmapped) continue;
+      const Block before = blocks_[block].previous;
+      const bool starts_before = before != kNone && blocks_[before].state == State::kFree;
       int64_t room = 0;
       const Block start = starts_before ? before : block;
-      for (Block b = start; b != kNone && at(b).state != State::kAllocated && room < request.size;
-           b = at(b).next) {
-        room += at(b).size;
+      for (Block b = start;
+           b != kNone && blocks_[b].state != State::kAllocated && room < request.size;
+           b = blocks_[b].next) {
+        room += blocks_[b].size;
       }
       if (room >= request.size) return start;
     }
   }
-  const Block range = NewBlock({.address = next_address_,
-                                .size = kRangeSize,
-                                .state = State::kUnmapped,
-                                .stream = request.stream,
-                                .small = request.small});
-  next_address_ += kRangeSize;
-  ranges_.push_back(range);
-  return range;
+  return NewRange(request);
 }
 
+AllocatorModel::Block AllocatorModel::NewRange(const Request& request) {
+  const int64_t size = RangeSize(options_.card.total.count, request.small);
+  ranges_.push_back(blocks_.Add({.address = next_address_,
+                                 .size = size,
+                                 .state = State::kUnmapped,
+                                 .stream = request.stream,
+                                 .small = request.small}));
+  next_address_ += RoundUp(size, kLargeSegment);  // so that pages begin at their multiples
+  return ranges_.back();
+}
+
+// The limit is asked once, for a segment as the native allocator would take it; pages then come
+// one piece after the other, and those that came stay where a later one does not.
 AllocatorModel::Block AllocatorModel::GrowRange(const Request& request) {
-  if (!LimitAllows(request.segment_size)) return kNone;
+  if (!Allows(options_.limit, request.segment_size)) return kNone;
   Block block = FindRange(request);
-  if (at(block).state == State::kUnmapped) {
-    block = MapPages(block, std::min(at(block).size, request.size));
+  if (blocks_[block].state == State::kUnmapped) {
+    block = MapPages(block, std::min(blocks_[block].size, request.size));
   }
-  while (block != kNone && at(block).size < request.size) {
-    const Block next = at(block).next;
-    block = MapPages(next, std::min(request.size - at(block).size, at(next).size));
+  while (block != kNone && blocks_[block].size < request.size) {
+    const Block next = blocks_[block].next;
+    if (next == kNone) return kNone;
+    block = MapPages(next, std::min(request.size - blocks_[block].size, blocks_[next].size));
   }
   if (block != kNone) EraseFree(block);
   return block;
 }
 
 AllocatorModel::Block AllocatorModel::MapPages(Block unmapped, int64_t size) {
-  const int64_t mapped = std::min(RoundUp(size, PageSize(at(unmapped).small)), at(unmapped).size);
-  if (!LimitAllows(mapped)) return kNone;
+  const int64_t mapped =
+      std::min(RoundUp(size, PageSize(blocks_[unmapped].small)), blocks_[unmapped].size);
+  if (!Allows(options_.card.left, mapped)) return kNone;
   Reserve(mapped);
-  if (mapped < at(unmapped).size) SplitOff(unmapped, mapped, State::kUnmapped);
-  at(unmapped).state = State::kFree;
-  at(unmapped).freed_at = num_requests_;
+  if (mapped < blocks_[unmapped].size) blocks_.SplitOff(unmapped, mapped, State::kUnmapped);
+  blocks_[unmapped].state = State::kFree;
   const Block merged = MergeFree(unmapped);
   InsertFree(merged);
   return merged;
 }
 
-// Gives back the whole pages inside a free block.
+// Gives back the whole pages inside a free block, and a range of which nothing is left.
 void AllocatorModel::UnmapPages(Block block) {
-  const int64_t page = PageSize(at(block).small);
-  const int64_t start = RoundUp(at(block).address, page);
-  const int64_t end = (at(block).address + at(block).size) / page * page;
+  const int64_t page = PageSize(blocks_[block].small);
+  const int64_t start = RoundUp(blocks_[block].address, page);
+  const int64_t end = (blocks_[block].address + blocks_[block].size) / page * page;
   if (start >= end) return;
   EraseFree(block);
-  if (start > at(block).address) {
-    const Block pages = SplitOff(block, start - at(block).address, State::kUnmapped);
+  if (start > blocks_[block].address) {
+    const Block pages = blocks_.SplitOff(block, start - blocks_[block].address, State::kFree);
     InsertFree(block);
     block = pages;
   }
-  if (end < at(block).address + at(block).size) {
-    InsertFree(SplitOff(block, end - at(block).address, State::kFree));
+  if (end < blocks_[block].address + blocks_[block].size) {
+    InsertFree(blocks_.SplitOff(block, end - blocks_[block].address, State::kFree));
   }
-  at(block).state = State::kUnmapped;
-  stats_.reserved.count -= at(block).size;
-  const Block next = at(block).next;
-  if (next != kNone && at(next).state == State::kUnmapped) {
-    at(block).size += at(next).size;
-    at(block).next = at(next).next;
-    if (at(block).next != kNone) at(at(block).next).previous = block;
-    DropBlock(next);
+  blocks_[block].state = State::kUnmapped;
+  stats_.reserved.count -= blocks_[block].size;
+  const Block next = blocks_[block].next;
+  if (next != kNone && blocks_[next].state == State::kUnmapped) blocks_.JoinNext(block);
+  const Block before = blocks_[block].previous;
+  if (before != kNone && blocks_[before].state == State::kUnmapped) {
+    blocks_.JoinNext(before);
+    block = before;
   }
-  const Block before = at(block).previous;
-  if (before != kNone && at(before).state == State::kUnmapped) {
-    at(before).size += at(block).size;
-    at(before).next = at(block).next;
-    if (at(before).next != kNone) at(at(before).next).previous = before;
-    DropBlock(block);
-  }
+  if (!IsWholeSegment(block)) return;
+  std::erase(ranges_, block);
+  blocks_.Remove(block);
 }
 
 // ---- Giving memory back to the device ----------------------------------------------------------
 
-// Frees wholly free large segments, those unused for longest first, until the threshold is met.
+bool AllocatorModel::IsWholeSegment(Block block) const {
+  return blocks_[block].previous == kNone && blocks_[block].next == kNone;
+}
+
+bool AllocatorModel::CollectsGarbage() const {
+  return options_.garbage_collection_threshold > 0.0 &&
+         options_.limit.count != AllocatorOptions::kUnlimited;
+}
+
+int64_t AllocatorModel::AgeOf(Block block) const {
+  return num_large_requests_ - blocks_[block].freed_at;
+}
+
+// While more is held than the threshold: of the large segments that are wholly free, all that are
+// no younger than their mean.
 void AllocatorModel::CollectGarbage() {
-  if (options_.limit.count == AllocatorOptions::kUnlimited || options_.expandable_segments) return;
+  if (options_.expandable_segments) return;
   const auto threshold = static_cast<int64_t>(options_.garbage_collection_threshold *
                                               static_cast<double>(options_.limit.count));
-  int64_t excess = stats_.reserved.count - threshold;
-  bool freed_some = true;
-  while (excess > 0 && freed_some) {
-    freed_some = false;
-    int64_t total_age = 0;
-    std::vector<Block> whole;
-    for (const Pools& pools : pools_) {
-      for (const FreePool::Entry& entry : pools.large.Sorted()) {
-        const BlockData& block = at(entry.block);
-        if (block.previous != kNone || block.next != kNone) continue;
-        whole.push_back(entry.block);
-        total_age += num_requests_ - block.freed_at;
-      }
+  if (stats_.reserved.count <= threshold) return;
+  std::vector<Block> whole;
+  for (const Pools& pools : pools_) {
+    for (const FreePool::Entry& entry : pools.large.Sorted()) {
+      if (IsWholeSegment(entry.block)) whole.push_back(entry.block);
     }
-    if (whole.empty()) return;
-    const int64_t mean_age = total_age / static_cast<int64_t>(whole.size());
-    for (const Block block : whole) {
-      if (excess <= 0 || num_requests_ - at(block).freed_at < mean_age) continue;
-      excess -= at(block).size;
+  }
+  while (stats_.reserved.count > threshold && !whole.empty()) {
+    int64_t ages = 0;
+    for (const Block block : whole) ages += AgeOf(block);
+    const auto num_whole = static_cast<int64_t>(whole.size());
+    std::erase_if(whole, [&](Block block) {
+      if (AgeOf(block) * num_whole < ages) return false;
       ReturnSegment(block);
-      freed_some = true;
-    }
+      return true;
+    });
   }
 }
 
-// With a split size: one cached block large enough, or several oversize ones from the largest down.
+// With a split size, in the request's own pool: one cached block large enough, or several oversize
+// ones from the largest down.
 bool AllocatorModel::ReleaseOversize(const Request& request) {
   if (options_.max_split_bytes == AllocatorOptions::kUnlimited || options_.expandable_segments) {
     return false;
   }
   const int64_t wanted = std::max(request.size, options_.max_split_bytes);
-  const FreePool& pool = PoolOf(/*small=*/false, request.stream);
+  const FreePool& pool = PoolOf(request.small, request.stream);
   if (const FreePool::Place found = pool.BestFit(wanted)) {
     ReturnSegment(pool.At(found).block);
     return true;
@@ -316,10 +348,9 @@ void AllocatorModel::ReleaseCached() {
 
 void AllocatorModel::ReleaseCached(const FreePool& pool) {
   for (const FreePool::Entry& entry : pool.Sorted()) {
-    const BlockData& block = at(entry.block);
     if (options_.expandable_segments) {
       UnmapPages(entry.block);
-    } else if (block.previous == kNone && block.next == kNone) {
+    } else if (IsWholeSegment(entry.block)) {
       ReturnSegment(entry.block);
     }
   }
@@ -327,14 +358,14 @@ void AllocatorModel::ReleaseCached(const FreePool& pool) {
 
 void AllocatorModel::ReturnSegment(Block block) {
   EraseFree(block);
-  stats_.reserved.count -= at(block).size;
-  DropBlock(block);
+  stats_.reserved.count -= blocks_[block].size;
+  blocks_.Remove(block);
 }
 
 // ---- Blocks ------------------------------------------------------------------------------------
 
-bool AllocatorModel::LimitAllows(int64_t more) {
-  const int64_t left = options_.limit.count - stats_.reserved.count;
+bool AllocatorModel::Allows(Bytes bound, int64_t more) {
+  const int64_t left = bound.count - stats_.reserved.count;
   if (more > left) stats_.lacking.count = more - left;
   return more <= left;
 }
@@ -344,77 +375,42 @@ void AllocatorModel::Reserve(int64_t bytes) {
   stats_.reserved_peak = std::max(stats_.reserved_peak, stats_.reserved);
 }
 
-// Leaves the first `size` bytes in `block`; the rest becomes a new block behind it, in no pool.
-AllocatorModel::Block AllocatorModel::SplitOff(Block block, int64_t size, State rest) {
-  BlockData data = at(block);
-  data.address += size;
-  data.size -= size;
-  data.previous = block;
-  data.state = rest;
-  data.freed_at = num_requests_;
-  const Block behind = NewBlock(data);
-  if (data.next != kNone) at(data.next).previous = behind;
-  at(block).size = size;
-  at(block).next = behind;
-  return behind;
-}
-
 // Joins a free block that is in no pool with its free neighbours; the result is in no pool.
 AllocatorModel::Block AllocatorModel::MergeFree(Block block) {
-  const Block next = at(block).next;
-  if (next != kNone && at(next).state == State::kFree) {
+  const Block next = blocks_[block].next;
+  if (next != kNone && blocks_[next].state == State::kFree) {
     EraseFree(next);
-    at(block).size += at(next).size;
-    at(block).next = at(next).next;
-    if (at(block).next != kNone) at(at(block).next).previous = block;
-    DropBlock(next);
+    blocks_.JoinNext(block);
   }
-  const Block before = at(block).previous;
-  if (before == kNone || at(before).state != State::kFree) return block;
+  const Block before = blocks_[block].previous;
+  if (before == kNone || blocks_[before].state != State::kFree) return block;
   EraseFree(before);
-  at(before).size += at(block).size;
-  at(before).next = at(block).next;
-  if (at(before).next != kNone) at(at(before).next).previous = before;
-  DropBlock(block);
+  blocks_.JoinNext(before);
   return before;
 }
 
-AllocatorModel::Block AllocatorModel::NewBlock(const BlockData& data) {
-  if (unused_.empty()) {
-    blocks_.push_back(data);
-    return static_cast<Block>(blocks_.size() - 1);
-  }
-  const Block block = unused_.back();
-  unused_.pop_back();
-  at(block) = data;
-  return block;
-}
-
-void AllocatorModel::DropBlock(Block block) {
-  at(block).size = 0;
-  unused_.push_back(block);
-}
-
 void AllocatorModel::InsertFree(Block block) {
-  const BlockData& data = at(block);
+  SegmentBlock& data = blocks_[block];
+  data.freed_at = num_large_requests_;
   PoolOf(data.small, data.stream)
       .Insert({.size = data.size, .address = data.address, .block = block});
 }
 
 void AllocatorModel::EraseFree(Block block) {
-  const BlockData& data = at(block);
+  const SegmentBlock& data = blocks_[block];
   PoolOf(data.small, data.stream).Erase(data.size, data.address);
 }
 
 std::vector<AllocatorModel::Segment> AllocatorModel::Snapshot() const {
   std::vector<Segment> segments;
-  for (Block first = 0; first < static_cast<Block>(blocks_.size()); ++first) {
-    if (at(first).size == 0 || at(first).previous != kNone) continue;
-    Segment segment{.address = at(first).address};
-    for (Block block = first; block != kNone; block = at(block).next) {
-      if (at(block).state == State::kUnmapped) continue;
-      segment.size.count += at(block).size;
-      segment.blocks.emplace_back(Bytes{at(block).size}, at(block).state == State::kAllocated);
+  for (Block first = 0; first < blocks_.end(); ++first) {
+    if (blocks_[first].size == 0 || blocks_[first].previous != kNone) continue;
+    Segment segment{.address = blocks_[first].address};
+    for (Block block = first; block != kNone; block = blocks_[block].next) {
+      if (blocks_[block].state == State::kUnmapped) continue;
+      segment.size.count += blocks_[block].size;
+      segment.blocks.emplace_back(Bytes{blocks_[block].size},
+                                  blocks_[block].state == State::kAllocated);
     }
     if (segment.size > Bytes{}) segments.push_back(std::move(segment));
   }

@@ -3,13 +3,16 @@
 //
 // Both back ends: native (512 B rounding; a small and a large pool for each stream; 2 MiB, 20 MiB
 // or exact segments; best fit; splitting; freeing cached segments and trying again before an
-// out-of-memory error) and expandable segments (one growing address range for each pool and stream,
-// pages of 2 or 20 MiB). The options are those of PYTORCH_ALLOC_CONF.
-// Left out: memory shared between streams (recordStream), CUDA graphs' private pools.
+// out-of-memory error) and expandable segments (address ranges that grow, for each pool and stream,
+// by pages of 2 or 20 MiB). The options are those of PYTORCH_ALLOC_CONF.
+// Left out: memory shared between streams (recordStream), CUDA graphs' private pools, other options
+// while blocks are held. New segments are taken to lie behind all earlier ones, which decides
+// between free blocks of one size.
 //
 // Deterministic. Not thread-safe. A request costs well under a microsecond.
 // Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11, as listed in
-// shared/research/memory.md 2.1 and 2.2.
+// shared/research/memory.md 2.1 and 2.2. tests/fake_cuda/compare_allocators.cc holds it against
+// torch's own.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 
 #include "absl/status/status.h"
 #include "common/bytes.h"
+#include "common/memory/block_list.h"
 #include "common/memory/free_pool.h"
 
 namespace hpo {
@@ -31,16 +35,25 @@ struct AllocatorOptions {
   // Blocks from this size on are neither split nor given to smaller requests.
   int64_t max_split_bytes = kUnlimited;
   // Share of `limit` above which cached segments are given back before more is taken; 0: never.
+  // Without a limit, and of expandable segments, none is.
   double garbage_collection_threshold = 0.0;
   // Requests are rounded up to one of this many steps between powers of two; 0 or 1: to 512 B only.
   int64_t roundup_power2_divisions = 0;
-  // What may be held from the device (setMemoryFraction, or what the card has left).
+  // What may be held from the device: that share of the card that setMemoryFraction allows. An
+  // expandable segment may exceed it by less than a page. All of the card counts as no limit.
   Bytes limit{kUnlimited};
+  // The card itself, which ends whether a fraction is set or not.
+  struct Card {
+    Bytes total{kUnlimited};  // an expandable segment's addresses reach for 9/8 of it
+    Bytes left{kUnlimited};   // without what contexts and other processes hold
+    bool operator==(const Card&) const = default;
+  };
+  Card card;
   bool operator==(const AllocatorOptions&) const = default;
 };
 
 //   InvalidArgument  names the option: a split size that is not above 20 MiB, a threshold outside
-//                    [0, 1), divisions that are no power of two, a negative limit
+//                    [0, 1), divisions that are no power of two, a negative limit or card
 absl::Status ValidateAllocatorOptions(const AllocatorOptions& options);
 
 struct AllocatorStats {
@@ -51,26 +64,26 @@ struct AllocatorStats {
   // Times that cached segments were freed for a request (num_alloc_retries).
   int64_t num_retries = 0;
   int64_t num_ooms = 0;
-  Bytes lacking;  // by how much the limit was too small the last time it was
+  Bytes lacking;  // by how much the limit, or the card, was too small the last time it was
   bool operator==(const AllocatorStats&) const = default;
 };
 
 class AllocatorModel {
  public:
-  using Block = int32_t;
+  using Block = BlockList::Index;
 
   // `options` are valid.
   explicit AllocatorModel(const AllocatorOptions& options = {});
 
-  // Memory for `size` >= 0 bytes on `stream`; nullopt when the limit does not allow it even after
-  // everything cached was freed. A request that failed changes nothing but the cache.
+  // Memory for `size` >= 0 bytes on `stream`; nullopt when the limit or the card does not allow it
+  // even after everything cached was freed. A request that failed changes nothing but the cache.
   std::optional<Block> Allocate(Bytes size, uint8_t stream = 0);
 
   // `block` came from Allocate and was not freed.
   void Free(Block block);
 
   // From now on; less than what is held already allows no more segments.
-  void SetLimit(Bytes limit) { options_.limit = limit; }
+  void SetLimit(Bytes limit);
 
   // Gives every segment that is wholly free back to the device (emptyCache).
   void EmptyCache();
@@ -87,19 +100,8 @@ class AllocatorModel {
   std::vector<Segment> Snapshot() const;
 
  private:
-  static constexpr Block kNone = -1;
-  enum class State : uint8_t { kAllocated, kFree, kUnmapped };
-
-  struct BlockData {
-    int64_t address = 0;
-    int64_t size = 0;
-    Block previous = kNone;  // neighbours in the segment
-    Block next = kNone;
-    int64_t freed_at = 0;  // request number, for garbage collection
-    State state = State::kFree;
-    uint8_t stream = 0;
-    bool small = false;
-  };
+  static constexpr Block kNone = BlockList::kNone;
+  using State = SegmentBlock::State;
 
   struct Pools {
     FreePool small;
@@ -121,36 +123,35 @@ class AllocatorModel {
   Block TakeNativeSegment(const Request& request);
   Block GrowRange(const Request& request);
   Block FindRange(const Request& request);
+  Block NewRange(const Request& request);
   // Maps at least `size` bytes at the start of an unmapped block and merges them with free
-  // neighbours; kNone when the limit forbids it.
+  // neighbours; kNone when the card has no more.
   Block MapPages(Block unmapped, int64_t size);
   void UnmapPages(Block block);
-  bool ShouldSplit(const BlockData& block, const Request& request) const;
-  Block SplitOff(Block block, int64_t size, State rest);
+  bool ShouldSplit(const SegmentBlock& block, const Request& request) const;
   Block MergeFree(Block block);
+  bool IsWholeSegment(Block block) const;
+  bool CollectsGarbage() const;
+  int64_t AgeOf(Block block) const;
   void CollectGarbage();
   bool ReleaseOversize(const Request& request);
   void ReleaseCached();
   void ReleaseCached(const FreePool& pool);
   void ReturnSegment(Block block);
 
-  bool LimitAllows(int64_t more);
+  // Whether `bound` has place for `more` beyond what is held.
+  bool Allows(Bytes bound, int64_t more);
   void Reserve(int64_t bytes);
-  Block NewBlock(const BlockData& data);
-  void DropBlock(Block block);
   void InsertFree(Block block);
   void EraseFree(Block block);
-  BlockData& at(Block block) { return blocks_[static_cast<size_t>(block)]; }
-  const BlockData& at(Block block) const { return blocks_[static_cast<size_t>(block)]; }
 
   AllocatorOptions options_;
   AllocatorStats stats_;
-  std::vector<BlockData> blocks_;
-  std::vector<Block> unused_;  // entries of blocks_ that may be used again
+  BlockList blocks_;
   std::vector<Pools> pools_;   // by stream
   std::vector<Block> ranges_;  // expandable: the first block of each range
   int64_t next_address_ = 0;
-  int64_t num_requests_ = 0;
+  int64_t num_large_requests_ = 0;  // while garbage is collected
 };
 
 }  // namespace hpo

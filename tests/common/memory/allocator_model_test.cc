@@ -158,17 +158,75 @@ TEST(AllocatorModel, MaxSplitSizeKeepsLargeBlocksWhole) {
   EXPECT_EQ(allocator.stats().reserved, MiB(176));
 }
 
+TEST(AllocatorModel, SmallRequestsLookForOversizeBlocksInTheirOwnPool) {
+  AllocatorModel allocator({.max_split_bytes = MiB(64).count, .limit = MiB(101)});
+  allocator.Free(*allocator.Allocate(MiB(100)));
+  EXPECT_TRUE(allocator.Allocate(KiB(1)).has_value());
+  EXPECT_EQ(allocator.stats().num_retries, 1);
+}
+
+// 50 MiB that are free for longer than 40 MiB; with 80 MiB of other segments above 120 MiB.
+struct Collecting {
+  explicit Collecting(const AllocatorOptions& options) : allocator(options) {
+    allocator.Allocate(MiB(4), /*stream=*/1);
+    const Block old = *allocator.Allocate(MiB(50));
+    const Block young = *allocator.Allocate(MiB(40));
+    allocator.Free(old);
+    for (int i = 0; i < 10; ++i) allocator.Free(*allocator.Allocate(MiB(4), /*stream=*/1));
+    allocator.Free(young);
+    allocator.Allocate(MiB(60));  // 110 MiB so far: nothing is freed
+  }
+  AllocatorModel allocator;
+};
+
 TEST(AllocatorModel, GarbageCollectionFreesWhatIsUnusedForLongest) {
-  AllocatorModel allocator({.garbage_collection_threshold = 0.6, .limit = MiB(200)});
-  const Block old = *allocator.Allocate(MiB(40));
-  const Block young = *allocator.Allocate(MiB(50));
-  allocator.Free(old);
-  for (int i = 0; i < 10; ++i) allocator.Free(*allocator.Allocate(KiB(1)));
-  allocator.Free(young);
-  allocator.Allocate(MiB(60));  // below the threshold so far: nothing is freed
-  EXPECT_EQ(allocator.stats().reserved, MiB(152));
+  Collecting c({.garbage_collection_threshold = 0.6, .limit = MiB(200)});
+  EXPECT_EQ(c.allocator.stats().reserved, MiB(170));
+  c.allocator.Allocate(MiB(20), /*stream=*/1);
+  EXPECT_EQ(c.allocator.stats().reserved, MiB(140));  // the 50 MiB went
+}
+
+// All of a round go, though the first of them would do; the next round has another mean.
+TEST(AllocatorModel, GarbageCollectionFreesAllThatAreNoYoungerThanTheMean) {
+  AllocatorModel allocator({.garbage_collection_threshold = 0.5, .limit = MiB(200)});
+  std::vector<Block> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(*allocator.Allocate(MiB(30)));
+  for (const Block block : blocks) allocator.Free(block);  // all of one age
   allocator.Allocate(MiB(20), /*stream=*/1);
-  EXPECT_EQ(allocator.stats().reserved, MiB(132));  // the 40 MiB went
+  EXPECT_EQ(allocator.stats().reserved, MiB(20));
+}
+
+TEST(AllocatorModel, SmallRequestsDoNotAgeLargeSegments) {
+  AllocatorModel allocator({.garbage_collection_threshold = 0.5, .limit = MiB(200)});
+  const Block first = *allocator.Allocate(MiB(40));
+  const Block second = *allocator.Allocate(MiB(40));
+  allocator.Free(first);
+  for (int i = 0; i < 10; ++i) allocator.Free(*allocator.Allocate(KiB(1)));
+  allocator.Free(second);
+  allocator.SetLimit(MiB(150));
+  allocator.Allocate(MiB(20), /*stream=*/1);
+  EXPECT_EQ(allocator.stats().reserved, MiB(22));  // both went
+}
+
+TEST(AllocatorModel, CollectsNoGarbageOnAllOfACard) {
+  const AllocatorOptions::Card card{.total = MiB(200), .left = MiB(200)};
+  for (const Bytes limit : {MiB(200), Bytes{AllocatorOptions::kUnlimited}}) {
+    Collecting c({.garbage_collection_threshold = 0.6, .limit = limit, .card = card});
+    c.allocator.Allocate(MiB(20), /*stream=*/1);
+    EXPECT_EQ(c.allocator.stats().reserved, MiB(190));
+  }
+}
+
+TEST(AllocatorModel, RunsOutWhereTheCardEnds) {
+  for (const bool expandable : {false, true}) {
+    AllocatorModel allocator(
+        {.expandable_segments = expandable, .card = {.total = MiB(120), .left = MiB(100)}});
+    allocator.Free(*allocator.Allocate(MiB(60)));
+    EXPECT_TRUE(allocator.Allocate(MiB(80)).has_value());
+    EXPECT_EQ(allocator.stats().num_retries, expandable ? 0 : 1);
+    EXPECT_FALSE(allocator.Allocate(MiB(30)).has_value());
+    EXPECT_EQ(allocator.stats().lacking, expandable ? MiB(20) : MiB(10));
+  }
 }
 
 TEST(AllocatorModel, RoundsUpToDivisionsOfPowersOfTwo) {
@@ -218,12 +276,49 @@ TEST(AllocatorModel, ExpandableSegmentsGiveBackWholePagesWhenShort) {
   EXPECT_EQ(allocator.stats().reserved, MiB(80));
 }
 
+// The limit is asked for a segment of the request's size; pages then come whole.
+TEST(AllocatorModel, ExpandableSegmentsMayExceedALimitByLessThanAPage) {
+  AllocatorModel allocator({.expandable_segments = true, .limit = MiB(90)});
+  ASSERT_TRUE(allocator.Allocate(MiB(84)).has_value());
+  EXPECT_EQ(allocator.stats().reserved, MiB(100));
+  EXPECT_TRUE(allocator.Allocate(MiB(16)).has_value());
+  // A large request asks for 20 MiB, whatever part of it is there already.
+  AllocatorModel other({.expandable_segments = true, .limit = MiB(110)});
+  other.Allocate(MiB(84));
+  EXPECT_FALSE(other.Allocate(MiB(17)).has_value());
+}
+
+TEST(AllocatorModel, ARangeOfAddressesEndsAtNineEighthsOfTheCard) {
+  const auto ranges = [](const AllocatorOptions::Card& card) {
+    AllocatorModel allocator({.expandable_segments = true, .card = card});
+    const Block first = *allocator.Allocate(MiB(60));
+    allocator.Allocate(MiB(20));
+    allocator.Free(first);
+    allocator.EmptyCache();  // 60 MiB of addresses are free, before what is held
+    allocator.Allocate(MiB(70));
+    return allocator.Snapshot().size();
+  };
+  EXPECT_EQ(ranges({}), 1U);
+  EXPECT_EQ(ranges({.total = MiB(160), .left = MiB(160)}), 1U);
+  EXPECT_EQ(ranges({.total = MiB(120), .left = MiB(120)}), 2U);
+}
+
+TEST(AllocatorModel, ARangeThatIsGivenBackIsGone) {
+  AllocatorModel allocator({.expandable_segments = true});
+  allocator.Free(*allocator.Allocate(MiB(30)));
+  allocator.EmptyCache();
+  allocator.Allocate(MiB(30));
+  ASSERT_EQ(allocator.Snapshot().size(), 1U);
+  EXPECT_GT(allocator.Snapshot()[0].address, MiB(60).count);
+}
+
 TEST(AllocatorModel, RefusesOptionsThatTorchRefuses) {
   EXPECT_TRUE(ValidateAllocatorOptions({}).ok());
   const AllocatorOptions wrong[] = {
       {.max_split_bytes = MiB(20).count},     {.garbage_collection_threshold = 1.0},
       {.garbage_collection_threshold = -0.1}, {.roundup_power2_divisions = 3},
-      {.roundup_power2_divisions = -4},       {.limit = Bytes{-1}}};
+      {.roundup_power2_divisions = -4},       {.limit = Bytes{-1}},
+      {.card = {.total = Bytes{-1}}},         {.card = {.left = Bytes{-1}}}};
   for (const AllocatorOptions& options : wrong) {
     EXPECT_EQ(ValidateAllocatorOptions(options).code(), absl::StatusCode::kInvalidArgument);
   }
@@ -257,7 +352,9 @@ void CheckConsistent(const AllocatorModel& allocator, const AllocatorOptions& op
   }
   ASSERT_EQ(allocated, allocator.stats().allocated);
   ASSERT_EQ(reserved, allocator.stats().reserved);
-  ASSERT_LE(reserved, options.limit);
+  const Bytes excess = options.expandable_segments ? MiB(20) - Bytes{1} : Bytes{};
+  ASSERT_LE(reserved - excess, options.limit);
+  ASSERT_LE(reserved, options.card.left);
 }
 
 AllocatorStats RandomRun(const AllocatorOptions& options, uint64_t seed) {
@@ -297,6 +394,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(AllocatorOptions{}, AllocatorOptions{.limit = MiB(300)},
                     AllocatorOptions{.expandable_segments = true},
                     AllocatorOptions{.expandable_segments = true, .limit = MiB(300)},
+                    AllocatorOptions{.expandable_segments = true,
+                                     .card = {.total = MiB(320), .left = MiB(300)}},
+                    AllocatorOptions{.expandable_segments = true,
+                                     .max_split_bytes = MiB(32).count,
+                                     .garbage_collection_threshold = 0.6,
+                                     .roundup_power2_divisions = 4,
+                                     .limit = MiB(300)},
                     AllocatorOptions{.max_split_bytes = MiB(32).count, .limit = MiB(300)},
                     AllocatorOptions{.garbage_collection_threshold = 0.6, .limit = MiB(300)},
                     AllocatorOptions{.roundup_power2_divisions = 8}));
