@@ -171,8 +171,8 @@ absl::StatusOr<MemoryEstimate> FitDecider::Predict(const EstimateInput& input,
   return device_.kind == "cpu" ? EstimateMemory(input, plan) : replays_->Replay(input, plan);
 }
 
-// Plans within ever less, until the plan's need fits with the margin of its own class. A bound that
-// fits with the largest margin decides as the replay below it would.
+// Plans within ever less, until the plan's need fits with the margin of its own class. On a card an
+// estimate that fits is a replay already.
 absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& input, Bytes usable,
                                                          Effort effort) const {
   const MarginTable& margins = evidence_.margins;
@@ -182,11 +182,8 @@ absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& in
   limit = std::max(limit, margins.LargestNeed(of, usable, usable));
   for (;;) {
     HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit, replays_.get()));
-    if (device_.kind != "cpu") {
-      planned.margin = margins.LargestFactor(device_.kind, planned.estimate.needed_limit);
-      const bool is_decided = !planned.fits || RequiredBytes(planned) <= usable;
-      if (is_decided && effort == Effort::kToDecide) return planned;
-      HPO_ASSIGN_OR_RETURN(planned.estimate, replays_->Replay(input, planned.plan));
+    if (!planned.fits && effort == Effort::kToKnow && device_.kind != "cpu") {
+      HPO_ASSIGN_OR_RETURN(planned.estimate, Predict(input, planned.plan));
     }
     planned.margin = MarginOf(planned.estimate);
     if (!planned.fits || RequiredBytes(planned) <= usable) return planned;
@@ -210,10 +207,10 @@ absl::StatusOr<std::optional<FitDecider::Range>> FitDecider::RequiredRange(
   HPO_ASSIGN_OR_RETURN(const std::optional<EstimateInput> input, InputOf(params));
   if (!input.has_value()) return std::nullopt;
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(*input, plan));
-  const double margin = evidence_.margins.LargestFactor(device_.kind, bound.needed_limit);
   if (device_.kind != "cpu") {
-    return Range{.least = LeastNeed(bound, device_),
-                 .most = WithMargin(bound.needed_limit, margin)};
+    const NeedRange range = NeedRangeOf(bound);
+    const double margin = evidence_.margins.LargestFactor(device_.kind, range.most);
+    return Range{.least = range.least, .most = WithMargin(range.most, margin)};
   }
   const Bytes required = WithMargin(bound.needed_limit, MarginOf(bound));
   return Range{.least = required, .most = required};
@@ -231,7 +228,7 @@ Fit FitDecider::Decide(const ParamMap& params, Bytes capacity) const {
     Fit fit{.fits = (*planned)->fits, .needed = RequiredBytes(**planned), .plan = (*planned)->plan};
     if (!fit.fits && device_.kind != "cpu") {
       const Bytes usable = UsableBytes(capacity, device_, memory_);
-      fit.needed = std::max(usable + Bytes{1}, LeastNeed((*planned)->estimate, device_));
+      fit.needed = std::max(usable + Bytes{1}, (*planned)->estimate.needed_limit);
     }
     return fit;
   }

@@ -84,7 +84,8 @@ class FitDecider {
   absl::StatusOr<std::optional<PlannedMemory>> Estimate(const ParamMap& params,
                                                         const MemoryPlan& plan) const;
 
-  // What RequiredBytes of Estimate is not below, and not above. Microseconds. Codes as Estimate.
+  // NeedRangeOf with margins, for those who look at thousands of configurations: RequiredBytes of
+  // Estimate is between the two, and what it is decides. Microseconds. Codes as Estimate.
   struct Range {
     Bytes least;
     Bytes most;
@@ -96,8 +97,8 @@ class FitDecider {
   // by it.
   std::optional<LearnedFit> Learned(const ParamMap& params, Bytes capacity) const;
 
-  // As Plan, then as Learned; replays only where a bound does not decide. Parameters that are
-  // invalid fit: to refuse them is not memory's business.
+  // As Plan, then as Learned; on a card by replays alone, which stop where the limit is exceeded.
+  // Parameters that are invalid fit: to refuse them is not memory's business.
   Fit Decide(const ParamMap& params, Bytes capacity) const;
 
   // Decide for many, bound to `capacity` (quantised by the caller). The function holds a copy of

@@ -137,13 +137,24 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
 // How `device` runs a trial's operations.
 KernelTraits TraitsOf(const DeviceProfile& device);
 
-// An upper bound that is close: never less than what a run uses, at the workload's longest batch. A
-// plan that recomputes layers or runs in 16 bits has no closed form, nor a model of which a part is
-// frozen: its tensors are those of the trace (memory_replay.h), about a millisecond. A histogram
-// bounds the rows of a batch too; an empty one counts as rows enough, all of them tok.max_length
-// long.
+// By formula, at the workload's longest batch. On a CPU an upper bound that is close: never less
+// than what a run uses. On a card reserved peaks and needed limit are ratios of the tensors, which
+// some trials exceed, and nothing is decided by them (EstimateWithin replays). A plan that
+// recomputes layers or runs in 16 bits has no closed form, nor a model of which a part is frozen:
+// its tensors are those of the trace (memory_replay.h), about a millisecond. A histogram bounds the
+// rows of a batch too; an empty one counts as rows enough, all of them tok.max_length long.
 //   InvalidArgument  a shape, size or plan that is not positive or beyond what any model has (2^31;
 //                    4096 layers), or as CheckTrainedParts; names it
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan);
+
+// Between what a replay's needed limit on a card is, where EstimateMemory says `formula`: wide, as
+// no replay of 20,000 random trials of every family and technique is outside or near its ends
+// (tests/common/memory/need_range_test.cc). For surveys, and for where to begin to search.
+struct NeedRange {
+  Bytes least;
+  Bytes most;
+  bool operator==(const NeedRange&) const = default;
+};
+NeedRange NeedRangeOf(const MemoryEstimate& formula);
 
 }  // namespace hpo

@@ -35,8 +35,7 @@ class PlanSearch {
       HPO_ASSIGN_OR_RETURN(const int64_t next, Guess(best.plan.micro_batch, too_large, share));
       HPO_ASSIGN_OR_RETURN(PlannedMemory tried, Evaluate(next));
       if (tried.fits) {
-        HPO_ASSIGN_OR_RETURN(const double seen, ShareOf(tried));
-        if (seen < 1.0) share = seen;  // else the bound itself decided
+        HPO_ASSIGN_OR_RETURN(share, ShareOf(tried));
         best = std::move(tried);
       } else {
         too_large = next;
@@ -47,7 +46,7 @@ class PlanSearch {
   }
 
  private:
-  // Of EstimateMemory's bound, what a replay on a GPU usually needs; and how much more is tried
+  // Of what EstimateMemory says, what a replay on a GPU usually needs; and how much more is tried
   // where that was too little.
   static constexpr double kUsualShare = 0.75;
   static constexpr double kMore = 1.02;
@@ -64,8 +63,8 @@ class PlanSearch {
            static_cast<double>(bound.needed_limit.count);
   }
 
-  // Between the two, the largest of which `share` of the bound is within the limit: bounds cost
-  // microseconds, replays milliseconds.
+  // Between the two, the largest of which `share` of the formula is within the limit: that costs
+  // microseconds, a replay milliseconds. It decides what is tried next, and nothing else.
   absl::StatusOr<int64_t> Guess(int64_t fits, int64_t too_large, double share) const {
     const auto limit = static_cast<double>(limit_.count);
     int64_t guess = fits + 1;

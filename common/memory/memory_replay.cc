@@ -14,11 +14,6 @@
 namespace hpo {
 namespace {
 
-// Of the tensors EstimateMemory says too much by no more than this share (on a CPU threads have
-// buffers), or for the smallest models by its allowances.
-constexpr int64_t kCpuExcessPercent = 5;
-constexpr int64_t kGpuExcessPercent = 2;
-constexpr Bytes kSmallExcess = MiB(2);
 constexpr Bytes kAnyLimit{INT64_MAX};
 // What oneDNN, which multiplies bfloat16 on a CPU, takes for each thread during a product; at most
 // 1.4 MB measured, by shapes and instruction set.
@@ -55,16 +50,18 @@ MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& t
 }
 
 // As ReplayMemoryWithin.
-std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan,
-                                          Bytes limit) {
+MemoryEstimate ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan, Bytes limit) {
   const ClassifierShape shape = ClassifierShapeOf(input, plan);
   const KernelTraits traits = TraitsOf(input.device);
   const CachedReplay replay(input, plan, shape, traits);
   const std::optional<CachedBytes> need = replay.NeedWithin(limit - input.device.base);
-  if (!need.has_value()) return std::nullopt;
   MemoryEstimate estimate = EstimateOf(shape, replay.trace(), replay.live_peak(), traits);
   estimate.workspaces = input.device.workspace;
   estimate.base = input.device.base;
+  if (!need.has_value()) {
+    estimate.needed_limit = limit + Bytes{1};
+    return LimitedTo(estimate, limit);
+  }
   estimate.expected_reserved_peak = need->expected_reserved_peak;
   estimate.reserved_peak = need->reserved_peak;
   estimate.needed_limit = need->needed_limit + estimate.base;
@@ -72,16 +69,11 @@ std::optional<MemoryEstimate> ReplayOnGpu(const EstimateInput& input, const Memo
   return estimate;
 }
 
-std::optional<MemoryEstimate> ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
-                                           const MemoryEstimate& bound, Bytes limit) {
-  if (CanBeTraced(input, bound.live_peak) && input.device.kind != "cpu") {
-    return ReplayOnGpu(input, plan, limit);
-  }
-  const MemoryEstimate estimate = CanBeTraced(input, bound.live_peak)
-                                      ? TraceTensors(input, plan, LargestPasses(input, plan))
-                                      : bound;
-  if (estimate.needed_limit > limit) return std::nullopt;
-  return estimate;
+MemoryEstimate ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
+                            const MemoryEstimate& bound, Bytes limit) {
+  if (!CanBeTraced(input, bound.live_peak)) return LimitedTo(bound, limit);
+  if (input.device.kind != "cpu") return ReplayOnGpu(input, plan, limit);
+  return LimitedTo(TraceTensors(input, plan, LargestPasses(input, plan)), limit);
 }
 
 }  // namespace
@@ -118,34 +110,38 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
   return CanBeTraced(input, bound.live_peak) ? TraceTensors(input, plan, passes) : bound;
 }
 
-absl::StatusOr<std::optional<MemoryEstimate>> ReplayMemoryWithin(const EstimateInput& input,
-                                                                 const MemoryPlan& plan,
-                                                                 Bytes limit) {
+MemoryEstimate LimitedTo(const MemoryEstimate& replayed, Bytes limit) {
+  if (replayed.needed_limit <= limit) return replayed;
+  MemoryEstimate tensors = replayed;
+  tensors.expected_reserved_peak = tensors.reserved_peak = tensors.live_peak;
+  tensors.needed_limit = std::max(tensors.live_peak + tensors.base, limit + Bytes{1});
+  tensors.fragile = false;
+  return tensors;
+}
+
+absl::StatusOr<MemoryEstimate> ReplayMemoryWithin(const EstimateInput& input,
+                                                  const MemoryPlan& plan, Bytes limit) {
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
   return ReplayWithin(input, plan, bound, limit);
 }
 
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan) {
-  HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  return ReplayWithin(input, plan, bound, kAnyLimit).value_or(bound);
-}
-
-Bytes LeastNeed(const MemoryEstimate& bound, const DeviceProfile& device) {
-  const int64_t percent = device.kind == "cpu" ? kCpuExcessPercent : kGpuExcessPercent;
-  const Bytes excess = Bytes{bound.live_peak.count / 100 * percent} + kSmallExcess;
-  return bound.live_peak - excess + bound.workspaces + bound.base;
+  return ReplayMemoryWithin(input, plan, kAnyLimit);
 }
 
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
                                               Bytes limit, ReplayTable* replays) {
-  HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  if (bound.needed_limit <= limit || LeastNeed(bound, input.device) > limit) return bound;
   // A CPU's replay takes the same whatever the limit.
-  const Bytes within = input.device.kind == "cpu" ? kAnyLimit : limit;
-  HPO_ASSIGN_OR_RETURN(const std::optional<MemoryEstimate> replayed,
+  Bytes within = limit;
+  if (input.device.kind == "cpu") {
+    HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
+    if (bound.needed_limit <= limit) return bound;
+    within = kAnyLimit;
+  }
+  HPO_ASSIGN_OR_RETURN(const MemoryEstimate replayed,
                        replays != nullptr ? replays->ReplayWithin(input, plan, within)
                                           : ReplayMemoryWithin(input, plan, within));
-  return replayed.value_or(bound);
+  return LimitedTo(replayed, limit);
 }
 
 }  // namespace hpo

@@ -38,19 +38,18 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
                                             const TrialPasses& passes);
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan);
 
-// As ReplayMemory; nullopt where the need is above `limit`, which a GPU's replay finds out sooner.
-absl::StatusOr<std::optional<MemoryEstimate>> ReplayMemoryWithin(const EstimateInput& input,
-                                                                 const MemoryPlan& plan,
-                                                                 Bytes limit);
+// What is said of an estimate of ReplayMemory within `limit`: all of it where its need is; else its
+// tensors, with a needed limit that is above `limit` and no more than the need.
+MemoryEstimate LimitedTo(const MemoryEstimate& replayed, Bytes limit);
 
-// What a replay needs at least on `device`, where EstimateMemory says `bound`.
-Bytes LeastNeed(const MemoryEstimate& bound, const DeviceProfile& device);
+// LimitedTo of ReplayMemory, which on a GPU takes less where the need is above `limit`: the least
+// where the tensors are.
+absl::StatusOr<MemoryEstimate> ReplayMemoryWithin(const EstimateInput& input,
+                                                  const MemoryPlan& plan, Bytes limit);
 
-// An estimate on that side of `limit` on which ReplayMemory's is, as quickly as may be:
-// EstimateMemory where that, an upper bound, is within the limit, or the least need is above it.
-// Between the two the replay, in whose place a GPU's EstimateMemory stands where it is above the
-// limit. So nothing is refused that fits, and clear cases cost microseconds. `replays`, where
-// given, is asked for them.
+// Whether and how a plan runs within `limit`: ReplayMemoryWithin, and no formula in its place. But
+// on a CPU EstimateMemory, an upper bound there, where that is within the limit. `replays`, where
+// given, is asked for replays.
 //   InvalidArgument  as EstimateMemory
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
                                               Bytes limit, ReplayTable* replays = nullptr);

@@ -10,6 +10,8 @@
 namespace hpo {
 namespace {
 
+constexpr Bytes kAnyLimit{INT64_MAX};
+
 // Of a probability or a momentum memory sees only whether there is one.
 double WhetherAny(double value) { return value > 0.0 ? 0.5 : 0.0; }
 
@@ -38,37 +40,27 @@ ReplayTable::Key ReplayTable::KeyOf(const EstimateInput& input, const MemoryPlan
 
 absl::StatusOr<MemoryEstimate> ReplayTable::Replay(const EstimateInput& input,
                                                    const MemoryPlan& plan) {
-  HPO_ASSIGN_OR_RETURN(std::optional<MemoryEstimate> estimate,
-                       ReplayWithin(input, plan, Bytes{INT64_MAX}));
-  HPO_CHECK(estimate.has_value());
-  return *std::move(estimate);
+  return ReplayWithin(input, plan, kAnyLimit);
 }
 
-absl::StatusOr<std::optional<MemoryEstimate>> ReplayTable::ReplayWithin(const EstimateInput& input,
-                                                                        const MemoryPlan& plan,
-                                                                        Bytes limit) {
+absl::StatusOr<MemoryEstimate> ReplayTable::ReplayWithin(const EstimateInput& input,
+                                                         const MemoryPlan& plan, Bytes limit) {
   HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
   const Key key = KeyOf(input, plan);
   {
     const absl::MutexLock lock(&mutex_);
-    if (const auto found = known_.find(key); found != known_.end()) {
-      const Known& known = found->second;
-      if (known.estimate.has_value() && known.estimate->needed_limit <= limit) {
-        return known.estimate;
-      }
-      if (known.estimate.has_value() || limit <= known.above) return std::nullopt;
+    const auto found = known_.find(key);
+    if (found != known_.end() && limit <= found->second.up_to) {
+      return LimitedTo(found->second.estimate, limit);
     }
   }
-  HPO_ASSIGN_OR_RETURN(const std::optional<MemoryEstimate> estimate,
+  HPO_ASSIGN_OR_RETURN(const MemoryEstimate estimate,
                        ReplayMemoryWithin(key.first, key.second, limit));
   const absl::MutexLock lock(&mutex_);
   if (known_.size() >= kMostRemembered && !known_.contains(key)) return estimate;
+  const Bytes up_to = estimate.needed_limit <= limit ? kAnyLimit : limit;
   Known& known = known_[key];
-  if (estimate.has_value()) {
-    known.estimate = estimate;
-  } else {
-    known.above = std::max(known.above, limit);
-  }
+  if (up_to > known.up_to) known = {.estimate = estimate, .up_to = up_to};
   return estimate;
 }
 

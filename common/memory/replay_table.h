@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -21,14 +20,16 @@ class ReplayTable {
   absl::StatusOr<MemoryEstimate> Replay(const EstimateInput& input, const MemoryPlan& plan);
 
   // As ReplayMemoryWithin.
-  absl::StatusOr<std::optional<MemoryEstimate>> ReplayWithin(const EstimateInput& input,
-                                                             const MemoryPlan& plan, Bytes limit);
+  absl::StatusOr<MemoryEstimate> ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
+                                              Bytes limit);
 
  private:
   using Key = std::pair<EstimateInput, MemoryPlan>;
+  // Good for every limit, or where the need was not found for those up to the one that was asked
+  // for.
   struct Known {
-    std::optional<MemoryEstimate> estimate;
-    Bytes above;  // the need is: the largest limit that was asked for in vain
+    MemoryEstimate estimate;
+    Bytes up_to;
   };
   static constexpr size_t kMostRemembered = 16'384;
 

@@ -173,6 +173,9 @@ class TrialRun {
       const auto smaller = PlanMemory(estimate_input_, memory, job_.limit);
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
+      // A refusal states what would be needed.
+      const auto replayed = ReplayMemory(estimate_input_, planned.plan);
+      if (!planned.fits && replayed.ok()) planned.estimate = *replayed;
     }
     plan_ = planned.plan;
     LogInfo(absl::StrFormat("Trial %d - estimate: %s of %s allowed, micro-batch %d in %d parts",

@@ -238,7 +238,7 @@ TEST(FitDecider, DecidesWithoutKnowingAsItDoesWithKnowing) {
         EXPECT_EQ(fit.plan, (*planned)->plan);
         EXPECT_EQ(fit.fits, fit.needed <= capacity);
         if (fit.fits) {
-          EXPECT_GE(fit.needed, RequiredBytes(**planned));
+          EXPECT_EQ(fit.needed, RequiredBytes(**planned));
         } else {
           EXPECT_LE(fit.needed, std::max(capacity + Bytes{1}, RequiredBytes(**planned)));
         }

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
 #include <random>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "common/memory/replay_table.h"
 #include "common/memory/trial_trace.h"
 #include "common/model_parameters.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/common/memory/random_input.h"
 #include "tests/common/memory/tiny_input.h"
 
 namespace hpo {
@@ -298,43 +299,40 @@ TEST(TraceTrial, LeavesWeightsAndStates) {
   EXPECT_EQ(left, 3 * 4 * (*NumParameters(input.model) + head) + 4);
 }
 
-// On a card: no replay is outside of what the bounds promise, from the smallest model on.
-TEST(LeastNeed, AndTheBoundHoldEveryReplayBetweenThem) {
-  std::mt19937 draw(11);
-  const auto pick = [&draw](std::initializer_list<int64_t> from) {
-    return *(from.begin() + draw() % from.size());
-  };
-  for (int i = 0; i < 150; ++i) {
-    EstimateInput input = TinyInput();
-    input.model.vocab_size = pick({100, 1000, 30522});
-    input.model.num_heads = pick({1, 2, 4, 12});
-    input.model.hidden_size = input.model.num_heads * pick({8, 16, 64, 85});
-    input.model.num_layers = pick({1, 2, 3, 6});
-    input.model.intermediate_size = input.model.hidden_size * pick({1, 2, 4});
-    input.model.max_positions = 512;
-    input.model.hidden_dropout = input.model.attention_dropout = i % 3 == 0 ? 0.0 : 0.1;
-    input.config.batch_size = pick({1, 2, 5, 16, 33});
-    input.config.grad_accum = pick({1, 2, 3});
-    input.config.eval_batch_multiplier = pick({1, 1, 4});
-    input.config.max_length = 16 * pick({1, 4, 9, 32});
-    input.config.head_layers = pick({0, 0, 1});
-    input.config.head_sizes[0] = 512;
-    input.config.unpadded = i % 5 == 1;
-    input.workload.num_labels = pick({2, 50});
-    if (i % 2 == 0) input.workload.train_lengths = {{pick({5, 60}), 900}, {pick({90, 480}), 10}};
-    input.device.kind = "cuda";
-    input.device.workspace = MiB(pick({0, 16, 64}));
-    const MemoryPlan plan = PlanOf(input.config.EffectiveBatch(), input.config.batch_size);
-    SCOPED_TRACE(::testing::Message() << "draw " << i);
-    const MemoryEstimate bound = *EstimateMemory(input, plan);
+// Whatever the limit, decisions on a card are the replay's: no formula stands in for it.
+TEST(EstimateWithin, DecidesAsTheReplayDoes) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const auto [input, plan] = DrawTrial(seed);
     const MemoryEstimate exact = *ReplayMemory(input, plan);
-    EXPECT_LE(exact.live_peak, bound.live_peak);
-    EXPECT_LE(exact.needed_limit, bound.needed_limit);
-    EXPECT_LE(LeastNeed(bound, input.device), exact.needed_limit);
+    const NeedRange range = NeedRangeOf(*EstimateMemory(input, plan));
+    const Bytes need = exact.needed_limit;
+    ReplayTable table;
+    for (const Bytes limit : {need - Bytes{1}, Bytes{}, exact.live_peak, range.least, need,
+                              exact.reserved_peak + exact.base, range.most, need + GiB(1)}) {
+      const MemoryEstimate within = *EstimateWithin(input, plan, limit);
+      EXPECT_EQ(within.needed_limit <= limit, need <= limit);
+      if (need <= limit) {
+        EXPECT_EQ(within, exact);
+      }
+      EXPECT_LE(within.needed_limit, need);
+      EXPECT_EQ(within.live_peak, exact.live_peak);
+      EXPECT_EQ(*EstimateWithin(input, plan, limit, &table), within);
+    }
   }
 }
 
-TEST(EstimateWithin, AsksTheReplayOnlyNearTheLimit) {
+TEST(LimitedTo, IsTheEstimateOrItsTensorsAboveTheLimit) {
+  const EstimateInput input = DrawTrial(1).input;
+  const MemoryEstimate exact = *ReplayMemory(input, DrawTrial(1).plan);
+  EXPECT_EQ(LimitedTo(exact, exact.needed_limit), exact);
+  const MemoryEstimate above = LimitedTo(exact, exact.needed_limit - Bytes{1});
+  EXPECT_EQ(above.needed_limit, exact.needed_limit);
+  EXPECT_EQ(above.reserved_peak, exact.live_peak);
+  EXPECT_EQ(LimitedTo(above, Bytes{}).needed_limit, exact.live_peak + exact.base);
+}
+
+TEST(EstimateWithin, OnACpuTheClosedFormAdmitsAndTheReplayRefuses) {
   const EstimateInput input = Input(128, 2, 128, 0.1);
   const MemoryPlan plan = PlanOf(8, 8);
   const Bytes exact = Replayed(input, plan).needed_limit;
@@ -345,8 +343,8 @@ TEST(EstimateWithin, AsksTheReplayOnlyNearTheLimit) {
   EXPECT_EQ(within(bound - Bytes{1}), exact);
   EXPECT_EQ(within(exact), exact);
   EXPECT_EQ(within(exact - Bytes{1}), exact);
-  EXPECT_EQ(within(Bytes{exact.count / 2}), bound);
-  EXPECT_EQ(within(Bytes{}), bound);
+  EXPECT_EQ(within(Bytes{exact.count / 2}), exact);
+  EXPECT_EQ(within(Bytes{}), exact);
 }
 
 }  // namespace

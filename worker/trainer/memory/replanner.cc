@@ -9,6 +9,7 @@ namespace hpo {
 
 Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint)
     : input_(std::move(input)),
+      replays_(std::make_unique<ReplayTable>()),
       baseline_(baseline),
       limit_(limit),
       may_checkpoint_(may_checkpoint) {
@@ -17,7 +18,7 @@ Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_
 }
 
 std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
-  const auto estimate = EstimateMemory(input_, plan);
+  const auto estimate = replays_->Replay(input_, plan);
   if (!estimate.ok()) return std::nullopt;
   return estimate->live_peak + baseline_;
 }
@@ -32,7 +33,7 @@ bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {
 }
 
 bool Replanner::Fits(const MemoryPlan& plan) const {
-  const auto estimate = EstimateWithin(input_, plan, limit_ - correction_);
+  const auto estimate = EstimateWithin(input_, plan, limit_ - correction_, replays_.get());
   if (!estimate.ok() || limit_ == Bytes{}) return true;
   return estimate->needed_limit + correction_ <= limit_;
 }
@@ -41,7 +42,7 @@ std::optional<MemoryPlan> Replanner::Smaller(const MemoryPlan& plan) {
   const std::optional<MemoryPlan> half = SmallerPlan(plan);
   if (!half.has_value()) return Recomputing(plan);
   if (limit_ == Bytes{} || Fits(plan)) return half;
-  const auto fitting = PlanBelow(input_, plan, limit_ - correction_);
+  const auto fitting = PlanBelow(input_, plan, limit_ - correction_, replays_.get());
   if (!fitting.ok()) return half;
   if (!fitting->fits) {
     const std::optional<MemoryPlan> recomputing = Recomputing(plan);
@@ -63,7 +64,7 @@ std::optional<MemoryPlan> Replanner::Recomputing(const MemoryPlan& plan) const {
   // Nothing is lost by trying one row, whatever the estimate says of it.
   if (plan.micro_batch == 1) return chosen;
   ++chosen.micro_batch;
-  const auto fitting = PlanBelow(input_, chosen, limit_ - correction_);
+  const auto fitting = PlanBelow(input_, chosen, limit_ - correction_, replays_.get());
   if (!fitting.ok() || !fitting->fits) return std::nullopt;
   return fitting->plan;
 }

@@ -1,13 +1,15 @@
-// Chooses the micro-batch anew from what a trial has shown to need. Free of torch.
+// Chooses the micro-batch anew from what a trial has shown to need, by replays. Free of torch.
 //
 // The estimate is corrected by one constant: by how much what was seen exceeds what was predicted,
 // the most of all observations. An error that grows with the micro-batch is so bounded from above
 // for every smaller one.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "common/memory/memory_plan.h"
+#include "common/memory/replay_table.h"
 
 namespace hpo {
 
@@ -19,7 +21,7 @@ class Replanner {
   // may be computed again.
   Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_checkpoint);
 
-  // Live bytes at the peak that the estimate promises for `plan`, the baseline included; nullopt
+  // Live bytes at the peak that the replay promises for `plan`, the baseline included; nullopt
   // where it has no answer.
   std::optional<Bytes> PredictedPeak(const MemoryPlan& plan) const;
 
@@ -48,6 +50,7 @@ class Replanner {
   std::optional<MemoryPlan> Recomputing(const MemoryPlan& plan) const;
 
   EstimateInput input_;
+  std::unique_ptr<ReplayTable> replays_;
   Bytes baseline_;
   Bytes limit_;
   bool may_checkpoint_;

@@ -27,14 +27,9 @@ EstimateInput Input() {
 
 MemoryPlan Plan(int64_t micro_batch) { return {.effective_batch = 64, .micro_batch = micro_batch}; }
 
-// What a plan needs, and the bound that predictions are.
+// What a plan needs.
 Bytes Need(int64_t micro_batch) {
   const auto estimate = ReplayMemory(Input(), Plan(micro_batch));
-  EXPECT_TRUE(estimate.ok()) << estimate.status();
-  return estimate->needed_limit;
-}
-Bytes Bound(int64_t micro_batch) {
-  const auto estimate = EstimateMemory(Input(), Plan(micro_batch));
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return estimate->needed_limit;
 }
@@ -43,7 +38,7 @@ constexpr Bytes kBaseline = KiB(3);
 
 TEST(Replanner, PredictsWithTheBaseline) {
   const Replanner replanner(Input(), kBaseline, Bytes{}, /*may_checkpoint=*/false);
-  EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Bound(8) + kBaseline);
+  EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Need(8) + kBaseline);
   EXPECT_FALSE(replanner.PredictedPeak(Plan(0)).has_value());
 }
 
@@ -52,6 +47,25 @@ TEST(Replanner, JumpsToTheLargestThatFits) {
   EXPECT_FALSE(replanner.Fits(Plan(12)));
   EXPECT_TRUE(replanner.Fits(Plan(11)));
   EXPECT_EQ(replanner.Smaller(Plan(64)), Plan(11));
+}
+
+// As admission: whatever a formula says between the need and itself.
+TEST(Replanner, OnACardReplaysDecide) {
+  EstimateInput card = Input();
+  card.device.kind = "cuda";
+  card.device.workspace = MiB(16);
+  const auto replayed = [&card](int64_t micro_batch) {
+    return ReplayMemory(card, Plan(micro_batch)).value();
+  };
+  const Bytes limit = replayed(20).needed_limit;
+  ASSERT_GT(EstimateMemory(card, Plan(20))->needed_limit, limit);
+  Replanner replanner(card, MiB(17), limit, /*may_checkpoint=*/false);
+  EXPECT_EQ(replanner.PredictedPeak(Plan(20)), replayed(20).live_peak + MiB(17));
+  EXPECT_TRUE(replanner.Fits(Plan(20)));
+  const auto chosen = replanner.Smaller(Plan(64));
+  ASSERT_TRUE(chosen.has_value());
+  EXPECT_LE(replayed(chosen->micro_batch).needed_limit, limit);
+  EXPECT_GT(replayed(chosen->micro_batch + 1).needed_limit, limit);
 }
 
 TEST(Replanner, TheBaselineIsPartOfTheLimit) {
@@ -63,22 +77,22 @@ TEST(Replanner, WhatWasSeenCorrectsEveryPlan) {
   Replanner replanner(Input(), Bytes{}, Need(32), /*may_checkpoint=*/false);
   EXPECT_TRUE(replanner.Fits(Plan(32)));
   // A probe under 16 rows needed as much as 24 were to need.
-  const Bytes seen = Bound(24);
+  const Bytes seen = Need(24);
   EXPECT_TRUE(replanner.Correct(Plan(16), seen));
-  EXPECT_EQ(replanner.correction(), seen - Bound(16));
-  EXPECT_EQ(replanner.PredictedPeak(Plan(16)), Bound(16)) << "the prediction itself stays";
+  EXPECT_EQ(replanner.correction(), seen - Need(16));
+  EXPECT_EQ(replanner.PredictedPeak(Plan(16)), Need(16)) << "the prediction itself stays";
   EXPECT_FALSE(replanner.Fits(Plan(32)));
   const auto chosen = replanner.Smaller(Plan(32));
   ASSERT_TRUE(chosen.has_value());
   EXPECT_LE(Need(chosen->micro_batch) + replanner.correction(), Need(32));
   EXPECT_GT(Need(chosen->micro_batch + 1) + replanner.correction(), Need(32));
-  EXPECT_FALSE(replanner.Correct(Plan(16), Bound(12))) << "less than seen before";
-  EXPECT_EQ(replanner.correction(), seen - Bound(16));
+  EXPECT_FALSE(replanner.Correct(Plan(16), Need(12))) << "less than seen before";
+  EXPECT_EQ(replanner.correction(), seen - Need(16));
 }
 
 TEST(Replanner, ToleratesOnePercent) {
   Replanner replanner(Input(), Bytes{}, Bytes{}, /*may_checkpoint=*/false);
-  const Bytes need = Bound(32);
+  const Bytes need = Need(32);
   ASSERT_GT(need.count / 100, Replanner::kSmallTolerance.count);
   EXPECT_FALSE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 - 1}));
   EXPECT_TRUE(replanner.Correct(Plan(32), need + Bytes{need.count / 100 + 2}));
