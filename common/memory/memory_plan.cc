@@ -1,6 +1,7 @@
 #include "common/memory/memory_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/memory/memory_replay.h"
@@ -28,26 +29,30 @@ class PlanSearch {
   // second gets smaller as the first gets larger, and segments come in pieces. Then this is one
   // that fits, while the next larger one does not.
   absl::StatusOr<PlannedMemory> LargestBelow(int64_t too_large) const {
-    HPO_ASSIGN_OR_RETURN(PlannedMemory best, Evaluate(1));
-    if (!best.fits) return best;
+    std::optional<PlannedMemory> best;
     double share = input_.device.kind == "cpu" ? 1.0 : kUsualShare;
-    while (best.plan.micro_batch + 1 < too_large) {
-      HPO_ASSIGN_OR_RETURN(const int64_t next, Guess(best.plan.micro_batch, too_large, share));
+    double more = kMore;
+    for (;;) {
+      const int64_t fitting = best.has_value() ? best->plan.micro_batch : 0;
+      HPO_ASSIGN_OR_RETURN(const int64_t next, Guess(fitting, too_large, share));
       HPO_ASSIGN_OR_RETURN(PlannedMemory tried, Evaluate(next));
       if (tried.fits) {
         HPO_ASSIGN_OR_RETURN(share, ShareOf(tried));
+        more = kMore;
         best = std::move(tried);
       } else {
+        if (next == 1) return tried;
         too_large = next;
-        share *= kMore;
+        share *= more;
+        more *= more;
       }
+      if (best.has_value() && best->plan.micro_batch + 1 >= too_large) return *std::move(best);
     }
-    return best;
   }
 
  private:
-  // Of what EstimateMemory says, what a replay on a GPU usually needs; and how much more is tried
-  // where that was too little.
+  // Of what EstimateMemory says, what a replay on a GPU usually needs; and by what it is raised,
+  // the more the more often, where that was too little.
   static constexpr double kUsualShare = 0.75;
   static constexpr double kMore = 1.02;
 
