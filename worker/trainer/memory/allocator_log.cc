@@ -24,6 +24,11 @@ class CpuAllocatorLog final : public AllocatorLog, public AllocationWatcher {
   CpuAllocatorLog() { CountingAllocator::Install().SetWatcher(this); }
   ~CpuAllocatorLog() override { CountingAllocator::Install().SetWatcher(nullptr); }
 
+  void NameOperations(OperationName name) override {
+    const absl::MutexLock lock(&mutex_);
+    name_ = name;
+  }
+
   std::vector<AllocatorEvent> Take() override {
     const absl::MutexLock lock(&mutex_);
     return std::exchange(events_, {});
@@ -34,17 +39,23 @@ class CpuAllocatorLog final : public AllocatorLog, public AllocationWatcher {
   void Allocated(const void* address, Bytes size) override {
     const absl::MutexLock lock(&mutex_);
     const int64_t block = numbers_.Add(reinterpret_cast<uint64_t>(address));
-    events_.push_back({.kind = '+', .block = block, .bytes = size.count});
+    Add({.kind = '+', .block = block, .bytes = size.count});
   }
 
   void Freed(const void* address, Bytes) override {
     const absl::MutexLock lock(&mutex_);
     const int64_t block = numbers_.Remove(reinterpret_cast<uint64_t>(address));
-    if (block >= 0) events_.push_back({.kind = '-', .block = block});
+    if (block >= 0) Add({.kind = '-', .block = block});
   }
 
  private:
+  void Add(AllocatorEvent event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (name_ != nullptr) event.operation = name_();
+    events_.push_back(std::move(event));
+  }
+
   absl::Mutex mutex_;
+  OperationName name_ ABSL_GUARDED_BY(mutex_) = nullptr;
   BlockNumbers numbers_ ABSL_GUARDED_BY(mutex_);
   std::vector<AllocatorEvent> events_ ABSL_GUARDED_BY(mutex_);
 };

@@ -26,6 +26,7 @@ struct AllocatorEvent {
   int64_t block = 0;
   int64_t bytes = 0;
   int64_t stream = 0;
+  std::string operation;  // that ran, where the log names them; not in the file
   bool operator==(const AllocatorEvent&) const = default;
 };
 
@@ -33,6 +34,11 @@ struct AllocatorEvent {
 class AllocatorLog {
  public:
   virtual ~AllocatorLog() = default;
+
+  // From now on `name` says what runs in the thread that allocates or frees. Called under locks of
+  // the allocator: no call of torch in it.
+  using OperationName = std::string (*)();
+  virtual void NameOperations(OperationName name) = 0;
 
   // What happened since the start or the last call; numbers go on. A block that is older than the
   // log is not part of it. Only while nothing allocates.

@@ -39,6 +39,11 @@ class Tracker {
   void Stop() {
     const std::lock_guard<std::mutex> lock(mutex_);
     device_ = -1;
+    name_ = nullptr;
+  }
+  void NameOperations(AllocatorLog::OperationName name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    name_ = name;
   }
   std::vector<AllocatorEvent> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -49,10 +54,19 @@ class Tracker {
   void Add(const TraceEntry& entry) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (entry.device_ != device_) return;
+    const size_t before = events_.size();
+    AddEvent(entry);
+    if (name_ != nullptr && events_.size() > before) events_.back().operation = name_();
+  }
+
+  void AddEvent(const TraceEntry& entry) {
     const auto bytes = static_cast<int64_t>(entry.size_);
     switch (entry.action_) {
       case TraceEntry::ALLOC:
-        events_.push_back({'+', blocks_.Add(entry.addr_), bytes, StreamOf(entry.stream_)});
+        events_.push_back({.kind = '+',
+                           .block = blocks_.Add(entry.addr_),
+                           .bytes = bytes,
+                           .stream = StreamOf(entry.stream_)});
         return;
       case TraceEntry::FREE_COMPLETED: {
         const int64_t block = blocks_.Remove(entry.addr_);
@@ -85,6 +99,7 @@ class Tracker {
 
   std::mutex mutex_;
   int device_ = -1;  // that is logged
+  AllocatorLog::OperationName name_ = nullptr;
   std::vector<AllocatorEvent> events_;
   BlockNumbers blocks_;
   std::map<void*, int64_t> streams_;
@@ -94,6 +109,8 @@ class CudaAllocatorLog final : public AllocatorLog {
  public:
   explicit CudaAllocatorLog(int device) { Tracker::Get().Start(device); }
   ~CudaAllocatorLog() override { Tracker::Get().Stop(); }
+
+  void NameOperations(OperationName name) override { Tracker::Get().NameOperations(name); }
 
   std::vector<AllocatorEvent> Take() override {
     cudaDeviceSynchronize();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/status.h"
 
 namespace hpo {
 namespace {
@@ -28,50 +29,30 @@ void OperationEnds(const at::RecordFunction&, at::ObserverContext*) {
   if (!RunningOperations().empty()) RunningOperations().pop_back();
 }
 
+std::string RunningOperation() { return absl::StrJoin(RunningOperations(), " > "); }
+
 }  // namespace
 
-std::string FormatEvent(const RecordedEvent& event) {
-  const bool allocates = event.kind == RecordedEvent::Kind::kAllocate;
-  return absl::StrCat(allocates ? "+ " : "- ", event.block, " ", event.counted.count, " B ",
-                      event.operation);
+std::string FormatEvent(const AllocatorEvent& event) {
+  const bool allocates = event.kind == '+';
+  return absl::StrCat(allocates ? "+ " : "- ", event.block, " ",
+                      allocates ? absl::StrCat(event.bytes, " B ") : "", event.operation);
 }
 
-TraceRecorder::TraceRecorder()
+TraceRecorder::TraceRecorder(const std::string& device)
     : operation_callback_(at::addGlobalCallback(
           at::RecordFunctionCallback(OperationStarts, OperationEnds)
               .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
-  CountingAllocator::Install().SetWatcher(this);
+  absl::StatusOr<std::unique_ptr<AllocatorLog>> log = OpenAllocatorLog(device);
+  HPO_CHECK(log.ok());
+  log_ = *std::move(log);
+  log_->NameOperations(RunningOperation);
 }
 
 TraceRecorder::~TraceRecorder() {
-  CountingAllocator::Install().SetWatcher(nullptr);
+  log_.reset();
   at::removeCallback(operation_callback_);
   RunningOperations().clear();
-}
-
-std::vector<RecordedEvent> TraceRecorder::Take() {
-  const absl::MutexLock lock(&mutex_);
-  return std::exchange(events_, {});
-}
-
-void TraceRecorder::Allocated(const void* address, Bytes size) {
-  const absl::MutexLock lock(&mutex_);
-  const int64_t block = num_blocks_++;
-  blocks_[address] = block;
-  events_.push_back({.kind = RecordedEvent::Kind::kAllocate,
-                     .block = block,
-                     .counted = size,
-                     .operation = absl::StrJoin(RunningOperations(), " > ")});
-}
-
-void TraceRecorder::Freed(const void* address, Bytes size) {
-  const absl::MutexLock lock(&mutex_);
-  const auto found = blocks_.find(address);
-  events_.push_back({.kind = RecordedEvent::Kind::kFree,
-                     .block = found == blocks_.end() ? -1 : found->second,
-                     .counted = size,
-                     .operation = absl::StrJoin(RunningOperations(), " > ")});
-  if (found != blocks_.end()) blocks_.erase(found);
 }
 
 }  // namespace hpo
