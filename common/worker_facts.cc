@@ -44,7 +44,9 @@ nlohmann::json DeviceProfileToJson(const DeviceProfile& device) {
           {"capability", device.capability},
           {"attention", device.attention},
           {"allocator", device.allocator},
-          {"threads", device.threads}};
+          {"threads", device.threads},
+          {"multiprocessors", device.multiprocessors},
+          {"threads_per_multiprocessor", device.threads_per_multiprocessor}};
 }
 
 absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json) {
@@ -63,6 +65,8 @@ absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json) 
   reader.Optional("attention", device.attention);
   reader.Optional("allocator", device.allocator);
   reader.Optional("threads", device.threads);
+  reader.Optional("multiprocessors", device.multiprocessors);
+  reader.Optional("threads_per_multiprocessor", device.threads_per_multiprocessor);
   HPO_RETURN_IF_ERROR(reader.status());
   return device;
 }

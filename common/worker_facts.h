@@ -38,9 +38,13 @@ struct DeviceProfile {
   // What they were measured with; empty and 0 with defaults.
   std::string torch_build;
   std::string capability;  // compute capability, "9.0"; on a CPU the instruction set, "AVX2"
-  std::string attention;   // kernel that training takes: "flash", "efficient", "cudnn", "math"
-  std::string allocator;   // options, "expandable_segments:False"
-  int64_t threads = 0;     // of a trainer on a CPU; 0: not known
+  // Kernels that attention takes: common/memory/attention_choice.h.
+  std::string attention;
+  std::string allocator;  // options, "expandable_segments:False"
+  int64_t threads = 0;    // of a trainer on a CPU; 0: not known
+  // Of a card: its multiprocessors, and the threads that one of them runs; 0: not known.
+  int64_t multiprocessors = 0;
+  int64_t threads_per_multiprocessor = 0;
   auto operator<=>(const DeviceProfile&) const = default;
 };
 

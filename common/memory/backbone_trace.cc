@@ -68,12 +68,13 @@ TracedTensor BackboneTrace::RunLayers(int64_t first, int64_t count, TracedTensor
 
 AttentionShape BackboneTrace::Attention() const {
   const double dropout = training_ ? shape_.attention_dropout : 0.0;
-  return {.batch = batch_.rows,
-          .tokens = batch_.tokens,
-          .heads = shape_.num_heads,
-          .head_size = shape_.HeadSize(),
-          .dropout = dropout,
-          .written_out = ops_.traits().cpu && dropout > 0.0};
+  AttentionShape attention{.batch = batch_.rows,
+                           .tokens = batch_.tokens,
+                           .heads = shape_.num_heads,
+                           .head_size = shape_.HeadSize(),
+                           .dropout = dropout};
+  attention.written_out = ops_.WritesOutAttention(attention);
+  return attention;
 }
 
 // ---- Encoders ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kIndex = 8;  // bytes of an int64
+constexpr int64_t kScanBytes = 1279;
 
 class BertBackboneTrace final : public EncoderTraceBase {
  public:
@@ -34,6 +35,8 @@ class BertBackboneTrace final : public EncoderTraceBase {
     }
     if (!CountsTokens()) return ops().tracer().Allocate(kIndex * batch.shape.tokens);
     const TracedStorage positions = ops().tracer().Allocate(kIndex * batch.Tokens());
+    // CUB's, of a count along a single row.
+    if (!ops().traits().cpu && batch.shape.rows == 1) ops().tracer().Touch(kScanBytes);
     const TraceOps::Number first(ops(), /*element_size=*/0);
     return positions;
   }

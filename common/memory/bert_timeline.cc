@@ -343,7 +343,13 @@ KernelTraits KernelTraits::Cpu() {
 }
 
 KernelTraits KernelTraits::Cuda() {
-  return {.granularity = 512, .cpu = false, .threads_with_buffers = 0};
+  return {.granularity = 512,
+          .cpu = false,
+          .threads_with_buffers = 0,
+          .attention = AttentionKernels::OfCapability(""),
+          .capability = CapabilityNumber(""),
+          .multiprocessors = 132,
+          .threads_per_multiprocessor = 2048};
 }
 
 int64_t EncoderParameterBytes(const ModelShape& model, const KernelTraits& traits) {

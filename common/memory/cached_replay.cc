@@ -72,17 +72,25 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   // Text of another allocator than torch's says nothing of this one.
   loaded_.allocator =
       AllocatorModel(ParseAllocatorSettings(input.device.allocator).value_or(AllocatorOptions()));
-  loaded_.blocks.resize(static_cast<size_t>(trace_.num_blocks));
+  const AllocationTrace warm_up = TraceWarmUp(traits);
+  loaded_.blocks.resize(static_cast<size_t>(warm_up.num_blocks));
+  loaded_.Play(warm_up.events);
+  loaded_.allocator.EmptyCache();
+  held_ = loaded_.allocator.stats().allocated;
+  least_ = held_ + live_peak_.peak;
+  loaded_.blocks.assign(static_cast<size_t>(trace_.num_blocks), {});
   loaded_.Play(stretches.front());
   const Stretch longest = stretches[1];
   const Stretch evaluation = stretches.back();
   Order order = {longest, evaluation};
   if (num_steps > 1) order.push_back(stretches[2]);
-  order.insert(order.end(), {longest, evaluation});
+  // Twice: under a limit the cache is not yet what it stays after the first.
+  order.insert(order.end(), {longest, longest, evaluation});
   orders_.push_back(order);
   order.front() = evaluation;
   order[1] = longest;
   orders_.push_back(std::move(order));
+  num_that_run_ = input.config.clear_cache_every > 0 ? orders_.size() : 1;
 }
 
 bool CachedReplay::Player::Play(Stretch events) {
@@ -110,49 +118,57 @@ Bytes CachedReplay::Lacking(const Order& order, Bytes limit) const {
   return completes ? Bytes{} : player.allocator.stats().lacking;
 }
 
-Bytes CachedReplay::ReservedPeak(const Order& order) const {
+AllocatorStats CachedReplay::Unlimited(const Order& order) const {
   Player player = loaded_;
   for (const Stretch stretch : order) player.Play(stretch);
-  return player.allocator.stats().reserved_peak;
+  return player.allocator.stats();
 }
 
-// The first of the multiples of unit_ from `from`, one itself, at which the order completes: each
-// that is tried next has what the last one lacked. nullopt where it is above `limit`.
-std::optional<Bytes> CachedReplay::SmallestLimit(const Order& order, Bytes from,
-                                                 Bytes limit) const {
-  for (Bytes tried = from; tried <= limit;) {
-    const Bytes lacking = Lacking(order, tried);
-    if (lacking == Bytes{}) return tried;
-    tried = RoundUp(tried + lacking, unit_);
+// A limit from `from` on at which the order completes, a multiple of unit_: each that is tried next
+// has what the last one lacked. That is what one state of the cache lacked, and may be more than is
+// needed: so what lies between is halved.
+Bytes CachedReplay::SmallestLimit(const Order& order, Bytes from) const {
+  Bytes failed = from - unit_;
+  Bytes found = from;
+  while (true) {
+    const Bytes lacking = Lacking(order, found);
+    if (lacking == Bytes{}) break;
+    failed = found;
+    found = RoundUp(found + lacking, unit_);
   }
-  return std::nullopt;
+  while (found - failed > unit_) {
+    const Bytes middle = RoundUp(failed + Bytes{(found - failed).count / 2}, unit_);
+    if (middle >= found) break;
+    (Lacking(order, middle) == Bytes{} ? found : failed) = middle;
+  }
+  return found;
 }
 
 bool CachedReplay::FitsWithin(Bytes limit) const {
-  return std::all_of(orders_.begin(), orders_.end(), [this, limit](const Order& order) {
-    return Lacking(order, limit) == Bytes{};
-  });
+  return std::all_of(
+      orders_.begin(), orders_.begin() + static_cast<std::ptrdiff_t>(num_that_run_),
+      [this, limit](const Order& order) { return Lacking(order, limit) == Bytes{}; });
 }
 
 CachedBytes CachedReplay::Need() const { return *NeedWithin(Bytes{AllocatorOptions::kUnlimited}); }
 
 std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
-  CachedBytes need{.needed_limit = RoundUp(live_peak_.peak, unit_)};
-  for (const Order& order : orders_) {
-    const Bytes others = need.needed_limit;
-    const std::optional<Bytes> own = SmallestLimit(order, others, limit);
-    if (!own.has_value()) return std::nullopt;
-    need.needed_limit = *own;
-    if (&order == &orders_.front()) continue;
-    const Bytes less{others.count / 100 * (100 - kFragilePercent)};
-    const Bytes more{others.count / 100 * (100 + kFragilePercent)};
-    need.fragile = need.fragile || *own > more ||
-                   (*own == others && less > live_peak_.peak && Lacking(order, less) == Bytes{});
+  // What runs within a limit need not run within every larger one.
+  if (limit.count != AllocatorOptions::kUnlimited && !FitsWithin(limit)) return std::nullopt;
+  CachedBytes need{.needed_limit = RoundUp(least_, unit_)};
+  for (size_t i = 0; i < num_that_run_; ++i) {
+    need.needed_limit = SmallestLimit(orders_[i], need.needed_limit);
+    need.reserved_peak = std::max(need.reserved_peak, Unlimited(orders_[i]).reserved_peak);
   }
-  need.expected_reserved_peak = ReservedPeak(orders_.front());
-  for (const Order& order : orders_) {
-    need.reserved_peak = std::max(need.reserved_peak, ReservedPeak(order));
-  }
+  if (need.needed_limit > limit) return std::nullopt;
+  const AllocatorStats stats = Unlimited(orders_.front());
+  need.expected_live_peak = stats.allocated_peak - held_;
+  need.expected_reserved_peak = stats.reserved_peak;
+  const Bytes less{need.needed_limit.count / 100 * (100 - kFragilePercent)};
+  const Bytes more{need.needed_limit.count / 100 * (100 + kFragilePercent)};
+  const Order& emptied = orders_.back();
+  need.fragile =
+      Lacking(emptied, more) > Bytes{} || (less > least_ && Lacking(emptied, less) == Bytes{});
   return need;
 }
 

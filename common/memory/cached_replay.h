@@ -16,11 +16,14 @@ namespace hpo {
 
 // What the allocator holds and needs, base left out.
 struct CachedBytes {
-  Bytes expected_reserved_peak;  // without a limit, in the order that runs
-  Bytes reserved_peak;           // without a limit, the largest of any order
-  // A limit at which every order completes, about 0.4 % (at least 2 MiB) above the smallest.
+  // Without a limit, in the order that runs; of what is live, what libraries keep is left out, and
+  // what the allocator does not split off from a block counts.
+  Bytes expected_live_peak;
+  Bytes expected_reserved_peak;
+  Bytes reserved_peak;  // without a limit, the largest of the orders that may run
+  // A limit at which each of them completes, about 0.4 % (at least 2 MiB) above the smallest.
   Bytes needed_limit;
-  bool fragile = false;  // the orders' needs are more than 3 % apart
+  bool fragile = false;  // the order after an emptied cache needs 3 % more than that, or less
   bool operator==(const CachedBytes&) const = default;
 };
 
@@ -42,7 +45,8 @@ class CachedReplay {
 
   // A handful of replays for each order.
   CachedBytes Need() const;
-  // nullopt where the needed limit is above `limit`, which takes less to find out.
+  // nullopt where the needed limit is above `limit`, or an order does not complete within it; that
+  // takes less to find out.
   std::optional<CachedBytes> NeedWithin(Bytes limit) const;
 
   // Loading, a step of each length, an evaluation.
@@ -66,14 +70,17 @@ class CachedReplay {
 
   // By how much `limit` is too small for the request at which the order fails; 0: it completes.
   Bytes Lacking(const Order& order, Bytes limit) const;
-  Bytes ReservedPeak(const Order& order) const;
-  std::optional<Bytes> SmallestLimit(const Order& order, Bytes from, Bytes limit) const;
+  AllocatorStats Unlimited(const Order& order) const;
+  Bytes SmallestLimit(const Order& order, Bytes from) const;
 
   AllocationTrace trace_;
   Player loaded_;              // after the stretch that loads, without a limit
   std::vector<Order> orders_;  // the first is the one that runs
+  size_t num_that_run_ = 1;    // of them: those that a trial of this configuration may take
   LivePeak live_peak_;
-  Bytes unit_;  // of needed limits
+  Bytes held_;   // by libraries, before anything is loaded
+  Bytes least_;  // of tensors, and of what libraries keep
+  Bytes unit_;   // of needed limits
 };
 
 }  // namespace hpo

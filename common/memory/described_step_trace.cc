@@ -5,8 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "common/memory/described_encoder.h"
+#include "common/memory/described_optimizer.h"
 #include "common/memory/model_trace.h"
-#include "common/memory/recomputation_trace.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int64_t kIndex = 8;
 constexpr Bytes kTensorUnit{512};
+// What torch gives cuBLASLt.
+constexpr int64_t kBiasWorkspace = int64_t{1} << 20;
 constexpr double kFragileSpread = 0.03;
 // From the third part on, every part of an accumulated batch allocates what the second did.
 constexpr int64_t kPartsThatDiffer = 3;
@@ -22,11 +25,6 @@ int64_t ElementSize(StepPrecision precision) { return precision == StepPrecision
 
 // ---- Model -------------------------------------------------------------------------------------
 
-struct EncoderParameters {
-  TracedLinear in_projection, out_projection, linear1, linear2;
-  TracedNorm norm1, norm2;
-};
-
 // A described layer with its parameters; the members that its type needs are set.
 struct BuiltLayer {
   DescribedLayer description;
@@ -34,8 +32,25 @@ struct BuiltLayer {
   TracedParameter table;
   TracedLinear linear;
   TracedNorm norm;
-  std::vector<EncoderParameters> encoder;
+  std::unique_ptr<DescribedEncoder> encoder;
 };
+
+// What a step is given, and what its loop holds until the next step makes it anew.
+struct Batch {
+  int64_t rows = 0;
+  TracedStorage ids;
+  TracedStorage labels;
+};
+struct StepResults {
+  TracedTensor outputs;
+  TracedTensor loss;
+};
+
+bool IsPooled(const StepDescription& step) {
+  return std::any_of(step.layers.begin(), step.layers.end(), [](const DescribedLayer& layer) {
+    return std::holds_alternative<PoolingLayer>(layer);
+  });
+}
 
 class Model {
  public:
@@ -46,18 +61,26 @@ class Model {
     }
   }
 
-  // Forward to the loss.
-  TracedTensor Loss(const TracedStorage& ids) {
+  // Forward; under autocast, which the caller leaves.
+  TracedTensor Outputs(const Batch& batch, bool training) {
+    batch_ = batch.rows;
+    training_ = training;
     if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
     TracedTensor x;
-    int64_t rows = step_.batch * step_.length;
     for (const BuiltLayer& layer : layers_) {
-      x = std::visit([&](const auto& l) { return Run(l, layer, x, ids); }, layer.description);
-      if (std::holds_alternative<PoolingLayer>(layer.description)) rows = step_.batch;
+      const TracedTensor input = x;  // torch.nn.Sequential's until the layer is done
+      x = std::visit([&](const auto& l) { return Run(l, layer, input, batch.ids); },
+                     layer.description);
     }
-    TracedTensor loss = ops_.CrossEntropy(x, rows, x.elements / rows);
-    ops_.LeaveAutocast();
-    return loss;
+    return x;
+  }
+
+  // In the order of torch's parameters().
+  const std::vector<TracedParameter>& parameters() const { return parameters_; }
+
+  TracedTensor Loss(const TracedTensor& outputs, const Batch& batch) {
+    const int64_t rows = IsPooled(step_) ? batch.rows : batch.rows * step_.length;
+    return ops_.CrossEntropy(outputs, rows, outputs.elements / rows, batch.labels);
   }
 
  private:
@@ -65,56 +88,55 @@ class Model {
 
   BuiltLayer Build(const EmbeddingLayer& layer) {
     width_ = layer.width;
-    return {.width = width_, .table = ops_.Parameter(layer.rows * layer.width)};
+    return {.width = width_, .table = Add(ops_.Parameter(layer.rows * layer.width))};
   }
   BuiltLayer Build(const PositionLayer& layer) {
-    return {.width = width_, .table = ops_.Parameter(layer.rows * width_)};
+    return {.width = width_, .table = Add(ops_.Parameter(layer.rows * width_))};
   }
   BuiltLayer Build(const EncoderLayers& layer) {
     BuiltLayer built{.width = width_};
-    for (int64_t i = 0; i < layer.count; ++i) {
-      EncoderParameters p;
-      p.in_projection = ops_.MakeLinear(width_, 3 * width_);
-      p.out_projection = ops_.MakeLinear(width_, width_);
-      p.linear1 = ops_.MakeLinear(width_, layer.feed_forward);
-      p.linear2 = ops_.MakeLinear(layer.feed_forward, width_);
-      p.norm1 = ops_.MakeNorm(width_);
-      p.norm2 = ops_.MakeNorm(width_);
-      built.encoder.push_back(p);
-    }
+    built.encoder = std::make_unique<DescribedEncoder>(ops_, step_, layer, width_);
+    for (const TracedParameter& parameter : built.encoder->parameters()) Add(parameter);
     return built;
   }
   BuiltLayer Build(const LinearLayer& layer) {
-    BuiltLayer built{.width = width_, .linear = ops_.MakeLinear(width_, layer.out, layer.bias)};
+    BuiltLayer built{.width = width_,
+                     .linear = Add(ops_.MakeLinear(width_, layer.out, layer.bias))};
     width_ = layer.out;
     return built;
   }
-  BuiltLayer Build(const NormLayer&) { return {.width = width_, .norm = ops_.MakeNorm(width_)}; }
+  BuiltLayer Build(const NormLayer&) {
+    return {.width = width_, .norm = Add(ops_.MakeNorm(width_))};
+  }
   template <typename Layer>
   BuiltLayer Build(const Layer&) {
     return {.width = width_};
+  }
+
+  const TracedParameter& Add(const TracedParameter& parameter) {
+    parameters_.push_back(parameter);
+    return parameters_.back();
+  }
+  template <typename Layer>  // TracedLinear, TracedNorm
+  const Layer& Add(const Layer& layer) {
+    Add(layer.weight);
+    if (layer.bias.has_value()) Add(*layer.bias);
+    return layer;
   }
 
   // ---- Forward ----
 
   TracedTensor Run(const EmbeddingLayer&, const BuiltLayer& built, const TracedTensor&,
                    const TracedStorage& ids) {
-    return ops_.Embedding(ids, step_.batch * step_.length, built.table, built.width);
+    return ops_.Embedding(ids, batch_ * step_.length, built.table, built.width);
   }
   TracedTensor Run(const PositionLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
     return ops_.AddBroadcast(x, built.table);
   }
-  TracedTensor Run(const EncoderLayers& layer, const BuiltLayer& built, const TracedTensor& x,
+  TracedTensor Run(const EncoderLayers&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    TracedTensor hidden = x;
-    for (const EncoderParameters& parameters : built.encoder) {
-      const auto run = [this, &layer, &parameters, input = hidden] {
-        return EncoderLayer(layer, parameters, input);
-      };
-      hidden = layer.checkpointing ? RunCheckpointed(ops_, run) : run();
-    }
-    return hidden;
+    return built.encoder->Run(x, {.rows = batch_, .training = training_});
   }
   TracedTensor Run(const LinearLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
@@ -126,7 +148,7 @@ class Model {
   }
   TracedTensor Run(const DropoutLayer& layer, const BuiltLayer&, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.Dropout(x, layer.probability);
+    return ops_.Dropout(x, training_ ? layer.probability : 0.0);
   }
   TracedTensor Run(const NormLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
@@ -134,51 +156,17 @@ class Model {
   }
   TracedTensor Run(const PoolingLayer& layer, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    if (layer.kind == PoolingLayer::Kind::kMean) return ops_.Mean(x, step_.batch * built.width);
+    if (layer.kind == PoolingLayer::Kind::kMean) return ops_.Mean(x, batch_ * built.width);
     return ops_.Select(x, step_.length);
-  }
-
-  TracedTensor EncoderLayer(const EncoderLayers& layer, const EncoderParameters& p,
-                            const TracedTensor& x) {
-    if (layer.norm_first) {
-      const TracedTensor attended =
-          ops_.Add(x, SelfAttention(layer, p, ops_.LayerNorm(x, p.norm1)));
-      return ops_.Add(attended, FeedForward(layer, p, ops_.LayerNorm(attended, p.norm2)));
-    }
-    const TracedTensor attended = ops_.LayerNorm(ops_.Add(x, SelfAttention(layer, p, x)), p.norm1);
-    return ops_.LayerNorm(ops_.Add(attended, FeedForward(layer, p, attended)), p.norm2);
-  }
-
-  // torch.nn.MultiheadAttention with batch_first: copies the transposed input, the packed
-  // projection and the context.
-  TracedTensor SelfAttention(const EncoderLayers& layer, const EncoderParameters& p,
-                             const TracedTensor& x) {
-    const int64_t width = p.out_projection.in_features;
-    const AttentionShape shape{.batch = step_.batch,
-                               .tokens = step_.length,
-                               .heads = layer.heads,
-                               .head_size = width / layer.heads,
-                               .dropout = layer.attention_dropout};
-    TracedTensor packed = ops_.Linear(ops_.Copy(x), p.in_projection);
-    packed = ops_.Copy(packed, /*copies_back=*/true);
-    const TracedTensor query = ops_.Select(packed, 3);
-    const TracedTensor key = ops_.Select(packed, 3);
-    const TracedTensor value = ops_.Select(packed, 3);
-    const TracedTensor context = ops_.Copy(ops_.Attention(query, key, value, shape));
-    return ops_.Dropout(ops_.Linear(context, p.out_projection), layer.dropout);
-  }
-
-  TracedTensor FeedForward(const EncoderLayers& layer, const EncoderParameters& p,
-                           const TracedTensor& x) {
-    const TracedTensor inner =
-        ops_.Dropout(ops_.Activate(ops_.Linear(x, p.linear1), layer.activation), layer.dropout);
-    return ops_.Dropout(ops_.Linear(inner, p.linear2), layer.dropout);
   }
 
   TraceOps& ops_;
   const StepDescription& step_;
   std::vector<BuiltLayer> layers_;
+  std::vector<TracedParameter> parameters_;
   int64_t width_ = 0;
+  int64_t batch_ = 0;  // rows of what runs
+  bool training_ = true;
 };
 
 // A described model: known, or its layers.
@@ -194,140 +182,140 @@ class AnyModel {
     }
   }
 
-  TracedTensor Loss(const TracedStorage& ids) {
-    if (layers_.has_value()) return layers_->Loss(ids);
-    if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
-    TracedTensor loss = known_->Loss({.rows = step_.batch, .tokens = step_.length}, ids);
+  // Those that are trained.
+  std::vector<TracedParameter> TrainedParameters() const {
+    std::vector<TracedParameter> trained =
+        layers_.has_value() ? layers_->parameters() : ops_.tracer().parameters();
+    std::erase_if(trained, [](const TracedParameter& parameter) { return !parameter.trainable; });
+    return trained;
+  }
+
+  // A forward alone.
+  TracedTensor Forward(const Batch& batch, bool training) {
+    TracedTensor result =
+        layers_.has_value() ? layers_->Outputs(batch, training) : KnownLoss(batch);
     ops_.LeaveAutocast();
-    return loss;
+    return result;
+  }
+
+  // A forward to the loss. The outputs of a known model end with it, as in transformers' Trainer.
+  void Forward(const Batch& batch, StepResults& results) {
+    if (layers_.has_value()) {
+      results.outputs = layers_->Outputs(batch, /*training=*/true);
+      results.loss = layers_->Loss(results.outputs, batch);
+    } else {
+      results.loss = KnownLoss(batch);
+    }
+    ops_.LeaveAutocast();
   }
 
  private:
+  TracedTensor KnownLoss(const Batch& batch) {
+    if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
+    return known_->Loss({.rows = batch.rows, .tokens = step_.length}, batch.ids);
+  }
+
   TraceOps& ops_;
   const StepDescription& step_;
   std::optional<Model> layers_;
   std::unique_ptr<ModelTrace> known_;
 };
 
-// ---- Optimizer ---------------------------------------------------------------------------------
-
-class DescribedOptimizer {
- public:
-  DescribedOptimizer(StepTracer& tracer, StepOptimizer kind) : tracer_(tracer), kind_(kind) {}
-
-  void Clip() {
-    // One norm for each gradient, stacked; the scaling is in place.
-    TracedGradients norms;
-    for (const TracedParameter& parameter : tracer_.parameters()) {
-      if (parameter.trainable) norms.push_back(Temporary(4));
-    }
-    tracer_.Touch(4 * static_cast<int64_t>(norms.size()));
-  }
-
-  void Step() {
-    switch (kind_) {
-      case StepOptimizer::kNone:
-      case StepOptimizer::kSgd:
-        return;
-      case StepOptimizer::kSgdMomentum:
-        MakeStates(1);
-        return;
-      case StepOptimizer::kAdamFused:
-        MakeStates(2);
-        return;
-      case StepOptimizer::kAdamForeach:
-        MakeStates(2);
-        return AllSquareRoots();
-      case StepOptimizer::kAdamLoop:
-        MakeStates(2);
-        for (const TracedParameter& parameter : tracer_.parameters()) {
-          if (!parameter.trainable) continue;
-          const TracedStorage root = Temporary(parameter.bytes());
-          tracer_.Touch(parameter.bytes());
-        }
-        return;
-    }
-  }
-
- private:
-  TracedStorage Temporary(int64_t bytes) {
-    return tracer_.Allocate(bytes, MemoryClass::kTemporary);
-  }
-
-  void MakeStates(int per_parameter) {
-    if (has_states_) return;
-    has_states_ = true;
-    for (const TracedParameter& parameter : tracer_.parameters()) {
-      if (!parameter.trainable) continue;
-      if (kind_ == StepOptimizer::kAdamFused)
-        tracer_.Keep(tracer_.Allocate(4, MemoryClass::kOptimizer));
-      for (int i = 0; i < per_parameter; ++i) {
-        tracer_.Keep(tracer_.Allocate(parameter.bytes(), MemoryClass::kOptimizer));
-      }
-    }
-  }
-
-  void AllSquareRoots() {
-    std::vector<TracedStorage> roots;
-    for (const TracedParameter& parameter : tracer_.parameters()) {
-      if (parameter.trainable) roots.push_back(Temporary(parameter.bytes()));
-    }
-  }
-
-  StepTracer& tracer_;
-  StepOptimizer kind_;
-  bool has_states_ = false;
-};
+// ---- Steps -------------------------------------------------------------------------------------
 
 KernelTraits TraitsOf(const StepDescription& step) {
   KernelTraits traits = KernelTraits::Cuda();
-  traits.attention = step.attention;
+  traits.attention = AttentionKernels::Same(step.attention);
   traits.gemm_workspace = step.device.gemm_workspace;
+  traits.capability = 80;
+  traits.bias_workspace = kBiasWorkspace;
+  traits.multiprocessors = step.device.multiprocessors;
+  traits.threads_per_multiprocessor = step.device.threads_per_multiprocessor;
   return traits;
 }
 
-void RunSteps(const StepDescription& step, StepTracer& tracer) {
-  TraceOps ops(tracer, TraitsOf(step));
-  ops.SetParameterType(ElementSize(step.precision), /*trainable=*/true);
-  tracer.EnterPhase("load");
-  AnyModel model(ops, step);
-  DescribedOptimizer optimizer(tracer, step.optimizer);
-  const TracedStorage ids = tracer.Allocate(kIndex * step.batch * step.length);
-  const auto evaluate = [&] {
-    tracer.EnterPhase("evaluation");
-    const StepTracer::NoGrad no_grad(tracer);
-    model.Loss(ids);
-  };
-  if (step.evaluates_first) evaluate();
-  for (int64_t i = 0; i < step.warm_up_forwards; ++i) {
-    tracer.EnterPhase("warm-up forward");
-    model.Loss(ids);
-    tracer.DropTape();
+// The loop around the model, as most people write it: a batch, and what a step made, is held by its
+// variables until the next step has made it anew.
+class Loop {
+ public:
+  Loop(const StepDescription& step, StepTracer& tracer)
+      : step_(step), tracer_(tracer), ops_(tracer, TraitsOf(step)) {
+    ops_.SetParameterType(ElementSize(step.precision), /*trainable=*/true);
+    tracer.EnterPhase("load");
+    model_.emplace(ops_, step);
+    optimizer_.emplace(tracer, step.optimizer, model_->TrainedParameters());
   }
-  for (int64_t i = 0; i < step.steps; ++i) {
-    tracer.ClearGradients();
-    for (int64_t part = 0; part < std::min(step.accumulation, kPartsThatDiffer); ++part) {
-      tracer.EnterPhase("forward");
-      TracedTensor loss = model.Loss(ids);
-      tracer.EnterPhase("backward");
-      tracer.Backward(std::move(loss));
-    }
-    if (step.clips) {
-      tracer.EnterPhase("gradient clipping");
-      optimizer.Clip();
-    }
-    tracer.EnterPhase("optimizer step");
-    optimizer.Step();
-    if (step.evaluates) evaluate();
-  }
-}
 
-// The same steps after another beginning, or with an evaluation between them: what a run may as
-// well do, and what may end in another layout of the cache.
+  void Run() {
+    tracer_.EnterPhase("batch");
+    if (step_.evaluates_first || step_.warm_up_forwards > 0) TakeBatch(step_.batch);
+    if (step_.evaluates_first) Evaluate();
+    for (int64_t i = 0; i < step_.warm_up_forwards; ++i) {
+      tracer_.EnterPhase("warm-up forward");
+      const TracedTensor result = model_->Forward(batch_, /*training=*/true);
+      tracer_.DropTape(result.edge);
+    }
+    for (int64_t i = 0; i < step_.steps; ++i) Step(step_.batch);
+    if (!step_.last_batch.has_value()) return;
+    Step(*step_.last_batch);
+    Step(step_.batch);
+  }
+
+ private:
+  // The old one ends before the new one comes.
+  void TakeBatch(int64_t rows) {
+    batch_ = {.rows = rows};
+    const bool labels_rows = step_.model.has_value() || IsPooled(step_);
+    batch_.ids = tracer_.Allocate(kIndex * rows * step_.length);
+    batch_.labels = tracer_.Allocate(kIndex * rows * (labels_rows ? 1 : step_.length));
+  }
+
+  void Evaluate() {
+    tracer_.EnterPhase("evaluation");
+    const StepTracer::NoGrad no_grad(tracer_);
+    model_->Forward(batch_, /*training=*/false);
+  }
+
+  // `last_rows`: of its last part.
+  void Step(int64_t last_rows) {
+    const int64_t num_parts = std::min(step_.accumulation, kPartsThatDiffer);
+    for (int64_t part = 0; part < num_parts; ++part) {
+      tracer_.EnterPhase("batch");
+      TakeBatch(part + 1 == num_parts ? last_rows : step_.batch);
+      if (part == 0) optimizer_->ClearGradients();
+      tracer_.EnterPhase("forward");
+      model_->Forward(batch_, results_);
+      tracer_.EnterPhase("backward");
+      tracer_.Backward(results_.loss);
+    }
+    if (step_.clips) {
+      tracer_.EnterPhase("gradient clipping");
+      optimizer_->Clip();
+    }
+    tracer_.EnterPhase("optimizer step");
+    optimizer_->Step();
+    if (step_.evaluates) Evaluate();
+  }
+
+  const StepDescription& step_;
+  StepTracer& tracer_;
+  TraceOps ops_;
+  std::optional<AnyModel> model_;
+  std::optional<DescribedOptimizer> optimizer_;
+  Batch batch_;
+  StepResults results_;
+};
+
+// The same steps after another beginning, with an evaluation before them, or with a smaller batch
+// at an epoch's end: what a run may as well do, and what may end in another layout of the cache.
 std::vector<StepDescription> OtherOrders(const StepDescription& step) {
   std::vector<StepDescription> orders(2, step);
   orders[0].warm_up_forwards = step.warm_up_forwards == 0 ? 1 : 0;
   orders[1].evaluates_first = true;
+  if (!step.last_batch.has_value() && step.batch > 1) {
+    orders.push_back(step);
+    orders.back().last_batch = step.batch - 1;
+  }
   return orders;
 }
 
@@ -335,7 +323,8 @@ std::vector<StepDescription> OtherOrders(const StepDescription& step) {
 
 AllocationTrace TraceOfStep(const StepDescription& step) {
   StepTracer tracer;
-  RunSteps(step, tracer);
+  Loop loop(step, tracer);
+  loop.Run();
   return tracer.TakeTrace();
 }
 

@@ -3,14 +3,9 @@
 
 #include <cstdint>
 
-namespace hpo {
+#include "common/memory/attention_kernels.h"
 
-// Kernels of scaled dot product attention: what each keeps for backward differs.
-enum class AttentionKernel {
-  kFlash,      // fused; the log-sum-exp of every query; 16-bit types
-  kEfficient,  // fused; the log-sum-exp, queries rounded up to 32; all types
-  kMath,       // written out: keeps tokens x tokens for every head
-};
+namespace hpo {
 
 struct KernelTraits {
   // Allocations are counted rounded up to this.
@@ -20,12 +15,20 @@ struct KernelTraits {
   bool cpu = true;
   // Threads that have a buffer of their own in fused kernels and reductions; 0: no such buffers.
   int64_t threads_with_buffers = 0;
-  AttentionKernel attention = AttentionKernel::kEfficient;  // but on a CPU
-  // Each thread that multiplies matrices keeps a workspace of this size (cuBLAS); 0: none. Backward
-  // has a thread of its own.
+  AttentionKernels attention;  // of a card
+  // The efficient kernel reads a mask's rows so many elements at a time.
+  int64_t mask_step = 8;
+  // Each thread that multiplies matrices keeps a workspace of this size (cuBLAS), and one for
+  // products that add a bias (cuBLASLt); 0: none. Backward has a thread of its own.
   int64_t gemm_workspace = 0;
+  int64_t bias_workspace = 0;
+  // Of a card: its compute capability, 10 x major + minor, and what its sums share work over.
+  int64_t capability = 0;
+  int64_t multiprocessors = 0;
+  int64_t threads_per_multiprocessor = 0;
 
   static KernelTraits Cpu();
+  // A card of which nothing is known: as large as an H100.
   static KernelTraits Cuda();
   bool operator==(const KernelTraits&) const = default;
 };

@@ -15,6 +15,7 @@ constexpr int64_t kFloat = 4;
 struct TensorCount {
   int64_t tensors = 0;
   int64_t bytes = 0;  // each tensor rounded up on its own
+  int64_t largest = 0;
 };
 
 class LayeredTrial {
@@ -44,6 +45,7 @@ class LayeredTrial {
       const TraceEvent& event = trial_.trace.events[i];
       if ((event.memory_class == MemoryClass::kWeights) != parameters) continue;
       count.bytes += Counted(event);
+      count.largest = std::max(count.largest, event.bytes);
       ++count.tensors;
     }
     return count;
@@ -93,11 +95,16 @@ TensorCount CountOfLayer(const ModelShape& shape, int64_t granularity) {
   return count;
 }
 
-// All gradients, and their norms one by one, then side by side.
-AllocationTimeline::Level Clipping(const TensorCount& parameters, int64_t granularity) {
-  const Bytes stacked = RoundUp(Bytes{kFloat * parameters.tensors}, Bytes{granularity});
-  return {.other = granularity * (parameters.tensors + 1) + stacked.count,
-          .gradients = parameters.bytes};
+// All gradients, and their norms one by one, then side by side; on a card first those of chunks.
+AllocationTimeline::Level Clipping(const TensorCount& parameters, const KernelTraits& traits) {
+  const Bytes granularity{traits.granularity};
+  const Bytes norms{traits.granularity * parameters.tensors};
+  const Bytes stacked = RoundUp(Bytes{kFloat * parameters.tensors}, granularity) + granularity;
+  const Bytes of_chunks =
+      traits.cpu
+          ? Bytes{}
+          : RoundUp(NormsOfChunks(parameters.tensors, parameters.largest / kFloat), granularity);
+  return {.other = (norms + std::max(stacked, of_chunks)).count, .gradients = parameters.bytes};
 }
 
 }  // namespace
@@ -118,7 +125,7 @@ LayeredPeak FindLayeredPeak(const ClassifierShape& shape, const TrialPasses& pas
   }
   peak.parameters = parameters.bytes;
   peak.training = trial.PeakOf("forward", "gradient clipping");
-  const AllocationTimeline::Level clipping = Clipping(parameters, traits.granularity);
+  const AllocationTimeline::Level clipping = Clipping(parameters, traits);
   if (clipping.Total() > peak.training.Total()) peak.training = clipping;
   peak.evaluation = trial.PeakOf("evaluation", "");
   for (AllocationTimeline::Level* level : {&peak.training, &peak.evaluation}) {

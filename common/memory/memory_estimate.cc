@@ -21,7 +21,8 @@ namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
-// Forward's and backward's: each has a workspace of cuBLAS.
+// Forward's and backward's: each has a workspace of cuBLAS, and one of cuBLASLt, of this size.
+constexpr Bytes kBiasWorkspace = MiB(1);
 constexpr int64_t kThreadsThatMultiply = 2;
 
 // Labels, the step count, norms of the clipping, scalars: what no formula counts.
@@ -161,7 +162,9 @@ absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const Tria
 }
 
 // Whether bert_timeline.h has the family, and the task, and the batches, which it takes padded.
+// A card's kernels take scratch that no formula of ours follows.
 bool HasClosedForm(const EstimateInput& input) {
+  if (input.device.kind != "cpu" && TrainerSupports(input.model)) return false;
   const TaskKind task = input.workload.task;
   if (task == TaskKind::kLanguageModeling || task == TaskKind::kMultiQuerySpans) return false;
   if (input.config.unpadded) return false;
@@ -191,6 +194,7 @@ absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const Tria
 // The caching allocator's share, the workspaces and the base.
 void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
   if (device.kind == "cpu") {
+    estimate.expected_live_peak = estimate.live_peak;
     estimate.expected_reserved_peak = estimate.live_peak;
     estimate.reserved_peak = estimate.live_peak;
     estimate.needed_limit = estimate.live_peak;
@@ -200,6 +204,7 @@ void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
   estimate.base = device.base;
   const Bytes around = device.workspace + kSegmentsBegun;
   estimate.reserved_peak = Percent(estimate.live_peak, kReservedOverLive) + around;
+  estimate.expected_live_peak = estimate.live_peak;
   estimate.expected_reserved_peak = estimate.reserved_peak;
   estimate.needed_limit = Percent(estimate.live_peak, kNeededOverLive) + around + device.base;
 }
@@ -244,7 +249,17 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
 KernelTraits TraitsOf(const DeviceProfile& device) {
   if (device.kind != "cpu") {
     KernelTraits traits = KernelTraits::Cuda();
-    traits.gemm_workspace = device.workspace.count / kThreadsThatMultiply;
+    const int64_t of_a_thread = device.workspace.count / kThreadsThatMultiply;
+    traits.bias_workspace = std::min(kBiasWorkspace.count, of_a_thread);
+    traits.gemm_workspace = of_a_thread - traits.bias_workspace;
+    // Text of an older worker names one kernel alone, or none.
+    traits.attention = ParseAttentionKernels(device.attention)
+                           .value_or(AttentionKernels::OfCapability(device.capability));
+    traits.capability = CapabilityNumber(device.capability);
+    if (device.multiprocessors > 0 && device.threads_per_multiprocessor > 0) {
+      traits.multiprocessors = device.multiprocessors;
+      traits.threads_per_multiprocessor = device.threads_per_multiprocessor;
+    }
     return traits;
   }
   KernelTraits traits = KernelTraits::Cpu();

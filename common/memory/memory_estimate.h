@@ -51,6 +51,8 @@ struct TrainingConfig {
   bool smooths_labels = false;  // train.label_smoothing is not 0
   // memory.loss_rows: tokens whose logits exist at a time, in language modelling; 0: by vocabulary.
   int64_t loss_rows = 0;
+  // memory.clear_cache_every: steps between returns of the cache to the device; 0: never.
+  int64_t clear_cache_every = 0;
   bool unpadded = false;        // memory.unpadded: batches are packed (common/packed_rows.h)
   int64_t most_aspects = 0;     // aspects.max: of a training text; 0: any number
   int64_t queries_at_once = 0;  // aspects.at_once: 0: all of a micro-batch's texts
@@ -92,11 +94,12 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const Tr
 // Bytes by class at the peak: weights, gradients, optimizer, activations and head add up to
 // `live_peak`, what our trainer's counting allocator would report as its peak, what it held before
 // the trial left out. Reserved peaks add what the caching allocator holds on top, and workspaces.
-// There are two, for the same passes may come in several orders (CachedReplay):
-// `expected_reserved_peak` is that of the order that our trainer runs, to be held against what a
-// run reports; `reserved_peak` is the largest of any order, a bound, as `needed_limit` is: the
-// smallest budget of the device at which the plan still runs in every order, base included. Bounds
-// admit and refuse. On a CPU all four are equal.
+// The same passes may come in several orders (CachedReplay). What is `expected` is of the order
+// that our trainer runs, to be held against what a run reports: `expected_live_peak` is the
+// tensors' as the device's allocator counts them, with what it does not split off. `reserved_peak`
+// is the largest of the orders that a configuration may run in, a bound, as `needed_limit` is: the
+// smallest budget of the device at which the plan runs in each of them, base included. Bounds admit
+// and refuse. On a CPU all five are equal.
 struct MemoryEstimate {
   Bytes weights;
   Bytes gradients;
@@ -106,6 +109,7 @@ struct MemoryEstimate {
   Bytes workspaces;
   Bytes base;
   Bytes live_peak;
+  Bytes expected_live_peak;
   Bytes expected_reserved_peak;
   Bytes reserved_peak;
   Bytes needed_limit;

@@ -21,6 +21,7 @@ constexpr Bytes kProductScratch = KiB(1536);
 
 // Where tensors alone count.
 void SetAllPeaks(MemoryEstimate& estimate) {
+  estimate.expected_live_peak = estimate.live_peak;
   estimate.expected_reserved_peak = estimate.live_peak;
   estimate.reserved_peak = estimate.live_peak;
   estimate.needed_limit = estimate.live_peak;
@@ -62,6 +63,7 @@ MemoryEstimate ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan, B
     estimate.needed_limit = limit + Bytes{1};
     return LimitedTo(estimate, limit);
   }
+  estimate.expected_live_peak = need->expected_live_peak;
   estimate.expected_reserved_peak = need->expected_reserved_peak;
   estimate.reserved_peak = need->reserved_peak;
   estimate.needed_limit = need->needed_limit + estimate.base;
@@ -113,6 +115,7 @@ absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const Me
 MemoryEstimate LimitedTo(const MemoryEstimate& replayed, Bytes limit) {
   if (replayed.needed_limit <= limit) return replayed;
   MemoryEstimate tensors = replayed;
+  tensors.expected_live_peak = tensors.live_peak;
   tensors.expected_reserved_peak = tensors.reserved_peak = tensors.live_peak;
   tensors.needed_limit = std::max(tensors.live_peak + tensors.base, limit + Bytes{1});
   tensors.fragile = false;

@@ -97,6 +97,7 @@ class MultiQueryTrace final : public TaskTrace {
     const TracedStorage exact =
         tracer.Allocate(kDouble * kAspectNumbers * rows, MemoryClass::kTemporary);
     sum = tracer.Allocate(kDouble * kAspectNumbers, MemoryClass::kTemporary);
+    if (!ops_.traits().cpu) sum.Reset();  // the host has it
   }
 
   TraceOps& ops_;

@@ -61,6 +61,8 @@ struct AdafactorScratch {
   int64_t columns = 0;  // two of these
 
   static constexpr int64_t kScalars = 6;
+  // Elements of a vector that are summed at once.
+  static constexpr int64_t kMostSummed = 16384;
   // Rows of a matrix that are squared at once.
   static int64_t RowsAtOnce(int64_t columns);
 };

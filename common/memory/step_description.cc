@@ -314,13 +314,17 @@ void ReadModel(JsonReader& reader, StepDescription& step) {
 // ---- Device and allocator ----------------------------------------------------------------------
 
 absl::StatusOr<DescribedDevice> ParseDevice(const Json& json) {
-  HPO_RETURN_IF_ERROR(CheckMembers(json, {"base_bytes", "total_bytes", "gemm_workspace_bytes"}));
+  HPO_RETURN_IF_ERROR(CheckMembers(json, {"base_bytes", "total_bytes", "gemm_workspace_bytes",
+                                          "multiprocessors", "threads_per_multiprocessor"}));
   DescribedDevice device;
   Bytes workspace{device.gemm_workspace};
   JsonReader reader(json, "");
   reader.OptionalWith("base_bytes", device.base, ParseSize);
   reader.OptionalWith("total_bytes", device.total, ParseSize);
   reader.OptionalWith("gemm_workspace_bytes", workspace, ParseSize);
+  reader.OptionalWith("multiprocessors", device.multiprocessors, ParsePositive);
+  reader.OptionalWith("threads_per_multiprocessor", device.threads_per_multiprocessor,
+                      ParsePositive);
   HPO_RETURN_IF_ERROR(reader.status());
   if (std::max(device.base, workspace).count > kMostBaseBytes) {
     return absl::InvalidArgumentError(absl::StrCat("expected base and workspace of at most ",
@@ -352,9 +356,11 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
-      json, {"layers", "model", "task", "num_labels", "lora", "checkpointing", "batch", "length",
-             "accumulation", "optimizer", "precision", "attention", "clip", "steps",
-             "warm_up_forwards", "evaluates", "evaluates_first", "allocator", "device"}));
+      json,
+      {"layers",    "model",  "task",         "num_labels",       "lora",      "checkpointing",
+       "batch",     "length", "accumulation", "last_batch",       "optimizer", "precision",
+       "attention", "clip",   "steps",        "warm_up_forwards", "evaluates", "evaluates_first",
+       "allocator", "device"}));
   StepDescription step;
   JsonReader reader(json, "");
   const auto parse_layers = [](const Json& j) {
@@ -373,6 +379,10 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   };
   reader.OptionalWith("accumulation", step.accumulation,
                       [](const Json& j) { return ParseCount(j, 1, kLargestSize); });
+  if (reader.Has("last_batch")) {
+    reader.RequiredWith("last_batch", step.last_batch.emplace(),
+                        [&step](const Json& j) { return ParseCount(j, 1, step.batch); });
+  }
   reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
   reader.OptionalWith("precision", step.precision, ParsePrecision);
   const bool half = step.precision != StepPrecision::kFloat32;

@@ -101,13 +101,17 @@ enum class StepPrecision {
 };
 
 struct DescribedDevice {
-  // Context and libraries; the median of the 35 published runs of bench/memory_published (A100,
-  // torch 2.4).
-  Bytes base = MiB(1505);
+  // Context and libraries of a torch process: what published runs on an A100 (nvidia-smi, about
+  // torch 2.5) leave above their segments. Not those that bench/memory_published predicts:
+  // bench/memory_published_base.csv.
+  Bytes base = MiB(1429);
   // What the device has for this process, base included.
   Bytes total{AllocatorOptions::kUnlimited};
   // Of each of the two threads that multiply matrices; cuBLAS's for compute capability 8.
   int64_t gemm_workspace = 8'519'680;
+  // What its sums share work over; an A100's.
+  int64_t multiprocessors = 108;
+  int64_t threads_per_multiprocessor = 2048;
 };
 
 struct StepDescription {
@@ -117,6 +121,9 @@ struct StepDescription {
   int64_t batch = 0;
   int64_t length = 0;        // tokens of every row
   int64_t accumulation = 1;  // forwards and backwards before each update
+  // Rows of an epoch's last batch, where those are fewer: the last part of a step after the steps,
+  // before one more.
+  std::optional<int64_t> last_batch;
   StepOptimizer optimizer = StepOptimizer::kAdamForeach;
   StepPrecision precision = StepPrecision::kFloat32;
   AttentionKernel attention = AttentionKernel::kEfficient;

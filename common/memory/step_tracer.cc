@@ -193,11 +193,35 @@ void StepTracer::BackwardFrom(int32_t first, GradientEdge root, TracedStorage gr
   }
 }
 
-void StepTracer::DropTape() {
-  while (!tape_.empty()) {
-    for (const GradientEdge& edge : tape_.back().edges) FinishUse(edge);
-    tape_.pop_back();
+void StepTracer::DropTape(GradientEdge root) {
+  std::vector<int32_t> users(tape_.size(), 0);
+  for (const Node& node : tape_) {
+    for (const GradientEdge& edge : node.edges) {
+      if (edge.node >= 0) ++users[static_cast<size_t>(edge.node)];
+    }
   }
+  std::vector<int32_t> ending;
+  if (root.node >= 0) ending.push_back(root.node);
+  while (!ending.empty()) {
+    Node& node = tape_[static_cast<size_t>(ending.back())];
+    ending.pop_back();
+    DropNode(node);
+    for (const GradientEdge& edge : node.edges) {
+      if (edge.node >= 0 && --users[static_cast<size_t>(edge.node)] == 0) {
+        ending.push_back(edge.node);
+      }
+    }
+  }
+  for (; !tape_.empty(); tape_.pop_back()) {
+    if (tape_.back().backward != nullptr) DropNode(tape_.back());
+  }
+}
+
+void StepTracer::DropNode(Node& node) {
+  node.backward = nullptr;
+  for (TracedStorage& saved : node.saved) saved.Reset();
+  node.segment.reset();
+  for (const GradientEdge& edge : node.edges) FinishUse(edge);
 }
 
 void StepTracer::RunNode(Node node) {
@@ -212,6 +236,9 @@ void StepTracer::RunNode(Node node) {
   // Kernels that make several gradients at once make those too that nobody wants.
   for (size_t i = 0; i < outgoing.size(); ++i) {
     if (!node.edges[i].IsWanted()) outgoing[i].Reset();
+  }
+  if (node.segment != nullptr) {  // its own again, and gone with the kernel
+    while (!node.saved.empty()) node.saved.pop_back();
   }
   for (TracedStorage& incoming : node.incoming) incoming.Reset();
   node.backward = nullptr;  // with what it holds

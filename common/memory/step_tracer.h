@@ -163,6 +163,8 @@ class StepTracer {
 
   // Whether operations are recorded; false inside a NoGrad.
   bool recording() const { return recording_; }
+  // Whether what runs does so in backward, which has a thread of its own.
+  bool in_backward() const { return running_ != nullptr || again_ != nullptr; }
 
   // Adds a node. `edges`: where the gradients of its inputs go, in the order in which `backward`
   // returns them and in which they arrive there. `saved` is held until the node has run, then freed
@@ -200,8 +202,9 @@ class StepTracer {
   // Runs the part of the tape from node `first` on, with `gradient` arriving at `root`; for
   // operations that run a piece of forward again (gradient checkpointing).
   void BackwardFrom(int32_t first, GradientEdge root, TracedStorage gradient);
-  // Forgets the tape without running it: a forward whose result is thrown away.
-  void DropTape();
+  // Forgets the tape without running it: a forward whose result, with `root`, is thrown away.
+  // Nodes end in torch's order: from the root on, the last edge first, each with its last user.
+  void DropTape(GradientEdge root = {});
 
   // While it lives, gradients of parameters arrive as those of a backward of its own do:
   // they wait for no use of the parameter outside of it.
@@ -282,6 +285,8 @@ class StepTracer {
 
   void Release(int32_t block);
   void RunNode(Node node);
+  // Lets go of what a node saved, and of its uses of parameters.
+  void DropNode(Node& node);
   // The second run of a segment.
   void RunAgain(CheckpointedSegment& segment);
   void Push(const GradientEdge& edge, TracedStorage gradient);

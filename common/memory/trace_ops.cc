@@ -10,14 +10,6 @@ constexpr int64_t kFloat = 4;
 constexpr int64_t kIndex = 8;
 constexpr int64_t kHalf = 2;
 constexpr int64_t kNumber = 8;  // a double or an int64
-// Up to this many indices the gradient of an embedding is summed without sorting them.
-constexpr int64_t kUnsortedIndices = 3072;
-// The fused kernels round the number of queries up to this for the log-sum-exp.
-constexpr int64_t kQueryBlock = 32;
-
-int64_t InBlocks(int64_t queries) {
-  return (queries + kQueryBlock - 1) / kQueryBlock * kQueryBlock;
-}
 
 }  // namespace
 
@@ -91,34 +83,38 @@ void TraceOps::TouchWorkspace(bool& exists) {
   tracer_.Keep(tracer_.Allocate(traits_.gemm_workspace, MemoryClass::kWorkspaces));
 }
 
-// ---- Layers ------------------------------------------------------------------------------------
-
-TracedTensor TraceOps::Embedding(const TracedStorage& indices, int64_t num_indices,
-                                 const TracedParameter& table, int64_t width) {
-  TracedTensor output = tracer_.NewTensor(num_indices * width, table.element_size);
-  output.edge = tracer_.Record(
-      {table.Edge()}, {indices},
-      [this, num_indices, width, table_bytes = table.bytes()](auto&, const auto&) {
-        if (traits_.cpu || num_indices <= kUnsortedIndices) {
-          return OneGradient(tracer_.Allocate(table_bytes, MemoryClass::kGradients));
-        }
-        const int64_t index_bytes = kIndex * num_indices;
-        const TracedStorage sorted = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
-        const TracedStorage original = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
-        {
-          const TracedStorage range = tracer_.Allocate(index_bytes, MemoryClass::kTemporary);
-          tracer_.Touch(2 * index_bytes);  // the sort's other halves
-        }
-        TracedStorage gradient = tracer_.Allocate(table_bytes, MemoryClass::kGradients);
-        absl::InlinedVector<TracedStorage, 4> segments;
-        for (int i = 0; i < 4; ++i) {
-          segments.push_back(tracer_.Allocate(index_bytes, MemoryClass::kTemporary));
-        }
-        tracer_.Touch(kFloat * num_indices * width);  // partial sums
-        return OneGradient(std::move(gradient));
-      });
-  return output;
+// Source: torch 2.11, aten/src/ATen/native/cuda/Blas.cpp, addmm_out_cuda_impl.
+void TraceOps::TouchProductWorkspace(const TracedLinear& layer) {
+  const bool again = tracer_.in_backward();
+  TouchWorkspace(again ? backward_workspace_ : forward_workspace_);
+  const bool adds_bias = layer.bias.has_value() && layer.in_features > 1 && layer.out_features > 1;
+  bool& exists = again ? backward_bias_workspace_ : bias_workspace_;
+  if (!adds_bias || traits_.bias_workspace == 0 || exists) return;
+  exists = true;
+  tracer_.Keep(tracer_.Allocate(traits_.bias_workspace, MemoryClass::kWorkspaces));
 }
+
+TracedStorage TraceOps::Sum(const Reduction& reduction, MemoryClass result) {
+  const int64_t results = reduction.over_rows ? reduction.columns : reduction.rows;
+  TracedStorage sum = tracer_.Allocate(reduction.element_size * results, result);
+  TouchReductionScratch(reduction);
+  return sum;
+}
+
+void TraceOps::TouchReductionScratch(const Reduction& reduction) {
+  const ReductionScratch scratch = ReductionScratchOf(reduction, traits_);
+  TracedStorage sums;
+  if (scratch.output_sums > 0) {
+    sums = tracer_.Allocate(scratch.output_sums, MemoryClass::kTemporary);
+  }
+  if (scratch.partial_sums == 0) return;
+  for (int64_t piece = 0; piece < scratch.pieces; ++piece) {
+    const TracedStorage partial = tracer_.Allocate(scratch.partial_sums, MemoryClass::kTemporary);
+    tracer_.Touch(scratch.semaphores);
+  }
+}
+
+// ---- Layers ------------------------------------------------------------------------------------
 
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
                               bool rows_are_flattened) {
@@ -143,7 +139,6 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
   const TracedTensor weight = WeightFor(layer.weight, element_size);
   const TracedTensor x = CastForProduct(input);
   if (layer.transposed) bias = cast_bias();
-  TouchWorkspace(forward_workspace_);
   const int64_t rows = x.elements / layer.in_features;
   // A frozen weight's gradient needs no input; the input's gradient needs the weight.
   // They are freed in another order without a bias, which is another operation.
@@ -166,30 +161,33 @@ TracedTensor TraceOps::LinearAlone(const TracedTensor& input, const TracedLinear
       std::move(edges), std::move(saved),
       [this, input_bytes = x.edge.IsWanted() ? x.bytes() : -1,
        weight_bytes = weight.edge.IsWanted() ? weight.bytes() : -1,
-       bias_bytes = bias.edge.IsWanted() ? bias.bytes() : -1, x_at, bias_at, weight_at,
-       weight_first = traits_.cpu && !layer.bias.has_value(),
-       rows_are_flattened](auto&, const auto&) {
-        TouchWorkspace(backward_workspace_);
+       bias_sum =
+           Reduction{.rows = rows, .columns = layer.out_features, .element_size = x.element_size},
+       bias_wanted = bias.edge.IsWanted(), x_at, bias_at, weight_at,
+       weight_first = !layer.bias.has_value(), rows_are_flattened](auto&, const auto&) {
         TracedGradients gradients(3);
         const auto add_weight = [&] {  // the transposed product: a view
           if (weight_bytes < 0) return;
           gradients[weight_at] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients).AsView();
+          TouchWorkspace(backward_workspace_);
         };
         if (weight_first) add_weight();
         if (input_bytes >= 0) {
           gradients[x_at] = tracer_.Allocate(input_bytes);
           if (rows_are_flattened) gradients[x_at] = gradients[x_at].AsView();
+          TouchWorkspace(backward_workspace_);
         }
         if (!weight_first) add_weight();
-        if (bias_bytes >= 0) {
-          tracer_.LeaveKernel();  // the sum over the rows
-          gradients[bias_at] = tracer_.Allocate(bias_bytes, MemoryClass::kGradients).AsView();
+        if (bias_wanted) {
+          tracer_.LeaveKernel();
+          gradients[bias_at] = Sum(bias_sum, MemoryClass::kGradients).AsView();
         }
         return gradients;
       },
       {.saves_others = true});
   TracedTensor output = tracer_.NewTensor(rows * layer.out_features, x.element_size);
   output.edge = edge;
+  TouchProductWorkspace(layer);
   if (layer.transposed) bias = {};  // the first argument, so the first to go
   return output;
 }
@@ -204,23 +202,22 @@ TracedTensor TraceOps::LayerNorm(const TracedTensor& input, const TracedNorm& no
   if (has_bias) mean = tracer_.Allocate(kFloat * rows);
   TracedStorage deviation = tracer_.Allocate(kFloat * rows);
   const GradientEdge bias_edge = has_bias ? norm.bias->Edge() : GradientEdge{};
-  output.edge =
-      tracer_.Record({x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
-                     [this, bytes = x.bytes(), wanted = x.edge.IsWanted(),
-                      trains = norm.weight.trainable, weight_bytes = norm.weight.bytes(),
-                      row_bytes = norm.width * x.element_size, has_bias](auto&, const auto&) {
-                       TracedGradients gradients(3);
-                       if (wanted) gradients[0] = tracer_.Allocate(bytes);
-                       if (trains)
-                         gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-                       if (trains && has_bias) {
-                         gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
-                       }
-                       // Partial sums of the two of a thread (CPU).
-                       if (traits_.cpu && trains)
-                         tracer_.Touch(2 * traits_.threads_with_buffers * row_bytes);
-                       return gradients;
-                     });
+  output.edge = tracer_.Record(
+      {x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},
+      [this, bytes = x.bytes(), wanted = x.edge.IsWanted(), trains = norm.weight.trainable,
+       weight_bytes = norm.weight.bytes(), row_bytes = norm.width * x.element_size, has_bias,
+       copies = norm.copies_gradient](auto&, const auto&) {
+        TracedGradients gradients(3);
+        if (wanted) gradients[0] = tracer_.Allocate(bytes);
+        if (trains) gradients[1] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        if (trains && has_bias) {
+          gradients[2] = tracer_.Allocate(weight_bytes, MemoryClass::kGradients);
+        }
+        if (copies) tracer_.Touch(bytes);
+        // Partial sums of the two of a thread (CPU).
+        if (traits_.cpu && trains) tracer_.Touch(2 * traits_.threads_with_buffers * row_bytes);
+        return gradients;
+      });
   mean.Reset();
   return output;
 }
@@ -290,11 +287,13 @@ TracedTensor TraceOps::AddRepeated(const TracedTensor& a, const TracedTensor& b)
   TracedTensor output = tracer_.NewTensor(a.elements, a.element_size);
   output.edge = tracer_.Record(
       {a.edge, b.edge}, {},
-      [this, b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto& incoming, const auto&) {
+      [this, wanted = b.edge.IsWanted(),
+       repetitions = Reduction{.rows = a.elements / b.elements,
+                               .columns = b.elements,
+                               .element_size = a.element_size}](auto& incoming, const auto&) {
         TracedGradients gradients(2);
         gradients[0] = incoming[0];
-        // Summed over the repetitions.
-        if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
+        if (wanted) gradients[1] = Sum(repetitions, MemoryClass::kActivations);
         return gradients;
       });
   return output;
@@ -302,14 +301,16 @@ TracedTensor TraceOps::AddRepeated(const TracedTensor& a, const TracedTensor& b)
 
 TracedTensor TraceOps::AddBroadcast(const TracedTensor& input, const TracedParameter& parameter) {
   TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-  output.edge = tracer_.Record({input.edge, parameter.Edge()}, {},
-                               [this, bytes = parameter.bytes()](auto& incoming, const auto&) {
-                                 TracedGradients gradients(2);
-                                 gradients[0] = incoming[0];
-                                 gradients[1] = tracer_.Allocate(
-                                     bytes, MemoryClass::kGradients);  // summed over the rows
-                                 return gradients;
-                               });
+  output.edge = tracer_.Record(
+      {input.edge, parameter.Edge()}, {},
+      [this, rows = Reduction{.rows = input.elements / parameter.elements,
+                              .columns = parameter.elements,
+                              .element_size = input.element_size}](auto& incoming, const auto&) {
+        TracedGradients gradients(2);
+        gradients[0] = incoming[0];
+        gradients[1] = Sum(rows, MemoryClass::kGradients);
+        return gradients;
+      });
   return output;
 }
 
@@ -354,123 +355,6 @@ TracedTensor TraceOps::Mean(const TracedTensor& input, int64_t result_elements) 
   TracedTensor output = tracer_.NewTensor(result_elements, input.element_size);
   output.edge = tracer_.RecordLike(input);
   return output;
-}
-
-// ---- Attention ---------------------------------------------------------------------------------
-
-TracedTensor TraceOps::Attention(const TracedTensor& query, const TracedTensor& key,
-                                 const TracedTensor& value, const AttentionShape& shape,
-                                 const TracedStorage& mask) {
-  if (traits_.cpu && shape.dropout > 0.0) return CpuWrittenAttention(query, key, value, shape);
-  // The last argument is cast first.
-  const TracedTensor v = CastForProduct(value);
-  const TracedTensor k = CastForProduct(key);
-  const TracedTensor q = CastForProduct(query);
-  if (traits_.cpu) return CpuFlashAttention(q, k, v, shape, mask);
-  if (traits_.attention == AttentionKernel::kMath) return MathAttention(q, k, v, shape);
-  const bool flash = traits_.attention == AttentionKernel::kFlash && !mask;
-  const int64_t by_heads = shape.batch * shape.heads;
-  return FusedAttention(q, k, v,
-                        {.flash = flash,
-                         .logsumexp = by_heads * (flash ? shape.tokens : InBlocks(shape.tokens)),
-                         .delta = by_heads * shape.tokens,
-                         .mask = mask});
-}
-
-// Source: torch 2.11, aten/src/ATen/native/transformers/cuda/attention.cu and
-// attention_backward.cu.
-TracedTensor TraceOps::PackedAttention(const TracedTensor& query, const TracedTensor& key,
-                                       const TracedTensor& value, const AttentionShape& shape,
-                                       const PackedRows& rows) {
-  if (traits_.cpu) return CpuPackedAttention(query, key, value, shape, rows);
-  return FusedAttention(query, key, value,
-                        {.logsumexp = NumRows(rows) * shape.heads * InBlocks(LongestRow(rows)),
-                         .delta = shape.heads * TotalTokens(rows)});
-}
-
-TracedTensor TraceOps::FusedAttention(const TracedTensor& query, const TracedTensor& key,
-                                      const TracedTensor& value, const FusedBuffers& buffers) {
-  TracedTensor output = tracer_.NewTensor(query.elements, query.element_size);
-  const TracedStorage logsumexp = tracer_.Allocate(kFloat * buffers.logsumexp);
-  output.edge = tracer_.Record(
-      {query.edge, key.edge, value.edge},
-      {buffers.mask, query.storage, key.storage, value.storage, output.storage, logsumexp},
-      [this, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
-       value_bytes = value.bytes(), delta_bytes = kFloat * buffers.delta,
-       writes_product = !buffers.flash && query.element_size == kFloat](auto&, const auto&) {
-        TracedGradients gradients(3);
-        gradients[0] = tracer_.Allocate(query_bytes);
-        gradients[1] = tracer_.Allocate(key_bytes);
-        gradients[2] = tracer_.Allocate(value_bytes);
-        TracedStorage delta;
-        if (writes_product) {
-          TracedStorage product = tracer_.Allocate(bytes, MemoryClass::kTemporary);
-          delta = tracer_.Allocate(delta_bytes, MemoryClass::kTemporary);
-          product.Reset();
-        }
-        tracer_.Touch(delta_bytes);
-        return gradients;
-      });
-  return output;
-}
-
-// The gradient of the second factor is made first. Each is kept for the other's.
-TracedTensor TraceOps::BatchedProduct(const TracedTensor& a, const TracedTensor& b,
-                                      int64_t elements) {
-  const bool a_wanted = a.edge.IsWanted();
-  const bool b_wanted = b.edge.IsWanted();
-  TracedTensor output = tracer_.NewTensor(elements, a.element_size);
-  output.edge = tracer_.Record(
-      {a.edge, b.edge},
-      {a_wanted ? b.storage : TracedStorage(), b_wanted ? a.storage : TracedStorage()},
-      [this, a_bytes = a_wanted ? a.bytes() : -1, b_bytes = b_wanted ? b.bytes() : -1](
-          auto&, const auto&) {
-        TracedGradients gradients(2);
-        if (b_bytes >= 0) gradients[1] = tracer_.Allocate(b_bytes);
-        if (a_bytes >= 0) gradients[0] = tracer_.Allocate(a_bytes);
-        return gradients;
-      });
-  return output;
-}
-
-// The inputs keep the layout of [batch, tokens, hidden]; products want [batch * heads, ...]: a view
-// where one of the two is 1, else a copy.
-TracedTensor TraceOps::ByHeads(const TracedTensor& projected, const AttentionShape& shape) {
-  const bool copies = shape.batch > 1 && shape.heads > 1;
-  return Relayout(projected, copies, /*copies_back=*/false);
-}
-
-TracedTensor TraceOps::AttendByScores(TracedTensor scores, const TracedTensor& value,
-                                      const AttentionShape& shape) {
-  scores = ScaleInPlace(std::move(scores));
-  const TracedTensor probabilities = Softmax(scores);
-  scores = {};
-  const TracedTensor dropped = Dropout(probabilities, shape.dropout);
-  const TracedTensor v = shape.keys_by_heads ? value : ByHeads(value, shape);
-  const TracedTensor context = BatchedProduct(dropped, v, shape.HiddenElements());
-  // Backward: the gradient by heads, before the product's.
-  return Relayout(context, /*copies=*/false, shape.batch > 1 && shape.heads > 1);
-}
-
-TracedTensor TraceOps::Softmax(const TracedTensor& input) {
-  TracedTensor output = tracer_.NewTensor(input.elements, input.element_size);
-  output.edge = tracer_.RecordLike(input, {output.storage});
-  return output;
-}
-
-// softmax(q k^T) v, each step written out.
-TracedTensor TraceOps::MathAttention(const TracedTensor& query, const TracedTensor& key,
-                                     const TracedTensor& value, const AttentionShape& shape) {
-  const int64_t score_elements = shape.batch * shape.heads * shape.tokens * shape.tokens;
-  TracedTensor probabilities;
-  {
-    const TracedTensor scaled_query = Scale(query);
-    const TracedTensor scaled_key = Scale(key);
-    probabilities = Softmax(CastToFloat(BatchedProduct(scaled_query, scaled_key, score_elements)));
-  }
-  const TracedTensor dropped = Cast(Dropout(probabilities, shape.dropout), query.element_size);
-  probabilities.storage.Reset();
-  return BatchedProduct(dropped, value, shape.HiddenElements());
 }
 
 }  // namespace hpo

@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "common/activation.h"
+#include "common/memory/attention_scratch.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/lora.h"
+#include "common/memory/reduction_scratch.h"
 #include "common/memory/step_tracer.h"
 #include "common/packed_rows.h"
 
@@ -53,6 +55,8 @@ struct TracedNorm {
   TracedParameter weight;
   std::optional<TracedParameter> bias;
   int64_t width = 0;
+  // The output's gradient comes with rows and tokens swapped: a card's kernel copies it.
+  bool copies_gradient = false;
 };
 
 // Shape of one attention: queries, keys and values are [batch, heads, tokens, head_size].
@@ -62,10 +66,13 @@ struct AttentionShape {
   int64_t heads = 0;
   int64_t head_size = 0;
   double dropout = 0.0;
-  bool written_out = false;    // by the model itself, in products by heads
+  bool written_out = false;    // by our trainer itself, in products by heads
   bool keys_by_heads = false;  // keys and values lie by heads already
   // They are views of one head for all queries, which a cast writes out.
   bool keys_are_repeated_views = false;
+  // The result's gradient comes in another layout than rows, tokens, heads, which a fused kernel of
+  // a card copies.
+  bool copies_gradient = false;
   int64_t HiddenElements() const { return batch * tokens * heads * head_size; }
   int64_t ScoreElements() const { return batch * heads * tokens * tokens; }
 };
@@ -78,10 +85,10 @@ class TraceOps {
   StepTracer& tracer() { return tracer_; }
   const KernelTraits& traits() const { return traits_; }
 
-  // What a first product forward and backward leaves: cuBLAS's workspaces.
-  void WarmUp() {
-    TouchWorkspace(forward_workspace_);
-    TouchWorkspace(backward_workspace_);
+  // The device is warm: what libraries keep is there.
+  void SetWarm() {
+    forward_workspace_ = backward_workspace_ = true;
+    bias_workspace_ = backward_bias_workspace_ = true;
   }
 
   // ---- Parameters ----
@@ -123,6 +130,9 @@ class TraceOps {
   // `rows_are_flattened`: the input has more dimensions than a matrix.
   TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer,
                       bool rows_are_flattened = true);
+  // Of an input whose rows and tokens are swapped: a copy is multiplied, to whose result the bias,
+  // which there is, is added in place.
+  TracedTensor LinearOfTransposed(const TracedTensor& input, const TracedLinear& layer);
   TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm);
   // at::rms_norm: one kernel on a card, written out by torch on a CPU. `norm` has no bias.
   TracedTensor RmsNorm(const TracedTensor& input, const TracedNorm& norm);
@@ -167,6 +177,8 @@ class TraceOps {
   TracedTensor BatchedProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
   // A projection as a product by heads takes it: copied where it has rows and heads.
   TracedTensor ByHeads(const TracedTensor& projected, const AttentionShape& shape);
+  // Whether Attend and AttendPacked of worker/trainer/models/attention.h write it out.
+  bool WritesOutAttention(const AttentionShape& shape) const;
   // `mask`: what is added to the scores, kept for backward by the fused kernels; empty: none. With
   // one, a card runs the efficient kernel in flash's place, which takes none.
   TracedTensor Attention(const TracedTensor& query, const TracedTensor& key,
@@ -177,6 +189,8 @@ class TraceOps {
   TracedTensor PackedAttention(const TracedTensor& query, const TracedTensor& key,
                                const TracedTensor& value, const AttentionShape& shape,
                                const PackedRows& rows);
+  // What a sum takes beside its result.
+  void TouchReductionScratch(const Reduction& reduction);
   // Mean over all but `groups` rows: [groups, *, width] to [groups, width].
   TracedTensor Mean(const TracedTensor& input, int64_t result_elements);
   // Mean cross entropy of [rows, classes]: one element. `labels`: kept, where nobody else does.
@@ -225,36 +239,52 @@ class TraceOps {
   TracedTensor NegativeSumOfRows(const TracedTensor& input, int64_t rows, bool weighted);
   TracedStorage IsIgnored(int64_t rows);
   void WeighPositives(int64_t bytes, int64_t weights);
-  // What a fused kernel of a card makes beside its output, in floats: what it keeps, and what its
-  // backward makes on the way.
+  TracedStorage EmbeddingGradient(int64_t num_indices, int64_t width, const TracedParameter& table);
+  TracedTensor FlashAttention(const TracedTensor& query, const TracedTensor& key,
+                              const TracedTensor& value, const AttentionShape& shape);
+  EfficientAttention EfficientOf(const TracedTensor& query, const AttentionShape& shape) const;
+  AttentionKernel AttentionKernelOf(int64_t element_size, int64_t head_size, bool masked) const;
+  // What a fused kernel of a card makes beside its output: the log-sum-exp that it keeps and the
+  // products of gradients and outputs, in floats, and the bytes of its backward's blocks.
   struct FusedBuffers {
     bool flash = false;
     int64_t logsumexp = 0;
     int64_t delta = 0;
+    bool copies_delta = false;  // where it is summed by tokens and heads
+    bool copies_gradient = false;
+    int64_t blocks = 0;
     TracedStorage mask;
   };
   TracedTensor FusedAttention(const TracedTensor& query, const TracedTensor& key,
                               const TracedTensor& value, const FusedBuffers& buffers);
-  TracedTensor CpuPackedAttention(const TracedTensor& query, const TracedTensor& key,
-                                  const TracedTensor& value, const AttentionShape& shape,
-                                  const PackedRows& rows);
+  TracedTensor GroupedAttention(const TracedTensor& query, const TracedTensor& key,
+                                const TracedTensor& value, const AttentionShape& shape,
+                                const PackedRows& rows);
   // Views of the groups' rows; backward puts their gradients side by side.
   std::vector<TracedTensor> SplitGroups(const TracedTensor& input, const PackedRows& rows);
   // One behind the other.
   TracedTensor Concatenate(const std::vector<TracedTensor>& parts);
   TracedTensor MathAttention(const TracedTensor& query, const TracedTensor& key,
                              const TracedTensor& value, const AttentionShape& shape);
-  TracedTensor Softmax(const TracedTensor& input);
+  // `element_size`: of the result.
+  TracedTensor Softmax(const TracedTensor& input, int64_t element_size);
+  TracedStorage AlignedMask(const TracedStorage& mask, const TracedTensor& query,
+                            const AttentionShape& shape);
   TracedTensor Scaled(TracedTensor x, bool in_place);
   TracedTensor CpuRmsNorm(const TracedTensor& input, const TracedNorm& norm);
   TracedTensor CpuFlashAttention(const TracedTensor& query, const TracedTensor& key,
                                  const TracedTensor& value, const AttentionShape& shape,
                                  const TracedStorage& mask);
   // As worker/trainer/models/attention.cc writes it out.
-  TracedTensor CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,
-                                   const TracedTensor& value, const AttentionShape& shape);
+  TracedTensor WrittenAttention(const TracedTensor& query, const TracedTensor& key,
+                                const TracedTensor& value, const AttentionShape& shape);
   TracedTensor WeightFor(const TracedParameter& parameter, int64_t element_size);
   void TouchWorkspace(bool& exists);
+  // What the forward product of `layer` takes, after its result.
+  void TouchProductWorkspace(const TracedLinear& layer);
+  // The sum of a matrix over its rows (or columns): `result`, allocated with what torch takes for
+  // it.
+  TracedStorage Sum(const Reduction& reduction, MemoryClass result);
 
   StepTracer& tracer_;
   KernelTraits traits_;
@@ -267,6 +297,8 @@ class TraceOps {
   std::vector<TracedTensor> cast_weights_;  // by parameter; empty ones are not cast yet
   bool forward_workspace_ = false;
   bool backward_workspace_ = false;
+  bool bias_workspace_ = false;
+  bool backward_bias_workspace_ = false;
 };
 
 }  // namespace hpo

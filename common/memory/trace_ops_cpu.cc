@@ -148,8 +148,8 @@ TracedTensor TraceOps::ProjectKeys(const TracedTensor& input, const TracedLinear
   return Relayout(Linear(input, copying), /*copies=*/false, /*copies_back=*/false);
 }
 
-TracedTensor TraceOps::CpuWrittenAttention(const TracedTensor& query, const TracedTensor& key,
-                                           const TracedTensor& value, const AttentionShape& shape) {
+TracedTensor TraceOps::WrittenAttention(const TracedTensor& query, const TracedTensor& key,
+                                        const TracedTensor& value, const AttentionShape& shape) {
   TracedTensor scores;
   {
     const TracedTensor cast_key = CastForProduct(key);
@@ -196,9 +196,9 @@ TracedTensor TraceOps::Concatenate(const std::vector<TracedTensor>& parts) {
   return output;
 }
 
-TracedTensor TraceOps::CpuPackedAttention(const TracedTensor& query, const TracedTensor& key,
-                                          const TracedTensor& value, const AttentionShape& shape,
-                                          const PackedRows& rows) {
+TracedTensor TraceOps::GroupedAttention(const TracedTensor& query, const TracedTensor& key,
+                                        const TracedTensor& value, const AttentionShape& shape,
+                                        const PackedRows& rows) {
   const std::vector<TracedTensor> queries = SplitGroups(query, rows);
   const std::vector<TracedTensor> keys = SplitGroups(key, rows);
   const std::vector<TracedTensor> values = SplitGroups(value, rows);

@@ -89,10 +89,11 @@ TracedTensor TraceOps::BinaryCrossEntropy(const TracedTensor& logits,
   TracedTensor loss;
   {
     const TracedStorage log_sigmoid = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
-    tracer_.Touch(x.bytes());
+    if (traits_.cpu) tracer_.Touch(x.bytes());
     if (weights.has_value()) WeighPositives(x.bytes(), *weights);
     const TracedStorage by_element = tracer_.Allocate(x.bytes(), MemoryClass::kTemporary);
     loss = tracer_.NewTensor(1, x.element_size);
+    TouchReductionScratch({.rows = 1, .columns = x.elements, .over_rows = false});
   }
   if (!weights.has_value()) {
     loss.edge = tracer_.RecordLike(x, {x.storage});

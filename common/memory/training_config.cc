@@ -41,6 +41,7 @@ constexpr const char* kMemoryParameters[] = {
     "lora.dropout",
     "memory.checkpoint_every",
     "memory.loss_rows",
+    "memory.clear_cache_every",
     "memory.unpadded",
     "aspects.max",
     "aspects.at_once",
@@ -247,6 +248,7 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadInt("model.freeze_layers", 0, &config.freezing.layers));
   HPO_RETURN_IF_ERROR(ReadLora(lookup, &config.lora));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.loss_rows", 0, &config.loss_rows));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.clear_cache_every", 0, &config.clear_cache_every));
   HPO_RETURN_IF_ERROR(lookup.ReadFlag("memory.unpadded", &config.unpadded));
   std::optional<double> smoothing;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.label_smoothing", &smoothing));

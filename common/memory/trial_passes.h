@@ -31,7 +31,8 @@ struct MeasuredSteps {
 // What of a trial is run, in this order; the probe before it too.
 struct TrialPasses {
   std::vector<MeasuredSteps> stretches;
-  bool scales_gradients = true;  // clipping finds the norm too large
+  bool begins_with_probe = true;  // the first stretch is the probe
+  bool scales_gradients = true;   // clipping finds the norm too large
 };
 
 // Tokens of a batch whose longest row is that of `lengths`: truncated, padded, no more than the

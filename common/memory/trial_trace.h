@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/bytes.h"
 #include "common/memory/allocation_trace.h"
 #include "common/memory/classifier_trace.h"
 #include "common/memory/kernel_traits.h"
@@ -15,11 +16,18 @@
 
 namespace hpo {
 
-// On a device that is warm: workspaces come first, before the phase "model". Phases: "model",
-// "optimizer states", then "forward" and "backward" of each part, "gradient clipping", "optimizer
-// step", "evaluation". Sizes are positive.
+// What a card's libraries keep from the first product on: WarmUp of worker/trainer/trial_device.h,
+// as far as it decides where in memory that lies. Empty on a CPU.
+AllocationTrace TraceWarmUp(const KernelTraits& traits);
+
+// On a device that is warm. Phases: "model", "optimizer states", then "forward" and "backward" of
+// each part, "gradient clipping", "optimizer step", "evaluation". Sizes are positive.
 AllocationTrace TraceTrial(const ClassifierShape& shape, const TrialPasses& passes,
                            const KernelTraits& traits);
+
+// What at::_foreach_norm of a card takes beside its results, for so many tensors of which the
+// largest has so many elements. Source: torch 2.11, aten/src/ATen/native/cuda/ForeachReduceOp.cu.
+Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
 
 // Events number `begin` to `end` - 1.
 struct EventRange {

@@ -246,6 +246,7 @@ v1::MemoryEstimate ToProto(const MemoryEstimate& estimate) {
   proto.set_workspaces_bytes(estimate.workspaces.count);
   proto.set_base_bytes(estimate.base.count);
   proto.set_live_peak_bytes(estimate.live_peak.count);
+  proto.set_expected_live_peak_bytes(estimate.expected_live_peak.count);
   proto.set_expected_reserved_peak_bytes(estimate.expected_reserved_peak.count);
   proto.set_reserved_peak_bytes(estimate.reserved_peak.count);
   proto.set_needed_limit_bytes(estimate.needed_limit.count);
@@ -262,6 +263,7 @@ MemoryEstimate FromProto(const v1::MemoryEstimate& proto) {
                         .workspaces = Bytes{proto.workspaces_bytes()},
                         .base = Bytes{proto.base_bytes()},
                         .live_peak = Bytes{proto.live_peak_bytes()},
+                        .expected_live_peak = Bytes{proto.expected_live_peak_bytes()},
                         .expected_reserved_peak = Bytes{proto.expected_reserved_peak_bytes()},
                         .reserved_peak = Bytes{proto.reserved_peak_bytes()},
                         .needed_limit = Bytes{proto.needed_limit_bytes()},

@@ -168,6 +168,8 @@ static v1::DeviceProfile ToProto(const DeviceProfile& device) {
   proto.set_attention(device.attention);
   proto.set_allocator(device.allocator);
   proto.set_threads(device.threads);
+  proto.set_multiprocessors(device.multiprocessors);
+  proto.set_threads_per_multiprocessor(device.threads_per_multiprocessor);
   return proto;
 }
 
@@ -184,7 +186,9 @@ static DeviceProfile FromProto(const v1::DeviceProfile& proto) {
                        .capability = proto.capability(),
                        .attention = proto.attention(),
                        .allocator = proto.allocator(),
-                       .threads = proto.threads()};
+                       .threads = proto.threads(),
+                       .multiprocessors = proto.multiprocessors(),
+                       .threads_per_multiprocessor = proto.threads_per_multiprocessor()};
 }
 
 static absl::Status CheckSizes(const WorkerFacts& facts) {

@@ -13,7 +13,6 @@
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "common/status.h"
-#include "worker/trainer/models/attention.h"
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/training/adamw.h"
@@ -77,23 +76,18 @@ absl::Status LoadKernels(torch::Device device, std::span<const BatchShape> shape
   return absl::OkStatus();
 }
 
-void Describe(const TrialDevice& device, const std::string& torch_build, DeviceProfile& profile) {
-  const DeviceDescription description = device.memory->Describe();
+// What the process sees of its device, now measured.
+DeviceProfile MeasuredProfile(const TrialDevice& device, const std::string& torch_build) {
+  DeviceProfile profile = device.profile;
   profile.source = "measured";
   profile.torch_build = torch_build;
-  profile.name = description.name;
-  profile.uuid = description.uuid;
-  profile.capability = description.capability;
-  profile.allocator = description.allocator;
-  profile.attention = AttentionKernel(device.device, kDropout);
+  return profile;
 }
 
 absl::StatusOr<DeviceProfile> ProfileCpu(const std::string& torch_build) {
   HPO_ASSIGN_OR_RETURN(const TrialDevice device, OpenTrialDevice("cpu"));
   HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<BatchShape>{{2, 32}}));
-  DeviceProfile profile;
-  profile.kind = "cpu";
-  Describe(device, torch_build, profile);
+  DeviceProfile profile = MeasuredProfile(device, torch_build);
   profile.workspace = device.memory->Read().live;
   profile.threads = at::get_num_threads();
   if (const auto host = HostMemoryReader().ReadHost(); host.ok()) profile.total = host->total;
@@ -109,9 +103,7 @@ absl::StatusOr<DeviceProfile> ProfileCard(const std::string& name, const std::st
   const MemoryUse use = device.memory->Read();
   HPO_ASSIGN_OR_RETURN(const std::vector<GpuState> after, probe->List());
 
-  DeviceProfile profile;
-  profile.kind = "cuda";
-  Describe(device, torch_build, profile);
+  DeviceProfile profile = MeasuredProfile(device, torch_build);
   const std::optional<GpuState> card_before = FindCard(before, profile.uuid);
   const std::optional<GpuState> card_after = FindCard(after, profile.uuid);
   if (!card_before.has_value() || !card_after.has_value()) {

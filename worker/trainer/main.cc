@@ -45,6 +45,7 @@ struct Arguments {
   bool list_parameters = false;
   bool profile_device = false;
   std::string memory_suite;  // folder for traces
+  int storm_cycles = 100;
   int suite_seconds = 420;
   std::string device = "cpu";  // of the two above
   int threads = 0;
@@ -186,7 +187,8 @@ int PrintMemorySuite(const Arguments& arguments, const std::string& torch_build)
       RunMemorySuite({.device = arguments.device,
                       .torch_build = torch_build,
                       .trace_folder = arguments.memory_suite,
-                      .budget = absl::Seconds(arguments.suite_seconds)},
+                      .budget = absl::Seconds(arguments.suite_seconds),
+                      .storm_cycles = arguments.storm_cycles},
                      [](const nlohmann::json& line) { std::cout << line.dump() << std::endl; });
   return run.ok() ? trainer_exit::kDone : Fail(trainer_exit::kBadModel, run);
 }
@@ -316,6 +318,10 @@ int main(int argc, char** argv) {
       ->type_name("FOLDER");
   app.add_option("--suite-seconds", arguments.suite_seconds,
                  "How long that may take; what would end later is left out")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--storm-cycles", arguments.storm_cycles,
+                 "Out-of-memory errors in a row that the suite meets")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--device", arguments.device, "The device of both: cpu or cuda:N")

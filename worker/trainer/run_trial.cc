@@ -87,7 +87,7 @@ class TrialRun {
       TellUnplaced(job_.validation_path, data_.validation_queries->spans);
     }
     TellTruncated();
-    estimate_input_ = EstimateInputOf(folder_, data_, options_, job_.device, log_.baseline());
+    estimate_input_ = EstimateInputOf(folder_, data_, options_, device_.profile);
     estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
   }
@@ -375,8 +375,7 @@ TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, const Su
 // Whether live bytes are the baseline's again. What is above it is told.
 bool IsAtBaseline(TrialDevice& device, StageLog& log) {
   try {
-    device.memory->SetLimit(Bytes{});
-    device.memory->ReleaseCache();
+    GiveBack(device);
     const Bytes drift = device.memory->Read().live - device.baseline;
     if (drift > Bytes{}) log.LeftBehind(drift);
     return drift == Bytes{};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/worker_facts.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/torch_headers.h"
 
@@ -13,8 +14,13 @@ namespace hpo {
 struct TrialDevice {
   torch::Device device;
   std::unique_ptr<DeviceMemory> memory;
+  // As memory's model sees it from inside the process: limits are for tensors, so that the base is
+  // none of them, and the workspaces are the baseline's.
+  DeviceProfile profile;
   // Live bytes of the idle process; after every trial they are this again.
   Bytes baseline;
+  // What its allocator holds then, on a card.
+  Bytes reserved_baseline;
   // Losses are read when somebody asks for them, and not at every step. So on a card, where reading
   // waits for all that is queued.
   bool reads_late = false;
@@ -23,6 +29,11 @@ struct TrialDevice {
 // A small forward and backward, so that what libraries keep for good (cuBLAS workspaces, thread
 // pools) is there. Throws what torch throws.
 void WarmUp(torch::Device device);
+
+// After a trial, whose tensors are gone: no limit, and its segments go back to the device.
+// Workspaces that were made anew among them are made once more, so that the next trial finds the
+// layout that its memory was predicted with. Throws what torch throws.
+void GiveBack(TrialDevice& device);
 
 // Opens "cpu" or "cuda:N" and warms it up before the baseline is taken.
 //   InvalidArgument, FailedPrecondition  see OpenDeviceMemory

@@ -27,7 +27,8 @@ int64_t TracedPeak(const EstimateInput& input, const TrialPasses& passes,
   return FindLivePeak(trace, Bytes{traits.granularity}).peak.count;
 }
 
-// That of the trace of all layers, less the loss and the step count.
+// That of the trace of all layers, less the loss, the step count and on a card the numbers that
+// nobody has read.
 void ExpectTracedPeak(const EstimateInput& input, const MemoryPlan& plan) {
   const KernelTraits traits = TraitsOf(input.device);
   const TrialPasses passes = LargestPasses(input, plan);
@@ -36,7 +37,7 @@ void ExpectTracedPeak(const EstimateInput& input, const MemoryPlan& plan) {
   const int64_t found =
       3 * peak.parameters + std::max(peak.training.Total(), peak.evaluation.Total());
   EXPECT_LE(found, expected);
-  EXPECT_LE(expected - found, 2 << 10);
+  EXPECT_LE(expected - found, traits.cpu ? 2 << 10 : 4 << 10);
 }
 
 // Of every family.

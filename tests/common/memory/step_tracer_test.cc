@@ -205,6 +205,31 @@ TEST(StepTracer, AGradientThatOthersHoldIsCopiedIntoTheParameter) {
   EXPECT_EQ(Events(tracer.trace(), before), "+4 -4 +4 +4 -4");
 }
 
+// Of a node with two users what it saved ends with the second; the last edge's part of the graph
+// before the others'; the result's own memory after its graph.
+TEST(StepTracer, AGraphThatIsDroppedEndsFromItsRootOn) {
+  StepTracer tracer;
+  const TracedParameter weight = tracer.AddParameter({.elements = 1});
+  const auto node = [&](absl::InlinedVector<GradientEdge, 4> edges, int64_t saved) {
+    TracedTensor output{.elements = 1};
+    output.edge = tracer.Record(std::move(edges), {tracer.Allocate(saved)},
+                                [](auto&, const auto&) { return TracedGradients(1); });
+    return output;
+  };
+  const GradientEdge shared = node({weight.Edge()}, 1).edge;
+  const GradientEdge first = node({shared}, 2).edge;
+  const GradientEdge second = node({shared}, 3).edge;
+  node({weight.Edge()}, 5);  // of no use to the root
+  const size_t before = tracer.trace().events.size();
+  {
+    TracedTensor root = tracer.NewTensor(4);
+    root.edge = node({first, second}, 4).edge;
+    tracer.DropTape(root.edge);
+  }
+  EXPECT_EQ(Events(tracer.trace(), before), "+16 +4 -4 -3 -2 -1 -5 -16");
+  EXPECT_EQ(tracer.NextNode(), 0);
+}
+
 TEST(StepTracer, WithoutRecordingNothingIsKept) {
   StepTracer tracer;
   TraceOps ops(tracer, KernelTraits::Cuda());
@@ -293,7 +318,7 @@ TEST(TraceOps, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
   const auto kept = [](AttentionKernel kernel, int64_t tokens) {
     StepTracer tracer;
     KernelTraits traits = KernelTraits::Cuda();
-    traits.attention = kernel;
+    traits.attention = AttentionKernels::Same(kernel);
     TraceOps ops(tracer, traits);
     const TracedParameter weight = ops.Parameter(1);
     const AttentionShape shape{.batch = 1, .tokens = tokens, .heads = 2, .head_size = 8};

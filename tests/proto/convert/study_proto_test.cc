@@ -131,6 +131,7 @@ TEST(StudyProto, EstimatesRoundTrip) {
                                 .workspaces = MiB(6),
                                 .base = MiB(7),
                                 .live_peak = MiB(8),
+                                .expected_live_peak = MiB(13),
                                 .expected_reserved_peak = MiB(11),
                                 .reserved_peak = MiB(9),
                                 .needed_limit = MiB(10),

@@ -136,7 +136,7 @@ Bytes MeasuredPeak(const Point& point, const TextData& data, const TrainingOptio
   NoEvents events;
   NoStops stops;
   StageLog log(job, **memory, events);
-  const EstimateInput input = EstimateInputOf(folder, data, options, "cpu", before);
+  const EstimateInput input = EstimateInputOf(folder, data, options, {.kind = "cpu"});
   TextClassification task(*model, {.data = data, .max_positions = folder.shape.max_positions});
   TrainLoop loop({.job = job,
                   .options = options,
@@ -169,7 +169,7 @@ Comparison Compare(const Point& point) {
   const TextData data = DataOf(point);
   const TrainingOptions options = OptionsOf(point);
   const auto estimate =
-      EstimateMemory(EstimateInputOf(FolderOf(point), data, options, "cpu", Bytes{}),
+      EstimateMemory(EstimateInputOf(FolderOf(point), data, options, {.kind = "cpu"}),
                      {.effective_batch = point.EffectiveBatch(), .micro_batch = point.micro_batch});
   EXPECT_TRUE(estimate.ok()) << estimate.status();
   return {.measured = MeasuredPeak(point, data, options), .estimate = *estimate};

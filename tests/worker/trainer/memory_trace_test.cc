@@ -244,6 +244,7 @@ TEST(MemoryTrace, IsTheTrainersInFloat16) {
 
 // As float16, but for scratch of oneDNN's products, which is bounded.
 TEST(MemoryTrace, BoundsTheTrainersInBfloat16) {
+  if (!TestDevice().device.is_cpu()) GTEST_SKIP() << "given passes are replayed for a CPU alone";
   for (const double dropout : {0.0, 0.1}) {
     for (const int64_t every : {0, 2}) {
       const SyntheticTrial trial = In16Bits("bf16", dropout, every);
@@ -453,6 +454,7 @@ TEST(MemoryTrace, IsTheTrainersWithoutPaddingUnderEveryTask) {
 
 // Counted: what the real batches say, and no more than the lengths alone do.
 TEST(MemoryTrace, PredictsTheTrainersPeakWithoutPadding) {
+  if (!TestDevice().device.is_cpu()) GTEST_SKIP() << "given passes are replayed for a CPU alone";
   for (const double dropout : {0.0, 0.1}) {
     SyntheticTrial trial = Unpadded("bert", dropout);
     trial.batch_size = 6;

@@ -61,7 +61,8 @@ class RecoveryTest : public testing::Test {
   }
 
   OutcomeMessage Run(const TrainerJob& job) {
-    TrialDevice device{torch::kCPU, nullptr, TestDevice().baseline};
+    TrialDevice device{
+        .device = torch::kCPU, .profile = TestDevice().profile, .baseline = TestDevice().baseline};
     auto memory = std::make_unique<ScriptedMemory>(*TestDevice().memory);
     if (prepare_) prepare_(*memory);
     memory_ = memory.get();

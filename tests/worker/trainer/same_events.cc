@@ -10,6 +10,7 @@
 #include "common/memory/trial_trace.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
+#include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/trace_recorder.h"
 #include "worker/trainer/run_trial.h"
 
@@ -29,19 +30,22 @@ class TakeAtTrainingEnd final : public EventSink, public StopSource {
   }
   std::optional<StopRequest> Poll() override { return std::nullopt; }
 
-  std::vector<RecordedEvent> events;
+  std::vector<AllocatorEvent> events;
 
  private:
   TraceRecorder& recorder_;
 };
 
-std::vector<RecordedEvent> Record(const TrainerJob& job) {
+std::vector<AllocatorEvent> Record(const TrainerJob& job) {
   TrialDevice& device = TestDevice();  // opened before the recording
-  TraceRecorder recorder;
+  TraceRecorder recorder(TestDeviceName());
   TakeAtTrainingEnd sink(recorder);
   const OutcomeMessage outcome = RunTrial(job, device, sink, sink);
   EXPECT_TRUE(outcome.outcome.has_value() && std::holds_alternative<Completed>(*outcome.outcome))
       << OutcomeToJson(*outcome.outcome);
+  // Segments are the allocator's doing.
+  std::erase_if(sink.events,
+                [](const AllocatorEvent& event) { return event.kind != '+' && event.kind != '-'; });
   return sink.events;
 }
 
@@ -49,14 +53,24 @@ std::string FormatGenerated(const TraceEvent& event) {
   return absl::StrCat(event.allocates ? "+ " : "- ", event.block, " ", event.bytes, " B");
 }
 
-bool Matches(const RecordedEvent& recorded, const TraceEvent& generated) {
-  return (recorded.kind == RecordedEvent::Kind::kAllocate) == generated.allocates &&
-         recorded.block == generated.block &&
-         recorded.counted == RoundUp(Bytes{generated.bytes}, CountingAllocator::kGranularity);
+// A CPU's sizes are recorded as they are counted, a card's as they are asked for.
+bool Matches(const AllocatorEvent& recorded, const TraceEvent& generated) {
+  if (recorded.block != generated.block) return false;
+  if (!generated.allocates) return recorded.kind == '-';
+  const Bytes bytes = TestDevice().device.is_cpu()
+                          ? RoundUp(Bytes{generated.bytes}, CountingAllocator::kGranularity)
+                          : Bytes{generated.bytes};
+  return recorded.kind == '+' && recorded.bytes == bytes.count;
+}
+
+// Before and after a difference; HPO_EVENTS_SHOWN sets another number.
+size_t EventsShown() {
+  const char* const number = std::getenv("HPO_EVENTS_SHOWN");
+  return number == nullptr ? 8 : static_cast<size_t>(std::atoi(number));
 }
 
 // The first event in which the two differ, with those around it; "" where they agree.
-std::string FirstDifference(const std::vector<RecordedEvent>& recorded,
+std::string FirstDifference(const std::vector<AllocatorEvent>& recorded,
                             const AllocationTrace& generated) {
   const size_t common = std::min(recorded.size(), generated.events.size());
   size_t at = 0;
@@ -65,8 +79,9 @@ std::string FirstDifference(const std::vector<RecordedEvent>& recorded,
   std::string text = absl::StrCat("event ", at, " differs, in phase '", generated.PhaseOf(at),
                                   "' (trainer: ", recorded.size(),
                                   " events, model: ", generated.events.size(), ")\n");
-  const size_t begin = at < 8 ? 0 : at - 8;
-  const size_t end = std::min(at + 8, std::max(recorded.size(), generated.events.size()));
+  const size_t around = EventsShown();
+  const size_t begin = at < around ? 0 : at - around;
+  const size_t end = std::min(at + around, std::max(recorded.size(), generated.events.size()));
   for (size_t i = begin; i < end; ++i) {
     absl::StrAppend(&text, i == at ? "> " : "  ", "model ",
                     i < generated.events.size() ? FormatGenerated(generated.events[i]) : "end",
@@ -114,7 +129,7 @@ Bytes ExpectPeakWithinEstimates(const TrainerJob& job) {
 
 SyntheticTrial Small() {
   SyntheticTrial trial;
-  trial.hidden = 24;
+  trial.hidden = 48;
   trial.intermediate = 56;
   trial.heads = 2;
   trial.vocabulary = 101;

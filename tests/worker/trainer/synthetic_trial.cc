@@ -12,6 +12,7 @@
 #include "common/memory/memory_plan.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
+#include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/training/trial_batches.h"
 
 namespace hpo {
@@ -172,6 +173,7 @@ TrainerJob SyntheticFolder::Job() const {
   job.validation_path = folder_ + "/valid.jsonl";
   for (int64_t label = 0; label < trial_.labels; ++label) job.labels.push_back(LabelName(label));
   job.epochs = trial_.epochs;
+  job.device = TestDeviceName();
   job.model_name = "synthetic";
   job.model_path = folder_ + "/model";
   job.model_init = "random";
@@ -194,8 +196,10 @@ absl::StatusOr<JobDescription> DescribeJob(const TrainerJob& job, int64_t thread
   HPO_ASSIGN_OR_RETURN(const ModelFolder model, OpenModelFolder(job, options));
   HPO_ASSIGN_OR_RETURN(const TextData data, LoadTextData(job, options, model));
   const MemoryPlan plan = StartingPlan(options.config, job.plan, job.policy);
+  DeviceProfile device = TestDevice().profile;
+  device.workspace = {};  // there before the trial
   JobDescription description{
-      .input = EstimateInputOf(model, data, options, "cpu", Bytes{}),
+      .input = EstimateInputOf(model, data, options, device),
       .plan = plan,
       .passes = PassesOf(job, options, data, model.shape.max_positions, plan)};
   description.input.device.threads = threads;

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -111,6 +113,7 @@ TrainerJob TinyTrial::Job() const {
   job.validation_path = Path("valid.jsonl");
   job.labels = {"a", "b", "c"};
   job.epochs = 1;
+  job.device = TestDeviceName();
   job.model_name = "tiny-bert";
   job.model_path = Path("model");
   job.objective = {.metric = "macro_f1", .direction = Direction::kMaximize};
@@ -121,11 +124,17 @@ TrainerJob TinyTrial::Job() const {
   return job;
 }
 
+std::string TestDeviceName() {
+  const char* const name = std::getenv("HPO_TEST_DEVICE");
+  return name == nullptr ? "cpu" : name;
+}
+
 TrialDevice& TestDevice() {
   static TrialDevice* const device = [] {
     at::set_num_threads(1);  // tests run side by side
     HPO_CHECK(InitLog("off", /*json=*/false).ok());
-    absl::StatusOr<TrialDevice> opened = OpenTrialDevice("cpu");
+    absl::StatusOr<TrialDevice> opened = OpenTrialDevice(TestDeviceName());
+    if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
     HPO_CHECK(opened.ok());
     return new TrialDevice(*std::move(opened));
   }();

@@ -61,7 +61,10 @@ class TinyTrial {
   std::string folder_;
 };
 
-// The CPU with one thread; opened once for the process, as a trainer does.
+// HPO_TEST_DEVICE, else "cpu": tests of memory run on an emulated card too.
+std::string TestDeviceName();
+
+// That device, a CPU with one thread; opened once for the process, as a trainer does.
 TrialDevice& TestDevice();
 
 // `count` lines of JSON: "text" of 3 to 28 words, "label" one of "a", "b", "c".

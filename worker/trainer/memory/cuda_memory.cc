@@ -127,6 +127,9 @@ class CudaMemory final : public DeviceMemory {
   void ResetPeak() override { cuda_allocator::resetPeakStats(device_); }
 
   void SetLimit(Bytes limit) override {
+    if (std::exchange(expands_for_now_, false)) {
+      c10::CachingAllocator::setAllocatorSettings("expandable_segments:False");
+    }
     limit_ = std::min(limit, device_total_);
     const double fraction = limit > Bytes{} ? static_cast<double>(limit_.count) /
                                                   static_cast<double>(device_total_.count)
@@ -151,6 +154,7 @@ class CudaMemory final : public DeviceMemory {
           return false;
         }
         c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
+        expands_for_now_ = true;
         return true;
     }
     return false;
@@ -173,13 +177,16 @@ class CudaMemory final : public DeviceMemory {
             .name = properties.name,
             .uuid = FormatUuid(properties.uuid),
             .capability = std::to_string(properties.major) + "." + std::to_string(properties.minor),
-            .allocator = FormatAllocatorSettings(AllocatorInUse())};
+            .allocator = FormatAllocatorSettings(AllocatorInUse()),
+            .multiprocessors = properties.multiProcessorCount,
+            .threads_per_multiprocessor = properties.maxThreadsPerMultiProcessor};
   }
 
  private:
   c10::DeviceIndex device_;
   Bytes device_total_;
   Bytes limit_;
+  bool expands_for_now_ = false;
 };
 
 }  // namespace

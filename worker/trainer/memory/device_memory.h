@@ -40,12 +40,16 @@ struct DeviceDescription {
   std::string uuid;        // of the card, as the driver writes it: "GPU-..."
   std::string capability;  // "9.0"; on a CPU the instruction set, "AVX2"
   std::string allocator;   // options
+  // Of a card; see DeviceProfile.
+  int64_t multiprocessors = 0;
+  int64_t threads_per_multiprocessor = 0;
 };
 
 // What a device can do about a shortage beyond giving its cache back.
 enum class Relief {
   kNewWorkspaces,       // libraries' workspaces are freed; what runs next makes new ones
-  kExpandableSegments,  // from now on the allocator's segments grow instead of becoming more
+  kExpandableSegments,  // until the next limit the allocator's segments grow instead of becoming
+                        // more
 };
 
 // Methods may throw c10::Error when the device is lost (a sticky CUDA error). Thread-safe.
@@ -59,6 +63,7 @@ class DeviceMemory {
   virtual void ResetPeak() = 0;
 
   // Tensors (CUDA: the allocator, its cache included) may not hold more than `limit`; 0: no limit.
+  // A limit is a trial's: segments that were made to grow for the one before grow no more.
   virtual void SetLimit(Bytes limit) = 0;
 
   // Gives caches back to the device, after all work on it is done.

@@ -20,7 +20,7 @@ Replanner::Replanner(EstimateInput input, Bytes baseline, Bytes limit, bool may_
 std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
   const auto estimate = replays_->Replay(input_, plan);
   if (!estimate.ok()) return std::nullopt;
-  return estimate->live_peak + baseline_;
+  return estimate->expected_live_peak + baseline_;
 }
 
 bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {

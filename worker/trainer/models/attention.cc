@@ -1,5 +1,7 @@
 #include "worker/trainer/models/attention.h"
 
+#include <ATen/autocast_mode.h>
+
 #include <array>
 #include <cmath>
 #include <limits>
@@ -37,7 +39,39 @@ torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
 
 namespace {
 
-bool IsFused(torch::Device device, double dropout) { return !device.is_cpu() || dropout == 0.0; }
+// In the order of torch's sdp::SDPBackend.
+constexpr std::array<AttentionKernel, 4> kKernels = {
+    AttentionKernel::kMath, AttentionKernel::kFlash, AttentionKernel::kEfficient,
+    AttentionKernel::kCudnn};
+
+// What torch would run for these, by their types and layouts.
+AttentionKernel KernelOf(const torch::Tensor& query, const torch::Tensor& key,
+                         const torch::Tensor& value, const std::optional<torch::Tensor>& bias,
+                         double dropout) {
+  const int64_t choice = at::_fused_sdp_choice(query, key, value, bias, dropout);
+  return choice >= 0 && choice < std::ssize(kKernels) ? kKernels[static_cast<size_t>(choice)]
+                                                      : AttentionKernel::kMath;
+}
+
+// `x` in the type in which attention takes it under autocast; its values are no longer its own, and
+// nothing is allocated.
+torch::Tensor InComputedType(const torch::Tensor& x) {
+  const torch::DeviceType device = x.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return x;
+  const torch::ScalarType type = at::autocast::get_autocast_dtype(device);
+  if (x.scalar_type() == type) return x;
+  return x.detach().view(type).narrow(-1, 0, x.size(-1));
+}
+
+// Whether torch has a kernel that does not write the scores out. Where it has none we write them:
+// that takes less than torch's own way, which computes 16-bit attention in float32.
+bool IsFused(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
+             const std::optional<torch::Tensor>& bias, double dropout) {
+  if (query.device().is_cpu()) return dropout == 0.0;
+  const auto computed_bias = bias.has_value() ? std::optional(InComputedType(*bias)) : std::nullopt;
+  return KernelOf(InComputedType(query), InComputedType(key), InComputedType(value), computed_bias,
+                  dropout) != AttentionKernel::kMath;
+}
 
 }  // namespace
 
@@ -45,10 +79,10 @@ torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training) {
   const double probability = training ? dropout : 0.0;
-  if (IsFused(query.device(), probability)) {
-    std::optional<torch::Tensor> expanded;
-    const int64_t tokens = query.size(2);
-    if (bias.defined()) expanded = bias.expand({-1, -1, tokens, tokens});
+  std::optional<torch::Tensor> expanded;
+  const int64_t tokens = query.size(2);
+  if (bias.defined()) expanded = bias.expand({-1, -1, tokens, tokens});
+  if (IsFused(query, key, value, expanded, probability)) {
     return at::scaled_dot_product_attention(query, key, value, expanded, probability);
   }
   return AttendByScores(
@@ -104,20 +138,29 @@ torch::Tensor AttendFused(const torch::Tensor& query, const torch::Tensor& key,
 torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
                            const torch::Tensor& value, const PackedInput& packed,
                            const PackedAttention& options) {
-  return query.is_cuda() ? AttendFused(query, key, value, packed, options)
-                         : AttendByGroups(query, key, value, packed.rows, options);
+  const auto by_heads = [&options](const torch::Tensor& x) {
+    return x.view({1, x.size(1), options.heads, -1}).transpose(1, 2);
+  };
+  // With a bias, any, torch's choice is not flash: it says whether the efficient kernel runs.
+  const int64_t tokens = query.size(1);
+  const torch::Tensor any_bias = query.detach().as_strided({1, 1, tokens, tokens}, {0, 0, 0, 1});
+  const bool fused = query.is_cuda() && IsFused(by_heads(query), by_heads(key), by_heads(value),
+                                                any_bias, options.dropout);
+  return fused ? AttendFused(query, key, value, packed, options)
+               : AttendByGroups(query, key, value, packed.rows, options);
 }
 
-std::string AttentionKernel(torch::Device device, double dropout) {
-  if (!IsFused(device, dropout)) return "math";
-  const auto options = torch::TensorOptions(torch::kFloat32).device(device);
-  const torch::Tensor query = at::zeros({2, 2, 16, 64}, options).requires_grad_();
-  const torch::Tensor mask = at::ones({2, 16}, options.dtype(torch::kInt64));
-  const torch::Tensor bias = AttentionBias(mask).expand({-1, -1, 16, 16});
-  // In the order of torch's sdp::SDPBackend.
-  static constexpr std::array<const char*, 4> kNames = {"math", "flash", "efficient", "cudnn"};
-  const int64_t choice = at::_fused_sdp_choice(query, query, query, bias, dropout);
-  return choice >= 0 && choice < 4 ? kNames[static_cast<size_t>(choice)] : "other";
+AttentionKernels AttentionKernelsOf(torch::Device device, double dropout) {
+  const auto pair = [device, dropout](torch::ScalarType type) {
+    const auto options = torch::TensorOptions(type).device(device);
+    const torch::Tensor query = at::empty({2, 2, 16, 64}, options).requires_grad_();
+    const torch::Tensor bias = at::empty({2, 1, 1, 16}, options).expand({-1, -1, 16, 16});
+    return AttentionPair{.plain = KernelOf(query, query, query, {}, dropout),
+                         .masked = KernelOf(query, query, query, bias, dropout)};
+  };
+  return {.float32 = pair(torch::kFloat32),
+          .float16 = pair(torch::kFloat16),
+          .bfloat16 = pair(torch::kBFloat16)};
 }
 
 }  // namespace hpo

@@ -2,8 +2,7 @@
 // memory it takes can be predicted.
 #pragma once
 
-#include <string>
-
+#include "common/memory/attention_kernels.h"
 #include "worker/trainer/models/packed_input.h"
 #include "worker/trainer/torch_headers.h"
 
@@ -32,9 +31,9 @@ torch::Tensor AttendByScores(torch::Tensor scores, const torch::Tensor& value,
 // query, key, value: [batch, heads, tokens, head_size]; bias: see AttentionBias, undefined: none.
 // Result: [batch, heads, tokens, head_size].
 //
-// With dropout, on a CPU: AttendByScores (torch's fused CPU kernel has no dropout).
-// Otherwise: at::scaled_dot_product_attention, whose fused kernels keep one float per head and
-// token.
+// Where torch has no fused kernel AttendByScores: on a CPU with dropout, on older cards in
+// bfloat16, for head sizes that its kernels do not take. Otherwise:
+// at::scaled_dot_product_attention, whose fused kernels keep one float per head and token.
 torch::Tensor Attend(const torch::Tensor& query, const torch::Tensor& key,
                      const torch::Tensor& value, const torch::Tensor& bias, double dropout,
                      bool training);
@@ -52,8 +51,8 @@ torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
                            const torch::Tensor& value, const PackedInput& packed,
                            const PackedAttention& options);
 
-// Which kernel Attend takes on `device` while training with `dropout`: "flash", "efficient",
-// "cudnn", or "math" where attention is written out. Runs a tiny example.
-std::string AttentionKernel(torch::Device device, double dropout);
+// Which kernels Attend takes on a card while training with `dropout`, in each precision, without a
+// mask and with one; nothing is run. See common/memory/attention_kernels.h.
+AttentionKernels AttentionKernelsOf(torch::Device device, double dropout);
 
 }  // namespace hpo

@@ -29,6 +29,10 @@ constexpr int64_t kSteps = 2;
 constexpr double kLadder[] = {0.90, 0.94, 0.97, 0.99, 1.00, 1.01, 1.03, 1.06, 1.10};
 constexpr double kStormLimit = 0.6;  // of the need
 constexpr int64_t kTraces = 4;
+// Of the budget: when comparisons are over, when ladders are; storms take what is left.
+constexpr double kComparisonShare = 0.6;
+constexpr double kLadderShare = 0.85;
+constexpr int64_t kStormReports = 10;
 
 class NobodyElse final : public EventSink, public StopSource {
  public:
@@ -53,10 +57,6 @@ class MemorySuite {
         profile_(std::move(profile)),
         device_(std::move(device)),
         start_(clock_.Monotonic()) {
-    // The trainer's view: a limit is for tensors, and the warm device holds its workspaces.
-    trainer_profile_ = profile_;
-    trainer_profile_.base = Bytes{};
-    trainer_profile_.workspace = device_.baseline;
     const MemoryUse use = device_.memory->Read();
     used_by_others_ = use.total - use.free - use.reserved - profile_.base;
   }
@@ -65,7 +65,8 @@ class MemorySuite {
     print_({{"type", "profile"}, {"device", DeviceProfileToJson(profile_)}});
     const std::vector<SuitePoint> points = SuitePoints(profile_.kind);
     HPO_RETURN_IF_ERROR(RecordTraces(points));
-    RunStorm(points[points.size() / 4]);
+    // Before any out-of-memory error: what recovers from one may leave segments of another layout.
+    for (const SuitePoint& point : points) CompareOne(point);
     // Ladders over points that need enough for a few percent to be more than a segment, and yet
     // little time.
     const size_t first = points.size() / 4;
@@ -74,7 +75,7 @@ class MemorySuite {
     for (int64_t i = 0; i < options_.num_ladders; ++i) {
       RunLadder(points[first + static_cast<size_t>(i) * stride]);
     }
-    for (const SuitePoint& point : points) CompareOne(point);
+    RunStorm(points[points.size() / 4]);
     print_({{"type", "done"}, {"seconds", absl::ToDoubleSeconds(Elapsed())}});
     return absl::OkStatus();
   }
@@ -83,7 +84,7 @@ class MemorySuite {
   absl::Duration Elapsed() const { return clock_.Monotonic() - start_; }
 
   MemoryEstimate Predict(const SuitePoint& point) const {
-    const auto estimate = ReplayMemory(SuiteInput(point, kSteps, trainer_profile_), point.plan);
+    const auto estimate = ReplayMemory(SuiteInput(point, kSteps, device_.profile), point.plan);
     HPO_CHECK(estimate.ok());  // the points are ours
     return *estimate;
   }
@@ -92,6 +93,15 @@ class MemorySuite {
   Bytes NeededLimit(const SuitePoint& point) const {
     const Bytes needed = Predict(point).needed_limit;
     return profile_.kind == "cpu" ? needed + device_.baseline : needed;
+  }
+
+  // As admission decides. A CPU's limit counts the baseline, which its estimate leaves out.
+  bool IsAdmitted(const SuitePoint& point, Bytes limit) const {
+    const Bytes for_trial = profile_.kind == "cpu" ? limit - device_.baseline : limit;
+    const auto estimate =
+        EstimateWithin(SuiteInput(point, kSteps, device_.profile), point.plan, for_trial);
+    HPO_CHECK(estimate.ok());
+    return estimate->needed_limit <= for_trial;
   }
 
   Run TrainPoint(const SuitePoint& point, Bytes limit) {
@@ -115,8 +125,7 @@ class MemorySuite {
     run.device_used = use.total - use.free;
     run.report = log.Report();
     run.alloc_retries = use.alloc_retries - retries;
-    device_.memory->SetLimit(Bytes{});
-    device_.memory->ReleaseCache();
+    GiveBack(device_);
     run.duration = clock_.Monotonic() - begin;
     return run;
   }
@@ -136,7 +145,7 @@ class MemorySuite {
         {.data = data, .max_positions = point.model.max_positions, .device = device_.device});
     TrainingOptions training;
     training.config = point.config;
-    const EstimateInput input = SuiteInput(point, kSteps, trainer_profile_);
+    const EstimateInput input = SuiteInput(point, kSteps, device_.profile);
     TrainLoop loop({.job = job,
                     .options = training,
                     .data = data,
@@ -156,25 +165,28 @@ class MemorySuite {
 
   void CompareOne(const SuitePoint& point) {
     // The next takes longer than the one before, as points are sorted.
-    if (Elapsed() + 2 * last_ > options_.budget) {
+    if (Elapsed() + 2 * last_ > options_.budget * kComparisonShare) {
       print_({{"type", "skipped"}, {"name", point.name}});
       return;
     }
     const Run run = TrainPoint(point, Bytes{});
     last_ = run.duration;
     const MemoryEstimate estimate = Predict(point);
-    nlohmann::json line = {{"type", "configuration"},
-                           {"name", point.name},
-                           {"completed", run.completed},
-                           {"predicted_live_bytes", (estimate.live_peak + device_.baseline).count},
-                           {"measured_live_bytes", run.report.live_peak.count},
-                           {"predicted_reserved_bytes", estimate.reserved_peak.count},
-                           {"measured_reserved_bytes", run.report.reserved_peak.count},
-                           {"fragile", estimate.fragile},
-                           {"peak_phase", run.report.peak_phase},
-                           {"seconds", absl::ToDoubleSeconds(run.duration)}};
+    nlohmann::json line = {
+        {"type", "configuration"},
+        {"name", point.name},
+        {"completed", run.completed},
+        {"predicted_live_bytes", (estimate.expected_live_peak + device_.baseline).count},
+        {"measured_live_bytes", run.report.live_peak.count},
+        // In the order that runs, and over the orders that admission counts with.
+        {"predicted_reserved_bytes", estimate.expected_reserved_peak.count},
+        {"bound_reserved_bytes", estimate.reserved_peak.count},
+        {"measured_reserved_bytes", run.report.reserved_peak.count},
+        {"fragile", estimate.fragile},
+        {"peak_phase", run.report.peak_phase},
+        {"seconds", absl::ToDoubleSeconds(run.duration)}};
     if (profile_.kind == "cuda") {
-      line["predicted_device_bytes"] = (estimate.reserved_peak + profile_.base).count;
+      line["predicted_device_bytes"] = (estimate.expected_reserved_peak + profile_.base).count;
       line["measured_device_bytes"] = (run.device_used - used_by_others_).count;
     }
     print_(line);
@@ -183,7 +195,7 @@ class MemorySuite {
   void RunLadder(const SuitePoint& point) {
     const Bytes needed = NeededLimit(point);
     for (const double share : kLadder) {
-      if (Elapsed() > options_.budget / 2) {
+      if (Elapsed() > options_.budget * kLadderShare) {
         print_({{"type", "skipped"}, {"name", absl::StrCat("ladder of ", point.name)}});
         return;
       }
@@ -192,9 +204,12 @@ class MemorySuite {
       print_({{"type", "ladder"},
               {"name", point.name},
               {"limit_bytes", limit.count},
+              {"needed_bytes", needed.count},
               {"share", share},
-              {"expected", limit >= needed},
-              {"ran", run.completed},
+              {"expected", IsAdmitted(point, limit)},
+              // Without an out-of-memory error; after one it may have completed all the same.
+              {"ran", run.completed && run.report.num_ooms == 0},
+              {"recovered", run.completed && run.report.num_ooms > 0},
               {"alloc_retries", run.alloc_retries}});
     }
   }
@@ -206,19 +221,27 @@ class MemorySuite {
     const MemoryUse start = device_.memory->Read();
     int64_t met = 0;
     int64_t clean = 0;
+    Bytes live_drift;
+    Bytes reserved_drift;
+    std::vector<int64_t> reserved_by_tenth;
+    const int64_t tenth = std::max<int64_t>(1, options_.storm_cycles / kStormReports);
     for (int64_t cycle = 0; cycle < options_.storm_cycles; ++cycle) {
       met += TrainPoint(point, limit).completed ? 0 : 1;
-      clean += device_.memory->Read().live == device_.baseline ? 1 : 0;
+      const MemoryUse now = device_.memory->Read();
+      clean += now.live == device_.baseline ? 1 : 0;
+      live_drift = std::max(live_drift, now.live - start.live);
+      reserved_drift = std::max(reserved_drift, now.reserved - start.reserved);
+      if ((cycle + 1) % tenth == 0) reserved_by_tenth.push_back(now.reserved.count);
     }
-    const MemoryUse end = device_.memory->Read();
     const absl::Duration after = TrainPoint(point, Bytes{}).duration;
     print_({{"type", "storm"},
             {"name", point.name},
             {"cycles", options_.storm_cycles},
             {"met", met},
             {"at_baseline", clean},
-            {"live_drift_bytes", (end.live - start.live).count},
-            {"reserved_drift_bytes", (end.reserved - start.reserved).count},
+            {"live_drift_bytes", live_drift.count},
+            {"reserved_drift_bytes", reserved_drift.count},
+            {"reserved_by_tenth", reserved_by_tenth},
             {"seconds_before", absl::ToDoubleSeconds(before)},
             {"seconds_after", absl::ToDoubleSeconds(after)}});
   }
@@ -247,7 +270,6 @@ class MemorySuite {
   const MemorySuiteOptions& options_;
   const PrintLine& print_;
   DeviceProfile profile_;
-  DeviceProfile trainer_profile_;
   TrialDevice device_;
   NobodyElse nobody_;
   Bytes used_by_others_;  // of the card

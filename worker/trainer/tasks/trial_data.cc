@@ -159,8 +159,7 @@ absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptio
 }
 
 EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
-                              const TrainingOptions& options, const std::string& device,
-                              Bytes baseline) {
+                              const TrainingOptions& options, const DeviceProfile& device) {
   EstimateInput input;
   input.model = model.shape;
   input.config = options.config;
@@ -176,8 +175,7 @@ EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
     input.workload.train_lengths = LengthsOf(data.train);
     input.workload.validation_lengths = LengthsOf(data.validation);
   }
-  input.device.kind = absl::StartsWith(device, "cuda") ? "cuda" : "cpu";
-  if (input.device.kind == "cuda") input.device.workspace = baseline;
+  input.device = device;
   return input;
 }
 

@@ -61,11 +61,9 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model, const TokenCache& tokens = {});
 
-// What EstimateMemory needs to know of the trial, with the data's true lengths. `baseline` is what
-// a warm device holds: on a card, the workspaces. A trainer does not know the base bytes of its
-// card, nor need it: its limit is for tensors alone.
+// What EstimateMemory needs to know of the trial, with the data's true lengths. `device`: as the
+// process sees it (TrialDevice).
 EstimateInput EstimateInputOf(const ModelFolder& model, const TextData& data,
-                              const TrainingOptions& options, const std::string& device,
-                              Bytes baseline);
+                              const TrainingOptions& options, const DeviceProfile& device);
 
 }  // namespace hpo

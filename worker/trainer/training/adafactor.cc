@@ -14,7 +14,6 @@ constexpr double kEpsilon = 1e-30;
 constexpr double kDecayExponent = -0.8;
 // Elements that are summed up at once: below what torch's kernels sum in two passes, for which
 // they allocate.
-constexpr int64_t kMostSummed = 16384;
 
 // [rows, columns] of a matrix; [n, 1] of a vector.
 torch::Tensor AsMatrix(const torch::Tensor& tensor) { return tensor.view({tensor.size(0), -1}); }
@@ -125,8 +124,8 @@ void Adafactor::MeanSquares(const torch::Tensor& gradient) {
 
 void Adafactor::Sum(const torch::Tensor& vector) {
   total_.zero_();
-  for (int64_t first = 0; first < vector.numel(); first += kMostSummed) {
-    const int64_t count = std::min(kMostSummed, vector.numel() - first);
+  for (int64_t first = 0; first < vector.numel(); first += AdafactorScratch::kMostSummed) {
+    const int64_t count = std::min(AdafactorScratch::kMostSummed, vector.numel() - first);
     at::sum_out(part_, vector.narrow(0, first, count), /*dim=*/{0});
     total_.add_(part_);
   }

@@ -65,7 +65,8 @@ TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, cons
     if (first_batch == 0) first_batch = evaluation.size();
   }
   TrialPasses passes;
-  if (job.policy != MemoryPolicy::kOff) {
+  passes.begins_with_probe = job.policy != MemoryPolicy::kOff;
+  if (passes.begins_with_probe) {
     passes.stretches.push_back(
         {.steps = {PartsOf(data, HeaviestBatch(data.train, plan), plan, layout)},
          .evaluation = {evaluation.begin(),
