@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/describe_param.h"
 #include "common/memory/memory_estimate.h"
 #include "common/status.h"
 
@@ -68,7 +69,7 @@ class Lookup {
     const int64_t* const number = std::get_if<int64_t>(given);
     if (number == nullptr || *number < least) {
       return absl::InvalidArgumentError(absl::StrCat(name, ": expected an integer of at least ",
-                                                     least, ", got ", FormatParam(*given)));
+                                                     least, ", got ", DescribeParam(*given)));
     }
     *value = *number;
     return absl::OkStatus();
@@ -80,7 +81,7 @@ class Lookup {
     const std::optional<double> number = AsNumber(*given);
     if (!number.has_value() || !(*number >= 0.0 && *number < 1.0)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": expected a number in [0, 1), got ", FormatParam(*given)));
+          absl::StrCat(name, ": expected a number in [0, 1), got ", DescribeParam(*given)));
     }
     *value = number;
     return absl::OkStatus();
@@ -92,7 +93,7 @@ class Lookup {
     const std::optional<double> number = AsNumber(*given);
     if (!number.has_value() || !(*number > 0.0) || !std::isfinite(*number)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": expected a number above 0, got ", FormatParam(*given)));
+          absl::StrCat(name, ": expected a number above 0, got ", DescribeParam(*given)));
     }
     *value = *number;
     return absl::OkStatus();
@@ -104,7 +105,7 @@ class Lookup {
     const bool* const flag = std::get_if<bool>(given);
     if (flag == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": expected true or false, got ", FormatParam(*given)));
+          absl::StrCat(name, ": expected true or false, got ", DescribeParam(*given)));
     }
     *value = *flag;
     return absl::OkStatus();
@@ -116,7 +117,7 @@ class Lookup {
     const std::string* const text = std::get_if<std::string>(given);
     if (text == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": expected a text, got ", FormatParam(*given)));
+          absl::StrCat(name, ": expected a text, got ", DescribeParam(*given)));
     }
     *value = *text;
     return absl::OkStatus();

@@ -136,6 +136,8 @@ TEST(TrainingConfigOf, NamesTheBadParameter) {
       {{{"train.precision", std::string("int8")}},
        "train.precision: expected fp32, tf32, bf16 or fp16, got 'int8'"},
       {{{"memory.unpadded", int64_t{1}}}, "memory.unpadded: expected true or false, got 1"},
+      {{{"memory.unpadded", std::string("true")}},
+       "memory.unpadded: expected true or false, got the string \"true\""},
       {{{"memory.checkpoint_every", int64_t{-1}}},
        "memory.checkpoint_every: expected an integer of at least 0, got -1"},
       {{{"model.freeze_embeddings", int64_t{1}}},

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/describe_param.h"
 #include "common/spelling.h"
 #include "common/status.h"
 
@@ -82,7 +83,7 @@ absl::Status ReadNumber(const ParamMap& params, const NumberRange& range) {
   if (!number.has_value() || !(*number >= range.low && *number < range.high)) {
     return absl::InvalidArgumentError(absl::StrCat(range.name, ": expected a number in [",
                                                    range.low, ", ", range.high, "), got ",
-                                                   FormatParam(found->second)));
+                                                   DescribeParam(found->second)));
   }
   *range.value = *number;
   return absl::OkStatus();
@@ -94,8 +95,8 @@ absl::StatusOr<std::optional<int64_t>> ReadCount(const ParamMap& params, const c
   if (found == params.end()) return std::nullopt;
   const std::optional<int64_t> count = FindInt(params, name);
   if (count.has_value() && *count >= 0) return count;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": expected an integer of at least 0, got ", FormatParam(found->second)));
+  return absl::InvalidArgumentError(absl::StrCat(name, ": expected an integer of at least 0, got ",
+                                                 DescribeParam(found->second)));
 }
 
 absl::Status ReadFlag(const ParamMap& params, const char* name, bool& value) {
@@ -104,7 +105,7 @@ absl::Status ReadFlag(const ParamMap& params, const char* name, bool& value) {
   const std::optional<bool> flag = FindBool(params, name);
   if (!flag.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": expected true or false, got ", FormatParam(found->second)));
+        absl::StrCat(name, ": expected true or false, got ", DescribeParam(found->second)));
   }
   value = *flag;
   return absl::OkStatus();
