@@ -21,6 +21,9 @@ namespace {
 // In a row, before the worker gives its machine up.
 constexpr int kMaxFailures = 3;
 
+// How much longer to wait for other processes to leave a card than for a server to come back.
+constexpr int kCrowdedPauses = 10;
+
 WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
                      const ModelCatalog& models) {
   WorkerFacts facts;
@@ -56,6 +59,8 @@ class AgentLoop {
                    TakeAnswer(lease, answer);
                  }),
         backoff_(options.first_retry, options.longest_retry, SeedOf(session_.facts().instance_key)),
+        crowded_(kCrowdedPauses * options.first_retry, kCrowdedPauses * options.longest_retry,
+                 SeedOf(session_.facts().instance_key)),
         kept_models_(std::filesystem::absolute(options.runs_folder).string(),
                      options.num_kept_models) {}
 
@@ -282,7 +287,19 @@ class AgentLoop {
     kept_models_.Ended();
     unsettled_.emplace(OutputFolder(lease), Unsettled{assignment, end});
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) NoteAway(delivered);
+    PauseWhereCrowded(end.finish->outcome);
     return std::nullopt;
+  }
+
+  // What others hold is not free a moment later: a trial that comes back at once would only use up
+  // its retries.
+  void PauseWhereCrowded(const TrialOutcome& outcome) {
+    const auto* const oom = std::get_if<OutOfMemory>(&outcome);
+    if (oom != nullptr && oom->kind == OomKind::kDirtyDevice) {
+      services_.stop.WaitFor(crowded_.Next());
+    } else {
+      crowded_.Reset();
+    }
   }
 
   // What the next attempt needs of it is in the trial's checkpoints.
@@ -382,6 +399,7 @@ class AgentLoop {
   const CheckpointFolders checkpoints_;
   ResultCourier courier_;
   Backoff backoff_;
+  Backoff crowded_;  // after an attempt that found the device full of others' memory
   KeptModels kept_models_;
   // Results that the server does not have, by their attempts' folders.
   std::map<std::string, Unsettled> unsettled_;

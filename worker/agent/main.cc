@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "common/clock.h"
 #include "common/device/host_memory.h"
@@ -80,8 +81,23 @@ Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu,
   return device;
 }
 
+// Of what torch reads from the environment: no limit can be set with another allocator, so every
+// trial would fail.
+absl::Status CheckAllocatorVariables(const WorkerOptions& options) {
+  if (!options.trainer.empty() || !options.allocator.empty()) return absl::OkStatus();
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || !absl::StrContains(value, "cudaMallocAsync")) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": hpo-trainer needs torch's native allocator, got '", value,
+                     "'; leave backend out, or give --allocator"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
   if (options.cpu) return CpuDevice(*options.memory_limit);
+  HPO_RETURN_IF_ERROR(CheckAllocatorVariables(options));
   absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (!probe.ok()) {
     return absl::FailedPreconditionError(

@@ -13,6 +13,7 @@
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "common/status.h"
+#include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/training/adamw.h"
@@ -125,7 +126,7 @@ absl::StatusOr<DeviceProfile> ProfileDevice(const std::string& device,
     return absl::StartsWith(device, "cuda:") ? ProfileCard(device, torch_build)
                                              : ProfileCpu(torch_build);
   } catch (const std::exception& error) {
-    return absl::FailedPreconditionError(absl::StrCat(device, ": ", error.what()));
+    return absl::FailedPreconditionError(absl::StrCat(device, ": ", DescribeError(error)));
   }
 }
 

@@ -29,6 +29,7 @@
 #include "worker/text/tokenize_lines.h"
 #include "worker/text/tokenizer.h"
 #include "worker/trainer/device_profile.h"
+#include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/message_channel.h"
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/suite/memory_suite.h"
@@ -76,15 +77,6 @@ Hello MakeHello(const std::string& torch_build) {
           .torch_build = torch_build};
 }
 
-// The outcome of a job whose device cannot be had.
-OutcomeMessage WithoutDevice(const TrainerJob& job, const absl::Status& error) {
-  return {.outcome = Failed{.failure_class = FailureClass::kBadConfiguration,
-                            .message = std::string(error.message())},
-          .memory = {},
-          .final_plan = job.plan,
-          .clean = true};
-}
-
 int StatusOf(FailureClass failure_class) {
   switch (failure_class) {
     case FailureClass::kBadData:
@@ -113,6 +105,14 @@ int StatusOf(const OutcomeMessage& message) {
   return trainer_exit::kDone;
 }
 
+// Ends the job and the process.
+int EndWithoutDevice(const TrainerJob& job, const absl::Status& reason, EventSink& events) {
+  const OutcomeMessage outcome = OutcomeWithoutDevice(job, reason);
+  events.Send(outcome);
+  const bool no_device = absl::IsFailedPrecondition(reason) || absl::IsInvalidArgument(reason);
+  return Fail(no_device ? trainer_exit::kBadModel : StatusOf(outcome), reason);
+}
+
 absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -127,10 +127,10 @@ absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
 int RunJobFile(const std::string& path, const std::string& torch_build, const TokenCache& tokens) {
   const absl::StatusOr<TrainerJob> job = ReadJob(path);
   if (!job.ok()) return Fail(trainer_exit::kUsage, job.status());
-  absl::StatusOr<TrialDevice> device = OpenTrialDevice(job->device);
-  if (!device.ok()) return Fail(trainer_exit::kBadModel, device.status());
   StandardOutput output;
   output.Send(MakeHello(torch_build));
+  absl::StatusOr<TrialDevice> device = OpenTrialDevice(job->device);
+  if (!device.ok()) return EndWithoutDevice(*job, device.status(), output);
   const OutcomeMessage outcome = RunTrial(*job, *device, output, output, tokens);
   output.Send(outcome);
   if (outcome.outcome.has_value()) {
@@ -155,8 +155,7 @@ int Serve(MessageChannel& channel, const std::string& torch_build, const TokenCa
       device.reset();
       absl::StatusOr<TrialDevice> opened = OpenTrialDevice(job->device);
       if (!opened.ok()) {
-        channel.Send(WithoutDevice(*job, opened.status()));
-        return Fail(trainer_exit::kBadModel, opened.status());
+        return EndWithoutDevice(*job, opened.status(), channel);
       }
       device.emplace(*std::move(opened));
       device_name = job->device;
@@ -183,14 +182,19 @@ int PrintProfile(const std::string& device, const std::string& torch_build) {
 }
 
 int PrintMemorySuite(const Arguments& arguments, const std::string& torch_build) {
-  const absl::Status run =
-      RunMemorySuite({.device = arguments.device,
-                      .torch_build = torch_build,
-                      .trace_folder = arguments.memory_suite,
-                      .budget = absl::Seconds(arguments.suite_seconds),
-                      .storm_cycles = arguments.storm_cycles},
-                     [](const nlohmann::json& line) { std::cout << line.dump() << std::endl; });
-  return run.ok() ? trainer_exit::kDone : Fail(trainer_exit::kBadModel, run);
+  try {
+    const absl::Status run =
+        RunMemorySuite({.device = arguments.device,
+                        .torch_build = torch_build,
+                        .trace_folder = arguments.memory_suite,
+                        .budget = absl::Seconds(arguments.suite_seconds),
+                        .storm_cycles = arguments.storm_cycles},
+                       [](const nlohmann::json& line) { std::cout << line.dump() << std::endl; });
+    return run.ok() ? trainer_exit::kDone : Fail(trainer_exit::kBadModel, run);
+  } catch (const std::exception& error) {
+    // Between its trials, which catch their own: the card is lost.
+    return Fail(trainer_exit::kInternal, absl::InternalError(DescribeError(error)));
+  }
 }
 
 absl::StatusOr<int> ProtocolDescriptor() {

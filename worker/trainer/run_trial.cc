@@ -16,6 +16,7 @@
 #include "common/memory/memory_replay.h"
 #include "common/status.h"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
+#include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/models/adapters.h"
 #include "worker/trainer/models/frozen_parameters.h"
@@ -216,9 +217,13 @@ class TrialRun {
       return DeviceLostOutcome(*attempt.fault, log_.phase(), 0);
     }
     log_.OutOfMemoryMet(attempt.use, NeededAtLeast(*attempt.fault, attempt.use), job_.predicted, 0);
-    return OutOfMemoryOutcome(*attempt.fault, attempt.use,
-                              {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
-                              device_.memory->Describe().kind);
+    OutOfMemory oom = OutOfMemoryOutcome(
+        *attempt.fault, attempt.use, {.job = job_, .phase = log_.phase(), .step = 0, .plan = plan_},
+        device_.memory->Describe().kind);
+    // What was to come would not have fitted either: the same in another process is no help.
+    const bool too_big = job_.limit > Bytes{} && job_.predicted > job_.limit;
+    if (oom.kind == OomKind::kFragmentation && too_big) oom.kind = OomKind::kConfiguration;
+    return oom;
   }
 
   absl::Status BuildOnDevice() {
@@ -354,7 +359,7 @@ TrainLoopResult Unexpected(const std::exception& error, const StageLog& log) {
   } else {
     result.outcome =
         Failed{.failure_class = FailureClass::kInternal,
-               .message = absl::StrCat("in phase '", log.phase(), "': ", error.what())};
+               .message = absl::StrCat("in phase '", log.phase(), "': ", DescribeError(error))};
   }
   result.clean = false;
   return result;
@@ -401,8 +406,9 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
         message.outcome.has_value() && std::holds_alternative<Completed>(*message.outcome);
     if (success) log.Stage("Trial Success", 0);
   } catch (const std::exception& error) {
-    message.outcome = Failed{.failure_class = FailureClass::kDeviceLost,
-                             .message = absl::StrCat("the device does not answer: ", error.what())};
+    message.outcome =
+        Failed{.failure_class = FailureClass::kDeviceLost,
+               .message = absl::StrCat("the device does not answer: ", DescribeError(error))};
     message.clean = false;
   }
   if (!message.clean) {

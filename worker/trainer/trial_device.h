@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/trainer_protocol.h"
 #include "common/worker_facts.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/torch_headers.h"
@@ -36,7 +37,16 @@ void WarmUp(torch::Device device);
 void GiveBack(TrialDevice& device);
 
 // Opens "cpu" or "cuda:N" and warms it up before the baseline is taken.
-//   InvalidArgument, FailedPrecondition  see OpenDeviceMemory
+//   InvalidArgument, FailedPrecondition  see OpenDeviceMemory; or the first computation failed
+//   ResourceExhausted  the card has no room for torch itself: others hold its memory
+//   Unavailable        the card is lost to this process: a sticky CUDA error, or a library that
+//   does
+//                      not start
 absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name);
+
+// The outcome of a job whose device could not be opened, for this reason. Nothing of the trial was
+// on the card yet: where memory ran out, others hold it (kind B), and the trial is queued again.
+// Also writes the [OOM] block to the log. The process is not clean.
+OutcomeMessage OutcomeWithoutDevice(const TrainerJob& job, const absl::Status& reason);
 
 }  // namespace hpo

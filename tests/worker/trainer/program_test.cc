@@ -166,7 +166,12 @@ TEST(TrainerProgram, ACardThatCannotBeHadIsOneLine) {
   job.device = "cuda:77";
   const CommandResult result = RunJob(trial, job);
   EXPECT_EQ(result.status, 24);
-  EXPECT_EQ(result.output, "");
+  const std::vector<UpMessage> messages = Messages(result.output);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<Hello>(messages.front()));
+  const auto* outcome = std::get_if<OutcomeMessage>(&messages.back());
+  ASSERT_TRUE(outcome != nullptr && outcome->outcome.has_value());
+  EXPECT_EQ(std::get<Failed>(*outcome->outcome).failure_class, FailureClass::kBadConfiguration);
   // Without CUDA's libraries the loader's reason; with them, the driver's.
   EXPECT_THAT(result.errors,
               AnyOf(HasSubstr("cannot load torch's CUDA libraries"), HasSubstr("cuda:77")));

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <mutex>
 #include <string>
 #include <typeinfo>
@@ -18,6 +17,7 @@
 
 #include "common/memory/allocator_settings.h"
 #include "worker/trainer/memory/device_memory.h"
+#include "worker/trainer/memory/memory_fraction.h"
 
 // Of ATen/cuda/CUDAContextLight.h, which wants the headers of CUDA's math libraries: 400 MB of
 // packages that nothing else here needs.
@@ -102,7 +102,13 @@ class CudaMemory final : public DeviceMemory {
     device_total_ = Bytes{static_cast<int64_t>(total)};
   }
 
-  ~CudaMemory() override { cuda_allocator::setMemoryFraction(1.0, device_); }
+  ~CudaMemory() override {
+    try {
+      cuda_allocator::setMemoryFraction(1.0, device_);
+    } catch (const c10::Error&) {
+      // The card is lost, and this process with it.
+    }
+  }
 
   MemoryUse Read() const override {
     const auto stats = cuda_allocator::getDeviceStats(device_);
@@ -131,10 +137,7 @@ class CudaMemory final : public DeviceMemory {
       c10::CachingAllocator::setAllocatorSettings("expandable_segments:False");
     }
     limit_ = std::min(limit, device_total_);
-    const double fraction = limit > Bytes{} ? static_cast<double>(limit_.count) /
-                                                  static_cast<double>(device_total_.count)
-                                            : 1.0;
-    cuda_allocator::setMemoryFraction(fraction, device_);
+    cuda_allocator::setMemoryFraction(MemoryFraction(limit_, device_total_), device_);
   }
 
   void ReleaseCache() override {
@@ -194,28 +197,30 @@ class CudaMemory final : public DeviceMemory {
 
 extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cuda_memory(
     int index, char* error, size_t error_size) {
-  try {
-    const int num_devices = c10::cuda::device_count();
-    if (index >= num_devices) {
-      std::snprintf(error, error_size,
-                    "cuda:%d: no such card; the driver shows %d (is an NVIDIA driver loaded and is "
-                    "CUDA_VISIBLE_DEVICES right?)",
-                    index, num_devices);
-      return nullptr;
-    }
-    if (hpo::HooksWereAskedForTooEarly()) {
-      std::snprintf(error, error_size,
-                    "cuda:%d: torch was asked for CUDA before hpo_cuda.so was loaded, and keeps "
-                    "that there is none; expected a new process, or a trainer without this bug",
-                    index);
-      return nullptr;
-    }
-    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
-    c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
-    hpo::ObserveRefusals();
-    return new hpo::CudaMemory(static_cast<c10::DeviceIndex>(index));
-  } catch (const std::exception& failure) {
-    std::snprintf(error, error_size, "cuda:%d: %s", index, failure.what());
+  const int num_devices = c10::cuda::device_count();
+  if (index >= num_devices) {
+    std::snprintf(error, error_size,
+                  "cuda:%d: no such card; the driver shows %d (is an NVIDIA driver loaded and is "
+                  "CUDA_VISIBLE_DEVICES right?)",
+                  index, num_devices);
     return nullptr;
   }
+  if (hpo::HooksWereAskedForTooEarly()) {
+    std::snprintf(error, error_size,
+                  "cuda:%d: torch was asked for CUDA before hpo_cuda.so was loaded, and keeps that "
+                  "there is none; expected a new process, or a trainer without this bug",
+                  index);
+    return nullptr;
+  }
+  if (const std::string allocator = hpo::cuda_allocator::get()->name(); allocator != "native") {
+    std::snprintf(error, error_size,
+                  "cuda:%d: expected torch's native allocator, got %s: leave backend out of "
+                  "PYTORCH_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF",
+                  index, allocator.c_str());
+    return nullptr;
+  }
+  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+  c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
+  hpo::ObserveRefusals();
+  return new hpo::CudaMemory(static_cast<c10::DeviceIndex>(index));
 }

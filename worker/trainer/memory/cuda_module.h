@@ -12,7 +12,7 @@
 namespace hpo {
 
 // Loads the module at the first call and opens card `index`. After that torch's CUDA kernels are
-// registered in the process.
+// registered in the process. Throws what torch throws where the card fails.
 //   FailedPrecondition  see OpenDeviceMemory
 absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenCudaMemory(int index);
 
@@ -20,7 +20,8 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenCudaMemory(int index);
 absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenCudaLog(int index);
 
 // What the module exports, with C linkage, as `hpo_open_cuda_memory` and `hpo_open_cuda_log`: a new
-// object, or null and a message of at most `error_size` bytes in `error`.
+// object, or null and a message of at most `error_size` bytes in `error`. Exceptions of torch pass
+// through.
 template <typename T>
 using OpenCudaFunction = T* (*)(int index, char* error, size_t error_size);
 

@@ -84,7 +84,7 @@ absl::StatusOr<std::optional<int>> CardNumber(const std::string& device);
 
 // The memory of `device`, "cpu" or "cuda:N". At most one object for each device lives at a time.
 // A CPU gets the counting allocator; for CUDA lib/hpo_cuda.so beside the program's folder is loaded
-// (docs/adr/001-cuda-code-in-a-module.md).
+// (docs/adr/001-cuda-code-in-a-module.md). Throws what torch throws where a card fails.
 //   InvalidArgument     not such a name
 //   FailedPrecondition  no module, CUDA library, driver or card; says what to do
 absl::StatusOr<std::unique_ptr<DeviceMemory>> OpenDeviceMemory(const std::string& device);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "worker/trainer/memory/error_text.h"
 
 namespace hpo {
 namespace {
@@ -97,7 +98,7 @@ std::optional<MemoryFault> ClassifyError(const std::exception& error) {
     const std::optional<MemoryFaultType> type = TypeOf(*torch_error, stack);
     if (!type.has_value()) return std::nullopt;
     return MemoryFault{.type = *type,
-                       .message = torch_error->msg(),
+                       .message = DescribeError(error),
                        .traceback = std::move(stack),
                        .refused = {},
                        .certain = !ContainsAny(torch_error->msg(), kLikelyDeviceMemoryTexts)};

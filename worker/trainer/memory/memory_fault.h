@@ -19,7 +19,7 @@ enum class MemoryFaultType {
 // An error taken out of its exception: holds no tensor.
 struct MemoryFault {
   MemoryFaultType type = MemoryFaultType::kDevice;
-  std::string message;    // without the stack
+  std::string message;    // one line, without the stack
   std::string traceback;  // the stack where it was thrown; may be empty
   std::optional<RefusedAllocation> refused;
   // false: such an error mostly means memory, and goes away with a smaller batch; where nothing

@@ -1,0 +1,13 @@
+// What an exception of torch says, for error lines.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace hpo {
+
+// One line without C++ stack frames. CUDA's own errors are followed by advice for programmers,
+// which is left out.
+std::string DescribeError(const std::exception& error);
+
+}  // namespace hpo
