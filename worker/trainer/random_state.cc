@@ -18,4 +18,12 @@ void RandomState::Restore() const {
   now->set_next_double_normal_sample(before->next_double_normal_sample());
 }
 
+RandomStateKeeper::~RandomStateKeeper() {
+  try {
+    before_.Restore();
+  } catch (const c10::Error&) {
+    // The device is lost, as the exception that brings us here says, or its next use will say.
+  }
+}
+
 }  // namespace hpo

@@ -22,7 +22,7 @@ class RandomState {
 class RandomStateKeeper {
  public:
   explicit RandomStateKeeper(torch::Device device) : before_(device) {}
-  ~RandomStateKeeper() { before_.Restore(); }
+  ~RandomStateKeeper();
   RandomStateKeeper(const RandomStateKeeper&) = delete;
   RandomStateKeeper& operator=(const RandomStateKeeper&) = delete;
 

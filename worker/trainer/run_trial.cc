@@ -389,6 +389,11 @@ bool IsAtBaseline(TrialDevice& device, StageLog& log) {
   }
 }
 
+bool IsDeviceLost(const std::optional<TrialOutcome>& outcome) {
+  const auto* const failed = outcome.has_value() ? std::get_if<Failed>(&*outcome) : nullptr;
+  return failed != nullptr && failed->failure_class == FailureClass::kDeviceLost;
+}
+
 }  // namespace
 
 OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& events,
@@ -399,17 +404,20 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
     log.Stage("Trial Start", 0);
     TrainLoopResult result = RunAndCatch(job, device, {events, stops, tokens}, log);
     message.final_plan = result.final_plan;
+    message.outcome = std::move(result.outcome);
     message.clean = IsAtBaseline(device, log) && result.clean;
     message.memory = log.Report();
-    message.outcome = std::move(result.outcome);
     const bool success =
         message.outcome.has_value() && std::holds_alternative<Completed>(*message.outcome);
     if (success) log.Stage("Trial Success", 0);
   } catch (const std::exception& error) {
-    message.outcome =
-        Failed{.failure_class = FailureClass::kDeviceLost,
-               .message = absl::StrCat("the device does not answer: ", DescribeError(error))};
     message.clean = false;
+    // Where the device was lost in the trial, that says more.
+    if (!IsDeviceLost(message.outcome)) {
+      message.outcome =
+          Failed{.failure_class = FailureClass::kDeviceLost,
+                 .message = absl::StrCat("the device does not answer: ", DescribeError(error))};
+    }
   }
   if (!message.clean) {
     LogError(absl::StrCat("Trial ", job.trial.value,
