@@ -35,6 +35,8 @@ def result_of(name, said):
     if ending["kind"] != "completed":
         why = ending.get("message") or ending.get("error_message") or ending["kind"]
         return Result(name, False, f"{ending['kind']}: {why}".splitlines()[0])
+    if not outcome.get("clean", True):
+        return Result(name, False, "completed, but memory is left over or the device is lost")
     probe = next((line for line in said if line.get("stage") == "Probe"), {})
     memory = outcome["memory"]
     return Result(name, True, phase=memory.get("peak_phase", ""), live=memory.get("live_peak_bytes"), predicted_live=probe.get("predicted_bytes"),

@@ -51,23 +51,14 @@ def run(build, cards, cycles, folder, at_once):
 # ---- What is read out of the lines --------------------------------------------------------------
 
 
-def error(line, predicted, what):
-    """Signed, relative to what was measured."""
-    return line[f"{predicted}_{what}_bytes"] / line[f"measured_{what}_bytes"] - 1
+def error(line, what):
+    """Signed, relative to what was measured; of reserved bytes in the order in which the trainer's passes run."""
+    return line[f"predicted_{what}_bytes"] / line[f"measured_{what}_bytes"] - 1
 
 
 def configurations(runs):
     """Those that completed, with their run."""
     return [(run, line) for run in runs for line in run.of_type("configuration") if line["completed"]]
-
-
-def live_error(line):
-    return error(line, "predicted", "live")
-
-
-def reserved_error(line):
-    """Of the order in which the trainer's passes run."""
-    return error(line, "expected", "reserved")
 
 
 def ladder(runs):
@@ -104,13 +95,11 @@ def is_whole(run, cycles):
 
 def told(runs):
     """Lines for people, the largest errors first."""
-    for run, line in sorted(configurations(runs), key=lambda pair: -abs(live_error(pair[1]))):
-        if abs(live_error(line)) > 0.0005:
-            yield f"live {100 * live_error(line):+.3f} %: {run.name}: {line['name']} ({line['peak_phase']})"
-    for run, line in sorted(configurations(runs), key=lambda pair: -abs(reserved_error(pair[1]))):
-        if abs(reserved_error(line)) > 0.003:
-            yield (f"reserved {100 * reserved_error(line):+.3f} %, bound {100 * error(line, 'predicted', 'reserved'):+.3f} %"
-                   f"{', fragile' if line['fragile'] else ''}: {run.name}: {line['name']}")
+    for what, shown_above in (("live", 0.0005), ("reserved", 0.003)):
+        for run, line in sorted(configurations(runs), key=lambda pair: -abs(error(pair[1], what))):
+            if abs(error(line, what)) > shown_above:
+                fragile = ", fragile" if line["fragile"] else ""
+                yield f"{what} {100 * error(line, what):+.3f} %{fragile}: {run.name}: {line['name']}"
     for run, step in ladder(runs):
         if step["expected"] != step["ran"]:
             what = "ran although refused" if step["ran"] else "ran out although admitted"
@@ -126,8 +115,8 @@ def told(runs):
 
 def judged(runs, cycles):
     measured = [line for _, line in configurations(runs)]
-    live = [100 * abs(live_error(line)) for line in measured]
-    reserved = [100 * abs(reserved_error(line)) for line in measured]
+    live = [100 * abs(error(line, "live")) for line in measured]
+    reserved = [100 * abs(error(line, "reserved")) for line in measured]
     steps = [step for _, step in ladder(runs)]
     right = 100 * sum(step["expected"] == step["ran"] for step in steps) / len(steps)
     ran_out = sum(step["expected"] and not step["ran"] for step in steps)
