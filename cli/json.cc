@@ -86,6 +86,7 @@ Json RecordJson(const MemoryRecord& record, const std::optional<Bytes>& change) 
           {"peak_bytes", SizeJson(record.peak)},
           {"resident_bytes", SizeJson(record.resident)},
           {"predicted_bytes", SizeJson(record.predicted)},
+          {"predicted_reserved_bytes", SizeJson(record.predicted_reserved)},
           {"needed_bytes", SizeJson(record.needed)},
           {"plan", record.plan ? PlanJson(*record.plan) : Json(nullptr)},
           {"growth_bytes", SizeJson(record.growth)},

@@ -275,11 +275,16 @@ absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json) {
 nlohmann::json MemoryRecordToJson(const MemoryRecord& record) {
   nlohmann::json json = {{"stage", record.stage}, {"step", record.step}};
   const std::pair<const char*, Bytes> sizes[] = {
-      {"allocated_bytes", record.allocated}, {"reserved_bytes", record.reserved},
-      {"free_bytes", record.free},           {"total_bytes", record.total},
-      {"peak_bytes", record.peak},           {"predicted_bytes", record.predicted},
-      {"needed_bytes", record.needed},       {"resident_bytes", record.resident},
-      {"growth_bytes", record.growth}};
+      {"allocated_bytes", record.allocated},
+      {"reserved_bytes", record.reserved},
+      {"free_bytes", record.free},
+      {"total_bytes", record.total},
+      {"peak_bytes", record.peak},
+      {"predicted_bytes", record.predicted},
+      {"needed_bytes", record.needed},
+      {"resident_bytes", record.resident},
+      {"growth_bytes", record.growth},
+      {"predicted_reserved_bytes", record.predicted_reserved}};
   for (const auto& [name, size] : sizes) {
     if (size > Bytes{}) json[name] = size.count;
   }
@@ -297,6 +302,7 @@ void ReadMemoryRecord(JsonReader& reader, MemoryRecord& record) {
   reader.Optional("total_bytes", record.total);
   reader.Optional("peak_bytes", record.peak);
   reader.Optional("predicted_bytes", record.predicted);
+  reader.Optional("predicted_reserved_bytes", record.predicted_reserved);
   reader.Optional("needed_bytes", record.needed);
   reader.OptionalWith("plan", record.plan, PlanFromJson);
   reader.Optional("step", record.step);

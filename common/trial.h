@@ -149,6 +149,8 @@ struct MemoryRecord {
   Bytes peak;
   // The peak that was predicted for the plan in force.
   Bytes predicted;
+  // "Probe": the most that the allocator was predicted to reserve, in whatever order batches come.
+  Bytes predicted_reserved;
   // "OOM Error": the peak would have been this or more (a censored observation).
   Bytes needed;
   std::optional<MemoryPlan> plan;

@@ -177,6 +177,7 @@ v1::MemoryRecord ToProto(const MemoryRecord& record) {
   proto.set_total_bytes(record.total.count);
   proto.set_peak_bytes(record.peak.count);
   proto.set_predicted_bytes(record.predicted.count);
+  proto.set_predicted_reserved_bytes(record.predicted_reserved.count);
   proto.set_needed_bytes(record.needed.count);
   if (record.plan) *proto.mutable_plan() = ToProto(*record.plan);
   proto.set_resident_bytes(record.resident.count);
@@ -196,7 +197,8 @@ absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto) {
   for (const int64_t number :
        {proto.sequence(), proto.step(), proto.allocated_bytes(), proto.reserved_bytes(),
         proto.free_bytes(), proto.total_bytes(), proto.peak_bytes(), proto.predicted_bytes(),
-        proto.needed_bytes(), proto.resident_bytes(), proto.growth_bytes()}) {
+        proto.predicted_reserved_bytes(), proto.needed_bytes(), proto.resident_bytes(),
+        proto.growth_bytes()}) {
     if (number >= 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "memory record '", proto.stage(), "': expected numbers of at least 0, got ", number));
@@ -208,6 +210,7 @@ absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto) {
                       .total = Bytes{proto.total_bytes()},
                       .peak = Bytes{proto.peak_bytes()},
                       .predicted = Bytes{proto.predicted_bytes()},
+                      .predicted_reserved = Bytes{proto.predicted_reserved_bytes()},
                       .needed = Bytes{proto.needed_bytes()},
                       .plan = std::nullopt,
                       .step = proto.step(),

@@ -121,6 +121,7 @@ TEST(OutcomeProto, AMemoryRecordRoundTripsAndIsChecked) {
                             .total = MiB(4),
                             .peak = MiB(5),
                             .predicted = MiB(6),
+                            .predicted_reserved = MiB(8),
                             .needed = MiB(7),
                             .plan = MemoryPlan{.effective_batch = 8, .micro_batch = 2},
                             .step = 9,

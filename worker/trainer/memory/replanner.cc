@@ -23,6 +23,13 @@ std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
   return estimate->expected_live_peak + baseline_;
 }
 
+std::optional<Bytes> Replanner::PredictedReservedPeak(const MemoryPlan& plan) const {
+  const auto estimate = replays_->Replay(input_, plan);
+  if (!estimate.ok()) return std::nullopt;
+  return input_.device.kind == "cpu" ? estimate->reserved_peak + baseline_
+                                     : estimate->reserved_peak;
+}
+
 bool Replanner::Correct(const MemoryPlan& plan, Bytes seen) {
   const std::optional<Bytes> predicted = PredictedPeak(plan);
   if (!predicted.has_value()) return false;

@@ -25,6 +25,10 @@ class Replanner {
   // where it has no answer.
   std::optional<Bytes> PredictedPeak(const MemoryPlan& plan) const;
 
+  // The most that the allocator reserves for `plan`, in whatever order its batches come; nullopt as
+  // above.
+  std::optional<Bytes> PredictedReservedPeak(const MemoryPlan& plan) const;
+
   // Under `plan` as many live bytes were needed, or at least as many. Returns whether that exceeds
   // the prediction by more than kTolerance.
   bool Correct(const MemoryPlan& plan, Bytes seen);

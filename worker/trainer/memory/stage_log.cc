@@ -82,13 +82,14 @@ void StageLog::StartPeak() {
   memory_.ResetPeak();
 }
 
-Bytes StageLog::Probed(Bytes predicted) {
+Bytes StageLog::Probed(Bytes predicted, Bytes predicted_reserved) {
   const MemoryUse use = memory_.Read();
   NotePeak(use);
   LogInfo(absl::StrFormat("Trial %d - Probe: peak %s, predicted %s", job_.trial.value,
                           FormatBytes(use.peak), FormatBytes(predicted)));
   MemoryMessage message = MessageOf("Probe", use, 0);
   message.predicted = predicted;
+  message.predicted_reserved = predicted_reserved;
   events_.Send(message);
   return use.peak;
 }
@@ -149,6 +150,7 @@ MemoryMessage StageLog::MessageOf(const std::string& stage, const MemoryUse& use
           .total = use.total,
           .peak = use.peak,
           .predicted = {},
+          .predicted_reserved = {},
           .needed = {},
           .plan = std::nullopt,
           .step = step,

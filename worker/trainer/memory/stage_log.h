@@ -44,7 +44,8 @@ class StageLog {
   void StartPeak();
 
   // The stage "Probe": the peak since StartPeak against the `predicted` one (0: none). Returns it.
-  Bytes Probed(Bytes predicted);
+  // `predicted_reserved`: see MemoryMessage.
+  Bytes Probed(Bytes predicted, Bytes predicted_reserved = Bytes{});
 
   // Live bytes do not come back: the stage "Growth", and a line that says where.
   void Growing(const Growth& growth, int64_t step);

@@ -95,7 +95,8 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
 
 void TrainLoop::JudgeProbe() {
   const Bytes predicted = replanner_.PredictedPeak(state_.plan).value_or(Bytes{});
-  const Bytes measured = parts_.log.Probed(predicted);
+  const Bytes measured =
+      parts_.log.Probed(predicted, replanner_.PredictedReservedPeak(state_.plan).value_or(Bytes{}));
   if (!replanner_.Correct(state_.plan, measured)) return;
   LogWarning(absl::StrFormat("Trial %d - the estimate is short by %s", parts_.job.trial.value,
                              FormatBytes(replanner_.correction())));

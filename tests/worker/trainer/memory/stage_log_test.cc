@@ -68,13 +68,14 @@ TEST(StageLog, AProbeIsItsOwnPeakAgainstThePrediction) {
   { const torch::Tensor large = at::empty({100000}); }
   log.StartPeak();
   { const torch::Tensor probed = at::empty({50000}); }
-  EXPECT_EQ(log.Probed(KiB(300)) - log.baseline(), Bytes{200000});
+  EXPECT_EQ(log.Probed(KiB(300), KiB(400)) - log.baseline(), Bytes{200000});
   EXPECT_EQ(log.Report().live_peak - log.baseline(), Bytes{400000}) << "the larger one stays";
   const auto messages = events.All<MemoryMessage>();
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_EQ(messages[0].stage, "Probe");
   EXPECT_EQ(messages[0].peak - log.baseline(), Bytes{200000});
   EXPECT_EQ(messages[0].predicted, KiB(300));
+  EXPECT_EQ(messages[0].predicted_reserved, KiB(400));
 }
 
 TEST(StageLog, WhatATrialLeavesBehindIsTold) {
