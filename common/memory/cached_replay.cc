@@ -31,6 +31,33 @@ std::vector<BatchShape> WithTokens(std::vector<BatchShape> parts, int64_t tokens
   return parts;
 }
 
+// Texts of the training data, or those that its queries are of; 0: not known.
+int64_t TrainingRows(const Workload& workload) {
+  int64_t rows = 0;
+  for (const auto& [length, count] :
+       workload.train_queries.empty() ? workload.train_lengths : workload.train_queries) {
+    rows += count;
+  }
+  return rows;
+}
+
+// The step over so many rows: its largest parts as in LargestPasses, and the shorter part that is
+// left at its end.
+std::vector<BatchShape> StepOver(const EstimateInput& input, MemoryPlan plan, int64_t rows) {
+  const auto parts_of = [&input](const MemoryPlan& of) {
+    return std::move(LargestPasses(input, of).stretches.front().steps.front());
+  };
+  plan.effective_batch = rows;
+  plan.micro_batch = std::min(plan.micro_batch, rows);
+  std::vector<BatchShape> parts = parts_of(plan);
+  const int64_t left = rows % plan.micro_batch;
+  if (left > 0 && rows > 2 * plan.micro_batch) {
+    plan.effective_batch = plan.micro_batch = left;
+    for (BatchShape& part : parts_of(plan)) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 // Cuts behind what is never freed, and wherever nothing else is alive.
 std::vector<std::span<const TraceEvent>> Cut(const AllocationTrace& trace) {
   std::vector<bool> is_freed(static_cast<size_t>(trace.num_blocks));
@@ -61,8 +88,14 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
                            const ClassifierShape& shape, const KernelTraits& traits) {
   TrialPasses passes = LargestPasses(input, plan);
   std::vector<std::vector<BatchShape>>& steps = passes.stretches.front().steps;
+  const int64_t rows = TrainingRows(input.workload);
+  const bool is_one_batch = rows > 0 && rows <= plan.effective_batch;
+  steps.front() = StepOver(input, plan, is_one_batch ? rows : plan.effective_batch);
+  const bool has_last = !is_one_batch && rows % plan.effective_batch > 0;
+  if (has_last) steps.push_back(StepOver(input, plan, rows % plan.effective_batch));
   std::vector<BatchShape> shorter = WithTokens(steps.front(), MedianTokens(input));
-  if (shorter != steps.front()) steps.push_back(std::move(shorter));
+  const bool has_shorter = !is_one_batch && shorter != steps.front();
+  if (has_shorter) steps.push_back(std::move(shorter));
   const size_t num_steps = steps.size();
   trace_ = TraceTrial(shape, passes, traits);
   const std::vector<Stretch> stretches = Cut(trace_);
@@ -83,9 +116,11 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   const Stretch longest = stretches[1];
   const Stretch evaluation = stretches.back();
   Order order = {longest, evaluation};
-  if (num_steps > 1) order.push_back(stretches[2]);
+  if (has_shorter) order.push_back(stretches[num_steps]);
   // Twice: under a limit the cache is not yet what it stays after the first.
-  order.insert(order.end(), {longest, longest, evaluation});
+  order.insert(order.end(), {longest, longest});
+  if (has_last) order.push_back(stretches[2]);
+  order.push_back(evaluation);
   orders_.push_back(order);
   order.front() = evaluation;
   order[1] = longest;

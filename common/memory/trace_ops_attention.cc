@@ -171,9 +171,14 @@ TracedTensor TraceOps::ByHeads(const TracedTensor& projected, const AttentionSha
 TracedTensor TraceOps::AttendByScores(TracedTensor scores, const TracedTensor& value,
                                       const AttentionShape& shape) {
   scores = ScaleInPlace(std::move(scores));
-  // Autocast of a card computes it in float32, and casts the result for the product.
+  // Autocast of a card computes it in float32, of bfloat16 by a copy, and casts the result for the
+  // product.
   const bool widens = autocast_ && !traits_.cpu;
-  TracedTensor probabilities = Softmax(scores, widens ? kFloat : scores.element_size);
+  TracedTensor probabilities;
+  {
+    const TracedTensor input = widens && !float16_ ? CastToFloat(scores) : scores;
+    probabilities = Softmax(input, widens ? kFloat : input.element_size);
+  }
   scores = {};
   const TracedTensor dropped = Dropout(probabilities, shape.dropout);
   const TracedTensor factor = widens ? CastForProduct(dropped) : dropped;

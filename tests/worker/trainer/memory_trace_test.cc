@@ -386,6 +386,30 @@ TEST(MemoryTrace, IsTheTrainersWithAdaptersOnAStoredBase) {
   }
 }
 
+// On a CPU oneDNN's products take scratch. Where a card has no fused attention in bfloat16 (T4), it
+// is written out.
+TEST(MemoryTrace, IsTheTrainersInBfloat16OnACard) {
+  if (TestDevice().device.is_cpu()) GTEST_SKIP() << "needs a card: HPO_TEST_DEVICE=cuda:0";
+  for (const char* family : {"bert", "roberta", "deberta-v2", "gpt2", "qwen2"}) {
+    for (const double dropout : {0.0, 0.1}) {
+      for (const int64_t every : {0, 2}) {
+        SyntheticTrial trial = In16Bits("bf16", dropout, every);
+        trial.family = family;
+        if (trial.family == "deberta-v2") {
+          trial.more_config = Deberta();
+          trial.token_types = 0;
+        }
+        if (trial.family == "qwen2") trial.more_config = {{"num_key_value_heads", 1}};
+        SCOPED_TRACE(family);
+        ExpectSameEvents(trial);
+        trial.params["lora.rank"] = int64_t{4};
+        trial.params["lora.base"] = std::string("nf4");
+        ExpectSameEvents(trial);
+      }
+    }
+  }
+}
+
 // Rows of several lengths, some of them alike, without padding.
 SyntheticTrial Unpadded(const char* family, double dropout) {
   SyntheticTrial trial = Small();
