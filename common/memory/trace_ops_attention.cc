@@ -48,8 +48,9 @@ TracedStorage TraceOps::AlignedMask(const TracedStorage& mask, const TracedTenso
                                     const AttentionShape& shape) {
   const int64_t step = traits_.mask_step;
   const int64_t columns = (shape.tokens + step - 1) / step * step;
-  if (!mask || columns == shape.tokens) return mask;
-  return tracer_.Allocate(query.element_size * shape.batch * shape.tokens * columns);
+  const int64_t bytes = query.element_size * shape.batch * shape.tokens * columns;
+  if (!mask || columns == shape.tokens || mask.bytes() >= bytes) return mask;
+  return tracer_.Allocate(bytes);
 }
 
 EfficientAttention TraceOps::EfficientOf(const TracedTensor& query,

@@ -13,8 +13,10 @@ requirements:
     ... described_steps.py published bench/memory_published.csv bench/memory_published_dry_runs.csv
     ... described_steps.py published bench/memory_published_base.csv \\
         bench/memory_published_base_dry_runs.csv
+    ... described_steps.py models tests/golden/known_model_peaks.json
 
-`golden` writes the events of CASES. `published` runs the programs of published measurements (rows
+`golden` writes the events of CASES, `models` the peaks of MODELS, which are transformers' (install
+transformers==5.23.0 to DIR too). `published` runs the programs of published measurements (rows
 as in bench/memory_published.csv) as their authors did, to the end of an epoch and beyond, and
 writes each one's peaks.
 """
@@ -110,6 +112,58 @@ CASES["layers apart"] = {
 }
 
 
+BERT = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512,
+        "type_vocab_size": 2, "pad_token_id": 0, "layer_norm_eps": 1e-12, "hidden_act": "gelu"}
+ROBERTA = {**BERT, "model_type": "roberta", "vocab_size": 50265, "max_position_embeddings": 514,
+           "type_vocab_size": 1, "pad_token_id": 1}
+ELECTRA = {**BERT, "model_type": "electra", "embedding_size": 768}
+DISTILBERT = {"model_type": "distilbert", "vocab_size": 30522, "dim": 768, "n_layers": 6,
+              "n_heads": 12, "hidden_dim": 3072, "max_position_embeddings": 512,
+              "activation": "gelu", "pad_token_id": 0}
+DEBERTA = {**BERT, "model_type": "deberta-v2", "vocab_size": 128100, "type_vocab_size": 0,
+           "relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm",
+           "share_att_key": True, "pos_att_type": "p2c|c2p", "position_biased_input": False,
+           "max_relative_positions": -1, "layer_norm_eps": 1e-7}
+GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_embd": 768, "n_layer": 12, "n_head": 12,
+        "n_inner": 3072, "n_positions": 1024, "activation_function": "gelu_new"}
+QWEN2 = {"model_type": "qwen2", "vocab_size": 151936, "hidden_size": 896, "num_hidden_layers": 24,
+         "intermediate_size": 4864, "num_attention_heads": 14, "num_key_value_heads": 2,
+         "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+         "tie_word_embeddings": True}
+LLAMA = {**QWEN2, "model_type": "llama", "vocab_size": 32000, "hidden_size": 1024,
+         "num_hidden_layers": 8, "intermediate_size": 2816, "num_attention_heads": 16,
+         "num_key_value_heads": 4, "max_position_embeddings": 2048, "tie_word_embeddings": False}
+DECODERS = ("gpt2", "qwen2", "llama")
+
+
+def of_model(config, batch, length, precision="float32", **members):
+    return {"model": config, "batch": batch, "length": length, "precision": precision,
+            "attention": "efficient", **members}
+
+
+MODELS = {
+    "bert": of_model(BERT, 32, 512),
+    "bert, short": of_model(BERT, 8, 128, optimizer="adamw-fused"),
+    "bert, autocast": of_model(BERT, 16, 384, "bfloat16-autocast"),
+    "bert, bfloat16": of_model(BERT, 16, 384, "bfloat16"),
+    "bert, checkpointing": of_model(BERT, 16, 384, checkpointing=True),
+    "bert, accumulation": of_model(BERT, 8, 256, accumulation=2, clip=True),
+    "roberta": of_model(ROBERTA, 16, 384, last_batch=5),
+    "electra": of_model(ELECTRA, 16, 256),
+    "distilbert": of_model(DISTILBERT, 16, 384),
+    "deberta": of_model(DEBERTA, 8, 256),
+    "deberta, autocast": of_model(DEBERTA, 8, 256, "bfloat16-autocast"),
+    "gpt2": of_model(GPT2, 4, 512),
+    "gpt2, autocast": of_model(GPT2, 4, 512, "bfloat16-autocast"),
+    "qwen2": of_model(QWEN2, 2, 256),
+    "qwen2, bfloat16": of_model(QWEN2, 4, 512, "bfloat16"),
+    "llama": of_model(LLAMA, 4, 512),
+    "llama, autocast": of_model(LLAMA, 4, 512, "bfloat16-autocast"),
+    "llama, checkpointing": of_model(LLAMA, 4, 512, checkpointing=True),
+}
+
+
 # ---- Model --------------------------------------------------------------------------------------
 
 class Positions(nn.Module):
@@ -175,8 +229,27 @@ def build(description):
     return nn.Sequential(*modules)
 
 
+def known_model(description):
+    import transformers
+    options = dict(description["model"])
+    kind = options.pop("model_type")
+    config = transformers.AutoConfig.for_model(kind, **options)
+    config.num_labels = 2
+    config.use_cache = False
+    if kind not in DECODERS:
+        config.problem_type = "single_label_classification"  # else labels decide, which are zeros
+    auto = (transformers.AutoModelForCausalLM if kind in DECODERS
+            else transformers.AutoModelForSequenceClassification)
+    attention = "eager" if kind == "deberta-v2" else "sdpa"
+    model = auto.from_config(config, attn_implementation=attention)
+    if description.get("checkpointing"):
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    return model.train()
+
+
 def optimizer_of(name, parameters):
     kind, _, variant = name.partition("-")
+    kind = kind.removesuffix("w")
     if kind == "sgd":
         return torch.optim.SGD(parameters, 0.1, momentum=0.9 if variant else 0.0)
     return torch.optim.Adam(parameters, fused=variant == "fused", foreach=variant == "foreach")
@@ -242,8 +315,13 @@ class Run:
         self.autocast = description.get("precision", "") == "bfloat16-autocast"
         record.mark("load")
         with torch.device("meta"):
-            model = build(description)
+            model = known_model(description) if "model" in description else build(description)
         self.model = model.to(torch.bfloat16 if half else torch.float32).to_empty(device=DEVICE)
+        if "model" in description:
+            self.model.tie_weights()  # which to_empty has untied
+            gc.collect()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
         self.optimizer = optimizer_of(description.get("optimizer", "adam-foreach"),
                                       self.model.parameters())
         self.criterion = nn.CrossEntropyLoss()
@@ -253,8 +331,15 @@ class Run:
         with torch.autocast("cuda", torch.bfloat16, enabled=self.autocast):
             return self.model(inputs)
 
+    def known_loss(self):
+        """As transformers' Trainer: the outputs end with the loss."""
+        causal = self.description["model"]["model_type"] in DECODERS
+        return self.model(input_ids=self.inputs, attention_mask=torch.ones_like(self.inputs),
+                          labels=self.inputs if causal else self.labels).loss
+
     def take_batch(self, rows):
-        per_token = not any(layer["type"] == "pooling" for layer in self.description["layers"])
+        layers = self.description.get("layers", [{"type": "pooling"}])
+        per_token = not any(layer["type"] == "pooling" for layer in layers)
         shape = (rows, self.description["length"])
         self.inputs = torch.zeros(shape, dtype=torch.long)
         self.labels = torch.zeros(shape if per_token else (rows,), dtype=torch.long)
@@ -269,8 +354,11 @@ class Run:
                 self.optimizer.zero_grad()
             self.record.mark("forward")
             with torch.autocast("cuda", torch.bfloat16, enabled=self.autocast):
-                self.outputs = self.model(self.inputs)
-                self.loss = self.criterion(self.outputs.flatten(0, -2), self.labels.flatten())
+                if "model" in self.description:
+                    self.loss = self.known_loss()
+                else:
+                    self.outputs = self.model(self.inputs)
+                    self.loss = self.criterion(self.outputs.flatten(0, -2), self.labels.flatten())
             self.record.name_nodes(self.loss)
             self.record.mark("backward")
             self.loss.backward()
@@ -376,6 +464,23 @@ def golden(path):
         file.write(f'{{"torch":"{torch.__version__}","cases":{{\n{text}\n}}}}\n')
 
 
+def models(path):
+    cases = {}
+    for name, description in MODELS.items():
+        start()
+        set_attention("efficient")
+        run = Run(description, NoRecord())
+        run.run()
+        cases[name] = {"description": description,
+                       "live_peak": torch.cuda.max_memory_allocated(),
+                       "reserved_peak": torch.cuda.max_memory_reserved()}
+        del run
+    text = ",\n".join(f"{json.dumps(name)}:{json.dumps(case, separators=(',', ':'))}"
+                      for name, case in cases.items())
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'{{"torch":"{torch.__version__}","cases":{{\n{text}\n}}}}\n')
+
+
 # ---- Published measurements ---------------------------------------------------------------------
 
 class PublishedModel(nn.Module):
@@ -440,10 +545,12 @@ def published(rows_path, path):
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "golden":
         golden(sys.argv[2])
+    elif len(sys.argv) == 3 and sys.argv[1] == "models":
+        models(sys.argv[2])
     elif len(sys.argv) == 4 and sys.argv[1] == "published":
         published(sys.argv[2], sys.argv[3])
     else:
-        sys.exit("usage: described_steps.py golden FILE | published ROWS FILE")
+        sys.exit("usage: described_steps.py golden FILE | models FILE | published ROWS FILE")
 
 
 if __name__ == "__main__":

@@ -91,5 +91,22 @@ TEST(DescribedStepEvents, AreTorchsOwn) {
   }
 }
 
+// Hugging Face's models as they are trained, by their peaks. Live peaks differ by tensors of a few
+// bytes for each row and, of the decoders, by their angles and norms.
+TEST(KnownModelPeaks, AreTorchsOwn) {
+  const Json golden = ReadGolden("known_model_peaks.json");
+  for (const auto& [name, entry] : golden["cases"].items()) {
+    SCOPED_TRACE(name);
+    const auto step = ParseStepDescription(entry["description"].dump(), name);
+    ASSERT_TRUE(step.ok()) << step.status();
+    const AllocatorStats stats = Replay(TraceOfStep(*step), {}).stats;
+    const auto ratio = [](Bytes ours, const Json& torchs) {
+      return static_cast<double>(ours.count) / torchs.get<double>();
+    };
+    EXPECT_NEAR(ratio(stats.allocated_peak, entry["live_peak"]), 1, 0.0005);
+    EXPECT_NEAR(ratio(stats.reserved_peak, entry["reserved_peak"]), 1, 0.0002);
+  }
+}
+
 }  // namespace
 }  // namespace hpo
