@@ -205,21 +205,30 @@ TracedTensor ModelOps::AddInPlace(const TracedTensor& a, const TracedTensor& b) 
 
 TracedTensor ModelOps::MultiplyExpanded(const TracedTensor& a, const TracedTensor& b) {
   TracedTensor output = tracer().NewTensor(a.elements, a.element_size);
-  output.edge = tracer().Record({a.edge, b.edge},
-                                {b.edge.IsWanted() ? a.storage : TracedStorage(),
-                                 a.edge.IsWanted() ? b.storage : TracedStorage()},
-                                [this, bytes = a.bytes(), a_wanted = a.edge.IsWanted(),
-                                 b_bytes = b.edge.IsWanted() ? b.bytes() : -1](auto&, const auto&) {
-                                  TracedGradients gradients(2);
-                                  if (a_wanted) gradients[0] = tracer().Allocate(bytes);
-                                  if (b_bytes >= 0) {
-                                    const TracedStorage product = tracer().Allocate(bytes);
-                                    tracer().LeaveKernel();
-                                    gradients[1] = tracer().Allocate(b_bytes);
-                                  }
-                                  return gradients;
-                                },
-                                {.saves_others = true});
+  // A weight is the same for all rows, else all of a row has one factor.
+  const bool is_weight = b.edge.parameter >= 0;
+  const int64_t times = a.elements / b.elements;
+  const Reduction repetitions = {.rows = is_weight ? times : b.elements,
+                                 .columns = is_weight ? b.elements : times,
+                                 .over_rows = is_weight,
+                                 .element_size = a.element_size};
+  output.edge = tracer().Record(
+      {a.edge, b.edge},
+      {b.edge.IsWanted() ? a.storage : TracedStorage(),
+       a.edge.IsWanted() ? b.storage : TracedStorage()},
+      [this, bytes = a.bytes(), a_wanted = a.edge.IsWanted(),
+       b_bytes = b.edge.IsWanted() ? b.bytes() : -1, repetitions](auto&, const auto&) {
+        TracedGradients gradients(2);
+        if (a_wanted) gradients[0] = tracer().Allocate(bytes);
+        if (b_bytes >= 0) {
+          const TracedStorage product = tracer().Allocate(bytes);
+          tracer().LeaveKernel();
+          gradients[1] = tracer().Allocate(b_bytes);
+          ops_.TouchReductionScratch(repetitions);
+        }
+        return gradients;
+      },
+      {.saves_others = true});
   return output;
 }
 
