@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
