@@ -21,12 +21,15 @@ struct CardOptions {
   std::vector<std::string> cards;  // sizes
   std::string kind = "cuda";       // or "cpu": a budget of live bytes
   std::string headroom;            // a size; empty: the default
+  std::string base;                // the same
 };
 
 // Whose training step it is. Empty: hpo-trainer where it runs the model, in float32 with fused
-// AdamW, else Hugging Face's, in float32 with torch's AdamW.
+// AdamW, which classifies, else Hugging Face's, in float32 with torch's AdamW; a decoder models
+// language there.
 struct KernelOptions {
   std::string kernels;    // "hpo-trainer", "huggingface"
+  std::string task;       // "text-classification", "language-modeling"
   std::string precision;  // as in docs/memory.md, "Describing a step"
   std::string optimizer;
 };
@@ -37,12 +40,14 @@ absl::Status ShowMemoryStatus(Session& session);
 
 struct MemoryFitOptions {
   std::string model;  // a name of the catalogue, or a config.json
+  std::vector<std::string> params;
   std::vector<int64_t> lengths;
   CardOptions device;
   KernelOptions kernels;
   int64_t grad_accum = 1;
 };
-// The largest micro-batch for each length and card. Whether any cell has one. Needs no server.
+// The largest micro-batch for each length and card, of a configuration that has `params` besides.
+// Whether any cell has one. Needs no server.
 absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options);
 
 struct MemorySpaceOptions {
@@ -60,6 +65,25 @@ struct MemoryPlanOptions {
 };
 // The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);
+
+struct MemoryTableOptions {
+  std::string file;  // CSV with a header of parameters, a configuration a row; "-": standard input
+  CardOptions device;  // one card
+  KernelOptions kernels;
+};
+// What each configuration of a file needs on a card, and what would make it fit. Whether all fit as
+// they are. Needs no server.
+absl::StatusOr<bool> ShowMemoryTable(Session& session, const MemoryTableOptions& options);
+
+struct MemoryBudgetOptions {
+  std::vector<std::string> params;
+  std::vector<std::string> compare;  // in place of those of `params`; empty: one column
+  CardOptions device;                // one card
+  KernelOptions kernels;
+};
+// What a training run holds at its peak, class by class, before and after a change. Whether the
+// last fits. Needs no server.
+absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOptions& options);
 
 struct MemoryDatasetOptions {
   std::string file;

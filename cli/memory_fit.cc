@@ -6,10 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "cli/json.h"
 #include "cli/memory_commands.h"
-#include "cli/model_step.h"
-#include "cli/offline_card.h"
+#include "cli/memory_params.h"
+#include "cli/offline_model.h"
 #include "cli/table.h"
-#include "common/memory/config_advice.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -21,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kMostRows = 1 << 16;
 
 struct FitMatrix {
-  ModelFacts model;
+  std::string model;
   OfflineDevice device;
   Basis basis;
   std::vector<int64_t> lengths;
@@ -46,7 +45,7 @@ Json MatrixJson(const FitMatrix& matrix) {
           CellJson(matrix.lengths[row], matrix.device.cards[column], matrix.cells[row][column]));
     }
   }
-  return {{"model", matrix.model.name},
+  return {{"model", matrix.model},
           {"basis", BasisJson(matrix.basis)},
           {"most_rows", kMostRows},
           {"cells", std::move(cells)}};
@@ -69,8 +68,8 @@ std::string MatrixText(const FitMatrix& matrix, int width) {
     for (const auto& cell : matrix.cells[row]) cells.push_back(CellText(cell));
     table.AddRow(std::move(cells));
   }
-  return absl::StrCat("Largest micro-batch of ", matrix.model.name, "\n\n", table.Render(width),
-                      "\n", BasisText(matrix.basis), "\n");
+  return absl::StrCat("Largest micro-batch of ", matrix.model, "\n\n", table.Render(width), "\n",
+                      BasisText(matrix.basis), "\n");
 }
 
 absl::Status CheckLengths(const ModelFacts& model, const std::vector<int64_t>& lengths) {
@@ -83,28 +82,16 @@ absl::Status CheckLengths(const ModelFacts& model, const std::vector<int64_t>& l
   return absl::OkStatus();
 }
 
-// One row of the matrix by hpo-trainer's decisions.
-absl::Status AddTrainerRow(const FitDecider& strict, const MemoryFitOptions& options,
-                           int64_t length, FitMatrix& matrix) {
-  const ParamMap params = {{"model.name", matrix.model.name},
-                           {"tok.max_length", length},
-                           {"train.grad_accum", options.grad_accum}};
-  auto& row = matrix.cells.emplace_back();
-  for (const Bytes card : matrix.device.cards) {
-    HPO_ASSIGN_OR_RETURN(row.emplace_back(), LargestBatchSize(strict, params, card, kMostRows));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status AddStepRow(const MemoryFitOptions& options, int64_t length, FitMatrix& matrix) {
-  const TrainingConfig config{
-      .batch_size = 1, .grad_accum = options.grad_accum, .max_length = length};
-  HPO_ASSIGN_OR_RETURN(const StepDescription step,
-                       MakeModelStep(matrix.model, options.kernels, matrix.device, config));
-  matrix.basis = BasisOf(step, options.kernels);
-  auto& row = matrix.cells.emplace_back();
-  for (const Bytes card : matrix.device.cards) {
-    row.push_back(LargestStep(step, matrix.device, card, kMostRows));
+// What options say.
+absl::Status CheckParams(const ParamMap& params) {
+  const std::pair<const char*, const char*> reasons[] = {
+      {"model.name", "--model says it"},
+      {"tok.max_length", "--lengths says it"},
+      {"train.grad_accum", "--grad-accum says it"},
+      {"train.batch_size", "it is the answer"}};
+  for (const auto& [name, reason] : reasons) {
+    if (!params.contains(name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, ": expected none, as ", reason));
   }
   return absl::OkStatus();
 }
@@ -122,16 +109,22 @@ bool HasCell(const FitMatrix& matrix) {
 
 absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options) {
   FitMatrix matrix{.lengths = options.lengths};
-  HPO_ASSIGN_OR_RETURN(matrix.model, FindModel(options.model));
+  HPO_ASSIGN_OR_RETURN(ParamMap params, ParseMemoryParams(options.params));
+  HPO_RETURN_IF_ERROR(CheckParams(params));
   HPO_ASSIGN_OR_RETURN(matrix.device, ParseDevice(options.device));
-  HPO_RETURN_IF_ERROR(CheckLengths(matrix.model, options.lengths));
-  HPO_ASSIGN_OR_RETURN(const bool trainer, UsesTrainer(options.kernels, matrix.model.shape));
-  matrix.basis = TrainerBasis(matrix.device);
-  const FitDecider strict =
-      OfflineDecider({}, MemoryPolicy::kStrict, {&matrix.model, 1}, matrix.device);
+  HPO_ASSIGN_OR_RETURN(const OfflineModel model,
+                       OfflineModel::Create(options.model, options.kernels, matrix.device));
+  matrix.model = model.facts().name;
+  HPO_RETURN_IF_ERROR(CheckLengths(model.facts(), options.lengths));
+  params["train.grad_accum"] = options.grad_accum;
+  params["train.batch_size"] = int64_t{1};
   for (const int64_t length : options.lengths) {
-    HPO_RETURN_IF_ERROR(trainer ? AddTrainerRow(strict, options, length, matrix)
-                                : AddStepRow(options, length, matrix));
+    params["tok.max_length"] = length;
+    HPO_ASSIGN_OR_RETURN(matrix.basis, model.BasisOf(params));
+    auto& row = matrix.cells.emplace_back();
+    for (const Bytes card : matrix.device.cards) {
+      HPO_ASSIGN_OR_RETURN(row.emplace_back(), model.Largest(params, card, kMostRows));
+    }
   }
   if (session.json) {
     PrintJson(MatrixJson(matrix), session.out);

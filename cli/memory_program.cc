@@ -42,6 +42,10 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
       ->capture_default_str();
   command->add_option("--headroom", device.headroom, "Kept free [2 %, at least 256 MiB; cpu: 0]")
       ->type_name("SIZE");
+  command
+      ->add_option("--base", device.base,
+                   "What context and libraries take, as a worker measured it [1.4GiB]")
+      ->type_name("SIZE");
 }
 
 void AddKernels(CLI::App* command, KernelOptions& options) {
@@ -49,6 +53,12 @@ void AddKernels(CLI::App* command, KernelOptions& options) {
       ->add_option("--kernels", options.kernels,
                    "Whose training step [hpo-trainer's where it runs the model]")
       ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
+  command
+      ->add_option("--task", options.task,
+                   "text-classification or language-modeling [Hugging Face's decoders: the "
+                   "latter]")
+      ->check(CLI::IsMember({"text-classification", "language-modeling"}))
+      ->type_name("NAME");
   command
       ->add_option("--precision", options.precision,
                    "Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [float32]")
@@ -119,6 +129,9 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
   fit->add_option("--model", options->model, "A name of the catalogue, or a config.json")
       ->required()
       ->type_name("NAME");
+  fit->add_option("params", options->params,
+                  "Other parameters, such as lora.rank=16 lora.base=nf4 memory.checkpoint_every=1")
+      ->type_name("NAME=VALUE");
   fit->add_option("--lengths", options->lengths, "Tokens of a row")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -159,6 +172,40 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
   AddDevice(plan, options->device, /*several=*/false);
   on_chosen(plan,
             Verdict([options](Session& session) { return ShowMemoryPlan(session, *options); }));
+}
+
+void AddTable(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryTableOptions>();
+  CLI::App* const table =
+      Add(group, "table", "What each configuration of a file needs; needs no server",
+          "hpo memory table examples/memory/criteria_24gb.csv --card 23.56GiB");
+  table
+      ->add_option("file", options->file,
+                   "CSV: a header of parameters (and note), a configuration a line (-: standard "
+                   "input)")
+      ->type_name("FILE")
+      ->required();
+  AddKernels(table, options->kernels);
+  AddDevice(table, options->device, /*several=*/false);
+  on_chosen(table,
+            Verdict([options](Session& session) { return ShowMemoryTable(session, *options); }));
+}
+
+void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryBudgetOptions>();
+  CLI::App* const budget =
+      Add(group, "budget", "What a run holds, class by class, before and after; needs no server",
+          "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
+          "lora.targets=all-linear lora.base=bf16\n    train.precision=bf16 "
+          "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048\n"
+          "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
+  budget->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  budget->add_option("--compare", options->compare, "Parameters to change: before and after them")
+      ->type_name("NAME=VALUE");
+  AddKernels(budget, options->kernels);
+  AddDevice(budget, options->device, /*several=*/false);
+  on_chosen(budget,
+            Verdict([options](Session& session) { return ShowMemoryBudget(session, *options); }));
 }
 
 void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
@@ -210,6 +257,8 @@ void AddMemoryCommands(CLI::App& group, const OnChosen& on_chosen) {
   AddFit(group, on_chosen);
   AddSpace(group, on_chosen);
   AddPlan(group, on_chosen);
+  AddTable(group, on_chosen);
+  AddBudget(group, on_chosen);
   AddDataset(group, on_chosen);
   AddExplain(group, on_chosen);
   AddStatus(group, on_chosen);

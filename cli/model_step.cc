@@ -1,15 +1,19 @@
 #include "cli/model_step.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/memory/allocation_trace.h"
 #include "common/memory/calibration.h"
 #include "common/memory/described_step_trace.h"
-#include "common/memory/largest_fitting.h"
 #include "common/memory/step_advice.h"
 #include "common/status.h"
+#include "common/task_kind.h"
 
 namespace hpo {
 namespace {
@@ -23,27 +27,65 @@ constexpr int64_t kStepsToSteady = 2;
 constexpr char kDefaultPrecision[] = "float32";
 constexpr char kDefaultOptimizer[] = "adamw-foreach";
 
+// Forward's and backward's: each has a workspace of cuBLAS.
+constexpr int64_t kThreadsThatMultiply = 2;
+constexpr char kCheckpointEvery[] = "memory.checkpoint_every";
+constexpr char kMomentum[] = "sgd-momentum";
+
+// What Hugging Face's step has too.
+constexpr absl::string_view kOfBothKernels[] = {
+    "model.name",      "model.dropout",   "tok.max_length", "train.batch_size", "train.grad_accum",
+    "train.precision", "train.optimizer", "train.momentum", "lora.rank",        "lora.alpha",
+    "lora.dropout",    "lora.targets",    "lora.base",      kCheckpointEvery};
+
+// A parameter's word, and the option's that is the same.
+using SameWords = std::pair<absl::string_view, absl::string_view>;
+constexpr SameWords kPrecisions[] = {{"fp32", "float32"},
+                                     {"tf32", "float32"},
+                                     {"bf16", "bfloat16-autocast"},
+                                     {"fp16", "float16-autocast"}};
+constexpr SameWords kOptimizers[] = {{"adamw", "adamw-foreach"}, {"sgd", kMomentum}};
+
+// What the option says, or the parameter, or neither.
+absl::Status Resolve(const ParamMap& params, const std::string& name, const char* option,
+                     std::span<const SameWords> words, const char* otherwise, std::string& value) {
+  const std::optional<std::string> word = FindString(params, name);
+  if (!word.has_value()) {
+    if (value.empty()) value = otherwise;
+    return absl::OkStatus();
+  }
+  if (!value.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected none beside ", option, " ", value, ", got ", *word));
+  }
+  std::vector<absl::string_view> known;
+  for (const auto& [from, to] : words) {
+    if (*word == from) value = std::string(to);
+    known.push_back(from);
+  }
+  if (!value.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": expected ", absl::StrJoin(known, " or "),
+                                                 " with Hugging Face's step, got ", *word));
+}
+
 std::string OrDefault(const std::string& word, const char* otherwise) {
   return word.empty() ? otherwise : word;
 }
 
-Bytes Usable(const OfflineDevice& device, Bytes card) {
-  return UsableBytes(card, {.kind = kCuda}, {.headroom = device.headroom});
-}
-
-ResidualClass ClassFor(Bytes needed, bool fragile) {
-  return {.device_kind = kCuda, .band = BandOf(needed), .fragile = fragile};
+double MarginFor(Bytes needed) {
+  return MarginTable().Factor({.device_kind = kCuda, .band = BandOf(needed)});
 }
 
 // What a step may need without a margin, so that it fits `usable` with one.
-Bytes WithoutMargin(Bytes usable) {
-  return MarginTable().LargestNeed(ClassFor(usable, /*fragile=*/false), usable, usable);
-}
+Bytes WithoutMargin(Bytes usable) { return MarginTable().LargestNeed(kCuda, usable, usable); }
 
 // The description rounds parts up to whole ones; `effective_batch` is what they make.
 MemoryPlan PlanOf(const StepDescription& step, int64_t effective_batch) {
   MemoryPlan plan{.effective_batch = effective_batch, .micro_batch = step.batch};
-  if (step.precision != StepPrecision::kFloat32) plan.precision = Precision::kBfloat16;
+  plan.checkpointing = step.model->techniques.checkpointing;
+  if (step.precision != StepPrecision::kFloat32) {
+    plan.precision = step.float16 ? Precision::kFloat16 : Precision::kBfloat16;
+  }
   return plan;
 }
 
@@ -90,6 +132,26 @@ absl::StatusOr<bool> UsesTrainer(const KernelOptions& kernels, const ModelShape&
   return asked || (kernels.kernels.empty() && !special && TrainerSupports(shape));
 }
 
+absl::StatusOr<KernelOptions> WithParams(const KernelOptions& kernels, const ParamMap& params) {
+  for (const auto& [name, value] : params) {
+    if (std::count(std::begin(kOfBothKernels), std::end(kOfBothKernels), name) > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected none, as this is a parameter of hpo-trainer alone"));
+  }
+  KernelOptions resolved = kernels;
+  HPO_RETURN_IF_ERROR(Resolve(params, "train.precision", "--precision", kPrecisions,
+                              kDefaultPrecision, resolved.precision));
+  HPO_RETURN_IF_ERROR(Resolve(params, "train.optimizer", "--optimizer", kOptimizers,
+                              kDefaultOptimizer, resolved.optimizer));
+  if (resolved.optimizer == kMomentum && FindDouble(params, "train.momentum") == 0.0) {
+    resolved.optimizer = "sgd";
+  }
+  if (FindInt(params, kCheckpointEvery).value_or(0) <= 1) return resolved;
+  return absl::InvalidArgumentError(
+      absl::StrCat(kCheckpointEvery, ": expected 0 or 1, as Hugging Face's step computes every ",
+                   "layer again, got ", *FindInt(params, kCheckpointEvery)));
+}
+
 absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const KernelOptions& kernels,
                                               const OfflineDevice& device,
                                               const TrainingConfig& config) {
@@ -99,33 +161,28 @@ absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const Ker
   }
   StepDescription step;
   step.model = DescribeModel(model.shape);
+  if (kernels.task == Name(TaskKind::kTextClassification)) {
+    step.model->head.kind = TaskHead::Kind::kSequenceClassification;
+  }
   if (config.dropout.has_value()) {
     step.model->shape.hidden_dropout = *config.dropout;
     step.model->shape.attention_dropout = *config.dropout;
   }
+  step.model->techniques = {.lora = config.lora, .checkpointing = config.checkpoint_every > 0};
   step.batch = config.batch_size;
   step.accumulation = config.grad_accum;
   step.length = config.max_length;
+  step.device.base = device.profile.base;
+  step.device.gemm_workspace = device.profile.workspace.count / kThreadsThatMultiply;
   absl::StatusOr<StepOptimizer> optimizer =
       OptimizerNamed(OrDefault(kernels.optimizer, kDefaultOptimizer));
   if (!optimizer.ok()) return Annotate(optimizer.status(), "--optimizer");
   step.optimizer = *optimizer;
-  absl::StatusOr<StepPrecision> precision =
-      PrecisionNamed(OrDefault(kernels.precision, kDefaultPrecision));
-  if (!precision.ok()) return Annotate(precision.status(), "--precision");
-  step.precision = *precision;
+  const absl::Status precision =
+      SetPrecision(OrDefault(kernels.precision, kDefaultPrecision), step);
+  if (!precision.ok()) return Annotate(precision, "--precision");
   if (absl::Status checked = CheckStep(step); !checked.ok()) return Annotate(checked, model.name);
   return step;
-}
-
-Basis BasisOf(const StepDescription& step, const KernelOptions& kernels) {
-  return {.kernels = "Hugging Face",
-          .precision = OrDefault(kernels.precision, kDefaultPrecision),
-          .optimizer = OrDefault(kernels.optimizer, kDefaultOptimizer),
-          .attention = step.model->shape.family == "deberta-v2" ? "written out" : "efficient",
-          .device = "CUDA card, median of 35 published runs",
-          .base = step.device.base,
-          .workspaces = Bytes{2 * step.device.gemm_workspace}};
 }
 
 ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device, Bytes card) {
@@ -133,9 +190,9 @@ ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device
   ConfigVerdict verdict;
   verdict.planned.plan = PlanOf(step, step.batch * step.accumulation);
   verdict.planned.estimate = ToMemoryEstimate(estimate, step.device.base);
-  verdict.planned.margin = MarginTable().Factor(ClassFor(estimate.device_needed, estimate.fragile));
+  verdict.planned.margin = MarginFor(estimate.device_needed);
   verdict.required = RequiredBytes(verdict.planned);
-  verdict.usable = Usable(device, card);
+  verdict.usable = UsableOf(device, card);
   verdict.planned.fits = verdict.required <= verdict.usable;
   return verdict;
 }
@@ -143,30 +200,30 @@ ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device
 std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const OfflineDevice& device,
                                          Bytes card, int64_t most) {
   StepDescription tried = step;
-  tried.device.total = WithoutMargin(Usable(device, card));
-  const auto fits = [&tried](int64_t batch) -> absl::StatusOr<bool> {
-    tried.batch = batch;
-    return StepFits(tried);
-  };
-  // A layout that others of its steps do not have needs more than the margin of those that have.
-  for (tried.batch = *LargestFitting(most, fits); tried.batch > 0; --tried.batch) {
-    const ConfigVerdict verdict = JudgeStep(tried, device, card);
-    if (verdict.planned.fits) return verdict;
-  }
-  return std::nullopt;
+  tried.batch = most;
+  tried.device.total = WithoutMargin(UsableOf(device, card));
+  const std::optional<int64_t> largest = LargestBatch(tried);
+  if (!largest.has_value()) return std::nullopt;
+  tried.batch = *largest;
+  return JudgeStep(tried, device, card);
 }
 
 ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
                         const OfflineDevice& device, Bytes card) {
   ConfigAdvice advice;
   advice.literal = JudgeStep(step, device, card);
-  advice.smallest_capacity = CapacityFor(
-      std::min(advice.literal.required, JudgeStep(RowByRow(step), device, card).required),
-      {.kind = kCuda}, {.headroom = device.headroom});
+  const auto smallest = [&](const StepDescription& whole) {
+    const Bytes needed = std::min(JudgeStep(whole, device, card).required,
+                                  JudgeStep(RowByRow(whole), device, card).required);
+    return CardFor(device, needed);
+  };
+  advice.smallest_capacity = smallest(step);
+  advice.smallest_changed_capacity =
+      std::min(advice.smallest_capacity, smallest(WithEveryChange(step)));
   advice.fits = advice.literal.planned.fits;
   if (advice.fits) return advice;
   StepDescription limited = step;
-  limited.device.total = WithoutMargin(Usable(device, card));
+  limited.device.total = WithoutMargin(UsableOf(device, card));
   for (const StepChange& change : CheapestChanges(limited)) {
     ConfigVerdict verdict = JudgeStep(change.step, device, card);
     verdict.planned.plan = PlanOf(change.step, step.batch * step.accumulation);
@@ -174,7 +231,10 @@ ConfigAdvice AdviseStep(const StepDescription& step, const ParamMap& params,
                               .cost = change.cost,
                               .params = params,
                               .verdict = std::move(verdict)});
-    advice.fits = advice.changes.back().verdict.planned.fits;
+    const ConfigVerdict& changed = advice.changes.back().verdict;
+    advice.fits = changed.planned.fits;
+    advice.smallest_changed_capacity =
+        std::min(advice.smallest_changed_capacity, CardFor(device, changed.required));
   }
   return advice;
 }
@@ -211,7 +271,7 @@ Bytes StepNeeds::Of(const ParamMap& params, const TrainingConfig& config, const 
   step->steps = kStepsToSteady;
   const Bytes reserved = Replay(TraceOfStep(*step), step->allocator).stats.reserved_peak;
   const Bytes needed = reserved + step->device.base;
-  known->second = WithMargin(needed, MarginTable().Factor(ClassFor(needed, /*fragile=*/false)));
+  known->second = WithMargin(needed, MarginFor(needed));
   return known->second;
 }
 

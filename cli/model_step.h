@@ -20,16 +20,19 @@ namespace hpo {
 //   Unimplemented    hpo-trainer is asked for, and does not run the family
 absl::StatusOr<bool> UsesTrainer(const KernelOptions& kernels, const ModelShape& shape);
 
-// The step of one configuration: under a head of two labels, padded, so that attention is
-// efficient. The device is as the description's default, without a limit.
+// `kernels` with the precision and optimizer that `params` name, or else the defaults.
+//   InvalidArgument  a parameter that Hugging Face's step has not, or a value of it; both an option
+//                    and a parameter
+absl::StatusOr<KernelOptions> WithParams(const KernelOptions& kernels, const ParamMap& params);
+
+// The step of one configuration: of kernels.task, under two labels where it classifies, padded, so
+// that attention is efficient. The device is as `device` says, without a limit.
 //   InvalidArgument  a precision or optimizer without that name, a device that is no card, what
 //                    CheckStep says
 //   Unimplemented    a family without a trace
 absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const KernelOptions& kernels,
                                               const OfflineDevice& device,
                                               const TrainingConfig& config);
-
-Basis BasisOf(const StepDescription& step, const KernelOptions& kernels);
 
 // For one card, with the margin before any evidence. Some ten milliseconds.
 ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device, Bytes card);

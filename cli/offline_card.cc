@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/memory/device_defaults.h"
 #include "common/model_catalog.h"
@@ -11,6 +12,7 @@
 #include "common/read_file.h"
 #include "common/spelling.h"
 #include "common/status.h"
+#include "common/task_kind.h"
 
 namespace hpo {
 namespace {
@@ -26,12 +28,6 @@ std::vector<std::string> ModelNames(const StudySpec& study) {
     names.push_back(*name);
   }
   return names;
-}
-
-absl::StatusOr<Bytes> ParseSize(absl::string_view option, const std::string& word) {
-  const absl::StatusOr<Bytes> size = ParseBytes(word);
-  if (!size.ok()) return Annotate(size.status(), option);
-  return *size;
 }
 
 }  // namespace
@@ -74,18 +70,47 @@ absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path) {
   return facts;
 }
 
+absl::StatusOr<Bytes> ParseSizeOption(absl::string_view option, const std::string& word) {
+  const absl::StatusOr<Bytes> size = ParseBytes(word);
+  if (!size.ok()) return Annotate(size.status(), option);
+  const bool has_unit =
+      std::any_of(word.begin(), word.end(), [](unsigned char c) { return absl::ascii_isalpha(c); });
+  if (has_unit) return *size;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": expected a size with its unit, such as ",
+                   absl::StripAsciiWhitespace(word), "GiB, got '", word, "'"));
+}
+
 absl::StatusOr<OfflineDevice> ParseDevice(const CardOptions& options) {
-  OfflineDevice device{.kind = options.kind};
+  OfflineDevice device{.kind = options.kind, .profile = DefaultDevice(options.kind, Bytes{})};
   for (const std::string& card : options.cards) {
-    HPO_ASSIGN_OR_RETURN(device.cards.emplace_back(), ParseSize("--card", card));
+    HPO_ASSIGN_OR_RETURN(device.cards.emplace_back(), ParseSizeOption("--card", card));
     if (device.cards.back() > Bytes{}) continue;
     return absl::InvalidArgumentError("--card: expected more than 0 B, got 0 B");
   }
   if (device.cards.empty()) return absl::InvalidArgumentError("--card: expected a size, got none");
   if (!options.headroom.empty()) {
-    HPO_ASSIGN_OR_RETURN(device.headroom, ParseSize("--headroom", options.headroom));
+    HPO_ASSIGN_OR_RETURN(device.headroom, ParseSizeOption("--headroom", options.headroom));
+  }
+  if (device.kind == "cpu") {
+    if (options.base.empty()) return device;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--base: expected none with --device cpu, got ", options.base));
+  }
+  device.base_source = absl::StrCat("of ", kDefaultCudaBaseSource, "; --base says another");
+  if (!options.base.empty()) {
+    HPO_ASSIGN_OR_RETURN(device.profile.base, ParseSizeOption("--base", options.base));
+    device.base_source = "as given";
   }
   return device;
+}
+
+Bytes UsableOf(const OfflineDevice& device, Bytes card) {
+  return UsableBytes(card, device.profile, {.headroom = device.headroom});
+}
+
+Bytes CardFor(const OfflineDevice& device, Bytes usable) {
+  return CapacityFor(usable, device.profile, {.headroom = device.headroom});
 }
 
 FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const ModelFacts> models,
@@ -93,35 +118,41 @@ FitDecider OfflineDecider(StudySpec study, MemoryPolicy policy, std::span<const 
   study.memory.policy = policy;
   if (device.headroom.has_value()) study.memory.headroom = device.headroom;
   WorkerFacts worker;
-  worker.device = DefaultDevice(device.kind, Bytes{});
+  worker.device = device.profile;
   worker.models.assign(models.begin(), models.end());
   return FitDecider(study, worker);
 }
 
 Basis TrainerBasis(const OfflineDevice& device) {
-  const DeviceProfile profile = DefaultDevice(device.kind, Bytes{});
   return {.kernels = "hpo-trainer",
+          .task = std::string(Name(TaskKind::kTextClassification)),
           .precision = "float32",
           .optimizer = "adamw-fused",
-          .attention = profile.kind == "cpu" ? "math where it has dropout" : "efficient",
-          .device = profile.name,
-          .base = profile.base,
-          .workspaces = profile.workspace};
+          .attention = device.kind == "cpu" ? "math where it has dropout" : "efficient",
+          .base = device.profile.base,
+          .base_source = device.base_source,
+          .workspaces = device.profile.workspace};
 }
 
 std::string BasisText(const Basis& basis) {
-  return absl::StrCat(basis.kernels, "'s training step, ", basis.precision, ", ", basis.optimizer,
-                      ", attention ", basis.attention, "; ", basis.device, ": base ",
-                      FormatBytes(basis.base), ", workspaces ", FormatBytes(basis.workspaces));
+  std::string text =
+      absl::StrCat(basis.kernels, "'s training step, ", basis.task, ", ", basis.precision, ", ",
+                   basis.optimizer, ", attention ", basis.attention);
+  if (!basis.adapters.empty()) absl::StrAppend(&text, ", adapters of ", basis.adapters);
+  if (basis.base_source.empty()) return absl::StrCat(text, "; live bytes of a CPU");
+  return absl::StrCat(text, "; base ", FormatBytes(basis.base), " (", basis.base_source,
+                      "), workspaces ", FormatBytes(basis.workspaces));
 }
 
 nlohmann::ordered_json BasisJson(const Basis& basis) {
   return {{"kernels", basis.kernels},
+          {"task", basis.task},
           {"precision", basis.precision},
           {"optimizer", basis.optimizer},
           {"attention", basis.attention},
-          {"device", basis.device},
+          {"adapters", basis.adapters},
           {"base_bytes", basis.base.count},
+          {"base_source", basis.base_source},
           {"workspaces_bytes", basis.workspaces.count}};
 }
 

@@ -56,7 +56,7 @@ absl::StatusOr<ParamValue> ParseValue(const Parameter& parameter, const std::str
 }  // namespace
 
 absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
-                                         const SearchSpace& space) {
+                                         const SearchSpace& space, absl::string_view unknown) {
   ParamMap params;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
@@ -66,8 +66,8 @@ absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
     const std::string name = word.substr(0, equals);
     const Parameter* parameter = space.Find(name);
     if (parameter == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("the study has no parameter '", name, "'",
-                                                     DidYouMean(name, NamesOf(space))));
+      return absl::InvalidArgumentError(
+          absl::StrCat(unknown, " '", name, "'", DidYouMean(name, NamesOf(space))));
     }
     HPO_ASSIGN_OR_RETURN(ParamValue value, ParseValue(*parameter, word.substr(equals + 1)));
     if (!params.emplace(name, std::move(value)).second) {

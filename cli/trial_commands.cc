@@ -7,6 +7,7 @@
 #include "cli/export_model.h"
 #include "cli/json.h"
 #include "cli/memory_commands.h"
+#include "cli/offline_card.h"
 #include "cli/param_words.h"
 #include "cli/text.h"
 #include "cli/wording.h"
@@ -57,7 +58,7 @@ absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOption
   MemoryQuery query{.study = study.spec.name, .worker = options.worker};
   HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
   if (!options.limit.empty()) {
-    HPO_ASSIGN_OR_RETURN(query.limit, ParseBytes(options.limit));
+    HPO_ASSIGN_OR_RETURN(query.limit, ParseSizeOption("--limit", options.limit));
   }
   return query;
 }

@@ -173,10 +173,15 @@ std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verd
           {"usable", verdict.usable}};
 }
 
+// By what trials used: no class of it is known.
+bool IsLearned(const MemoryVerdict& verdict) { return verdict.estimate.weights == Bytes{}; }
+
 std::string VerdictText(const MemoryVerdict& verdict) {
-  const std::string text = absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
-                                        Printable(verdict.estimate.peak_phase), ", batch ",
-                                        DescribePlan(verdict.plan), "\n");
+  const std::string text = IsLearned(verdict)
+                               ? ""
+                               : absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
+                                              Printable(verdict.estimate.peak_phase), ", batch ",
+                                              DescribePlan(verdict.plan), "\n");
   if (verdict.explanation.empty()) return text;
   return absl::StrCat(text, Printable(verdict.explanation), "\n");
 }
@@ -260,6 +265,7 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
 }
 
 std::string MemoryText(const MemoryVerdict& verdict, int width) {
+  if (IsLearned(verdict)) return VerdictText(verdict);
   Table table({{"CLASS"}, {"BYTES", Align::kRight}});
   for (const auto& [name, size] : MemoryLines(verdict)) table.AddRow({name, FormatBytes(size)});
   return absl::StrCat(table.Render(width), "\n", VerdictText(verdict));

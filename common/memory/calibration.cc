@@ -12,8 +12,7 @@ namespace {
 // An OOM at a limit is taken to have needed this much of it.
 constexpr double kBeyondLimit = 1.02;
 
-constexpr double kColdStartStable = 0.03;
-constexpr double kColdStartFragile = 0.16;
+constexpr double kColdStart = 0.03;
 
 // Inclusive, largest first.
 struct BandRange {
@@ -49,9 +48,7 @@ NeedBand BandOf(Bytes needed) {
 }
 
 ResidualClass ClassOf(const MemoryEstimate& estimate, absl::string_view device_kind) {
-  return {.device_kind = std::string(device_kind),
-          .band = BandOf(estimate.needed_limit),
-          .fragile = estimate.fragile};
+  return {.device_kind = std::string(device_kind), .band = BandOf(estimate.needed_limit)};
 }
 
 std::optional<double> ExactScore(const MemoryEstimate& predicted, const MemoryReport& report) {
@@ -69,7 +66,7 @@ std::optional<double> CensoredScore(const MemoryEstimate& predicted, Bytes limit
 
 void MarginTable::Observe(const Residual& residual) {
   if (!std::isfinite(residual.score)) return;
-  const double cold_start = ColdStart(residual.residual_class);
+  const double cold_start = ColdStart(residual.residual_class.device_kind);
   Evidence& evidence =
       classes_
           .try_emplace(residual.residual_class,
@@ -106,25 +103,21 @@ double MarginTable::FactorOf(const Evidence& evidence, double cold_start) {
 
 double MarginTable::Factor(const ResidualClass& residual_class) const {
   const auto found = classes_.find(residual_class);
-  return found == classes_.end() ? ColdStart(residual_class) : found->second.factor;
+  return found == classes_.end() ? ColdStart(residual_class.device_kind) : found->second.factor;
 }
 
 double MarginTable::LargestFactor(absl::string_view device_kind, Bytes need) const {
   double largest = 0.0;
   for (const BandRange& range : kBands) {
     if (range.low > need) continue;
-    for (const bool fragile : {false, true}) {
-      largest = std::max(largest, Factor({.device_kind = std::string(device_kind),
-                                          .band = range.band,
-                                          .fragile = fragile}));
-    }
+    largest =
+        std::max(largest, Factor({.device_kind = std::string(device_kind), .band = range.band}));
   }
   return largest;
 }
 
-Bytes MarginTable::LargestNeed(const ResidualClass& residual_class, Bytes usable,
-                               Bytes bound) const {
-  ResidualClass of = residual_class;
+Bytes MarginTable::LargestNeed(absl::string_view device_kind, Bytes usable, Bytes bound) const {
+  ResidualClass of{.device_kind = std::string(device_kind)};
   for (const BandRange& range : kBands) {
     of.band = range.band;
     const double within = static_cast<double>(usable.count) / (1.0 + Factor(of));
@@ -134,9 +127,8 @@ Bytes MarginTable::LargestNeed(const ResidualClass& residual_class, Bytes usable
   return Bytes{};
 }
 
-double MarginTable::ColdStart(const ResidualClass& residual_class) {
-  if (residual_class.device_kind == "cpu") return 0.0;
-  return residual_class.fragile ? kColdStartFragile : kColdStartStable;
+double MarginTable::ColdStart(absl::string_view device_kind) {
+  return device_kind == "cpu" ? 0.0 : kColdStart;
 }
 
 MarginTable Calibrate(std::span<const Residual> residuals, const CalibrationOptions& options) {

@@ -45,11 +45,11 @@ enum class NeedBand { kBelow2GiB, kFrom2To10GiB, kAbove10GiB };
 NeedBand BandOf(Bytes needed);
 
 // Scores are compared within a class only. A function of the prediction and the kind of device, so
-// that it is known before the run.
+// that it is known before the run. Whether the need is fragile makes no class: it is the largest of
+// the orders' already, and neighbouring batches would have margins that are far apart.
 struct ResidualClass {
   std::string device_kind;  // DeviceProfile::kind
   NeedBand band = NeedBand::kBelow2GiB;
-  bool fragile = false;  // MemoryEstimate::fragile
   auto operator<=>(const ResidualClass&) const = default;
 };
 
@@ -97,12 +97,12 @@ class MarginTable {
   double LargestFactor(absl::string_view device_kind, Bytes need) const;
 
   // The largest need up to `bound` that, with the margin of its own band, is within `usable`; 0
-  // where none is. Kind and fragility are those of `residual_class`.
-  Bytes LargestNeed(const ResidualClass& residual_class, Bytes usable, Bytes bound) const;
+  // where none is.
+  Bytes LargestNeed(absl::string_view device_kind, Bytes usable, Bytes bound) const;
 
   // Factor before any evidence: 0 on a CPU, where the estimate is an upper bound by construction;
-  // elsewhere 3 %, fragile 16 %.
-  static double ColdStart(const ResidualClass& residual_class);
+  // elsewhere 3 %.
+  static double ColdStart(absl::string_view device_kind);
 
   bool operator==(const MarginTable& other) const { return classes_ == other.classes_; }
 

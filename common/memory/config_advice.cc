@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/cheapest_changes.h"
 #include "common/memory/largest_fitting.h"
 #include "common/status.h"
 
@@ -13,37 +14,138 @@ namespace {
 constexpr char kBatchSize[] = "train.batch_size";
 constexpr char kMaxLength[] = "tok.max_length";
 constexpr char kEvalMultiplier[] = "train.eval_batch_multiplier";
+constexpr char kCheckpointEvery[] = "memory.checkpoint_every";
+constexpr char kLoraBase[] = "lora.base";
+constexpr char kPrecision[] = "train.precision";
+
+absl::Status NothingKnown(const ParamMap& params) {
+  return absl::NotFoundError(absl::StrCat("nothing is known of what ",
+                                          FindString(params, "model.name").value_or("the model"),
+                                          " needs"));
+}
 
 bool Fits(const ConfigVerdict& verdict) { return verdict.planned.fits; }
 
-absl::StatusOr<ConfigChange> MakeChange(const FitDecider& decider, std::string what,
-                                        std::string cost, ParamMap params, Bytes capacity) {
-  ConfigChange change{.what = std::move(what), .cost = std::move(cost), .params = params};
-  HPO_ASSIGN_OR_RETURN(change.verdict, JudgeConfig(decider, change.params, capacity));
-  return change;
+// A configuration, in micro-batches that were chosen for it or at its word.
+struct TriedConfig {
+  ParamMap params;
+  std::optional<int64_t> micro_batch;
+};
+
+// The same with another value of one parameter; nullopt where it has that.
+std::optional<TriedConfig> With(const TriedConfig& config, const char* name, ParamValue value) {
+  const auto found = config.params.find(name);
+  if (found != config.params.end() && found->second == value) return std::nullopt;
+  TriedConfig changed = config;
+  changed.params[name] = std::move(value);
+  return changed;
 }
 
-// The peak is an evaluation pass whose batch may be smaller: that changes nothing that is learnt.
-absl::StatusOr<ConfigChange> ShrinkEvaluation(const FitDecider& strict, ParamMap params,
-                                              Bytes capacity) {
-  params[kEvalMultiplier] = int64_t{1};
-  return MakeChange(strict, "evaluation batches as large as micro-batches", "slower evaluation",
-                    std::move(params), capacity);
-}
+// What the deciders, and all of their study's defaults, say of one configuration and its changes.
+class Adviser {
+ public:
+  Adviser(const FitDecider& strict, const FitDecider& plan, Bytes capacity)
+      : strict_(strict),
+        plan_(plan),
+        capacity_(capacity),
+        usable_(UsableBytes(capacity, strict.device(), strict.memory())) {}
 
-absl::StatusOr<ConfigChange> SplitBatch(const FitDecider& plan, ParamMap params, Bytes capacity) {
-  HPO_ASSIGN_OR_RETURN(ConfigChange change,
-                       MakeChange(plan, "", "the same gradients from more, smaller passes",
-                                  std::move(params), capacity));
-  const MemoryPlan& chosen = change.verdict.planned.plan;
-  change.what = absl::StrCat("micro-batch ", chosen.micro_batch, " in ", chosen.NumParts(),
-                             chosen.NumParts() == 1 ? " part" : " parts");
-  return change;
-}
+  absl::StatusOr<ConfigVerdict> Judge(const TriedConfig& config) const {
+    if (!config.micro_batch.has_value()) return JudgeConfig(strict_, config.params, capacity_);
+    HPO_ASSIGN_OR_RETURN(const TrainingConfig typed, Typed(config.params));
+    MemoryPlan plan = LiteralPlan(typed);
+    plan.micro_batch = *config.micro_batch;
+    HPO_ASSIGN_OR_RETURN(const auto planned, strict_.Estimate(config.params, plan));
+    if (!planned.has_value()) return NothingKnown(config.params);
+    ConfigVerdict verdict{
+        .planned = *planned, .required = RequiredBytes(*planned), .usable = usable_};
+    verdict.planned.fits = verdict.required <= usable_;
+    return verdict;
+  }
+
+  absl::StatusOr<TriedConfig> Split(const TriedConfig& config) const {
+    HPO_ASSIGN_OR_RETURN(const ConfigVerdict planned, JudgeConfig(plan_, config.params, capacity_));
+    return TriedConfig{config.params, planned.planned.plan.micro_batch};
+  }
+
+  // The least that it needs: in one part, or row by row.
+  absl::StatusOr<Bytes> Least(const ParamMap& params) const {
+    HPO_ASSIGN_OR_RETURN(const ConfigVerdict whole, Judge({params, std::nullopt}));
+    HPO_ASSIGN_OR_RETURN(const ConfigVerdict rows, Judge({params, 1}));
+    return std::min(whole.required, rows.required);
+  }
+
+  Bytes CapacityOf(Bytes required) const {
+    return CapacityFor(required, strict_.device(), strict_.memory());
+  }
+
+  // But for texts that are cut.
+  ChangeProblem<TriedConfig> Problem() const {
+    return {.kinds = {{.what = "evaluation batches as large as micro-batches",
+                       .cost = "slower evaluation",
+                       .apply = [this](const auto& config) { return ShrinkEvaluation(config); }},
+                      {.what = "recompute every layer",
+                       .cost = "a second forward of every layer",
+                       .apply = [this](const auto& config) { return Recompute(config); }},
+                      {.what = "frozen weights in NF4",
+                       .cost = "frozen weights are rounded to 4 bits",
+                       .apply = [this](const auto& config) { return Quantize(config); }},
+                      {.what = "16-bit products",
+                       .cost = "rounding; it is faster",
+                       .apply = [this](const auto& config) { return LowerPrecision(config); }}},
+            .num_free = 1,
+            .judge = [this](const TriedConfig& config) -> absl::StatusOr<ChangeNeed> {
+              HPO_ASSIGN_OR_RETURN(const ConfigVerdict verdict, Judge(config));
+              const MemoryPlan& plan = verdict.planned.plan;
+              return ChangeNeed{.needed = verdict.required,
+                                .fits = Fits(verdict),
+                                .micro_batch = plan.micro_batch,
+                                .num_parts = plan.NumParts()};
+            },
+            .split = [this](const TriedConfig& config) { return Split(config); },
+            .in_parts =
+                [](const TriedConfig& config, int64_t micro_batch) {
+                  return TriedConfig{config.params, micro_batch};
+                }};
+  }
+
+ private:
+  absl::StatusOr<TrainingConfig> Typed(const ParamMap& params) const {
+    return TrainingConfigOf(params, strict_.trainer());
+  }
+
+  std::optional<TriedConfig> ShrinkEvaluation(const TriedConfig& config) const {
+    const auto typed = Typed(config.params);
+    if (!typed.ok() || typed->eval_batch_multiplier == 1) return std::nullopt;
+    return With(config, kEvalMultiplier, int64_t{1});
+  }
+  std::optional<TriedConfig> Recompute(const TriedConfig& config) const {
+    const auto typed = Typed(config.params);
+    if (!typed.ok() || typed->checkpoint_every > 0) return std::nullopt;
+    return With(config, kCheckpointEvery, int64_t{1});
+  }
+  std::optional<TriedConfig> Quantize(const TriedConfig& config) const {
+    const auto typed = Typed(config.params);
+    if (!typed.ok() || !typed->lora.has_value()) return std::nullopt;
+    if (typed->lora->base == FrozenStorage::Type::kNf4) return std::nullopt;
+    return With(config, kLoraBase, std::string("nf4"));
+  }
+  std::optional<TriedConfig> LowerPrecision(const TriedConfig& config) const {
+    const auto typed = Typed(config.params);
+    if (!typed.ok() || typed->precision != Precision::kFloat32) return std::nullopt;
+    return With(config, kPrecision, std::string("bf16"));
+  }
+
+  const FitDecider& strict_;
+  const FitDecider& plan_;
+  const Bytes capacity_;
+  const Bytes usable_;
+};
 
 // The longest texts, in whole paddings, with which a micro-batch fits; one padding where none does.
-absl::StatusOr<ConfigChange> ShortenTexts(const FitDecider& plan, ParamMap params, int64_t length,
-                                          Bytes capacity) {
+absl::StatusOr<TriedConfig> ShortenTexts(const FitDecider& plan, const ParamMap& given,
+                                         int64_t length, Bytes capacity) {
+  ParamMap params = given;
   int64_t fits = 1;
   int64_t too_long = (length + kPaddingMultiple - 1) / kPaddingMultiple;
   while (too_long - fits > 1) {
@@ -53,16 +155,8 @@ absl::StatusOr<ConfigChange> ShortenTexts(const FitDecider& plan, ParamMap param
     (Fits(tried) ? fits : too_long) = middle;
   }
   params[kMaxLength] = fits * kPaddingMultiple;
-  return MakeChange(plan, absl::StrCat(kMaxLength, " ", fits * kPaddingMultiple),
-                    "texts are cut: it learns something else", std::move(params), capacity);
-}
-
-// With the whole batch in one part, or row by row.
-absl::StatusOr<Bytes> SmallestCapacity(const FitDecider& plan, const ParamMap& params) {
-  HPO_ASSIGN_OR_RETURN(const ConfigVerdict rows, JudgeConfig(plan, params, Bytes{}));
-  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(params, {}));
-  HPO_ASSIGN_OR_RETURN(const auto whole, plan.Estimate(params, LiteralPlan(config)));
-  return CapacityFor(std::min(rows.required, RequiredBytes(*whole)), plan.device(), plan.memory());
+  HPO_ASSIGN_OR_RETURN(const ConfigVerdict verdict, JudgeConfig(plan, params, capacity));
+  return TriedConfig{params, verdict.planned.plan.micro_batch};
 }
 
 }  // namespace
@@ -70,11 +164,7 @@ absl::StatusOr<Bytes> SmallestCapacity(const FitDecider& plan, const ParamMap& p
 absl::StatusOr<ConfigVerdict> JudgeConfig(const FitDecider& decider, const ParamMap& params,
                                           Bytes capacity) {
   HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
-  if (!planned.has_value()) {
-    return absl::NotFoundError(absl::StrCat("nothing is known of what ",
-                                            FindString(params, "model.name").value_or("the model"),
-                                            " needs"));
-  }
+  if (!planned.has_value()) return NothingKnown(params);
   ConfigVerdict verdict{.planned = *planned,
                         .required = RequiredBytes(*planned),
                         .usable = UsableBytes(capacity, decider.device(), decider.memory())};
@@ -85,46 +175,62 @@ absl::StatusOr<ConfigVerdict> JudgeConfig(const FitDecider& decider, const Param
 absl::StatusOr<std::optional<ConfigVerdict>> LargestBatchSize(const FitDecider& strict,
                                                               const ParamMap& params,
                                                               Bytes capacity, int64_t most) {
-  ParamMap tried_params = params;
-  std::optional<ConfigVerdict> best;
-  const auto fits = [&](int64_t batch_size) -> absl::StatusOr<bool> {
-    tried_params[kBatchSize] = batch_size;
-    HPO_ASSIGN_OR_RETURN(const ConfigVerdict tried, JudgeConfig(strict, tried_params, capacity));
-    if (Fits(tried)) best = tried;
-    return Fits(tried);
+  const Bytes usable = UsableBytes(capacity, strict.device(), strict.memory());
+  ParamMap tried = params;
+  const auto may_fit = [&](int64_t batch_size) -> absl::StatusOr<bool> {
+    tried[kBatchSize] = batch_size;
+    HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(tried, strict.trainer()));
+    HPO_ASSIGN_OR_RETURN(const auto range, strict.RequiredRange(tried, LiteralPlan(config)));
+    if (!range.has_value()) return NothingKnown(tried);
+    return range->least <= usable;
   };
-  HPO_RETURN_IF_ERROR(LargestFitting(most, fits).status());
-  return best;
+  const auto fits = [&](int64_t batch_size) -> absl::StatusOr<bool> {
+    tried[kBatchSize] = batch_size;
+    return strict.Decide(tried, capacity).fits;
+  };
+  HPO_ASSIGN_OR_RETURN(const int64_t largest, LargestFitting(most, may_fit, fits));
+  if (largest == 0) return std::nullopt;
+  tried[kBatchSize] = largest;
+  return JudgeConfig(strict, tried, capacity);
 }
 
 absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDecider& plan,
                                           const ParamMap& params, Bytes capacity) {
+  const Adviser adviser(strict, plan, capacity);
+  const ChangeProblem<TriedConfig> problem = adviser.Problem();
   ConfigAdvice advice;
   HPO_ASSIGN_OR_RETURN(advice.literal, JudgeConfig(strict, params, capacity));
-  HPO_ASSIGN_OR_RETURN(advice.smallest_capacity, SmallestCapacity(plan, params));
+  HPO_ASSIGN_OR_RETURN(const Bytes least, adviser.Least(params));
+  advice.smallest_capacity = adviser.CapacityOf(least);
+  TriedConfig changed{.params = params};
+  for (const auto& kind : problem.kinds) changed = kind.apply(changed).value_or(changed);
+  HPO_ASSIGN_OR_RETURN(const Bytes least_changed, adviser.Least(changed.params));
+  advice.smallest_changed_capacity = adviser.CapacityOf(std::min(least, least_changed));
   ConfigVerdict now = advice.literal;
-  ParamMap current = params;
-  const auto take = [&](ConfigChange change) {
-    if (change.verdict.required >= now.required) return;
-    now = change.verdict;
-    current = change.params;
-    advice.changes.push_back(std::move(change));
+  const auto take = [&](const std::string& what, const std::string& cost,
+                        const TriedConfig& config) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(now, adviser.Judge(config));
+    advice.changes.push_back({.what = what, .cost = cost, .params = config.params, .verdict = now});
+    return absl::OkStatus();
   };
-  const bool wide_evaluation = FindInt(params, kEvalMultiplier).value_or(1) > 1;
-  if (!Fits(now) && now.planned.estimate.peak_phase == "evaluation" && wide_evaluation) {
-    HPO_ASSIGN_OR_RETURN(ConfigChange change, ShrinkEvaluation(strict, current, capacity));
-    take(std::move(change));
+  TriedConfig current{.params = params};
+  HPO_ASSIGN_OR_RETURN(const auto changes, ChangeSearch(problem, current).Run());
+  for (const auto& change : changes) {
+    HPO_RETURN_IF_ERROR(take(change.what, change.cost, change.config));
+    advice.smallest_changed_capacity =
+        std::min(advice.smallest_changed_capacity, adviser.CapacityOf(now.required));
+    current = change.config;
   }
-  if (!Fits(now) && now.planned.plan.micro_batch > 1) {
-    HPO_ASSIGN_OR_RETURN(ConfigChange change, SplitBatch(plan, current, capacity));
-    take(std::move(change));
-  }
-  const TrainerSpec no_defaults;
-  HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(current, no_defaults));
+  HPO_ASSIGN_OR_RETURN(const TrainingConfig config,
+                       TrainingConfigOf(current.params, strict.trainer()));
   if (!Fits(now) && config.max_length > kPaddingMultiple) {
-    HPO_ASSIGN_OR_RETURN(ConfigChange change,
-                         ShortenTexts(plan, current, config.max_length, capacity));
-    take(std::move(change));
+    HPO_ASSIGN_OR_RETURN(const TriedConfig shorter,
+                         ShortenTexts(plan, current.params, config.max_length, capacity));
+    HPO_ASSIGN_OR_RETURN(const ConfigVerdict shortened, adviser.Judge(shorter));
+    if (Fits(shortened) || shortened.required.count * 101 < now.required.count * 100) {
+      HPO_RETURN_IF_ERROR(take(absl::StrCat(kMaxLength, " ", *FindInt(shorter.params, kMaxLength)),
+                               "texts are cut: it learns something else", shorter));
+    }
   }
   advice.fits = Fits(now);
   return advice;

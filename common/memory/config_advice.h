@@ -39,14 +39,17 @@ struct ConfigChange {
 
 struct ConfigAdvice {
   ConfigVerdict literal;  // the configuration at its word
-  // Each on top of those before it, from what costs nothing to what costs most, until it fits: a
-  // smaller evaluation batch where evaluation is the peak, a smaller micro-batch with accumulation
-  // at the same effective batch, shorter texts. Empty where the configuration fits.
+  // Each on top of those before it; without any of them it would not fit, or need more. The
+  // cheapest that make it fit: a smaller evaluation batch, a smaller micro-batch with accumulation
+  // at the same effective batch, layers computed again, frozen weights in NF4 under adapters,
+  // 16-bit products, shorter texts. Empty where the configuration fits.
   std::vector<ConfigChange> changes;
   bool fits = false;  // literally, or with the changes
   // The smallest capacity (to 1 MiB) on which the configuration runs by plan, with margin and
   // headroom.
   Bytes smallest_capacity;
+  // The same with every change that cuts no texts.
+  Bytes smallest_changed_capacity;
 };
 
 // `strict` and `plan` decide by those policies, and are alike otherwise. Codes as JudgeConfig.

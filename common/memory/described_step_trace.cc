@@ -7,6 +7,7 @@
 
 #include "common/memory/described_encoder.h"
 #include "common/memory/described_optimizer.h"
+#include "common/memory/model_ops.h"
 #include "common/memory/model_trace.h"
 #include "common/status.h"
 
@@ -14,6 +15,7 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kIndex = 8;
+constexpr int64_t kFloat = 4;
 constexpr Bytes kTensorUnit{512};
 // What torch gives cuBLASLt.
 constexpr int64_t kBiasWorkspace = int64_t{1} << 20;
@@ -23,12 +25,21 @@ constexpr int64_t kPartsThatDiffer = 3;
 
 int64_t ElementSize(StepPrecision precision) { return precision == StepPrecision::kHalf ? 2 : 4; }
 
+// Of the model's weights, but of those that are quantised and of adapters.
+int64_t WeightSize(const StepDescription& step) {
+  const bool adapted = step.model.has_value() && step.model->techniques.lora.has_value();
+  const bool half_base =
+      adapted && step.model->techniques.lora->base == FrozenStorage::Type::kBFloat16;
+  return half_base ? 2 : ElementSize(step.precision);
+}
+
 // ---- Model -------------------------------------------------------------------------------------
 
 // A described layer with its parameters; the members that its type needs are set.
 struct BuiltLayer {
   DescribedLayer description;
-  int64_t width = 0;  // of its input
+  int64_t width = 0;   // of its input; of a layer that is one, its own
+  int64_t tokens = 0;  // of its output
   TracedParameter table;
   TracedLinear linear;
   TracedNorm norm;
@@ -46,20 +57,28 @@ struct StepResults {
   TracedTensor loss;
 };
 
-bool IsPooled(const StepDescription& step) {
-  return std::any_of(step.layers.begin(), step.layers.end(), [](const DescribedLayer& layer) {
-    return std::holds_alternative<PoolingLayer>(layer);
-  });
-}
-
 class Model {
  public:
   Model(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
+    tokens_ = step.length;
     for (const DescribedLayer& layer : step.layers) {
       layers_.push_back(std::visit([this](const auto& l) { return Build(l); }, layer));
       layers_.back().description = layer;
+      layers_.back().tokens = tokens_;
     }
   }
+
+  // Bytes of a batch, as it is given.
+  int64_t InputBytes(int64_t rows) const {
+    const BuiltLayer& first = layers_.front();
+    const int64_t places = rows * first.tokens;
+    return std::holds_alternative<EmbeddingLayer>(first.description)
+               ? kIndex * places
+               : ElementSize(step_.precision) * places * first.width;
+  }
+
+  // Each has a label.
+  int64_t OutputsOf(int64_t rows) const { return rows * layers_.back().tokens; }
 
   // Forward; under autocast, which the caller leaves.
   TracedTensor Outputs(const Batch& batch, bool training) {
@@ -79,7 +98,7 @@ class Model {
   const std::vector<TracedParameter>& parameters() const { return parameters_; }
 
   TracedTensor Loss(const TracedTensor& outputs, const Batch& batch) {
-    const int64_t rows = IsPooled(step_) ? batch.rows : batch.rows * step_.length;
+    const int64_t rows = OutputsOf(batch.rows);
     return ops_.CrossEntropy(outputs, rows, outputs.elements / rows, batch.labels);
   }
 
@@ -88,7 +107,43 @@ class Model {
 
   BuiltLayer Build(const EmbeddingLayer& layer) {
     width_ = layer.width;
-    return {.width = width_, .table = Add(ops_.Parameter(layer.rows * layer.width))};
+    rows_ = layer.rows;
+    table_ = Add(ops_.Parameter(layer.rows, layer.width));
+    return {.width = width_, .table = table_};
+  }
+  BuiltLayer Build(const FeaturesLayer& layer) { return {.width = width_ = layer.width}; }
+  BuiltLayer Build(const ImageLayer& layer) {
+    sides_ = {layer.height, layer.width};
+    tokens_ = layer.height * layer.width;
+    return {.width = width_ = layer.channels};
+  }
+  BuiltLayer Build(const ConvolutionLayer& layer) {
+    sides_ = {layer.SideOf(sides_.first), layer.SideOf(sides_.second)};
+    tokens_ = sides_.first * sides_.second;
+    BuiltLayer built{.width = width_};
+    built.linear.weight = Add(ops_.Parameter(layer.out, width_ * layer.kernel * layer.kernel));
+    if (layer.bias) built.linear.bias = Add(ops_.Parameter(layer.out));
+    width_ = layer.out;
+    return built;
+  }
+  BuiltLayer Build(const PoolingLayer&) {
+    tokens_ = 1;
+    return {.width = width_};
+  }
+  BuiltLayer Build(const FlattenLayer&) {
+    width_ *= tokens_;
+    tokens_ = 1;
+    return {.width = width_};
+  }
+  BuiltLayer Build(const LanguageHeadLayer& layer) {
+    BuiltLayer built{.width = width_};
+    if (layer.tied) {
+      built.linear = {.weight = table_, .in_features = width_, .out_features = rows_};
+    } else {
+      built.linear = Add(ops_.MakeLinear(width_, rows_, /*bias=*/false));
+    }
+    width_ = rows_;
+    return built;
   }
   BuiltLayer Build(const PositionLayer& layer) {
     return {.width = width_, .table = Add(ops_.Parameter(layer.rows * width_))};
@@ -128,7 +183,45 @@ class Model {
 
   TracedTensor Run(const EmbeddingLayer&, const BuiltLayer& built, const TracedTensor&,
                    const TracedStorage& ids) {
-    return ops_.Embedding(ids, batch_ * step_.length, built.table, built.width);
+    return ops_.Embedding(ids, batch_ * built.tokens, built.table, built.width);
+  }
+  TracedTensor Run(const FeaturesLayer&, const BuiltLayer& built, const TracedTensor&,
+                   const TracedStorage& input) {
+    return Given(built, input);
+  }
+  TracedTensor Run(const ImageLayer&, const BuiltLayer& built, const TracedTensor&,
+                   const TracedStorage& input) {
+    return Given(built, input);
+  }
+  // Backward: the input's gradient, the weight's, the bias's.
+  TracedTensor Run(const ConvolutionLayer&, const BuiltLayer& built, const TracedTensor& input,
+                   const TracedStorage&) {
+    StepTracer& tracer = ops_.tracer();
+    const TracedTensor weight = ops_.CastForProduct(ModelParameters::AsTensor(built.linear.weight));
+    const std::optional<TracedParameter>& bias = built.linear.bias;
+    const TracedTensor x = ops_.CastForProduct(input);
+    const int64_t channels = built.linear.weight.elements / built.linear.weight.columns;
+    TracedTensor output = tracer.NewTensor(batch_ * built.tokens * channels, x.element_size);
+    output.edge = tracer.Record(
+        {x.edge, weight.edge, bias.has_value() ? bias->Edge() : GradientEdge()},
+        {x.storage, weight.storage},
+        [&tracer, x_bytes = x.edge.IsWanted() ? x.bytes() : -1, weight_bytes = weight.bytes(),
+         bias_bytes = bias.has_value() ? bias->bytes() : -1](auto&, const auto&) {
+          TracedGradients gradients(3);
+          if (x_bytes >= 0) gradients[0] = tracer.Allocate(x_bytes);
+          gradients[1] = tracer.Allocate(weight_bytes, MemoryClass::kGradients);
+          if (bias_bytes >= 0) gradients[2] = tracer.Allocate(bias_bytes, MemoryClass::kGradients);
+          return gradients;
+        });
+    return output;
+  }
+  TracedTensor Run(const FlattenLayer&, const BuiltLayer&, const TracedTensor& x,
+                   const TracedStorage&) {
+    return x;
+  }
+  TracedTensor Run(const LanguageHeadLayer&, const BuiltLayer& built, const TracedTensor& x,
+                   const TracedStorage&) {
+    return ops_.Cast(ops_.Linear(x, built.linear), kFloat);
   }
   TracedTensor Run(const PositionLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
@@ -157,14 +250,26 @@ class Model {
   TracedTensor Run(const PoolingLayer& layer, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
     if (layer.kind == PoolingLayer::Kind::kMean) return ops_.Mean(x, batch_ * built.width);
-    return ops_.Select(x, step_.length);
+    return ops_.Select(x, x.elements / (batch_ * built.width));
+  }
+
+  TracedTensor Given(const BuiltLayer& built, const TracedStorage& input) const {
+    return {.storage = input,
+            .elements = batch_ * built.tokens * built.width,
+            .element_size = ElementSize(step_.precision)};
   }
 
   TraceOps& ops_;
   const StepDescription& step_;
   std::vector<BuiltLayer> layers_;
   std::vector<TracedParameter> parameters_;
+  // While the layers are made.
   int64_t width_ = 0;
+  int64_t tokens_ = 0;
+  std::pair<int64_t, int64_t> sides_;
+  // The embedding's.
+  TracedParameter table_;
+  int64_t rows_ = 0;
   int64_t batch_ = 0;  // rows of what runs
   bool training_ = true;
 };
@@ -188,6 +293,14 @@ class AnyModel {
         layers_.has_value() ? layers_->parameters() : ops_.tracer().parameters();
     std::erase_if(trained, [](const TracedParameter& parameter) { return !parameter.trainable; });
     return trained;
+  }
+
+  // Of a batch: what is given, and the labels.
+  int64_t InputBytes(int64_t rows) const {
+    return layers_.has_value() ? layers_->InputBytes(rows) : kIndex * rows * step_.length;
+  }
+  int64_t LabelBytes(int64_t rows) const {
+    return kIndex * (layers_.has_value() ? layers_->OutputsOf(rows) : rows);
   }
 
   // A forward alone.
@@ -240,7 +353,8 @@ class Loop {
  public:
   Loop(const StepDescription& step, StepTracer& tracer)
       : step_(step), tracer_(tracer), ops_(tracer, TraitsOf(step)) {
-    ops_.SetParameterType(ElementSize(step.precision), /*trainable=*/true);
+    ops_.SetParameterType(WeightSize(step), /*trainable=*/true);
+    ops_.SetFloat16(step.float16 && step.precision == StepPrecision::kAutocast);
     tracer.EnterPhase("load");
     model_.emplace(ops_, step);
     optimizer_.emplace(tracer, step.optimizer, model_->TrainedParameters());
@@ -265,9 +379,8 @@ class Loop {
   // The old one ends before the new one comes.
   void TakeBatch(int64_t rows) {
     batch_ = {.rows = rows};
-    const bool labels_rows = step_.model.has_value() || IsPooled(step_);
-    batch_.ids = tracer_.Allocate(kIndex * rows * step_.length);
-    batch_.labels = tracer_.Allocate(kIndex * rows * (labels_rows ? 1 : step_.length));
+    batch_.ids = tracer_.Allocate(model_->InputBytes(rows));
+    batch_.labels = tracer_.Allocate(model_->LabelBytes(rows));
   }
 
   void Evaluate() {
@@ -321,6 +434,12 @@ std::vector<StepDescription> OtherOrders(const StepDescription& step) {
 
 }  // namespace
 
+std::vector<AllocationTrace> TracesOfStep(const StepDescription& step) {
+  std::vector<AllocationTrace> traces = {TraceOfStep(step)};
+  for (const StepDescription& order : OtherOrders(step)) traces.push_back(TraceOfStep(order));
+  return traces;
+}
+
 AllocationTrace TraceOfStep(const StepDescription& step) {
   StepTracer tracer;
   Loop loop(step, tracer);
@@ -331,14 +450,19 @@ AllocationTrace TraceOfStep(const StepDescription& step) {
 int64_t NumParameters(const StepDescription& step) {
   StepTracer tracer;
   TraceOps ops(tracer, TraitsOf(step));
-  const AnyModel model(ops, step);
+  StepDescription plain = step;  // a quantised weight is no parameter
+  if (step.model.has_value() && step.model->techniques.lora.has_value()) {
+    plain.model->techniques.lora->base = FrozenStorage::Type::kFloat32;
+  }
+  const AnyModel model(ops, plain);
   int64_t elements = 0;
   for (const TracedParameter& parameter : tracer.parameters()) elements += parameter.elements;
   return elements;
 }
 
 StepEstimate EstimateStep(const StepDescription& step) {
-  const AllocationTrace trace = TraceOfStep(step);
+  const std::vector<AllocationTrace> orders = TracesOfStep(step);
+  const AllocationTrace& trace = orders.front();
   const LivePeak live = FindLivePeak(trace, kTensorUnit);
   AllocatorOptions unlimited = step.allocator;
   unlimited.limit = Bytes{AllocatorOptions::kUnlimited};
@@ -350,17 +474,18 @@ StepEstimate EstimateStep(const StepDescription& step) {
   estimate.tensors = live.peak;
   estimate.live_peak = replay.stats.allocated_peak;
   estimate.reserved_peak = replay.stats.reserved_peak;
-  estimate.needed_limit = FindNeededLimit(trace, step.allocator, replay.stats);
   estimate.device_peak = estimate.reserved_peak + step.device.base;
-  estimate.device_needed = estimate.needed_limit + step.device.base;
   estimate.peak_phase = trace.PhaseOf(replay.peak_event);
 
   estimate.reserved_low = estimate.reserved_high = estimate.reserved_peak;
-  for (const StepDescription& variant : OtherOrders(step)) {
-    const Bytes reserved = Replay(TraceOfStep(variant), unlimited).stats.reserved_peak;
-    estimate.reserved_low = std::min(estimate.reserved_low, reserved);
-    estimate.reserved_high = std::max(estimate.reserved_high, reserved);
+  for (const AllocationTrace& order : orders) {
+    const AllocatorStats stats = Replay(order, unlimited).stats;
+    estimate.reserved_low = std::min(estimate.reserved_low, stats.reserved_peak);
+    estimate.reserved_high = std::max(estimate.reserved_high, stats.reserved_peak);
+    estimate.needed_limit =
+        std::max(estimate.needed_limit, FindNeededLimit(order, step.allocator, stats));
   }
+  estimate.device_needed = estimate.needed_limit + step.device.base;
   const auto spread = static_cast<double>((estimate.reserved_high - estimate.reserved_low).count);
   estimate.fragile = spread > kFragileSpread * static_cast<double>(estimate.reserved_peak.count);
   estimate.fits = estimate.device_needed <= step.device.total;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/memory/allocation_trace.h"
 #include "common/memory/step_description.h"
@@ -11,6 +12,10 @@ namespace hpo {
 
 // From loading the weights to the end of the last step.
 AllocationTrace TraceOfStep(const StepDescription& step);
+
+// That, and the same steps after another beginning: what a run may as well do, and what may end in
+// another layout of the cache.
+std::vector<AllocationTrace> TracesOfStep(const StepDescription& step);
 
 // Elements of all parameters.
 int64_t NumParameters(const StepDescription& step);
@@ -21,12 +26,12 @@ struct StepEstimate {
   Bytes tensors;          // bytes of tensors, each rounded up to 512, at their peak
   Bytes live_peak;        // torch's allocated_bytes.peak
   Bytes reserved_peak;    // without a limit
-  Bytes needed_limit;     // smallest limit of the allocator at which the steps complete
-  Bytes device_peak;      // reserved_peak and the device's base
-  Bytes device_needed;    // needed_limit and the device's base
+  // Smallest limit of the allocator at which the steps complete, whatever their beginning.
+  Bytes needed_limit;
+  Bytes device_peak;    // reserved_peak and the device's base
+  Bytes device_needed;  // needed_limit and the device's base
   std::string peak_phase;
-  // Other orders of the same steps (with and without a forward before the first) end in reserved
-  // peaks further apart than 3 %: a block was or was not split.
+  // The beginnings end in reserved peaks further apart than 3 %: a block was or was not split.
   bool fragile = false;
   Bytes reserved_low;  // the lowest and the highest of them
   Bytes reserved_high;

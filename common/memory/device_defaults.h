@@ -7,9 +7,11 @@
 
 namespace hpo {
 
-// Context and libraries of a LibTorch process (CUDA 13 on Hopper: about 0.5 GiB), and cuBLAS
+// Context and libraries of a torch process, whoever's step it runs: what the smallest of the
+// published runs on an A100 leave above their segments (nvidia-smi, about torch 2.5); and cuBLAS
 // workspaces.
-constexpr Bytes kDefaultCudaBase = MiB(640);
+constexpr Bytes kDefaultCudaBase = MiB(1429);
+constexpr char kDefaultCudaBaseSource[] = "an A100 under torch 2.5, by nvidia-smi";
 constexpr Bytes kDefaultCudaWorkspace = MiB(96);
 
 // A card of `total` bytes with the defaults above, or with `kind` "cpu" a budget of live bytes. Its

@@ -176,10 +176,7 @@ absl::StatusOr<MemoryEstimate> FitDecider::Predict(const EstimateInput& input,
 absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& input, Bytes usable,
                                                          Effort effort) const {
   const MarginTable& margins = evidence_.margins;
-  ResidualClass of{.device_kind = device_.kind};
-  Bytes limit = margins.LargestNeed(of, usable, usable);
-  of.fragile = true;
-  limit = std::max(limit, margins.LargestNeed(of, usable, usable));
+  Bytes limit = margins.LargestNeed(device_.kind, usable, usable);
   for (;;) {
     HPO_ASSIGN_OR_RETURN(PlannedMemory planned, PlanMemory(input, memory_, limit, replays_.get()));
     if (!planned.fits && effort == Effort::kToKnow && device_.kind != "cpu") {
@@ -187,8 +184,7 @@ absl::StatusOr<PlannedMemory> FitDecider::PlanWithMargin(const EstimateInput& in
     }
     planned.margin = MarginOf(planned.estimate);
     if (!planned.fits || RequiredBytes(planned) <= usable) return planned;
-    limit = margins.LargestNeed(ClassOf(planned.estimate, device_.kind), usable,
-                                planned.estimate.needed_limit - Bytes{1});
+    limit = margins.LargestNeed(device_.kind, usable, planned.estimate.needed_limit - Bytes{1});
   }
 }
 

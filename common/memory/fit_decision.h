@@ -106,6 +106,7 @@ class FitDecider {
   // matter to memory are decided once.
   BatchFeasibility At(Bytes capacity) const;
 
+  const TrainerSpec& trainer() const { return trainer_; }
   const DeviceProfile& device() const { return device_; }
   const MemorySpec& memory() const { return memory_; }
 

@@ -195,6 +195,20 @@ absl::StatusOr<std::vector<AdaptedLayer>> AdaptedLayers(const ModelShape& shape,
   return layers;
 }
 
+absl::string_view Name(FrozenStorage::Type type) {
+  switch (type) {
+    case FrozenStorage::Type::kFloat32:
+      return "fp32";
+    case FrozenStorage::Type::kFloat16:
+      return "fp16";
+    case FrozenStorage::Type::kBFloat16:
+      return "bf16";
+    case FrozenStorage::Type::kNf4:
+      return "nf4";
+  }
+  return "";
+}
+
 std::vector<int64_t> StoredTensorBytes(const ParameterTensor& tensor,
                                        const FrozenStorage& storage) {
   const int64_t elements = tensor.NumElements();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/bytes.h"
 #include "common/model_parameters.h"
 
@@ -33,6 +34,9 @@ struct FrozenStorage {
   bool operator==(const FrozenStorage&) const = default;
 };
 
+// As lora.base says it: "fp32", "fp16", "bf16", "nf4".
+absl::string_view Name(FrozenStorage::Type type);
+
 struct LoraOptions {
   int64_t rank = 8;
   double alpha = 16.0;   // scales the adapters' output; costs no memory
@@ -41,7 +45,8 @@ struct LoraOptions {
   // Empty: what peft takes for the family, queries and values.
   std::vector<std::string> targets;
   // Of our trainer's base: float32, or linear layers' weights as they say and embeddings in
-  // bfloat16; norms and biases are float32 always.
+  // bfloat16; norms and biases are float32 always. Of Hugging Face's: the whole model in 16 bits,
+  // or linear layers but the heads' in bitsandbytes' NF4 with double quantisation.
   FrozenStorage::Type base = FrozenStorage::Type::kFloat32;
   auto operator<=>(const LoraOptions&) const = default;
 };

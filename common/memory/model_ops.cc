@@ -307,9 +307,17 @@ TracedTensor ModelOps::RmsNorm(const TracedTensor& input, const TracedParameter&
 // ---- Parameters --------------------------------------------------------------------------------
 
 ModelParameters::ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
-                                 const TracedAdapters& adapters)
-    : ModelParameters(ops, tensors,
-                      [&adapters](const ParameterTensor&) { return adapters.tensors.empty(); }) {
+                                 const TracedAdapters& adapters) {
+  ops.SetTrainable(adapters.tensors.empty());
+  quantizes_ = adapters.base == FrozenStorage::Type::kNf4;
+  for (const ParameterTensor& tensor : tensors) {
+    if (quantizes_) {
+      AddQuantized(ops, tensor);
+    } else {
+      Add(ops, tensor, tensor.name);
+    }
+  }
+  ops.SetTrainable(true);
   if (!adapters.tensors.empty()) AddAdapters(ops, adapters);
 }
 
@@ -351,17 +359,26 @@ void ModelParameters::AddStored(TraceOps& ops, const ParameterTensor& tensor) {
     Add(ops, tensor, tensor.name);
     return ops.SetParameterType(kFloat, /*trainable=*/true);
   }
-  const auto keep = [&ops](int64_t bytes) {
-    ops.tracer().Keep(ops.tracer().Allocate(bytes, MemoryClass::kWeights));
-  };
   const int64_t elements = tensor.NumElements();
-  if (base_ == FrozenStorage::Type::kBFloat16) {
-    keep(kHalf * elements);
-  } else {
-    const int64_t blocks = (elements + kNf4Block - 1) / kNf4Block;
-    keep(blocks * kNf4Block / 2);
-    keep(kFloat * blocks);
+  if (base_ == FrozenStorage::Type::kBFloat16) return AddWeights(ops, tensor, {kHalf * elements});
+  const int64_t blocks = (elements + kNf4Block - 1) / kNf4Block;
+  AddWeights(ops, tensor, {blocks * kNf4Block / 2, kFloat * blocks});
+}
+
+void ModelParameters::AddQuantized(TraceOps& ops, const ParameterTensor& tensor) {
+  const std::vector<int64_t> bytes = StoredTensorBytes(tensor, {.type = FrozenStorage::Type::kNf4});
+  if (bytes.size() == 1) return Add(ops, tensor, tensor.name);
+  AddWeights(ops, tensor, bytes);
+}
+
+// Tensors that are no parameters.
+void ModelParameters::AddWeights(TraceOps& ops, const ParameterTensor& tensor,
+                                 const std::vector<int64_t>& bytes) {
+  for (const int64_t size : bytes) {
+    ops.tracer().Keep(ops.tracer().Allocate(size, MemoryClass::kWeights));
   }
+  const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
+  const int64_t elements = tensor.NumElements();
   by_name_[tensor.name] = {
       .parameter = {.elements = elements, .columns = tensor.columns, .trainable = false},
       .inputs = transposed ? tensor.rows : tensor.columns,
@@ -397,6 +414,7 @@ TracedLinear ModelParameters::Linear(absl::string_view module) const {
                       .out_features = weight.outputs,
                       .transposed = weight.transposed};
   if (weight.stored) linear.stored = base_;
+  linear.by_bitsandbytes = weight.stored && quantizes_;
   const std::string bias = absl::StrCat(module, ".bias");
   if (Has(bias)) linear.bias = At(bias);
   const std::string a = absl::StrCat(module, ".lora_A.default.weight");

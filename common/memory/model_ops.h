@@ -96,6 +96,9 @@ struct TracedAdapters {
   std::vector<ParameterTensor> tensors;
   double dropout = 0.0;
   bool as_peft = true;  // see TracedAdapter
+  // Of the frozen model, as Hugging Face loads it: kNf4 are linear layers but the heads' in
+  // bitsandbytes' blocks; else its tensors are of the type that TraceOps makes.
+  FrozenStorage::Type base = FrozenStorage::Type::kFloat32;
 };
 
 // The parameters of a model by name, made in the order of ParameterTensors.
@@ -132,12 +135,16 @@ class ModelParameters {
   };
   // A tensor of a frozen model, as base_ says.
   void AddStored(TraceOps& ops, const ParameterTensor& tensor);
+  // As bitsandbytes keeps it, where that replaces it.
+  void AddQuantized(TraceOps& ops, const ParameterTensor& tensor);
+  void AddWeights(TraceOps& ops, const ParameterTensor& tensor, const std::vector<int64_t>& bytes);
   void Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name);
   const Entry& Find(const std::string& name) const;
 
   std::unordered_map<std::string, Entry> by_name_;
   std::set<int64_t> trained_layers_;
   FrozenStorage::Type base_ = FrozenStorage::Type::kFloat32;
+  bool quantizes_ = false;  // by bitsandbytes
   double adapter_dropout_ = 0.0;
   bool adapters_as_peft_ = true;
 };

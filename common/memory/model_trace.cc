@@ -39,7 +39,7 @@ namespace {
 
 absl::StatusOr<TracedAdapters> AdaptersOf(const ModelShape& shape, const TaskHead& head,
                                           const LoraOptions& lora) {
-  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout};
+  TracedAdapters adapters{.tensors = {}, .dropout = lora.dropout, .base = lora.base};
   HPO_ASSIGN_OR_RETURN(adapters.tensors, LoraTensors(shape, head, lora));
   for (const ParameterTensor& tensor : adapters.tensors) {
     if (tensor.kind != ParameterKind::kEmbedding) continue;

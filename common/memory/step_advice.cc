@@ -3,47 +3,51 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/functional/function_ref.h"
 #include "common/memory/allocation_trace.h"
+#include "common/memory/cheapest_changes.h"
 #include "common/memory/described_step_trace.h"
+#include "common/memory/largest_fitting.h"
+#include "common/status.h"
 
 namespace hpo {
 namespace {
 
-AllocatorOptions WithLimit(const StepDescription& step) {
-  AllocatorOptions options = step.allocator;
-  options.limit = std::max(Bytes{}, step.device.total - step.device.base);
-  return options;
-}
+constexpr Bytes kAllocationUnit{512};
 
+// The largest need of the steps' orders, base included.
 Bytes DeviceNeeded(const StepDescription& step) {
-  return FindNeededLimit(TraceOfStep(step), step.allocator) + step.device.base;
+  Bytes needed;
+  for (const AllocationTrace& trace : TracesOfStep(step)) {
+    needed = std::max(needed, FindNeededLimit(trace, step.allocator));
+  }
+  return needed + step.device.base;
 }
 
 // ---- Kinds of change: nullopt where one does not apply ----
 
-std::optional<StepChange> FuseAttention(const StepDescription& step) {
+std::optional<StepDescription> FuseAttention(const StepDescription& step) {
   if (step.attention != AttentionKernel::kMath) return std::nullopt;
-  StepChange change{.what = "fused attention", .step = step};
+  StepDescription changed = step;
   const bool half = step.precision != StepPrecision::kFloat32;
-  change.step.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
-  return change;
+  changed.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
+  return changed;
 }
 
-std::optional<StepChange> FuseOptimizer(const StepDescription& step) {
+std::optional<StepDescription> FuseOptimizer(const StepDescription& step) {
   if (step.optimizer != StepOptimizer::kAdamForeach && step.optimizer != StepOptimizer::kAdamLoop) {
     return std::nullopt;
   }
-  StepChange change{.what = "fused optimizer", .step = step};
-  change.step.optimizer = StepOptimizer::kAdamFused;
-  return change;
+  StepDescription changed = step;
+  changed.optimizer = StepOptimizer::kAdamFused;
+  return changed;
 }
 
-std::optional<StepChange> ExpandSegments(const StepDescription& step) {
+std::optional<StepDescription> ExpandSegments(const StepDescription& step) {
   if (step.allocator.expandable_segments) return std::nullopt;
-  StepChange change{.what = "expandable segments", .step = step};
-  change.step.allocator.expandable_segments = true;
-  return change;
+  StepDescription changed = step;
+  changed.allocator.expandable_segments = true;
+  return changed;
 }
 
 // The step in parts of `micro_batch` rows, its effective batch kept.
@@ -54,108 +58,121 @@ StepDescription InParts(const StepDescription& step, int64_t micro_batch) {
   return parts;
 }
 
-// The largest micro-batch below step.batch that fits at the same effective batch, else 1.
-int64_t LargestMicroBatch(const StepDescription& step) {
-  int64_t fits = 1;
-  int64_t too_large = step.batch;
-  while (too_large - fits > 1) {
-    const int64_t middle = fits + (too_large - fits) / 2;
-    (StepFits(InParts(step, middle)) ? fits : too_large) = middle;
-  }
-  return fits;
-}
-
-std::string DescribeParts(const StepDescription& step) {
-  return absl::StrCat("micro-batch ", step.batch, " in ", step.accumulation,
-                      step.accumulation == 1 ? " part" : " parts");
-}
-
-std::optional<StepChange> SplitBatch(const StepDescription& step) {
-  if (step.batch == 1) return std::nullopt;
-  StepChange change{.cost = "the same gradients from more, smaller passes",
-                    .step = InParts(step, LargestMicroBatch(step))};
-  change.what = DescribeParts(change.step);
-  return change;
-}
-
-std::optional<StepChange> Checkpoint(const StepDescription& step) {
-  StepChange change{
-      .what = "gradient checkpointing", .cost = "a second forward of every layer", .step = step};
-  bool changed = false;
-  for (DescribedLayer& layer : change.step.layers) {
+std::optional<StepDescription> Checkpoint(const StepDescription& step) {
+  StepDescription changed = step;
+  bool is_new = false;
+  for (DescribedLayer& layer : changed.layers) {
     auto* encoder = std::get_if<EncoderLayers>(&layer);
     if (encoder == nullptr || encoder->checkpointing) continue;
-    encoder->checkpointing = true;
-    changed = true;
+    is_new = encoder->checkpointing = true;
   }
-  if (change.step.model.has_value() && !change.step.model->techniques.checkpointing) {
-    change.step.model->techniques.checkpointing = true;
-    changed = true;
+  if (changed.model.has_value() && !changed.model->techniques.checkpointing) {
+    is_new = changed.model->techniques.checkpointing = true;
   }
-  if (!changed) return std::nullopt;
-  return change;
+  if (!is_new) return std::nullopt;
+  return changed;
 }
 
-std::optional<StepChange> UseAutocast(const StepDescription& step) {
+// Beneath adapters.
+std::optional<StepDescription> QuantizeBase(const StepDescription& step) {
+  if (!step.model.has_value() || !step.model->techniques.lora.has_value()) return std::nullopt;
+  if (step.model->techniques.lora->base == FrozenStorage::Type::kNf4) return std::nullopt;
+  StepDescription changed = step;
+  changed.model->techniques.lora->base = FrozenStorage::Type::kNf4;
+  return changed;
+}
+
+std::optional<StepDescription> UseAutocast(const StepDescription& step) {
   if (step.precision != StepPrecision::kFloat32) return std::nullopt;
-  StepChange change{
-      .what = "16-bit products (autocast)", .cost = "rounding; it is faster", .step = step};
-  change.step.precision = StepPrecision::kAutocast;
-  if (step.attention == AttentionKernel::kEfficient) {
-    change.step.attention = AttentionKernel::kFlash;
-  }
-  return change;
+  StepDescription changed = step;
+  changed.precision = StepPrecision::kAutocast;
+  if (step.attention == AttentionKernel::kEfficient) changed.attention = AttentionKernel::kFlash;
+  return changed;
 }
 
-// Checkpointing or lower precision may leave room for a larger micro-batch than was chosen before.
-void GrowBatch(const StepDescription& original, StepChange& change) {
-  StepDescription whole = change.step;
-  whole.batch = original.batch;
-  whole.accumulation = original.accumulation;
-  const StepDescription grown = StepFits(whole) ? whole : InParts(whole, LargestMicroBatch(whole));
-  if (grown.batch <= change.step.batch) return;
-  change.step = grown;
-  absl::StrAppend(&change.what, ", ", DescribeParts(grown));
-  change.device_needed = DeviceNeeded(grown);
+ChangeNeed NeedOf(const StepDescription& step) {
+  const Bytes needed = DeviceNeeded(step);
+  return {.needed = needed,
+          .fits = needed <= step.device.total,
+          .micro_batch = step.batch,
+          .num_parts = step.accumulation};
+}
+
+const std::vector<ChangeKind<StepDescription>>& Kinds() {
+  static const auto& kinds = *new std::vector<ChangeKind<StepDescription>>{
+      {"fused attention", "none", FuseAttention},
+      {"fused optimizer", "none", FuseOptimizer},
+      {"expandable segments", "none", ExpandSegments},
+      {"gradient checkpointing", "a second forward of every layer", Checkpoint},
+      {"frozen weights in NF4", "frozen weights are rounded to 4 bits", QuantizeBase},
+      {"16-bit products (autocast)", "rounding; it is faster", UseAutocast}};
+  return kinds;
+}
+constexpr size_t kFreeKinds = 3;
+
+// The largest batch of which `make` makes a step that fits, by what it is said to need too.
+std::optional<int64_t> Largest(int64_t most,
+                               absl::FunctionRef<StepDescription(int64_t batch)> make) {
+  const auto may_fit = [&make](int64_t batch) -> absl::StatusOr<bool> {
+    const StepDescription step = make(batch);
+    return FindLivePeak(TraceOfStep(step), kAllocationUnit).peak + step.device.base <=
+           step.device.total;
+  };
+  const auto fits = [&make](int64_t batch) -> absl::StatusOr<bool> {
+    const StepDescription step = make(batch);
+    return StepFits(step) && NeedOf(step).fits;
+  };
+  const int64_t largest = *LargestFitting(most, may_fit, fits);
+  if (largest == 0) return std::nullopt;
+  return largest;
 }
 
 }  // namespace
 
 bool StepFits(const StepDescription& step) {
-  if (step.device.total < step.device.base) return false;
-  return Replay(TraceOfStep(step), WithLimit(step)).completed;
+  const Bytes limit = step.device.total - step.device.base;
+  if (limit < Bytes{}) return false;
+  AllocatorOptions options = step.allocator;
+  options.limit = limit;
+  const std::vector<AllocationTrace> orders = TracesOfStep(step);
+  return std::all_of(orders.begin(), orders.end(), [&options](const AllocationTrace& trace) {
+    return Replay(trace, options).completed;
+  });
 }
 
 std::optional<int64_t> LargestBatch(const StepDescription& step) {
-  if (StepFits(step)) return step.batch;
-  StepDescription tried = step;
-  int64_t fits = 0;
-  int64_t too_large = step.batch;
-  while (too_large - fits > 1) {
-    tried.batch = fits + (too_large - fits) / 2;
-    (StepFits(tried) ? fits : too_large) = tried.batch;
-  }
-  if (fits == 0) return std::nullopt;
-  return fits;
+  return Largest(step.batch, [&step](int64_t batch) {
+    StepDescription tried = step;
+    tried.batch = batch;
+    return tried;
+  });
+}
+
+StepDescription WithEveryChange(const StepDescription& step) {
+  StepDescription changed = step;
+  for (const auto& kind : Kinds()) changed = kind.apply(changed).value_or(changed);
+  return changed;
 }
 
 std::vector<StepChange> CheapestChanges(const StepDescription& step) {
+  const ChangeProblem<StepDescription> problem{
+      .kinds = Kinds(),
+      .num_free = kFreeKinds,
+      .judge = NeedOf,
+      .split = [](const StepDescription& whole) -> absl::StatusOr<StepDescription> {
+        const auto parts = [&whole](int64_t batch) { return InParts(whole, batch); };
+        return parts(Largest(whole.batch - 1, parts).value_or(1));
+      },
+      .in_parts = InParts};
+  const auto applied = ChangeSearch(problem, step).Run();
+  HPO_CHECK(applied.ok());  // nothing of the problem fails
   std::vector<StepChange> changes;
-  if (StepFits(step)) return changes;
-  StepDescription current = step;
-  Bytes needed = DeviceNeeded(step);
-  for (const auto kind :
-       {FuseAttention, FuseOptimizer, ExpandSegments, SplitBatch, Checkpoint, UseAutocast}) {
-    std::optional<StepChange> change = kind(current);
-    if (!change.has_value()) continue;
-    change->device_needed = DeviceNeeded(change->step);
-    if (change->device_needed >= needed) continue;
-    needed = change->device_needed;
-    current = change->step;
-    changes.push_back(*std::move(change));
-    if (StepFits(current)) break;
+  for (const auto& change : *applied) {
+    changes.push_back({.what = change.what,
+                       .cost = change.cost,
+                       .step = change.config,
+                       .device_needed = DeviceNeeded(change.config)});
   }
-  if (!changes.empty() && StepFits(current)) GrowBatch(step, changes.back());
   return changes;
 }
 

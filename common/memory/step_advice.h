@@ -10,12 +10,11 @@
 
 namespace hpo {
 
-// Whether the steps complete within the device's total less its base.
+// Whether the steps complete within the device's total less its base, whatever their beginning.
 bool StepFits(const StepDescription& step);
 
 // The largest batch, at most step.batch, with which it fits, all else equal; nullopt: not even one
-// row. Checked against the batch above it; reserved memory is not strictly monotone, so a larger
-// one may fit too.
+// row.
 std::optional<int64_t> LargestBatch(const StepDescription& step);
 
 struct StepChange {
@@ -25,11 +24,15 @@ struct StepChange {
   Bytes device_needed;
 };
 
-// Changes that make a step fit, each on top of those before it, from those that cost no time to
-// those that cost most: attention that is not written out, the fused optimizer, expandable
-// segments, a smaller micro-batch at the same effective batch, gradient checkpointing, 16-bit
-// products. What would not lower the need is left out; the last one fits, or nothing of these is
-// enough. Empty where the step fits as it is, or where nothing helps.
+// The cheapest changes that make a step fit, each on top of those before it: attention that is not
+// written out, the fused optimizer, expandable segments, a smaller micro-batch at the same
+// effective batch, gradient checkpointing, frozen weights in NF4 under adapters, 16-bit products.
+// Without any of them it would not fit, or only in a smaller micro-batch (cheapest_changes.h); the
+// last one fits, or nothing of these is enough. Empty where the step fits as it is, or where
+// nothing helps.
 std::vector<StepChange> CheapestChanges(const StepDescription& step);
+
+// All of them, but for the micro-batch.
+StepDescription WithEveryChange(const StepDescription& step);
 
 }  // namespace hpo

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <initializer_list>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,14 +25,15 @@ class ShapeCheck {
   absl::Status Run() {
     if (step_.model.has_value()) return CheckModel(*step_.model);
     if (step_.layers.empty()) {
-      return absl::InvalidArgumentError("layers: expected an embedding first, got no layer");
+      return absl::InvalidArgumentError(
+          "layers: expected an embedding, features or an image first, got no layer");
     }
+    tokens_ = step_.length;
     for (size_t i = 0; i < step_.layers.size(); ++i) {
-      const bool is_embedding = std::holds_alternative<EmbeddingLayer>(step_.layers[i]);
-      if ((i == 0) != is_embedding) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "layers[", i, "]: expected ",
-            is_embedding ? "an embedding only as the first layer" : "an embedding first"));
+      if ((i == 0) != IsInput(step_.layers[i])) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("layers[", i, "]: expected an embedding, features or an image ",
+                         i == 0 ? "first" : "as the first layer alone"));
       }
       const absl::Status status =
           std::visit([this](const auto& layer) { return Check(layer); }, step_.layers[i]);
@@ -78,20 +81,59 @@ class ShapeCheck {
                      ", got one of ", absl::StrJoin(factors, " x "), " bytes"));
   }
 
-  absl::Status Check(const EmbeddingLayer& layer) {
-    width_ = layer.width;
+  static bool IsInput(const DescribedLayer& layer) {
+    return std::holds_alternative<EmbeddingLayer>(layer) ||
+           std::holds_alternative<FeaturesLayer>(layer) ||
+           std::holds_alternative<ImageLayer>(layer);
+  }
+
+  // Of the layer's result.
+  absl::Status Becomes(int64_t width) {
     ++num_layers_;
-    HPO_RETURN_IF_ERROR(Bound({8, step_.batch, step_.length, layer.width}));
+    width_ = width;
+    return Bound({8, step_.batch, tokens_, width_});
+  }
+
+  absl::Status Check(const EmbeddingLayer& layer) {
+    HPO_RETURN_IF_ERROR(Becomes(layer.width));
     return Bound({8, layer.rows, layer.width});
   }
+  absl::Status Check(const FeaturesLayer& layer) { return Becomes(layer.width); }
+  absl::Status Check(const ImageLayer& layer) {
+    sides_ = {layer.height, layer.width};
+    tokens_ = 1;
+    HPO_RETURN_IF_ERROR(Bound({8, layer.height, layer.width}));
+    tokens_ = layer.height * layer.width;
+    return Becomes(layer.channels);
+  }
+  absl::Status Check(const ConvolutionLayer& layer) {
+    if (!sides_.has_value()) {
+      return absl::InvalidArgumentError("expected an image or a convolution before it");
+    }
+    HPO_RETURN_IF_ERROR(Bound({8, layer.kernel, layer.kernel, width_, layer.out}));
+    for (int64_t* const side : {&sides_->first, &sides_->second}) {
+      const int64_t places = layer.SideOf(*side);
+      if (places < 1 || *side + 2 * layer.padding < layer.kernel) {
+        return absl::InvalidArgumentError(absl::StrCat("kernel: expected at most the padded side ",
+                                                       *side + 2 * layer.padding, ", got ",
+                                                       layer.kernel));
+      }
+      *side = places;
+    }
+    HPO_RETURN_IF_ERROR(Bound({8, sides_->first, sides_->second}));
+    tokens_ = sides_->first * sides_->second;
+    return Becomes(layer.out);
+  }
   absl::Status Check(const PositionLayer& layer) {
-    if (layer.rows < step_.length) {
+    HPO_RETURN_IF_ERROR(EndImage());
+    if (layer.rows < tokens_) {
       return absl::InvalidArgumentError(
-          absl::StrCat("rows: expected at least the length ", step_.length, ", got ", layer.rows));
+          absl::StrCat("rows: expected at least the length ", tokens_, ", got ", layer.rows));
     }
     return Bound({8, layer.rows, width_});
   }
   absl::Status Check(const EncoderLayers& layer) {
+    HPO_RETURN_IF_ERROR(EndImage());
     num_layers_ += layer.count;
     if (pooled_) return absl::InvalidArgumentError("expected no encoder after pooling");
     if (width_ % layer.heads != 0) {
@@ -99,21 +141,40 @@ class ShapeCheck {
           absl::StrCat("heads: expected a divisor of the width ", width_, ", got ", layer.heads));
     }
     HPO_RETURN_IF_ERROR(Bound({4, width_, std::max(3 * width_, layer.feed_forward)}));
-    HPO_RETURN_IF_ERROR(
-        Bound({4, step_.batch, step_.length, std::max(3 * width_, layer.feed_forward)}));
+    HPO_RETURN_IF_ERROR(Bound({4, step_.batch, tokens_, std::max(3 * width_, layer.feed_forward)}));
     const bool written_out = step_.attention == AttentionKernel::kMath;
-    return Bound({4, step_.batch, layer.heads, step_.length, written_out ? step_.length : 32});
+    return Bound({4, step_.batch, layer.heads, tokens_, written_out ? tokens_ : 32});
   }
   absl::Status Check(const LinearLayer& layer) {
-    ++num_layers_;
+    HPO_RETURN_IF_ERROR(EndImage());
     HPO_RETURN_IF_ERROR(Bound({4, width_, layer.out}));
-    width_ = layer.out;
-    return Bound({4, step_.batch, pooled_ ? 1 : step_.length, layer.out});
+    return Becomes(layer.out);
   }
   absl::Status Check(const PoolingLayer&) {
+    HPO_RETURN_IF_ERROR(EndImage());
     if (pooled_) return absl::InvalidArgumentError("expected one pooling, got a second");
     pooled_ = true;
+    tokens_ = 1;
     return absl::OkStatus();
+  }
+  absl::Status Check(const FlattenLayer&) {
+    HPO_RETURN_IF_ERROR(EndImage());
+    HPO_RETURN_IF_ERROR(Bound({8, step_.batch, tokens_, width_}));
+    width_ *= tokens_;
+    tokens_ = 1;
+    pooled_ = true;
+    return absl::OkStatus();
+  }
+  absl::Status Check(const LanguageHeadLayer& layer) {
+    const auto* const table = std::get_if<EmbeddingLayer>(&step_.layers.front());
+    if (table == nullptr) {
+      return absl::InvalidArgumentError("expected an embedding as the first layer with it");
+    }
+    if (layer.tied && table->width != width_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tied: expected the embedding's width ", table->width, ", got ", width_));
+    }
+    return Becomes(table->rows);
   }
   template <typename Layer>
   absl::Status Check(const Layer&) {
@@ -121,7 +182,18 @@ class ShapeCheck {
     return absl::OkStatus();
   }
 
+  // What follows takes places as positions.
+  absl::Status EndImage() {
+    const bool bare = sides_.has_value() && num_layers_ == 1;
+    sides_.reset();
+    if (!bare) return absl::OkStatus();
+    return absl::InvalidArgumentError("expected a convolution after an image");
+  }
+
   const StepDescription& step_;
+  // Of the image or the convolution before.
+  std::optional<std::pair<int64_t, int64_t>> sides_;
+  int64_t tokens_ = 0;
   int64_t width_ = 0;
   int64_t num_layers_ = 0;
   bool pooled_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/json_reader.h"
@@ -74,6 +75,10 @@ absl::StatusOr<StepPrecision> ParsePrecision(const Json& json) {
                                          {"float16", StepPrecision::kHalf},
                                          {"bfloat16-autocast", StepPrecision::kAutocast},
                                          {"float16-autocast", StepPrecision::kAutocast}});
+}
+
+bool IsFloat16(const Json& json) {
+  return json.is_string() && absl::StartsWith(json.get_ref<const std::string&>(), "float16");
 }
 
 absl::StatusOr<AttentionKernel> ParseAttention(const Json& json) {
@@ -153,6 +158,9 @@ absl::StatusOr<DescribedLayer> ParseEncoder(const Json& json) {
 
 enum class LayerType {
   kEmbedding,
+  kFeatures,
+  kImage,
+  kConvolution,
   kPositions,
   kEncoder,
   kLinear,
@@ -160,17 +168,24 @@ enum class LayerType {
   kDropout,
   kNorm,
   kPooling,
+  kFlatten,
+  kLanguageHead,
 };
 
 absl::StatusOr<LayerType> ParseLayerType(const Json& json) {
   return ParseWord<LayerType>(json, {{"embedding", LayerType::kEmbedding},
+                                     {"features", LayerType::kFeatures},
+                                     {"image", LayerType::kImage},
+                                     {"convolution", LayerType::kConvolution},
                                      {"positions", LayerType::kPositions},
                                      {"encoder", LayerType::kEncoder},
                                      {"linear", LayerType::kLinear},
                                      {"activation", LayerType::kActivation},
                                      {"dropout", LayerType::kDropout},
                                      {"norm", LayerType::kNorm},
-                                     {"pooling", LayerType::kPooling}});
+                                     {"pooling", LayerType::kPooling},
+                                     {"flatten", LayerType::kFlatten},
+                                     {"language_head", LayerType::kLanguageHead}});
 }
 
 // A layer with few members: `known` are those besides the type, `read` reads them.
@@ -186,6 +201,26 @@ absl::StatusOr<DescribedLayer> ParseSmall(const Json& json, std::vector<std::str
   return layer;
 }
 
+absl::StatusOr<DescribedLayer> ParsePictureLayer(const Json& json, LayerType type) {
+  if (type == LayerType::kImage) {
+    return ParseSmall<ImageLayer>(json, {"channels", "height", "width"},
+                                  [](auto& reader, auto& layer) {
+                                    reader.RequiredWith("channels", layer.channels, ParsePositive);
+                                    reader.RequiredWith("height", layer.height, ParsePositive);
+                                    reader.RequiredWith("width", layer.width, ParsePositive);
+                                  });
+  }
+  const std::vector<std::string> known = {"out", "kernel", "stride", "padding", "bias"};
+  return ParseSmall<ConvolutionLayer>(json, known, [](auto& reader, auto& layer) {
+    reader.RequiredWith("out", layer.out, ParsePositive);
+    reader.RequiredWith("kernel", layer.kernel, ParsePositive);
+    reader.OptionalWith("stride", layer.stride, ParsePositive);
+    reader.OptionalWith("padding", layer.padding,
+                        [](const Json& j) { return ParseCount(j, 0, kLargestSize); });
+    reader.Optional("bias", layer.bias);
+  });
+}
+
 absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
   LayerType type = LayerType::kEmbedding;
   JsonReader typed(json, "");
@@ -197,6 +232,13 @@ absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
         reader.RequiredWith("rows", layer.rows, ParsePositive);
         reader.RequiredWith("width", layer.width, ParsePositive);
       });
+    case LayerType::kFeatures:
+      return ParseSmall<FeaturesLayer>(json, {"width"}, [](auto& reader, auto& layer) {
+        reader.RequiredWith("width", layer.width, ParsePositive);
+      });
+    case LayerType::kImage:
+    case LayerType::kConvolution:
+      return ParsePictureLayer(json, type);
     case LayerType::kPositions:
       return ParseSmall<PositionLayer>(json, {"rows"}, [](auto& reader, auto& layer) {
         reader.RequiredWith("rows", layer.rows, ParsePositive);
@@ -222,6 +264,11 @@ absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
       return ParseSmall<PoolingLayer>(json, {"kind"}, [](auto& reader, auto& layer) {
         reader.RequiredWith("kind", layer.kind, ParsePooling);
       });
+    case LayerType::kFlatten:
+      return ParseSmall<FlattenLayer>(json, {}, [](auto&, auto&) {});
+    case LayerType::kLanguageHead:
+      return ParseSmall<LanguageHeadLayer>(
+          json, {"tied"}, [](auto& reader, auto& layer) { reader.Optional("tied", layer.tied); });
   }
   return absl::InternalError("unknown layer type");
 }
@@ -261,14 +308,21 @@ absl::StatusOr<std::vector<std::string>> ParseTargets(const Json& json) {
   });
 }
 
+absl::StatusOr<FrozenStorage::Type> ParseLoraBase(const Json& json) {
+  return ParseWord<FrozenStorage::Type>(json, {{"fp32", FrozenStorage::Type::kFloat32},
+                                               {"bf16", FrozenStorage::Type::kBFloat16},
+                                               {"nf4", FrozenStorage::Type::kNf4}});
+}
+
 absl::StatusOr<LoraOptions> ParseLora(const Json& json) {
-  HPO_RETURN_IF_ERROR(CheckMembers(json, {"rank", "alpha", "dropout", "targets"}));
+  HPO_RETURN_IF_ERROR(CheckMembers(json, {"rank", "alpha", "dropout", "targets", "base"}));
   LoraOptions lora;
   JsonReader reader(json, "");
   reader.RequiredWith("rank", lora.rank, ParsePositive);
   reader.Optional("alpha", lora.alpha);
   reader.Optional("dropout", lora.dropout);
   reader.OptionalWith("targets", lora.targets, ParseTargets);
+  reader.OptionalWith("base", lora.base, ParseLoraBase);
   HPO_RETURN_IF_ERROR(reader.status());
   if (lora.dropout >= 0.0 && lora.dropout < 1.0) return lora;
   return absl::InvalidArgumentError(
@@ -354,6 +408,20 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 
 // ---- The whole ---------------------------------------------------------------------------------
 
+// Of an image the convolutions say how many positions there are.
+void ReadLength(JsonReader& reader, StepDescription& step) {
+  const DescribedLayer* const first = step.layers.empty() ? nullptr : &step.layers.front();
+  if (first != nullptr && std::holds_alternative<ImageLayer>(*first)) {
+    if (!reader.Has("length")) return;
+    return reader.Fail("length", "expected none with an image, whose convolutions say it");
+  }
+  if (first != nullptr && std::holds_alternative<FeaturesLayer>(*first)) {
+    step.length = 1;
+    return reader.OptionalWith("length", step.length, ParsePositive);
+  }
+  reader.RequiredWith("length", step.length, ParsePositive);
+}
+
 absl::StatusOr<StepDescription> Parse(const Json& json) {
   HPO_RETURN_IF_ERROR(CheckMembers(
       json,
@@ -373,7 +441,7 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   }
   ReadModel(reader, step);
   reader.RequiredWith("batch", step.batch, ParsePositive);
-  reader.RequiredWith("length", step.length, ParsePositive);
+  ReadLength(reader, step);
   const auto up_to = [](int64_t high) {
     return [high](const Json& j) { return ParseCount(j, 0, high); };
   };
@@ -385,6 +453,7 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   }
   reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
   reader.OptionalWith("precision", step.precision, ParsePrecision);
+  step.float16 = reader.Has("precision") && IsFloat16(json["precision"]);
   const bool half = step.precision != StepPrecision::kFloat32;
   step.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
   reader.OptionalWith("attention", step.attention, ParseAttention);
@@ -416,8 +485,11 @@ absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name) {
   return ParseOptimizer(Json(std::string(name)));
 }
 
-absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name) {
-  return ParsePrecision(Json(std::string(name)));
+absl::Status SetPrecision(absl::string_view name, StepDescription& step) {
+  const Json json(std::string{name});
+  HPO_ASSIGN_OR_RETURN(step.precision, ParsePrecision(json));
+  step.float16 = IsFloat16(json);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/bytes.h"
 #include "common/memory/allocator_model.h"
+#include "common/memory/device_defaults.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/model_trace.h"
 #include "common/memory/trace_ops.h"
@@ -22,6 +23,31 @@ namespace hpo {
 
 // ---- Layers, in the order in which the input passes them
 // -----------------------------------------
+
+// What goes in, where it is no token ids: `width` numbers for each of the length's positions.
+struct FeaturesLayer {
+  int64_t width = 0;
+};
+
+// Channels of height x width numbers; of what follows the channels are the width, the places the
+// positions.
+struct ImageLayer {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+// Two-dimensional, on an image or another convolution's result. cuDNN's workspaces are not counted.
+struct ConvolutionLayer {
+  int64_t out = 0;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  bool bias = true;
+
+  // Places along a side of `size`; below 1: the kernel is larger than that.
+  int64_t SideOf(int64_t size) const { return (size + 2 * padding - kernel) / stride + 1; }
+};
 
 // Token ids to vectors.
 struct EmbeddingLayer {
@@ -69,8 +95,18 @@ struct PoolingLayer {
   Kind kind = Kind::kMean;
 };
 
-using DescribedLayer = std::variant<EmbeddingLayer, PositionLayer, EncoderLayers, LinearLayer,
-                                    ActivationLayer, DropoutLayer, NormLayer, PoolingLayer>;
+// All positions' vectors as one.
+struct FlattenLayer {};
+
+// Products with the embedding's table or one of its own, a language model's logits in float32.
+struct LanguageHeadLayer {
+  bool tied = true;
+};
+
+using DescribedLayer =
+    std::variant<EmbeddingLayer, FeaturesLayer, ImageLayer, ConvolutionLayer, PositionLayer,
+                 EncoderLayers, LinearLayer, ActivationLayer, DropoutLayer, NormLayer, PoolingLayer,
+                 FlattenLayer, LanguageHeadLayer>;
 
 // A catalogued model as Hugging Face runs it (model_trace.h), every batch padded.
 struct DescribedModel {
@@ -101,10 +137,7 @@ enum class StepPrecision {
 };
 
 struct DescribedDevice {
-  // Context and libraries of a torch process: what published runs on an A100 (nvidia-smi, about
-  // torch 2.5) leave above their segments. Not those that bench/memory_published predicts:
-  // bench/memory_published_base.csv.
-  Bytes base = MiB(1429);
+  Bytes base = kDefaultCudaBase;
   // What the device has for this process, base included.
   Bytes total{AllocatorOptions::kUnlimited};
   // Of each of the two threads that multiply matrices; cuBLAS's for compute capability 8.
@@ -126,6 +159,7 @@ struct StepDescription {
   std::optional<int64_t> last_batch;
   StepOptimizer optimizer = StepOptimizer::kAdamForeach;
   StepPrecision precision = StepPrecision::kFloat32;
+  bool float16 = false;  // whether its 16 bits are float16; bfloat16 else
   AttentionKernel attention = AttentionKernel::kEfficient;
   bool clips = false;  // gradients, by their norm
   // Steps that are replayed: from the second on the cache holds what the first left.
@@ -142,7 +176,7 @@ struct StepDescription {
 // By the names of the description, such as "adamw-fused" and "bfloat16-autocast".
 //   InvalidArgument  another name; lists them
 absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name);
-absl::StatusOr<StepPrecision> PrecisionNamed(absl::string_view name);
+absl::Status SetPrecision(absl::string_view name, StepDescription& step);
 
 // Whether a step that was not read by ParseStepDescription can be traced.
 //   InvalidArgument  what ParseStepDescription says of layers, lengths and tensors

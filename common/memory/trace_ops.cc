@@ -119,8 +119,11 @@ void TraceOps::TouchReductionScratch(const Reduction& reduction) {
 TracedTensor TraceOps::Linear(const TracedTensor& input, const TracedLinear& layer,
                               bool rows_are_flattened) {
   const bool is_stored = layer.stored != FrozenStorage::Type::kFloat32;
-  TracedTensor output = is_stored ? StoredLinear(input, layer, rows_are_flattened)
-                                  : LinearAlone(input, layer, rows_are_flattened);
+  TracedTensor output = layer.by_bitsandbytes ? QuantizedLinear(input, layer)
+                        : is_stored           ? StoredLinear(input, layer, rows_are_flattened)
+                                              : LinearAlone(input, layer, rows_are_flattened);
+  // Peft's defensive copy of what bitsandbytes gives.
+  if (layer.by_bitsandbytes && layer.adapter.has_value()) output = Copy(output);
   if (layer.copies_gradient) output = Relayout(output, /*copies=*/false, /*copies_back=*/true);
   if (!layer.adapter.has_value()) return output;
   return AddAdapted(std::move(output), input, layer, rows_are_flattened);

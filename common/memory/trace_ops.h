@@ -48,6 +48,7 @@ struct TracedLinear {
   // parameter as any other. A stored weight is no tensor of the model: `weight` says its size
   // alone.
   FrozenStorage::Type stored = FrozenStorage::Type::kFloat32;
+  bool by_bitsandbytes = false;  // stored in NF4 as that does it, not as our trainer does
 };
 
 // LayerNorm (bias) or RMSNorm (none).
@@ -226,6 +227,8 @@ class TraceOps {
                            bool rows_are_flattened);
   TracedTensor StoredLinear(const TracedTensor& input, const TracedLinear& layer,
                             bool rows_are_flattened);
+  TracedTensor QuantizedLinear(const TracedTensor& input, const TracedLinear& layer);
+  TracedStorage DequantizedValues(const TracedLinear& layer, int64_t element_size);
   // The values of a stored weight; empty where they are the storage itself.
   TracedStorage StoredValues(const TracedLinear& layer, int64_t element_size);
   TracedTensor AddAdapted(TracedTensor output, const TracedTensor& input, const TracedLinear& layer,

@@ -43,6 +43,36 @@ absl::StatusOr<WorkerFacts> ChooseWorker(const WorkerRegistry& registry, const s
       absl::StrCat("worker '", name, "': expected one of ", absl::StrJoin(names, ", ")));
 }
 
+// Where there is no estimate: what a placement goes by.
+absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFacts& facts,
+                                           const FitDecider& decider, const ParamMap& params,
+                                           Bytes capacity) {
+  const std::optional<LearnedFit> learned = decider.Learned(params, capacity);
+  if (!learned.has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,
+                     " (it lacks the model, or memory.policy is off)"));
+  }
+  MemoryAnswer answer{.usable = UsableBytes(capacity, facts.device, spec.memory)};
+  if (const auto config = TrainingConfigOf(params, spec.trainer); config.ok()) {
+    answer.planned.plan = LiteralPlan(*config);
+  }
+  answer.planned.fits = learned->fits;
+  answer.planned.estimate.needed_limit = learned->needed;
+  const std::string allowed = absl::StrCat(", allowed ", FormatBytes(answer.usable));
+  if (learned->needed == Bytes{}) {
+    answer.explanation =
+        absl::StrCat(learned->fits ? "would be tried: too few trials have run to learn its need by"
+                                   : "does not fit: a trial no larger met an out-of-memory error",
+                     allowed);
+  } else {
+    answer.explanation = absl::StrCat(
+        learned->fits ? "fits" : "does not fit", ": needs ", FormatBytes(learned->needed), " (",
+        FormatBytes(learned->expected), " without its margin) by what other trials used", allowed);
+  }
+  return answer;
+}
+
 }  // namespace
 
 absl::StatusOr<StudyApi::Created> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
@@ -171,15 +201,10 @@ absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
   HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.workers(), worker));
   const StudySpec spec = runtime->spec();
   const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
-  HPO_ASSIGN_OR_RETURN(
-      const std::optional<PlannedMemory> planned,
-      FitDecider(spec, facts, {.margins = scheduler_.calibration().margins}, scheduler_.replays())
-          .Plan(params, capacity));
-  if (!planned) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,
-                     " (its trainer does not plan, or it lacks the model)"));
-  }
+  const MemoryKnowledge knowledge = scheduler_.Knowledge(*runtime, facts);
+  const FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
+  HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
+  if (!planned) return LearnedAnswer(spec, facts, decider, params, capacity);
   MemoryAnswer answer{.planned = *planned,
                       .usable = UsableBytes(capacity, facts.device, spec.memory)};
   answer.explanation =

@@ -1,10 +1,12 @@
 #include "server/scheduler/misfit_advice.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/memory/config_advice.h"
 #include "common/memory/space_survey.h"
 #include "sampler/cheapest_configuration.h"
@@ -47,10 +49,15 @@ std::string HowItFits(const StudySpec& study, const FitDecider& strict, const Fi
   const std::string needs_card =
       absl::StrCat("a worker with ", FormatBytes(advice->smallest_capacity), " could run it");
   if (!advice->fits || advice->changes.empty()) return needs_card;
-  const ParamMap& changed = advice->changes.back().params;
-  if (FindInt(changed, kMaxLength) == FindInt(params, kMaxLength)) return needs_card;
-  return absl::StrCat("reduce ", kMaxLength, " to ", *FindInt(changed, kMaxLength), ", or ",
-                      needs_card);
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : advice->changes.back().params) {
+    const auto given = params.find(name);
+    if (given != params.end() && given->second == value) continue;
+    settings.push_back(
+        absl::StrCat(name == kMaxLength ? "reduce " : "set ", name, " to ", FormatParam(value)));
+  }
+  if (settings.empty()) return needs_card;
+  return absl::StrCat(absl::StrJoin(settings, " and "), ", or ", needs_card);
 }
 
 }  // namespace

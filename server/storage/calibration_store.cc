@@ -25,19 +25,18 @@ absl::StatusOr<int64_t> CalibrationStore::Insert(int64_t study_id, const Residua
 absl::StatusOr<std::vector<CalibrationStore::Stored>> CalibrationStore::LoadAll(
     int64_t last) const {
   Statement rows = database_.Prepare(
-      "SELECT version, predicted, fragile, score, censored, device_kind FROM memory_residual "
+      "SELECT version, predicted, score, censored, device_kind FROM memory_residual "
       "WHERE version <= ?1 ORDER BY version");
   rows.Bind(last);
   std::vector<Stored> residuals;
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return residuals;
-    residuals.push_back({.version = rows.Int(0),
-                         .residual = {.residual_class = {.device_kind = rows.Text(5),
-                                                         .band = BandOf(rows.Size(1)),
-                                                         .fragile = rows.Bool(2)},
-                                      .score = rows.Real(3),
-                                      .censored = rows.Bool(4)}});
+    residuals.push_back(
+        {.version = rows.Int(0),
+         .residual = {.residual_class = {.device_kind = rows.Text(4), .band = BandOf(rows.Size(1))},
+                      .score = rows.Real(2),
+                      .censored = rows.Bool(3)}});
   }
 }
 

@@ -43,7 +43,7 @@ TEST_F(MemoryCommands, FitShowsTheMatrix) {
                                               "--card", "8GiB,24GiB", "--lengths", "128,512"});
   ASSERT_EQ(json["cells"].size(), 4u);
   EXPECT_EQ(json["basis"]["kernels"], "hpo-trainer");
-  EXPECT_THAT(json["basis"]["device"].get<std::string>(), HasSubstr("shipped defaults"));
+  EXPECT_THAT(json["basis"]["base_source"].get<std::string>(), HasSubstr("nvidia-smi"));
   const auto rows = [&json](size_t cell) { return json["cells"][cell]["micro_batch"].get<int>(); };
   EXPECT_EQ(json["cells"][1]["length"], 128);
   EXPECT_EQ(json["cells"][1]["card_bytes"], int64_t{24} << 30);
@@ -86,6 +86,22 @@ TEST_F(MemoryCommands, FitRefusesInOneLine) {
   ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "8Gigs"}, 2,
                 "--card: expected a size such as 2GiB");
   ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "0"}, 2, "--card");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "24"}, 2,
+                "--card: expected a size with its unit, such as 24GiB, got '24'");
+  ExpectRefused(
+      {"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB", "--headroom", "1"}, 2,
+      "--headroom: expected a size with its unit, such as 1GiB, got '1'");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB", "--device",
+                 "cpu", "--base", "1GiB"},
+                2, "--base: expected none with --device cpu, got 1GiB");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB", "lora.rnk=8"},
+                2, "memory depends on no parameter 'lora.rnk'; did you mean 'lora.rank'?");
+  ExpectRefused(
+      {"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB", "tok.max_length=64"}, 2,
+      "tok.max_length: expected none, as --lengths says it");
+  ExpectRefused({"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB", "--task",
+                 "language-modeling"},
+                2, "--task: expected text-classification with bert, got language-modeling");
   ExpectRefused(
       {"memory", "fit", "--model", "bert-base-uncased", "--card", "8GiB", "--lengths", "128,1024"},
       2, "bert-base-uncased takes at most 512 tokens, got 1024");
@@ -93,6 +109,51 @@ TEST_F(MemoryCommands, FitRefusesInOneLine) {
   ExpectRefused(
       {"memory", "fit", "--model", "bert-base-uncased", "--card", "8GiB", "--lengths", "0"}, 2,
       "--lengths");
+}
+
+TEST_F(MemoryCommands, FitTakesAdaptersTheirBaseAndRecomputation) {
+  const auto rows = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "memory",    "fit",  "--model",     "Qwen/Qwen2.5-7B-Instruct", "--card", "24GiB",
+        "--lengths", "1024", "lora.rank=16"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult result = RunOffline(words);
+    words.insert(words.end(), {"--output", "json"});
+    const nlohmann::json json = ParsedOutput(RunOffline(words), result.status);
+    const nlohmann::json& cell = json["cells"][0]["micro_batch"];
+    return cell.is_null() ? int64_t{0} : cell.get<int64_t>();
+  };
+  for (const std::string kernels : {"hpo-trainer", "huggingface"}) {
+    SCOPED_TRACE(kernels);
+    const auto fit = [&](std::vector<std::string> more) {
+      more.insert(more.end(), {"--kernels", kernels, "train.precision=bf16"});
+      return rows(more);
+    };
+    EXPECT_EQ(fit({}), 0);
+    const int64_t quantised = fit({"lora.base=nf4"});
+    EXPECT_GT(quantised, 0);
+    EXPECT_GT(fit({"lora.base=nf4", "memory.checkpoint_every=1"}), quantised);
+  }
+}
+
+// A card's context is the same whoever's step it runs, and whoever says what it takes is believed.
+TEST_F(MemoryCommands, OneCardHasOneBase) {
+  const auto basis = [](const std::string& kernels, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"memory", "fit",   "--model",   "bert-base-uncased",
+                                      "--card", "24GiB", "--kernels", kernels};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunOfflineJson(words)["basis"];
+  };
+  const nlohmann::json ours = basis("hpo-trainer");
+  const nlohmann::json theirs = basis("huggingface");
+  for (const char* const key : {"base_bytes", "base_source", "workspaces_bytes"}) {
+    EXPECT_EQ(ours[key], theirs[key]) << key;
+  }
+  const nlohmann::json given = basis("huggingface", {"--base", "512MiB"});
+  EXPECT_EQ(given["base_bytes"], int64_t{512} << 20);
+  EXPECT_EQ(given["base_source"], "as given");
+  EXPECT_THAT(RunOffline({"memory", "fit", "--model", "bert-base-uncased", "--card", "24GiB"}).out,
+              HasSubstr("base 1.40 GiB (of an A100 under torch 2.5, by nvidia-smi; --base"));
 }
 
 // ---- plan ----
@@ -141,13 +202,24 @@ TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
   EXPECT_EQ(packed["basis"]["kernels"], "hpo-trainer");
   EXPECT_EQ(packed["basis"]["precision"], "bfloat16");
   EXPECT_TRUE(packed["strict"]["fits"]);
-  EXPECT_FALSE(judge("fp32", 3)["fits"]);
+  const nlohmann::json plain = judge("fp32", 0);
+  EXPECT_FALSE(plain["strict"]["fits"]);
+  EXPECT_EQ(plain["changes"].back()["change"], "frozen weights in NF4");
   ExpectRefused({"memory", "plan", "model.name=Qwen/Qwen2.5-7B-Instruct", "lora.rank=8",
                  "lora.targets=query", "--card", "24GiB"},
                 2, "lora.targets: expected ends of names of linear layers of qwen2");
-  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "lora.rank=8", "--card", "24GiB",
-                 "--kernels", "huggingface"},
-                2, "lora.rank: expected none, as this is a parameter of hpo-trainer alone");
+  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "head.layers=1", "--card",
+                 "24GiB", "--kernels", "huggingface"},
+                2, "head.layers: expected none, as this is a parameter of hpo-trainer alone");
+  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "memory.checkpoint_every=2",
+                 "--card", "24GiB", "--kernels", "huggingface"},
+                2, "memory.checkpoint_every: expected 0 or 1");
+  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "train.optimizer=adafactor",
+                 "--card", "24GiB", "--kernels", "huggingface"},
+                2, "train.optimizer: expected adamw or sgd with Hugging Face's step");
+  ExpectRefused({"memory", "plan", "model.name=bert-base-uncased", "train.precision=bf16", "--card",
+                 "24GiB", "--precision", "float32"},
+                2, "train.precision: expected none beside --precision float32, got bf16");
 }
 
 TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
@@ -163,6 +235,126 @@ TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
   ExpectRefused(
       {"memory", "plan", "model.name=bert-base-uncased", "train.batch_size=x", "--card", "2GiB"}, 2,
       "train.batch_size");
+}
+
+// What a change needs, and the card that it runs from, say the same.
+TEST_F(MemoryCommands, PlanSaysTheCardOfEachChange) {
+  const std::vector<std::string> words = {"memory",
+                                          "plan",
+                                          "model.name=bert-large-uncased",
+                                          "train.batch_size=1",
+                                          "tok.max_length=64",
+                                          "--card",
+                                          "8GiB",
+                                          "--kernels",
+                                          "huggingface"};
+  const nlohmann::json json = RunOfflineJson(words);
+  ASSERT_EQ(json["changes"].size(), 1u);
+  EXPECT_EQ(json["changes"][0]["change"], "fused optimizer");
+  const nlohmann::json& verdict = json["changes"][0]["verdict"];
+  EXPECT_LE(json["smallest_card_bytes"], verdict["runs_from_bytes"]);
+  const int64_t card = verdict["runs_from_bytes"].get<int64_t>() >> 20;
+  const auto fits = [&words](int64_t mebibytes) {
+    std::vector<std::string> on = words;
+    on[6] = std::to_string(mebibytes) + "MiB";
+    on.insert(on.end(), {"--optimizer", "adamw-fused", "--output", "json"});
+    return nlohmann::json::parse(RunOffline(on).out)["strict"]["fits"] == true;
+  };
+  EXPECT_TRUE(fits(card));
+  EXPECT_FALSE(fits(card - 1));
+}
+
+TEST_F(MemoryCommands, PlanCallsFloat16ByItsName) {
+  const nlohmann::json json =
+      RunOfflineJson({"memory", "plan", "model.name=bert-base-uncased", "--card", "24GiB",
+                      "--kernels", "huggingface", "--precision", "float16-autocast"});
+  EXPECT_EQ(json["basis"]["precision"], "float16-autocast");
+  EXPECT_EQ(json["strict"]["plan"]["precision"], "float16");
+}
+
+// ---- table ----
+
+TEST_F(MemoryCommands, TableAnswersForEveryRowOfAFile) {
+  const std::string file =
+      Write("rows.csv",
+            "model.name,train.batch_size,train.grad_accum,tok.max_length,note\n"
+            "bert-base-uncased,8,2,128,\"small, safe\"\n"
+            "bert-large-uncased,48,4,480,~30 GB\n");
+  const std::vector<std::string> words = {"memory", "table", file, "--card", "23.56GiB"};
+  const nlohmann::json json = RunOfflineJson(words, /*status=*/3);
+  ASSERT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["rows"][0]["fits"], true);
+  EXPECT_EQ(json["rows"][1]["fits"], false);
+  EXPECT_EQ(json["rows"][1]["fits_with_changes"], true);
+  EXPECT_EQ(json["rows"][1]["params"]["train.batch_size"], 48);
+  const std::string text = RunOffline(words).out;
+  EXPECT_THAT(text, HasSubstr("small, safe"));
+  EXPECT_THAT(text, HasSubstr("as it is"));
+  EXPECT_THAT(text, HasSubstr("micro-batch "));
+  EXPECT_THAT(text, HasSubstr("on 23.56 GiB, of which 23.09 GiB may be used"));
+}
+
+TEST_F(MemoryCommands, TableSaysWhichLineIsWrong) {
+  const auto refuses = [this](const std::string& text, const std::string& message) {
+    ExpectRefused({"memory", "table", Write("rows.csv", text), "--card", "24GiB"}, 2, message);
+  };
+  refuses("", "rows.csv: expected a header of parameters");
+  refuses("model.name\n", "got the header alone");
+  refuses("model.name,train.batch\nbert-base-uncased,8\n",
+          "rows.csv: line 2: memory depends on no parameter 'train.batch'");
+  refuses("model.name,train.batch_size\nbert-base-uncased\n",
+          "line 2: expected 2 fields (model.name, train.batch_size), got 1");
+  refuses("train.batch_size\n8\n", "line 2: model.name: expected a name, got none");
+  refuses("model.name,train.batch_size\nbert-base-uncased,8\nbert-base-uncased,eight\n",
+          "line 3: parameter train.batch_size");
+  ExpectRefused({"memory", "table", "/nowhere.csv", "--card", "24GiB"}, 3, "/nowhere.csv");
+}
+
+// ---- budget ----
+
+TEST_F(MemoryCommands, BudgetAddsUpBeforeAndAfter) {
+  for (const std::string kernels : {"hpo-trainer", "huggingface"}) {
+    SCOPED_TRACE(kernels);
+    const std::vector<std::string> words = {"memory",
+                                            "budget",
+                                            "model.name=Qwen/Qwen2.5-0.5B",
+                                            "lora.rank=16",
+                                            "lora.base=bf16",
+                                            "train.precision=bf16",
+                                            "train.batch_size=4",
+                                            "tok.max_length=512",
+                                            "--card",
+                                            "24GiB",
+                                            "--kernels",
+                                            kernels,
+                                            "--compare",
+                                            "train.batch_size=1",
+                                            "lora.base=nf4"};
+    const nlohmann::json json = RunOfflineJson(words);
+    for (const char* const when : {"before", "after"}) {
+      int64_t sum = 0;
+      for (const auto& [name, bytes] : json[when]["bytes_by_class"].items()) {
+        EXPECT_GE(bytes.get<int64_t>(), 0) << name;
+        sum += bytes.get<int64_t>();
+      }
+      EXPECT_EQ(sum, json[when]["needed_limit_bytes"]) << when;
+      // Adapters on queries and values of 24 layers: 16 x (896 + 896 + 896 + 128) floats each.
+      EXPECT_EQ(json[when]["bytes_by_class"]["adapters"], 24 * 4 * 16 * (896 + 896 + 896 + 128));
+    }
+    const nlohmann::json& before = json["before"]["bytes_by_class"];
+    const nlohmann::json& after = json["after"]["bytes_by_class"];
+    EXPECT_LT(after["activations"], before["activations"]);
+    EXPECT_LT(after["weights"], before["weights"]);
+    EXPECT_EQ(after["optimizer"], before["optimizer"]);
+    const std::string text = RunOffline(words).out;
+    EXPECT_THAT(text, HasSubstr("CLASS"));
+    EXPECT_THAT(text, HasSubstr("adapters of rank 16 on nf4"));
+  }
+  ExpectRefused({"memory", "budget", "lora.rank=16", "--card", "24GiB"}, 2,
+                "expected model.name=NAME, got none");
+  ExpectRefused({"memory", "budget", "model.name=bert-base-uncased", "--card", "24GiB", "--compare",
+                 "train.batch=1"},
+                2, "train.batch");
 }
 
 // ---- space ----

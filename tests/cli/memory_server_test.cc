@@ -43,13 +43,13 @@ class MemoryServer : public CoordinatorFixture {
     return ParsedOutput(Run(std::move(words)), status);
   }
 
-  // A worker of 2 GiB on a CPU whose trainer plans, with the study's model and data.
-  std::string RegisterPlanner() {
+  // A worker of 2 GiB on a CPU whose trainer plans, or does not, with the study's model and data.
+  std::string RegisterPlanner(bool plans = true) {
     WorkerFacts facts;
     facts.worker = "host:cpu";
     facts.instance_key = "one";
     facts.trainer = "hpo-trainer";
-    facts.plans = true;
+    facts.plans = plans;
     facts.device = {.kind = "cpu", .name = "CPU", .uuid = "host", .total = GiB(2)};
     facts.capacity = GiB(2);
     facts.models = {{.name = "all-minilm-l6-v2",
@@ -113,6 +113,36 @@ TEST_F(MemoryServer, TheSpaceOfAStudyOfTheServer) {
   EXPECT_EQ(
       Run({"memory", "space", "--study", "sized", "--card", "600MiB", "--device", "cpu"}).status,
       3);
+}
+
+// What a placement would go by: first nothing, then what trials used.
+TEST_F(MemoryServer, AUsersOwnTrainerIsEstimatedByWhatItUsed) {
+  ASSERT_TRUE(Create(kStudy).ok());
+  const std::string session = RegisterPlanner(/*plans=*/false);
+  const std::vector<std::string> words = {"memory", "estimate", "model.name=all-minilm-l6-v2",
+                                          "tok.max_length=128", "train.batch_size=64"};
+  const nlohmann::json before = RunJson(words, /*status=*/0);
+  EXPECT_THAT(before["explanation"].get<std::string>(), HasSubstr("would be tried"));
+  for (const char* const request : {"a1", "a2", "a3", "a4"}) {
+    const v1::AcquireTrialResponse acquired = Acquire(session, request);
+    ASSERT_TRUE(acquired.has_assignment());
+    v1::Outcome outcome;
+    (*outcome.mutable_completed()->mutable_metrics())["score"] = 0.5;
+    v1::FinishTrialRequest finish = Finishing(acquired.assignment(), outcome);
+    finish.mutable_memory()->set_live_peak_bytes(int64_t{500} << 20);
+    Call call;
+    v1::FinishTrialResponse response;
+    ASSERT_TRUE(workers_->FinishTrial(&call, finish, &response).ok());
+  }
+  const nlohmann::json after = RunJson(words, /*status=*/0);
+  EXPECT_GE(after["needed_limit_bytes"], int64_t{500} << 20);
+  EXPECT_THAT(after["explanation"].get<std::string>(), HasSubstr("by what other trials used"));
+  std::vector<std::string> tight = words;
+  tight.insert(tight.end(), {"--limit", "400MiB"});
+  EXPECT_EQ(RunJson(tight, /*status=*/3)["fits"], false);
+  EXPECT_THAT(Run(tight).out, HasSubstr("does not fit: needs "));
+  tight.back() = "400";
+  EXPECT_THAT(Run(tight).err, HasSubstr("--limit: expected a size with its unit"));
 }
 
 TEST_F(MemoryServer, ATrialIsExplained) {

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const OfflineDevice kCard = {.kind = "cuda", .cards = {GiB(24)}};
+const OfflineDevice kCard = ParseDevice({.cards = {"24GiB"}}).value();
 
 StepDescription Step(const std::string& model, int64_t batch, int64_t length = 128) {
   const auto step = MakeModelStep(FindModel(model).value(), {}, kCard,
@@ -84,6 +84,7 @@ TEST(AdviseStep, KeepsTheEffectiveBatchAndEndsWithWhatFits) {
   }
   EXPECT_LE(advice.changes.back().verdict.required, advice.changes.back().verdict.usable);
   EXPECT_TRUE(AdviseStep(step, {}, kCard, advice.smallest_capacity).fits);
+  EXPECT_TRUE(AdviseStep(step, {}, kCard, advice.smallest_changed_capacity).fits);
 }
 
 TEST(StepNeeds, IsAnUpperBoundOfTheVerdictAndCloseToIt) {

@@ -9,13 +9,16 @@
 namespace hpo {
 namespace {
 
-FitDecider Decider(MemoryPolicy policy, const std::string& kind = "cuda") {
+FitDecider Decider(MemoryPolicy policy, const std::string& kind = "cuda", Bytes base = MiB(640)) {
   StudySpec study;
   study.memory.policy = policy;
   WorkerFacts worker;
   worker.device = DefaultDevice(kind, Bytes{});
-  worker.models.push_back(
-      {.name = "bert-large-uncased", .shape = *KnownModelShape("bert-large-uncased")});
+  if (kind != "cpu") worker.device.base = base;
+  for (const char* const name :
+       {"bert-large-uncased", "xlm-roberta-base", "Qwen/Qwen2.5-7B-Instruct"}) {
+    worker.models.push_back({.name = name, .shape = *KnownModelShape(name)});
+  }
   return FitDecider(study, worker);
 }
 
@@ -79,6 +82,28 @@ TEST(LargestBatchSize, IsTheLastOneThatFits) {
   }
 }
 
+// 13 and 14 rows are not the end: 14 to 19 do not fit, 20 and 26 do, as their segments fall better.
+TEST(LargestBatchSize, IsTheLargestWhereTheNeedIsNotMonotone) {
+  const FitDecider strict = Decider(MemoryPolicy::kStrict);
+  ParamMap params = {{"model.name", std::string("xlm-roberta-base")},
+                     {"tok.max_length", int64_t{64}}};
+  const auto largest = LargestBatchSize(strict, params, GiB(6), 1 << 16);
+  ASSERT_TRUE(largest.ok()) << largest.status();
+  ASSERT_TRUE(largest->has_value());
+  const int64_t rows = (*largest)->planned.plan.micro_batch;
+  EXPECT_GE(rows, 26);
+  int64_t num_misfits = 0;
+  for (int64_t batch = 1; batch < rows + 16; ++batch) {
+    params["train.batch_size"] = batch;
+    const auto verdict = JudgeConfig(strict, params, GiB(6));
+    ASSERT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_EQ(verdict->planned.margin, 0.03) << batch;
+    EXPECT_FALSE(batch > rows && verdict->planned.fits) << batch;
+    num_misfits += batch < rows && !verdict->planned.fits ? 1 : 0;
+  }
+  EXPECT_GT(num_misfits, 0);
+}
+
 TEST(LargestBatchSize, IsNoneWhereNotEvenOneRowFits) {
   const auto largest = LargestBatchSize(Decider(MemoryPolicy::kStrict), FailedConfig(), GiB(4), 64);
   ASSERT_TRUE(largest.ok());
@@ -107,21 +132,67 @@ TEST(AdviseConfig, ASmallerMicroBatchKeepsTheEffectiveBatch) {
 }
 
 TEST(AdviseConfig, TextsAreCutWhereOneRowIsTooMany) {
-  // Between what one row of 480 tokens needs and what one of 16 does, in live bytes.
+  // Just below what one row of 480 tokens needs with every other change, in live bytes.
   const FitDecider plan = Decider(MemoryPolicy::kPlan, "cpu");
-  const Bytes row = JudgeConfig(plan, FailedConfig(), Bytes{1})->required;
-  const ConfigAdvice advice = Advise(FailedConfig(), row - MiB(1), "cpu");
+  const Bytes row = Advise(FailedConfig(), MiB(1), "cpu").smallest_changed_capacity - MiB(2);
+  const ConfigAdvice advice = Advise(FailedConfig(), row, "cpu");
   EXPECT_TRUE(advice.fits);
-  ASSERT_EQ(advice.changes.size(), 2u);
-  EXPECT_EQ(advice.changes[0].verdict.planned.plan.micro_batch, 1);
-  const int64_t length = *FindInt(advice.changes[1].params, "tok.max_length");
+  ASSERT_GE(advice.changes.size(), 2u);
+  const ConfigChange& last = advice.changes.back();
+  EXPECT_EQ(last.verdict.planned.plan.micro_batch, 1);
+  const int64_t length = *FindInt(last.params, "tok.max_length");
   EXPECT_LT(length, 480);
   EXPECT_EQ(length % kPaddingMultiple, 0);
-  EXPECT_LT(advice.changes[1].verdict.required, advice.changes[0].verdict.required);
   // The next longer one would not.
-  ParamMap longer = advice.changes[1].params;
+  ParamMap longer = last.params;
   longer["tok.max_length"] = length + kPaddingMultiple;
-  EXPECT_FALSE(JudgeConfig(plan, longer, row - MiB(1))->planned.fits);
+  EXPECT_FALSE(JudgeConfig(plan, longer, row)->planned.fits);
+}
+
+// Source 002's adapters on 4-bit weights: layers are computed again, and no text is cut.
+TEST(AdviseConfig, LayersAreComputedAgainBeforeTextsAreCut) {
+  const ParamMap params = {{"model.name", std::string("Qwen/Qwen2.5-7B-Instruct")},
+                           {"train.batch_size", int64_t{2}},
+                           {"train.grad_accum", int64_t{8}},
+                           {"tok.max_length", int64_t{2048}},
+                           {"train.precision", std::string("bf16")},
+                           {"lora.rank", int64_t{128}},
+                           {"lora.targets", std::string("all-linear")},
+                           {"lora.base", std::string("nf4")}};
+  const ConfigAdvice advice = Advise(params, GiB(24));
+  EXPECT_TRUE(advice.fits);
+  ASSERT_EQ(advice.changes.size(), 1u);
+  EXPECT_EQ(advice.changes[0].what, "recompute every layer");
+  EXPECT_EQ(advice.changes[0].verdict.planned.plan.micro_batch, 2);
+  EXPECT_LE(advice.smallest_changed_capacity, GiB(16));
+}
+
+// Adapters on a model in 32 bits: that layers are computed again is not enough.
+TEST(AdviseConfig, FrozenWeightsAreQuantisedBeforeTextsAreCut) {
+  const ParamMap params = {{"model.name", std::string("Qwen/Qwen2.5-7B-Instruct")},
+                           {"train.batch_size", int64_t{2}},
+                           {"train.grad_accum", int64_t{8}},
+                           {"tok.max_length", int64_t{2048}},
+                           {"lora.rank", int64_t{16}}};
+  const ConfigAdvice advice = Advise(params, GiB(24));
+  EXPECT_TRUE(advice.fits);
+  ASSERT_FALSE(advice.changes.empty());
+  EXPECT_EQ(FindString(advice.changes.back().params, "lora.base"), "nf4");
+  EXPECT_EQ(FindInt(advice.changes.back().params, "tok.max_length"), 2048);
+  Bytes before = advice.literal.required;
+  for (const ConfigChange& change : advice.changes) {
+    EXPECT_LT(change.verdict.required, before) << change.what;
+    before = change.verdict.required;
+  }
+}
+
+TEST(AdviseConfig, OffersNothingThatDoesNotHelp) {
+  const ParamMap params = {{"model.name", std::string("bert-large-uncased")},
+                           {"train.batch_size", int64_t{1}},
+                           {"tok.max_length", int64_t{64}}};
+  const ConfigAdvice advice = Advise(params, GiB(2));
+  EXPECT_FALSE(advice.fits);
+  EXPECT_TRUE(advice.changes.empty()) << advice.changes.front().what;
 }
 
 TEST(AdviseConfig, EvaluationIsShrunkBeforeTraining) {
@@ -143,6 +214,10 @@ TEST(AdviseConfig, SaysWhenNothingHelpsAndWhatCardWould) {
   const ConfigAdvice advice = Advise(FailedConfig(), GiB(2));
   EXPECT_FALSE(advice.fits);
   EXPECT_FALSE(advice.changes.empty());
+  EXPECT_LE(advice.smallest_changed_capacity, advice.smallest_capacity);
+  const ConfigAdvice changed = Advise(FailedConfig(), advice.smallest_changed_capacity);
+  EXPECT_TRUE(changed.fits);
+  EXPECT_EQ(FindInt(changed.changes.back().params, "tok.max_length"), 480);
   EXPECT_TRUE(Advise(FailedConfig(), advice.smallest_capacity).fits);
   const FitDecider plan = Decider(MemoryPolicy::kPlan);
   EXPECT_FALSE(JudgeConfig(plan, FailedConfig(), advice.smallest_capacity - MiB(1))->planned.fits);

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "common/memory/described_step_trace.h"
+#include "common/memory/lora.h"
 #include "common/memory/step_advice.h"
 #include "common/memory/step_description.h"
 #include "gtest/gtest.h"
@@ -135,10 +136,19 @@ TEST(StepDescription, RefusesWithPlaceExpectationAndValue) {
   const std::pair<std::string, std::string> cases[] = {
       {"{", "expected JSON, got something else at byte 2"},
       {"[]", "expected an object, got an array"},
-      {with(""), "layers: expected an embedding first, got no layer"},
-      {with(R"({"type": "linear", "out": 3})"), "layers[0]: expected an embedding first"},
+      {with(""), "layers: expected an embedding, features or an image first, got no layer"},
+      {with(R"({"type": "linear", "out": 3})"),
+       "layers[0]: expected an embedding, features or an image first"},
       {with(embedding + "," + embedding),
-       "layers[1]: expected an embedding only as the first layer"},
+       "layers[1]: expected an embedding, features or an image as the first layer alone"},
+      {with(embedding + R"(,{"type": "convolution", "out": 3, "kernel": 1})"),
+       "layers[1]: expected an image or a convolution before it"},
+      {with(R"({"type": "features", "width": 4},{"type": "language_head"})"),
+       "layers[1]: expected an embedding as the first layer with it"},
+      {with(embedding + R"(,{"type": "linear", "out": 5},{"type": "language_head"})"),
+       "layers[2]: tied: expected the embedding's width 4, got 5"},
+      {with(embedding, R"(, "last_batch": 3)"),
+       "last_batch: expected an integer from 1 to 2, got the integer 3"},
       {with(embedding + R"(,{"type": "encoder", "layers": 1, "heads": 3, "feed_forward": 8})"),
        "layers[1]: heads: expected a divisor of the width 4, got 3"},
       {with(embedding + R"(,{"type": "positions", "rows": 2})"),
@@ -176,6 +186,135 @@ TEST(StepDescription, RefusesWithPlaceExpectationAndValue) {
   }
 }
 
+constexpr char kImage[] = R"({"type": "image", "channels": 3, "height": 224, "width": 224})";
+
+std::string Picture(const std::string& layers) {
+  return std::string(R"({"batch": 8, "layers": [)") + kImage + "," + layers + "]}";
+}
+
+TEST(StepDescription, RefusesConvolutionsThatDoNotFit) {
+  const std::string convolution = R"({"type": "convolution", "out": 8, "kernel": 300})";
+  const std::pair<std::string, std::string> cases[] = {
+      {Picture(convolution), "layers[1]: kernel: expected at most the padded side 224, got 300"},
+      {Picture(R"({"type": "linear", "out": 8})"),
+       "layers[1]: expected a convolution after an image"},
+      {Picture(R"({"type": "convolution", "out": 8, "kernel": 3, "padding": -1})"), "padding"},
+      {std::string(R"({"batch": 8, "length": 9, "layers": [)") + kImage + "]}",
+       "length: expected none with an image, whose convolutions say it"},
+  };
+  for (const auto& [json, message] : cases) {
+    const auto step = ParseStepDescription(json, "file.json");
+    ASSERT_FALSE(step.ok()) << json;
+    EXPECT_NE(std::string(step.status().message()).find(message), std::string::npos)
+        << step.status().message();
+  }
+}
+
+Bytes Of(const StepEstimate& estimate, MemoryClass memory_class) {
+  return estimate.by_class[static_cast<size_t>(memory_class)];
+}
+
+// By hand: input, two outputs of the first product (its activation keeps one), logits, loss.
+TEST(DescribedStep, TakesFeaturesWithoutAnEmbedding) {
+  const StepDescription step = Parsed(
+      R"({"layers": [{"type": "features", "width": 784}, {"type": "linear", "out": 4096},
+                     {"type": "activation", "function": "relu"}, {"type": "linear", "out": 16}],
+          "batch": 1024, "optimizer": "sgd"})");
+  EXPECT_EQ(step.length, 1);
+  const StepEstimate estimate = EstimateStep(step);
+  EXPECT_EQ(estimate.num_parameters, 784 * 4096 + 4096 + 4096 * 16 + 16);
+  const int64_t input = 4 * 1024 * 784;
+  const int64_t hidden = 4 * 1024 * 4096;
+  // In backward the gradient of the hidden layer beside what relu keeps, its result.
+  EXPECT_GE(Of(estimate, MemoryClass::kActivations).count, input + 2 * hidden);
+  EXPECT_LE(Of(estimate, MemoryClass::kActivations).count, input + 3 * hidden + 4096);
+}
+
+// A vision transformer of base size: 16 x 16 patches, learned positions, a class token left out.
+TEST(DescribedStep, TakesConvolutionsBeforeTheEncoder) {
+  const StepDescription step = Parsed(Picture(
+      R"({"type": "convolution", "out": 768, "kernel": 16, "stride": 16},
+         {"type": "positions", "rows": 196},
+         {"type": "encoder", "layers": 12, "heads": 12, "feed_forward": 3072, "norm": "pre",
+          "activation": "gelu", "dropout": 0.0},
+         {"type": "norm"}, {"type": "pooling", "kind": "mean"}, {"type": "linear", "out": 1000})"));
+  const StepEstimate estimate = EstimateStep(step);
+  const int64_t layer = 4 * 768 * 768 + 4 * 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768;
+  EXPECT_EQ(estimate.num_parameters,
+            3 * 16 * 16 * 768 + 768 + 196 * 768 + 12 * layer + 2 * 768 + 768 * 1000 + 1000);
+  // The same layers on 196 tokens: the image itself is what is left.
+  const StepDescription text = Parsed(
+      R"({"batch": 8, "length": 196, "layers": [{"type": "embedding", "rows": 769, "width": 768},
+         {"type": "positions", "rows": 196},
+         {"type": "encoder", "layers": 12, "heads": 12, "feed_forward": 3072, "norm": "pre",
+          "activation": "gelu", "dropout": 0.0},
+         {"type": "norm"}, {"type": "pooling", "kind": "mean"}, {"type": "linear", "out": 1000}]})");
+  const auto total = static_cast<double>(EstimateStep(text).live_peak.count);
+  EXPECT_NEAR(static_cast<double>(estimate.live_peak.count), total, 0.01 * total);
+}
+
+TEST(DescribedStep, TakesConvolutionsInARow) {
+  const StepDescription step = Parsed(Picture(
+      R"({"type": "convolution", "out": 64, "kernel": 7, "stride": 2, "padding": 3},
+         {"type": "activation", "function": "relu"},
+         {"type": "convolution", "out": 128, "kernel": 3, "stride": 2, "padding": 1, "bias": false},
+         {"type": "flatten"}, {"type": "linear", "out": 10})"));
+  const StepEstimate estimate = EstimateStep(step);
+  EXPECT_EQ(estimate.num_parameters, 3 * 49 * 64 + 64 + 64 * 9 * 128 + 128 * 56 * 56 * 10 + 10);
+  const int64_t first = 4 * 8 * 64 * 112 * 112;
+  const int64_t second = 4 * 8 * 128 * 56 * 56;
+  EXPECT_GE(Of(estimate, MemoryClass::kActivations).count, first + second);
+}
+
+TEST(DescribedStep, ALanguageHeadMakesLogitsOfEveryToken) {
+  const auto with = [](const std::string& tied) {
+    return EstimateStep(Parsed(
+        R"({"layers": [{"type": "embedding", "rows": 32000, "width": 256},
+                       {"type": "encoder", "layers": 2, "heads": 4, "feed_forward": 1024},
+                       {"type": "language_head", "tied": )" +
+        tied + R"(}], "batch": 4, "length": 128, "precision": "bfloat16"})"));
+  };
+  const StepEstimate tied = with("true");
+  EXPECT_EQ(with("false").num_parameters - tied.num_parameters, 32000 * 256);
+  // In 16 bits, in float32, and the probabilities that the loss keeps.
+  const int64_t tokens = 4 * 128;
+  EXPECT_GE(Of(tied, MemoryClass::kActivations).count, (4 + 4) * tokens * 32000);
+}
+
+TEST(DescribedStep, AShorterLastBatchIsReplayedAfterTheSteps) {
+  StepDescription step = Published();
+  const size_t before = TraceOfStep(step).events.size();
+  step.last_batch = 31;
+  const size_t after = TraceOfStep(step).events.size();
+  step.last_batch.reset();
+  step.steps += 2;
+  EXPECT_NEAR(static_cast<double>(after), static_cast<double>(TraceOfStep(step).events.size()), 8);
+  EXPECT_GT(after, before);
+  step.steps -= 2;
+  step.accumulation = 2;
+  step.last_batch = 1;
+  EXPECT_GE(EstimateStep(step).needed_limit, EstimateStep(step).tensors);
+}
+
+TEST(DescribedStep, FrozenWeightsInFourBitsAreWhatBitsandbytesKeeps) {
+  const auto with = [](const std::string& base) {
+    return EstimateStep(Parsed(
+        R"({"model": "Qwen/Qwen2.5-0.5B", "batch": 1, "length": 64, "precision": "bfloat16",
+            "lora": {"rank": 8, "base": ")" +
+        base + "\"}}"));
+  };
+  const StepEstimate half = with("bf16");
+  const StepEstimate quantised = with("nf4");
+  EXPECT_EQ(half.num_parameters, quantised.num_parameters);
+  const StepDescription step = Parsed(R"({"model": "Qwen/Qwen2.5-0.5B", "batch": 1, "length": 1})");
+  const auto tensors = ParameterTensors(step.model->shape, step.model->head).value();
+  const Bytes saved =
+      FrozenBytes(tensors, {.type = FrozenStorage::Type::kBFloat16}, 512) -
+      FrozenBytes(tensors, {.type = FrozenStorage::Type::kNf4, .rest_element_bytes = 2}, 512);
+  const Bytes difference = Of(half, MemoryClass::kWeights) - Of(quantised, MemoryClass::kWeights);
+  EXPECT_NEAR(static_cast<double>(difference.count), static_cast<double>(saved.count), 2048.0);
+}
+
 TEST(DescribedStep, CountsParametersAsTorchDoes) {
   const int64_t width = 768;
   const int64_t layer = 4 * width * width + 4 * width + 2 * width * 1663 + 1663 + width + 4 * width;
@@ -194,7 +333,8 @@ TEST(DescribedStep, MeetsThePublishedMeasurement) {
   EXPECT_GE(estimate.live_peak, estimate.tensors);
   EXPECT_GE(estimate.reserved_peak, estimate.live_peak);
   EXPECT_GE(estimate.needed_limit, estimate.live_peak);
-  EXPECT_LE(estimate.needed_limit, estimate.reserved_peak + MiB(2));
+  // Of the largest of its orders.
+  EXPECT_LE(estimate.needed_limit, estimate.reserved_high + MiB(2));
 }
 
 // Eight rows as the others, or one less at an epoch's end, which splits the block that the

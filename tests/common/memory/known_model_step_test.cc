@@ -181,9 +181,12 @@ TEST(CheckStep, SaysWhatCannotBeTraced) {
 
 TEST(NamedWords, AreThoseOfTheDescription) {
   EXPECT_EQ(OptimizerNamed("adamw-fused").value(), StepOptimizer::kAdamFused);
-  EXPECT_EQ(PrecisionNamed("float16-autocast").value(), StepPrecision::kAutocast);
+  StepDescription named;
+  ASSERT_TRUE(SetPrecision("float16-autocast", named).ok());
+  EXPECT_EQ(named.precision, StepPrecision::kAutocast);
+  EXPECT_TRUE(named.float16);
   EXPECT_THAT(std::string(OptimizerNamed("adam").status().message()), HasSubstr("adam-foreach"));
-  EXPECT_EQ(PrecisionNamed("fp16").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(SetPrecision("fp16", named).code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

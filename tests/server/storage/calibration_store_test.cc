@@ -43,10 +43,9 @@ class CalibrationStoreTest : public ::testing::Test {
     record.limit = GiB(4);
     record.device = {.kind = "cuda", .name = "H200", .driver = "580"};
     record.torch_build = "2.11.0+cu130";
-    record.residual = {
-        .residual_class = {.device_kind = "cuda", .band = NeedBand::kFrom2To10GiB, .fragile = true},
-        .score = score,
-        .censored = trial == 1};
+    record.residual = {.residual_class = {.device_kind = "cuda", .band = NeedBand::kFrom2To10GiB},
+                       .score = score,
+                       .censored = trial == 1};
     return record;
   }
 
