@@ -34,9 +34,13 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
       command->add_option("--card", device.cards, "What the card has, such as 24GiB")
           ->required(device.cards.empty())
           ->allow_extra_args(false)
-          ->type_name(several ? "SIZE,..." : "SIZE")
-          ->capture_default_str();
-  if (several) card->delimiter(',');
+          ->type_name(several ? "SIZE,..." : "SIZE");
+  if (!device.cards.empty()) card->capture_default_str();
+  if (several) {
+    card->delimiter(',');
+  } else {
+    card->expected(1);
+  }
   command->add_option("--device", device.kind, "cuda, or cpu for a budget of live bytes")
       ->check(CLI::IsMember({"cuda", "cpu"}))
       ->capture_default_str();

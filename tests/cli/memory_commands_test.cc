@@ -225,6 +225,8 @@ TEST_F(MemoryCommands, PlanKnowsAdaptersAndWhatTheyAreOn) {
 TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
   ExpectRefused({"memory", "plan", "train.batch_size=4", "--card", "2GiB"}, 2,
                 "expected model.name=NAME");
+  ExpectRefused({"memory", "plan", "model.name=gpt2", "--card", "2GiB", "--card", "4GiB"}, 2,
+                "--card");
   ExpectRefused({"memory", "plan", "model.name=robertina", "--card", "2GiB"}, 3, "robertina");
   ExpectRefused(
       {"memory", "plan", "model.name=bert-base-uncased", "train.batch=4", "--card", "2GiB"}, 2,
