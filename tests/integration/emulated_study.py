@@ -149,7 +149,7 @@ def was_refused(trial):
 def described(trial):
     """A trial that was judged wrongly, for whoever corrects the prediction."""
     attempts = [{"plan": a["final_plan"] or a["plan"], "predicted": a["predicted_bytes"],
-                 "memory": a["memory"]} for a in trial["attempts"]]
+                 "memory": a["memory"], "end_note": a["end_note"]} for a in trial["attempts"]]
     return {"params": trial["params"], "outcome": trial["outcome"], "attempts": attempts}
 
 

@@ -342,6 +342,23 @@ TEST_F(RecoveryTest, ThrashingShrinksBeforeItEndsInAnError) {
   EXPECT_EQ(Run(strict).final_plan.micro_batch, 8);
 }
 
+// Gradients live while the second of two parts runs weigh more than the activations of one row.
+TEST_F(RecoveryTest, ThrashingDoesNotShrinkToWhatNeedsMore) {
+  int64_t retries = 0;
+  prepare_ = [&retries](ScriptedMemory& memory) {
+    memory.on_read = [&retries](MemoryUse& use) { use.alloc_retries = retries; };
+  };
+  events_.on_poll = [&retries] { ++retries; };
+  TrainerJob job = trial_.Job();
+  job.params["train.batch_size"] = int64_t{2};
+  job.params["tok.max_length"] = int64_t{4};
+  job.plan = {.effective_batch = 2, .micro_batch = 2};
+  const OutcomeMessage message = Run(job);
+  ExpectCompleted(message);
+  EXPECT_EQ(message.final_plan.micro_batch, 2);
+  EXPECT_EQ(message.memory.num_replans, 0);
+}
+
 TEST_F(RecoveryTest, MemoryThatDoesNotComeBackIsToldWithItsStage) {
   std::vector<torch::Tensor> leaked;
   events_.on_poll = [&leaked] { leaked.push_back(at::empty({8192})); };  // 32 KiB in every step

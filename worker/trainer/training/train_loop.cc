@@ -374,8 +374,14 @@ void TrainLoop::WatchMemory(const char* stage) {
 void TrainLoop::WatchThrashing() {
   if (!thrash_guard_.AfterStep(parts_.memory.Read().alloc_retries)) return;
   if (parts_.job.policy != MemoryPolicy::kPlan) return;
-  if (const auto smaller = SmallerPlan(state_.plan))
-    UsePlan(*smaller, "the allocator is thrashing");
+  // In several parts, gradients are live while the next part runs: less at a time can need more.
+  const std::optional<Bytes> now = replanner_.PredictedPeak(state_.plan);
+  for (auto plan = SmallerPlan(state_.plan); plan.has_value(); plan = SmallerPlan(*plan)) {
+    const std::optional<Bytes> then = replanner_.PredictedPeak(*plan);
+    if (now.has_value() && then.has_value() && *then >= *now) continue;
+    UsePlan(*plan, "the allocator is thrashing");
+    return;
+  }
 }
 
 bool TrainLoop::ShrinkEvaluation() {
