@@ -77,10 +77,6 @@ absl::StatusOr<StepPrecision> ParsePrecision(const Json& json) {
                                          {"float16-autocast", StepPrecision::kAutocast}});
 }
 
-bool IsFloat16(const Json& json) {
-  return json.is_string() && absl::StartsWith(json.get_ref<const std::string&>(), "float16");
-}
-
 absl::StatusOr<AttentionKernel> ParseAttention(const Json& json) {
   return ParseWord<AttentionKernel>(json, {{"flash", AttentionKernel::kFlash},
                                            {"efficient", AttentionKernel::kEfficient},
@@ -453,7 +449,7 @@ absl::StatusOr<StepDescription> Parse(const Json& json) {
   }
   reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
   reader.OptionalWith("precision", step.precision, ParsePrecision);
-  step.float16 = reader.Has("precision") && IsFloat16(json["precision"]);
+  step.float16 = reader.Has("precision") && absl::StartsWith(json["precision"].dump(), "\"float16");
   const bool half = step.precision != StepPrecision::kFloat32;
   step.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
   reader.OptionalWith("attention", step.attention, ParseAttention);
@@ -486,9 +482,8 @@ absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name) {
 }
 
 absl::Status SetPrecision(absl::string_view name, StepDescription& step) {
-  const Json json(std::string{name});
-  HPO_ASSIGN_OR_RETURN(step.precision, ParsePrecision(json));
-  step.float16 = IsFloat16(json);
+  HPO_ASSIGN_OR_RETURN(step.precision, ParsePrecision(Json(std::string(name))));
+  step.float16 = absl::StartsWith(name, "float16");
   return absl::OkStatus();
 }
 
