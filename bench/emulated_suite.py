@@ -80,10 +80,9 @@ def percentile(values, share):
 
 
 def storm_drifts(run):
-    """Live bytes, reserved bytes, and by how much reserved ones grew after the first tenth of the errors."""
+    """By how many live and reserved bytes the device differs after all errors."""
     storm = run.of_type("storm")[0]
-    tenths = storm["reserved_bytes_by_tenth"]
-    return abs(storm["live_drift_bytes"]), abs(storm["reserved_drift_bytes"]), max(0, tenths[-1] - tenths[0])
+    return abs(storm["live_drift_bytes"]), abs(storm["reserved_drift_bytes"])
 
 
 def is_whole(run, cycles):
@@ -108,9 +107,9 @@ def told(runs):
         if was_to_fit:
             yield f"ran out although admitted: {run.name}: {line['name']} on the whole card"
     for run in runs:
-        live, reserved, growth = storm_drifts(run)
-        if live or reserved or growth:
-            yield f"storm: live {live} B, reserved {reserved} B, of these {growth} after the first tenth: {run.name}"
+        live, reserved = storm_drifts(run)
+        if live or reserved:
+            yield f"storm: live {live} B, reserved {reserved} B: {run.name}"
 
 
 def judged(runs, cycles):
@@ -132,12 +131,11 @@ def judged(runs, cycles):
         figures.at_least("suite_ladder_right_share", round(right, 3), "%", 99.5),
         figures.at_most("suite_admitted_ran_out", ran_out, "limits", 0),
         figures.at_most("suite_refused_though_it_runs", round(refused, 3), "%", 0.5),
-        figures.at_most("storm_drift_bytes", max(live for _, live, _, _ in drifts), "B live", 0),
+        figures.at_most("storm_drift_bytes", max(live for _, live, _ in drifts), "B live", 0),
         figures.at_most("storm_drift_bytes_reserved",
-                        max((reserved for kind, _, reserved, _ in drifts if kind == "default"), default=0),
+                        max((reserved for kind, _, reserved in drifts if kind == "default"), default=0),
                         "B reserved", 0),
         figures.at_most("storm_drift_bytes_expandable",
-                        max((reserved for kind, _, reserved, _ in drifts if kind == "expandable"), default=0),
+                        max((reserved for kind, _, reserved in drifts if kind == "expandable"), default=0),
                         "B reserved", EXPANDABLE_PAGE),
-        figures.at_most("storm_drift_growth", max(growth for *_, growth in drifts), "B reserved", 0),
     ]
