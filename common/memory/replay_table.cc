@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/memory/memory_replay.h"
-#include "common/memory/trial_passes.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -17,14 +16,9 @@ double WhetherAny(double value) { return value > 0.0 ? 0.5 : 0.0; }
 
 }  // namespace
 
-// The plan says all about the batch, and of its parts after the first one counts.
+// The plan says all about the batch; its effective batch also how short the last of an epoch is.
 ReplayTable::Key ReplayTable::KeyOf(const EstimateInput& input, const MemoryPlan& plan) {
   Key key(input, plan);
-  const TrialPasses passes = LargestPasses(input, plan);
-  key.second.effective_batch = 0;
-  for (const BatchShape& part : passes.stretches.front().steps.front()) {
-    key.second.effective_batch += part.rows;
-  }
   TrainingConfig& config = key.first.config;
   config.batch_size = key.second.micro_batch;
   config.grad_accum = 1;

@@ -12,7 +12,7 @@
 #include "common/memory/memory_plan.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
-#include "tests/worker/trainer/tiny_trial.h"
+#include "tests/worker/trainer/test_device.h"
 #include "worker/trainer/training/trial_batches.h"
 
 namespace hpo {

@@ -1,17 +1,13 @@
 #include "tests/worker/trainer/tiny_trial.h"
 
-#include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/ids.h"
-#include "common/log.h"
 #include "common/random.h"
 #include "common/status.h"
 #include "gtest/gtest.h"
@@ -122,23 +118,6 @@ TrainerJob TinyTrial::Job() const {
   job.seed = 3;
   job.output_dir = Path("out");
   return job;
-}
-
-std::string TestDeviceName() {
-  const char* const name = std::getenv("HPO_TEST_DEVICE");
-  return name == nullptr ? "cpu" : name;
-}
-
-TrialDevice& TestDevice() {
-  static TrialDevice* const device = [] {
-    at::set_num_threads(1);  // tests run side by side
-    HPO_CHECK(InitLog("off", /*json=*/false).ok());
-    absl::StatusOr<TrialDevice> opened = OpenTrialDevice(TestDeviceName());
-    if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
-    HPO_CHECK(opened.ok());
-    return new TrialDevice(*std::move(opened));
-  }();
-  return *device;
 }
 
 }  // namespace hpo

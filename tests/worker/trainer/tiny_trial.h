@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/trainer_protocol.h"
+#include "tests/worker/trainer/test_device.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/trial_device.h"
 
@@ -60,12 +61,6 @@ class TinyTrial {
  private:
   std::string folder_;
 };
-
-// HPO_TEST_DEVICE, else "cpu": tests of memory run on an emulated card too.
-std::string TestDeviceName();
-
-// That device, a CPU with one thread; opened once for the process, as a trainer does.
-TrialDevice& TestDevice();
 
 // `count` lines of JSON: "text" of 3 to 28 words, "label" one of "a", "b", "c".
 std::string TinyRows(int count, uint64_t seed);

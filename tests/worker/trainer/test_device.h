@@ -1,0 +1,18 @@
+#ifndef HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_
+#define HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_
+
+#include <string>
+
+#include "worker/trainer/trial_device.h"
+
+namespace hpo {
+
+// HPO_TEST_DEVICE, else "cpu": tests of memory run on an emulated card too.
+std::string TestDeviceName();
+
+// That device, a CPU with one thread; opened once for the process, as a trainer does.
+TrialDevice& TestDevice();
+
+}  // namespace hpo
+
+#endif  // HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_
