@@ -1,5 +1,5 @@
-#ifndef HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_
-#define HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_
+// The device that tests train on.
+#pragma once
 
 #include <string>
 
@@ -14,5 +14,3 @@ std::string TestDeviceName();
 TrialDevice& TestDevice();
 
 }  // namespace hpo
-
-#endif  // HPO_TESTS_WORKER_TRAINER_TEST_DEVICE_H_

@@ -1,6 +1,5 @@
 #include "tests/worker/trainer/tiny_trial.h"
 
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
