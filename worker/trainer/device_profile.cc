@@ -1,8 +1,5 @@
 #include "worker/trainer/device_profile.h"
 
-#include <ATen/Parallel.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -90,7 +87,6 @@ absl::StatusOr<DeviceProfile> ProfileCpu(const std::string& torch_build) {
   HPO_RETURN_IF_ERROR(LoadKernels(device.device, std::vector<BatchShape>{{2, 32}}));
   DeviceProfile profile = MeasuredProfile(device, torch_build);
   profile.workspace = device.memory->Read().live;
-  profile.threads = at::get_num_threads();
   if (const auto host = HostMemoryReader().ReadHost(); host.ok()) profile.total = host->total;
   return profile;
 }

@@ -1,7 +1,5 @@
 #include "worker/trainer/run_trial.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -89,7 +87,6 @@ class TrialRun {
     }
     TellTruncated();
     estimate_input_ = EstimateInputOf(folder_, data_, options_, device_.profile);
-    estimate_input_.device.threads = at::get_num_threads();
     return std::nullopt;
   }
 

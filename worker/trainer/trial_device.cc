@@ -1,5 +1,7 @@
 #include "worker/trainer/trial_device.h"
 
+#include <ATen/Parallel.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +29,9 @@ DeviceProfile ProfileInside(const TrialDevice& device) {
   profile.multiprocessors = description.multiprocessors;
   profile.threads_per_multiprocessor = description.threads_per_multiprocessor;
   profile.attention = "math";  // where it has dropout
-  if (!device.device.is_cpu()) {
+  if (device.device.is_cpu()) {
+    profile.threads = at::get_num_threads();
+  } else {
     profile.attention = FormatAttentionKernels(AttentionKernelsOf(device.device, kDropout));
     profile.workspace = device.baseline;
   }
