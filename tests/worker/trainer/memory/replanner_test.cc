@@ -62,7 +62,7 @@ TEST(Replanner, OnACardReplaysDecide) {
   const Bytes limit = replayed(20).needed_limit;
   ASSERT_GT(EstimateMemory(card, Plan(20))->needed_limit, limit);
   Replanner replanner(card, MiB(17), limit, /*may_checkpoint=*/false);
-  EXPECT_EQ(replanner.PredictedPeak(Plan(20)), replayed(20).live_peak + MiB(17));
+  EXPECT_EQ(replanner.PredictedPeak(Plan(20)), replayed(20).expected_live_peak + MiB(17));
   EXPECT_EQ(replanner.PredictedReservedPeak(Plan(20)), replayed(20).reserved_peak);
   EXPECT_TRUE(replanner.Fits(Plan(20)));
   const auto chosen = replanner.Smaller(Plan(64));
