@@ -33,8 +33,11 @@ def at_least(name, value, unit, goal):
     return figure(name, value, unit, f">= {goal}", value >= goal)
 
 
-def report(benchmark, figures):
-    """Prints the JSON line and ends the program: 0 when every goal is known to be met, else 3."""
+def report(benchmark, figures, missed=()):
+    """Prints the JSON line and ends the program: 0 when every goal is known to be met, else 3.
+
+    `missed`: names of figures known not to meet their goals, which do not decide the status.
+    """
     print(
         json.dumps(
             {
@@ -47,4 +50,4 @@ def report(benchmark, figures):
         ),
         flush=True,
     )
-    sys.exit(0 if all(f["met"] for f in figures) else 3)
+    sys.exit(0 if all(f["met"] or f["name"] in missed for f in figures) else 3)
