@@ -1,5 +1,4 @@
 // `hpo memory budget`.
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,9 +43,8 @@ ClassBudget MakeBudget(const ConfigVerdict& verdict, Bytes adapters) {
 
 absl::StatusOr<ClassBudget> BudgetOf(const ParamMap& params, const KernelOptions& kernels,
                                      const OfflineDevice& device) {
-  const std::optional<std::string> name = FindString(params, kModelNameParameter);
-  if (!name.has_value()) return absl::InvalidArgumentError("expected model.name=NAME, got none");
-  HPO_ASSIGN_OR_RETURN(const OfflineModel model, OfflineModel::Create(*name, kernels, device));
+  HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
+  HPO_ASSIGN_OR_RETURN(const OfflineModel model, OfflineModel::Create(name, kernels, device));
   HPO_ASSIGN_OR_RETURN(const ConfigVerdict verdict, model.Judge(params, device.cards.front()));
   HPO_ASSIGN_OR_RETURN(const Bytes adapters, model.AdapterBytes(params));
   ClassBudget budget = MakeBudget(verdict, adapters);

@@ -1,6 +1,7 @@
 #include "cli/memory_params.h"
 
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +75,12 @@ absl::StatusOr<ParamMap> ParseMemoryParams(const std::vector<std::string>& words
         name, ": expected ", FormatDomain(parameter->domain), ", got ", FormatParam(value)));
   }
   return params;
+}
+
+absl::StatusOr<std::string> ModelNameOf(const ParamMap& params) {
+  const std::optional<std::string> name = FindString(params, kModelNameParameter);
+  if (name.has_value()) return *name;
+  return absl::InvalidArgumentError("expected model.name=NAME, got none");
 }
 
 }  // namespace hpo

@@ -14,4 +14,8 @@ namespace hpo {
 //                    twice, a value out of its range
 absl::StatusOr<ParamMap> ParseMemoryParams(const std::vector<std::string>& words);
 
+// model.name of them.
+//   InvalidArgument  it is not given
+absl::StatusOr<std::string> ModelNameOf(const ParamMap& params);
+
 }  // namespace hpo

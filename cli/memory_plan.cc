@@ -1,5 +1,4 @@
 // `hpo memory plan`.
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -88,11 +87,10 @@ std::string AdviceText(const OfflineDevice& device, const Basis& basis, const Co
 
 absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options) {
   HPO_ASSIGN_OR_RETURN(const ParamMap params, ParseMemoryParams(options.params));
-  const std::optional<std::string> name = FindString(params, kModelNameParameter);
-  if (!name.has_value()) return absl::InvalidArgumentError("expected model.name=NAME, got none");
+  HPO_ASSIGN_OR_RETURN(const std::string name, ModelNameOf(params));
   HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(const OfflineModel model,
-                       OfflineModel::Create(*name, options.kernels, device));
+                       OfflineModel::Create(name, options.kernels, device));
   HPO_ASSIGN_OR_RETURN(const Basis basis, model.BasisOf(params));
   HPO_ASSIGN_OR_RETURN(const ConfigAdvice advice, model.Advise(params, device.cards.front()));
   if (session.json) {

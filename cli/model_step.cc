@@ -27,8 +27,6 @@ constexpr int64_t kStepsToSteady = 2;
 constexpr char kDefaultPrecision[] = "float32";
 constexpr char kDefaultOptimizer[] = "adamw-foreach";
 
-// Forward's and backward's: each has a workspace of cuBLAS.
-constexpr int64_t kThreadsThatMultiply = 2;
 constexpr char kCheckpointEvery[] = "memory.checkpoint_every";
 constexpr char kMomentum[] = "sgd-momentum";
 
@@ -187,14 +185,11 @@ absl::StatusOr<StepDescription> MakeModelStep(const ModelFacts& model, const Ker
 
 ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device, Bytes card) {
   const StepEstimate estimate = EstimateStep(step);
-  ConfigVerdict verdict;
-  verdict.planned.plan = PlanOf(step, step.batch * step.accumulation);
-  verdict.planned.estimate = ToMemoryEstimate(estimate, step.device.base);
-  verdict.planned.margin = MarginFor(estimate.device_needed);
-  verdict.required = RequiredBytes(verdict.planned);
-  verdict.usable = UsableOf(device, card);
-  verdict.planned.fits = verdict.required <= verdict.usable;
-  return verdict;
+  PlannedMemory planned;
+  planned.plan = PlanOf(step, step.batch * step.accumulation);
+  planned.estimate = ToMemoryEstimate(estimate, step.device.base);
+  planned.margin = MarginFor(estimate.device_needed);
+  return VerdictOf(planned, UsableOf(device, card));
 }
 
 std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const OfflineDevice& device,

@@ -17,8 +17,8 @@ namespace hpo {
 class OfflineModel {
  public:
   //   NotFound         no such model, with a suggestion
-  //   InvalidArgument  an option of Hugging Face's step with hpo-trainer's, a task that there is
-  //   not Unimplemented    hpo-trainer is asked for, and does not run the family
+  //   InvalidArgument  an option of Hugging Face's step with hpo-trainer's, a task that is not its
+  //   Unimplemented    hpo-trainer is asked for, and does not run the family
   static absl::StatusOr<OfflineModel> Create(const std::string& name_or_path,
                                              const KernelOptions& kernels,
                                              const OfflineDevice& device);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/memory/divide_up.h"
+
 namespace hpo {
 namespace {
 
@@ -11,8 +13,6 @@ constexpr int64_t kTileHeader = 4;  // floats
 // Heads of rows from which on a short row's keys are not split.
 constexpr int64_t kEnoughBlocks = 256;
 constexpr int64_t kMostSplits = 200;
-
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many queries and keys a block of threads works on at once, and whether gradients of keys and
 // values are summed in the card's memory, for want of registers.

@@ -193,12 +193,14 @@ std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
   CachedBytes need{.needed_limit = RoundUp(least_, unit_)};
   for (size_t i = 0; i < num_that_run_; ++i) {
     need.needed_limit = SmallestLimit(orders_[i], need.needed_limit);
-    need.reserved_peak = std::max(need.reserved_peak, Unlimited(orders_[i]).reserved_peak);
   }
   if (need.needed_limit > limit) return std::nullopt;
-  const AllocatorStats stats = Unlimited(orders_.front());
-  need.expected_live_peak = stats.allocated_peak - held_;
-  need.expected_reserved_peak = stats.reserved_peak;
+  const AllocatorStats expected = Unlimited(orders_.front());
+  need.expected_live_peak = expected.allocated_peak - held_;
+  need.expected_reserved_peak = need.reserved_peak = expected.reserved_peak;
+  for (size_t i = 1; i < num_that_run_; ++i) {
+    need.reserved_peak = std::max(need.reserved_peak, Unlimited(orders_[i]).reserved_peak);
+  }
   const Bytes less{need.needed_limit.count / 100 * (100 - kFragilePercent)};
   const Bytes more{need.needed_limit.count / 100 * (100 + kFragilePercent)};
   const Order& emptied = orders_.back();

@@ -39,7 +39,17 @@ struct AppliedChange {
   std::string what;
   std::string cost;
   Config config;
+  Bytes needed;  // as it is judged
 };
+
+// `config` with every change that applies.
+template <typename Config>
+Config WithEveryChange(const std::vector<ChangeKind<Config>>& kinds, Config config) {
+  for (const ChangeKind<Config>& kind : kinds) {
+    if (std::optional<Config> changed = kind.apply(config)) config = *std::move(changed);
+  }
+  return config;
+}
 
 // What is known of one kind of configuration.
 template <typename Config>
@@ -128,12 +138,13 @@ class ChangeSearch {
     Config config = config_;
     if (best_.micro_batch < now.micro_batch) {
       config = problem_.in_parts(config, best_.micro_batch);
+      HPO_ASSIGN_OR_RETURN(now, problem_.judge(config));
       changes.push_back(
           {.what = absl::StrCat("micro-batch ", best_.micro_batch, " in ", best_.num_parts,
                                 best_.num_parts == 1 ? " part" : " parts"),
            .cost = "the same gradients from more, smaller passes",
-           .config = config});
-      HPO_ASSIGN_OR_RETURN(now, problem_.judge(config));
+           .config = config,
+           .needed = now.needed});
     }
     std::vector<const ChangeKind<Config>*> left;
     for (size_t i = 0; i < taken_.size(); ++i) {
@@ -147,7 +158,8 @@ class ChangeSearch {
       if (!changed.has_value()) continue;
       config = *std::move(changed);
       HPO_ASSIGN_OR_RETURN(now, problem_.judge(config));
-      changes.push_back({.what = kind.what, .cost = kind.cost, .config = config});
+      changes.push_back(
+          {.what = kind.what, .cost = kind.cost, .config = config, .needed = now.needed});
     }
     return changes;
   }

@@ -57,10 +57,7 @@ class Adviser {
     plan.micro_batch = *config.micro_batch;
     HPO_ASSIGN_OR_RETURN(const auto planned, strict_.Estimate(config.params, plan));
     if (!planned.has_value()) return NothingKnown(config.params);
-    ConfigVerdict verdict{
-        .planned = *planned, .required = RequiredBytes(*planned), .usable = usable_};
-    verdict.planned.fits = verdict.required <= usable_;
-    return verdict;
+    return VerdictOf(*planned, usable_);
   }
 
   absl::StatusOr<TriedConfig> Split(const TriedConfig& config) const {
@@ -161,15 +158,17 @@ absl::StatusOr<TriedConfig> ShortenTexts(const FitDecider& plan, const ParamMap&
 
 }  // namespace
 
+ConfigVerdict VerdictOf(const PlannedMemory& planned, Bytes usable) {
+  ConfigVerdict verdict{.planned = planned, .required = RequiredBytes(planned), .usable = usable};
+  verdict.planned.fits = verdict.required <= usable;
+  return verdict;
+}
+
 absl::StatusOr<ConfigVerdict> JudgeConfig(const FitDecider& decider, const ParamMap& params,
                                           Bytes capacity) {
   HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
   if (!planned.has_value()) return NothingKnown(params);
-  ConfigVerdict verdict{.planned = *planned,
-                        .required = RequiredBytes(*planned),
-                        .usable = UsableBytes(capacity, decider.device(), decider.memory())};
-  verdict.planned.fits = verdict.required <= verdict.usable;
-  return verdict;
+  return VerdictOf(*planned, UsableBytes(capacity, decider.device(), decider.memory()));
 }
 
 absl::StatusOr<std::optional<ConfigVerdict>> LargestBatchSize(const FitDecider& strict,
@@ -202,8 +201,7 @@ absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDec
   HPO_ASSIGN_OR_RETURN(advice.literal, JudgeConfig(strict, params, capacity));
   HPO_ASSIGN_OR_RETURN(const Bytes least, adviser.Least(params));
   advice.smallest_capacity = adviser.CapacityOf(least);
-  TriedConfig changed{.params = params};
-  for (const auto& kind : problem.kinds) changed = kind.apply(changed).value_or(changed);
+  const TriedConfig changed = WithEveryChange(problem.kinds, TriedConfig{.params = params});
   HPO_ASSIGN_OR_RETURN(const Bytes least_changed, adviser.Least(changed.params));
   advice.smallest_changed_capacity = adviser.CapacityOf(std::min(least, least_changed));
   ConfigVerdict now = advice.literal;

@@ -19,6 +19,8 @@ struct ConfigVerdict {
   Bytes usable;    // capacity less headroom
 };
 
+ConfigVerdict VerdictOf(const PlannedMemory& planned, Bytes usable);
+
 //   NotFound         nothing is known of the configuration's model
 //   InvalidArgument  see TrainingConfigOf, EstimateMemory
 absl::StatusOr<ConfigVerdict> JudgeConfig(const FitDecider& decider, const ParamMap& params,

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/memory/reduction_scratch.h"
+
 namespace hpo {
 namespace {
 
 constexpr int64_t kFloat = 4;
-// Elements of a gradient whose norm is made at once.
-constexpr int64_t kNormPiece = 65536;
 
 }  // namespace
 
@@ -22,14 +22,14 @@ void DescribedOptimizer::ClearGradients() {
 
 // The norms of all gradients, made in pieces; their norm; the factor. The scaling is in place.
 void DescribedOptimizer::Clip() {
-  int64_t pieces = 0;  // of the largest
+  int64_t most_elements = 0;
   for (const TracedParameter& parameter : parameters_) {
-    pieces = std::max(pieces, (parameter.elements + kNormPiece - 1) / kNormPiece);
+    most_elements = std::max(most_elements, parameter.elements);
   }
   const auto num_norms = static_cast<int64_t>(parameters_.size());
   std::vector<TracedStorage> norms;
   {
-    const TracedStorage partial = Temporary(kFloat * num_norms * pieces);
+    const TracedStorage partial = Temporary(NormsOfChunks(num_norms, most_elements).count);
     for (int64_t i = 0; i < num_norms; ++i) norms.push_back(Temporary(kFloat));
   }
   TracedStorage norm;

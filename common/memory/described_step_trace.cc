@@ -17,8 +17,6 @@ namespace {
 constexpr int64_t kIndex = 8;
 constexpr int64_t kFloat = 4;
 constexpr Bytes kTensorUnit{512};
-// What torch gives cuBLASLt.
-constexpr int64_t kBiasWorkspace = int64_t{1} << 20;
 constexpr double kFragileSpread = 0.03;
 // From the third part on, every part of an accumulated batch allocates what the second did.
 constexpr int64_t kPartsThatDiffer = 3;
@@ -340,7 +338,6 @@ KernelTraits TraitsOf(const StepDescription& step) {
   KernelTraits traits = KernelTraits::Cuda();
   traits.attention = AttentionKernels::Same(step.attention);
   traits.gemm_workspace = step.device.gemm_workspace;
-  traits.capability = 80;
   traits.bias_workspace = kBiasWorkspace;
   traits.multiprocessors = step.device.multiprocessors;
   traits.threads_per_multiprocessor = step.device.threads_per_multiprocessor;
@@ -479,7 +476,7 @@ StepEstimate EstimateStep(const StepDescription& step) {
 
   estimate.reserved_low = estimate.reserved_high = estimate.reserved_peak;
   for (const AllocationTrace& order : orders) {
-    const AllocatorStats stats = Replay(order, unlimited).stats;
+    const AllocatorStats stats = &order == &trace ? replay.stats : Replay(order, unlimited).stats;
     estimate.reserved_low = std::min(estimate.reserved_low, stats.reserved_peak);
     estimate.reserved_high = std::max(estimate.reserved_high, stats.reserved_peak);
     estimate.needed_limit =

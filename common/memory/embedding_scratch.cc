@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/memory/divide_up.h"
+
 namespace hpo {
 namespace {
 
@@ -21,8 +23,6 @@ constexpr int64_t kSortBytesOfATile = 1024;
 constexpr int64_t kScanFixed = 1023;
 constexpr int64_t kUniqueStep = 28672;
 constexpr int64_t kScanStep = 14336;
-
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

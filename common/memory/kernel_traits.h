@@ -7,6 +7,11 @@
 
 namespace hpo {
 
+// Forward's and backward's. Each keeps a workspace of cuBLAS, and one of this size that torch gives
+// cuBLASLt.
+constexpr int64_t kThreadsThatMultiply = 2;
+constexpr int64_t kBiasWorkspace = int64_t{1} << 20;
+
 struct KernelTraits {
   // Allocations are counted rounded up to this.
   int64_t granularity = 64;

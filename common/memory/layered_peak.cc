@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
+#include "common/memory/reduction_scratch.h"
 #include "common/memory/trial_trace.h"
 #include "common/status.h"
 

@@ -21,9 +21,6 @@ namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
 constexpr int64_t kMostLayers = 4096;
-// Forward's and backward's: each has a workspace of cuBLAS, and one of cuBLASLt, of this size.
-constexpr Bytes kBiasWorkspace = MiB(1);
-constexpr int64_t kThreadsThatMultiply = 2;
 
 // Labels, the step count, norms of the clipping, scalars: what no formula counts.
 constexpr int64_t kSmallTensors = 64 << 10;
@@ -194,10 +191,7 @@ absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const Tria
 // The caching allocator's share, the workspaces and the base.
 void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
   if (device.kind == "cpu") {
-    estimate.expected_live_peak = estimate.live_peak;
-    estimate.expected_reserved_peak = estimate.live_peak;
-    estimate.reserved_peak = estimate.live_peak;
-    estimate.needed_limit = estimate.live_peak;
+    estimate.SetPeaksToLive();
     return;
   }
   estimate.workspaces = device.workspace;
@@ -250,7 +244,7 @@ KernelTraits TraitsOf(const DeviceProfile& device) {
   if (device.kind != "cpu") {
     KernelTraits traits = KernelTraits::Cuda();
     const int64_t of_a_thread = device.workspace.count / kThreadsThatMultiply;
-    traits.bias_workspace = std::min(kBiasWorkspace.count, of_a_thread);
+    traits.bias_workspace = std::min(kBiasWorkspace, of_a_thread);
     traits.gemm_workspace = of_a_thread - traits.bias_workspace;
     // Text of an older worker names one kernel alone, or none.
     traits.attention = ParseAttentionKernels(device.attention)

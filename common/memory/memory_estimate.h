@@ -117,6 +117,11 @@ struct MemoryEstimate {
   // What the allocator reserves depends on details that no estimate knows, by more than 3 %.
   bool fragile = false;
   bool operator==(const MemoryEstimate&) const = default;
+
+  // Where tensors alone count.
+  void SetPeaksToLive() {
+    expected_live_peak = expected_reserved_peak = reserved_peak = needed_limit = live_peak;
+  }
 };
 
 // Everything an estimate is a function of, apart from the plan.

@@ -14,18 +14,9 @@
 namespace hpo {
 namespace {
 
-constexpr Bytes kAnyLimit{INT64_MAX};
 // What oneDNN, which multiplies bfloat16 on a CPU, takes for each thread during a product; at most
 // 1.4 MB measured, by shapes and instruction set.
 constexpr Bytes kProductScratch = KiB(1536);
-
-// Where tensors alone count.
-void SetAllPeaks(MemoryEstimate& estimate) {
-  estimate.expected_live_peak = estimate.live_peak;
-  estimate.expected_reserved_peak = estimate.live_peak;
-  estimate.reserved_peak = estimate.live_peak;
-  estimate.needed_limit = estimate.live_peak;
-}
 
 // Tensors at their peak. The head's gradients come before all others.
 MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& trace,
@@ -45,7 +36,7 @@ MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& t
   estimate.activations = bytes(MemoryClass::kActivations) + bytes(MemoryClass::kTemporary);
   estimate.head = head + head_states + head_gradients;
   estimate.live_peak = live.peak - bytes(MemoryClass::kWorkspaces);
-  SetAllPeaks(estimate);
+  estimate.SetPeaksToLive();
   estimate.peak_phase = trace.PhaseOf(live.event);
   return estimate;
 }
@@ -96,7 +87,7 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
     const Bytes scratch{kProductScratch.count * traits.threads_with_buffers};
     estimate.activations += scratch;
     estimate.live_peak += scratch;
-    SetAllPeaks(estimate);
+    estimate.SetPeaksToLive();
   }
   return estimate;
 }

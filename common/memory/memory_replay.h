@@ -14,6 +14,8 @@
 
 namespace hpo {
 
+constexpr Bytes kAnyLimit{INT64_MAX};
+
 class ReplayTable;
 
 // Whether our trainer runs the model, and no sum of its trace overflows where tensors take no more

@@ -4,6 +4,8 @@
 #include <bit>
 #include <limits>
 
+#include "common/memory/divide_up.h"
+
 namespace hpo {
 namespace {
 
@@ -17,8 +19,6 @@ constexpr int64_t kLeastElementsOfAThread = 16;
 constexpr int64_t kWidestLoad = 4;  // elements
 constexpr int64_t kLeastElementsForWideLoads = 128;
 constexpr int64_t kMostBytesAtOnce = std::numeric_limits<int32_t>::max();
-
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t PowerOf2Within(int64_t value, int64_t most) {
   return std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value))));
@@ -94,6 +94,11 @@ ReductionScratch ReductionScratchOf(const Reduction& reduction, const KernelTrai
   if (piece.over_rows) scratch.partial_sums *= launch.width * launch.load;
   scratch.semaphores = kSemaphoreBytes * launch.grid;
   return scratch;
+}
+
+Bytes NormsOfChunks(int64_t tensors, int64_t most_elements) {
+  constexpr int64_t kChunk = 65536;  // elements
+  return Bytes{kSumBytes * tensors * DivideUp(most_elements, kChunk)};
 }
 
 }  // namespace hpo

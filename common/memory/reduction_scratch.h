@@ -1,11 +1,12 @@
 // What a sum of a card takes beside its result: where few results are each made of many elements,
 // several blocks of threads share one and meet in the card's memory.
 // Source: torch 2.11, aten/src/ATen/native/cuda/Reduce.cuh (ReduceConfig, setReduceConfig,
-// gpu_reduce_kernel). Held against torch itself on emulated cards: tests/fake_cuda.
+// gpu_reduce_kernel). Held against torch itself on emulated cards: tests/worker/trainer.
 #pragma once
 
 #include <cstdint>
 
+#include "common/bytes.h"
 #include "common/memory/kernel_traits.h"
 
 namespace hpo {
@@ -29,5 +30,9 @@ struct ReductionScratch {
 
 // rows, columns >= 1. Nothing on a CPU.
 ReductionScratch ReductionScratchOf(const Reduction& reduction, const KernelTraits& traits);
+
+// What at::_foreach_norm of a card takes beside its results, for so many tensors of which the
+// largest has so many elements. Source: torch 2.11, aten/src/ATen/native/cuda/ForeachReduceOp.cu.
+Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
 
 }  // namespace hpo

@@ -1,6 +1,5 @@
 #include "common/memory/replay_table.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/memory/memory_replay.h"
@@ -8,8 +7,6 @@
 
 namespace hpo {
 namespace {
-
-constexpr Bytes kAnyLimit{INT64_MAX};
 
 // Of a probability or a momentum memory sees only whether there is one.
 double WhetherAny(double value) { return value > 0.0 ? 0.5 : 0.0; }

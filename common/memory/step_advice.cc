@@ -15,13 +15,23 @@ namespace {
 
 constexpr Bytes kAllocationUnit{512};
 
-// The largest need of the steps' orders, base included.
-Bytes DeviceNeeded(const StepDescription& step) {
+// The largest need of the step's orders, base included.
+Bytes DeviceNeeded(const StepDescription& step, const std::vector<AllocationTrace>& orders) {
   Bytes needed;
-  for (const AllocationTrace& trace : TracesOfStep(step)) {
+  for (const AllocationTrace& trace : orders) {
     needed = std::max(needed, FindNeededLimit(trace, step.allocator));
   }
   return needed + step.device.base;
+}
+
+// Whether each completes within the device's total less its base.
+bool AllComplete(const StepDescription& step, const std::vector<AllocationTrace>& orders) {
+  AllocatorOptions options = step.allocator;
+  options.limit = step.device.total - step.device.base;
+  return options.limit >= Bytes{} &&
+         std::all_of(orders.begin(), orders.end(), [&options](const AllocationTrace& trace) {
+           return Replay(trace, options).completed;
+         });
 }
 
 // ---- Kinds of change: nullopt where one does not apply ----
@@ -91,7 +101,7 @@ std::optional<StepDescription> UseAutocast(const StepDescription& step) {
 }
 
 ChangeNeed NeedOf(const StepDescription& step) {
-  const Bytes needed = DeviceNeeded(step);
+  const Bytes needed = DeviceNeeded(step, TracesOfStep(step));
   return {.needed = needed,
           .fits = needed <= step.device.total,
           .micro_batch = step.batch,
@@ -120,7 +130,8 @@ std::optional<int64_t> Largest(int64_t most,
   };
   const auto fits = [&make](int64_t batch) -> absl::StatusOr<bool> {
     const StepDescription step = make(batch);
-    return StepFits(step) && NeedOf(step).fits;
+    const std::vector<AllocationTrace> orders = TracesOfStep(step);
+    return AllComplete(step, orders) && DeviceNeeded(step, orders) <= step.device.total;
   };
   const int64_t largest = *LargestFitting(most, may_fit, fits);
   if (largest == 0) return std::nullopt;
@@ -129,16 +140,7 @@ std::optional<int64_t> Largest(int64_t most,
 
 }  // namespace
 
-bool StepFits(const StepDescription& step) {
-  const Bytes limit = step.device.total - step.device.base;
-  if (limit < Bytes{}) return false;
-  AllocatorOptions options = step.allocator;
-  options.limit = limit;
-  const std::vector<AllocationTrace> orders = TracesOfStep(step);
-  return std::all_of(orders.begin(), orders.end(), [&options](const AllocationTrace& trace) {
-    return Replay(trace, options).completed;
-  });
-}
+bool StepFits(const StepDescription& step) { return AllComplete(step, TracesOfStep(step)); }
 
 std::optional<int64_t> LargestBatch(const StepDescription& step) {
   return Largest(step.batch, [&step](int64_t batch) {
@@ -149,9 +151,7 @@ std::optional<int64_t> LargestBatch(const StepDescription& step) {
 }
 
 StepDescription WithEveryChange(const StepDescription& step) {
-  StepDescription changed = step;
-  for (const auto& kind : Kinds()) changed = kind.apply(changed).value_or(changed);
-  return changed;
+  return WithEveryChange(Kinds(), step);
 }
 
 std::vector<StepChange> CheapestChanges(const StepDescription& step) {
@@ -171,7 +171,7 @@ std::vector<StepChange> CheapestChanges(const StepDescription& step) {
     changes.push_back({.what = change.what,
                        .cost = change.cost,
                        .step = change.config,
-                       .device_needed = DeviceNeeded(change.config)});
+                       .device_needed = change.needed});
   }
   return changes;
 }

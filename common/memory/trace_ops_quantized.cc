@@ -3,6 +3,7 @@
 // functional.py (dequantize_4bit); nothing compares it with a run.
 #include <utility>
 
+#include "common/memory/divide_up.h"
 #include "common/memory/trace_ops.h"
 
 namespace hpo {
@@ -18,8 +19,8 @@ TracedStorage TraceOps::DequantizedValues(const TracedLinear& layer, int64_t ele
   const int64_t elements = layer.weight.elements;
   TracedStorage values;
   {
-    const TracedStorage scales = tracer_.Allocate(kFloat * ((elements + kNf4Block - 1) / kNf4Block),
-                                                  MemoryClass::kTemporary);
+    const TracedStorage scales =
+        tracer_.Allocate(kFloat * DivideUp(elements, kNf4Block), MemoryClass::kTemporary);
     values = tracer_.Allocate(kHalf * elements, MemoryClass::kTemporary);
   }
   if (element_size == kHalf) return values;

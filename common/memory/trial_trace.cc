@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/memory/reduction_scratch.h"
 #include "common/memory/step_tracer.h"
 #include "common/memory/task_trace.h"
 #include "common/memory/trace_ops.h"
@@ -234,11 +235,6 @@ MarkedTrial TraceMarkedTrial(const ClassifierShape& shape, const TrialPasses& pa
     trial.Evaluate(stretch.evaluation);
   }
   return {.trace = tracer.TakeTrace(), .second_layer = trial.TakeSecondLayer()};
-}
-
-Bytes NormsOfChunks(int64_t tensors, int64_t most_elements) {
-  constexpr int64_t kChunk = 65536;  // elements
-  return Bytes{kFloat * tensors * ((most_elements + kChunk - 1) / kChunk)};
 }
 
 AllocationTrace TraceWarmUp(const KernelTraits& traits) {

@@ -25,10 +25,6 @@ AllocationTrace TraceWarmUp(const KernelTraits& traits);
 AllocationTrace TraceTrial(const ClassifierShape& shape, const TrialPasses& passes,
                            const KernelTraits& traits);
 
-// What at::_foreach_norm of a card takes beside its results, for so many tensors of which the
-// largest has so many elements. Source: torch 2.11, aten/src/ATen/native/cuda/ForeachReduceOp.cu.
-Bytes NormsOfChunks(int64_t tensors, int64_t most_elements);
-
 // Events number `begin` to `end` - 1.
 struct EventRange {
   size_t begin = 0;

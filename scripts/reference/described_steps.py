@@ -27,6 +27,7 @@ import json
 import sys
 
 import torch
+from event_order import ordered
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -426,18 +427,6 @@ def dry_run(description, names=False):
     events = record.events()
     del run
     return events, record.marks, peaks
-
-
-def ordered(events):
-    """Frees between two allocations by number: autocast ends its cache of weights in the order of a
-    hash table of addresses, another one in every run."""
-    result = []
-    for event in events:
-        at = len(result)
-        while event < 0 and at > 0 and event > result[at - 1] and result[at - 1] < 0:
-            at -= 1
-        result.insert(at, event)
-    return result
 
 
 def last_of_each_event(marks):

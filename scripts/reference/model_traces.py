@@ -22,6 +22,8 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from event_order import ordered
+
 HERE = Path(__file__).resolve().parent
 ROWS, TOKENS, NUM_LABELS = 3, 6, 5
 
@@ -247,18 +249,6 @@ def adapted(model, lora, classifies):
                               lora_dropout=lora.get("dropout", 0.0),
                               task_type="SEQ_CLS" if classifies else None)
     return peft.get_peft_model(model, options)
-
-
-def ordered(events):
-    """Frees between two allocations by number: autocast ends its cache of weights in the order of a
-    hash table of addresses, another one in every run."""
-    result = []
-    for event in events:
-        at = len(result)
-        while event < 0 and at > 0 and event > result[at - 1] and result[at - 1] < 0:
-            at -= 1
-        result.insert(at, event)
-    return result
 
 
 def trace(config, tokens, precision, lora=None, checkpointing=False, classifies=None):

@@ -172,8 +172,10 @@ class TrialRun {
       if (!smaller.ok()) return Failure(FailureClass::kBadConfiguration, smaller.status());
       planned = *smaller;
       // A refusal states what would be needed.
-      const auto replayed = ReplayMemory(estimate_input_, planned.plan);
-      if (!planned.fits && replayed.ok()) planned.estimate = *replayed;
+      if (!planned.fits) {
+        const auto replayed = ReplayMemory(estimate_input_, planned.plan);
+        if (replayed.ok()) planned.estimate = *replayed;
+      }
     }
     plan_ = planned.plan;
     LogInfo(absl::StrFormat("Trial %d - estimate: %s of %s allowed, micro-batch %d in %d parts",
