@@ -182,7 +182,7 @@ absl::Status CheckConstraints(const StudySpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckPolicies(const StudySpec& spec) {
+absl::Status CheckBudget(const StudySpec& spec) {
   HPO_RETURN_IF_ERROR(CheckRegretBound(spec));
   if (spec.budget.trials.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
@@ -197,6 +197,15 @@ absl::Status CheckPolicies(const StudySpec& spec) {
   if (trial_limit.has_value() && *trial_limit <= absl::ZeroDuration()) {
     return Expected("budget.trial_wall_clock", "> 0", absl::FormatDuration(*trial_limit));
   }
+  const std::optional<double> share = spec.budget.failed_share;
+  if (share.has_value() && !(*share >= 0.0 && *share < 1.0)) {
+    return Expected("budget.failed_share", "a share from 0 to less than 1", absl::StrCat(*share));
+  }
+  return CheckAtLeast("budget.failures_in_a_row", 0, spec.budget.failures_in_a_row);
+}
+
+absl::Status CheckPolicies(const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(CheckBudget(spec));
   if (spec.memory.headroom.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
   }

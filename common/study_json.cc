@@ -72,6 +72,11 @@ nlohmann::json ToJson(const Budget& budget) {
   }
   if (budget.no_progress.has_value()) json["no_progress"] = *budget.no_progress;
   if (budget.regret_bound.has_value()) json["regret_bound"] = ToJson(*budget.regret_bound);
+  // Left out where it says nothing, so that studies stored before it was known read as they were.
+  if (budget.failures_in_a_row != Budget().failures_in_a_row) {
+    json["failures_in_a_row"] = budget.failures_in_a_row;
+  }
+  if (budget.failed_share.has_value()) json["failed_share"] = *budget.failed_share;
   return json;
 }
 
@@ -80,6 +85,8 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   double seconds = -1.0;
   double trial_seconds = -1.0;
   int64_t no_progress = -1;
+  double failed_share = -1.0;
+  Budget budget;
   JsonReader reader(json, "");
   reader.Optional("trials", trials);
   reader.Optional("wall_clock_seconds", seconds);
@@ -87,12 +94,14 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   reader.Optional("no_progress", no_progress);
   std::optional<RegretBound> regret_bound;
   reader.OptionalWith("regret_bound", regret_bound, RegretBoundFromJson);
+  reader.Optional("failures_in_a_row", budget.failures_in_a_row);
+  reader.Optional("failed_share", failed_share);
   HPO_RETURN_IF_ERROR(reader.status());
-  Budget budget;
   if (trials >= 0) budget.trials = trials;
   if (seconds >= 0.0) budget.wall_clock = absl::Seconds(seconds);
   if (no_progress >= 0) budget.no_progress = no_progress;
   budget.regret_bound = regret_bound;
+  if (failed_share >= 0.0) budget.failed_share = failed_share;
   if (trial_seconds >= 0.0) budget.trial_wall_clock = absl::Seconds(trial_seconds);
   return budget;
 }

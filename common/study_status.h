@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
 #include "common/ids.h"
@@ -34,6 +35,15 @@ struct TrialCounts {
   int64_t Finished() const { return completed + pruned + failed + cancelled; }
 };
 
+// What people want of a study: that it hands out trials; that it hands out none, while workers
+// wait; or that it is over as soon as nothing runs.
+enum class StudyOrder { kRun, kPause, kStop };
+
+// "RUN", "PAUSE", "STOP".
+absl::string_view Name(StudyOrder order);
+// nullopt for an unknown name.
+std::optional<StudyOrder> ParseStudyOrder(absl::string_view name);
+
 struct WorkerStatus {
   std::string name;
   std::string device;
@@ -56,6 +66,8 @@ struct PriorStatus {
 struct StudyStatus {
   StudySpec spec;
   bool finished = false;
+  StudyOrder order = StudyOrder::kRun;
+  std::string failure;  // why failures ended it, and what the last one said; empty: they have not
   TrialCounts counts;
   std::optional<TrialNumber> best_trial;
   std::optional<double> best_value;

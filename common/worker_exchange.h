@@ -56,7 +56,7 @@ struct Assignment {
 struct AcquireResult {
   std::optional<Assignment> assignment;
   int64_t studies_version = 0;
-  bool all_studies_finished = false;
+  bool all_studies_finished = false;  // all that the worker serves
   bool draining = false;
   std::string waiting_for;
 };
@@ -97,6 +97,7 @@ struct ReportResult {
   bool should_stop = false;
   std::string pruner;
   std::string why;
+  Directive directive = Directive::kContinue;  // as a heartbeat's
 };
 
 struct FinishRequest {

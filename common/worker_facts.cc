@@ -76,16 +76,18 @@ nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) {
   for (const ModelFacts& model : facts.models) models.push_back(ModelFactsToJson(model));
   nlohmann::json data_sets = nlohmann::json::array();
   for (const DataSetFacts& data : facts.data_sets) data_sets.push_back(DataSetFactsToJson(data));
-  return {{"worker", facts.worker},
-          {"instance_key", facts.instance_key},
-          {"version", facts.version},
-          {"torch_build", facts.torch_build},
-          {"trainer", facts.trainer},
-          {"plans", facts.plans},
-          {"device", DeviceProfileToJson(facts.device)},
-          {"capacity_bytes", facts.capacity.count},
-          {"models", models},
-          {"data_sets", data_sets}};
+  nlohmann::json json = {{"worker", facts.worker},
+                         {"instance_key", facts.instance_key},
+                         {"version", facts.version},
+                         {"torch_build", facts.torch_build},
+                         {"trainer", facts.trainer},
+                         {"plans", facts.plans},
+                         {"device", DeviceProfileToJson(facts.device)},
+                         {"capacity_bytes", facts.capacity.count},
+                         {"models", models},
+                         {"data_sets", data_sets}};
+  if (facts.serves.has_value()) json["serves"] = *facts.serves;
+  return json;
 }
 
 absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
@@ -105,6 +107,7 @@ absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
   reader.OptionalWith("data_sets", facts.data_sets, [](const nlohmann::json& member) {
     return ArrayFromJson<DataSetFacts>(member, DataSetFactsFromJson);
   });
+  if (json.contains("serves")) reader.Required("serves", facts.serves.emplace());
   HPO_RETURN_IF_ERROR(reader.status());
   return facts;
 }

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct WorkerFacts {
   Bytes capacity;  // usable bytes now
   std::vector<ModelFacts> models;
   std::vector<DataSetFacts> data_sets;
+  // The only studies that it serves, none where it has not been told which; nullopt: every study.
+  std::optional<std::vector<std::string>> serves;
   bool operator==(const WorkerFacts&) const = default;
 };
 

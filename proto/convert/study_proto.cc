@@ -16,6 +16,12 @@ constexpr EnumPairs<Direction, v1::Direction, 2> kDirections = {{
     {Direction::kMaximize, v1::DIRECTION_MAXIMIZE},
 }};
 
+constexpr EnumPairs<StudyOrder, v1::StudyOrder, 3> kOrders = {{
+    {StudyOrder::kRun, v1::STUDY_ORDER_RUN},
+    {StudyOrder::kPause, v1::STUDY_ORDER_PAUSE},
+    {StudyOrder::kStop, v1::STUDY_ORDER_STOP},
+}};
+
 constexpr std::pair<MemoryPolicy, absl::string_view> kPolicies[] = {
     {MemoryPolicy::kPlan, "plan"},
     {MemoryPolicy::kStrict, "strict"},
@@ -114,6 +120,12 @@ absl::StatusOr<Objective> FromProto(const v1::Objective& proto) {
   return objective;
 }
 
+v1::StudyOrder ToProto(StudyOrder order) { return ToWire(kOrders, order); }
+
+absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto) {
+  return FromWire(kOrders, proto, "an order to a study");
+}
+
 v1::MetricConstraint ToProto(const MetricConstraint& constraint) {
   v1::MetricConstraint proto;
   proto.set_metric(constraint.metric);
@@ -142,6 +154,8 @@ v1::Budget ToProto(const Budget& budget) {
   } else if (budget.regret_bound) {
     proto.set_regret_auto(true);
   }
+  proto.set_failures_in_a_row(budget.failures_in_a_row);
+  if (budget.failed_share) proto.set_failed_share(*budget.failed_share);
   return proto;
 }
 
@@ -153,6 +167,8 @@ Budget FromProto(const v1::Budget& proto) {
   if (proto.has_no_progress()) budget.no_progress = proto.no_progress();
   if (proto.has_regret_gap()) budget.regret_bound = RegretBound{.gap = proto.regret_gap()};
   if (proto.has_regret_auto()) budget.regret_bound = RegretBound{};
+  if (proto.has_failures_in_a_row()) budget.failures_in_a_row = proto.failures_in_a_row();
+  if (proto.has_failed_share()) budget.failed_share = proto.failed_share();
   return budget;
 }
 
@@ -200,16 +216,23 @@ v1::Study ToProto(const StudyStatus& study) {
     *proto.add_constraints() = ToProto(constraint);
   }
   proto.set_best_violation(study.best_violation);
+  proto.set_order(ToProto(study.order));
+  proto.set_failure(study.failure);
   if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
   return proto;
 }
 
 absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   StudyStatus study{.finished = proto.state() == v1::STUDY_STATE_FINISHED,
+                    .failure = proto.failure(),
                     .counts = FromProto(proto.counts()),
                     .wall_clock_used = FromProto(proto.wall_clock_used()),
                     .waiting_for = proto.waiting_for(),
                     .sequence = proto.sequence()};
+  // A server that knows no orders sends none.
+  if (proto.order() != v1::STUDY_ORDER_UNSPECIFIED) {
+    HPO_ASSIGN_OR_RETURN(study.order, FromProto(proto.order()));
+  }
   study.spec.name = proto.name();
   for (const v1::Objective& objective : proto.objectives()) {
     HPO_ASSIGN_OR_RETURN(study.spec.objectives.emplace_back(), FromProto(objective));

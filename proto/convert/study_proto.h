@@ -14,6 +14,9 @@ namespace hpo {
 v1::Objective ToProto(const Objective& objective);
 absl::StatusOr<Objective> FromProto(const v1::Objective& proto);
 
+v1::StudyOrder ToProto(StudyOrder order);
+absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto);
+
 v1::MetricConstraint ToProto(const MetricConstraint& constraint);
 MetricConstraint FromProto(const v1::MetricConstraint& proto);
 

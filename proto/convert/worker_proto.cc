@@ -217,6 +217,9 @@ v1::RegisterWorkerRequest ToProto(const WorkerFacts& facts) {
   proto.set_capacity_bytes(facts.capacity.count);
   for (const ModelFacts& model : facts.models) *proto.add_models() = ToProto(model);
   for (const DataSetFacts& data : facts.data_sets) *proto.add_data_sets() = ToProto(data);
+  if (facts.serves) {
+    proto.mutable_serves()->mutable_names()->Assign(facts.serves->begin(), facts.serves->end());
+  }
   return proto;
 }
 
@@ -238,6 +241,9 @@ absl::StatusOr<WorkerFacts> FromProto(const v1::RegisterWorkerRequest& proto) {
   for (const v1::Model& model : proto.models()) facts.models.push_back(FromProto(model));
   for (const v1::DataSet& data : proto.data_sets()) {
     HPO_ASSIGN_OR_RETURN(facts.data_sets.emplace_back(), FromProto(data));
+  }
+  if (proto.has_serves()) {
+    facts.serves.emplace(proto.serves().names().begin(), proto.serves().names().end());
   }
   return facts;
 }

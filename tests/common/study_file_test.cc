@@ -65,7 +65,8 @@ trainer:
   measure_every_steps: 50
   labels: [no, "yes", 3]
   defaults: {train.weight_decay: 0.01, train.warmup: 0, train.bias: true, note: "7"}
-budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m, no_progress: 15}
+budget: {trials: 20, wall_clock: 1h30m, trial_wall_clock: 20m, no_progress: 15,
+         failures_in_a_row: 2, failed_share: 0.25}
 memory: {policy: strict, headroom: 512MiB, allow_checkpointing: true, allow_lower_precision: true, relevant: [tok.max_length]}
 sampler: {type: random, seed: 18446744073709551615, startup_trials: 3, startup: sobol}
 pruner: {type: none, startup_trials: 2, warmup_steps: 10, interval_steps: 4}
@@ -103,7 +104,9 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
   EXPECT_EQ(spec->budget, (Budget{.trials = 20,
                                   .wall_clock = absl::Minutes(90),
                                   .trial_wall_clock = absl::Minutes(20),
-                                  .no_progress = 15}));
+                                  .no_progress = 15,
+                                  .failures_in_a_row = 2,
+                                  .failed_share = 0.25}));
   EXPECT_EQ(spec->memory, (MemorySpec{.policy = MemoryPolicy::kStrict,
                                       .headroom = MiB(512),
                                       .allow_checkpointing = true,
@@ -350,6 +353,10 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
        "my.yaml:6:11: trainer.epochs: expected >= 1, got 0"},
       {"budget: {no_progress: 0}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:23: budget.no_progress: expected >= 1, got 0"},
+      {"budget: {failures_in_a_row: -1}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:29: budget.failures_in_a_row: expected >= 0, got -1"},
+      {"budget: {failed_share: 1}\nparameters: {n: {int: [1, 5]}}\n",
+       "my.yaml:6:24: budget.failed_share: expected a share from 0 to less than 1, got 1"},
       {"budget: {regret_bound: tight}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:24: budget.regret_bound: expected auto or a number, got 'tight'"},
       {"budget: {regret_bound: -1}\nparameters: {n: {int: [1, 5]}}\n",

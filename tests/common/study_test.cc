@@ -55,7 +55,9 @@ TEST(StudyJson, KeepsEveryField) {
                  .wall_clock = absl::Milliseconds(1500),
                  .trial_wall_clock = absl::Minutes(5),
                  .no_progress = 4,
-                 .regret_bound = RegretBound{.gap = 0.125}};
+                 .regret_bound = RegretBound{.gap = 0.125},
+                 .failures_in_a_row = 0,
+                 .failed_share = 0.75};
   spec.warm_start = {"first", "second"};
   spec.constraints = {{.metric = "ms", .at_most = 50.5},
                       {.metric = "recall", .at_least = -1.0, .at_most = 1.0}};

@@ -50,6 +50,16 @@ TEST(WorkerFactsJson, KeepsEveryField) {
   EXPECT_EQ(*again, facts);
 }
 
+TEST(WorkerFactsJson, NoStudyIsNotEveryStudy) {
+  WorkerFacts facts = FullFacts();
+  for (const std::vector<std::string>& names : {std::vector<std::string>{}, {"a", "b"}}) {
+    facts.serves = names;
+    const auto again = WorkerFactsFromJson(WorkerFactsToJson(facts));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(*again, facts);
+  }
+}
+
 TEST(WorkerFactsJson, ErrorsNameTheMember) {
   using Change = void (*)(nlohmann::json&);
   const std::pair<Change, const char*> cases[] = {

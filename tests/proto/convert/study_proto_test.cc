@@ -25,6 +25,8 @@ SearchSpace FullSpace() {
 
 StudyStatus FullStatus() {
   StudyStatus status{.finished = true,
+                     .order = StudyOrder::kPause,
+                     .failure = "5 trials failed\nValueError",
                      .counts = {.queued = 1,
                                 .running = 2,
                                 .completed = 3,
@@ -56,7 +58,9 @@ StudyStatus FullStatus() {
                         .wall_clock = absl::Hours(2),
                         .trial_wall_clock = absl::Minutes(9),
                         .no_progress = 30,
-                        .regret_bound = RegretBound{.gap = 0.25}};
+                        .regret_bound = RegretBound{.gap = 0.25},
+                        .failures_in_a_row = 3,
+                        .failed_share = 0.5};
   status.priors = {{.study = "first",
                     .num_trials = 40,
                     .num_skipped = 2,
@@ -90,6 +94,18 @@ TEST(StudyProto, AFreshStatusRoundTrips) {
 TEST(StudyProto, ABoundByTheNoiseRoundTrips) {
   const Budget budget{.regret_bound = RegretBound{}};
   EXPECT_EQ(FromProto(ToProto(budget)), budget);
+}
+
+TEST(StudyProto, AServerThatKnowsNoOrdersRunsItsStudies) {
+  v1::Study proto = ToProto(FullStatus());
+  proto.clear_order();
+  proto.clear_failure();
+  proto.mutable_budget()->clear_failures_in_a_row();
+  const absl::StatusOr<StudyStatus> study = FromProto(proto);
+  ASSERT_TRUE(study.ok()) << study.status();
+  EXPECT_EQ(study->order, StudyOrder::kRun);
+  EXPECT_EQ(study->failure, "");
+  EXPECT_EQ(study->spec.budget.failures_in_a_row, Budget().failures_in_a_row);
 }
 
 TEST(StudyProto, EveryDomainRoundTrips) {

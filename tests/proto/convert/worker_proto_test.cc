@@ -78,6 +78,15 @@ TEST(WorkerProto, FactsRoundTrip) {
   EXPECT_EQ(*back, FullFacts());
 }
 
+TEST(WorkerProto, NoStudyIsNotEveryStudy) {
+  WorkerFacts facts = FullFacts();
+  EXPECT_FALSE(ToProto(facts).has_serves());
+  for (const std::vector<std::string>& names : {std::vector<std::string>{}, {"a", "b"}}) {
+    facts.serves = names;
+    EXPECT_EQ(FromProto(ToProto(facts)).value(), facts);
+  }
+}
+
 TEST(WorkerProto, ANamelessWorkerIsRefused) {
   for (const bool name : {true, false}) {
     v1::RegisterWorkerRequest proto = ToProto(FullFacts());
