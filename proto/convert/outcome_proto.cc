@@ -1,6 +1,5 @@
 #include "proto/convert/outcome_proto.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -187,21 +186,8 @@ v1::MemoryRecord ToProto(const MemoryRecord& record) {
 }
 
 absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto) {
-  constexpr size_t kLongest = MemoryRecord::kLongestStage;
-  if (proto.stage().empty() ||
-      std::max(proto.stage().size(), proto.growth_stage().size()) > kLongest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory record: expected a stage of 1 to ", kLongest, " bytes, got ",
-                     proto.stage().size(), " (growth_stage ", proto.growth_stage().size(), ")"));
-  }
-  for (const int64_t number :
-       {proto.sequence(), proto.step(), proto.allocated_bytes(), proto.reserved_bytes(),
-        proto.free_bytes(), proto.total_bytes(), proto.peak_bytes(), proto.predicted_bytes(),
-        proto.predicted_reserved_bytes(), proto.needed_bytes(), proto.resident_bytes(),
-        proto.growth_bytes()}) {
-    if (number >= 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "memory record '", proto.stage(), "': expected numbers of at least 0, got ", number));
+  if (proto.stage().empty()) {
+    return absl::InvalidArgumentError("memory record: expected a stage, got none");
   }
   MemoryRecord record{.stage = proto.stage(),
                       .allocated = Bytes{proto.allocated_bytes()},

@@ -19,7 +19,7 @@ v1::MemoryReport ToProto(const MemoryReport& report);
 MemoryReport FromProto(const v1::MemoryReport& proto);
 
 v1::MemoryRecord ToProto(const MemoryRecord& record);
-//   InvalidArgument  no stage or one of more than 200 bytes, a negative number, a plan that is none
+//   InvalidArgument  no stage, a plan that is none
 absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto);
 
 v1::Outcome ToProto(const TrialOutcome& outcome);

@@ -135,10 +135,6 @@ static absl::StatusOr<DataSetFacts> FromProto(const v1::DataSet& proto) {
                     .labels = {proto.labels().begin(), proto.labels().end()},
                     .multi_label = proto.multi_label(),
                     .pairs = proto.pairs()};
-  if (data.rows < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data set ", data.name, ": expected a number of rows >= 0, got ", data.rows));
-  }
   for (const auto& [tokenizer, histogram] : proto.lengths()) {
     LengthHistogram& lengths = data.lengths[tokenizer];
     for (const auto& [length, count] : histogram.rows_by_length()) {
@@ -191,20 +187,6 @@ static DeviceProfile FromProto(const v1::DeviceProfile& proto) {
                        .threads_per_multiprocessor = proto.threads_per_multiprocessor()};
 }
 
-static absl::Status CheckSizes(const WorkerFacts& facts) {
-  const std::pair<const char*, Bytes> sizes[] = {
-      {"capacity_bytes", facts.capacity},
-      {"device.total_bytes", facts.device.total},
-      {"device.base_bytes", facts.device.base},
-      {"device.workspace_bytes", facts.device.workspace}};
-  for (const auto& [name, size] : sizes) {
-    if (size.count >= 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("worker ", facts.worker, ": ", name,
-                                                   ": expected bytes >= 0, got ", size.count));
-  }
-  return absl::OkStatus();
-}
-
 v1::RegisterWorkerRequest ToProto(const WorkerFacts& facts) {
   v1::RegisterWorkerRequest proto;
   proto.set_worker(facts.worker);
@@ -237,7 +219,6 @@ absl::StatusOr<WorkerFacts> FromProto(const v1::RegisterWorkerRequest& proto) {
                     .plans = proto.plans(),
                     .device = FromProto(proto.device()),
                     .capacity = Bytes{proto.capacity_bytes()}};
-  HPO_RETURN_IF_ERROR(CheckSizes(facts));
   for (const v1::Model& model : proto.models()) facts.models.push_back(FromProto(model));
   for (const v1::DataSet& data : proto.data_sets()) {
     HPO_ASSIGN_OR_RETURN(facts.data_sets.emplace_back(), FromProto(data));

@@ -184,12 +184,15 @@ absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(const std::string& s
   const bool several = objectives.size() > 1;
   std::vector<Trial> best;
   const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(best, trials.ListBest(objectives.front().direction, several ? -1 : count));
+    HPO_ASSIGN_OR_RETURN(
+        best, trials.ListBest(objectives.front().direction, several ? -1 : std::max(count, 1)));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
   if (several) best = ParetoFront(std::move(best), objectives);
-  if (best.size() > static_cast<size_t>(count)) best.resize(static_cast<size_t>(count));
+  const size_t all = several ? best.size() : 1;
+  const size_t wanted = count == 0 ? all : static_cast<size_t>(count);
+  if (best.size() > wanted) best.resize(wanted);
   return best;
 }
 

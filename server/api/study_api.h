@@ -87,6 +87,7 @@ class StudyApi {
                                        int page_size, const std::string& page_token) const;
 
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
+  // `count` 0: the best one; with several objectives the whole Pareto front.
   absl::StatusOr<std::vector<Trial>> ListBestTrials(const std::string& study, int count) const;
 
   //   FailedPrecondition  no worker has registered, or nothing is known of the configuration

@@ -27,10 +27,6 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
 }
 
 absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto) {
-  if (proto.forced_micro_batch() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "forced_micro_batch: expected 0 (planned) or more, got ", proto.forced_micro_batch()));
-  }
   EnqueueRequest request{.demonstration = proto.demonstration(),
                          .skip_admission = proto.skip_admission(),
                          .forced_micro_batch = proto.forced_micro_batch()};

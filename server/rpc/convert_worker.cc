@@ -63,17 +63,11 @@ v1::RegisterWorkerResponse ToProto(const Registration& registration) {
   return proto;
 }
 
-absl::StatusOr<AcquireCall> FromProto(const v1::AcquireTrialRequest& proto) {
-  AcquireCall call{.session = proto.session(),
-                   .request_id = proto.request_id(),
-                   .wait = FromProto(proto.wait()),
-                   .capacity = Bytes{proto.capacity_bytes()}};
-  if (call.wait < absl::ZeroDuration() || call.capacity.count < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("AcquireTrial: expected wait >= 0 and capacity_bytes >= 0, got ",
-                     absl::FormatDuration(call.wait), " and ", call.capacity.count));
-  }
-  return call;
+AcquireCall FromProto(const v1::AcquireTrialRequest& proto) {
+  return AcquireCall{.session = proto.session(),
+                     .request_id = proto.request_id(),
+                     .wait = FromProto(proto.wait()),
+                     .capacity = Bytes{proto.capacity_bytes()}};
 }
 
 v1::Assignment ToProto(const Assignment& assignment) {

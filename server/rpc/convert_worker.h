@@ -23,8 +23,7 @@ struct AcquireCall {
   Bytes capacity;
   bool operator==(const AcquireCall&) const = default;
 };
-//   InvalidArgument  a negative wait or capacity
-absl::StatusOr<AcquireCall> FromProto(const v1::AcquireTrialRequest& proto);
+AcquireCall FromProto(const v1::AcquireTrialRequest& proto);
 
 // Of the trainer spec: task, data files, epochs, measure_every_steps, model_init and labels travel;
 // its defaults are part of the parameters already.

@@ -1,3 +1,4 @@
+// HPO_RPC_CHECK(*request): ends the call with InvalidArgument where a field is not what it may be.
 // HPO_RPC_ASSIGN(const Study study, api_.GetStudy(name)): assigns, or ends the call with the
 // status. Requests fail in two places, conversion and the api; both end the call with the same
 // cast.
@@ -7,6 +8,14 @@
 
 #include "common/status.h"
 #include "proto/convert/grpc_status.h"
+#include "proto/convert/request_check.h"
+
+#define HPO_RPC_CHECK(request)                                                     \
+  do {                                                                             \
+    if (const absl::Status hpo_status = CheckRequest(request); !hpo_status.ok()) { \
+      return ToGrpc(hpo_status);                                                   \
+    }                                                                              \
+  } while (false)
 
 #define HPO_RPC_ASSIGN(declaration, expression) \
   HPO_RPC_ASSIGN_IMPL(HPO_STATUS_CONCAT(hpo_rpc_status_or_, __LINE__), declaration, expression)

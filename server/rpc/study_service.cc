@@ -17,7 +17,6 @@ namespace hpo {
 namespace {
 
 constexpr int kDefaultPageSize = 100;
-constexpr int kLargestPageSize = 1000;
 constexpr int64_t kFromTheFirst = -1;  // see StudyApi::WatchStudy
 
 }  // namespace
@@ -25,6 +24,7 @@ constexpr int64_t kFromTheFirst = -1;  // see StudyApi::WatchStudy
 grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext*,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
   const std::string origin = request->origin().empty() ? "study" : request->origin();
   HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
   HPO_RPC_ASSIGN(const StudyApi::Created created,
@@ -36,6 +36,7 @@ grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext*,
 
 grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext*, const v1::GetStudyRequest* request,
                                         v1::GetStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyStatus study, api_.GetStudy(request->name()));
   *response->mutable_study() = ToProto(study);
   return grpc::Status::OK;
@@ -45,10 +46,7 @@ grpc::Status StudyServiceImpl::GetStudy(grpc::ServerContext*, const v1::GetStudy
 grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext*,
                                            const v1::ListStudiesRequest* request,
                                            v1::ListStudiesResponse* response) {
-  if (request->page_size() < 0 || request->page_size() > kLargestPageSize) {
-    return ToGrpc(absl::InvalidArgumentError(absl::StrCat(
-        "page_size: expected 0 to ", kLargestPageSize, ", got ", request->page_size())));
-  }
+  HPO_RPC_CHECK(*request);
   const int page_size = request->page_size() == 0 ? kDefaultPageSize : request->page_size();
   std::vector<StudyStatus> studies = api_.ListStudies();
   std::sort(studies.begin(), studies.end(),
@@ -67,6 +65,7 @@ grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
                                            const v1::UpdateStudyRequest* request,
                                            v1::UpdateStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyUpdate update, FromProto(*request));
   HPO_RPC_ASSIGN(const StudyStatus study,
                  api_.UpdateStudy(request->name(), update, request->request_id()));
@@ -77,6 +76,7 @@ grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
                                             const v1::EnqueueTrialRequest* request,
                                             v1::EnqueueTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const EnqueueRequest enqueue, FromProto(*request));
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.EnqueueTrial(request->study(), enqueue, request->request_id()));
@@ -87,6 +87,7 @@ grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
                                             const v1::PreemptTrialRequest* request,
                                             v1::PreemptTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const Trial trial,
                  api_.PreemptTrial(request->study(), TrialNumber{request->number()}));
   *response->mutable_trial() = ToProto(trial);
@@ -99,6 +100,7 @@ grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext*,
   TrialImport import;
   v1::ImportTrialsRequest request;
   for (bool first = true; reader->Read(&request); first = false) {
+    HPO_RPC_CHECK(request);
     if (first) {
       import.study = request.study();
       import.count_against_budget = request.count_against_budget();
@@ -136,11 +138,13 @@ absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
 grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext*,
                                           const v1::ListTrialsRequest* request,
                                           v1::ListTrialsResponse* response) {
+  HPO_RPC_CHECK(*request);
   return ToGrpc(FillPage(*request, *response));
 }
 
 grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
                                         v1::GetTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const TrialView detail,
                  api_.GetTrial(request->study(), TrialNumber{request->number()}));
   *response->mutable_trial() = ToProto(detail);
@@ -150,6 +154,7 @@ grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrial
 grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext*,
                                               const v1::ListBestTrialsRequest* request,
                                               v1::ListBestTrialsResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const std::vector<Trial> trials,
                  api_.ListBestTrials(request->study(), request->count()));
   for (const Trial& trial : trials) *response->add_trials() = ToProto(trial);
@@ -159,6 +164,7 @@ grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::EstimateMemory(grpc::ServerContext*,
                                               const v1::EstimateMemoryRequest* request,
                                               v1::EstimateMemoryResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const ParamMap params, FromProto(request->params()));
   HPO_RPC_ASSIGN(const MemoryAnswer answer,
                  api_.EstimateMemory(request->study(), params, request->worker(),
@@ -170,6 +176,7 @@ grpc::Status StudyServiceImpl::EstimateMemory(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::WatchStudy(grpc::ServerContext* context,
                                           const v1::WatchStudyRequest* request,
                                           grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const StudyStatus study, api_.GetStudy(request->study()));
   v1::WatchStudyResponse snapshot;
   *snapshot.mutable_snapshot() = ToProto(study);

@@ -28,6 +28,7 @@ absl::Duration UntilDeadline(const grpc::ServerContext& context) {
 grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
                                                const v1::RegisterWorkerRequest* request,
                                                v1::RegisterWorkerResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
   HPO_RPC_ASSIGN(const Registration registration, api_.RegisterWorker(facts));
   *response = ToProto(registration);
@@ -37,7 +38,8 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
 grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
                                              const v1::AcquireTrialRequest* request,
                                              v1::AcquireTrialResponse* response) {
-  HPO_RPC_ASSIGN(const AcquireCall call, FromProto(*request));
+  HPO_RPC_CHECK(*request);
+  const AcquireCall call = FromProto(*request);
   const absl::Duration wait = std::min(call.wait, UntilDeadline(*context));
   HPO_RPC_ASSIGN(const AcquireResult result,
                  api_.AcquireTrial(call.session, call.request_id, wait, call.capacity,
@@ -48,6 +50,7 @@ grpc::Status WorkerServiceImpl::AcquireTrial(grpc::ServerContext* context,
 
 grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
                                           v1::HeartbeatResponse* response) {
+  HPO_RPC_CHECK(*request);
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(const HeartbeatResult result,
                  api_.Heartbeat(call.session, call.beats, call.capacity));
@@ -58,6 +61,7 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::Heartb
 grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
                                                    const v1::ReportMeasurementsRequest* request,
                                                    v1::ReportMeasurementsResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const ReportCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const ReportResult result, api_.ReportMeasurements(call.report));
   *response = ToProto(result);
@@ -67,6 +71,7 @@ grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,
 grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext*,
                                             const v1::FinishTrialRequest* request,
                                             v1::FinishTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const FinishCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const FinishResult result, api_.FinishTrial(call.request_id, call.request));
   *response = ToProto(result);
@@ -76,6 +81,7 @@ grpc::Status WorkerServiceImpl::FinishTrial(grpc::ServerContext*,
 grpc::Status WorkerServiceImpl::ReleaseTrial(grpc::ServerContext*,
                                              const v1::ReleaseTrialRequest* request,
                                              v1::ReleaseTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const ReleaseCall call, FromProto(*request));
   HPO_RPC_ASSIGN(const TrialState state, api_.ReleaseTrial(call.request_id, call.lease, call.reason,
                                                            call.needed, call.note));

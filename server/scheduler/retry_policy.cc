@@ -49,7 +49,7 @@ Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts, Bytes 
                               std::optional<Bytes> largest) {
   if (oom.limit.count <= 0) oom.limit = limit;
   const Bytes bound = std::max(oom.limit, limit);
-  if (largest.has_value() && bound + kCapacityNoise >= *largest) {
+  if (largest.has_value() && *largest - bound <= kCapacityNoise) {
     return End(oom, counts,
                absl::StrCat("out of memory at ", FormatBytes(bound), ", the study's largest"));
   }

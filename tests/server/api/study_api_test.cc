@@ -94,6 +94,7 @@ TEST_F(StudyApiTest, TenThousandTrialsListByPages) {
   EXPECT_EQ(next, kTrials);
   EXPECT_EQ(pages, 10);
   EXPECT_EQ(api_->ListBestTrials("plain", 3)->back().id.number, TrialNumber{2999});
+  EXPECT_EQ(api_->ListBestTrials("plain", 0)->size(), 1);
   EXPECT_EQ(api_->GetStudy("plain")->counts.completed, kTrials);
 }
 

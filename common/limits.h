@@ -1,0 +1,125 @@
+// The most that the service takes of everything that comes from outside. One table: the checks read
+// it, docs/limits.md is written from it (a test compares the two).
+//
+// What is beyond a limit is refused where it comes in, with the number, unless the table says
+// otherwise. Raising one costs memory and time where `why` says so; nothing is stored by it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace hpo {
+
+struct Limit {
+  int64_t most = 0;
+  absl::string_view unit;    // "bytes", "a trial", ...
+  absl::string_view what;    // whatever it is that has the limit
+  absl::string_view beyond;  // what becomes of more
+  absl::string_view why;
+};
+
+inline constexpr Limit kMessageLimit = {
+    16 << 20, "bytes", "a message, request or answer", "refused",
+    "an answer of a thousand shortened trials fits with room to spare"};
+
+inline constexpr Limit kNumberLimit = {
+    int64_t{1} << 53, "", "a size, step, count or other whole number (at least 0)", "refused",
+    "a double holds it exactly, and a thousand of them do not overflow when added"};
+
+inline constexpr Limit kNameLimit = {
+    200, "bytes", "a name: of a worker, metric, parameter, stage, session, request id", "refused",
+    "names are keys in memory and in the database, and stand in most error messages"};
+
+inline constexpr Limit kTextLimit = {4096, "bytes", "a path, a value that is text, a note, a label",
+                                     "refused", "the longest path of Linux"};
+
+inline constexpr Limit kErrorTextLimit = {
+    64 << 10, "bytes", "the message or traceback of a trial that failed", "refused",
+    "every list, watch and restart reads them; a worker shortens what its trainer sends"};
+
+inline constexpr Limit kListedTextLimit = {
+    1000, "bytes", "the same in a list, a watch or the answer to a write",
+    "shortened in its middle",
+    "a page of a thousand trials stays below the largest message; `hpo trial show` has the whole"};
+
+inline constexpr Limit kStatusTextLimit = {
+    2000, "bytes", "an error's text in an answer", "shortened in its middle",
+    "gRPC breaks off calls whose trailers are longer than 8 KiB, and a byte may take three there"};
+
+inline constexpr Limit kStudyFileLimit = {1 << 20, "bytes", "a study file", "refused",
+                                          "files of people are a thousand times smaller"};
+
+inline constexpr Limit kParameterLimit = {
+    1000, "a study", "parameters; also the values of one configuration", "refused",
+    "checks go over pairs of parameters, and each suggestion over all of them"};
+
+inline constexpr Limit kChoiceLimit = {10'000, "a parameter", "choices", "refused",
+                                       "every suggestion weighs each of them"};
+
+inline constexpr Limit kConditionLimit = {1000, "a study", "narrowings (`constraints` with `when`)",
+                                          "refused", "every suggestion looks at each of them"};
+
+inline constexpr Limit kMetricLimit = {1000, "a measurement or result", "metrics", "refused",
+                                       "a metric for each of some hundred labels is the most seen"};
+
+inline constexpr Limit kMeasurementLimit = {
+    20'000, "an attempt", "measurements",
+    "not sent by a worker, refused in a report, left out of a result",
+    "the pruner and every sampler keep all of them in memory"};
+
+inline constexpr Limit kMemoryRecordLimit = {1000, "an attempt", "memory records",
+                                             "not sent by a worker, refused in a report or result",
+                                             "they are read together when a trial is shown"};
+
+inline constexpr Limit kImportLimit = {100'000, "a call", "imported trials", "refused",
+                                       "they wait in memory and are written in one transaction"};
+
+inline constexpr Limit kFilterLimit = {16, "a call", "states or reasons that a list is asked for",
+                                       "refused", "there are fewer than that"};
+
+inline constexpr Limit kLeaseLimit = {1000, "a heartbeat", "leases", "refused",
+                                      "a worker runs one trial at a time"};
+
+inline constexpr Limit kFactLimit = {1000, "a worker",
+                                     "models, data sets, and token counts of one data set",
+                                     "refused", "each registration is read when trials are placed"};
+
+inline constexpr Limit kLabelLimit = {10'000, "a data set or study", "labels", "refused",
+                                      "they travel with every registration and assignment"};
+
+inline constexpr Limit kLengthLimit = {100'000, "a data set and tokenizer", "different row lengths",
+                                       "refused", "no tokenizer of ours takes longer texts"};
+
+inline constexpr Limit kPageLimit = {1000, "a page", "studies or trials", "refused",
+                                     "a page is read and sent as a whole"};
+
+inline constexpr Limit kWatchLimit = {
+    100, "a client address", "open watches", "refused",
+    "each holds one of the server's 2,048 threads, which heartbeats need as well"};
+
+inline constexpr Limit kStatementLimit = {
+    100, "a database connection", "prepared statements kept", "prepared again when needed",
+    "each takes some 10 KiB; the server's own texts are fewer"};
+
+inline constexpr Limit kEventLimit = {
+    100'000, "a study", "changes that a watch can go back to", "the oldest are forgotten",
+    "a watch that was away longer lists the trials and goes on from the newest"};
+
+inline constexpr Limit kRequestIdDays = {
+    7, "days", "the answer to a request id", "forgotten: the id asks anew",
+    "longer than any worker keeps a result that it cannot deliver unseen"};
+
+// All of the above as the table of docs/limits.md, one row a limit.
+std::string LimitsTable();
+
+// `text`, where it has more than `most` bytes, with its middle replaced by "... N bytes left out
+// ...": the start names the error, the end has the traceback's last line. Characters stay whole; at
+// least `most` >= 100.
+std::string Shortened(absl::string_view text, const Limit& limit);
+
+// For error messages: `text` in quotes, cut after 60 bytes.
+std::string Quoted(absl::string_view text);
+
+}  // namespace hpo
