@@ -44,28 +44,31 @@ bool AddressSpace::IsFree(size_t start, size_t bytes) const {
   return before->first + before->second <= start;
 }
 
-size_t AddressSpace::FirstGap(size_t bytes) const {
-  size_t start = 0;
-  for (const auto& [taken, length] : taken_) {
-    if (taken >= start + bytes) break;
-    start = std::max(start, taken + length);
+size_t AddressSpace::FirstGap(size_t from, size_t bytes) const {
+  size_t start = from;
+  auto range = taken_.upper_bound(start);
+  if (range != taken_.begin()) --range;
+  for (; range != taken_.end() && range->first < start + bytes; ++range) {
+    start = std::max(start, range->first + range->second);
   }
+  return start;
+}
+
+size_t AddressSpace::Anywhere(size_t bytes) {
+  size_t start = 0;
+  do {
+    start = random_() % ((bytes_ - bytes) / kPage) * kPage;
+  } while (!IsFree(start, bytes));
   return start;
 }
 
 char* AddressSpace::Take(size_t bytes) {
   if (space_ == nullptr) Map();
   bytes = RoundUpToPage(bytes);
-  size_t start = next_;
-  if (order_ == AddressOrder::kReuse) {
-    start = FirstGap(bytes);
-  } else if (order_ == AddressOrder::kShuffled) {
-    do {
-      start = random_() % ((bytes_ - bytes) / kPage) * kPage;
-    } while (!IsFree(start, bytes));
-  }
+  size_t start = order_ == AddressOrder::kShuffled ? Anywhere(bytes) : FirstGap(next_, bytes);
+  if (start + bytes > bytes_) start = FirstGap(0, bytes);
   if (start + bytes > bytes_) EndWith("this process has used up its device addresses");
-  next_ = std::max(next_, start + bytes);
+  if (order_ == AddressOrder::kRising) next_ = start + bytes;
   taken_[start] = bytes;
   return base_ + start;
 }

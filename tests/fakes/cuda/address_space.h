@@ -14,7 +14,8 @@ class AddressSpace {
  public:
   static constexpr size_t kPage = size_t{2} << 20;
 
-  // `bytes` of addresses, by default as many as a process uses in days.
+  // `bytes` of addresses; rising ones begin again at the start once the end is reached (an H200
+  // with growing segments reaches it after some 190 ranges).
   explicit AddressSpace(AddressOrder order, size_t bytes = size_t{32} << 40)
       : order_(order), bytes_(bytes) {}
   ~AddressSpace();
@@ -33,7 +34,8 @@ class AddressSpace {
 
  private:
   void Map();
-  size_t FirstGap(size_t bytes) const;
+  size_t FirstGap(size_t from, size_t bytes) const;
+  size_t Anywhere(size_t bytes);
   bool IsFree(size_t start, size_t bytes) const;
   size_t Offset(const void* address) const;
 
@@ -41,7 +43,7 @@ class AddressSpace {
   const size_t bytes_;
   void* space_ = nullptr;  // mapped by the first Take: who reads NVML alone needs none
   char* base_ = nullptr;
-  size_t next_ = 0;                 // kRising
+  size_t next_ = 0;                 // kRising: behind the last; else 0
   std::mt19937_64 random_{1};       // kShuffled
   std::map<size_t, size_t> taken_;  // start -> bytes
 };

@@ -73,6 +73,20 @@ TEST(AddressSpace, RisesReusesOrShuffles) {
   EXPECT_EQ(shuffled.Take(kPage) - anywhere, again.Take(kPage) - anywhere_again);
 }
 
+// As a thousand out-of-memory errors with growing segments want it.
+TEST(AddressSpace, RisingOnesBeginAgainAtTheEnd) {
+  AddressSpace space(AddressOrder::kRising, 8 * kPage);
+  char* const kept = space.Take(kPage);
+  char* const second = space.Take(3 * kPage);
+  space.Give(second);
+  char* const third = space.Take(3 * kPage);
+  EXPECT_EQ(third - second, static_cast<ptrdiff_t>(3 * kPage));
+  char* const again = space.Take(3 * kPage);
+  EXPECT_EQ(again, second);
+  EXPECT_EQ(again - kept, static_cast<ptrdiff_t>(kPage));
+  EXPECT_EQ(space.Take(kPage) - third, static_cast<ptrdiff_t>(3 * kPage));
+}
+
 TEST(AddressSpace, KnowsItsRanges) {
   AddressSpace space(AddressOrder::kRising, 1024 * kMiB);
   int here = 0;

@@ -21,7 +21,7 @@
 namespace hpo::emulated {
 
 enum class AddressOrder {
-  kRising,    // never an address twice
+  kRising,    // none a second time before the end is reached
   kReuse,     // the lowest that is free
   kShuffled,  // anywhere, the same in every run
 };
