@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import emulated_card
 import figures
 
-SECONDS = 420
+SECONDS = 900
 CONFIGURATIONS = 64
 EXPANDABLE_PAGE = 2 << 20
 STORM_CYCLES = 1000
