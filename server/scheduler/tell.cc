@@ -121,9 +121,9 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
   const StudySpec spec = study.spec();
-  HPO_RETURN_IF_ERROR(
-      transaction.trials.InsertMeasurements(number, request.lease.attempt, request.measurements)
-          .status());
+  HPO_ASSIGN_OR_RETURN(
+      const int64_t measured,
+      transaction.trials.InsertMeasurements(number, request.lease.attempt, request.measurements));
   HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(number, request.lease.attempt,
                                                              request.memory_records));
   const bool first_outcome = !attempt.outcome.has_value();
@@ -142,6 +142,8 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
     HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
   } else {
     HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+    // History holds them, whatever becomes of the outcome.
+    if (measured > 0) transaction.Changed(number, "measured");
   }
   result = FinishResult{.state = record.trial.state, .stored = counts};
   return absl::OkStatus();

@@ -80,6 +80,22 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
   EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
 }
 
+TEST_F(RestartTest, ALateResultThatDoesNotCountTeachesMemoryWhatTheRowsSay) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  const Failed crashed{.failure_class = FailureClass::kTrainerCrashed, .message = "late"};
+  FinishRequest late{.lease = lease, .outcome = crashed};
+  late.measurements = {{.step = 5, .epoch = 1, .metrics = {{"score", 0.5}}}};
+  const auto finished = scheduler_->Finish("", late);
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  ASSERT_FALSE(finished->stored);
+  const History before = (*scheduler_->FindStudy("plain"))->history();
+  EXPECT_EQ(before.trials().at(TrialNumber{0}).intermediate.size(), 1u);
+  Restart();
+  EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
+}
+
 TEST_F(RestartTest, TheBudgetGoesOnWhereItWas) {
   AddStudy(PlainStudy("plain", 2));
   Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);

@@ -1,0 +1,50 @@
+#include "tests/chaos/simulation/simulated_server.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "common/status.h"
+#include "tests/chaos/simulation/study_image.h"
+
+namespace hpo {
+
+absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(const LeasePolicy& lease) {
+  std::unique_ptr<SimulatedServer> server(new SimulatedServer(lease));
+  HPO_RETURN_IF_ERROR(server->Open());
+  return server;
+}
+
+absl::Status SimulatedServer::Open() {
+  HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(database_->path()));
+  SchedulerOptions options;
+  options.lease = lease_;
+  options.tick_interval = absl::ZeroDuration();
+  HPO_ASSIGN_OR_RETURN(scheduler_, TrialScheduler::Create(std::move(store), clock_, options));
+  return absl::OkStatus();
+}
+
+absl::Status SimulatedServer::Restart() {
+  HPO_ASSIGN_OR_RETURN(const StudyImage memory, TakeImage(*scheduler_));
+  scheduler_.reset();
+  HPO_RETURN_IF_ERROR(Open());
+  HPO_ASSIGN_OR_RETURN(const StudyImage rebuilt, TakeImage(*scheduler_));
+  return CompareImages(memory, rebuilt);
+}
+
+absl::Status SimulatedServer::Crash() {
+  HPO_ASSIGN_OR_RETURN(const StudyImage memory, TakeImage(*scheduler_));
+  auto copy = std::make_unique<TemporaryDatabase>();
+  for (const char* suffix : {"", "-wal"}) {
+    const std::string from = database_->path() + suffix;
+    if (std::filesystem::exists(from)) {
+      std::filesystem::copy_file(from, copy->path() + suffix);
+    }
+  }
+  scheduler_.reset();
+  database_ = std::move(copy);
+  HPO_RETURN_IF_ERROR(Open());
+  HPO_ASSIGN_OR_RETURN(const StudyImage rebuilt, TakeImage(*scheduler_));
+  return CompareImages(memory, rebuilt);
+}
+
+}  // namespace hpo

@@ -1,0 +1,41 @@
+// A scheduler over a database file of its own and a clock that only its owner moves, which can be
+// restarted or killed; after each, what it rebuilt is compared with what it had in memory.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/scheduler/trial_scheduler.h"
+#include "tests/fakes/simulated_clock.h"
+#include "tests/fakes/temporary_database.h"
+
+namespace hpo {
+
+class SimulatedServer {
+ public:
+  static absl::StatusOr<std::unique_ptr<SimulatedServer>> Start(const LeasePolicy& lease);
+
+  TrialScheduler& scheduler() { return *scheduler_; }
+  SimulatedClock& clock() { return clock_; }
+
+  // Ends the scheduler in order and starts another one on its file.
+  //   Internal  its memory differs from what the rows say (study_image.h)
+  absl::Status Restart();
+  // Starts another one on a copy of the files as they lie, write-ahead log included: what kill -9
+  // leaves. The same codes.
+  absl::Status Crash();
+
+ private:
+  explicit SimulatedServer(const LeasePolicy& lease) : lease_(lease) {}
+
+  absl::Status Open();
+
+  const LeasePolicy lease_;
+  SimulatedClock clock_;
+  std::unique_ptr<TemporaryDatabase> database_ = std::make_unique<TemporaryDatabase>();
+  std::unique_ptr<TrialScheduler> scheduler_;
+};
+
+}  // namespace hpo

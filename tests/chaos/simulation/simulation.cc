@@ -1,0 +1,449 @@
+#include "tests/chaos/simulation/simulation.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr LeasePolicy kLease{.ttl = absl::Seconds(60)};
+constexpr size_t kNumWorkers = 5;
+constexpr size_t kNumStudies = 3;
+constexpr size_t kOldLeasesKept = 8;
+
+StudySpec MakeStudy(size_t index, Rng& rng) {
+  StudySpec spec;
+  spec.name = absl::StrCat("study", index);
+  spec.objectives = {Objective{.metric = "score", .direction = Direction::kMaximize}};
+  spec.trainer.task = "custom";
+  spec.budget.trials = 20 + static_cast<int64_t>(rng.Below(150));
+  if (rng.Below(4) == 0) spec.budget.no_progress = 40;
+  if (rng.Below(3) == 0) spec.budget.trial_wall_clock = absl::Minutes(10);
+  spec.sampler.type = "random";
+  spec.sampler.seed = rng.NextU64() >> 1;
+  spec.space.parameters = {Parameter{.name = "train.batch_size",
+                                     .domain = IntDomain{.low = 1, .high = 64},
+                                     .when = {},
+                                     .default_value = {}}};
+  return spec;
+}
+
+WorkerFacts MakeFacts(size_t index) {
+  WorkerFacts facts;
+  facts.worker = absl::StrCat("worker", index);
+  facts.trainer = "simulated";
+  facts.plans = false;
+  facts.device.kind = "cpu";
+  facts.device.name = "simulated";
+  facts.capacity = GiB(index < 2 ? 16 : 8);
+  return facts;
+}
+
+}  // namespace
+
+Simulation::Simulation(uint64_t seed) : rng_(seed, 0), ledger_(LedgerOptions{.lease = kLease}) {
+  for (size_t i = 0; i < kNumStudies; ++i) studies_.push_back(MakeStudy(i, rng_));
+  for (size_t i = 0; i < kNumWorkers; ++i) workers_.push_back(Worker{.facts = MakeFacts(i)});
+}
+
+absl::Duration Simulation::Now() const { return server_->clock().Monotonic(); }
+
+absl::Status Simulation::Begin() {
+  HPO_ASSIGN_OR_RETURN(server_, SimulatedServer::Start(kLease));
+  for (const StudySpec& spec : studies_) {
+    HPO_RETURN_IF_ERROR(server_->scheduler().AddStudy(spec, false, "").status());
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<Simulation::Weighted>& Simulation::Events() {
+  static const auto* const kEvents = new std::vector<Weighted>{
+      {4, &Simulation::Register},      {16, &Simulation::Ask},
+      {3, &Simulation::AskAgain},      {14, &Simulation::BeatAll},
+      {3, &Simulation::BeatStale},     {12, &Simulation::Report},
+      {14, &Simulation::Finish},       {3, &Simulation::FinishLate},
+      {3, &Simulation::RepeatFinish},  {1, &Simulation::ReuseRequestId},
+      {1, &Simulation::Release},       {1, &Simulation::FinishWithAForgedToken},
+      {2, &Simulation::Enqueue},       {1, &Simulation::Preempt},
+      {1, &Simulation::Extend},        {1, &Simulation::AddStudyAgain},
+      {14, &Simulation::PassSeconds},  {2, &Simulation::PassMinutes},
+      {1, &Simulation::JumpWallClock}, {8, &Simulation::Tick},
+      {1, &Simulation::Restart},       {1, &Simulation::Crash},
+      {1, &Simulation::Audit}};
+  return *kEvents;
+}
+
+absl::Status Simulation::Step() {
+  uint64_t total = 0;
+  for (const Weighted& weighted : Events()) total += static_cast<uint64_t>(weighted.weight);
+  auto drawn = static_cast<int64_t>(rng_.Below(total));
+  for (const Weighted& weighted : Events()) {
+    drawn -= weighted.weight;
+    if (drawn < 0) return (this->*weighted.event)();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Allowed(const char* call, const absl::Status& status) {
+  Trace(absl::StrCat(absl::FormatDuration(Now()), " ", call, " ",
+                     absl::StatusCodeToString(status.code())));
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kInvalidArgument:
+      return absl::OkStatus();
+    default:
+      return Annotate(absl::InternalError(status.ToString()), call);
+  }
+}
+
+// ---- Workers ----
+
+absl::Status Simulation::Register() { return RegisterAs(AnyWorker(), rng_.Below(2) == 0); }
+
+absl::Status Simulation::RegisterAs(Worker& worker, bool new_process) {
+  if (new_process || worker.num_instances == 0) {
+    ++worker.num_instances;
+    worker.facts.instance_key = absl::StrCat(worker.facts.worker, "-", worker.num_instances);
+    worker.old.insert(worker.old.end(), worker.held.begin(), worker.held.end());
+    worker.held.clear();
+    worker.ask_id.clear();
+    worker.tell_id.clear();
+    worker.session.clear();
+  }
+  const auto registered = server_->scheduler().Register(worker.facts);
+  HPO_RETURN_IF_ERROR(Allowed("register", registered.status()));
+  if (!registered.ok()) return absl::OkStatus();
+  worker.session = registered->session;
+  ledger_.Registered(worker.facts);
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Ask() {
+  Worker& worker = AnyWorker();
+  worker.ask_id = NextId();
+  return AskWith(worker, worker.ask_id);
+}
+
+absl::Status Simulation::AskAgain() {
+  Worker& worker = AnyWorker();
+  return worker.ask_id.empty() ? absl::OkStatus() : AskWith(worker, worker.ask_id);
+}
+
+absl::Status Simulation::AskWith(Worker& worker, const std::string& request_id) {
+  const auto asked = server_->scheduler().Acquire(worker.session, request_id, absl::ZeroDuration(),
+                                                  worker.facts.capacity, nullptr);
+  HPO_RETURN_IF_ERROR(Allowed("ask", asked.status()));
+  if (!asked.ok() || !asked->assignment) return absl::OkStatus();
+  const LeaseRef& lease = asked->assignment->lease;
+  Trace(absl::StrCat("  ", worker.facts.instance_key, " gets ", lease.trial.study, " #",
+                     lease.trial.number.value, " attempt ", lease.attempt.value));
+  HPO_RETURN_IF_ERROR(ledger_.Assigned(lease, worker.facts, Now()));
+  const bool known = std::find(worker.held.begin(), worker.held.end(), lease) != worker.held.end();
+  // One answer in ten never arrives.
+  if (!known && rng_.Below(10) != 0) worker.held.push_back(lease);
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::BeatAll() {
+  const Worker& worker = AnyWorker();
+  return BeatOf(worker, worker.held);
+}
+
+absl::Status Simulation::BeatStale() {
+  const Worker& worker = AnyWorker();
+  return BeatOf(worker, worker.old);
+}
+
+absl::Status Simulation::BeatOf(const Worker& worker, const std::vector<LeaseRef>& leases) {
+  std::vector<LeaseBeat> beats;
+  for (const LeaseRef& lease : leases) beats.push_back(LeaseBeat{.lease = lease});
+  const auto beat = server_->scheduler().Heartbeat(worker.session, beats, worker.facts.capacity);
+  HPO_RETURN_IF_ERROR(Allowed("beat", beat.status()));
+  if (!beat.ok()) return absl::OkStatus();
+  for (size_t i = 0; i < leases.size(); ++i) {
+    HPO_RETURN_IF_ERROR(ledger_.Beat(leases[i], beat->directives[i], Now()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Report() {
+  Worker& worker = AnyWorker();
+  if (worker.held.empty()) return absl::OkStatus();
+  const LeaseRef& lease = worker.held[rng_.Below(worker.held.size())];
+  AttemptReport report{.lease = lease};
+  report.measurements = {Measurement{.step = static_cast<int64_t>(rng_.Below(6)),
+                                     .epoch = 1.0,
+                                     .metrics = {{"score", rng_.Uniform()}}}};
+  if (rng_.Below(8) == 0) report.num_ooms = 1;
+  const auto reported = server_->scheduler().Report(report);
+  HPO_RETURN_IF_ERROR(Allowed("report", reported.status()));
+  // A report that is taken proves life as a beat does.
+  return reported.ok() ? ledger_.Beat(lease, Directive::kContinue, Now()) : absl::OkStatus();
+}
+
+TrialOutcome Simulation::AnyOutcome() {
+  const uint64_t drawn = rng_.Below(20);
+  if (drawn < 12) return Completed{.metrics = {{"score", rng_.Uniform()}}, .model_path = ""};
+  if (drawn < 14) {
+    return StoppedByPruner{.pruner = "p", .step = 3, .metrics = {{"score", rng_.Uniform()}}};
+  }
+  if (drawn < 17) {
+    return OutOfMemory{.kind = static_cast<OomKind>(rng_.Below(5)),
+                       .requested = MiB(64),
+                       .peak = GiB(7),
+                       .limit = GiB(8),
+                       .phase = "forward",
+                       .message = "out of memory"};
+  }
+  const FailureClass failures[] = {FailureClass::kTrainerCrashed, FailureClass::kBadData,
+                                   FailureClass::kDeviceLost};
+  return Failed{.failure_class = failures[drawn - 17], .message = "failed"};
+}
+
+FinishRequest Simulation::RequestFor(const LeaseRef& lease, TrialOutcome outcome) {
+  FinishRequest request{.lease = lease, .outcome = std::move(outcome)};
+  request.measurements = {
+      Measurement{.step = 6, .epoch = 2.0, .metrics = {{"score", rng_.Uniform()}}}};
+  return request;
+}
+
+absl::Status Simulation::Finish() {
+  Worker& worker = AnyWorker();
+  if (worker.held.empty()) return absl::OkStatus();
+  const size_t index = rng_.Below(worker.held.size());
+  const LeaseRef lease = worker.held[index];
+  worker.held.erase(worker.held.begin() + static_cast<std::ptrdiff_t>(index));
+  worker.old.push_back(lease);
+  if (worker.old.size() > kOldLeasesKept) worker.old.erase(worker.old.begin());
+  return FinishWith(worker, lease);
+}
+
+absl::Status Simulation::FinishLate() {
+  Worker& worker = AnyWorker();
+  if (worker.old.empty()) return absl::OkStatus();
+  return FinishWith(worker, worker.old[rng_.Below(worker.old.size())]);
+}
+
+absl::Status Simulation::FinishWith(Worker& worker, const LeaseRef& lease) {
+  const FinishRequest request = RequestFor(lease, AnyOutcome());
+  const std::string request_id = NextId();
+  const auto finished = server_->scheduler().Finish(request_id, request);
+  HPO_RETURN_IF_ERROR(Allowed("finish", finished.status()));
+  if (!finished.ok()) return absl::OkStatus();
+  worker.tell_id = request_id;
+  worker.told = request;
+  worker.answer = *finished;
+  return ledger_.Finished(request, *finished);
+}
+
+absl::Status Simulation::RepeatFinish() {
+  const Worker& worker = AnyWorker();
+  if (worker.tell_id.empty()) return absl::OkStatus();
+  const auto finished = server_->scheduler().Finish(worker.tell_id, worker.told);
+  HPO_RETURN_IF_ERROR(Allowed("repeat finish", finished.status()));
+  const bool same = finished.ok() && finished->state == worker.answer.state &&
+                    finished->stored == worker.answer.stored;
+  return same ? absl::OkStatus()
+              : absl::InternalError("a repeated result is not answered as the first time");
+}
+
+absl::Status Simulation::ReuseRequestId() {
+  const Worker& worker = AnyWorker();
+  if (worker.tell_id.empty()) return absl::OkStatus();
+  FinishRequest other = worker.told;
+  other.outcome = Failed{.failure_class = FailureClass::kInternal, .message = "another body"};
+  const auto finished = server_->scheduler().Finish(worker.tell_id, other);
+  HPO_RETURN_IF_ERROR(Allowed("reuse id", finished.status()));
+  return finished.ok() ? absl::InternalError("a request id is taken for two results")
+                       : absl::OkStatus();
+}
+
+absl::Status Simulation::FinishWithAForgedToken() {
+  const Worker& worker = AnyWorker();
+  if (worker.held.empty()) return absl::OkStatus();
+  LeaseRef forged = worker.held.front();
+  forged.token.back() = forged.token.back() == '0' ? '1' : '0';
+  const auto finished = server_->scheduler().Finish(
+      NextId(), RequestFor(forged, Completed{.metrics = {{"score", 1}}}));
+  HPO_RETURN_IF_ERROR(Allowed("forge", finished.status()));
+  return finished.ok() ? absl::InternalError("a result with a forged token is taken")
+                       : absl::OkStatus();
+}
+
+absl::Status Simulation::Release() {
+  Worker& worker = AnyWorker();
+  if (worker.held.empty()) return absl::OkStatus();
+  const LeaseRef lease = worker.held.back();
+  worker.held.pop_back();
+  worker.old.push_back(lease);
+  const auto reason = static_cast<ReleaseReason>(rng_.Below(3));
+  const auto released =
+      server_->scheduler().Release(NextId(), lease, reason, GiB(4 + rng_.Below(8)), "");
+  HPO_RETURN_IF_ERROR(Allowed("release", released.status()));
+  return released.ok() ? ledger_.Released(lease, *released) : absl::OkStatus();
+}
+
+// ---- People ----
+
+absl::Status Simulation::Enqueue() {
+  EnqueueRequest request;
+  request.params["train.batch_size"] = int64_t{1} + static_cast<int64_t>(rng_.Below(64));
+  request.demonstration = rng_.Below(8) == 0;
+  const std::string& name = AnyStudy().name;
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
+  const bool beyond = !study->BudgetLeft() && !request.demonstration;
+  const auto queued = server_->scheduler().EnqueueTrial(name, request, NextId());
+  if (queued.ok() && beyond) ++enqueued_beyond_budget_[name];
+  return Allowed("enqueue", queued.status());
+}
+
+absl::Status Simulation::Preempt() {
+  const TrialNumber number{static_cast<int64_t>(rng_.Below(40))};
+  return Allowed("preempt", server_->scheduler().Preempt(AnyStudy().name, number));
+}
+
+absl::Status Simulation::Extend() {
+  const std::string& name = AnyStudy().name;
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
+  const StudyUpdate update{.trials = *study->spec().budget.trials + 1};
+  return Allowed("extend", server_->scheduler().UpdateStudy(name, update, NextId()));
+}
+
+absl::Status Simulation::AddStudyAgain() {
+  return Allowed("add again",
+                 server_->scheduler().AddStudy(AnyStudy(), rng_.Below(2) == 0, "").status());
+}
+
+// ---- Time and the server ----
+
+absl::Status Simulation::PassSeconds() {
+  server_->clock().Advance(absl::Seconds(1 + static_cast<int64_t>(rng_.Below(20))));
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::PassMinutes() {
+  server_->clock().Advance(absl::Seconds(30 + static_cast<int64_t>(rng_.Below(150))));
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::JumpWallClock() {
+  server_->clock().JumpWallClock(absl::Minutes(static_cast<int64_t>(rng_.Below(1200)) - 600));
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::Tick() { return Allowed("tick", server_->scheduler().Tick()); }
+
+absl::Status Simulation::Restart() {
+  Trace("restart");
+  HPO_RETURN_IF_ERROR(Audit());
+  HPO_RETURN_IF_ERROR(Annotate(server_->Restart(), "restart"));
+  ledger_.Restarted(Now());
+  return Audit();
+}
+
+absl::Status Simulation::Crash() {
+  Trace("crash");
+  HPO_RETURN_IF_ERROR(Audit());
+  HPO_RETURN_IF_ERROR(Annotate(server_->Crash(), "crash"));
+  ledger_.Restarted(Now());
+  return Audit();
+}
+
+absl::Status Simulation::Audit() {
+  for (const std::string& name : server_->scheduler().StudyNames()) {
+    HPO_RETURN_IF_ERROR(AuditStudy(name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::AuditStudy(const std::string& name) {
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
+  std::vector<TrialRecord> rows;
+  const auto read = [&](const TrialStore& trials) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(rows, trials.LoadAllBySequence());
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(server_->scheduler().ReadTrials(*study, read));
+  std::sort(rows.begin(), rows.end(), [](const TrialRecord& a, const TrialRecord& b) {
+    return a.trial.id.number < b.trial.id.number;
+  });
+  HPO_RETURN_IF_ERROR(ledger_.Audit(name, rows, Now()));
+  const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
+    return row.trial.budgeted && !row.trial.demonstration;
+  });
+  const int64_t allowed = *study->spec().budget.trials + enqueued_beyond_budget_[name];
+  if (budgeted <= allowed) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(name, ": ", budgeted, " trials of a budget of ", allowed));
+}
+
+// ---- The end ----
+
+absl::Status Simulation::FinishHonestly(Worker& worker) {
+  HPO_RETURN_IF_ERROR(AskWith(worker, NextId()));
+  if (!worker.held.empty()) {
+    const LeaseRef lease = worker.held.back();
+    worker.held.pop_back();
+    const FinishRequest request =
+        RequestFor(lease, Completed{.metrics = {{"score", rng_.Uniform()}}, .model_path = ""});
+    const auto finished = server_->scheduler().Finish(NextId(), request);
+    HPO_RETURN_IF_ERROR(Allowed("finish", finished.status()));
+    if (finished.ok()) HPO_RETURN_IF_ERROR(ledger_.Finished(request, *finished));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Simulation::RunToTheEnd() {
+  for (Worker& worker : workers_) HPO_RETURN_IF_ERROR(RegisterAs(worker, true));
+  const auto finished = [this](const StudySpec& spec) {
+    return (*server_->scheduler().FindStudy(spec.name))->Finished();
+  };
+  constexpr int kRounds = 400;
+  for (int round = 0; round < kRounds; ++round) {
+    if (std::all_of(studies_.begin(), studies_.end(), finished)) break;
+    for (Worker& worker : workers_) {
+      if (worker.session.empty()) HPO_RETURN_IF_ERROR(RegisterAs(worker, false));
+      HPO_RETURN_IF_ERROR(BeatOf(worker, {}));
+      HPO_RETURN_IF_ERROR(FinishHonestly(worker));
+    }
+    server_->clock().Advance(absl::Seconds(10));
+    HPO_RETURN_IF_ERROR(Tick());
+  }
+  for (const StudySpec& spec : studies_) {
+    if (finished(spec)) continue;
+    return absl::InternalError(
+        absl::StrCat(spec.name, ": stuck: ", server_->scheduler().Status(spec.name)->waiting_for));
+  }
+  HPO_RETURN_IF_ERROR(Audit());
+  return Restart();
+}
+
+void KeepDatabasesInMemory() {
+  if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", /*overwrite=*/1);
+}
+
+EpisodeResult RunEpisode(uint64_t seed, int64_t num_events) {
+  EpisodeResult result;
+  Simulation simulation(seed);
+  result.violation = simulation.Begin();
+  while (result.violation.ok() && result.num_events < num_events) {
+    result.violation = simulation.Step();
+    ++result.num_events;
+  }
+  if (result.violation.ok()) result.violation = simulation.RunToTheEnd();
+  result.num_told = simulation.num_told();
+  result.trace = simulation.trace();
+  return result;
+}
+
+}  // namespace hpo
