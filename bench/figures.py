@@ -7,6 +7,8 @@ import platform
 import shlex
 import sys
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 def machine():
     """Processor, cores and memory, as the figures name them."""
@@ -44,7 +46,7 @@ def report(benchmark, figures, missed=()):
                 "benchmark": benchmark,
                 "machine": machine(),
                 "date": datetime.date.today().isoformat(),
-                "command": shlex.join(["bench/" + os.path.basename(sys.argv[0])] + sys.argv[1:]),
+                "command": shlex.join([os.path.relpath(sys.argv[0], ROOT)] + sys.argv[1:]),
                 "figures": figures,
             }
         ),
