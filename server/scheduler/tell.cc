@@ -80,6 +80,8 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
   NamePruner(*study, request);
   HPO_ASSIGN_OR_RETURN(const std::optional<ResidualRecord> residual,
                        JudgeEstimate(*study, request));
+  // After the estimate was judged: what the attempt used, it used all the same.
+  request.outcome = CheckedOutcome(study->spec(), request.outcome);
   FinishResult result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const auto answer,
