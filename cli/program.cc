@@ -145,7 +145,7 @@ class Commands {
     extend->add_option("--trials", values->change.trials, "New total of trials")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
-    extend->add_option("--add", values->change.add_trials, "Trials on top of those there are")
+    extend->add_option("--add", values->change.add_trials, "Trials on top of the budget")
         ->type_name("N")
         ->check(CLI::PositiveNumber)
         ->excludes("--trials");

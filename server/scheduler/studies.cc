@@ -1,5 +1,6 @@
 // TrialScheduler: studies are added, changed and described.
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -42,9 +43,25 @@ absl::Status AddChoices(const std::string& name, const std::vector<ParamValue>& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64_t num_budgeted) {
+// `num_used` may be more than the budget: enqueued trials run whatever it is.
+absl::StatusOr<int64_t> AddTrials(const Budget& budget, int64_t num_used, int64_t add) {
+  if (!budget.trials) {
+    return absl::InvalidArgumentError(
+        "add_trials: expected a study with a budget of trials, got one without; set one (trials)");
+  }
+  const int64_t base = std::max(*budget.trials, num_used);
+  if (add <= 0 || add > std::numeric_limits<int64_t>::max() - base) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("add_trials: expected at least 1, on top of ", base, ", got ", add));
+  }
+  return base + add;
+}
+
+absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64_t num_used) {
   if (update.trials) spec.budget.trials = *update.trials;
-  if (update.add_trials) spec.budget.trials = num_budgeted + *update.add_trials;
+  if (update.add_trials) {
+    HPO_ASSIGN_OR_RETURN(spec.budget.trials, AddTrials(spec.budget, num_used, *update.add_trials));
+  }
   if (update.wall_clock) spec.budget.wall_clock = *update.wall_clock;
   if (spec.budget.trials.value_or(0) < 0) {
     return absl::InvalidArgumentError(

@@ -14,7 +14,8 @@ namespace hpo {
 
 struct StudyUpdate {
   std::optional<int64_t> trials;      // new total
-  std::optional<int64_t> add_trials;  // on top of the trials finished, running and queued now
+  // On top of the budget, or of the trials that there are where those are more.
+  std::optional<int64_t> add_trials;
   std::optional<absl::Duration> wall_clock;
   std::map<std::string, std::vector<ParamValue>> added_choices;
 };

@@ -55,6 +55,31 @@ TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
 }
 
+TEST_F(StudiesTest, AddingTrialsNeverTakesAny) {
+  AddStudy(PlainStudy("plain", 100));
+  Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);
+  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 50}, "").ok());
+  EXPECT_EQ(Status("plain").spec.budget.trials, 150);
+  // More trials than the budget allows, as they were enqueued: so many more are to run.
+  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 0}, "").ok());
+  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 2}, "").ok());
+  EXPECT_EQ(Status("plain").spec.budget.trials, 3);
+}
+
+TEST_F(StudiesTest, OnlyABudgetCanBeAddedTo) {
+  StudySpec unlimited = PlainStudy();
+  unlimited.budget.trials.reset();
+  AddStudy(unlimited);
+  const absl::Status refused = scheduler_->UpdateStudy("plain", {.add_trials = 2}, "");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 5}, "").ok());
+  for (const int64_t add : {int64_t{0}, int64_t{-3}, std::numeric_limits<int64_t>::max()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(scheduler_->UpdateStudy("plain", {.add_trials = add}, "")))
+        << add;
+    EXPECT_EQ(Status("plain").spec.budget.trials, 5);
+  }
+}
+
 TEST_F(StudiesTest, AnUnchangedFileTakesNothingBack) {
   AddStudy(PlainStudy("plain", 5));
   MustAcquire(Register(MakeWorker("a")));
