@@ -176,6 +176,35 @@ absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber
   return FromProto(response.trial());
 }
 
+absl::StatusOr<Trial> Client::StopTrial(const std::string& study, TrialNumber number) {
+  v1::StopTrialRequest request;
+  request.set_study(study);
+  request.set_number(number.value);
+  v1::StopTrialResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::StopTrial, request, response));
+  return FromProto(response.trial());
+}
+
+absl::StatusOr<Trial> Client::CancelTrial(const std::string& study, TrialNumber number) {
+  v1::CancelTrialRequest request;
+  request.set_study(study);
+  request.set_number(number.value);
+  v1::CancelTrialResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::CancelTrial, request, response));
+  return FromProto(response.trial());
+}
+
+absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrder order,
+                                               bool stop_running_trials) {
+  v1::OrderStudyRequest request;
+  request.set_name(name);
+  request.set_order(ToProto(order));
+  request.set_stop_running_trials(stop_running_trials);
+  v1::OrderStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::OrderStudy, request, response));
+  return FromProto(response.study());
+}
+
 absl::StatusOr<TrialListing> Client::ListTrials(const TrialQuery& query) {
   v1::ListTrialsRequest request;
   request.set_study(query.study);

@@ -69,7 +69,7 @@ struct MemoryVerdict {
 // What a watch brings: the study as it was found, or a trial as a change left it.
 struct TrialChanged {
   std::string kind;  // "queued", "started", "measured", "oom_met", "replanned",
-                     // "preempt_ordered", "requeued", "finished"
+                     // "preempt_ordered", "stop_ordered", "requeued", "finished"
   Trial trial;
   int64_t sequence = 0;
 };
@@ -101,6 +101,10 @@ class Client {
   // In one transaction, however many; no deadline of 30 s but of 10 minutes.
   absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
+  absl::StatusOr<Trial> StopTrial(const std::string& study, TrialNumber number);
+  absl::StatusOr<Trial> CancelTrial(const std::string& study, TrialNumber number);
+  absl::StatusOr<StudyStatus> OrderStudy(const std::string& name, StudyOrder order,
+                                         bool stop_running_trials);
   absl::StatusOr<TrialListing> ListTrials(const TrialQuery& query);
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);

@@ -29,6 +29,8 @@ absl::Status ListStudies(Session& session);
 absl::Status ShowStudy(Session& session);
 // At least one of the change's fields is set.
 absl::Status ExtendStudy(Session& session, const StudyChange& change);
+// Pauses or stops the study, or has it go on. `stop_running_trials`: only with kStop.
+absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_trials);
 // Sends the file's text to the server. `validate_only` stores nothing.
 absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only);
 // The study files that are compiled in: one line each, or with a name the file. Asks no server.
@@ -55,6 +57,11 @@ absl::Status ShowTrial(Session& session, TrialNumber number);
 //   FailedPrecondition  no worker runs it
 absl::Status PreemptTrial(Session& session, TrialNumber number);
 
+// A running trial ends as CANCELLED, at its worker's next heartbeat; a queued one at once.
+//   FailedPrecondition  it does not run, is not queued
+absl::Status StopTrial(Session& session, TrialNumber number);
+absl::Status CancelTrial(Session& session, TrialNumber number);
+
 //   NotFound  no trial has completed yet
 absl::Status ShowBest(Session& session, int count, const std::string& export_to);
 
@@ -74,7 +81,7 @@ struct MemoryOptions {
 // Whether it fits.
 absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options);
 
-// Whether any trial has completed when the watch ended.
-absl::StatusOr<bool> WatchStudy(Session& session, bool until_finished);
+// The study when the watch ended.
+absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished);
 
 }  // namespace hpo

@@ -17,12 +17,11 @@
 #include "cli/memory_program.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
+#include "common/status.h"
 #include "common/version.h"
 
 namespace hpo {
 namespace {
-
-constexpr int kExitNothingCompleted = 6;
 
 constexpr char kExamples[] = R"(
 Examples:
@@ -36,13 +35,15 @@ Examples:
   hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
   hpo study presets memory-safe > my.yaml   a study file to start from
   hpo study extend criteria --add 50
+  hpo study pause criteria                  start nothing more until: hpo study resume criteria
+  hpo trial stop 12                         end it for good; one that still waits: hpo trial cancel
   hpo trial preempt 12                      give its card back; it goes on later from where it was
   hpo export mlflow --to http://localhost:5000
   hpo import optuna study.db                take the trials that Optuna ran
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
 Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
-6 finished without a completed trial.
+6 finished without a completed trial, 7 a study that failures ended.
 )";
 
 struct GlobalOptions {
@@ -100,7 +101,7 @@ class Commands {
   }
 
   void AddStudy() {
-    CLI::App* group = AddGroup("study", "List, show, assess, extend, validate and create studies");
+    CLI::App* group = AddGroup("study", "List, show, assess, steer, validate and create studies");
     On(Add(group, "list", "One line a study"), Plain(ListStudies));
 
     CLI::App* show = Add(group, "show", "One study and its search space");
@@ -114,6 +115,7 @@ class Commands {
 
     AddImportance(group);
     AddExtend(group);
+    AddOrders(group);
     AddFileCommand(group, "validate", "Check a study file; nothing is stored", true);
     AddFileCommand(group, "create", "Add the study of a file to the server", false);
   }
@@ -171,6 +173,24 @@ class Commands {
        }));
   }
 
+  void AddOrders(CLI::App* group) {
+    const auto now = std::make_shared<bool>(false);
+    CLI::App* stop = Add(group, "stop", "End a study: nothing more starts, workers leave");
+    stop->add_flag("--now", *now, "End what runs too, as CANCELLED");
+    AddOrder(stop, StudyOrder::kStop, now);
+    AddOrder(Add(group, "pause", "Start nothing more; what runs goes on, workers wait"),
+             StudyOrder::kPause, nullptr);
+    AddOrder(Add(group, "resume", "Go on with a study that was paused or stopped, or that failed"),
+             StudyOrder::kRun, nullptr);
+  }
+
+  void AddOrder(CLI::App* command, StudyOrder order, const std::shared_ptr<bool>& now) {
+    AddNameArgument(command);
+    On(command, Plain([order, now](Session& session) {
+         return OrderStudy(session, order, now != nullptr && *now);
+       }));
+  }
+
   void AddFileCommand(CLI::App* group, const std::string& name, const std::string& help,
                       bool validate_only) {
     const auto path = std::make_shared<std::string>();
@@ -182,7 +202,7 @@ class Commands {
   }
 
   void AddTrial() {
-    CLI::App* group = AddGroup("trial", "List, show and preempt trials");
+    CLI::App* group = AddGroup("trial", "List, show and steer trials");
     const auto options = std::make_shared<TrialListOptions>();
     CLI::App* list = Add(group, "list", "One line a trial");
     list->add_option("--state", options->states,
@@ -202,6 +222,8 @@ class Commands {
     AddNumbered(group, "show", "One trial: parameters, outcome, attempts and memory", ShowTrial);
     AddNumbered(group, "preempt", "Have its worker save and give it back; it is queued again",
                 PreemptTrial);
+    AddNumbered(group, "stop", "Have its worker end it; it is CANCELLED", StopTrial);
+    AddNumbered(group, "cancel", "Take it from the queue; it is CANCELLED", CancelTrial);
   }
 
   // A command on the one trial that its argument names.
@@ -254,9 +276,9 @@ class Commands {
     CLI::App* watch = Add(&app_, "watch", "Follow a study as it happens");
     watch->add_flag("--until-finished", *until_finished, "End when the study is finished");
     On(watch, [until_finished](Session& session) -> absl::StatusOr<int> {
-      const absl::StatusOr<bool> completed = WatchStudy(session, *until_finished);
-      if (!completed.ok()) return completed.status();
-      return *completed || !*until_finished ? kExitOk : kExitNothingCompleted;
+      HPO_ASSIGN_OR_RETURN(const StudyStatus study, WatchStudy(session, *until_finished));
+      if (study.finished && !study.failure.empty()) return kExitStudyFailed;
+      return study.counts.completed > 0 || !*until_finished ? kExitOk : kExitNothingCompleted;
     });
   }
 

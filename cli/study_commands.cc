@@ -78,6 +78,26 @@ absl::Status ExtendStudy(Session& session, const StudyChange& change) {
   return absl::OkStatus();
 }
 
+absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_trials) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study,
+                       session.client.OrderStudy(session.study, order, stop_running_trials));
+  if (session.json) {
+    PrintJson(StudyJson(study), session.out);
+    return absl::OkStatus();
+  }
+  const std::string running = absl::StrCat(study.counts.running, " running");
+  session.out << study.spec.name << ": ";
+  if (order == StudyOrder::kRun) {
+    session.out << (study.finished ? "goes on, but its budget is used up (hpo study extend)"
+                                   : "goes on");
+  } else {
+    session.out << (order == StudyOrder::kPause ? "paused, " : "stopped, ") << running
+                << (stop_running_trials ? " to be stopped" : "");
+  }
+  session.out << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only) {
   HPO_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
   HPO_ASSIGN_OR_RETURN(const Client::StudyCheck check,
@@ -100,12 +120,13 @@ absl::Status SubmitStudyFile(Session& session, const std::string& path, bool val
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> WatchStudy(Session& session, bool until_finished) {
+absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
   WatchDisplay display(session.terminal, session.out);
   const WatchOptions options{.study = session.study, .until_finished = until_finished};
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, Watch(session.client, options, display));
-  session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n";
-  return study.counts.completed > 0;
+  session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
+              << FailureText(study);
+  return study;
 }
 
 }  // namespace hpo

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -12,7 +13,10 @@ namespace hpo {
 namespace {
 
 std::string StateOf(const StudyStatus& study) {
+  if (!study.failure.empty()) return "failed";
+  if (study.order == StudyOrder::kStop) return study.finished ? "stopped" : "stopping";
   if (study.finished) return "finished";
+  if (study.order == StudyOrder::kPause) return "paused";
   if (study.counts.running > 0) return "running";
   return study.waiting_for.empty() ? "active" : "waiting";
 }
@@ -115,6 +119,7 @@ std::string StudyText(const StudyStatus& study, int width) {
     absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
                     Printable(study.waiting_for), "\n");
   }
+  absl::StrAppend(&text, FailureText(study));
   for (const PriorStatus& prior : study.priors) {
     absl::StrAppend(&text, "warm start  ", Printable(PriorOf(prior)), "\n");
   }
@@ -123,6 +128,16 @@ std::string StudyText(const StudyStatus& study, int width) {
   }
   if (study.workers.empty()) return text;
   return absl::StrCat(text, "\n", WorkerTable(study.workers, width));
+}
+
+std::string FailureText(const StudyStatus& study) {
+  if (study.failure.empty()) return "";
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(study.failure, '\n', absl::SkipEmpty())) {
+    absl::StrAppend(&text, text.empty() ? "failed      " : "            ",
+                    Printable(std::string(line)), "\n");
+  }
+  return text;
 }
 
 std::string SpaceTable(const SearchSpace& space, int width) {

@@ -16,6 +16,9 @@ std::string StudyTable(const std::vector<StudyStatus>& studies, int width);
 std::string StudyText(const StudyStatus& study, int width);
 
 // The space, one line a parameter.
+// Why failures ended the study, with what the last of them said; empty where they have not.
+std::string FailureText(const StudyStatus& study);
+
 std::string SpaceTable(const SearchSpace& space, int width);
 
 // One line a trial.

@@ -115,6 +115,29 @@ absl::Status PreemptTrial(Session& session, TrialNumber number) {
   return absl::OkStatus();
 }
 
+absl::Status StopTrial(Session& session, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.StopTrial(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(number) << " of " << study.spec.name
+                << ": its worker ends it at its next heartbeat\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CancelTrial(Session& session, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.CancelTrial(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(number) << " of " << study.spec.name << " cancelled\n";
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShowBest(Session& session, int count, const std::string& export_to) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,

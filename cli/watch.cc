@@ -38,6 +38,8 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
     PrintLine(name + " met an out-of-memory error: goes on with a smaller plan for the same batch");
   } else if (change.kind == "preempt_ordered") {
     PrintLine(name + " is to be given back by its worker");
+  } else if (change.kind == "stop_ordered") {
+    PrintLine(name + " is to be ended by its worker");
   } else if (change.kind == "requeued") {
     PrintLine(name + " runs again");
   }

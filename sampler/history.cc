@@ -94,6 +94,7 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
                        const std::vector<MetricConstraint>& constraints) {
   HistoryTrial result{.number = trial.id.number, .params = trial.params, .state = trial.state};
   result.budgeted = trial.budgeted;
+  result.imported = !trial.origin.empty();
   result.violation = trial.violation;
   if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
   if (!objectives.empty()) {

@@ -39,6 +39,7 @@ struct HistoryTrial {
   // By constraint, of a completed trial: how far beyond its limit (ExcessesOf); <= 0: kept.
   std::vector<double> excesses;
   bool budgeted = true;  // false: imported, outside the study's budget
+  bool imported = false;
   bool operator==(const HistoryTrial&) const = default;
 };
 

@@ -46,11 +46,15 @@ std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
                       ", studies: ", studies.empty() ? "none" : studies);
 }
 
-// Says once, for each study, what it waits for, and again when that changes.
+// Says once, for each study, what it waits for or why it failed, and again when that changes.
 class WaitingLog {
  public:
   void Look(const std::vector<StudyStatus>& studies) {
     for (const StudyStatus& study : studies) {
+      if (std::string& said = failed_[study.spec.name]; study.failure != said) {
+        said = study.failure;
+        if (!said.empty()) spdlog::error("study {} failed: {}", study.spec.name, said);
+      }
       std::string& said = said_[study.spec.name];
       if (study.waiting_for == said) continue;
       said = study.waiting_for;
@@ -60,7 +64,21 @@ class WaitingLog {
 
  private:
   std::map<std::string, std::string> said_;
+  std::map<std::string, std::string> failed_;
 };
+
+// kExitStudyFailed where failures ended one of the studies that the server was started for.
+int StatusOfStudies(Coordinator& coordinator, const std::vector<StudySpec>& started) {
+  int status = kExitOk;
+  for (const StudySpec& spec : started) {
+    const absl::StatusOr<StudyStatus> study = coordinator.studies().GetStudy(spec.name);
+    if (!study.ok() || study->failure.empty()) continue;
+    std::cerr << "hpo-server: study " << spec.name << " failed: " << study->failure
+              << "\nto go on: hpo-server --resume, or hpo study resume " << spec.name << "\n";
+    status = kExitStudyFailed;
+  }
+  return status;
+}
 
 // Workers leave by themselves once all is finished. One that has missed two heartbeats has left.
 bool AllFinishedAndAlone(const std::vector<StudyStatus>& studies, absl::Time now,
@@ -88,7 +106,7 @@ void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
   } while (!signals.WaitFor(kLookInterval));
 }
 
-absl::Status Run(const ServerOptions& options, const TerminationSignal& signals) {
+absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& signals) {
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
@@ -99,6 +117,12 @@ absl::Status Run(const ServerOptions& options, const TerminationSignal& signals)
   const SystemClock clock;
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Coordinator> coordinator,
                        Coordinator::Start(coordinator_options, clock));
+  if (options.resume) {
+    for (const StudySpec& study : coordinator_options.studies) {
+      HPO_RETURN_IF_ERROR(
+          coordinator->studies().OrderStudy(study.name, StudyOrder::kRun, false).status());
+    }
+  }
   std::cout << Banner(*coordinator, options) << std::endl;
   if (!options.address_file.empty()) {
     HPO_RETURN_IF_ERROR(WriteFileAtomically(options.address_file, coordinator->address() + "\n"));
@@ -106,8 +130,9 @@ absl::Status Run(const ServerOptions& options, const TerminationSignal& signals)
   ServeUntilOver(*coordinator, options, signals, clock);
   signals.ExitOnNext();
   spdlog::info("ending: no further trials are handed out");
+  const int status = StatusOfStudies(*coordinator, coordinator_options.studies);
   coordinator->Drain(kDrainGrace);
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace
@@ -122,6 +147,6 @@ int main(int argc, char** argv) {
     return hpo::Fail(log);
   }
   const hpo::TerminationSignal signals;
-  const absl::Status status = hpo::Run(options, signals);
-  return status.ok() ? hpo::kExitOk : hpo::Fail(status);
+  const absl::StatusOr<int> status = hpo::Run(options, signals);
+  return status.ok() ? *status : hpo::Fail(status.status());
 }

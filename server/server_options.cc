@@ -21,7 +21,7 @@ Examples:
 
 Then start workers (hpo-worker --gpu 0) and look (hpo status, hpo watch).
 The database keeps every trial: starting again continues. SIGTERM or Ctrl-C ends calls in flight
-and exits with 0; a second signal exits at once.
+and exits with 0, or with 7 where failures ended a study of --study; a second signal exits at once.
 )";
 
 // The command line as typed, before its values are checked.
@@ -65,7 +65,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
       ->type_name("DURATION")
       ->capture_default_str();
   app.add_flag("--exit-when-finished", options.exit_when_finished,
-               "End with 0 once every study is finished and the workers are gone");
+               "End once every study is finished and the workers are gone");
+  app.add_flag("--resume", options.resume,
+               "Go on with the studies of --study that were paused or stopped, or that failed");
   app.add_option("--address-file", options.address_file,
                  "Write the address to this file once the server is ready")
       ->type_name("FILE");

@@ -21,6 +21,7 @@ struct ServerOptions {
   bool log_json = false;
   absl::Duration lease_ttl = absl::Seconds(60);
   bool exit_when_finished = false;
+  bool resume = false;
   std::string address_file;  // empty: none
   std::string mlflow;        // address of a tracking server; empty: none
 };

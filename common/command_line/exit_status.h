@@ -10,8 +10,10 @@ enum ExitStatus : int {
   kExitFailure = 1,
   kExitUsage = 2,  // command line, study file, parameter values
   kExitNotFound = 3,
-  kExitConflict = 4,     // changed study, newer database, a request that contradicts another
-  kExitUnavailable = 5,  // the server is away
+  kExitConflict = 4,          // changed study, newer database, a request that contradicts another
+  kExitUnavailable = 5,       // the server is away
+  kExitNothingCompleted = 6,  // a study finished without a completed trial
+  kExitStudyFailed = 7,       // failures ended a study
 };
 
 int ExitStatusOf(const absl::Status& status);

@@ -49,6 +49,8 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.DeviceProfile.attention", &kTextLimit},
     {"hpo.v1.DeviceProfile.allocator", &kTextLimit},
     {"hpo.v1.ReleaseTrialRequest.note", &kTextLimit},
+    {"hpo.v1.StopTrialRequest.reason", &kTextLimit},
+    {"hpo.v1.CancelTrialRequest.reason", &kTextLimit},
 };
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.

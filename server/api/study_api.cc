@@ -128,6 +128,28 @@ absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumb
   return std::move(detail.trial);
 }
 
+absl::StatusOr<Trial> StudyApi::StopTrial(const std::string& study, TrialNumber number,
+                                          const std::string& reason) {
+  HPO_RETURN_IF_ERROR(
+      scheduler_.StopTrial(study, number, reason.empty() ? "stopped by hand" : reason));
+  HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
+  return std::move(detail.trial);
+}
+
+absl::StatusOr<Trial> StudyApi::CancelTrial(const std::string& study, TrialNumber number,
+                                            const std::string& reason) {
+  HPO_RETURN_IF_ERROR(
+      scheduler_.CancelTrial(study, number, reason.empty() ? "cancelled by hand" : reason));
+  HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
+  return std::move(detail.trial);
+}
+
+absl::StatusOr<StudyStatus> StudyApi::OrderStudy(const std::string& name, StudyOrder order,
+                                                 bool stop_running_trials) {
+  HPO_RETURN_IF_ERROR(scheduler_.OrderStudy(name, order, stop_running_trials));
+  return scheduler_.Status(name);
+}
+
 absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const TrialFilter& filter,
                                                int page_size, const std::string& page_token) const {
   if (page_size < 0 || page_size > kLargestPage) {
@@ -238,8 +260,10 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
     const auto read = [&](const TrialStore& trials) -> absl::Status {
       HPO_ASSIGN_OR_RETURN(const auto stored, trials.EventsAfter(sequence, kEventBatch));
       for (const TrialStore::Event& event : stored) {
+        TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
+        if (event.trial == TrialStore::kNoTrial) continue;
         HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(event.trial));
-        events.push_back({event.sequence, event.kind, std::move(record.trial)});
+        told.trial = std::move(record.trial);
       }
       return absl::OkStatus();
     };

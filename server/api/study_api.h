@@ -34,12 +34,14 @@ struct MemoryAnswer {
   std::string explanation;
 };
 
-// A change of one trial. `sequence` grows by one per change of the study.
+// A change of one trial, or of what the study is to do. `sequence` grows by one per change of the
+// study.
 struct TrialEvent {
   int64_t sequence = 0;
   std::string kind;  // "queued", "started", "measured", "oom_met", "replanned",
-                     // "preempt_ordered", "requeued", "finished"
-  Trial trial;
+                     // "preempt_ordered", "stop_ordered", "requeued", "finished"; of the study:
+                     // the name of a StudyOrder
+  std::optional<Trial> trial;  // nullopt: of the study
 };
 
 class StudyApi {
@@ -80,6 +82,25 @@ class StudyApi {
   //   NotFound            no such study or trial
   //   FailedPrecondition  no worker runs it
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
+
+  // Has a running trial end as CANCELLED: its worker hears of it at its next heartbeat or report.
+  // The order is stored. Where the attempt reaches an end of its own first, that counts; where it
+  // would run again, it does not.
+  //   NotFound            no such study or trial
+  //   FailedPrecondition  no worker runs it
+  absl::StatusOr<Trial> StopTrial(const std::string& study, TrialNumber number,
+                                  const std::string& reason);
+  // Ends a queued trial as CANCELLED.
+  //   NotFound            no such study or trial
+  //   FailedPrecondition  it is not queued
+  absl::StatusOr<Trial> CancelTrial(const std::string& study, TrialNumber number,
+                                    const std::string& reason);
+  // kRun takes up a study that was paused or stopped; of one that failed, failures so far count no
+  // more. `stop_running_trials`: as StopTrial does.
+  //   NotFound         no such study
+  //   InvalidArgument  stop_running_trials without kStop
+  absl::StatusOr<StudyStatus> OrderStudy(const std::string& name, StudyOrder order,
+                                         bool stop_running_trials);
 
   // page_size 0 means 100; at most 1,000.
   //   InvalidArgument  page_size out of range, or a token that ListTrials did not give

@@ -71,7 +71,7 @@ v1::WatchStudyResponse ToProto(const TrialEvent& event) {
   v1::TrialChange& change = *proto.mutable_change();
   change.set_sequence(event.sequence);
   change.set_kind(event.kind);
-  *change.mutable_trial() = ToProto(event.trial);
+  if (event.trial) *change.mutable_trial() = ToProto(*event.trial);
   return proto;
 }
 

@@ -155,6 +155,7 @@ v1::ReportMeasurementsResponse ToProto(const ReportResult& result) {
   proto.set_should_stop(result.should_stop);
   proto.set_pruner(result.pruner);
   proto.set_why(result.why);
+  proto.set_directive(ToWire(kDirectives, result.directive));
   return proto;
 }
 

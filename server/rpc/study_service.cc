@@ -94,6 +94,37 @@ grpc::Status StudyServiceImpl::PreemptTrial(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status StudyServiceImpl::StopTrial(grpc::ServerContext*, const v1::StopTrialRequest* request,
+                                         v1::StopTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const Trial trial, api_.StopTrial(request->study(), TrialNumber{request->number()},
+                                                   request->reason()));
+  *response->mutable_trial() = ToProto(trial);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::CancelTrial(grpc::ServerContext*,
+                                           const v1::CancelTrialRequest* request,
+                                           v1::CancelTrialResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(
+      const Trial trial,
+      api_.CancelTrial(request->study(), TrialNumber{request->number()}, request->reason()));
+  *response->mutable_trial() = ToProto(trial);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
+                                          const v1::OrderStudyRequest* request,
+                                          v1::OrderStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const StudyOrder order, FromProto(request->order()));
+  HPO_RPC_ASSIGN(const StudyStatus study,
+                 api_.OrderStudy(request->name(), order, request->stop_running_trials()));
+  *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
 grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext*,
                                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                                             v1::ImportTrialsResponse* response) {
@@ -184,14 +215,20 @@ grpc::Status StudyServiceImpl::WatchStudy(grpc::ServerContext* context,
   // From the snapshot on, so that nothing between it and the first change is lost.
   int64_t sequence = request->after_sequence() != 0 ? request->after_sequence() : study.sequence;
   if (sequence == 0) sequence = kFromTheFirst;
+  const auto bookmark = [&] {
+    v1::WatchStudyResponse response;
+    response.set_bookmark(std::max<int64_t>(0, sequence));
+    return writer->Write(response);
+  };
   const auto emit = [&](const std::optional<TrialEvent>& event) {
-    if (event) {
-      sequence = event->sequence;
-      return writer->Write(ToProto(*event));
-    }
-    v1::WatchStudyResponse bookmark;
-    bookmark.set_bookmark(std::max<int64_t>(0, sequence));
-    return writer->Write(bookmark);
+    if (!event) return bookmark();
+    sequence = event->sequence;
+    if (event->trial) return writer->Write(ToProto(*event));
+    // The study's own change: what it is now, and that it is known up to here.
+    const absl::StatusOr<StudyStatus> now = api_.GetStudy(study.spec.name);
+    if (!now.ok()) return false;
+    *snapshot.mutable_snapshot() = ToProto(*now);
+    return writer->Write(snapshot) && bookmark();
   };
   return ToGrpc(api_.WatchStudy(study.spec.name, sequence, emit,
                                 [context] { return context->IsCancelled(); }));

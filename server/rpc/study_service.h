@@ -25,6 +25,12 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                             v1::EnqueueTrialResponse* response) override;
   grpc::Status PreemptTrial(grpc::ServerContext* context, const v1::PreemptTrialRequest* request,
                             v1::PreemptTrialResponse* response) override;
+  grpc::Status StopTrial(grpc::ServerContext* context, const v1::StopTrialRequest* request,
+                         v1::StopTrialResponse* response) override;
+  grpc::Status CancelTrial(grpc::ServerContext* context, const v1::CancelTrialRequest* request,
+                           v1::CancelTrialResponse* response) override;
+  grpc::Status OrderStudy(grpc::ServerContext* context, const v1::OrderStudyRequest* request,
+                          v1::OrderStudyResponse* response) override;
   grpc::Status ImportTrials(grpc::ServerContext* context,
                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                             v1::ImportTrialsResponse* response) override;

@@ -141,7 +141,9 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
   for (StudyRuntime* study : Studies()) {
     if (study->Finished()) continue;
     const absl::Status serves = CheckOffer(*study, asker.facts);
-    if (serves.ok()) {
+    if (study->order() == StudyOrder::kPause && serves.ok()) {
+      waiting_for = absl::StrCat("study ", study->name(), ": paused");
+    } else if (serves.ok()) {
       able.push_back(study);
     } else {
       waiting_for = std::string(serves.message());
@@ -223,7 +225,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
                                                                      const Asker& asker,
                                                                      std::string& waiting_for) {
   study.set_obstacle(asker.facts.worker, "");
-  if (!study.WallClockLeft()) return std::nullopt;
+  if (!study.HandsOut()) return std::nullopt;
   const StudySpec spec = study.spec();
   std::vector<QueuedTrial> queue = study.queue();
   if (queue.empty()) return std::nullopt;

@@ -54,6 +54,11 @@ absl::StatusOr<TrialNumber> TrialScheduler::EnqueueTrial(const std::string& name
     return absl::InvalidArgumentError(
         absl::StrCat("forced_micro_batch: expected at least 0, got ", request.forced_micro_batch));
   }
+  if (study->order() == StudyOrder::kStop || study->failure()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "study ", study->name(), ": expected one that goes on, got one that has ",
+        study->failure() ? "failed" : "been stopped", "; run: hpo study resume ", study->name()));
+  }
   const std::string body = BodyOf(study->name(), request);
   absl::MutexLock lock(&study->propose_mutex());
   TrialNumber number = study->next_number();

@@ -20,7 +20,7 @@ absl::Status TrialScheduler::Tick() {
     study->Account(clock_.Monotonic());
     HPO_RETURN_IF_ERROR(ExpireLeases(*study));
     // One beat early, as that is when the worker hears of it.
-    study->StopOverdue(clock_.Now() + HeartbeatInterval(options_.lease));
+    study->StopOverdue(clock_.Monotonic() + HeartbeatInterval(options_.lease));
     HPO_RETURN_IF_ERROR(SettleQueue(*study));
     if (study->wall_clock_to_store() >= kStoreWallClockEach) {
       HPO_RETURN_IF_ERROR(StoreWallClock(*study));
@@ -80,8 +80,13 @@ absl::Status TrialScheduler::SettleQueue(StudyRuntime& study) {
 absl::Status TrialScheduler::StoreWallClock(StudyRuntime& study) {
   const absl::Duration used = study.wall_clock_to_store();
   if (used <= absl::ZeroDuration()) return absl::OkStatus();
-  HPO_RETURN_IF_ERROR(store_->Write(
-      [&](Database& database) { return StudyStore(database).AddWallClock(study.id(), used); }));
+  const std::map<TrialNumber, absl::Duration> held = study.times_held(clock_.Monotonic());
+  const auto work = [&](Database& database) -> absl::Status {
+    TrialStore trials(database, study.id(), study.name());
+    for (const auto& [number, time] : held) HPO_RETURN_IF_ERROR(trials.SetHeld(number, time));
+    return StudyStore(database).AddWallClock(study.id(), used);
+  };
+  HPO_RETURN_IF_ERROR(store_->Write(work));
   study.WallClockStored(used);
   return absl::OkStatus();
 }

@@ -52,6 +52,7 @@ absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
                                         AttemptState::kSuspect, AttemptState::kLeased));
   }
   const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
+  if (held && held->cancelled) return Directive::kCancelled;
   if (held && held->stop) {
     return held->stop->pruner == kTimeLimitPruner ? Directive::kTimeLimit : Directive::kStopPruned;
   }
@@ -66,24 +67,6 @@ absl::Status TrialScheduler::SetAttemptState(StudyRuntime& study, TrialNumber tr
     if (record.attempt.state != from) return absl::OkStatus();
     record.attempt.state = to;
     return transaction.trials.UpdateAttempt(record);
-  });
-}
-
-absl::Status TrialScheduler::Preempt(const std::string& name, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
-  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(const TrialRecord trial, transaction.trials.LoadTrial(number));
-    if (trial.trial.state != TrialState::kRunning) {
-      return absl::FailedPreconditionError(absl::StrCat("trial ", study->name(), " #", number.value,
-                                                        ": expected a running one, got ",
-                                                        Name(trial.trial.state)));
-    }
-    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
-                         transaction.trials.LoadAttempt(number, trial.current_attempt));
-    if (std::exchange(attempt.preempted, true)) return absl::OkStatus();
-    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
-    transaction.Changed(number, "preempt_ordered");
-    return absl::OkStatus();
   });
 }
 
@@ -114,11 +97,12 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
-  // A report proves life as a heartbeat does.
-  HPO_RETURN_IF_ERROR(Beat(lease).status());
   const std::optional<PruneDecision> stop = study->DecidePruning(lease.trial.number);
-  if (!stop) return ReportResult{};
-  return ReportResult{.should_stop = true, .pruner = stop->pruner, .why = stop->why};
+  // A report proves life as a heartbeat does, and is told the same.
+  HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(lease));
+  if (!stop) return ReportResult{.directive = directive};
+  return ReportResult{
+      .should_stop = true, .pruner = stop->pruner, .why = stop->why, .directive = directive};
 }
 
 }  // namespace hpo

@@ -76,6 +76,21 @@ absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64
   return spec;
 }
 
+std::string DescribeFailure(const TooManyFailures& failure, const Trial& last) {
+  const auto* failed = last.outcome ? std::get_if<Failed>(&*last.outcome) : nullptr;
+  return absl::StrCat(failure.why, "; the last, trial #", last.id.number.value, ", says:\n",
+                      failed == nullptr ? "" : failed->message);
+}
+
+// What keeps the study from handing out trials; empty: nothing of this kind.
+std::string WhyHeld(const StudyRuntime& study) {
+  const std::string resume = absl::StrCat("; to go on: hpo study resume ", study.name());
+  if (const auto failure = study.failure()) return absl::StrCat(failure->why, resume);
+  if (study.order() == StudyOrder::kStop) return absl::StrCat("stopped", resume);
+  if (study.order() == StudyOrder::kPause) return absl::StrCat("paused", resume);
+  return "";
+}
+
 std::string BodyOf(const std::string& name, const StudyUpdate& update) {
   nlohmann::json body = {{"name", name}};
   if (update.trials) body["trials"] = *update.trials;
@@ -235,7 +250,7 @@ absl::Status TrialScheduler::UpdateStudy(const std::string& name, const StudyUpd
 
 absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) const {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
-  StudyStatus status{.spec = study->spec(), .finished = study->Finished()};
+  StudyStatus status{.spec = study->spec(), .finished = study->Finished(), .order = study->order()};
   // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
   status.sequence = study->last_sequence();
   status.wall_clock_used = study->wall_clock_used();
@@ -248,7 +263,12 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
                              .num_skipped = prior.num_skipped,
                              .why_skipped = prior.why_skipped});
   }
+  const std::optional<TooManyFailures> failure = study->failure();
   const auto read = [&](const TrialStore& trials) -> absl::Status {
+    if (failure) {
+      HPO_ASSIGN_OR_RETURN(const TrialRecord last, trials.LoadTrial(failure->last));
+      status.failure = DescribeFailure(*failure, last.trial);
+    }
     HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
                          trials.ListBest(status.spec.objectives.front().direction, 1));
@@ -290,6 +310,7 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
 
 std::string TrialScheduler::WaitingFor(const StudyRuntime& study,
                                        const std::vector<WorkerStatus>& workers) const {
+  if (std::string why = WhyHeld(study); !why.empty()) return why;
   if (study.Finished()) return study.termination();
   const auto num_alive = std::count_if(workers.begin(), workers.end(),
                                        [](const WorkerStatus& worker) { return worker.alive; });

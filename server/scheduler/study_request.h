@@ -13,7 +13,7 @@
 namespace hpo {
 
 struct StudyUpdate {
-  std::optional<int64_t> trials;      // new total
+  std::optional<int64_t> trials;  // new total
   // On top of the budget, or of the trials that there are where those are more.
   std::optional<int64_t> add_trials;
   std::optional<absl::Duration> wall_clock;

@@ -23,7 +23,9 @@ StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
       last_sequence_(record.last_sequence),
       pruner_(factories.make_pruner(record.spec)),
       wall_clock_(record.wall_clock),
-      wall_clock_stored_(record.wall_clock) {}
+      wall_clock_stored_(record.wall_clock),
+      order_(record.order),
+      failures_from_(record.failures_from) {}
 
 StudySpec StudyRuntime::spec() const {
   absl::MutexLock lock(&mutex_);
@@ -79,7 +81,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   } else {
     queue_.erase(trial.id.number);
   }
-  PublishLease(change, renewed_at);
+  PublishLease(change, now, renewed_at);
   if (trial.demonstration) return;
   HistoryEvent event{
       .sequence = change.sequence,
@@ -89,25 +91,25 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   if (trial.outcome.has_value()) DecideTerminationLocked();
 }
 
-void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewed_at) {
+void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration now,
+                                absl::Duration renewed_at) {
   const TrialNumber number = change.record.trial.id.number;
-  if (!change.lease) {
-    leases_.erase(number);
-    return;
-  }
-  const AttemptRecord& holder = *change.lease;
+  held_before_.try_emplace(number, change.record.held);
   const auto known = leases_.find(number);
-  if (known != leases_.end() && known->second.attempt == holder.attempt.number) {
-    known->second.preempted = holder.preempted;
+  const bool goes_on = known != leases_.end() && change.lease &&
+                       known->second.attempt == change.lease->attempt.number;
+  if (goes_on) {
+    known->second.preempted = change.lease->preempted;
+    known->second.cancelled = change.lease->stop_order.has_value();
     return;
   }
-  absl::Duration used_before;
-  for (const Attempt& attempt : change.record.trial.attempts) {
-    const bool ended = attempt.ended != absl::InfinitePast();
-    if (attempt.number < holder.attempt.number && ended) {
-      used_before += attempt.ended - attempt.started;
-    }
+  if (known != leases_.end()) {
+    held_before_[number] = TimeHeldLocked(number, now);
+    leases_.erase(known);
   }
+  if (change.record.trial.outcome) held_before_.erase(number);
+  if (!change.lease) return;
+  const AttemptRecord& holder = *change.lease;
   leases_[number] = HeldLease{.trial = number,
                               .attempt = holder.attempt.number,
                               .token = holder.token,
@@ -117,8 +119,22 @@ void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration renewe
                               .suspect = holder.attempt.state == AttemptState::kSuspect,
                               .stop = {},
                               .preempted = holder.preempted,
-                              .started = holder.attempt.started,
-                              .used_before = used_before};
+                              .cancelled = holder.stop_order.has_value(),
+                              .since = now};
+}
+
+absl::Duration StudyRuntime::TimeHeldLocked(TrialNumber trial, absl::Duration now) const {
+  const auto before = held_before_.find(trial);
+  const auto lease = leases_.find(trial);
+  return (before == held_before_.end() ? absl::ZeroDuration() : before->second) +
+         (lease == leases_.end() ? absl::ZeroDuration() : now - lease->second.since);
+}
+
+std::map<TrialNumber, absl::Duration> StudyRuntime::times_held(absl::Duration now) const {
+  absl::MutexLock lock(&mutex_);
+  std::map<TrialNumber, absl::Duration> times;
+  for (const auto& [number, before] : held_before_) times[number] = TimeHeldLocked(number, now);
+  return times;
 }
 
 TrialNumber StudyRuntime::next_number() const {
@@ -146,7 +162,33 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
   return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
 }
 
-void StudyRuntime::DecideTerminationLocked() { termination_ = WhyTerminate(history_, spec_); }
+void StudyRuntime::DecideTerminationLocked() {
+  termination_ = WhyTerminate(history_, spec_);
+  failure_ = WhyFailed(history_, spec_.budget, failures_from_);
+}
+
+StudyOrder StudyRuntime::order() const {
+  absl::MutexLock lock(&mutex_);
+  return order_;
+}
+
+TrialNumber StudyRuntime::failures_from() const {
+  absl::MutexLock lock(&mutex_);
+  return failures_from_;
+}
+
+void StudyRuntime::TakeOrder(const OrderedStudy& ordered) {
+  absl::MutexLock lock(&mutex_);
+  order_ = ordered.order;
+  failures_from_ = ordered.failures_from;
+  last_sequence_ = std::max(last_sequence_, ordered.sequence);
+  DecideTerminationLocked();
+}
+
+std::optional<TooManyFailures> StudyRuntime::failure() const {
+  absl::MutexLock lock(&mutex_);
+  return failure_;
+}
 
 std::string StudyRuntime::termination() const {
   absl::MutexLock lock(&mutex_);
@@ -162,20 +204,25 @@ bool StudyRuntime::WallClockLeftLocked() const {
   return !spec_.budget.wall_clock || wall_clock_ < *spec_.budget.wall_clock;
 }
 
-bool StudyRuntime::BudgetLeft() const {
-  absl::MutexLock lock(&mutex_);
-  return TrialsLeftLocked() && WallClockLeftLocked();
+bool StudyRuntime::HandsOutLocked() const {
+  return order_ == StudyOrder::kRun && !failure_ && WallClockLeftLocked();
 }
 
-bool StudyRuntime::WallClockLeft() const {
+bool StudyRuntime::BudgetLeft() const {
   absl::MutexLock lock(&mutex_);
-  return WallClockLeftLocked();
+  return TrialsLeftLocked() && HandsOutLocked();
+}
+
+bool StudyRuntime::HandsOut() const {
+  absl::MutexLock lock(&mutex_);
+  return HandsOutLocked();
 }
 
 bool StudyRuntime::Finished() const {
   absl::MutexLock lock(&mutex_);
   if (!leases_.empty()) return false;
-  return !WallClockLeftLocked() || (!TrialsLeftLocked() && queue_.empty());
+  if (order_ == StudyOrder::kStop || failure_ || !WallClockLeftLocked()) return true;
+  return !TrialsLeftLocked() && queue_.empty();
 }
 
 void StudyRuntime::Account(absl::Duration now) {
@@ -268,13 +315,12 @@ std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
   return stop;
 }
 
-void StudyRuntime::StopOverdue(absl::Time now) {
+void StudyRuntime::StopOverdue(absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   const std::optional<absl::Duration> limit = spec_.budget.trial_wall_clock;
   if (!limit) return;
   for (auto& [number, lease] : leases_) {
-    const absl::Duration used = lease.used_before + (now - lease.started);
-    if (lease.stop || used < *limit) continue;
+    if (lease.stop || TimeHeldLocked(number, now) < *limit) continue;
     lease.stop =
         PruneDecision{.pruner = kTimeLimitPruner,
                       .why = absl::StrCat("the trial has used its ", absl::FormatDuration(*limit))};

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "common/study.h"
 #include "common/worker_exchange.h"
+#include "sampler/failures.h"
 #include "sampler/history.h"
 #include "sampler/pruner.h"
 #include "sampler/sampler.h"
@@ -41,6 +42,13 @@ struct TrialChange {
   std::optional<AttemptRecord> lease;  // the current attempt, while it holds one
 };
 
+// What people want of a study from the event `sequence` on.
+struct OrderedStudy {
+  StudyOrder order = StudyOrder::kRun;
+  TrialNumber failures_from;  // as StudyRecord's
+  int64_t sequence = 0;
+};
+
 struct QueuedTrial {
   Trial trial;
   std::optional<TrialOutcome> last_oom;
@@ -57,9 +65,8 @@ struct HeldLease {
   bool suspect = false;
   std::optional<PruneDecision> stop;
   bool preempted = false;  // the worker shall give it back
-  // When the attempt began, and how long earlier ones had held the trial.
-  absl::Time started;
-  absl::Duration used_before;
+  bool cancelled = false;  // the worker shall end it
+  absl::Duration since;    // monotonic; of a lease that a restart found, of the restart
 };
 
 // Thread-safe.
@@ -97,18 +104,28 @@ class StudyRuntime {
 
   // Whether one more trial may be proposed.
   bool BudgetLeft() const;
-  bool WallClockLeft() const;
-  // Budget used and nothing open; what the wall clock left queued does not count.
+  // Whether queued trials may be handed out.
+  bool HandsOut() const;
+  // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed or its
+  // wall clock used up, which leave what is queued where it is.
   bool Finished() const;
   // Why no more trials are proposed although trials and time are left (sampler/termination.h);
   // empty: they are.
   std::string termination() const;
+  StudyOrder order() const;
+  TrialNumber failures_from() const;
+  void TakeOrder(const OrderedStudy& ordered);
+  // Why failures have ended it (sampler/failures.h); nullopt: they have not.
+  std::optional<TooManyFailures> failure() const;
   // Time with at least one lease. Account brings it up to `now`.
   void Account(absl::Duration now);
   absl::Duration wall_clock_used() const;
   // What has not been stored yet; Stored() takes it off.
   absl::Duration wall_clock_to_store() const;
   void WallClockStored(absl::Duration used);
+  // How long workers have held each open trial, by the monotonic clock. A restart takes up what was
+  // stored: the time from then until it is there again counts for no trial.
+  std::map<TrialNumber, absl::Duration> times_held(absl::Duration now) const;
 
   // ---- Leases ----
 
@@ -133,8 +150,8 @@ class StudyRuntime {
   std::optional<PruneDecision> DecidePruning(TrialNumber trial);
 
   // Stops, as a pruner does, each running trial that has used up the study's trial_wall_clock by
-  // `now`; the stop's pruner is kTimeLimitPruner.
-  void StopOverdue(absl::Time now);
+  // `now`, a monotonic time; the stop's pruner is kTimeLimitPruner.
+  void StopOverdue(absl::Duration now);
 
   // Why the worker's last ask got nothing of this study, where something could help; empty after
   // one that got a trial.
@@ -144,10 +161,14 @@ class StudyRuntime {
   History history() const;
 
  private:
-  void PublishLease(const TrialChange& change, absl::Duration renewed_at)
+  void PublishLease(const TrialChange& change, absl::Duration now, absl::Duration renewed_at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of an open trial.
+  absl::Duration TimeHeldLocked(TrialNumber trial, absl::Duration now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AccountLocked(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WallClockLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HandsOutLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TrialsLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DecideTerminationLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -168,6 +189,8 @@ class StudyRuntime {
   int64_t last_sequence_ ABSL_GUARDED_BY(mutex_);
   std::map<TrialNumber, QueuedTrial> queue_ ABSL_GUARDED_BY(mutex_);
   std::map<TrialNumber, HeldLease> leases_ ABSL_GUARDED_BY(mutex_);
+  // Of open trials: how long leases that are over, or came before a restart, had held them.
+  std::map<TrialNumber, absl::Duration> held_before_ ABSL_GUARDED_BY(mutex_);
   History history_ ABSL_GUARDED_BY(mutex_);
   std::deque<HistoryEvent> unobserved_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
@@ -176,6 +199,9 @@ class StudyRuntime {
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> obstacles_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
+  std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
+  StudyOrder order_ ABSL_GUARDED_BY(mutex_);
+  TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hpo

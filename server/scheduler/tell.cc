@@ -65,6 +65,15 @@ void NamePruner(const StudyRuntime& study, FinishRequest& request) {
   if (stopped != nullptr && asked) stopped->pruner = held->stop->pruner;
 }
 
+// A trial that people stopped does not run again, however its attempt ended.
+Verdict AsOrdered(Verdict verdict, const AttemptRecord& attempt) {
+  if (!attempt.stop_order) return verdict;
+  if (!verdict.end || std::holds_alternative<Cancelled>(*verdict.end)) {
+    verdict.end = Cancelled{.reason = *attempt.stop_order};
+  }
+  return verdict;
+}
+
 }  // namespace
 
 std::optional<Bytes> TrialScheduler::LargestUsable(const StudySpec& spec,
@@ -174,7 +183,7 @@ absl::Status TrialScheduler::RecordResult(TrialTransaction& transaction, const S
 absl::Status TrialScheduler::EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
                                         const Ending& ending, TrialRecord& record,
                                         AttemptRecord& attempt) {
-  const Verdict& verdict = ending.verdict;
+  const Verdict verdict = AsOrdered(ending.verdict, attempt);
   attempt.attempt.state = ending.attempt_state;
   attempt.attempt.end_note = verdict.note;
   attempt.attempt.ended = transaction.now;

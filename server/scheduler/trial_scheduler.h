@@ -74,6 +74,9 @@ class TrialScheduler {
                                            const std::string& request_id);
   absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::Status Preempt(const std::string& study, TrialNumber number);
+  absl::Status StopTrial(const std::string& study, TrialNumber number, const std::string& reason);
+  absl::Status CancelTrial(const std::string& study, TrialNumber number, const std::string& reason);
+  absl::Status OrderStudy(const std::string& name, StudyOrder order, bool stop_running_trials);
 
   std::vector<std::string> StudyNames() const;
   absl::StatusOr<StudyStatus> Status(const std::string& name) const;

@@ -10,7 +10,7 @@ namespace {
 // News of a running trial give no other worker anything to do.
 bool WakesWorkers(const TrialChange& change) {
   return change.kind != "measured" && change.kind != "oom_met" && change.kind != "replanned" &&
-         change.kind != "preempt_ordered";
+         change.kind != "preempt_ordered" && change.kind != "stop_ordered";
 }
 
 absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {
@@ -22,6 +22,18 @@ absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange
     changes.push_back(std::move(change));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<OrderedStudy>> AppendOrder(TrialTransaction& transaction,
+                                                        int64_t study_id) {
+  if (!transaction.order()) return std::nullopt;
+  OrderedStudy ordered = *transaction.order();
+  HPO_RETURN_IF_ERROR(
+      transaction.studies.UpdateOrder(study_id, ordered.order, ordered.failures_from));
+  HPO_ASSIGN_OR_RETURN(
+      ordered.sequence,
+      transaction.trials.AppendEvent(TrialStore::kNoTrial, Name(ordered.order), transaction.now));
+  return ordered;
 }
 
 }  // namespace
@@ -47,18 +59,22 @@ absl::Status TrialTransaction::Teach(int64_t study_id, const ResidualRecord& rec
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<TrialChange> changes;
   std::vector<CalibrationStore::Stored> taught;
+  std::optional<OrderedStudy> ordered;
   const auto write = [&](Database& database) -> absl::Status {
     TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
     HPO_RETURN_IF_ERROR(work(transaction));
     taught = transaction.taught();
-    return AppendEvents(transaction, changes);
+    HPO_RETURN_IF_ERROR(AppendEvents(transaction, changes));
+    HPO_ASSIGN_OR_RETURN(ordered, AppendOrder(transaction, study.id()));
+    return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store_.Write(write, [&] {
     const absl::Duration now = clock_.Monotonic();
     for (const TrialChange& change : changes) study.Publish(change, now, now);
     for (const auto& [version, residual] : taught) calibration_.Publish(version, residual);
+    if (ordered) study.TakeOrder(*ordered);
   }));
-  if (std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
+  if (ordered || std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
   if (!on_trial_changed_) return absl::OkStatus();
   for (const TrialChange& change : changes) on_trial_changed_(change.record.trial.id);
   return absl::OkStatus();

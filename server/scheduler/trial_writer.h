@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ class TrialTransaction {
   }
   const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
 
+  // What the study is to do from here on; stored and published with the rest, as one event.
+  void Order(const OrderedStudy& order) { order_ = order; }
+  const std::optional<OrderedStudy>& order() const { return order_; }
+
   // Adds to what calibration learns from. At most once per attempt.
   absl::Status Teach(int64_t study_id, const ResidualRecord& record);
   const std::vector<CalibrationStore::Stored>& taught() const { return taught_; }
@@ -42,6 +47,7 @@ class TrialTransaction {
   CalibrationStore residuals_;
   std::vector<std::pair<TrialNumber, std::string>> changed_;
   std::vector<CalibrationStore::Stored> taught_;
+  std::optional<OrderedStudy> order_;
 };
 
 // Reads the trial as `transaction` left it. With attempts, measurements and lease.

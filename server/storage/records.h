@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/memory/calibration.h"
 #include "common/study.h"
+#include "common/study_status.h"
 #include "common/trial.h"
 #include "common/worker_facts.h"
 
@@ -34,6 +35,8 @@ struct StudyRecord {
   absl::Duration wall_clock;
   std::map<std::string, std::string> data_digests;  // by file, once a trial has started
   std::vector<StudyPrior> priors;                   // in the order of spec.warm_start
+  StudyOrder order = StudyOrder::kRun;
+  TrialNumber failures_from;  // trials before this one failed before people had it go on
 };
 
 // Ends that did not end the trial, by cause.
@@ -58,6 +61,8 @@ struct TrialRecord {
   bool oom_met = false;
   std::optional<TrialOutcome> last_oom;  // what a requeue for a larger card put off
   int64_t last_sequence = 0;
+  // How long workers had held it when that was last stored (TrialStore::SetHeld).
+  absl::Duration held;
 
   // Whose measurements tell about the trial; kNoAttempt: nobody's.
   AttemptNumber ToldAttempt() const {
@@ -77,6 +82,8 @@ struct AttemptRecord {
   Bytes limit;             // what the trial may use
   Bytes required;          // what must be free for it to start; 0: nothing known
   bool preempted = false;  // its worker was ordered to give the trial back
+  // Why its worker was ordered to end the trial as CANCELLED; nullopt: it was not.
+  std::optional<std::string> stop_order;
   // Of this attempt, whether or not the trial took it.
   std::optional<TrialOutcome> outcome;
 

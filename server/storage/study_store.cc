@@ -57,6 +57,13 @@ absl::Status StudyStore::UpdateSpec(int64_t study_id, const StudySpec& spec) {
   return BumpStudiesVersion();
 }
 
+absl::Status StudyStore::UpdateOrder(int64_t study_id, StudyOrder order,
+                                     TrialNumber failures_from) {
+  return database_.Prepare("UPDATE study SET study_order = ?2, failures_from = ?3 WHERE id = ?1")
+      .Bind(study_id, Name(order), failures_from.value)
+      .Run();
+}
+
 absl::Status StudyStore::RecordStated(int64_t study_id, const StudySpec& spec) {
   return database_.Prepare("UPDATE study SET stated = ?2 WHERE id = ?1")
       .Bind(study_id, StudyToJson(spec).dump())
@@ -83,8 +90,8 @@ absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {
 absl::StatusOr<std::vector<StudyRecord>> StudyStore::LoadAll() const {
   std::vector<StudyRecord> studies;
   Statement rows = database_.Prepare(
-      "SELECT id, spec, created, next_number, num_budgeted, last_sequence, wall_clock FROM study "
-      "ORDER BY id");
+      "SELECT id, spec, created, next_number, num_budgeted, last_sequence, wall_clock, "
+      "study_order, failures_from FROM study ORDER BY id");
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) break;
@@ -96,6 +103,13 @@ absl::StatusOr<std::vector<StudyRecord>> StudyStore::LoadAll() const {
     study.num_budgeted = rows.Int(4);
     study.last_sequence = rows.Int(5);
     study.wall_clock = absl::Microseconds(rows.Int(6));
+    const std::optional<StudyOrder> order = ParseStudyOrder(rows.Text(7));
+    if (!order) {
+      return absl::DataLossError(absl::StrCat("stored study ", study.spec.name,
+                                              ": expected an order, got '", rows.Text(7), "'"));
+    }
+    study.order = *order;
+    study.failures_from = TrialNumber{rows.Int(8)};
     Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");
     data.Bind(study.id);
     for (;;) {

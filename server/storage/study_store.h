@@ -29,6 +29,7 @@ class StudyStore {
   //   AlreadyExists  a study of this name
   absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);
   absl::Status UpdateSpec(int64_t study_id, const StudySpec& spec);
+  absl::Status UpdateOrder(int64_t study_id, StudyOrder order, TrialNumber failures_from);
   // What the study's file last stated: a file that has not changed since changes nothing, whatever
   // `hpo study extend` did meanwhile.
   absl::Status RecordStated(int64_t study_id, const StudySpec& spec);

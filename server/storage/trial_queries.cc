@@ -14,7 +14,7 @@ constexpr absl::string_view kTrialColumns =
     "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
     "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
     "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
-    "budgeted, violation";
+    "budgeted, violation, held";
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -90,6 +90,7 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   trial.origin = row.Text(22);
   trial.budgeted = row.Bool(23);
   trial.violation = row.Real(24);
+  record.held = absl::Microseconds(row.Int(25));
   return record;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr absl::string_view kAttemptColumns =
     "number, attempt, state, worker, instance_key, token, capacity, usable, predicted, plan, "
-    "final_plan, memory, outcome, end_note, started, ended, required, preempted";
+    "final_plan, memory, outcome, end_note, started, ended, required, preempted, stop_order";
 
 absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id) {
   AttemptRecord record;
@@ -41,6 +41,7 @@ absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id
   attempt.ended = row.Time(15);
   record.required = row.Size(16);
   record.preempted = row.Bool(17);
+  if (!row.IsNull(18)) record.stop_order = row.Text(18);
   return record;
 }
 
@@ -110,16 +111,25 @@ absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
                    ": expected an open trial, got a finished one"));
 }
 
+absl::Status TrialStore::SetHeld(TrialNumber trial, absl::Duration held) {
+  return database_
+      .Prepare(
+          "UPDATE trial SET held = ?3 WHERE study_id = ?1 AND number = ?2 AND state IN ('QUEUED', "
+          "'RUNNING')")
+      .Bind(study_id_, trial.value, held)
+      .Run();
+}
+
 absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
   const Attempt& attempt = record.attempt;
   return database_
       .Prepare(
           "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
-          "NULL, NULL, '', ?12, NULL, ?13, ?14)")
+          "NULL, NULL, '', ?12, NULL, ?13, ?14, ?15)")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             attempt.worker, record.instance_key, record.token, attempt.capacity, record.limit,
             attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required,
-            record.preempted)
+            record.preempted, record.stop_order)
       .Run();
 }
 
@@ -128,12 +138,13 @@ absl::Status TrialStore::UpdateAttempt(const AttemptRecord& record) {
   return database_
       .Prepare(
           "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
-          "= ?8, ended = ?9, preempted = ?10 WHERE study_id = ?1 AND number = ?2 AND attempt = ?3")
+          "= ?8, ended = ?9, preempted = ?10, stop_order = ?11 WHERE study_id = ?1 AND number = ?2 "
+          "AND attempt = ?3")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             OptionalText(attempt.final_plan, PlanToJson),
             OptionalText(attempt.memory, MemoryReportToJson),
             OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
-            record.preempted)
+            record.preempted, record.stop_order)
       .Run();
 }
 

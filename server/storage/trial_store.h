@@ -24,6 +24,8 @@ namespace hpo {
 
 class TrialStore {
  public:
+  static constexpr TrialNumber kNoTrial{-1};
+
   // `study` names the trials' study in their ids.
   TrialStore(Database& database, int64_t study_id, std::string study)
       : database_(database), study_id_(study_id), study_(std::move(study)) {}
@@ -33,9 +35,12 @@ class TrialStore {
   // Inserts under record.trial.id.number, which must be the study's next number.
   //   AlreadyExists  the number or the origin is taken
   absl::Status InsertTrial(const TrialRecord& record);
-  // Writes everything but number, parameters and flags.
+  // Writes everything but number, parameters, flags and `held`.
   //   FailedPrecondition  the stored trial is terminal already
   absl::Status UpdateTrial(const TrialRecord& record);
+
+  // How long workers have held an open trial; nothing for one that has ended.
+  absl::Status SetHeld(TrialNumber trial, absl::Duration held);
 
   absl::Status InsertAttempt(const AttemptRecord& record);
   absl::Status UpdateAttempt(const AttemptRecord& record);
@@ -50,7 +55,8 @@ class TrialStore {
 
   absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
 
-  // Appends to the change log and returns the event's sequence within the study.
+  // Appends to the change log and returns the event's sequence within the study. kNoTrial: the
+  // event is the study's own.
   absl::StatusOr<int64_t> AppendEvent(TrialNumber trial, absl::string_view kind, absl::Time now);
 
   // ---- Reading ----
@@ -93,7 +99,7 @@ class TrialStore {
   struct Event {
     int64_t sequence = 0;
     std::string kind;
-    TrialNumber trial;
+    TrialNumber trial;  // kNoTrial: of the study
   };
   absl::StatusOr<std::vector<Event>> EventsAfter(int64_t sequence, int limit) const;
   absl::StatusOr<int64_t> LastSequence() const;

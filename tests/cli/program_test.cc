@@ -151,6 +151,8 @@ TEST_F(ProgramTest, ABudgetIsExtended) {
   EXPECT_EQ(
       RunJson({"study", "extend", "plain", "--wall-clock", "2h"})["budget"]["wall_clock_seconds"],
       7200.0);
+  EXPECT_EQ(Run({"study", "extend", "plain", "--add", "5"}).out,
+            "plain: budget of 14 trials and 2h, 0 done\n");
   ExpectFails({"study", "extend"}, 2, "expected --trials, --add or --wall-clock");
   ExpectFails({"study", "extend", "--wall-clock", "soon"}, 2, "expected a duration such as 2h");
   ExpectFails({"study", "extend", "--trials", "1", "--add", "1"}, 2, "--add");
@@ -228,6 +230,72 @@ TEST_F(ProgramTest, AWatchOutlivesTheServerAndShowsWhatItMissed) {
   });
   EXPECT_TRUE(replayed.ok()) << replayed;
   EXPECT_EQ(finished, 4);
+}
+
+TEST_F(ProgramTest, AStudyPausesResumesAndStopsAndAWatchSeesIt) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string session = Register();
+  const v1::Assignment running = Acquire(session, "a1").assignment();
+  FollowedOutput output;
+  std::future<ProgramResult> watch = std::async(std::launch::async, [&] {
+    const std::string address = coordinator_->address();
+    return RunProgram({"watch", "--until-finished", "--server", address}, output);
+  });
+  EXPECT_EQ(Run({"study", "pause"}).out, "plain: paused, 1 running\n");
+  output.AwaitLine();
+  EXPECT_FALSE(Acquire(session, "a2").has_assignment());
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("plain (paused)"));
+  EXPECT_EQ(RunJson({"study", "show"})["order"], "PAUSE");
+  EXPECT_EQ(Run({"study", "resume", "plain"}).out, "plain: goes on\n");
+  Complete(running, 0.5);
+  ASSERT_TRUE(Acquire(session, "a3").has_assignment());
+  EXPECT_EQ(Run({"study", "stop", "--now"}).out, "plain: stopped, 1 running to be stopped\n");
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("plain (stopping)"));
+  EXPECT_EQ(Run({"trial", "stop", "1"}).status, 0) << "again is once";
+  v1::Outcome cancelled;
+  cancelled.mutable_cancelled();
+  Finish(Acquire(session, "a3").assignment(), cancelled);
+  const ProgramResult result = watch.get();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("waits: paused; to go on: hpo study resume plain"));
+  EXPECT_THAT(result.out, HasSubstr("trial 1 is to be ended by its worker"));
+  EXPECT_THAT(result.out, HasSubstr("trial 1 CANCELLED"));
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("plain (stopped)"));
+  ExpectFails({"enqueue"}, 4, "run: hpo study resume plain");
+}
+
+TEST_F(ProgramTest, TrialsAreStoppedAndCancelled) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_EQ(Run({"enqueue"}).status, 0);
+  ExpectFails({"trial", "stop", "0"}, 4, "expected a running one, got QUEUED");
+  EXPECT_EQ(Run({"trial", "cancel", "0"}).out, "trial #0 of plain cancelled\n");
+  EXPECT_THAT(Run({"trial", "show", "0"}).out, HasSubstr("cancelled by hand"));
+  ExpectFails({"trial", "cancel", "0"}, 4, "expected a queued one, got CANCELLED");
+  ExpectFails({"trial", "cancel", "9"}, 3, "9");
+  Acquire(Register(), "a1");
+  EXPECT_EQ(Run({"trial", "stop", "1"}).out,
+            "trial #1 of plain: its worker ends it at its next heartbeat\n");
+}
+
+TEST_F(ProgramTest, AStudyThatFailuresEndedIsStatusSevenAndShowsTheLast) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  ASSERT_EQ(Run({"study", "extend", "--trials", "100"}).status, 0);
+  const std::string session = Register();
+  v1::Outcome failed;
+  failed.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_BAD_DATA);
+  failed.mutable_failed()->set_message("Traceback:\n  line 3\nValueError: bad");
+  for (int i = 0; i < 5; ++i) {
+    Finish(Acquire(session, "a" + std::to_string(i)).assignment(), failed);
+  }
+  EXPECT_TRUE(Acquire(session, "a9").all_studies_finished());
+  const ProgramResult watch = Run({"watch", "--until-finished"});
+  EXPECT_EQ(watch.status, 7);
+  for (const std::string& out : {watch.out, Run({"status"}).out, Run({"study", "show"}).out}) {
+    EXPECT_THAT(out, HasSubstr("failed      5 trials failed before one completed"));
+    EXPECT_THAT(out, HasSubstr("\n            ValueError: bad\n"));
+  }
+  EXPECT_EQ(Run({"study", "resume"}).out, "plain: goes on\n");
+  EXPECT_TRUE(Acquire(session, "b1").has_assignment());
 }
 
 TEST_F(ProgramTest, AFinishedStudyWithoutACompletedTrialIsStatusSix) {

@@ -49,7 +49,7 @@ class FakeCoordinator final : public CoordinatorClient {
     ++studies_version_;
   }
 
-  // The answer to every heartbeat of any lease.
+  // The answer to every heartbeat and report of any lease.
   void SetDirective(Directive directive) {
     absl::MutexLock lock(&mutex_);
     directive_ = directive;
@@ -241,6 +241,7 @@ class FakeCoordinator final : public CoordinatorClient {
       for (const Measurement& measurement : report.measurements) {
         result.should_stop |= measurement.step >= stop_from_step_;
       }
+      result.directive = directive_;
     }
     if (callback) callback(report);
     if (result.should_stop) {

@@ -42,6 +42,7 @@ TEST_F(ServerOptionsTest, DefaultsAreSafe) {
   EXPECT_EQ(options_.log_level, "info");
   EXPECT_FALSE(options_.log_json);
   EXPECT_FALSE(options_.exit_when_finished);
+  EXPECT_FALSE(options_.resume);
   EXPECT_EQ(options_.overrides.trials, std::nullopt);
 }
 

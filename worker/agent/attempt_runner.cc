@@ -94,8 +94,8 @@ class RunningAttempt {
     exit_ = process_.Poll();
   }
 
-  void TakeSignals() {
-    switch (services_.keeper.DirectiveFor(beat_.lease)) {
+  void Obey(Directive directive) {
+    switch (directive) {
       case Directive::kContinue:
         break;
       case Directive::kStopPruned:
@@ -114,6 +114,10 @@ class RunningAttempt {
         StopAtTimeLimit();
         break;
     }
+  }
+
+  void TakeSignals() {
+    Obey(services_.keeper.DirectiveFor(beat_.lease));
     if (services_.stop.raised()) Stop(StopCause::kDrain);
     if (services_.stop.level() == StopLevel::kNow) kill_at_ = absl::ZeroDuration();
   }
@@ -279,6 +283,7 @@ class RunningAttempt {
   void ReportIfDue() {
     if (end_.outcome) return;  // what is left goes with the result
     const ReportAnswer answer = reports_.SendIfDue();
+    Obey(answer.directive);
     if (answer.verdict == ReportAnswer::Verdict::kContinue) return;
     spdlog::info("trial #{}: {}", job_.trial.value, answer.why);
     if (answer.verdict == ReportAnswer::Verdict::kLeaseLost) {

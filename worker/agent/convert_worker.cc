@@ -160,8 +160,10 @@ HeartbeatResult FromProto(const v1::HeartbeatResponse& response) {
 }
 
 ReportResult FromProto(const v1::ReportMeasurementsResponse& response) {
-  return {
-      .should_stop = response.should_stop(), .pruner = response.pruner(), .why = response.why()};
+  return {.should_stop = response.should_stop(),
+          .pruner = response.pruner(),
+          .why = response.why(),
+          .directive = FromProto(response.directive())};
 }
 
 absl::StatusOr<FinishResult> FromProto(const v1::FinishTrialResponse& response) {

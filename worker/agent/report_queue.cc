@@ -64,13 +64,14 @@ ReportAnswer ReportQueue::SendIfDue() {
   measurements_.clear();
   memory_records_.clear();
   new_plan_.reset();
-  if (!result->should_stop) return {};
-  return {ReportAnswer::Verdict::kStop, result->pruner, result->why};
+  if (!result->should_stop) return {.directive = result->directive};
+  return {ReportAnswer::Verdict::kStop, result->pruner, result->why, result->directive};
 }
 
 ReportAnswer ReportQueue::TakeFailure(const absl::Status& status, const std::string& session) {
   if (absl::IsAborted(status) || (absl::IsNotFound(status) && forgotten_)) {
-    return {ReportAnswer::Verdict::kLeaseLost, "", std::string(status.message())};
+    return {ReportAnswer::Verdict::kLeaseLost, "", std::string(status.message()),
+            Directive::kLeaseLost};
   }
   if (absl::IsNotFound(status)) {
     // The server may have been restarted: it knows the lease again once the worker is registered.

@@ -20,8 +20,9 @@ namespace hpo {
 struct ReportAnswer {
   enum class Verdict { kContinue, kStop, kLeaseLost };
   Verdict verdict = Verdict::kContinue;
-  std::string pruner;  // with kStop
-  std::string why;     // with kStop and kLeaseLost
+  std::string pruner;                          // with kStop
+  std::string why;                             // with kStop and kLeaseLost
+  Directive directive = Directive::kContinue;  // as a heartbeat's
 };
 
 class ReportQueue {

@@ -32,8 +32,7 @@ std::string TextOf(const HistoryTrial& trial) {
 std::string TextOf(const HeldLease& lease) {
   return absl::StrCat(lease.attempt.value, " ", lease.token, " ", lease.worker, " ",
                       lease.instance_key, lease.suspect ? " suspect" : "",
-                      lease.preempted ? " preempted" : "", " used before ",
-                      absl::FormatDuration(lease.used_before));
+                      lease.preempted ? " preempted" : "", lease.cancelled ? " cancelled" : "");
 }
 
 std::string TextOf(const QueuedTrial& queued) {
@@ -61,6 +60,8 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
   set("finished", absl::StrCat(study->Finished()));
   set("budget left", absl::StrCat(study->BudgetLeft()));
   set("termination", study->termination());
+  set("order", std::string(Name(study->order())));
+  set("failure", study->failure() ? study->failure()->why : "");
   for (const QueuedTrial& queued : study->queue()) {
     set(absl::StrCat("queued #", queued.trial.id.number.value), TextOf(queued));
   }

@@ -213,7 +213,11 @@ TEST(ConvertWorker, ReleasesComeInWithTheirReason) {
 
 TEST(ConvertWorker, AnswersGoOut) {
   const v1::ReportMeasurementsResponse report =
-      ToProto(ReportResult{.should_stop = true, .pruner = "median", .why = "below"});
+      ToProto(ReportResult{.should_stop = true,
+                           .pruner = "median",
+                           .why = "below",
+                           .directive = Directive::kStopPruned});
+  EXPECT_EQ(report.directive(), v1::DIRECTIVE_STOP_PRUNED);
   EXPECT_TRUE(report.should_stop());
   EXPECT_EQ(report.pruner(), "median");
   EXPECT_EQ(report.why(), "below");

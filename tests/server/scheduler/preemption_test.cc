@@ -121,6 +121,33 @@ TEST_F(PreemptionTest, TheTimeLimitIsOfAllAttemptsTogetherAndOutlivesTheServer) 
   EXPECT_EQ(Run(second, absl::Seconds(5)), Directive::kTimeLimit);
 }
 
+TEST_F(PreemptionTest, TheTimeLimitIsByAClockThatDoesNotJump) {
+  AddLimitedStudy(absl::Seconds(200));
+  const LeaseRef first = MustAcquire(Register(MakeWorker("a"))).lease;
+  clock_.JumpWallClock(absl::Hours(9));
+  EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
+  clock_.JumpWallClock(-absl::Hours(18));
+  EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
+  ASSERT_TRUE(scheduler_->Release("", first, ReleaseReason::kPreempted, {}, "").ok());
+  const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
+  clock_.JumpWallClock(absl::Hours(48));
+  Restart();
+  clock_.JumpWallClock(-absl::Hours(48));
+  EXPECT_EQ(Run(second, absl::Seconds(65)), Directive::kContinue) << "185 of 200 s";
+  EXPECT_EQ(Run(second, absl::Seconds(10)), Directive::kTimeLimit) << "one beat of 10 s ahead";
+}
+
+TEST_F(PreemptionTest, TheTimeThatAServerIsAwayCountsForNoTrial) {
+  AddLimitedStudy(absl::Seconds(100));
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  EXPECT_EQ(Run(lease, absl::Seconds(50)), Directive::kContinue);
+  Stop();
+  clock_.Advance(absl::Hours(1));
+  Start();
+  EXPECT_EQ(Run(lease, absl::Seconds(35)), Directive::kContinue);
+  EXPECT_EQ(Run(lease, absl::Seconds(5)), Directive::kTimeLimit);
+}
+
 TEST_F(PreemptionTest, WithoutALimitNothingEnds) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;

@@ -96,6 +96,7 @@ TEST_F(StoresTest, AStudyComesBackAsItWas) {
   ASSERT_TRUE(Studies().UpdateSpec(study_id_, changed).ok());
   ASSERT_TRUE(Studies().AddWallClock(study_id_, absl::Seconds(90)).ok());
   ASSERT_TRUE(Studies().PinData(study_id_, "s", "train.jsonl", "abc").ok());
+  ASSERT_TRUE(Studies().UpdateOrder(study_id_, StudyOrder::kPause, TrialNumber{7}).ok());
   ASSERT_TRUE(Studies().Insert(MakeSpec("t"), kNow).ok());
   const auto studies = Studies().LoadAll();
   ASSERT_TRUE(studies.ok()) << studies.status();
@@ -104,6 +105,9 @@ TEST_F(StoresTest, AStudyComesBackAsItWas) {
   EXPECT_EQ(study.spec, changed);
   EXPECT_EQ(study.created, kNow);
   EXPECT_EQ(study.wall_clock, absl::Seconds(90));
+  EXPECT_EQ(study.order, StudyOrder::kPause);
+  EXPECT_EQ(study.failures_from, TrialNumber{7});
+  EXPECT_EQ(studies->back().order, StudyOrder::kRun);
   EXPECT_EQ(study.data_digests, (std::map<std::string, std::string>{{"train.jsonl", "abc"}}));
   EXPECT_EQ(Studies().StudiesVersion().value(), 3) << "two inserts and an update";
   EXPECT_EQ(Studies().Insert(MakeSpec("t"), kNow).status().code(),
@@ -201,6 +205,7 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_EQ(Trials().LoadLeases()->size(), 1u);
   EXPECT_FALSE(Trials().LoadLeases()->front().preempted);
   attempt.preempted = true;
+  attempt.stop_order = "by hand";
   attempt.attempt.state = AttemptState::kReleased;
   attempt.attempt.final_plan = MemoryPlan{.effective_batch = 32, .micro_batch = 4};
   attempt.attempt.memory = MemoryReport{.live_peak = GiB(2), .num_ooms = 1};
@@ -219,9 +224,17 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_EQ(loaded->token, "token");
   EXPECT_EQ(loaded->required, attempt.required);
   EXPECT_TRUE(loaded->preempted);
+  EXPECT_EQ(loaded->stop_order, "by hand");
   EXPECT_EQ(loaded->limit, GiB(7));
   EXPECT_TRUE(Trials().LoadLeases()->empty());
   EXPECT_TRUE(absl::IsNotFound(Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
+}
+
+TEST_F(StoresTest, TheTimeThatATrialWasHeldIsKeptWhileItIsOpen) {
+  Insert(NewTrial(0));
+  EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->held, absl::ZeroDuration());
+  ASSERT_TRUE(Trials().SetHeld(TrialNumber{0}, absl::Seconds(90)).ok());
+  EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->held, absl::Seconds(90));
 }
 
 TEST_F(StoresTest, AMeasurementIsStoredOnce) {
@@ -267,7 +280,8 @@ TEST_F(StoresTest, EventsCountWithinTheirStudy) {
   EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
   EXPECT_EQ(others.AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
   EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "started", kNow).value(), 2);
-  const auto events = Trials().EventsAfter(1, 10);
+  EXPECT_EQ(Trials().AppendEvent(TrialStore::kNoTrial, "PAUSE", kNow).value(), 3);
+  const auto events = Trials().EventsAfter(1, 1);
   ASSERT_EQ(events->size(), 1u);
   EXPECT_EQ(events->front().kind, "started");
   EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->last_sequence, 2);

@@ -101,6 +101,15 @@ TEST_F(AgentStopTest, ACancelledTrialEndsCancelled) {
   EXPECT_TRUE(std::holds_alternative<Cancelled>(OnlyOutcome()));
 }
 
+TEST_F(AgentStopTest, ACancellationComesWithTheAnswerToAReport) {
+  coordinator_.SetHeartbeatInterval(absl::Hours(1));
+  coordinator_.OnReport(
+      [this](const AttemptReport&) { coordinator_.SetDirective(Directive::kCancelled); });
+  Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
+  Run();
+  EXPECT_TRUE(std::holds_alternative<Cancelled>(OnlyOutcome()));
+}
+
 TEST_F(AgentStopTest, ALostLeaseDropsTheResult) {
   coordinator_.SetDirective(Directive::kLeaseLost);
   Add(0, kEndless);

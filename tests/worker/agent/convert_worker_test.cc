@@ -216,6 +216,9 @@ TEST(ConvertWorker, SmallAnswers) {
   reported.set_should_stop(true);
   reported.set_pruner("median");
   reported.set_why("below");
+  EXPECT_EQ(FromProto(reported).directive, Directive::kContinue) << "an older server";
+  reported.set_directive(v1::DIRECTIVE_CANCELLED);
+  EXPECT_EQ(FromProto(reported).directive, Directive::kCancelled);
   EXPECT_TRUE(FromProto(reported).should_stop);
   EXPECT_EQ(FromProto(reported).pruner, "median");
   EXPECT_EQ(FromProto(reported).why, "below");

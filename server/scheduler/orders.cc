@@ -1,0 +1,100 @@
+// TrialScheduler: what people order, of a study and of a trial.
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kStudyStopped[] = "the study was stopped";
+
+absl::Status ExpectState(const TrialRecord& record, TrialState state) {
+  if (record.trial.state == state) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("trial ", record.trial.id.study, " #", record.trial.id.number.value,
+                   ": expected a ", state == TrialState::kRunning ? "running" : "queued",
+                   " one, got ", Name(record.trial.state)));
+}
+
+// Changes the attempt that runs the trial; one event of `kind` where `change` says that it did.
+absl::Status OrderRunning(TrialTransaction& transaction, TrialNumber number, const char* kind,
+                          const std::function<bool(AttemptRecord&)>& change) {
+  HPO_ASSIGN_OR_RETURN(const TrialRecord trial, transaction.trials.LoadTrial(number));
+  HPO_RETURN_IF_ERROR(ExpectState(trial, TrialState::kRunning));
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
+                       transaction.trials.LoadAttempt(number, trial.current_attempt));
+  if (!change(attempt)) return absl::OkStatus();
+  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  transaction.Changed(number, kind);
+  return absl::OkStatus();
+}
+
+absl::Status OrderStop(TrialTransaction& transaction, TrialNumber number,
+                       const std::string& reason) {
+  return OrderRunning(transaction, number, "stop_ordered", [&](AttemptRecord& attempt) {
+    if (attempt.stop_order) return false;
+    attempt.stop_order = reason;
+    return true;
+  });
+}
+
+}  // namespace
+
+absl::Status TrialScheduler::Preempt(const std::string& name, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  return writer_.Write(*study, [&](TrialTransaction& transaction) {
+    return OrderRunning(transaction, number, "preempt_ordered", [](AttemptRecord& attempt) {
+      return !std::exchange(attempt.preempted, true);
+    });
+  });
+}
+
+absl::Status TrialScheduler::StopTrial(const std::string& name, TrialNumber number,
+                                       const std::string& reason) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  return writer_.Write(*study, [&](TrialTransaction& transaction) {
+    return OrderStop(transaction, number, reason);
+  });
+}
+
+absl::Status TrialScheduler::CancelTrial(const std::string& name, TrialNumber number,
+                                         const std::string& reason) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
+    HPO_RETURN_IF_ERROR(ExpectState(record, TrialState::kQueued));
+    record.trial.state = TrialState::kCancelled;
+    record.trial.outcome = Cancelled{.reason = reason};
+    record.trial.ended = transaction.now;
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+    transaction.Changed(number, "finished");
+    return absl::OkStatus();
+  });
+}
+
+absl::Status TrialScheduler::OrderStudy(const std::string& name, StudyOrder order,
+                                        bool stop_running_trials) {
+  if (stop_running_trials && order != StudyOrder::kStop) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stop_running_trials: expected the order STOP with it, got ", Name(order)));
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  const bool forgives = order == StudyOrder::kRun && study->failure();
+  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
+    if (stop_running_trials) {
+      HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held, transaction.trials.LoadLeases());
+      for (const AttemptRecord& attempt : held) {
+        HPO_RETURN_IF_ERROR(OrderStop(transaction, attempt.trial, kStudyStopped));
+      }
+    }
+    if (order == study->order() && !forgives) return absl::OkStatus();
+    transaction.Order({.order = order,
+                       .failures_from = forgives ? study->next_number() : study->failures_from()});
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace hpo
