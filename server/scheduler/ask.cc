@@ -46,8 +46,10 @@ std::string ProposerOf(const Suggestion& suggestion) {
 
 }  // namespace
 
-AcquireResult TrialScheduler::EmptyAnswer() const {
-  const std::vector<StudyRuntime*> studies = Studies();
+AcquireResult TrialScheduler::EmptyAnswer(const WorkerFacts& facts) const {
+  std::vector<StudyRuntime*> studies = Studies();
+  std::erase_if(studies,
+                [&](const StudyRuntime* study) { return !CheckTold(study->name(), facts).ok(); });
   AcquireResult answer;
   answer.studies_version = studies_version();
   answer.draining = draining();
@@ -84,7 +86,7 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
     if (!assignment && !draining()) {
       HPO_ASSIGN_OR_RETURN(assignment, TryAcquire(asker, waiting_for));
     }
-    AcquireResult answer = EmptyAnswer();
+    AcquireResult answer = EmptyAnswer(asker.facts);
     answer.waiting_for = std::move(waiting_for);
     if (assignment) answer.assignment = Complete(*std::move(assignment));
     if (answer.assignment || answer.draining) return answer;

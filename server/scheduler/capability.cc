@@ -78,7 +78,22 @@ ParamMap CompleteParams(const StudySpec& study, const ParamMap& params) {
   return complete;
 }
 
+absl::Status CheckTold(const std::string& study, const WorkerFacts& worker) {
+  if (!worker.serves) return absl::OkStatus();
+  const std::vector<std::string>& told = *worker.serves;
+  if (std::find(told.begin(), told.end(), study) != told.end()) return absl::OkStatus();
+  if (told.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", worker.worker,
+                     " runs a trainer of its own and there are several studies: say which it "
+                     "serves with --study NAME"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("worker ", worker.worker, " serves ",
+                                                    absl::StrJoin(told, ", "), " only (--study)"));
+}
+
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {
+  HPO_RETURN_IF_ERROR(CheckTold(study.name, worker));
   for (const std::string& file : {study.trainer.train, study.trainer.validation}) {
     if (!HasData(worker, file)) return MissingData(worker, file);
   }

@@ -17,7 +17,11 @@ namespace hpo {
 // A trial's parameters over the study's trainer defaults.
 ParamMap CompleteParams(const StudySpec& study, const ParamMap& params);
 
-// Whether the worker has the study's data, and a model that the study may choose.
+// Whether the worker was told to serve the study, or every one (WorkerFacts::serves).
+//   FailedPrecondition  it was not; says which it serves, or that it has to be told
+absl::Status CheckTold(const std::string& study, const WorkerFacts& worker);
+
+// CheckTold, and whether the worker has the study's data and a model that the study may choose.
 //   FailedPrecondition  it lacks one; names it and the command that prepares it, in one line
 absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 

@@ -7,7 +7,7 @@ namespace hpo {
 
 absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) {
   for (const StudyRuntime* study : Studies()) {
-    if (study->Finished()) continue;
+    if (study->Finished() || !CheckTold(study->name(), facts).ok()) continue;
     HPO_RETURN_IF_ERROR(CheckDigests(study->name(), study->data_digests(), facts));
   }
   HPO_RETURN_IF_ERROR(store_->Write(

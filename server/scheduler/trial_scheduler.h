@@ -182,7 +182,7 @@ class TrialScheduler {
                                       const Placement& placement);
   absl::Status EndAsPredicted(StudyRuntime& study, const Trial& trial, const Placement& placement);
   void Started(StudyRuntime& study, const StudySpec& spec, const WorkerFacts& facts);
-  AcquireResult EmptyAnswer() const;
+  AcquireResult EmptyAnswer(const WorkerFacts& facts) const;
   Assignment Complete(Assignment assignment) const;
 
   // report.cc

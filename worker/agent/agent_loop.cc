@@ -1,5 +1,6 @@
 #include "worker/agent/agent_loop.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -120,6 +121,7 @@ class AgentLoop {
   // Asks which data the studies need, measures it and tells the server.
   absl::Status RegisterAnew() {
     HPO_ASSIGN_OR_RETURN(studies_, services_.client.ListStudyData());
+    KeepThoseServed(studies_);
     DataCatalog::Scan scan = services_.data.Measure(studies_, services_.models.tokenizers);
     has_data_ = !scan.complete_studies.empty();
     if (scan.warnings != last_warnings_) {
@@ -134,8 +136,27 @@ class AgentLoop {
       return absl::InternalError(absl::StrCat("device: ", device.message()));
     }
     facts.data_sets = std::move(scan.facts);
+    facts.serves = serves_;
     session_.SetFacts(std::move(facts));
     return session_.Register(services_.client);
+  }
+
+  // What a trainer of the user's own does with another study's parameters nobody knows.
+  void KeepThoseServed(std::vector<StudyData>& studies) {
+    if (!serves_) return;
+    if (serves_->empty() && studies.size() == 1) {
+      serves_->push_back(studies.front().study);
+      spdlog::info("serves study {}, the only one there is (another: --study NAME)",
+                   serves_->front());
+    }
+    std::erase_if(studies, [this](const StudyData& data) {
+      return std::find(serves_->begin(), serves_->end(), data.study) == serves_->end();
+    });
+  }
+
+  static std::optional<std::vector<std::string>> ServedAtFirst(const AgentOptions& options) {
+    if (options.studies.empty() && !options.own_trainer) return std::nullopt;
+    return options.studies;
   }
 
   absl::Status ReadDevice(WorkerFacts& facts) {
@@ -404,7 +425,8 @@ class AgentLoop {
   // Results that the server does not have, by their attempts' folders.
   std::map<std::string, Unsettled> unsettled_;
 
-  std::vector<StudyData> studies_;
+  std::optional<std::vector<std::string>> serves_ = ServedAtFirst(options_);
+  std::vector<StudyData> studies_;  // that it serves
   bool has_data_ = false;
   std::vector<std::string> last_warnings_;
   std::string last_waiting_;

@@ -43,6 +43,10 @@ struct AgentOptions {
   std::string models_folder;
   std::string runs_folder;  // attempts' files go to STUDY/TRIAL-ATTEMPT below it
   std::string server;       // for messages
+  // The studies that it serves. Empty: every one; but with a trainer of the user's own, which is a
+  // study's, the one that there was when the worker first saw only one.
+  std::vector<std::string> studies;
+  bool own_trainer = false;
   std::optional<int64_t> max_trials;
   // Trained models that stay on this disk, of each study the best; nullopt: all.
   std::optional<int64_t> num_kept_models = 1;

@@ -203,6 +203,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.models_folder = options.models;
   agent.runs_folder = state.path + "/runs";
   agent.server = options.server;
+  agent.studies = options.studies;
+  agent.own_trainer = !options.trainer.empty();
   agent.max_trials = options.max_trials;
   agent.stay = options.stay;
   agent.num_kept_models = options.num_kept_models;

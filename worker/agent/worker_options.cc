@@ -21,7 +21,7 @@ constexpr char kDescription[] =
     "\n"
     "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
     "  hpo-worker --device cpu --memory-limit 2GiB\n"
-    "  hpo-worker --device cpu --memory-limit 1GiB --trainer \"python3 train.py\"\n";
+    "  hpo-worker --device cpu --memory-limit 1GiB --trainer \"python3 train.py\" --study mine\n";
 
 constexpr char kFooter[] =
     "\n"
@@ -70,6 +70,23 @@ struct RawOptions {
   std::string stop_grace;
 };
 
+void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
+  app.add_option("--checkpoints", raw.checkpoints,
+                 "folder where attempts of a trial leave their training state for the next one, "
+                 "shared by the machines that may take it up, or none; default: checkpoints below "
+                 "--state-dir")
+      ->envname("HPO_CHECKPOINT_DIR");
+  app.add_option("--checkpoint-every", raw.checkpoint_every,
+                 "time between checkpoints of a trial, e.g. 10m; 0: by steps alone")
+      ->capture_default_str();
+  app.add_option("--checkpoint-every-steps", options.checkpoints.every_steps,
+                 "optimizer steps between checkpoints; 0: by time alone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--checkpoint-quota", raw.checkpoint_quota,
+                 "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
+}
+
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu, "card: number of nvidia-smi, UUID, or all (one worker each)")
       ->take_last();
@@ -80,6 +97,10 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--server", options.server, "HOST:PORT or unix:PATH")
       ->envname("HPO_SERVER")
       ->capture_default_str();
+  app.add_option("--study", options.studies,
+                 "serve this study alone (repeatable); default: every study, with --trainer the "
+                 "only one there is")
+      ->type_name("NAME");
   app.add_option("--models", options.models, "folder of model folders")->envname("HPO_MODEL_DIR");
   app.add_option("--data", options.data, "folder of the files that studies name")
       ->envname("HPO_DATA_DIR")
@@ -111,20 +132,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_flag("--keep-all-models", options.keep_all_models,
                "keep every completed trial's trained model below --state-dir")
       ->excludes(num_kept);
-  app.add_option("--checkpoints", raw.checkpoints,
-                 "folder where attempts of a trial leave their training state for the next one, "
-                 "shared by the machines that may take it up, or none; default: checkpoints below "
-                 "--state-dir")
-      ->envname("HPO_CHECKPOINT_DIR");
-  app.add_option("--checkpoint-every", raw.checkpoint_every,
-                 "time between checkpoints of a trial, e.g. 10m; 0: by steps alone")
-      ->capture_default_str();
-  app.add_option("--checkpoint-every-steps", options.checkpoints.every_steps,
-                 "optimizer steps between checkpoints; 0: by time alone")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--checkpoint-quota", raw.checkpoint_quota,
-                 "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
+  DeclareCheckpoints(app, options, raw);
   app.add_option("--time-limit", raw.time_limit,
                  "end after this long, e.g. 8h: the running trial is saved and given back before");
   app.add_option(

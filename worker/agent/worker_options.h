@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/bytes.h"
@@ -18,7 +19,8 @@ struct WorkerOptions {
   bool cpu = false;
   std::optional<Bytes> memory_limit;
   std::string server;
-  std::string models;  // empty: none
+  std::vector<std::string> studies;  // empty: AgentOptions::studies
+  std::string models;                // empty: none
   std::string data;
   std::string train;
   std::string validation;

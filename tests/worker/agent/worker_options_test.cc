@@ -61,6 +61,10 @@ TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
                                          "2GiB",
                                          "--server",
                                          "h:1",
+                                         "--study",
+                                         "a",
+                                         "--study",
+                                         "b",
                                          "--models",
                                          "/m",
                                          "--data",
@@ -87,6 +91,7 @@ TEST_F(WorkerOptionsTest, EverythingGivenArrives) {
   EXPECT_TRUE(options.cpu);
   EXPECT_EQ(options.memory_limit, GiB(2));
   EXPECT_EQ(options.server, "h:1");
+  EXPECT_EQ(options.studies, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(options.models, "/m");
   EXPECT_EQ(options.data, "/d");
   EXPECT_EQ(options.train, file);

@@ -1,0 +1,75 @@
+// Which studies a worker serves, as it tells the server.
+#include <thread>
+
+#include "tests/worker/agent/agent_loop_fixture.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+
+using Names = std::vector<std::string>;
+
+class ServedByAgentTest : public AgentLoopTest {
+ protected:
+  // What the worker told at its registrations, while `studies` were there one after the other.
+  std::vector<std::optional<Names>> Told(const std::vector<Names>& studies) {
+    coordinator_.NeverFinish();
+    Show(studies.front());
+    std::thread server([&] {
+      for (size_t i = 1; i < studies.size(); ++i) {
+        EXPECT_TRUE(coordinator_.AwaitAcquires(static_cast<int>(i)));
+        Show(studies[i]);
+      }
+      EXPECT_TRUE(coordinator_.AwaitAcquires(static_cast<int>(studies.size())));
+      stop_.Raise();
+    });
+    Run();
+    server.join();
+    std::vector<std::optional<Names>> told;
+    for (const WorkerFacts& facts : coordinator_.registrations()) told.push_back(facts.serves);
+    EXPECT_EQ(told.size(), studies.size());
+    return told;
+  }
+
+ private:
+  void Show(const Names& studies) {
+    std::vector<StudyData> data;
+    for (const std::string& name : studies) data.push_back({.study = name});
+    coordinator_.SetStudies(std::move(data));
+  }
+};
+
+TEST_F(ServedByAgentTest, OurTrainerServesEveryStudy) {
+  EXPECT_THAT(Told({{"a", "b"}}), ElementsAre(std::nullopt));
+}
+
+TEST_F(ServedByAgentTest, ATrainerOfItsOwnServesTheOnlyStudyAndStaysWithIt) {
+  options_.own_trainer = true;
+  const auto told = Told({{"a"}, {"a", "b"}, {"b"}});
+  for (const auto& names : told) EXPECT_EQ(names, Names{"a"});
+}
+
+TEST_F(ServedByAgentTest, AmongSeveralItServesNoneUntilThereIsOne) {
+  options_.own_trainer = true;
+  const auto told = Told({{"a", "b"}, {"b"}});
+  EXPECT_EQ(told.front(), Names{});
+  EXPECT_EQ(told.back(), Names{"b"});
+}
+
+TEST_F(ServedByAgentTest, WhatItWasToldCountsWhateverThereIs) {
+  options_.own_trainer = true;
+  options_.studies = {"b", "c"};
+  for (const auto& names : Told({{"a"}, {"a", "b"}})) EXPECT_EQ(names, options_.studies);
+}
+
+TEST_F(ServedByAgentTest, DataOfAnotherStudyAreNotLookedFor) {
+  options_.studies = {"mine"};
+  coordinator_.SetStudies({{"other", "/nowhere/train.jsonl", "/nowhere/valid.jsonl"}});
+  Add(0);
+  options_.max_trials = 1;
+  EXPECT_EQ(Run().code, ExitCode::kDone) << "else 78: no study's data are here";
+}
+
+}  // namespace
+}  // namespace hpo
