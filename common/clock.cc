@@ -6,7 +6,9 @@
 
 namespace hpo {
 
-absl::Time SystemClock::Now() const { return absl::Now(); }
+absl::Time SystemClock::Now() const {
+  return absl::FromUnixMicros(absl::GetCurrentTimeNanos() / 1000);
+}
 
 absl::Duration SystemClock::Monotonic() const {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());

@@ -10,7 +10,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Wall-clock time, for display and for what is stored. May jump.
+  // Wall-clock time to the microsecond, as it is stored; also for display. May jump.
   virtual absl::Time Now() const = 0;
 
   // Time since some fixed point; never goes back. Leases and time-outs are measured with it.

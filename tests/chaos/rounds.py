@@ -101,10 +101,11 @@ class Chapter:
                     worker.send(signal.SIGCONT)
 
     def kill_server(self):
-        """In the middle of calls; then again while nobody calls, memory held against a rebuild from rows."""
+        """In the middle of calls or not; then while nobody calls, memory held against a rebuild from rows."""
         time.sleep(self.random.random() * 0.3)
-        self.deployment.restart_server()
-        time.sleep(self.random.random() * 0.2)
+        if self.random.random() < 0.5:
+            self.deployment.restart_server()
+            time.sleep(self.random.random() * 0.2)
         with self._quiet():
             with contextlib.closing(Channel(self.deployment.address)) as channel:
                 before = settled_image(channel, "chaos")
