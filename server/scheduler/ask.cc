@@ -183,11 +183,17 @@ absl::StatusOr<std::optional<Placement>> TrialScheduler::PlaceWaiting(
     return std::nullopt;
   }
   if (placement.fits || !trial.admission) return placement;
+  WorkerFacts alone = facts;
+  alone.capacity = CapacityAlone(facts);
+  const Placement best = PlaceTrial(spec, alone, trial, knowledge);
   const std::optional<Bytes> largest = LargestUsable(spec, trial);
-  if (largest && placement.usable < *largest) {
+  if (best.fits) {
+    obstacle = absl::StrCat(name, " ", placement.misfit, "; others hold ",
+                            FormatBytes(alone.capacity - facts.capacity), " of the device");
+  } else if (largest && best.usable < *largest) {
     obstacle = absl::StrCat(name, " ", placement.misfit);
   } else {
-    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, placement));
+    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, best));
   }
   return std::nullopt;
 }

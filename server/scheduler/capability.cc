@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/memory/fit_decision.h"
 #include "common/model_parameters.h"
 #include "common/status.h"
 
@@ -111,6 +112,23 @@ absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker,
   const auto name = FindString(CompleteParams(study, params), kModelName);
   if (!name || HasModel(study, worker, *name)) return absl::OkStatus();
   return MissingModel(study, worker, {*name});
+}
+
+Bytes CapacityAlone(const WorkerFacts& worker) {
+  const bool others = worker.device.total - worker.capacity > kCapacityNoise;
+  return others ? worker.device.total : worker.capacity;
+}
+
+std::optional<Bytes> LargestUsable(std::span<const WorkerFacts> workers, const StudySpec& study,
+                                   const ParamMap& params) {
+  std::optional<Bytes> largest;
+  for (const WorkerFacts& worker : workers) {
+    if (!CheckCanRun(study, worker, params).ok()) continue;
+    const Bytes usable =
+        UsableBytes(QuantizeCapacity(worker.capacity), worker.device, study.memory);
+    largest = largest.has_value() ? std::max(*largest, usable) : usable;
+  }
+  return largest;
 }
 
 absl::Status CheckDigests(const std::string& study,

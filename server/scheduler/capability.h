@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,6 +28,18 @@ absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker);
 
 // Whether the worker can run this configuration: CheckServes, and its model is there.
 absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker, const ParamMap& params);
+
+// Free memory of one card differs this much from one look to the next.
+constexpr Bytes kCapacityNoise = MiB(64);
+
+// What the worker could give were nobody else on its device: its total, where that is more than
+// what it can give now by more than noise.
+Bytes CapacityAlone(const WorkerFacts& worker);
+
+// The most bytes that one of `workers` which can run `params` may use of its capacity; nullopt when
+// there is none.
+std::optional<Bytes> LargestUsable(std::span<const WorkerFacts> workers, const StudySpec& study,
+                                   const ParamMap& params);
 
 // Whether the worker's data sets are those that the study was begun with (digest by file).
 //   FailedPrecondition  one is not; names study, file and both digests

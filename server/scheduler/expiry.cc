@@ -49,14 +49,15 @@ absl::Status TrialScheduler::ExpireLeases(StudyRuntime& study) {
   return absl::OkStatus();
 }
 
-// A trial that waits for a larger card ends as its OOM said once such a card has not been there for
-// two TTLs, while others are.
+// A trial that waits for a larger card ends as its OOM said once no such card has been there and
+// free for two TTLs, while others are.
 absl::Status TrialScheduler::SettleQueue(StudyRuntime& study) {
   const StudySpec spec = study.spec();
   for (const QueuedTrial& queued : study.queue()) {
     if (!queued.last_oom) continue;
     if (clock_.Monotonic() - queued.since <= 2 * options_.lease.ttl) continue;
-    const std::optional<Bytes> largest = LargestUsable(spec, queued.trial);
+    const std::optional<Bytes> largest =
+        hpo::LargestUsable(workers_.Alive(), spec, queued.trial.params);
     if (!largest || *largest > queued.trial.min_capacity) continue;
     const auto work = [&](TrialTransaction& transaction) -> absl::Status {
       HPO_ASSIGN_OR_RETURN(TrialRecord record,

@@ -5,13 +5,10 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "server/scheduler/capability.h"
 
 namespace hpo {
 namespace {
-
-// Free memory of one card differs this much from one look to the next; what is larger by no more is
-// no larger card.
-constexpr Bytes kCapacityNoise = MiB(64);
 
 bool IsTransient(FailureClass failure_class) {
   switch (failure_class) {
@@ -49,6 +46,7 @@ Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts, Bytes 
                               std::optional<Bytes> largest) {
   if (oom.limit.count <= 0) oom.limit = limit;
   const Bytes bound = std::max(oom.limit, limit);
+  // What is larger by noise is no larger card.
   if (largest.has_value() && *largest - bound <= kCapacityNoise) {
     return End(oom, counts,
                absl::StrCat("out of memory at ", FormatBytes(bound), ", the study's largest"));

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
-#include "common/memory/fit_decision.h"
 #include "server/scheduler/capability.h"
 
 namespace hpo {
@@ -73,14 +72,9 @@ std::vector<WorkerFacts> WorkerRegistry::Alive() const {
 
 std::optional<Bytes> WorkerRegistry::LargestUsable(const StudySpec& study,
                                                    const ParamMap& params) const {
-  std::optional<Bytes> largest;
-  for (const WorkerFacts& worker : Alive()) {
-    if (!CheckCanRun(study, worker, params).ok()) continue;
-    const Bytes usable =
-        UsableBytes(QuantizeCapacity(worker.capacity), worker.device, study.memory);
-    largest = largest.has_value() ? std::max(*largest, usable) : usable;
-  }
-  return largest;
+  std::vector<WorkerFacts> workers = Alive();
+  for (WorkerFacts& worker : workers) worker.capacity = CapacityAlone(worker);
+  return hpo::LargestUsable(workers, study, params);
 }
 
 }  // namespace hpo

@@ -42,7 +42,8 @@ class WorkerRegistry {
   std::optional<RegisteredWorker> Find(const std::string& name) const;
   std::vector<WorkerFacts> Alive() const;
 
-  // The most bytes that a live worker which can run `params` may use; nullopt when there is none.
+  // The most bytes that a live worker which can run `params` may use, once others have left its
+  // device; nullopt when there is none.
   std::optional<Bytes> LargestUsable(const StudySpec& study, const ParamMap& params) const;
 
  private:

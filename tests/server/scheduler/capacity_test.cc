@@ -189,6 +189,50 @@ TEST_F(CapacityTest, AnEnqueuedTrialThatFitsALargerWorkerWaitsForIt) {
   EXPECT_EQ(MustAcquire(roomy, kLarge).lease.trial.number, number);
 }
 
+TEST_F(CapacityTest, AnEnqueuedTrialWaitsWhileOthersHoldTheOnlyCardThatIsLargeEnough) {
+  StudySpec spec = BertStudy();
+  spec.budget.trials = 1;  // nothing is proposed beside
+  AddStudy(spec);
+  WorkerFacts facts = MakeBertWorker("shared", kLarge);
+  facts.device.total = kLarge;
+  const std::string session = Register(facts);
+  const TrialNumber number = Enqueue("bert", {.params = {{"model.name", std::string("tiny")}}});
+  const AcquireResult none = Acquire(session, MiB(1));
+  EXPECT_FALSE(none.assignment);
+  EXPECT_THAT(Status("bert").waiting_for, HasSubstr("others hold 16.00 GiB of the device"));
+  EXPECT_EQ(Load("bert", number.value).trial.state, TrialState::kQueued);
+  EXPECT_EQ(MustAcquire(session, kLarge).lease.trial.number, number);
+}
+
+// Beyond the whole card nothing is to be waited for, whoever holds it.
+TEST_F(CapacityTest, AnEnqueuedTrialThatNoEmptyCardRunsEndsThoughOthersHoldIt) {
+  AddStudy(BertStudy());
+  WorkerFacts facts = MakeBertWorker("shared", GiB(1));
+  facts.device.kind = "cuda";
+  facts.device.total = GiB(1);
+  facts.device.base = GiB(2);
+  const std::string session = Register(facts);
+  const TrialNumber number = Enqueue("bert", {.params = {{"model.name", std::string("tiny")}}});
+  EXPECT_FALSE(Acquire(session, MiB(1)).assignment);
+  const TrialRecord ended = Load("bert", number.value);
+  ASSERT_EQ(ended.trial.state, TrialState::kPruned);
+  EXPECT_EQ(std::get<OutOfMemory>(*ended.trial.outcome).limit, MiB(768));
+}
+
+// An OOM while others hold most of the card says nothing of the whole card: again where more is
+// free, and no longer than until no such card has been free for two TTLs.
+TEST_F(CapacityTest, AnOomBesideOthersRunsAgainWhenTheyHaveLeft) {
+  AddStudy(UnlearntStudy());
+  WorkerFacts facts = MakeWorker("shared", kLarge);
+  facts.device.total = kLarge;
+  const std::string session = Register(facts);
+  EXPECT_EQ(Finish(MustAcquire(session, kSmall).lease, OomAt(kSmall)).state, TrialState::kQueued);
+  EXPECT_EQ(MustAcquire(session, kSmall).lease.trial.number, TrialNumber{1});
+  const LeaseRef again = MustAcquire(session, kLarge).lease;
+  EXPECT_EQ(again.trial.number, TrialNumber{0});
+  EXPECT_EQ(Finish(again, OomAt(kLarge)).state, TrialState::kPruned);
+}
+
 TEST_F(CapacityTest, WhenNothingFitsTheWorkerIsToldTheSmallestNeed) {
   AddStudy(BertStudy());
   const AcquireResult none = Acquire(Register(MakeBertWorker("tight", Bytes{1})), Bytes{1});
