@@ -139,6 +139,11 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return beats_;
   }
+  // How long each ask for a trial would wait.
+  std::vector<absl::Duration> waits() const {
+    absl::MutexLock lock(&mutex_);
+    return waits_;
+  }
   std::vector<Bytes> capacities() const {
     absl::MutexLock lock(&mutex_);
     return capacities_;
@@ -182,10 +187,11 @@ class FakeCoordinator final : public CoordinatorClient {
   }
 
   absl::StatusOr<AcquireResult> AcquireTrial(const std::string& session, const std::string&,
-                                             absl::Duration, Bytes capacity,
+                                             absl::Duration wait, Bytes capacity,
                                              const std::function<bool()>& cancelled) override {
     absl::MutexLock lock(&mutex_);
     capacities_.push_back(capacity);
+    waits_.push_back(wait);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (session != session_) return absl::NotFoundError("unknown session");
     AcquireResult result{.studies_version = studies_version_};
@@ -195,7 +201,7 @@ class FakeCoordinator final : public CoordinatorClient {
       return result;
     }
     result.all_studies_finished = finishes_;
-    if (finishes_) return result;
+    if (finishes_ || wait <= absl::ZeroDuration()) return result;
     // A long poll without work ends when something changes. `cancelled` is no state of ours, so it
     // is asked again and again.
     const int64_t version = studies_version_;
@@ -324,6 +330,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<LeaseBeat>> beats_ ABSL_GUARDED_BY(mutex_);
   std::vector<Bytes> capacities_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Duration> waits_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hpo

@@ -138,6 +138,7 @@ class AgentLoop {
     facts.data_sets = std::move(scan.facts);
     facts.serves = serves_;
     session_.SetFacts(std::move(facts));
+    asked_ = false;
     return session_.Register(services_.client);
   }
 
@@ -179,9 +180,12 @@ class AgentLoop {
     if (!capacity.ok()) return CountFailure(capacity.status());
 
     const Registration registration = session_.current();
+    // The first ask does not wait, so that what there is to wait for is told at once.
+    const absl::Duration wait =
+        std::exchange(asked_, true) ? options_.acquire_wait : absl::ZeroDuration();
     const absl::StatusOr<AcquireResult> acquired =
-        services_.client.AcquireTrial(registration.session, acquire_id_, options_.acquire_wait,
-                                      *capacity, [this] { return services_.stop.raised(); });
+        services_.client.AcquireTrial(registration.session, acquire_id_, wait, *capacity,
+                                      [this] { return services_.stop.raised(); });
     if (!acquired.ok()) return TakeAcquireFailure(acquired.status(), registration.session);
 
     NoteBack();
@@ -429,6 +433,7 @@ class AgentLoop {
   std::vector<StudyData> studies_;  // that it serves
   bool has_data_ = false;
   std::vector<std::string> last_warnings_;
+  bool asked_ = false;  // for a trial, since it registered
   std::string last_waiting_;
   // Kept until the server has answered, so that a lost reply does not lose an assignment.
   std::string acquire_id_ = RandomId();

@@ -52,7 +52,8 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
   profile.name = gpu.name;
   profile.uuid = gpu.uuid;
   profile.driver = gpu.driver;
-  profile.total = limit_ ? std::min(*limit_, gpu.total) : gpu.total;
+  const Bytes for_processes = gpu.free + gpu.used;
+  profile.total = limit_ ? std::min(*limit_, for_processes) : for_processes;
   profile.base = kDefaultCudaBase;
   profile.workspace = kDefaultCudaWorkspace;
   return profile;

@@ -1,5 +1,6 @@
 #include "worker/agent/device_profiles.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -84,7 +85,8 @@ DeviceProfile DeviceProfiles::Complete(DeviceProfile device, const std::string& 
   DeviceProfile complete = *measured_;
   complete.kind = device.kind;
   complete.name = device.name;
-  complete.total = device.total;  // where a limit is below what the card has
+  // A limit may be below what the card has; NVML may count what CUDA does not give.
+  complete.total = std::min(device.total, measured_->total);
   return complete;
 }
 

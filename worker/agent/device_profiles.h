@@ -20,8 +20,8 @@ class DeviceProfiles {
       : command_(std::move(command)), path_(std::move(path)), timeout_(timeout) {}
 
   // `device` with base, workspace and the rest as measured under `torch_build`: from the file, or
-  // by the command. Where that fails it comes back as it is, with the shipped defaults, after a
-  // warning; that is not tried again by this object.
+  // by the command; the total is the smaller of both. Where that fails it comes back as it is, with
+  // the shipped defaults, after a warning; that is not tried again by this object.
   DeviceProfile Complete(DeviceProfile device, const std::string& torch_build);
 
  private:

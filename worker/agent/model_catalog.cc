@@ -34,11 +34,19 @@ bool HasConfig(const fs::path& folder) {
   return fs::exists(folder / kConfigFile, error);
 }
 
-// The tokenizer's digest, the tokenizer put into `catalog`; empty for a family without one.
-absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const ModelShape& shape,
-                                         ModelCatalog& catalog) {
+// The tokenizer's digest, the tokenizer put into `catalog`; empty where it cannot be used here,
+// with a warning for a family that could be trained here.
+absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::string& name,
+                                         const ModelShape& shape, ModelCatalog& catalog) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(folder.string(), shape);
-  if (absl::IsUnimplemented(tokenizer.status())) return "";
+  if (absl::IsUnimplemented(tokenizer.status())) {
+    if (shape.num_layers == 0) return "";
+    catalog.warnings.push_back(absl::StrCat("model ", name,
+                                            " is for a trainer of your own alone, as its tokenizer "
+                                            "cannot be used here: ",
+                                            tokenizer.status().message()));
+    return "";
+  }
   HPO_RETURN_IF_ERROR(tokenizer.status());
   const std::string digest = (*tokenizer)->digest();
   catalog.tokenizers.try_emplace(digest, *std::move(tokenizer));
@@ -50,7 +58,7 @@ absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCata
   facts.name = name;
   HPO_ASSIGN_OR_RETURN(const std::string config, ReadFile((folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(config, (folder / kConfigFile).string()));
-  HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, facts.shape, catalog));
+  HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, name, facts.shape, catalog));
   std::error_code error;
   auto weights_size = fs::file_size(folder / kWeightsFile, error);
   if (error) weights_size = fs::file_size(folder / kWeightsIndex, error);

@@ -23,8 +23,9 @@ struct ModelCatalog {
 };
 
 // A model is a folder with a config.json, in `root` or one level below ("org/name"). Folders that
-// cannot be read are left out with a warning. A model of a family that has no tokenizer here keeps
-// an empty tokenizer digest. An empty `root` gives an empty catalog.
+// cannot be read are left out with a warning. A model whose tokenizer cannot be used here keeps an
+// empty tokenizer digest, with a warning where its family is known. An empty `root` gives an empty
+// catalog.
 //   NotFound  `root` is not a folder
 absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
 

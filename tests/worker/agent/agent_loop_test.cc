@@ -520,14 +520,20 @@ TEST_F(AgentLoopTest, NewStudiesMakeItRegisterAgain) {
   std::ofstream(folder_ / "train.jsonl") << R"({"text": "a b", "label": "yes"})"
                                          << "\n";
   std::thread server([this] {
-    EXPECT_TRUE(coordinator_.AwaitAcquires(1));
+    EXPECT_TRUE(coordinator_.AwaitAcquires(2));
     const std::string file = (folder_ / "train.jsonl").string();
     coordinator_.SetStudies({{"new", file, file}});
-    EXPECT_TRUE(coordinator_.AwaitAcquires(2));
+    EXPECT_TRUE(coordinator_.AwaitAcquires(4));
     stop_.Raise();
   });
   Run();
   server.join();
+  // What there is to wait for is told at once, after each registration.
+  const std::vector<absl::Duration> waits = coordinator_.waits();
+  EXPECT_EQ(waits[0], absl::ZeroDuration());
+  EXPECT_GT(waits[1], absl::ZeroDuration());
+  EXPECT_EQ(waits[2], absl::ZeroDuration());
+  EXPECT_GT(waits[3], absl::ZeroDuration());
   ASSERT_THAT(coordinator_.registrations(), SizeIs(2));
   ASSERT_THAT(coordinator_.registrations()[1].data_sets, SizeIs(1));
   EXPECT_EQ(coordinator_.registrations()[1].data_sets[0].rows, 1);

@@ -99,6 +99,17 @@ TEST_F(CatalogTest, AModelOfAnUnknownTypeIsOfferedByName) {
   EXPECT_EQ(catalog.models[0].tokenizer_digest, "");
 }
 
+TEST_F(CatalogTest, AKnownModelWhoseTokenizerCannotBeUsedIsTold) {
+  WriteModel("tiny");
+  Write("models/tiny/tokenizer.json", R"({"model": {"type": "CharBased"}})");
+  const ModelCatalog catalog = Scan();
+  ASSERT_THAT(catalog.warnings, SizeIs(1));
+  EXPECT_THAT(catalog.warnings[0], HasSubstr("model tiny is for a trainer of your own alone"));
+  EXPECT_THAT(catalog.warnings[0], HasSubstr("CharBased"));
+  ASSERT_THAT(catalog.models, SizeIs(1));
+  EXPECT_EQ(catalog.models[0].tokenizer_digest, "");
+}
+
 TEST_F(CatalogTest, WeightsChangeTheDigestAndAreSeen) {
   WriteModel("m");
   const ModelFacts without = Scan().models.at(0);

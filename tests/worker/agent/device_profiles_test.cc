@@ -76,6 +76,12 @@ TEST_F(DeviceProfilesTest, WhatWasMeasuredReplacesTheDefaults) {
   EXPECT_EQ(NumRuns(), 1u);
 }
 
+TEST_F(DeviceProfilesTest, TheTotalIsWhatTheProcessSawWhereThatIsLess) {
+  DeviceProfile measured = MeasuredCard();
+  measured.total = Card().total - MiB(3);
+  EXPECT_EQ(Answering(measured).Complete(Card(), kBuild).total, measured.total);
+}
+
 TEST_F(DeviceProfilesTest, ARestartMeasuresOnlyWhatHasChanged) {
   EXPECT_EQ(Answering(MeasuredCard()).Complete(Card(), kBuild).base, MiB(517));
   EXPECT_EQ(Profiles("exit 1").Complete(Card(), kBuild).base, MiB(517));
