@@ -92,7 +92,10 @@ class Trainer:
                     if not said[-1].get("clean", True):
                         self.close()
                     return said
-        except OSError:  # the time is over, or the pipe broken
+        except TimeoutError as too_long:
+            self.close()
+            raise RuntimeError(f"it says nothing more for {self.job_seconds} s") from too_long
+        except OSError:  # the pipe is broken
             pass
         self.close()
         raise RuntimeError(last_line(self.complaints.read_text(encoding="utf-8", errors="replace")))

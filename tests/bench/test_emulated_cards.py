@@ -8,6 +8,7 @@ import unittest
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
+import emulated_card  # noqa: E402
 import emulated_end_to_end  # noqa: E402
 import emulated_jobs  # noqa: E402
 import emulated_matrix  # noqa: E402
@@ -159,6 +160,18 @@ class Studies(unittest.TestCase):
         self.assertTrue(judged({"fault_cases": 26, "fault_cases_as_expected": 26})[0]["met"])
         self.assertFalse(judged({"fault_cases": 26, "fault_cases_as_expected": 25})[0]["met"])
         self.assertFalse(judged({"fault_cases": 3, "fault_cases_as_expected": 3})[0]["met"])
+
+
+class Trainer(unittest.TestCase):
+    def test_one_that_says_nothing_is_told_as_that(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = emulated_card.Trainer("build", "t4", pathlib.Path(folder), 0.1)
+            trainer.command = ["sh", "-c", "echo a card >&2; exec cat >&2"]
+            with self.assertRaisesRegex(RuntimeError, "says nothing more for 0.1 s"):
+                trainer.run({})
+            trainer.command = ["sh", "-c", "echo no such card >&2"]
+            with self.assertRaisesRegex(RuntimeError, "no such card"):
+                trainer.run({})
 
 
 if __name__ == "__main__":

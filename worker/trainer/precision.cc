@@ -5,8 +5,7 @@ namespace hpo {
 absl::Status CheckPrecision(const TrainingOptions& options, torch::Device device) {
   if (!options.tf32 || !device.is_cpu()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "train.precision: tf32 needs a GPU of compute capability 8.0 or more, got a CPU; expected "
-      "fp32, bf16 or fp16");
+      "train.precision: tf32 needs a GPU, got a CPU; expected fp32, bf16 or fp16");
 }
 
 void AllowTf32(bool allowed) {
