@@ -126,7 +126,7 @@ TEST_F(RefusedValuesTest, WhatIsTakenIsRead) {
 name: long
 objective: {metric: score, direction: maximize}
 trainer: {task: custom, epochs: 1}
-budget: {trials: 1000}
+budget: {trials: 1000, failures_in_a_row: 0}
 memory: {policy: off}
 sampler: {type: random, seed: 1}
 parameters: {x: {int: [1, 64]}}
