@@ -71,11 +71,12 @@ const std::vector<Simulation::Weighted>& Simulation::Events() {
       {3, &Simulation::RepeatFinish},  {1, &Simulation::ReuseRequestId},
       {1, &Simulation::Release},       {1, &Simulation::FinishWithAForgedToken},
       {2, &Simulation::Enqueue},       {1, &Simulation::Preempt},
-      {1, &Simulation::Extend},        {1, &Simulation::AddStudyAgain},
-      {14, &Simulation::PassSeconds},  {2, &Simulation::PassMinutes},
-      {1, &Simulation::JumpWallClock}, {8, &Simulation::Tick},
-      {1, &Simulation::Restart},       {1, &Simulation::Crash},
-      {1, &Simulation::Audit}};
+      {1, &Simulation::Extend},        {1, &Simulation::StopTrial},
+      {1, &Simulation::CancelTrial},   {2, &Simulation::OrderStudy},
+      {1, &Simulation::AddStudyAgain}, {14, &Simulation::PassSeconds},
+      {2, &Simulation::PassMinutes},   {1, &Simulation::JumpWallClock},
+      {8, &Simulation::Tick},          {1, &Simulation::Restart},
+      {1, &Simulation::Crash},         {1, &Simulation::Audit}};
   return *kEvents;
 }
 
@@ -312,11 +313,28 @@ absl::Status Simulation::Preempt() {
   return Allowed("preempt", server_->scheduler().Preempt(AnyStudy().name, number));
 }
 
+absl::Status Simulation::StopTrial() {
+  const TrialNumber number{static_cast<int64_t>(rng_.Below(100))};
+  return Allowed("stop", server_->scheduler().StopTrial(AnyStudy().name, number, "enough"));
+}
+
+absl::Status Simulation::CancelTrial() {
+  const TrialNumber number{static_cast<int64_t>(rng_.Below(100))};
+  return Allowed("cancel", server_->scheduler().CancelTrial(AnyStudy().name, number, "not needed"));
+}
+
+absl::Status Simulation::OrderStudy() {
+  // Mostly to run: a study that is paused or stopped meets nothing else.
+  const StudyOrder orders[] = {StudyOrder::kRun, StudyOrder::kRun, StudyOrder::kRun,
+                               StudyOrder::kPause, StudyOrder::kStop};
+  const StudyOrder order = orders[rng_.Below(5)];
+  const bool stop_running = order == StudyOrder::kStop && rng_.Below(2) == 0;
+  return Allowed("order", server_->scheduler().OrderStudy(AnyStudy().name, order, stop_running));
+}
+
 absl::Status Simulation::Extend() {
-  const std::string& name = AnyStudy().name;
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
-  const StudyUpdate update{.trials = *study->spec().budget.trials + 1};
-  return Allowed("extend", server_->scheduler().UpdateStudy(name, update, NextId()));
+  const StudyUpdate update{.add_trials = 1};
+  return Allowed("extend", server_->scheduler().UpdateStudy(AnyStudy().name, update, NextId()));
 }
 
 absl::Status Simulation::AddStudyAgain() {
@@ -405,6 +423,9 @@ absl::Status Simulation::FinishHonestly(Worker& worker) {
 
 absl::Status Simulation::RunToTheEnd() {
   for (Worker& worker : workers_) HPO_RETURN_IF_ERROR(RegisterAs(worker, true));
+  for (const StudySpec& spec : studies_) {
+    HPO_RETURN_IF_ERROR(server_->scheduler().OrderStudy(spec.name, StudyOrder::kRun, false));
+  }
   const auto finished = [this](const StudySpec& spec) {
     return (*server_->scheduler().FindStudy(spec.name))->Finished();
   };

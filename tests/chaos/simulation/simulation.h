@@ -1,5 +1,5 @@
 // Random events against the scheduler in virtual time: workers that ask, beat, report, finish,
-// give back, repeat, lie and die; people that enqueue, preempt and extend; time that passes; a
+// give back, repeat, lie and die; people that enqueue, order and extend; time that passes; a
 // server that restarts or is killed.
 //
 // An episode is a database of its own, from its studies' beginning to their end. It depends on its
@@ -86,6 +86,9 @@ class Simulation {
   // ---- People ----
   absl::Status Enqueue();
   absl::Status Preempt();
+  absl::Status StopTrial();
+  absl::Status CancelTrial();
+  absl::Status OrderStudy();
   absl::Status Extend();
   absl::Status AddStudyAgain();
   // ---- Time and the server ----
