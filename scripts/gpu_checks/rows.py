@@ -86,6 +86,16 @@ def study_rows(trials):
     ]
 
 
+def peaks_of(job):
+    """Used and predicted of a job's probe and end: live bytes, reserved bytes; those that it has."""
+    probe = (job.of("memory", stage="Probe") or [{}])[-1]
+    pairs = {"live": (probe.get("peak_bytes"), probe.get("predicted_bytes")),
+             "reserved": (job.memory().get("reserved_peak_bytes"),
+                          probe.get("predicted_reserved_bytes"))}
+    return {kind: used / predicted for kind, (used, predicted) in pairs.items()
+            if used and predicted}
+
+
 def job_row(key, ended, left_out=()):
     """One row of several jobs: [(name, gpu_checks.programs.Ended)]; names of those that there was
     no time for."""
@@ -97,11 +107,12 @@ def job_row(key, ended, left_out=()):
         num_completed += kind == "completed"
         if kind != "completed":
             wrong.append(f"{name}: {kind} {text}".strip())
-        ratios += [probe["peak_bytes"] / probe["predicted_bytes"]
-                   for probe in job.of("memory", stage="Probe") if probe.get("predicted_bytes")]
+        peaks = peaks_of(job)
+        ratios += peaks.values()
+        wrong += [f"{name}: {peak} {ratio:.4f} of what was predicted"
+                  for peak, ratio in peaks.items() if ratio > LARGEST_RATIO]
     seen = f"{num_completed} of {len(ended)} completed; {ratio_text(ratios)}"
-    low = not ratios or max(ratios) <= LARGEST_RATIO
-    return Row(key, "; ".join([seen, *wrong]), bool(ended) and not wrong and low)
+    return Row(key, "; ".join([seen, *wrong]), bool(ended) and not wrong)
 
 
 def with_numbers(row, ended):
@@ -124,15 +135,18 @@ def profile_row(profile):
                f"{profile['source']}", profile["source"] == "measured")
 
 
-def nvml_row(profile, cards):
-    """`cards`: (name, driver, MiB) of nvidia-smi."""
+def nvml_row(ours, cards):
+    """`ours`: the cards of `hpo memory status`; `cards`: (name, driver, MiB) of nvidia-smi."""
     if not cards:
         return Row("nvml", "no nvidia-smi", False)
-    name, driver, total = cards[0]
-    same = (name == profile["name"] and driver == profile["driver"]
-            and abs(int(total) - profile["total_bytes"] / MIB) <= 1)
-    return Row("nvml", f"{profile['name']}, {mib(profile['total_bytes'])}, driver "
-               f"{profile['driver']}; nvidia-smi: {name}, {total} MiB, driver {driver}", same)
+    same = len(ours) == len(cards) and all(
+        (name, driver) == (card["name"], card["driver"])
+        and abs(int(total) - card["total_bytes"] / MIB) <= 1
+        for card, (name, driver, total) in zip(ours, cards))
+    shown = ", ".join(f"{card['name']}, {mib(card['total_bytes'])}, driver {card['driver']}"
+                      for card in ours)
+    told = ", ".join(f"{name}, {total} MiB, driver {driver}" for name, driver, total in cards)
+    return Row("nvml", f"{shown or 'no card'}; nvidia-smi: {told}", same)
 
 
 def table(rows):

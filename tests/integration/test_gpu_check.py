@@ -19,6 +19,9 @@ from gpu_checks import cases, made_up, rows  # noqa: E402
 from gpu_checks.programs import Ended, last_line  # noqa: E402
 
 GIB = 1 << 30
+# Measured over predicted peaks of jobs. What is wanted is 0.95 to 1.001 of both, which not
+# every kind of job reaches yet (docs/benchmarks.md, matrix_worst_under_prediction).
+PEAKS = {"live": (0.85, 1.001), "reserved": (0.85, 1.06)}
 
 
 def trial(state="COMPLETED", demonstration=False, **memory):
@@ -28,11 +31,13 @@ def trial(state="COMPLETED", demonstration=False, **memory):
     return {"state": state, "demonstration": demonstration, "attempts": [attempt]}
 
 
-def ended(kind="completed", predicted=100, peak=90, message=""):
+def ended(kind="completed", predicted=100, peak=90, message="", reserved=180):
     job = Ended()
     job.messages = [
-        {"type": "memory", "stage": "Probe", "predicted_bytes": predicted, "peak_bytes": peak},
-        {"type": "outcome", "outcome": {"kind": kind, "message": message}}]
+        {"type": "memory", "stage": "Probe", "predicted_bytes": predicted, "peak_bytes": peak,
+         "predicted_reserved_bytes": 2 * predicted},
+        {"type": "outcome", "outcome": {"kind": kind, "message": message},
+         "memory": {"reserved_peak_bytes": reserved}}]
     return job
 
 
@@ -72,8 +77,11 @@ class Rows(unittest.TestCase):
         good = rows.job_row("precision", [("fp32", ended()), ("bf16", ended(peak=100))])
         self.assertEqual((good.seen, good.as_expected),
                          ("2 of 2 completed; used / predicted 0.900 to 1.000", True))
-        under = rows.job_row("precision", [("fp32", ended(peak=101))])
-        self.assertFalse(under.as_expected)
+        for high, seen in ((ended(peak=101), "fp32: live 1.0100 of what was predicted"),
+                           (ended(reserved=201), "fp32: reserved 1.0050 of what was predicted")):
+            under = rows.job_row("precision", [("fp32", high)])
+            self.assertFalse(under.as_expected)
+            self.assertIn(seen, under.seen)
         failed = rows.job_row("precision", [("fp32", ended("failed", message="no | such"))])
         self.assertEqual(failed.cells()[1:], [
             "0 of 1 completed; used / predicted 0.900 to 0.900; fp32: failed no / such", "NO"])
@@ -81,6 +89,14 @@ class Rows(unittest.TestCase):
         partly = rows.job_row("precision", [("fp32", ended())], ["fp16"])
         self.assertEqual((partly.seen, partly.as_expected), (
             "1 of 1 completed; used / predicted 0.900 to 0.900; no time for fp16", False))
+
+    def test_every_card_is_as_nvidia_smi_says(self):
+        ours = [{"name": "T4", "driver": "1.2", "total_bytes": 100 << 20}]
+        self.assertTrue(rows.nvml_row(ours, [("T4", "1.2", "101")]).as_expected)
+        for cards in ([], [("T4", "1.2", "102")], [("T4", "1.3", "100")],
+                      [("T4", "1.2", "100"), ("T4", "1.2", "100")]):
+            self.assertFalse(rows.nvml_row(ours, cards).as_expected, cards)
+        self.assertFalse(rows.nvml_row([], [("T4", "1.2", "100")]).as_expected)
 
     def test_losses_of_a_card_are_compared_with_float32s(self):
         jobs = [("bf16", ended()), ("fp32", ended())]
@@ -151,14 +167,18 @@ class Script(unittest.TestCase):
         found = {row["key"]: row for row in report["rows"]}
         self.assertEqual(list(found), list(rows.WANTED))
         self.assertNotIn("errors", report)
-        # How near the predictions are is measured by bench/emulated_cards, over more of them.
         for key in ("module", "study", "replanned", "baseline", "nvml", "all", "profile"):
             self.assertTrue(found[key]["as_expected"], found[key])
         for key in ("precision", "adapters", "families", "unpadded", "small_batches",
                     "clear_cache", "resumed"):
             self.assertRegex(found[key]["seen"], r"(\d+) of \1 completed", done.stderr)
+        for job in report["jobs"]:
+            self.assertEqual(list(job["peaks"]), list(PEAKS), job)
+            for kind, (least, most) in PEAKS.items():
+                self.assertTrue(least <= job["peaks"][kind] <= most, job)
         self.assertIn("goes on after step", found["resumed"]["seen"])
         self.assertEqual(found["all"]["seen"], "2 workers, 2 cards")
+        self.assertEqual(report["profile"]["total_bytes"], 42298834944)  # CUDA's; NVML's is larger
         self.assertIn("storm_baseline_drift 0 B after", found["replay"]["seen"])
         table = (self.out / "gpu_check.md").read_text()
         self.assertTrue(table.startswith("# gpu_check: NVIDIA A100-PCIE-40GB (emulated)"), table)

@@ -108,7 +108,7 @@ absl::StatusOr<DeviceProfile> ProfileCard(const std::string& name, const std::st
                                                "; it has ", DescribeGpus(after)));
   }
   profile.driver = card_after->driver;
-  profile.total = card_after->total;
+  profile.total = use.total;
   profile.workspace = use.live;
   profile.base = BaseBytes(*card_before, *card_after, ::getpid(), use.reserved);
   return profile;
