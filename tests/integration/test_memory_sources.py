@@ -14,7 +14,7 @@ SCRIPT = SOURCE / "scripts" / "reference" / "memory_sources"
 class MemorySources(unittest.TestCase):
     def check(self, script):
         return subprocess.run([str(script), "--hpo", str(BIN / "hpo"), "--check"],
-                              capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+                              capture_output=True, text=True, timeout=4 * DEADLINE_S, check=False)
 
     def test_the_page_is_up_to_date(self):
         done = self.check(SCRIPT)
