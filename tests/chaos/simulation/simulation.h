@@ -100,6 +100,8 @@ class Simulation {
   absl::Status Crash();
   absl::Status Audit();
 
+  // No trial is open, and no more will come.
+  absl::Status ExpectOver(const std::string& name);
   absl::Status AuditStudy(const std::string& name);
   absl::Status FinishHonestly(Worker& worker);
   Worker& AnyWorker() { return workers_[rng_.Below(workers_.size())]; }
