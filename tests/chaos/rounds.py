@@ -34,7 +34,8 @@ class Chapter:
         self.num_rounds = num_rounds
         self.ledger = Ledger()
         self.gate = Gate()
-        self.deployment = Deployment(trials=1_000_000, seed=seed, keep=keep)
+        # No lease may expire between two looks at the server, however slow the machine is.
+        self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="10s", keep=keep)
         self.proxied = proxied
         self.proxy = None
         self.differences = []
