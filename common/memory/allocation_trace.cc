@@ -80,10 +80,9 @@ ReplayResult Replay(const AllocationTrace& trace, const AllocatorOptions& option
   return result;
 }
 
+// The limit is the card's own end: a program that is described sets no fraction of it.
 Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options, Bytes unit) {
-  AllocatorOptions unlimited = options;
-  unlimited.limit = Bytes{AllocatorOptions::kUnlimited};
-  return FindNeededLimit(trace, options, Replay(trace, unlimited).stats, unit);
+  return FindNeededLimit(trace, options, Replay(trace, options).stats, unit);
 }
 
 Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& options,
@@ -93,7 +92,7 @@ Bytes FindNeededLimit(const AllocationTrace& trace, const AllocatorOptions& opti
   int64_t too_little = unlimited.allocated_peak.count / unit.count - 1;
   while (enough - too_little > 1) {
     const int64_t middle = too_little + (enough - too_little) / 2;
-    limited.limit = Bytes{middle * unit.count};
+    limited.card.left = Bytes{middle * unit.count};
     (Replay(trace, limited).completed ? enough : too_little) = middle;
   }
   return Bytes{enough * unit.count};

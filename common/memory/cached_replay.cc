@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/memory/allocator_settings.h"
+#include "common/memory/drawn_batches.h"
 #include "common/memory/trial_passes.h"
 #include "common/status.h"
 
@@ -15,21 +16,11 @@ constexpr Bytes kSegmentUnit = MiB(2);
 constexpr int64_t kLimitSteps = 256;
 // Needs this many percent below another are fragile.
 constexpr int64_t kFragilePercent = 3;
-
-// The median row's tokens; the longest allowed where no row is known.
-int64_t MedianTokens(const EstimateInput& input) {
-  const int64_t median = MedianLength(input.workload.train_lengths);
-  return LongestTokens(input, median == 0 ? LengthHistogram{} : LengthHistogram{{median, 1}});
-}
-
-// The step of the longest rows, with no row above `tokens`.
-std::vector<BatchShape> WithTokens(std::vector<BatchShape> parts, int64_t tokens) {
-  for (BatchShape& part : parts) {
-    part.tokens = std::min(part.tokens, tokens);
-    for (RowGroup& group : part.packed) group.tokens = std::min(group.tokens, tokens);
-  }
-  return parts;
-}
+// Steps that are drawn where batches vary in length.
+constexpr int64_t kDrawnSteps = 16;
+// What runs within a limit need not run within every larger one: of batches of varying length the
+// need is a limit at which, and so many percent above which, every order completes.
+constexpr int64_t kAbovePercent[] = {3, 6};
 
 // Texts of the training data, or those that its queries are of; 0: not known.
 int64_t TrainingRows(const Workload& workload) {
@@ -82,24 +73,119 @@ std::vector<std::span<const TraceEvent>> Cut(const AllocationTrace& trace) {
   return stretches;
 }
 
+// In place of a step's number: the evaluation.
+constexpr size_t kEvaluate = SIZE_MAX;
+
+// The first of the distinct steps is the longest.
+struct StepsOfTrial {
+  struct Run {
+    size_t probe = 0;
+    std::vector<size_t> steps = {};  // numbers of distinct ones, in their order
+    size_t first_evaluation = 0;     // batch of an evaluation: the largest, or the first drawn
+  };
+
+  std::vector<std::vector<BatchShape>> distinct;
+  std::vector<BatchShape> evaluation;  // batches after the largest
+  std::vector<Run> runs;
+  bool varies = false;
+
+  size_t NumberOf(const std::vector<BatchShape>& step) {
+    const auto found = std::find(distinct.begin(), distinct.end(), step);
+    if (found != distinct.end()) return static_cast<size_t>(found - distinct.begin());
+    distinct.push_back(step);
+    return distinct.size() - 1;
+  }
+};
+
+// Two epochs as they may be drawn; and the longest batch after each of these, the shortest first,
+// which then finds segments of a size that it cannot use whole.
+void AddVaryingRuns(const DrawnBatches& drawn, StepsOfTrial& steps) {
+  std::vector<size_t> run;
+  for (const std::vector<BatchShape>& step : drawn.steps) run.push_back(steps.NumberOf(step));
+  std::vector<size_t> ascending = run;
+  const auto size_of = [&steps](size_t step) {
+    int64_t most = 0;
+    for (const BatchShape& part : steps.distinct[step]) most = std::max(most, part.TotalTokens());
+    return most;
+  };
+  std::stable_sort(ascending.begin(), ascending.end(),
+                   [&](size_t a, size_t b) { return size_of(a) < size_of(b); });
+  ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+  std::vector<size_t> alternating;
+  for (const size_t step : ascending) alternating.insert(alternating.end(), {step, 0});
+  alternating.push_back(kEvaluate);
+  run.insert(run.begin() + static_cast<std::ptrdiff_t>(run.size() / 2), kEvaluate);
+  run.push_back(kEvaluate);
+  const size_t probe = drawn.probe.empty() ? 0 : steps.NumberOf(drawn.probe);
+  steps.runs = {{.probe = probe, .steps = std::move(run), .first_evaluation = 1},
+                {.steps = std::move(alternating)}};
+}
+
+StepsOfTrial StepsOf(const EstimateInput& input, const MemoryPlan& plan) {
+  StepsOfTrial steps;
+  const int64_t rows = TrainingRows(input.workload);
+  const bool is_one_batch = rows > 0 && rows <= plan.effective_batch;
+  steps.distinct = {StepOver(input, plan, is_one_batch ? rows : plan.effective_batch)};
+  DrawnBatches drawn = DrawBatches(input, plan, kDrawnSteps);
+  const BatchShape& longest = steps.distinct.front().front();
+  const auto differs = [&longest](const std::vector<BatchShape>& step) {
+    return step.front().tokens != longest.tokens || step.front().packed != longest.packed;
+  };
+  // Of queries the rows of a batch vary too.
+  steps.varies = !is_one_batch && !drawn.steps.empty() &&
+                 (!input.workload.train_queries.empty() ||
+                  std::any_of(drawn.steps.begin(), drawn.steps.end(), differs));
+  if (steps.varies) {
+    steps.evaluation = std::move(drawn.evaluation);
+    AddVaryingRuns(drawn, steps);
+    return steps;
+  }
+  // Twice: under a limit the cache is not yet what it stays after the first.
+  steps.runs = {{.steps = {0, 0}}};
+  if (!is_one_batch && rows % plan.effective_batch > 0) {
+    steps.runs.front().steps.push_back(
+        steps.NumberOf(StepOver(input, plan, rows % plan.effective_batch)));
+  }
+  steps.runs.front().steps.push_back(kEvaluate);
+  return steps;
+}
+
 }  // namespace
 
 CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
                            const ClassifierShape& shape, const KernelTraits& traits) {
+  const StepsOfTrial steps = StepsOf(input, plan);
   TrialPasses passes = LargestPasses(input, plan);
-  std::vector<std::vector<BatchShape>>& steps = passes.stretches.front().steps;
-  const int64_t rows = TrainingRows(input.workload);
-  const bool is_one_batch = rows > 0 && rows <= plan.effective_batch;
-  steps.front() = StepOver(input, plan, is_one_batch ? rows : plan.effective_batch);
-  const bool has_last = !is_one_batch && rows % plan.effective_batch > 0;
-  if (has_last) steps.push_back(StepOver(input, plan, rows % plan.effective_batch));
-  std::vector<BatchShape> shorter = WithTokens(steps.front(), MedianTokens(input));
-  const bool has_shorter = !is_one_batch && shorter != steps.front();
-  if (has_shorter) steps.push_back(std::move(shorter));
-  const size_t num_steps = steps.size();
+  passes.stretches.front().steps = steps.distinct;
+  std::vector<BatchShape>& evaluation = passes.stretches.front().evaluation;
+  evaluation.insert(evaluation.end(), steps.evaluation.begin(), steps.evaluation.end());
   trace_ = TraceTrial(shape, passes, traits);
   const std::vector<Stretch> stretches = Cut(trace_);
-  HPO_CHECK(stretches.size() == num_steps + 2);
+  HPO_CHECK(stretches.size() == 1 + steps.distinct.size() + evaluation.size());
+  Load(input, traits, stretches.front());
+  const std::span<const Stretch> of_steps = std::span(stretches).subspan(1, steps.distinct.size());
+  const std::span<const Stretch> evaluations = std::span(stretches).last(evaluation.size());
+  varies_ = steps.varies;
+  for (const StepsOfTrial::Run& run : steps.runs) {
+    const auto evaluated =
+        evaluations.subspan(std::min(run.first_evaluation, evaluations.size() - 1));
+    Order order = {of_steps[run.probe], evaluated.front()};
+    for (const size_t step : run.steps) {
+      if (step == kEvaluate) {
+        order.insert(order.end(), evaluated.begin(), evaluated.end());
+      } else {
+        order.push_back(of_steps[step]);
+      }
+    }
+    orders_.push_back(std::move(order));
+  }
+  orders_.push_back(orders_.front());
+  std::swap(orders_.back()[0], orders_.back()[1]);
+  num_that_run_ = orders_.size() - (input.config.clear_cache_every > 0 ? 0 : 1);
+}
+
+// `loading` is a stretch of trace_.
+void CachedReplay::Load(const EstimateInput& input, const KernelTraits& traits, Stretch loading) {
   live_peak_ = FindLivePeak(trace_, Bytes{traits.granularity});
   unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kSegmentUnit);
   // Text of another allocator than torch's says nothing of this one.
@@ -112,20 +198,7 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   held_ = loaded_.allocator.stats().allocated;
   least_ = held_ + live_peak_.peak;
   loaded_.blocks.assign(static_cast<size_t>(trace_.num_blocks), {});
-  loaded_.Play(stretches.front());
-  const Stretch longest = stretches[1];
-  const Stretch evaluation = stretches.back();
-  Order order = {longest, evaluation};
-  if (has_shorter) order.push_back(stretches[num_steps]);
-  // Twice: under a limit the cache is not yet what it stays after the first.
-  order.insert(order.end(), {longest, longest});
-  if (has_last) order.push_back(stretches[2]);
-  order.push_back(evaluation);
-  orders_.push_back(order);
-  order.front() = evaluation;
-  order[1] = longest;
-  orders_.push_back(std::move(order));
-  num_that_run_ = input.config.clear_cache_every > 0 ? orders_.size() : 1;
+  loaded_.Play(loading);
 }
 
 bool CachedReplay::Player::Play(Stretch events) {
@@ -179,6 +252,23 @@ Bytes CachedReplay::SmallestLimit(const Order& order, Bytes from) const {
   return found;
 }
 
+Bytes CachedReplay::SmallestLimitOfAll() const {
+  Bytes found = RoundUp(least_, unit_);
+  for (size_t i = 0; i < num_that_run_; ++i) found = SmallestLimit(orders_[i], found);
+  if (!varies_) return found;
+  for (bool is_steady = false; !is_steady;) {
+    is_steady = true;
+    for (const int64_t percent : kAbovePercent) {
+      if (FitsWithin(Bytes{found.count / 100 * (100 + percent)})) continue;
+      is_steady = false;
+      found += unit_;
+      for (size_t i = 0; i < num_that_run_; ++i) found = SmallestLimit(orders_[i], found);
+      break;
+    }
+  }
+  return found;
+}
+
 bool CachedReplay::FitsWithin(Bytes limit) const {
   return std::all_of(
       orders_.begin(), orders_.begin() + static_cast<std::ptrdiff_t>(num_that_run_),
@@ -190,16 +280,13 @@ CachedBytes CachedReplay::Need() const { return *NeedWithin(Bytes{AllocatorOptio
 std::optional<CachedBytes> CachedReplay::NeedWithin(Bytes limit) const {
   // What runs within a limit need not run within every larger one.
   if (limit.count != AllocatorOptions::kUnlimited && !FitsWithin(limit)) return std::nullopt;
-  CachedBytes need{.needed_limit = RoundUp(least_, unit_)};
-  for (size_t i = 0; i < num_that_run_; ++i) {
-    need.needed_limit = SmallestLimit(orders_[i], need.needed_limit);
-  }
+  CachedBytes need{.needed_limit = SmallestLimitOfAll()};
   if (need.needed_limit > limit) return std::nullopt;
-  const AllocatorStats expected = Unlimited(orders_.front());
-  need.expected_live_peak = expected.allocated_peak - held_;
-  need.expected_reserved_peak = need.reserved_peak = expected.reserved_peak;
-  for (size_t i = 1; i < num_that_run_; ++i) {
-    need.reserved_peak = std::max(need.reserved_peak, Unlimited(orders_[i]).reserved_peak);
+  for (size_t i = 0; i < num_that_run_; ++i) {
+    const AllocatorStats stats = Unlimited(orders_[i]);
+    if (i == 0) need.expected_reserved_peak = stats.reserved_peak;
+    need.expected_live_peak = std::max(need.expected_live_peak, stats.allocated_peak - held_);
+    need.reserved_peak = std::max(need.reserved_peak, stats.reserved_peak);
   }
   const Bytes less{need.needed_limit.count / 100 * (100 - kFragilePercent)};
   const Bytes more{need.needed_limit.count / 100 * (100 + kFragilePercent)};

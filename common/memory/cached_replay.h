@@ -16,21 +16,24 @@ namespace hpo {
 
 // What the allocator holds and needs, base left out.
 struct CachedBytes {
-  // Without a limit, in the order that runs; of what is live, what libraries keep is left out, and
-  // what the allocator does not split off from a block counts.
+  // Without a limit. Of what is live, what libraries keep is left out, and what the allocator does
+  // not split off from a block counts; the most of the orders that may run.
   Bytes expected_live_peak;
-  Bytes expected_reserved_peak;
-  Bytes reserved_peak;  // without a limit, the largest of the orders that may run
-  // A limit at which each of them completes, about 0.4 % (at least 2 MiB) above the smallest.
+  Bytes expected_reserved_peak;  // in the order that runs
+  Bytes reserved_peak;           // without a limit, the largest of the orders that may run
+  // A limit at which each of them completes, about 0.4 % (at least 2 MiB) above the smallest; where
+  // batches vary in length, each completes at a few percent above it too.
   Bytes needed_limit;
   bool fragile = false;  // the order after an emptied cache needs 3 % more than that, or less
   bool operator==(const CachedBytes&) const = default;
 };
 
 // A trial of these passes on a warm GPU. The order that runs: the longest batch and the evaluation,
-// as the probe runs them, a shorter batch as the workload has it, the longest again (the cache then
-// holds what the others left), and the evaluation. The other order: the same after a cache that was
-// emptied before an evaluation, which then comes first.
+// as the probe runs them, then steps and the evaluation. Where all batches are of one length, the
+// steps are that, twice (the cache then holds what the others left), and the shorter one that ends
+// an epoch. Where they vary, some are drawn (drawn_batches.h), and there is a second order: the
+// longest batch after each of them. One more order may run where a configuration empties the cache:
+// the first, but that it begins with the evaluation.
 // Pure: the same passes need the same, whatever limit is asked for. Not thread-safe.
 class CachedReplay {
  public:
@@ -68,15 +71,19 @@ class CachedReplay {
     bool Play(Stretch events);
   };
 
+  void Load(const EstimateInput& input, const KernelTraits& traits, Stretch loading);
+
   // By how much `limit` is too small for the request at which the order fails; 0: it completes.
   Bytes Lacking(const Order& order, Bytes limit) const;
   AllocatorStats Unlimited(const Order& order) const;
   Bytes SmallestLimit(const Order& order, Bytes from) const;
+  Bytes SmallestLimitOfAll() const;
 
   AllocationTrace trace_;
   Player loaded_;              // after the stretch that loads, without a limit
   std::vector<Order> orders_;  // the first is the one that runs
   size_t num_that_run_ = 1;    // of them: those that a trial of this configuration may take
+  bool varies_ = false;        // the length of batches
   LivePeak live_peak_;
   Bytes held_;   // by libraries, before anything is loaded
   Bytes least_;  // of tensors, and of what libraries keep

@@ -27,8 +27,8 @@ Bytes DeviceNeeded(const StepDescription& step, const std::vector<AllocationTrac
 // Whether each completes within the device's total less its base.
 bool AllComplete(const StepDescription& step, const std::vector<AllocationTrace>& orders) {
   AllocatorOptions options = step.allocator;
-  options.limit = step.device.total - step.device.base;
-  return options.limit >= Bytes{} &&
+  options.card.left = step.device.total - step.device.base;
+  return options.card.left >= Bytes{} &&
          std::all_of(orders.begin(), orders.end(), [&options](const AllocationTrace& trace) {
            return Replay(trace, options).completed;
          });

@@ -94,14 +94,6 @@ int64_t MostQueriesOf(TaskKind task, int64_t aspects) {
   return aspects > kMostRows / 3 ? kMostRows : 2 + 3 * aspects;
 }
 
-// Without those that aspects.max leaves out.
-LengthHistogram KeptTexts(LengthHistogram texts, TaskKind task, int64_t most_aspects) {
-  if (most_aspects > 0) {
-    texts.erase(texts.upper_bound(MostQueriesOf(task, most_aspects)), texts.end());
-  }
-  return texts;
-}
-
 // The most queries that so many texts ask.
 int64_t MostQueries(const LengthHistogram& texts, int64_t rows, bool pads) {
   if (pads) return TensorBytes({rows, texts.rbegin()->first});
@@ -141,6 +133,15 @@ int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths
   return std::min(LongestPadded(lengths, input.config.max_length), input.model.max_positions);
 }
 
+LengthHistogram TrainingQueries(const EstimateInput& input) {
+  LengthHistogram texts = input.workload.train_queries;
+  const int64_t most_aspects = input.config.most_aspects;
+  if (most_aspects > 0) {
+    texts.erase(texts.upper_bound(MostQueriesOf(input.workload.task, most_aspects)), texts.end());
+  }
+  return texts;
+}
+
 TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
   const Workload& workload = input.workload;
   const int64_t most_tokens = std::min(input.config.max_length, input.model.max_positions);
@@ -150,8 +151,7 @@ TrialPasses LargestPasses(const EstimateInput& input, const MemoryPlan& plan) {
     }
     return BatchShape::Of(LongestRows(lengths, most_tokens, skipped, rows));
   };
-  const LengthHistogram queries =
-      KeptTexts(workload.train_queries, workload.task, input.config.most_aspects);
+  const LengthHistogram queries = TrainingQueries(input);
   const LengthHistogram& texts = queries.empty() ? workload.train_lengths : queries;
   const int64_t effective_batch = std::min(plan.effective_batch, RowsOf(texts));
   const int64_t rows = std::min(plan.micro_batch, effective_batch);

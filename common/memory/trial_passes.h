@@ -39,6 +39,10 @@ struct TrialPasses {
 // model has positions.
 int64_t LongestTokens(const EstimateInput& input, const LengthHistogram& lengths);
 
+// Training texts by the number of their queries, but for those that are left out; empty: a text is
+// one query.
+LengthHistogram TrainingQueries(const EstimateInput& input);
+
 // The largest batches that the workload allows: every part has its longest row, in the data or
 // allowed, and packed its longest rows, those of the first part and those next to them. Of equal
 // parts after the first there is one.

@@ -91,7 +91,8 @@ CROWDED = "out of memory on a device that others use, retry {} of 2"
 FINE = "COMPLETED; 1 attempt, 0 OOMs met, 0 re-plans"
 ONE_REDO = "COMPLETED; 1 attempt, 1 OOMs met, 0 re-plans"
 ONE_REPLAN = "COMPLETED; 1 attempt, 1 OOMs met, 1 re-plans"
-# Once for the error, once more without one in the first step of the smaller plan.
+# Once for the error, once more as the allocator is thrashing: under a tight limit growing segments give
+# pages back for each of the parts, step for step (worker/trainer/memory/thrash_guard.h).
 TWO_REPLANS = "COMPLETED; 1 attempt, 1 OOMs met, 2 re-plans"
 REDO_AND_REPLAN = "COMPLETED; 1 attempt, 2 OOMs met, 1 re-plans"
 LOST_ONCE = "COMPLETED; 2 attempts, 0 OOMs met, 0 re-plans; " + LOST.format(1)

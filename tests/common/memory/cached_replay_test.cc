@@ -1,8 +1,13 @@
 #include "common/memory/cached_replay.h"
 
+#include <vector>
+
+#include "common/memory/allocator_settings.h"
 #include "common/memory/memory_replay.h"
+#include "common/status.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/tiny_input.h"
+#include "tests/common/memory/varying_trial.h"
 
 namespace hpo {
 namespace {
@@ -106,6 +111,46 @@ TEST(CachedReplay, ShorterRowsBetweenTheLongestMayOnlyAdd) {
   // The longest row decides, not the median.
   input.workload.train_lengths = {{40, 900}};
   EXPECT_LT(ReplayMemory(input, plan)->live_peak, mixed.live_peak);
+}
+
+// Whether the trial runs within `limit` in the order of `passes`.
+bool RunsWithin(const RandomTrial& trial, const TrialPasses& passes, Bytes limit) {
+  const EstimateInput& input = trial.input;
+  const KernelTraits traits = TraitsOf(input.device);
+  AllocatorModel allocator(*ParseAllocatorSettings(input.device.allocator));
+  const auto play = [&allocator](const AllocationTrace& trace) {
+    std::vector<AllocatorModel::Block> blocks(static_cast<size_t>(trace.num_blocks));
+    for (const TraceEvent& event : trace.events) {
+      AllocatorModel::Block& block = blocks[static_cast<size_t>(event.block)];
+      if (!event.allocates) {
+        allocator.Free(block);
+        continue;
+      }
+      const auto allocated = allocator.Allocate(Bytes{event.bytes}, event.stream);
+      if (!allocated.has_value()) return false;
+      block = *allocated;
+    }
+    return true;
+  };
+  HPO_CHECK(play(TraceWarmUp(traits)));
+  allocator.EmptyCache();
+  allocator.SetLimit(limit);
+  return play(TraceTrial(ClassifierShapeOf(input, trial.plan), passes, traits));
+}
+
+// Batches of varying length, rows shuffled: admission leaves 3 % above the need. Before steps were
+// drawn 11 of these ran out there. Seeds that the number of steps was not chosen by.
+TEST(CachedReplay, BoundsTheOrdersThatBatchesOfVaryingLengthTake) {
+  constexpr int kTrials = 100;
+  int ran_out = 0;
+  for (uint64_t seed = 10'000; seed < 10'000 + kTrials; ++seed) {
+    const VaryingTrial drawn = DrawVaryingTrial(seed, 20);
+    const EstimateInput& input = drawn.trial.input;
+    const Bytes need = ReplayMemory(input, drawn.trial.plan)->needed_limit - input.device.base;
+    const Bytes limit{need.count / 100 * 103};
+    ran_out += RunsWithin(drawn.trial, ShuffledPasses(drawn, seed), limit) ? 0 : 1;
+  }
+  EXPECT_LE(ran_out, 4);
 }
 
 }  // namespace

@@ -1,0 +1,231 @@
+#include "common/memory/drawn_batches.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "common/memory/allocation_timeline.h"
+#include "common/packed_rows.h"
+#include "common/random.h"
+
+namespace hpo {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+enum Stream : uint64_t { kTraining, kEvaluation };
+constexpr size_t kMostParts = 4;
+constexpr int64_t kEvaluationBatches = 3;
+// Rows of the model that are drawn at a time. Of more the longest are sure to be among them.
+constexpr int64_t kMostRows = 8192;
+
+// The queries of a text, by their tokens; one, where a text is a row.
+using Text = std::vector<int64_t>;
+
+// Values of a histogram, each as often as it says, until all are drawn; then all of them again.
+class Bag {
+ public:
+  explicit Bag(const LengthHistogram& histogram) {
+    for (const auto& [value, count] : histogram) {
+      if (count > 0) values_.emplace_back(value, count);
+    }
+    Refill();
+  }
+
+  int64_t size() const {
+    int64_t size = 0;
+    for (const auto& [value, count] : values_) size += count;
+    return size;
+  }
+
+  void Refill() {
+    left_ = values_;
+    num_left_ = size();
+  }
+
+  // The bag was not empty.
+  int64_t Draw(Rng& random) {
+    if (num_left_ == 0) Refill();
+    auto number = static_cast<int64_t>(random.Below(static_cast<uint64_t>(num_left_)));
+    --num_left_;
+    auto drawn = left_.begin();
+    while (number >= drawn->second) number -= (drawn++)->second;
+    --drawn->second;
+    return drawn->first;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> values_;
+  std::vector<std::pair<int64_t, int64_t>> left_;
+  int64_t num_left_ = 0;
+};
+
+// Texts of one data set, drawn by chance.
+class TextDraw {
+ public:
+  TextDraw(const EstimateInput& input, const LengthHistogram& lengths,
+           const LengthHistogram& queries, Stream stream)
+      : config_(input.config),
+        lengths_(Merged(input, lengths)),
+        queries_(queries),
+        has_queries_(!queries.empty()),
+        most_queries_(has_queries_ ? queries.rbegin()->first : 1),
+        random_(kSeed, stream) {}
+
+  int64_t num_texts() const {
+    return has_queries_ && lengths_.size() > 0 ? queries_.size() : lengths_.size();
+  }
+
+  // Whether so many texts have few enough rows to be drawn.
+  bool CanDraw(int64_t texts) const {
+    return TensorBytes({texts, std::max<int64_t>(most_queries_, 1)}) <= kMostRows;
+  }
+
+  // Which of its batches is the one that may be shorter.
+  int64_t BeginEpoch(int64_t batches) {
+    lengths_.Refill();
+    queries_.Refill();
+    return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(batches)));
+  }
+
+  // The one that takes most comes first.
+  std::vector<Text> Draw(int64_t count) {
+    std::vector<Text> texts(static_cast<size_t>(count));
+    for (Text& text : texts) {
+      const int64_t queries = has_queries_ ? queries_.Draw(random_) : 1;
+      text.assign(static_cast<size_t>(queries), lengths_.Draw(random_));
+    }
+    const auto size_of = [](const Text& text) {
+      return text.empty() ? 0 : *std::max_element(text.begin(), text.end()) * std::ssize(text);
+    };
+    std::stable_sort(texts.begin(), texts.end(),
+                     [&size_of](const Text& a, const Text& b) { return size_of(a) > size_of(b); });
+    return texts;
+  }
+
+  // Queries of each text from now on, where they are padded: as many as any text of the data asks,
+  // or of its part. Which of the two a configuration does is not known here.
+  void PadToAll(bool all) { pads_to_all_ = all; }
+  bool Pads() const { return has_queries_ && config_.pads_queries; }
+
+  // What the texts of a part run as.
+  void AddPieces(std::span<const Text> texts, std::vector<BatchShape>& pieces) const {
+    std::vector<int64_t> rows;
+    size_t most = pads_to_all_ ? static_cast<size_t>(most_queries_) : 0;
+    for (const Text& text : texts) {
+      rows.insert(rows.end(), text.begin(), text.end());
+      most = std::max(most, text.size());
+    }
+    const size_t answered = rows.size();
+    if (Pads()) {
+      for (const Text& text : texts) {
+        if (!text.empty()) rows.resize(rows.size() + most - text.size(), text.front());
+      }
+    }
+    const size_t at_once = has_queries_ && config_.queries_at_once > 0
+                               ? static_cast<size_t>(config_.queries_at_once)
+                               : std::max<size_t>(rows.size(), 1);
+    for (size_t begin = 0; begin < answered; begin += at_once) {
+      pieces.push_back(
+          ShapeOf(std::span(rows).subspan(begin, std::min(at_once, rows.size() - begin))));
+    }
+  }
+
+ private:
+  // As long as rows run: few lengths are left, where rows are padded.
+  static LengthHistogram Merged(const EstimateInput& input, const LengthHistogram& lengths) {
+    const int64_t most = std::min(input.config.max_length, input.model.max_positions);
+    LengthHistogram merged;
+    for (const auto& [length, count] : lengths) {
+      const int64_t tokens = input.config.unpadded ? std::clamp<int64_t>(length, 1, most)
+                                                   : LongestTokens(input, {{length, 1}});
+      merged[tokens] += std::max<int64_t>(count, 0);
+    }
+    return merged;
+  }
+
+  BatchShape ShapeOf(std::span<const int64_t> rows) const {
+    if (config_.unpadded) return BatchShape::Of(PackRows(rows));
+    return {.rows = std::ssize(rows), .tokens = *std::max_element(rows.begin(), rows.end())};
+  }
+
+  const TrainingConfig& config_;
+  Bag lengths_;
+  Bag queries_;
+  const bool has_queries_;
+  const int64_t most_queries_;
+  bool pads_to_all_ = false;
+  Rng random_;
+};
+
+// Parts of `rows` texts each.
+std::vector<BatchShape> PartsOf(const TextDraw& draw, std::span<const Text> texts, int64_t rows) {
+  std::vector<BatchShape> parts;
+  for (size_t begin = 0; begin < texts.size(); begin += static_cast<size_t>(rows)) {
+    draw.AddPieces(texts.subspan(begin, std::min(texts.size() - begin, static_cast<size_t>(rows))),
+                   parts);
+  }
+  if (parts.size() <= kMostParts) return parts;
+  return {parts[0], parts[1], parts[parts.size() / 2], parts.back()};
+}
+
+std::vector<std::vector<BatchShape>> DrawSteps(const EstimateInput& input, const MemoryPlan& plan,
+                                               int64_t num_steps) {
+  TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input), kTraining);
+  const int64_t texts = draw.num_texts();
+  const int64_t batch = std::min(plan.effective_batch, texts);
+  std::vector<std::vector<BatchShape>> steps;
+  if (texts == 0 || !draw.CanDraw(batch)) return steps;
+  const int64_t last = texts % batch == 0 ? batch : texts % batch;
+  const int64_t of_an_epoch = std::min((texts - 1) / batch + 1, num_steps);
+  int64_t short_one = 0;
+  for (int64_t step = 0; step < num_steps; ++step) {
+    const int64_t of_epoch = step % of_an_epoch;
+    if (of_epoch == 0) short_one = draw.BeginEpoch(of_an_epoch);
+    draw.PadToAll(step % 2 == 1);
+    const std::vector<Text> rows = draw.Draw(of_epoch == short_one ? last : batch);
+    std::vector<BatchShape> parts = PartsOf(draw, rows, plan.micro_batch);
+    if (!parts.empty()) steps.push_back(std::move(parts));
+  }
+  return steps;
+}
+
+std::vector<BatchShape> DrawEvaluation(const EstimateInput& input, const MemoryPlan& plan) {
+  TextDraw draw(input, input.workload.validation_lengths, input.workload.validation_queries,
+                kEvaluation);
+  const int64_t at_once = TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier});
+  int64_t texts = draw.num_texts();
+  if (texts > TensorBytes({kEvaluationBatches, at_once})) {
+    // The last batch is as short as that of all texts.
+    texts = (kEvaluationBatches - 1) * at_once + (texts - 1) % at_once + 1;
+  }
+  if (texts == 0 || !draw.CanDraw(texts)) return {};
+  const std::vector<Text> rows = draw.Draw(texts);
+  std::vector<BatchShape> batches = PartsOf(draw, rows, at_once);
+  if (draw.Pads()) {
+    draw.PadToAll(true);
+    for (BatchShape& batch : PartsOf(draw, rows, at_once)) batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+// As worker/trainer/training/probe.h chooses it among texts that are drawn.
+std::vector<BatchShape> DrawProbe(const EstimateInput& input, const MemoryPlan& plan) {
+  if (input.workload.train_queries.empty()) return {};
+  TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input), kTraining);
+  const int64_t texts = draw.num_texts();
+  if (texts == 0 || !draw.CanDraw(texts)) return {};
+  std::vector<Text> rows = draw.Draw(texts);
+  rows.resize(static_cast<size_t>(
+      std::min({texts, plan.effective_batch, TensorBytes({2, plan.micro_batch})})));
+  return PartsOf(draw, rows, plan.micro_batch);
+}
+
+}  // namespace
+
+DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int64_t num_steps) {
+  return {.probe = DrawProbe(input, plan),
+          .steps = DrawSteps(input, plan, num_steps),
+          .evaluation = DrawEvaluation(input, plan)};
+}
+
+}  // namespace hpo
