@@ -47,7 +47,8 @@ Json WorkerJson(const WorkerStatus& worker) {
           {"alive", worker.alive},
           {"study", worker.trial ? Json(worker.trial->study) : Json(nullptr)},
           {"trial", worker.trial ? Json(worker.trial->number.value) : Json(nullptr)},
-          {"last_heartbeat", TimeJson(worker.last_heartbeat)}};
+          {"last_heartbeat", TimeJson(worker.last_heartbeat)},
+          {"notice", worker.notice}};
 }
 
 Json PlanJson(const MemoryPlan& plan) {

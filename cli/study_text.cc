@@ -84,6 +84,16 @@ std::string WorkerTable(const std::vector<WorkerStatus>& workers, int width) {
   return table.Render(width);
 }
 
+// Of each worker that says something, below the table.
+std::string NoticesOf(const std::vector<WorkerStatus>& workers) {
+  std::string text;
+  for (const WorkerStatus& worker : workers) {
+    if (worker.notice.empty()) continue;
+    absl::StrAppend(&text, Printable(worker.name), ": ", Printable(worker.notice), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
@@ -127,7 +137,7 @@ std::string StudyText(const StudyStatus& study, int width) {
     absl::StrAppend(&text, "proposed    ", Printable(study.last_proposal), "\n");
   }
   if (study.workers.empty()) return text;
-  return absl::StrCat(text, "\n", WorkerTable(study.workers, width));
+  return absl::StrCat(text, "\n", WorkerTable(study.workers, width), NoticesOf(study.workers));
 }
 
 std::string FailureText(const StudyStatus& study) {

@@ -51,6 +51,7 @@ struct WorkerStatus {
   bool alive = false;
   std::optional<TrialId> trial;
   absl::Time last_heartbeat = absl::InfinitePast();
+  std::string notice;  // what people should know of it; empty: nothing
   bool operator==(const WorkerStatus&) const = default;
 };
 

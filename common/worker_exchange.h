@@ -23,6 +23,7 @@ struct Registration {
   absl::Duration heartbeat_interval;
   absl::Duration lease_ttl;
   int64_t studies_version = 0;
+  std::string database;  // which one is behind the server
 };
 
 // Names one attempt and proves that the caller holds it.
@@ -30,6 +31,7 @@ struct LeaseRef {
   TrialId trial;
   AttemptNumber attempt;
   std::string token;
+  std::string database = {};  // whose trial it is; empty: not known
   bool operator==(const LeaseRef&) const = default;
 };
 
@@ -90,6 +92,8 @@ struct AttemptReport {
   std::optional<MemoryPlan> new_plan;  // set when the trainer re-planned since the last report
   int64_t num_ooms = 0;
   std::vector<MemoryRecord> memory_records;
+  // Part of a result that is too large for one message: the token suffices, the lease may be gone.
+  bool of_result = false;
 };
 
 // The answer to a report.

@@ -68,6 +68,7 @@ static v1::Worker ToProto(const WorkerStatus& worker) {
   proto.set_device(worker.device);
   proto.set_capacity_bytes(worker.capacity.count);
   proto.set_alive(worker.alive);
+  proto.set_notice(worker.notice);
   if (worker.trial) {
     proto.set_study(worker.trial->study);
     proto.set_trial(worker.trial->number.value);
@@ -82,7 +83,8 @@ static WorkerStatus FromProto(const v1::Worker& proto) {
   WorkerStatus worker{.name = proto.name(),
                       .device = proto.device(),
                       .capacity = Bytes{proto.capacity_bytes()},
-                      .alive = proto.alive()};
+                      .alive = proto.alive(),
+                      .notice = proto.notice()};
   if (proto.has_trial()) {
     worker.trial = TrialId{.study = proto.study(), .number = TrialNumber{proto.trial()}};
   }

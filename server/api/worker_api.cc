@@ -1,6 +1,7 @@
 #include "server/api/worker_api.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/refusal.h"
 #include "common/status.h"
 #include "server/scheduler/trial_scheduler.h"
 
@@ -37,9 +38,9 @@ absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session
 
 absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
                                                      const std::vector<LeaseBeat>& beats,
-                                                     Bytes capacity) {
+                                                     Bytes capacity, const std::string& notice) {
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
-  return scheduler_.Heartbeat(session, beats, capacity);
+  return scheduler_.Heartbeat(session, beats, capacity, notice);
 }
 
 absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& report) {
@@ -49,19 +50,42 @@ absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& 
           absl::StrCat("measurement: expected a step >= 0, got ", measurement.step));
     }
   }
-  return scheduler_.Report(report);
+  HPO_RETURN_IF_ERROR(CheckDatabase(report.lease));
+  return Explained(scheduler_.Report(report));
 }
 
 absl::StatusOr<FinishResult> WorkerApi::FinishTrial(const std::string& request_id,
                                                     const FinishRequest& request) {
-  return scheduler_.Finish(request_id, request);
+  HPO_RETURN_IF_ERROR(CheckDatabase(request.lease));
+  return Explained(scheduler_.Finish(request_id, request));
 }
 
 absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id,
                                                    const LeaseRef& lease, ReleaseReason reason,
                                                    Bytes needed, const std::string& note) {
   HPO_RETURN_IF_ERROR(CheckSize("needed_bytes", needed));
-  return scheduler_.Release(request_id, lease, reason, needed, note);
+  HPO_RETURN_IF_ERROR(CheckDatabase(lease));
+  return Explained(scheduler_.Release(request_id, lease, reason, needed, note));
+}
+
+absl::Status WorkerApi::CheckDatabase(const LeaseRef& lease) const {
+  const std::string& own = scheduler_.database();
+  if (lease.database.empty() || lease.database == own) return absl::OkStatus();
+  return WithRefusal(absl::FailedPreconditionError(absl::StrCat(
+                         "trial ", lease.trial.study, " #", lease.trial.number.value, " is of database ",
+                         lease.database, ", this server has database ", own)),
+                     {RefusalReason::kAnotherDatabase, own});
+}
+
+template <typename Result>
+absl::StatusOr<Result> WorkerApi::Explained(absl::StatusOr<Result> result) const {
+  if (absl::IsAborted(result.status())) {
+    return WithRefusal(result.status(), {RefusalReason::kSuperseded, scheduler_.database()});
+  }
+  if (absl::IsNotFound(result.status())) {
+    return WithRefusal(result.status(), {RefusalReason::kUnknownTrial, scheduler_.database()});
+  }
+  return result;
 }
 
 }  // namespace hpo

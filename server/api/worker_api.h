@@ -1,7 +1,9 @@
 // What each WorkerService request does, in value types. Thread-safe.
 //
 // A call about a lease fails with Aborted when the lease went to a newer attempt or was taken back
-// for good: the caller stops its trainer. NotFound: unknown session, study, trial or attempt.
+// for good: the caller stops its trainer. NotFound: unknown session, study, trial or attempt. Both
+// carry a Refusal (common/refusal.h), except for an unknown session. FailedPrecondition with a
+// Refusal: the lease is of another database.
 #pragma once
 
 #include <functional>
@@ -38,7 +40,8 @@ class WorkerApi {
 
   // Unknown session: register_again, never an error (a restarted server re-adopts leases by token).
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
-                                            const std::vector<LeaseBeat>& beats, Bytes capacity);
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity,
+                                            const std::string& notice = "");
 
   absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
 
@@ -51,6 +54,11 @@ class WorkerApi {
                                           const std::string& note);
 
  private:
+  absl::Status CheckDatabase(const LeaseRef& lease) const;
+  // Of a call about a lease: with the reason, where the database will never take it.
+  template <typename Result>
+  absl::StatusOr<Result> Explained(absl::StatusOr<Result> result) const;
+
   TrialScheduler& scheduler_;
 };
 

@@ -24,12 +24,13 @@ constexpr EnumPairs<Directive, v1::Directive, 6> kDirectives = {{
     {Directive::kTimeLimit, v1::DIRECTIVE_TIME_LIMIT},
 }};
 
-// Several messages name a lease by the same four fields.
+// Several messages name a lease by the same fields.
 template <typename Message>
 LeaseRef LeaseOf(const Message& proto) {
   return LeaseRef{.trial = {.study = proto.study(), .number = TrialNumber{proto.trial()}},
                   .attempt = AttemptNumber{proto.attempt()},
-                  .token = proto.lease_token()};
+                  .token = proto.lease_token(),
+                  .database = proto.database()};
 }
 
 template <typename Message>
@@ -60,6 +61,7 @@ v1::RegisterWorkerResponse ToProto(const Registration& registration) {
   *proto.mutable_heartbeat_interval() = ToProto(registration.heartbeat_interval);
   *proto.mutable_lease_ttl() = ToProto(registration.lease_ttl);
   proto.set_studies_version(registration.studies_version);
+  proto.set_database(registration.database);
   return proto;
 }
 
@@ -76,6 +78,7 @@ v1::Assignment ToProto(const Assignment& assignment) {
   proto.set_trial(assignment.lease.trial.number.value);
   proto.set_attempt(assignment.lease.attempt.value);
   proto.set_lease_token(assignment.lease.token);
+  proto.set_database(assignment.lease.database);
   *proto.mutable_lease_ttl() = ToProto(assignment.lease_ttl);
   *proto.mutable_heartbeat_interval() = ToProto(assignment.heartbeat_interval);
   *proto.mutable_params() = ToProto(assignment.params);
@@ -115,7 +118,9 @@ v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
 }
 
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto) {
-  HeartbeatCall call{.session = proto.session(), .capacity = Bytes{proto.capacity_bytes()}};
+  HeartbeatCall call{.session = proto.session(),
+                     .capacity = Bytes{proto.capacity_bytes()},
+                     .notice = proto.notice()};
   for (const v1::HeartbeatRequest::Lease& lease : proto.leases()) {
     call.beats.push_back(LeaseBeat{.lease = LeaseOf(lease),
                                    .step = lease.step(),
@@ -143,6 +148,7 @@ absl::StatusOr<ReportCall> FromProto(const v1::ReportMeasurementsRequest& proto)
   report.lease = LeaseOf(proto);
   report.measurements = MeasurementsOf(proto);
   report.num_ooms = proto.num_ooms();
+  report.of_result = proto.of_result();
   if (proto.has_plan()) {
     HPO_ASSIGN_OR_RETURN(report.new_plan, FromProto(proto.plan()));
   }

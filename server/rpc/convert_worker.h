@@ -35,6 +35,7 @@ struct HeartbeatCall {
   std::string session;
   std::vector<LeaseBeat> beats;
   Bytes capacity;
+  std::string notice;
 };
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto);
 

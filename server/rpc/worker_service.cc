@@ -53,7 +53,7 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::Heartb
   HPO_RPC_CHECK(*request);
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(const HeartbeatResult result,
-                 api_.Heartbeat(call.session, call.beats, call.capacity));
+                 api_.Heartbeat(call.session, call.beats, call.capacity, call.notice));
   *response = ToProto(result);
   return grpc::Status::OK;
 }

@@ -60,6 +60,7 @@ AcquireResult TrialScheduler::EmptyAnswer(const WorkerFacts& facts) const {
 }
 
 Assignment TrialScheduler::Complete(Assignment assignment) const {
+  assignment.lease.database = database_;
   assignment.lease_ttl = options_.lease.ttl;
   assignment.heartbeat_interval = HeartbeatInterval(options_.lease);
   return assignment;

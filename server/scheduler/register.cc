@@ -1,4 +1,5 @@
 // TrialScheduler: a worker registers.
+#include "common/refusal.h"
 #include "common/status.h"
 #include "server/scheduler/capability.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -8,7 +9,8 @@ namespace hpo {
 absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) {
   for (const StudyRuntime* study : Studies()) {
     if (study->Finished() || !CheckTold(study->name(), facts).ok()) continue;
-    HPO_RETURN_IF_ERROR(CheckDigests(study->name(), study->data_digests(), facts));
+    const absl::Status same = CheckDigests(study->name(), study->data_digests(), facts);
+    if (!same.ok()) return WithRefusal(same, {RefusalReason::kConfiguration, database_});
   }
   HPO_RETURN_IF_ERROR(store_->Write(
       [&](Database& database) { return StudyStore(database).UpsertWorker(facts, clock_.Now()); }));
@@ -20,7 +22,8 @@ absl::StatusOr<Registration> TrialScheduler::Register(const WorkerFacts& facts) 
                       .server_epoch = epoch_,
                       .heartbeat_interval = HeartbeatInterval(options_.lease),
                       .lease_ttl = options_.lease.ttl,
-                      .studies_version = studies_version()};
+                      .studies_version = studies_version(),
+                      .database = database_};
 }
 
 absl::Status TrialScheduler::ReleaseOlderInstance(const WorkerFacts& facts) {

@@ -15,11 +15,14 @@ absl::Status Superseded(const LeaseRef& lease) {
                                          lease.attempt.value, " no longer holds the lease"));
 }
 
-// The attempt, where `lease` proves that it is the caller's and still holds the trial.
-absl::StatusOr<AttemptRecord> LoadHolder(const TrialStore& trials, const LeaseRef& lease) {
+// The attempt, where the report's lease proves that it is the caller's and still holds the trial; a
+// part of a result may come later.
+absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const AttemptReport& report) {
+  const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
                        trials.LoadAttempt(lease.trial.number, lease.attempt));
-  if (attempt.token != lease.token || !attempt.HoldsLease()) return Superseded(lease);
+  const bool may_report = report.of_result || attempt.HoldsLease();
+  if (attempt.token != lease.token || !may_report) return Superseded(lease);
   return attempt;
 }
 
@@ -27,7 +30,8 @@ absl::StatusOr<AttemptRecord> LoadHolder(const TrialStore& trials, const LeaseRe
 
 absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& session,
                                                           const std::vector<LeaseBeat>& beats,
-                                                          Bytes capacity) {
+                                                          Bytes capacity,
+                                                          const std::string& notice) {
   HeartbeatResult result;
   result.next = HeartbeatInterval(options_.lease);
   result.server_epoch = epoch_;
@@ -35,6 +39,7 @@ absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& ses
   const std::optional<Bytes> measured =
       capacity.count > 0 ? std::optional<Bytes>(capacity) : std::nullopt;
   result.register_again = absl::IsNotFound(workers_.Touch(session, measured).status());
+  workers_.SetNotice(session, notice);
   for (const LeaseBeat& beat : beats) {
     HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(beat.lease));
     result.directives.push_back(directive);
@@ -43,6 +48,8 @@ absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& ses
 }
 
 absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
+  // Not ours to judge.
+  if (!lease.database.empty() && lease.database != database_) return Directive::kContinue;
   const auto study = FindStudy(lease.trial.study);
   if (!study.ok()) return Directive::kLeaseLost;
   const StudyRuntime::Renewal renewal = (*study)->Renew(lease, clock_.Monotonic());
@@ -74,7 +81,7 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
   const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadHolder(transaction.trials, lease));
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.trials, report));
     HPO_ASSIGN_OR_RETURN(const int64_t stored,
                          transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt,
                                                                report.measurements));
@@ -97,6 +104,7 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  if (report.of_result) return ReportResult{};
   const std::optional<PruneDecision> stop = study->DecidePruning(lease.trial.number);
   // A report proves life as a heartbeat does, and is told the same.
   HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(lease));

@@ -293,7 +293,8 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
                         .device = worker.facts.device.name,
                         .capacity = worker.facts.capacity,
                         .alive = worker.alive,
-                        .last_heartbeat = worker.last_heartbeat};
+                        .last_heartbeat = worker.last_heartbeat,
+                        .notice = worker.notice};
     for (const StudyRuntime* candidate : Studies()) {
       for (const HeldLease& lease : candidate->leases()) {
         if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};

@@ -49,6 +49,7 @@ TrialScheduler::~TrialScheduler() {
 absl::Status TrialScheduler::Load() {
   const auto work = [this](Database& database) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(epoch_, StudyStore(database).BeginEpoch(clock_.Now()));
+    HPO_ASSIGN_OR_RETURN(database_, StudyStore(database).DatabaseId());
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store_->Write(work));

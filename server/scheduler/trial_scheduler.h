@@ -93,7 +93,8 @@ class TrialScheduler {
                                         absl::Duration wait, Bytes capacity,
                                         const std::function<bool()>& cancelled);
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
-                                            const std::vector<LeaseBeat>& beats, Bytes capacity);
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity,
+                                            const std::string& notice = "");
   absl::StatusOr<ReportResult> Report(const AttemptReport& report);
   absl::StatusOr<FinishResult> Finish(const std::string& request_id, const FinishRequest& request);
   absl::StatusOr<TrialState> Release(const std::string& request_id, const LeaseRef& lease,
@@ -107,6 +108,8 @@ class TrialScheduler {
   CalibrationSnapshot calibration() const { return calibration_.Snapshot(); }
   const std::shared_ptr<ReplayTable>& replays() const { return replays_; }
   int64_t epoch() const { return epoch_; }
+  // Identifies the database (StudyStore::DatabaseId).
+  const std::string& database() const { return database_; }
 
  private:
   TrialScheduler(std::unique_ptr<Store> store, const Clock& clock, SchedulerOptions options);
@@ -222,6 +225,7 @@ class TrialScheduler {
   const std::shared_ptr<ReplayTable> replays_ = std::make_shared<ReplayTable>();
   TrialWriter writer_;
   int64_t epoch_ = 0;
+  std::string database_;
 
   // Held over a change of any study's spec and its commit.
   absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);

@@ -39,6 +39,12 @@ absl::StatusOr<RegisteredWorker> WorkerRegistry::Touch(const std::string& sessio
   return worker;
 }
 
+void WorkerRegistry::SetNotice(const std::string& session, const std::string& notice) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = name_by_session_.find(session);
+  if (found != name_by_session_.end()) workers_[found->second].notice = notice;
+}
+
 bool WorkerRegistry::IsAlive(const RegisteredWorker& worker) const {
   return HealthOf(worker.last_contact, clock_.Monotonic(), policy_) != LeaseHealth::kExpired;
 }

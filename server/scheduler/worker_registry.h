@@ -22,6 +22,7 @@ struct RegisteredWorker {
   absl::Duration last_contact;                       // monotonic
   absl::Time last_heartbeat = absl::InfinitePast();  // for display
   bool alive = false;
+  std::string notice;
 };
 
 // Thread-safe.
@@ -36,6 +37,9 @@ class WorkerRegistry {
   // Marks the session's worker as alive, with `capacity` as its latest (nullopt: as it was).
   //   NotFound  unknown session
   absl::StatusOr<RegisteredWorker> Touch(const std::string& session, std::optional<Bytes> capacity);
+
+  // What people should know of the session's worker; an unknown session is ignored.
+  void SetNotice(const std::string& session, const std::string& notice);
 
   // By name.
   std::vector<RegisteredWorker> List() const;

@@ -40,6 +40,12 @@ absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
   return epoch.Int(0);
 }
 
+absl::StatusOr<std::string> StudyStore::DatabaseId() const {
+  Statement id = database_.Prepare("SELECT database FROM server");
+  HPO_RETURN_IF_ERROR(id.Next().status());
+  return id.Text(0);
+}
+
 absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
   HPO_RETURN_IF_ERROR(
       database_.Prepare("INSERT INTO study (name, spec, stated, created) VALUES (?1, ?2, ?2, ?3)")

@@ -25,6 +25,9 @@ class StudyStore {
   // Starts an epoch and returns its number; forgets request ids older than 7 days.
   absl::StatusOr<int64_t> BeginEpoch(absl::Time now);
 
+  // 32 hexadecimal digits, made with the database and kept by its copies.
+  absl::StatusOr<std::string> DatabaseId() const;
+
   // Returns the study's id.
   //   AlreadyExists  a study of this name
   absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);

@@ -144,6 +144,11 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return waits_;
   }
+  // What the newest heartbeat said that people should know.
+  std::string notice() const {
+    absl::MutexLock lock(&mutex_);
+    return notice_;
+  }
   std::vector<Bytes> capacities() const {
     absl::MutexLock lock(&mutex_);
     return capacities_;
@@ -217,8 +222,10 @@ class FakeCoordinator final : public CoordinatorClient {
   }
 
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
-                                            const std::vector<LeaseBeat>& beats, Bytes) override {
+                                            const std::vector<LeaseBeat>& beats, Bytes,
+                                            const std::string& notice) override {
     absl::MutexLock lock(&mutex_);
+    notice_ = notice;
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     HeartbeatResult result{.directives = {}, .next = heartbeat_interval_, .server_epoch = epoch_};
     if (session != session_) {
@@ -329,6 +336,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::vector<AttemptReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<LeaseBeat>> beats_ ABSL_GUARDED_BY(mutex_);
+  std::string notice_ ABSL_GUARDED_BY(mutex_);
   std::vector<Bytes> capacities_ ABSL_GUARDED_BY(mutex_);
   std::vector<absl::Duration> waits_ ABSL_GUARDED_BY(mutex_);
 };

@@ -20,6 +20,7 @@ void SetLease(const LeaseRef& lease, Request& request) {
   request.set_trial(lease.trial.number.value);
   request.set_attempt(lease.attempt.value);
   request.set_lease_token(lease.token);
+  request.set_database(lease.database);
 }
 
 Directive FromProto(v1::Directive directive) {
@@ -73,6 +74,7 @@ v1::ReportMeasurementsRequest ToProto(const AttemptReport& report) {
     *proto.mutable_plan() = ToProto(*report.new_plan);
   }
   proto.set_num_ooms(report.num_ooms);
+  proto.set_of_result(report.of_result);
   for (const MemoryRecord& record : report.memory_records) {
     *proto.add_memory_records() = ToProto(record);
   }
@@ -108,14 +110,16 @@ Registration FromProto(const v1::RegisterWorkerResponse& response) {
           .server_epoch = response.server_epoch(),
           .heartbeat_interval = FromProto(response.heartbeat_interval()),
           .lease_ttl = FromProto(response.lease_ttl()),
-          .studies_version = response.studies_version()};
+          .studies_version = response.studies_version(),
+          .database = response.database()};
 }
 
 absl::StatusOr<Assignment> FromProto(const v1::Assignment& proto) {
   Assignment assignment;
   assignment.lease = {.trial = {.study = proto.study(), .number = {proto.trial()}},
                       .attempt = {proto.attempt()},
-                      .token = proto.lease_token()};
+                      .token = proto.lease_token(),
+                      .database = proto.database()};
   assignment.lease_ttl = FromProto(proto.lease_ttl());
   assignment.heartbeat_interval = FromProto(proto.heartbeat_interval());
   HPO_ASSIGN_OR_RETURN(assignment.params, FromProto(proto.params()));

@@ -52,10 +52,10 @@ class CoordinatorClient {
                                                      absl::Duration wait, Bytes capacity,
                                                      const std::function<bool()>& cancelled) = 0;
 
-  // One directive per beat, in order.
+  // One directive per beat, in order. `notice`: what people should know of this worker.
   virtual absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                                     const std::vector<LeaseBeat>& beats,
-                                                    Bytes capacity) = 0;
+                                                    Bytes capacity, const std::string& notice) = 0;
 
   //   Aborted  the lease went to a newer attempt
   virtual absl::StatusOr<ReportResult> ReportMeasurements(const std::string& session,

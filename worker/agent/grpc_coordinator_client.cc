@@ -85,9 +85,10 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats,
-                                            Bytes capacity) override {
+                                            Bytes capacity, const std::string& notice) override {
     v1::HeartbeatRequest request;
     request.set_session(session);
+    request.set_notice(notice);
     request.set_capacity_bytes(capacity.count);
     for (const LeaseBeat& beat : beats) {
       *request.add_leases() = ToProto(beat);

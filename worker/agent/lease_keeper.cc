@@ -51,6 +51,13 @@ void LeaseKeeper::Drop(const LeaseRef& lease) {
   std::erase_if(held_, [&](const HeldLease& held) { return held.beat.lease == lease; });
 }
 
+void LeaseKeeper::SetNotice(std::string notice) {
+  absl::MutexLock lock(&mutex_);
+  if (notice == notice_) return;
+  notice_ = std::move(notice);
+  beat_now_ = true;
+}
+
 Directive LeaseKeeper::DirectiveFor(const LeaseRef& lease) const {
   absl::MutexLock lock(&mutex_);
   for (const HeldLease& held : held_) {
@@ -84,15 +91,17 @@ absl::Duration LeaseKeeper::Beat() {
   const Registration registration = session_.current();
   if (registration.session.empty()) return backoff_.Next();
   std::vector<LeaseBeat> beats;
+  std::string notice;
   {
     absl::MutexLock lock(&mutex_);
+    notice = notice_;
     for (const HeldLease& held : held_) {
       beats.push_back(held.beat);
     }
   }
   const Bytes capacity = capacity_.Available().value_or(Bytes{});
   const absl::StatusOr<HeartbeatResult> result =
-      client_.Heartbeat(registration.session, beats, capacity);
+      client_.Heartbeat(registration.session, beats, capacity, notice);
   if (!result.ok()) {
     spdlog::debug("heartbeat: {}", result.status().ToString());
     return backoff_.Next();

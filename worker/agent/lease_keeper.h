@@ -42,6 +42,9 @@ class LeaseKeeper {
   // Beats for it no longer.
   void Drop(const LeaseRef& lease);
 
+  // What the next beats tell people of this worker; empty: nothing.
+  void SetNotice(std::string notice);
+
   // The last directive other than kContinue for a held lease.
   Directive DirectiveFor(const LeaseRef& lease) const;
 
@@ -66,6 +69,7 @@ class LeaseKeeper {
 
   mutable absl::Mutex mutex_;
   std::vector<HeldLease> held_ ABSL_GUARDED_BY(mutex_);
+  std::string notice_ ABSL_GUARDED_BY(mutex_);
   bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

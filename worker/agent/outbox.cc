@@ -40,6 +40,7 @@ json EntryToJson(const OutboxEntry& entry) {
           {"trial", request.lease.trial.number.value},
           {"attempt", request.lease.attempt.value},
           {"token", request.lease.token},
+          {"database", request.lease.database},
           {"outcome", OutcomeToJson(request.outcome)},
           {"memory", MemoryReportToJson(request.memory)},
           {"final_plan", PlanToJson(request.final_plan)},
@@ -60,6 +61,7 @@ absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
   reader.Required("trial", request.lease.trial.number.value);
   reader.Required("attempt", request.lease.attempt.value);
   reader.Required("token", request.lease.token);
+  reader.Optional("database", request.lease.database);
   reader.RequiredWith("outcome", request.outcome, OutcomeFromJson);
   reader.RequiredWith("memory", request.memory, MemoryReportFromJson);
   reader.RequiredWith("final_plan", request.final_plan, PlanFromJson);

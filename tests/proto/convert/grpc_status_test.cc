@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/refusal.h"
+
 namespace hpo {
 namespace {
 
@@ -13,6 +15,25 @@ TEST(GrpcStatus, CodesAndMessagesSurviveBothWays) {
     EXPECT_EQ(static_cast<int>(wire.error_code()), code);
     EXPECT_EQ(wire.error_message(), "expected a, got b");
     EXPECT_EQ(FromGrpc(wire), status);
+  }
+}
+
+TEST(GrpcStatus, ARefusalSurvivesBothWays) {
+  for (const RefusalReason reason :
+       {RefusalReason::kSuperseded, RefusalReason::kUnknownTrial, RefusalReason::kAnotherDatabase,
+        RefusalReason::kConfiguration}) {
+    const Refusal refusal{reason, "0123abcd"};
+    EXPECT_EQ(RefusalOf(FromGrpc(ToGrpc(WithRefusal(absl::AbortedError("x"), refusal)))), refusal);
+  }
+  EXPECT_EQ(RefusalOf(FromGrpc(ToGrpc(absl::AbortedError("x")))), std::nullopt);
+}
+
+TEST(GrpcStatus, DetailsOfAnotherProgramAreNoRefusal) {
+  for (const char* details : {"garbage", "\x08\x0a", "\x1a\x02\x0a\x00"}) {
+    const absl::Status status =
+        FromGrpc(grpc::Status(grpc::StatusCode::NOT_FOUND, "no such study", details));
+    EXPECT_TRUE(absl::IsNotFound(status));
+    EXPECT_EQ(RefusalOf(status), std::nullopt);
   }
 }
 

@@ -49,7 +49,8 @@ StudyStatus FullStatus() {
                      .capacity = GiB(2),
                      .alive = true,
                      .trial = TrialId{.study = "criteria", .number = TrialNumber{8}},
-                     .last_heartbeat = absl::FromUnixSeconds(1'700'000'001)},
+                     .last_heartbeat = absl::FromUnixSeconds(1'700'000'001),
+                     .notice = "one result is set aside"},
                     {.name = "gone"}};
   status.spec.name = "criteria";
   status.spec.objectives = {{.metric = "macro_f1", .direction = Direction::kMaximize},

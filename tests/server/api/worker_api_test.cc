@@ -1,5 +1,6 @@
 #include "server/api/worker_api.h"
 
+#include "common/refusal.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -60,6 +61,74 @@ TEST_F(WorkerApiTest, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(absl::IsNotFound(
       api_->AcquireTrial("unknown", "", absl::ZeroDuration(), GiB(8), nullptr).status()));
   EXPECT_TRUE(api_->Heartbeat("unknown", {}, GiB(8))->register_again);
+}
+
+// A worker throws a result away, or stops a trial, only on a reason of the trial's own database.
+TEST_F(WorkerApiTest, WhatTheDatabaseNeverTakesItSays) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  EXPECT_EQ(lease.database.size(), 32u);
+  LeaseRef stale = lease;
+  stale.token = "another";
+  LeaseRef unknown = lease;
+  unknown.trial.number.value = 77;
+  LeaseRef nowhere = lease;
+  nowhere.trial.study = "nowhere";
+  LeaseRef elsewhere = lease;
+  elsewhere.database = "00000000000000000000000000000000";
+  const std::tuple<LeaseRef, absl::StatusCode, RefusalReason> cases[] = {
+      {stale, absl::StatusCode::kAborted, RefusalReason::kSuperseded},
+      {unknown, absl::StatusCode::kNotFound, RefusalReason::kUnknownTrial},
+      {nowhere, absl::StatusCode::kNotFound, RefusalReason::kUnknownTrial},
+      {elsewhere, absl::StatusCode::kFailedPrecondition, RefusalReason::kAnotherDatabase}};
+  for (const auto& [told, code, reason] : cases) {
+    SCOPED_TRACE(static_cast<int>(reason));
+    const absl::Status refused[] = {
+        api_->ReportMeasurements({.lease = told}).status(),
+        api_->FinishTrial("", {.lease = told, .outcome = Completed{}}).status(),
+        api_->ReleaseTrial("", told, ReleaseReason::kPreempted, Bytes{}, "").status()};
+    for (const absl::Status& status : refused) {
+      EXPECT_EQ(status.code(), code) << status;
+      EXPECT_EQ(RefusalOf(status), (Refusal{reason, lease.database}));
+    }
+  }
+  LeaseRef unnamed = lease;  // a client that knows no database
+  unnamed.database.clear();
+  EXPECT_TRUE(api_->ReportMeasurements({.lease = unnamed}).ok());
+}
+
+TEST_F(WorkerApiTest, ALeaseOfAnotherDatabaseIsNotDenied) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  LeaseRef lease = MustAcquire(session).lease;
+  lease.trial.study = "nowhere";
+  EXPECT_EQ(api_->Heartbeat(session, {{.lease = lease}}, GiB(8))->directives.front(),
+            Directive::kLeaseLost);
+  lease.database = "00000000000000000000000000000000";
+  EXPECT_EQ(api_->Heartbeat(session, {{.lease = lease}}, GiB(8))->directives.front(),
+            Directive::kContinue);
+}
+
+// The rest of a large result: late, and of an attempt whose lease is gone.
+TEST_F(WorkerApiTest, PartsOfAResultNeedNoLease) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef lease = MustAcquire(session).lease;
+  ASSERT_TRUE(api_->ReleaseTrial("", lease, ReleaseReason::kPreempted, Bytes{}, "").ok());
+  AttemptReport part{.lease = lease, .measurements = {{.step = 1, .epoch = 1, .metrics = {}}}};
+  EXPECT_TRUE(absl::IsAborted(api_->ReportMeasurements(part).status()));
+  part.of_result = true;
+  EXPECT_TRUE(api_->ReportMeasurements(part).ok());
+  EXPECT_TRUE(api_->ReportMeasurements(part).ok()) << "sent again";
+  part.lease.token = "another";
+  EXPECT_TRUE(absl::IsAborted(api_->ReportMeasurements(part).status()));
+}
+
+TEST_F(WorkerApiTest, WhatAWorkerSaysStandsInTheStatus) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  ASSERT_TRUE(api_->Heartbeat(session, {}, GiB(8), "the state folder is full").ok());
+  EXPECT_EQ(scheduler_->Status("plain")->workers.front().notice, "the state folder is full");
 }
 
 TEST_F(WorkerApiTest, NobodyRegistersWhileDraining) {

@@ -124,6 +124,18 @@ TEST_F(StoresTest, TheFirstDigestOfAFileStays) {
   }
 }
 
+TEST_F(StoresTest, TheDatabaseIsNamedOnce) {
+  const std::string id = Studies().DatabaseId().value();
+  EXPECT_EQ(id.size(), 32u);
+  ASSERT_TRUE(Studies().BeginEpoch(kNow).ok());
+  ASSERT_TRUE(Migrate(*database_, EmbeddedMigrations()).ok());
+  EXPECT_EQ(Studies().DatabaseId().value(), id);
+  const TemporaryDatabase other;
+  const auto opened = Database::Open(other.path(), Database::Access::kReadWrite);
+  ASSERT_TRUE(Migrate(**opened, EmbeddedMigrations()).ok());
+  EXPECT_NE(StudyStore(**opened).DatabaseId().value(), id);
+}
+
 TEST_F(StoresTest, AnswersAreKeptForSevenDays) {
   ASSERT_TRUE(Studies().RecordAnswer("id", "Finish", "body", "answer", kNow).ok());
   EXPECT_EQ(Studies().FindAnswer("id", "Finish", "body").value(), "answer");

@@ -140,11 +140,12 @@ TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
   EXPECT_EQ(workers_.acquired_.wait().seconds(), 7);
   EXPECT_EQ(workers_.acquired_.capacity_bytes(), 5 << 20);
 
-  const auto beat = client_->Heartbeat("s1", {{.lease = Lease(), .step = 3}}, MiB(6));
+  const auto beat = client_->Heartbeat("s1", {{.lease = Lease(), .step = 3}}, MiB(6), "full");
   EXPECT_THAT(beat->directives, ElementsAre(Directive::kLeaseLost));
   EXPECT_EQ(workers_.beat_.session(), "s1");
   EXPECT_EQ(workers_.beat_.leases(0).step(), 3);
   EXPECT_EQ(workers_.beat_.capacity_bytes(), 6 << 20);
+  EXPECT_EQ(workers_.beat_.notice(), "full");
 
   EXPECT_TRUE(client_->ReportMeasurements("s1", {.lease = Lease()})->should_stop);
   EXPECT_EQ(workers_.reported_.session(), "s1");
