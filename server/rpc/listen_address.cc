@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -43,30 +44,40 @@ absl::StatusOr<ListenAddress> ParseUnix(absl::string_view path) {
   return ListenAddress{.unix_path = std::string(path)};
 }
 
-// 0, or the errno of the first step that failed.
-int TryBind(int family, const sockaddr* address, socklen_t size) {
-  const int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) return errno;
-  const absl::Cleanup close_it = [descriptor] { close(descriptor); };
-  const int on = 1;  // as gRPC does: a port in TIME_WAIT is free
+// A listening socket, or the negative errno of the first step that failed.
+int Listen(int family, const sockaddr* address, socklen_t size) {
+  const int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return -errno;
+  const int on = 1;  // a port in TIME_WAIT is free
   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(descriptor, address, size) != 0) return errno;
-  return listen(descriptor, 1) == 0 ? 0 : errno;
+  // The mode that bind gives a unix socket's file.
+  fchmod(descriptor, S_IRUSR | S_IWUSR);
+  if (bind(descriptor, address, size) == 0 && listen(descriptor, SOMAXCONN) == 0) return descriptor;
+  const int error = errno;
+  close(descriptor);
+  return -error;
 }
 
-int TryBindTcp(const ListenAddress& address) {
+int ListenTcp(const ListenAddress& address) {
   const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
   sockaddr_in6 v6{};
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(static_cast<uint16_t>(address.port));
   if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
-    return TryBind(AF_INET6, reinterpret_cast<const sockaddr*>(&v6), sizeof(v6));
+    return Listen(AF_INET6, reinterpret_cast<const sockaddr*>(&v6), sizeof(v6));
   }
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(static_cast<uint16_t>(address.port));
   inet_pton(AF_INET, host.c_str(), &v4.sin_addr);
-  return TryBind(AF_INET, reinterpret_cast<const sockaddr*>(&v4), sizeof(v4));
+  return Listen(AF_INET, reinterpret_cast<const sockaddr*>(&v4), sizeof(v4));
+}
+
+sockaddr_un UnixAddress(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  return address;
 }
 
 // A socket file that somebody answers on is in use; a left-over one is not.
@@ -74,10 +85,29 @@ bool SomebodyAnswers(const std::string& unix_path) {
   const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return false;
   const absl::Cleanup close_it = [descriptor] { close(descriptor); };
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, unix_path.c_str(), sizeof(address.sun_path) - 1);
+  const sockaddr_un address = UnixAddress(unix_path);
   return connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+int ListenUnix(const std::string& path) {
+  if (SomebodyAnswers(path)) return -EADDRINUSE;
+  unlink(path.c_str());
+  const sockaddr_un address = UnixAddress(path);
+  return Listen(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+}
+
+int PortOf(int descriptor) {
+  sockaddr_in6 bound{};  // the port of an IPv4 address lies at the same place
+  socklen_t size = sizeof(bound);
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &size);
+  return ntohs(bound.sin6_port);
+}
+
+absl::Status CannotListen(const ListenAddress& address, int error) {
+  const std::string name = FormatListenAddress(address);
+  if (error == EADDRINUSE) return absl::UnavailableError(absl::StrCat(name, " is in use"));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", name, ": ", std::strerror(error)));
 }
 
 }  // namespace
@@ -113,17 +143,22 @@ std::string FormatListenAddress(const ListenAddress& address) {
 }
 
 absl::Status CheckFree(const ListenAddress& address) {
-  int error = 0;
   if (address.IsUnix()) {
-    error = SomebodyAnswers(address.unix_path) ? EADDRINUSE : 0;
-  } else if (address.port != 0) {
-    error = TryBindTcp(address);
+    return SomebodyAnswers(address.unix_path) ? CannotListen(address, EADDRINUSE)
+                                              : absl::OkStatus();
   }
-  if (error == 0) return absl::OkStatus();
-  const std::string name = FormatListenAddress(address);
-  if (error == EADDRINUSE) return absl::UnavailableError(absl::StrCat(name, " is in use"));
-  return absl::UnavailableError(
-      absl::StrCat("cannot listen on ", name, ": ", std::strerror(error)));
+  if (address.port == 0) return absl::OkStatus();
+  const int descriptor = ListenTcp(address);
+  if (descriptor < 0) return CannotListen(address, -descriptor);
+  close(descriptor);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> BindAndListen(ListenAddress& address) {
+  const int descriptor = address.IsUnix() ? ListenUnix(address.unix_path) : ListenTcp(address);
+  if (descriptor < 0) return CannotListen(address, -descriptor);
+  if (!address.IsUnix()) address.port = PortOf(descriptor);
+  return descriptor;
 }
 
 }  // namespace hpo

@@ -26,9 +26,13 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 // As gRPC and people write it.
 std::string FormatListenAddress(const ListenAddress& address);
 
-// Whether a server could listen at `address` now. gRPC itself would replace another server's unix
-// socket and log a bound port in a page of text.
+// Whether a server could listen at `address` now.
 //   Unavailable  "127.0.0.1:50051 is in use", or what else the system says
 absl::Status CheckFree(const ListenAddress& address);
+
+// A listening socket, which the caller closes; a port of 0 becomes the real one. A unix socket is
+// its owner's alone, and replaces one that nobody answers on.
+//   Unavailable  as CheckFree
+absl::StatusOr<int> BindAndListen(ListenAddress& address);
 
 }  // namespace hpo

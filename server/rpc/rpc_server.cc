@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
@@ -19,6 +20,8 @@ constexpr int kLargestMessageBytes = 16 << 20;
 constexpr int kMostThreads = 2048;
 // Workers ping every 60 s, also while no call is under way; gRPC's default would cut them off.
 constexpr int kShortestPingMilliseconds = 30'000;
+// A connection that says nothing is closed; gRPC's default is two minutes.
+constexpr int kHandshakeMilliseconds = 20'000;
 
 // gRPC's own log, which is for people who debug it, goes where ours goes.
 void LogGrpc(gpr_log_func_args* args) {
@@ -30,7 +33,7 @@ void LogGrpc(gpr_log_func_args* args) {
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kLargestMessageBytes);
   builder.SetMaxSendMessageSize(kLargestMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kShortestPingMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -44,23 +47,30 @@ void Configure(grpc::ServerBuilder& builder) {
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
                                                             StudyApi& studies, WorkerApi& workers) {
   gpr_set_log_function(LogGrpc);
-  if (absl::Status free = CheckFree(address); !free.ok()) return free;
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<RpcServer> server(new RpcServer(studies, workers));
+  HPO_ASSIGN_OR_RETURN(server->acceptor_,
+                       ConnectionAcceptor::Listen(address, ConnectionsFor(RaiseDescriptorLimit())));
   grpc::ServerBuilder builder;
   Configure(builder);
-  int port = 0;
-  builder.AddListeningPort(FormatListenAddress(address), grpc::InsecureServerCredentials(), &port);
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  server->connections_ = builder.experimental().AddExternalConnectionAcceptor(
+      Type::FROM_FD, grpc::InsecureServerCredentials());
   builder.RegisterService(&server->study_service_);
   builder.RegisterService(&server->worker_service_);
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", FormatListenAddress(address)));
+  if (server->server_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat("cannot serve ", FormatListenAddress(address)));
   }
-  ListenAddress bound = address;
-  if (!bound.IsUnix()) bound.port = port;
-  server->address_ = FormatListenAddress(bound);
+  server->address_ = FormatListenAddress(server->acceptor_->address());
+  server->acceptor_->Start(
+      [connections = server->connections_.get()](int listener, int connection) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+        parameters.listener_fd = listener;
+        parameters.fd = connection;
+        connections->HandleNewConnection(&parameters);
+      });
   return server;
 }
 
@@ -72,6 +82,7 @@ void RpcServer::StopAdvertising() {
 
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
+  acceptor_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
 }

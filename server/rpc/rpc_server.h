@@ -1,4 +1,5 @@
-// The gRPC server: both services, health and reflection, on one address.
+// The gRPC server: both services, health and reflection, on one address. Raises the process' limit
+// of descriptors as far as it may, and bounds connections by it (connection_acceptor.h).
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/rpc/connection_acceptor.h"
 #include "server/rpc/listen_address.h"
 #include "server/rpc/study_service.h"
 #include "server/rpc/worker_service.h"
@@ -41,6 +43,8 @@ class RpcServer {
 
   StudyServiceImpl study_service_;
   WorkerServiceImpl worker_service_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
