@@ -13,8 +13,8 @@ constexpr char kPayload[] = "hpo/refusal";
 
 absl::Status WithRefusal(absl::Status status, const Refusal& refusal) {
   // The reason's number, then the database.
-  status.SetPayload(kPayload, absl::Cord(absl::StrCat(static_cast<int>(refusal.reason), " ",
-                                                      refusal.database)));
+  status.SetPayload(
+      kPayload, absl::Cord(absl::StrCat(static_cast<int>(refusal.reason), " ", refusal.database)));
   return status;
 }
 

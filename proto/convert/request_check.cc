@@ -51,6 +51,7 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.ReleaseTrialRequest.note", &kTextLimit},
     {"hpo.v1.StopTrialRequest.reason", &kTextLimit},
     {"hpo.v1.CancelTrialRequest.reason", &kTextLimit},
+    {"hpo.v1.HeartbeatRequest.notice", &kTextLimit},
 };
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.

@@ -72,8 +72,8 @@ absl::Status WorkerApi::CheckDatabase(const LeaseRef& lease) const {
   const std::string& own = scheduler_.database();
   if (lease.database.empty() || lease.database == own) return absl::OkStatus();
   return WithRefusal(absl::FailedPreconditionError(absl::StrCat(
-                         "trial ", lease.trial.study, " #", lease.trial.number.value, " is of database ",
-                         lease.database, ", this server has database ", own)),
+                         "trial ", lease.trial.study, " #", lease.trial.number.value,
+                         " is of database ", lease.database, ", this server has database ", own)),
                      {RefusalReason::kAnotherDatabase, own});
 }
 

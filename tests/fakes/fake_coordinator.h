@@ -96,6 +96,12 @@ class FakeCoordinator final : public CoordinatorClient {
     report_status_ = std::move(status);
   }
 
+  // The next acquires fail with these, one each; later ones are answered as ever.
+  void FailAcquires(std::vector<absl::Status> failures) {
+    absl::MutexLock lock(&mutex_);
+    acquire_failures_.assign(failures.begin(), failures.end());
+  }
+
   void SetRegisterStatus(absl::Status status) {
     absl::MutexLock lock(&mutex_);
     register_status_ = std::move(status);
@@ -198,6 +204,11 @@ class FakeCoordinator final : public CoordinatorClient {
     capacities_.push_back(capacity);
     waits_.push_back(wait);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
+    if (!acquire_failures_.empty()) {
+      const absl::Status failure = acquire_failures_.front();
+      acquire_failures_.pop_front();
+      return failure;
+    }
     if (session != session_) return absl::NotFoundError("unknown session");
     AcquireResult result{.studies_version = studies_version_};
     if (!queue_.empty()) {
@@ -311,6 +322,7 @@ class FakeCoordinator final : public CoordinatorClient {
   }
 
   mutable absl::Mutex mutex_;
+  std::deque<absl::Status> acquire_failures_ ABSL_GUARDED_BY(mutex_);
   std::deque<Assignment> queue_ ABSL_GUARDED_BY(mutex_);
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishes_ ABSL_GUARDED_BY(mutex_) = true;

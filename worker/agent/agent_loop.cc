@@ -12,7 +12,9 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/kept_models.h"
 #include "worker/agent/lease_keeper.h"
-#include "worker/agent/result_courier.h"
+#include "worker/agent/rpc_reaction.h"
+#include "worker/agent/runs_folder.h"
+#include "worker/agent/served_studies.h"
 #include "worker/agent/trainer_job.h"
 #include "worker/agent/worker_session.h"
 
@@ -24,6 +26,8 @@ constexpr int kMaxFailures = 3;
 
 // How much longer to wait for other processes to leave a card than for a server to come back.
 constexpr int kCrowdedPauses = 10;
+
+constexpr absl::Duration kWaitWhileOwing = absl::Seconds(2);
 
 WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
                      const ModelCatalog& models) {
@@ -55,7 +59,7 @@ class AgentLoop {
         keeper_(services.heartbeat_client, session_, services.capacity, wake_,
                 SeedOf(session_.facts().instance_key)),
         checkpoints_(options.checkpoints),
-        courier_(services.client, session_, keeper_, services.outbox,
+        courier_(services.client, session_, keeper_, services.outbox, options.courier,
                  [this](const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer) {
                    TakeAnswer(lease, answer);
                  }),
@@ -70,7 +74,7 @@ class AgentLoop {
     if (std::optional<AgentResult> end = Connect()) return *std::move(end);
     for (;;) {
       if (services_.stop.raised()) return Drained();
-      if (options_.max_trials && num_finished_ >= *options_.max_trials) return {};
+      if (options_.max_trials && num_finished_ >= *options_.max_trials) return Done();
       if (std::optional<AgentResult> end = Turn()) return *std::move(end);
     }
   }
@@ -82,10 +86,10 @@ class AgentLoop {
   std::optional<AgentResult> Connect() {
     const absl::Duration deadline = clock_.Monotonic() + options_.connect_timeout;
     for (;;) {
-      const absl::Status registered = RegisterAnew();
+      absl::Status registered;
+      if (std::optional<AgentResult> end = RegisterAnew(registered)) return end;
       if (registered.ok()) break;
       if (services_.stop.raised()) return Drained();
-      if (!IsServerAway(registered)) return Refused(registered);
       if (clock_.Monotonic() >= deadline) {
         return AgentResult{
             ExitCode::kTryAgain,
@@ -97,15 +101,15 @@ class AgentLoop {
       services_.stop.WaitFor(backoff_.Next());
     }
     NoteBack();
+    database_ = session_.current().database;
     spdlog::info("registered with {} as {}", options_.server, options_.worker);
     return NoDataAtAll();
   }
 
-  static AgentResult Refused(const absl::Status& status) {
-    const bool configuration = absl::IsFailedPrecondition(status) ||
-                               absl::IsInvalidArgument(status) ||
-                               absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status);
-    return {configuration ? ExitCode::kConfiguration : ExitCode::kInternal, status};
+  // The end, where a failed call is a reason for it.
+  std::optional<AgentResult> EndFor(Rpc rpc, const absl::Status& failure) const {
+    if (failure.ok() || ReactionTo(rpc, failure, database_) != Reaction::kEnd) return std::nullopt;
+    return AgentResult{ExitCode::kConfiguration, failure};
   }
 
   // Studies wait, and the data of none of them is here.
@@ -118,10 +122,14 @@ class AgentLoop {
                            last_warnings_.empty() ? "" : last_warnings_.front()))};
   }
 
-  // Asks which data the studies need, measures it and tells the server.
-  absl::Status RegisterAnew() {
-    HPO_ASSIGN_OR_RETURN(studies_, services_.client.ListStudyData());
-    KeepThoseServed(studies_);
+  // Asks which data the studies need, measures it and tells the server. A result when the worker
+  // must end; else `status` says whether it is registered.
+  std::optional<AgentResult> RegisterAnew(absl::Status& status) {
+    absl::StatusOr<std::vector<StudyData>> studies = services_.client.ListStudyData();
+    status = studies.status();
+    if (!status.ok()) return EndFor(Rpc::kListStudies, status);
+    studies_ = *std::move(studies);
+    KeepThoseServed(serves_, studies_);
     DataCatalog::Scan scan = services_.data.Measure(studies_, services_.models.tokenizers);
     has_data_ = !scan.complete_studies.empty();
     if (scan.warnings != last_warnings_) {
@@ -131,28 +139,14 @@ class AgentLoop {
       last_warnings_ = scan.warnings;
     }
     WorkerFacts facts = session_.facts();
-    if (const absl::Status device = ReadDevice(facts); !device.ok()) {
-      // Not the card's own code: Unavailable would be taken for a server that is away.
-      return absl::InternalError(absl::StrCat("device: ", device.message()));
-    }
+    status = Annotate(ReadDevice(facts), "device");
+    if (!status.ok()) return CountFailure(status);
     facts.data_sets = std::move(scan.facts);
     facts.serves = serves_;
     session_.SetFacts(std::move(facts));
     asked_ = false;
-    return session_.Register(services_.client);
-  }
-
-  // What a trainer of the user's own does with another study's parameters nobody knows.
-  void KeepThoseServed(std::vector<StudyData>& studies) {
-    if (!serves_) return;
-    if (serves_->empty() && studies.size() == 1) {
-      serves_->push_back(studies.front().study);
-      spdlog::info("serves study {}, the only one there is (another: --study NAME)",
-                   serves_->front());
-    }
-    std::erase_if(studies, [this](const StudyData& data) {
-      return std::find(serves_->begin(), serves_->end(), data.study) == serves_->end();
-    });
+    status = session_.Register(services_.client);
+    return EndFor(Rpc::kRegisterWorker, status);
   }
 
   static std::optional<std::vector<std::string>> ServedAtFirst(const AgentOptions& options) {
@@ -176,15 +170,16 @@ class AgentLoop {
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
       return Pause(delivered);
     }
+    if (!HasRoomForRuns()) {
+      services_.stop.WaitFor(backoff_.Next());
+      return std::nullopt;
+    }
     const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
     if (!capacity.ok()) return CountFailure(capacity.status());
 
     const Registration registration = session_.current();
-    // The first ask does not wait, so that what there is to wait for is told at once.
-    const absl::Duration wait =
-        std::exchange(asked_, true) ? options_.acquire_wait : absl::ZeroDuration();
     const absl::StatusOr<AcquireResult> acquired =
-        services_.client.AcquireTrial(registration.session, acquire_id_, wait, *capacity,
+        services_.client.AcquireTrial(registration.session, acquire_id_, AcquireWait(), *capacity,
                                       [this] { return services_.stop.raised(); });
     if (!acquired.ok()) return TakeAcquireFailure(acquired.status(), registration.session);
 
@@ -192,7 +187,7 @@ class AgentLoop {
     acquire_id_ = RandomId();
     work_remains_ = !acquired->all_studies_finished;
     if (acquired->assignment) return RunAssignment(*acquired->assignment, *capacity);
-    if (acquired->all_studies_finished && !options_.stay) {
+    if (MayLeave(*acquired, registration)) {
       spdlog::info("every study is finished");
       return AgentResult{};
     }
@@ -204,20 +199,55 @@ class AgentLoop {
     return std::nullopt;
   }
 
+  // The first ask does not wait, so that what there is to wait for is told at once. A result that
+  // is owed is tried again soon.
+  absl::Duration AcquireWait() {
+    if (!std::exchange(asked_, true)) return absl::ZeroDuration();
+    return courier_.owes() ? std::min(options_.acquire_wait, kWaitWhileOwing)
+                           : options_.acquire_wait;
+  }
+
+  // A result that is owed is worth staying for, and so are the studies of the database that the
+  // worker came for while another one answers in its place.
+  bool MayLeave(const AcquireResult& acquired, const Registration& registration) const {
+    return acquired.all_studies_finished && !options_.stay && !courier_.owes() &&
+           registration.database == database_;
+  }
+
+  // Whether an attempt could leave its files; while the disk is full nothing is asked for.
+  bool HasRoomForRuns() {
+    const absl::Status room = CheckRoom(options_.runs_folder);
+    const std::string why = room.ok() ? "" : absl::StrCat("takes no trials: ", room.message());
+    if (std::exchange(no_room_, why) != why) {
+      spdlog::warn("{}", why.empty() ? "there is room for trials again" : why);
+      keeper_.SetNotice("disk", why);
+    }
+    return why.empty();
+  }
+
   std::optional<AgentResult> TakeNewStudies() {
-    const absl::Status registered = RegisterAnew();
-    if (registered.ok()) return std::nullopt;
-    return IsServerAway(registered) ? Pause(registered) : Refused(registered);
+    absl::Status registered;
+    if (std::optional<AgentResult> end = RegisterAnew(registered)) return end;
+    return registered.ok() ? std::nullopt : Pause(registered);
   }
 
   std::optional<AgentResult> TakeAcquireFailure(const absl::Status& status,
                                                 const std::string& session) {
     if (services_.stop.raised()) return std::nullopt;
-    if (IsServerAway(status)) return Pause(status);
-    if (!absl::IsNotFound(status)) return Refused(status);
+    // What the id was used for is another request's; a trial that it may have brought expires.
+    if (absl::IsAlreadyExists(status)) acquire_id_ = RandomId();
+    switch (ReactionTo(Rpc::kAcquireTrial, status, database_)) {
+      case Reaction::kEnd:
+        return EndFor(Rpc::kAcquireTrial, status);
+      case Reaction::kRegisterAgain:
+        break;
+      default:
+        return Pause(status);
+    }
     const absl::Status renewed = session_.Renew(session, services_.client);
     if (renewed.ok()) return std::nullopt;
-    return IsServerAway(renewed) ? Pause(renewed) : Refused(renewed);
+    if (std::optional<AgentResult> end = EndFor(Rpc::kRegisterWorker, renewed)) return end;
+    return Pause(renewed);
   }
 
   std::optional<AgentResult> Pause(const absl::Status& status) {
@@ -307,8 +337,7 @@ class AgentLoop {
       return GiveBack({.lease = lease, .note = end.give_back});
     }
     ++num_finished_;
-    const absl::Status stored = courier_.Accept(*end.finish);
-    if (!stored.ok()) return AgentResult{ExitCode::kInternal, stored};
+    courier_.Accept(*end.finish);
     kept_models_.Ended();
     unsettled_.emplace(OutputFolder(lease), Unsettled{assignment, end});
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) NoteAway(delivered);
@@ -378,11 +407,15 @@ class AgentLoop {
 
   AgentResult Drained() {
     if (session_.current().session.empty()) return {ExitCode::kTryAgain, absl::OkStatus()};
-    const absl::Status delivered = courier_.DeliverAll();
+    courier_.DeliverAll().IgnoreError();  // what remains is in the outbox
     if (services_.stop.level() == StopLevel::kNow) return {ExitCode::kKilled, absl::OkStatus()};
-    spdlog::info("drained{}", work_remains_ || !delivered.ok() ? "; work remains" : "");
-    return {work_remains_ || !delivered.ok() ? ExitCode::kTryAgain : ExitCode::kDone,
-            absl::OkStatus()};
+    const bool remains = work_remains_ || courier_.owes();
+    spdlog::info("drained{}", remains ? "; work remains" : "");
+    return {remains ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
+  }
+
+  AgentResult Done() const {
+    return {courier_.owes() ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
   }
 
   // The card or the trainer failed: a pause, or the end after several in a row.
@@ -393,15 +426,15 @@ class AgentLoop {
     return std::nullopt;
   }
 
+  // Once for each code in a row.
   void NoteAway(const absl::Status& status) {
-    if (std::exchange(away_, true)) return;
-    spdlog::warn("waiting for the server at {}: {}", options_.server,
-                 std::string(status.message()));
+    if (std::exchange(away_, status.code()) == status.code()) return;
+    spdlog::warn("waiting for the server at {}: {}", options_.server, status.ToString());
   }
 
   void NoteBack() {
     backoff_.Reset();
-    if (std::exchange(away_, false)) {
+    if (std::exchange(away_, absl::StatusCode::kOk) != absl::StatusCode::kOk) {
       spdlog::info("the server at {} answers", options_.server);
     }
   }
@@ -435,9 +468,12 @@ class AgentLoop {
   std::vector<std::string> last_warnings_;
   bool asked_ = false;  // for a trial, since it registered
   std::string last_waiting_;
+  std::string no_room_;  // why attempts could not leave their files; empty: they can
   // Kept until the server has answered, so that a lost reply does not lose an assignment.
   std::string acquire_id_ = RandomId();
-  bool away_ = false;
+  // That of the last call that failed; kOk: the server answers.
+  absl::StatusCode away_ = absl::StatusCode::kOk;
+  std::string database_;  // the first that the worker was registered with
   bool work_remains_ = true;
   int num_failures_ = 0;
   int64_t num_finished_ = 0;

@@ -21,6 +21,7 @@
 #include "worker/agent/device_profiles.h"
 #include "worker/agent/model_catalog.h"
 #include "worker/agent/outbox.h"
+#include "worker/agent/result_courier.h"
 #include "worker/agent/stop_signal.h"
 #include "worker/agent/trainer_slot.h"
 
@@ -30,7 +31,7 @@ namespace hpo {
 enum class ExitCode : int {
   kDone = 0,        // every study finished, or --max-trials reached, or drained with no work left
   kInternal = 70,   // retry with a limit
-  kTryAgain = 75,   // drained while work remains, or no server: run it again
+  kTryAgain = 75,   // ended while work remains or a result is owed, or no server: run it again
   kUnhealthy = 77,  // the card does not answer, or no trainer lives: leave this machine out
   kConfiguration = 78,  // do not retry
   kKilled = 130,        // a second signal
@@ -58,6 +59,7 @@ struct AgentOptions {
   absl::Duration first_retry = absl::Milliseconds(500);
   absl::Duration longest_retry = absl::Seconds(10);
   AttemptOptions attempt;
+  CourierOptions courier;
 };
 
 // All outlive the loop.
@@ -74,8 +76,8 @@ struct AgentServices {
   DeviceProfiles* device_profiles = nullptr;  // null: there is nothing to measure
 };
 
-// Runs until there is a reason to end. Messages go to the log; errors that end the worker are the
-// status, with the exit code to use.
+// Runs until there is a reason to end. Which failed call is one: rpc_reaction.h. Messages go to the
+// log; errors that end the worker are the status, with the exit code to use.
 struct AgentResult {
   ExitCode code = ExitCode::kDone;
   absl::Status status;  // why, when it is not OK

@@ -84,8 +84,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   }
 
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
-                                            const std::vector<LeaseBeat>& beats,
-                                            Bytes capacity, const std::string& notice) override {
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity,
+                                            const std::string& notice) override {
     v1::HeartbeatRequest request;
     request.set_session(session);
     request.set_notice(notice);

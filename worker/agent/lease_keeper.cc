@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/string_view.h"
+#include "absl/strings/str_join.h"
+#include "common/limits.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
@@ -51,11 +52,13 @@ void LeaseKeeper::Drop(const LeaseRef& lease) {
   std::erase_if(held_, [&](const HeldLease& held) { return held.beat.lease == lease; });
 }
 
-void LeaseKeeper::SetNotice(std::string notice) {
+void LeaseKeeper::SetNotice(const std::string& topic, const std::string& notice) {
   absl::MutexLock lock(&mutex_);
-  if (notice == notice_) return;
-  notice_ = std::move(notice);
-  beat_now_ = true;
+  if (notice.empty()) {
+    notices_.erase(topic);
+  } else {
+    notices_[topic] = notice;
+  }
 }
 
 Directive LeaseKeeper::DirectiveFor(const LeaseRef& lease) const {
@@ -94,7 +97,10 @@ absl::Duration LeaseKeeper::Beat() {
   std::string notice;
   {
     absl::MutexLock lock(&mutex_);
-    notice = notice_;
+    const std::string all = absl::StrJoin(notices_, "; ", [](std::string* out, const auto& topic) {
+      absl::StrAppend(out, topic.second);
+    });
+    notice = Shortened(all, kListedTextLimit);
     for (const HeldLease& held : held_) {
       beats.push_back(held.beat);
     }

@@ -4,6 +4,7 @@
 // tokens), and collects what the server wants done with a lease. Thread-safe.
 #pragma once
 
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,8 +43,8 @@ class LeaseKeeper {
   // Beats for it no longer.
   void Drop(const LeaseRef& lease);
 
-  // What the next beats tell people of this worker; empty: nothing.
-  void SetNotice(std::string notice);
+  // What the next beats tell people about `topic`; empty: nothing.
+  void SetNotice(const std::string& topic, const std::string& notice);
 
   // The last directive other than kContinue for a held lease.
   Directive DirectiveFor(const LeaseRef& lease) const;
@@ -69,7 +70,7 @@ class LeaseKeeper {
 
   mutable absl::Mutex mutex_;
   std::vector<HeldLease> held_ ABSL_GUARDED_BY(mutex_);
-  std::string notice_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> notices_ ABSL_GUARDED_BY(mutex_);  // by topic
   bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -10,11 +10,14 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "common/checksum.h"
 #include "common/json_reader.h"
 #include "common/status.h"
 #include "common/trial_measurement.h"
+#include "common/write_file.h"
 #include "nlohmann/json.hpp"
+#include "worker/agent/trainer_job.h"
 
 namespace hpo {
 namespace {
@@ -23,6 +26,7 @@ using nlohmann::json;
 
 constexpr int kMaxDeadRecords = 64;
 constexpr size_t kChecksumDigits = 16;
+constexpr char kSetAsideFolder[] = "set_aside";
 
 // Tells a torn record from a whole one.
 std::string Checksum(absl::string_view text) {
@@ -116,12 +120,22 @@ absl::StatusOr<Outbox> Outbox::Open(const std::string& path) {
   HPO_RETURN_IF_ERROR(SyncDirectoryOf(path));
   Outbox outbox(path, std::move(file));
   HPO_RETURN_IF_ERROR(outbox.Load());
+  outbox.ListSetAside();
   return outbox;
+}
+
+void Outbox::ListSetAside() {
+  std::error_code error;
+  for (const auto& file : std::filesystem::directory_iterator(set_aside_folder(), error)) {
+    set_aside_.push_back(file.path().filename().string());
+  }
+  std::sort(set_aside_.begin(), set_aside_.end());
 }
 
 absl::Status Outbox::Load() {
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadWhole(file_.get(), path_));
   size_t begin = 0;
+  bool damaged = false;
   while (begin < text.size()) {
     const size_t newline = text.find('\n', begin);
     const bool last = newline == std::string::npos || newline + 1 == text.size();
@@ -129,10 +143,10 @@ absl::Status Outbox::Load() {
                                    ? absl::DataLossError("no end of line")
                                    : TakeRecord(text.substr(begin, newline - begin));
     if (!taken.ok() && !last) {
-      return absl::DataLossError(absl::StrCat("outbox ", path_, ":", num_records_ + 1,
-                                              ": damaged record: ", taken.message()));
+      HPO_RETURN_IF_ERROR(SetDamagedAside(text.substr(begin, newline - begin), taken));
+      damaged = true;
     }
-    if (!taken.ok()) {
+    if (!taken.ok() && last) {
       if (ftruncate(file_.get(), static_cast<off_t>(begin)) != 0)
         return FileError("truncate", path_);
       return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_);
@@ -140,7 +154,19 @@ absl::Status Outbox::Load() {
     ++num_records_;
     begin = newline + 1;
   }
-  return absl::OkStatus();
+  return damaged ? Compact() : absl::OkStatus();
+}
+
+// What the others hold is whole; what this one held, a person may still read.
+absl::Status Outbox::SetDamagedAside(const std::string& record, const absl::Status& damage) {
+  std::error_code error;
+  std::filesystem::create_directories(set_aside_folder(), error);
+  const std::string file = absl::StrCat(set_aside_folder(), "/damaged-", Checksum(record));
+  const absl::Status written = WriteFileDurably(file, record + "\n");
+  if (written.ok()) return written;
+  return absl::DataLossError(absl::StrCat("outbox ", path_, ":", num_records_ + 1,
+                                          ": damaged record: ", damage.message(),
+                                          "; it cannot be set aside: ", written.message()));
 }
 
 absl::Status Outbox::TakeRecord(const std::string& record) {
@@ -175,18 +201,58 @@ absl::Status Outbox::WriteRecord(const std::string& body) {
 }
 
 absl::Status Outbox::Append(const OutboxEntry& entry) {
-  HPO_RETURN_IF_ERROR(WriteRecord(DumpJson(EntryToJson(entry))));
   pending_.push_back(entry);
+  unsaved_.insert(entry.request_id);
+  return Save();
+}
+
+absl::Status Outbox::Save() {
+  for (const OutboxEntry& entry : pending_) {
+    if (!unsaved_.contains(entry.request_id)) continue;
+    HPO_RETURN_IF_ERROR(WriteRecord(DumpJson(EntryToJson(entry))));
+    unsaved_.erase(entry.request_id);
+  }
   return absl::OkStatus();
 }
 
 absl::Status Outbox::Acknowledge(const std::string& request_id) {
   const auto removed =
       std::erase_if(pending_, [&](const OutboxEntry& e) { return e.request_id == request_id; });
-  if (removed == 0) return absl::OkStatus();
-  const auto num_pending = static_cast<int>(pending_.size());
-  if (num_pending == 0 || num_records_ - num_pending >= kMaxDeadRecords) return Compact();
+  if (removed == 0 || unsaved_.erase(request_id) > 0) return absl::OkStatus();
+  const auto num_saved = static_cast<int>(pending_.size() - unsaved_.size());
+  if (num_saved == 0) return Clear();
+  if (num_records_ - num_saved >= kMaxDeadRecords) return Compact();
   return WriteRecord(DumpJson({{"done", request_id}}));
+}
+
+std::string Outbox::set_aside_folder() const {
+  return (std::filesystem::absolute(path_).parent_path() / kSetAsideFolder).string();
+}
+
+absl::StatusOr<std::string> Outbox::SetAside(const std::string& request_id) {
+  const auto entry = std::find_if(pending_.begin(), pending_.end(),
+                                  [&](const OutboxEntry& e) { return e.request_id == request_id; });
+  if (entry == pending_.end()) {
+    return absl::NotFoundError(absl::StrCat("outbox ", path_, ": no entry ", request_id));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(set_aside_folder(), error);
+  const std::string name = absl::StrCat(
+      absl::StrReplaceAll(AttemptFolder(entry->request.lease), {{"/", "-"}}), "-", request_id);
+  // Where the folder could not be made, the write says why.
+  const absl::Status written = WriteFileDurably(absl::StrCat(set_aside_folder(), "/", name),
+                                                Framed(DumpJson(EntryToJson(*entry))));
+  if (!written.ok()) return absl::InternalError(written.message());
+  set_aside_.push_back(name);
+  HPO_RETURN_IF_ERROR(Acknowledge(request_id));
+  return name;
+}
+
+// Needs no free space, unlike a new file.
+absl::Status Outbox::Clear() {
+  if (ftruncate(file_.get(), 0) != 0) return FileError("truncate", path_);
+  num_records_ = 0;
+  return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_);
 }
 
 absl::Status Outbox::Compact() {
@@ -202,6 +268,7 @@ absl::Status Outbox::Compact() {
   HPO_RETURN_IF_ERROR(SyncDirectoryOf(path_));
   file_ = std::move(file);
   num_records_ = static_cast<int>(pending_.size());
+  unsaved_.clear();
   return absl::OkStatus();
 }
 

@@ -1,6 +1,6 @@
 // Measurements and memory records on their way to the server: measurements are sent as they come,
-// records with them or within kRecordDelay; both are kept and sent again while it is away.
-// One thread.
+// records with them or within kRecordDelay; both are kept and sent again while it is away or cannot
+// store them, in parts that fit into a message. One thread.
 #pragma once
 
 #include <optional>
@@ -37,6 +37,9 @@ class ReportQueue {
   // Numbers the record. After kMostRecords of an attempt the rest is left out.
   void AddMemoryRecord(MemoryRecord record);
 
+  // Of measurements that wait to be sent. Beyond it every second of them is left out, again and
+  // again, so that the rest still covers the whole time.
+  static constexpr size_t kMostWaitingBytes = size_t{64} << 20;
   static constexpr int64_t kMostRecords = 1000;
   static constexpr absl::Duration kRecordDelay = absl::Seconds(1);
 
@@ -51,14 +54,20 @@ class ReportQueue {
     result.measurements = std::move(measurements_);
     result.memory_records = std::move(memory_records_);
   }
-  // Tries once to send what no report has carried, of an attempt that has no result.
+  // Tries once to send what no report has carried, of an attempt that has no result; in parts.
   void SendLast();
 
   int64_t num_ooms() const { return num_ooms_; }
   int64_t num_replans() const { return num_replans_; }
 
  private:
-  ReportAnswer TakeFailure(const absl::Status& status, const std::string& session);
+  ReportAnswer TakeFailure(const absl::Status& status, const AttemptReport& report,
+                           const std::string& session);
+  void SendSoon();
+  // What `report` carried need not be sent again.
+  void Sent(const AttemptReport& report);
+  void LeaveOutSome();
+  void NoteRefusal(const absl::Status& status);
 
   CoordinatorClient& client_;
   WorkerSession& session_;
@@ -72,7 +81,9 @@ class ReportQueue {
   int64_t num_ooms_ = 0;
   int64_t num_replans_ = 0;
   std::optional<absl::Duration> due_;
-  bool forgotten_ = false;  // the last report found the session or the lease unknown
+  size_t waiting_bytes_ = 0;  // of measurements_, as MessageBytes
+  // That of the last report, where the server answered and did not take it.
+  absl::StatusCode refused_ = absl::StatusCode::kOk;
 };
 
 }  // namespace hpo

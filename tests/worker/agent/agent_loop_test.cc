@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "common/read_file.h"
+#include "common/refusal.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
@@ -440,8 +441,9 @@ TEST_F(AgentLoopTest, AResultThatNobodyWantsIsDropped) {
   Add(0, {{"fake.best", int64_t{1}}, {"train.lr", 1e-6}});
   Add(1, {{"fake.best", int64_t{1}}});
   coordinator_.OnFinish([](const FakeCoordinator::Finish& finish) {
-    return finish.request.lease.trial.number.value == 0 ? absl::OkStatus()
-                                                        : absl::AbortedError("attempt 2 has won");
+    return finish.request.lease.trial.number.value == 0
+               ? absl::OkStatus()
+               : WithRefusal(absl::AbortedError("attempt 2 has won"), {});
   });
   EXPECT_EQ(Run().code, ExitCode::kDone);
   EXPECT_EQ(coordinator_.num_finish_calls(), 2);
@@ -501,8 +503,55 @@ TEST_F(AgentLoopTest, GivesUpOnAServerThatNeverComes) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("no server answered at fake"));
 }
 
+// Each code once, between two trials: a full disk, a broken group commit, a proxy.
+TEST_F(AgentLoopTest, NoCodeOfAnAcquireEndsIt) {
+  std::vector<absl::Status> failures;
+  for (int code = 1; code <= 16; ++code) {
+    const absl::Status failure(static_cast<absl::StatusCode>(code), "failed");
+    if (absl::IsPermissionDenied(failure) || absl::IsUnauthenticated(failure)) continue;
+    failures.push_back(failure);
+  }
+  coordinator_.FailAcquires(failures);
+  Add(0);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kDone) << result.status;
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+  EXPECT_GT(coordinator_.capacities().size(), failures.size());
+}
+
+TEST_F(AgentLoopTest, AWrongTokenEndsIt) {
+  coordinator_.FailAcquires({absl::UnauthenticatedError("no token")});
+  EXPECT_EQ(Run().code, ExitCode::kConfiguration);
+}
+
+TEST_F(AgentLoopTest, NoCodeOfARegistrationEndsItButAConfigurationError) {
+  options_.connect_timeout = absl::Milliseconds(5);
+  for (int code = 1; code <= 16; ++code) {
+    const absl::Status failure(static_cast<absl::StatusCode>(code), "failed");
+    coordinator_.SetRegisterStatus(failure);
+    const bool configuration = absl::IsInvalidArgument(failure) ||
+                               absl::IsPermissionDenied(failure) ||
+                               absl::IsUnauthenticated(failure);
+    EXPECT_EQ(Run().code, configuration ? ExitCode::kConfiguration : ExitCode::kTryAgain)
+        << failure;
+  }
+}
+
+TEST_F(AgentLoopTest, AResultThatIsRefusedForNowKeepsTheWorker) {
+  coordinator_.OnFinish([this](const FakeCoordinator::Finish&) {
+    return coordinator_.num_finish_calls() < 4 ? absl::FailedPreconditionError("cannot open")
+                                               : absl::OkStatus();
+  });
+  options_.courier.first_retry = absl::Milliseconds(1);
+  Add(0);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+}
+
 TEST_F(AgentLoopTest, ARefusedRegistrationIsAConfigurationError) {
-  coordinator_.SetRegisterStatus(absl::FailedPreconditionError("train.jsonl: digest differs"));
+  coordinator_.SetRegisterStatus(
+      WithRefusal(absl::FailedPreconditionError("train.jsonl: digest differs"),
+                  {RefusalReason::kConfiguration, ""}));
   const AgentResult result = Run();
   EXPECT_EQ(result.code, ExitCode::kConfiguration);
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("digest differs"));

@@ -3,6 +3,7 @@
 #include <thread>
 #include <variant>
 
+#include "common/refusal.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
@@ -121,7 +122,7 @@ TEST_F(AgentStopTest, ALostLeaseDropsTheResult) {
 }
 
 TEST_F(AgentStopTest, AnAbortedReportIsALostLeaseToo) {
-  coordinator_.SetReportStatus(absl::AbortedError("attempt 2 holds the lease"));
+  coordinator_.SetReportStatus(WithRefusal(absl::AbortedError("attempt 2 holds the lease"), {}));
   Add(0, {{"fake.measurements", int64_t{100000}}, {"fake.pace_ms", int64_t{1}}});
   EXPECT_EQ(Run().code, ExitCode::kDone);
   EXPECT_EQ(coordinator_.num_finish_calls(), 0);

@@ -164,7 +164,7 @@ TEST_F(OutboxTest, ATornAcknowledgementBringsTheEntryBackRatherThanLosingIt) {
   EXPECT_THAT(Open().pending(), ::testing::ElementsAre(Entry(1), Entry(2)));
 }
 
-TEST_F(OutboxTest, DamageBeforeTheLastRecordIsNamed) {
+TEST_F(OutboxTest, DamageBeforeTheLastRecordIsSetAside) {
   {
     Outbox outbox = Open();
     for (int i = 1; i <= 3; ++i) {
@@ -175,9 +175,23 @@ TEST_F(OutboxTest, DamageBeforeTheLastRecordIsNamed) {
   const size_t second = content.find('\n') + 1;
   content[second + 40] ^= 1;
   Write(content);
+  for (int round = 0; round < 2; ++round) {
+    const Outbox outbox = Open();
+    EXPECT_THAT(outbox.pending(), ::testing::ElementsAre(Entry(1), Entry(3)));
+    ASSERT_EQ(outbox.set_aside().size(), 1u);
+    const std::string kept =
+        ReadFile(outbox.set_aside_folder() + "/" + outbox.set_aside()[0]).value();
+    EXPECT_THAT(content, HasSubstr(kept));
+  }
+}
+
+TEST_F(OutboxTest, DamageThatCannotBeSetAsideIsNamed) {
+  ASSERT_TRUE(Open().Append(Entry(1)).ok());
+  Write("damaged\n" + Content());
+  std::ofstream(folder_ / "set_aside") << "a file where the folder should be";
   const absl::Status status = Outbox::Open(path_).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ":2"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ":1"));
 }
 
 TEST_F(OutboxTest, AFolderThatIsNotThereIsAnError) {

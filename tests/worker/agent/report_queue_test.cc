@@ -1,7 +1,9 @@
 #include "worker/agent/report_queue.h"
 
 #include <string>
+#include <thread>
 
+#include "common/refusal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_coordinator.h"
@@ -25,11 +27,20 @@ class ReportQueueTest : public ::testing::Test {
     return stages;
   }
 
+  // Pauses after a refusal are of milliseconds.
+  ReportAnswer SendWhenDue() {
+    const SystemClock clock;
+    while (queue_.due() && clock.Monotonic() < *queue_.due()) std::this_thread::yield();
+    return queue_.SendIfDue();
+  }
+
   FakeCoordinator coordinator_;
   WorkerSession session_{WorkerFacts{.worker = "w", .instance_key = "k"}};
-  ReportQueue queue_{coordinator_, session_,
-                     LeaseRef{.trial = {.study = "s", .number = {3}}, .attempt = {1}, .token = "t"},
-                     Backoff(absl::Milliseconds(1), absl::Milliseconds(2), kSeed)};
+  ReportQueue queue_{
+      coordinator_, session_,
+      LeaseRef{
+          .trial = {.study = "s", .number = {3}}, .attempt = {1}, .token = "t", .database = "home"},
+      Backoff(absl::Milliseconds(1), absl::Milliseconds(2), kSeed)};
 };
 
 TEST_F(ReportQueueTest, RecordsGoWithTheNextMeasurement) {
@@ -83,6 +94,75 @@ TEST_F(ReportQueueTest, ATrainersOddLinesNeverCostAReport) {
   ASSERT_THAT(result.memory_records, SizeIs(ReportQueue::kMostRecords));
   EXPECT_EQ(result.memory_records.front().sequence, 0);
   EXPECT_EQ(result.memory_records.back().sequence, ReportQueue::kMostRecords - 1);
+}
+
+// A full disk, a failure of the server's, another server for a moment.
+TEST_F(ReportQueueTest, RefusedReportsAreSentAgain) {
+  for (int code = 1; code <= 16; ++code) {
+    const absl::Status refusal(static_cast<absl::StatusCode>(code), "refused");
+    if (absl::IsInvalidArgument(refusal)) continue;
+    SCOPED_TRACE(refusal.ToString());
+    coordinator_.SetReportStatus(refusal);
+    queue_.AddMeasurement({.step = code});
+    EXPECT_EQ(SendWhenDue().verdict, ReportAnswer::Verdict::kContinue);
+    ASSERT_TRUE(queue_.due().has_value());
+    coordinator_.SetReportStatus(absl::OkStatus());
+    EXPECT_EQ(SendWhenDue().verdict, ReportAnswer::Verdict::kContinue);
+    ASSERT_FALSE(coordinator_.reports().empty());
+    EXPECT_THAT(coordinator_.reports().back().measurements, ElementsAre(Measurement{.step = code}));
+    EXPECT_FALSE(queue_.due().has_value());
+  }
+}
+
+TEST_F(ReportQueueTest, OnlyTheOwnDatabaseTakesTheTrialAway) {
+  const absl::Status aborted = absl::AbortedError("attempt 2");
+  queue_.AddMeasurement({.step = 1});
+  coordinator_.SetReportStatus(WithRefusal(aborted, {RefusalReason::kSuperseded, "other"}));
+  EXPECT_EQ(SendWhenDue().verdict, ReportAnswer::Verdict::kContinue);
+  coordinator_.SetReportStatus(WithRefusal(aborted, {RefusalReason::kSuperseded, "home"}));
+  EXPECT_EQ(SendWhenDue().verdict, ReportAnswer::Verdict::kLeaseLost);
+}
+
+TEST_F(ReportQueueTest, WhatTheServerWillNeverTakeDoesNotHoldUpTheRest) {
+  coordinator_.SetReportStatus(absl::InvalidArgumentError("metric: expected a shorter name"));
+  queue_.AddMeasurement({.step = 1});
+  SendWhenDue();
+  EXPECT_FALSE(queue_.due().has_value());
+  coordinator_.SetReportStatus(absl::OkStatus());
+  queue_.AddMeasurement({.step = 2});
+  SendWhenDue();
+  EXPECT_THAT(coordinator_.reports().back().measurements, ElementsAre(Measurement{.step = 2}));
+}
+
+TEST_F(ReportQueueTest, WhatGatheredGoesInParts) {
+  coordinator_.SetAway(true);
+  const std::string name(100'000, 'n');
+  for (int64_t step = 0; step < 100; ++step) {
+    queue_.AddMeasurement({.step = step, .metrics = {{name, 0.5}}});
+  }
+  SendWhenDue();
+  coordinator_.SetAway(false);
+  while (queue_.due()) SendWhenDue();
+  int64_t next = 0;
+  for (const AttemptReport& report : coordinator_.reports()) {
+    EXPECT_LE(report.measurements.size(), 42u) << "4 MiB";
+    for (const Measurement& measurement : report.measurements) EXPECT_EQ(measurement.step, next++);
+  }
+  EXPECT_EQ(next, 100);
+}
+
+TEST_F(ReportQueueTest, WhatWaitsIsBoundedAndStillCoversTheWholeTime) {
+  coordinator_.SetAway(true);
+  const std::string name(size_t{1} << 20, 'n');
+  for (int64_t step = 0; step < 150; ++step) {
+    queue_.AddMeasurement({.step = step, .metrics = {{name, 0.5}}});
+  }
+  FinishRequest result;
+  queue_.MoveUnsentTo(result);
+  ASSERT_LE(result.measurements.size(), 64u);
+  ASSERT_GE(result.measurements.size(), 32u);
+  EXPECT_LE(result.measurements.front().step, 8);
+  EXPECT_EQ(result.measurements.back().step, 149);
 }
 
 }  // namespace
