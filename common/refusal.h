@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-enum class RefusalReason { kSuperseded = 1, kUnknownTrial, kAnotherDatabase, kConfiguration };
+enum class RefusalReason { kSuperseded = 1, kUnknownTrial, kAnotherDatabase, kConfiguration, kNameTaken };
 
 struct Refusal {
   RefusalReason reason = RefusalReason::kSuperseded;

@@ -16,6 +16,17 @@ enum ExitStatus : int {
   kExitStudyFailed = 7,       // failures ended a study
 };
 
+// Exit statuses of hpo-worker: what a scheduler of machines should do.
+enum class ExitCode : int {
+  kDone = 0,        // every study finished, or --max-trials reached, or drained with no work left
+  kInternal = 70,   // retry with a limit
+  kTryAgain = 75,   // ended while work remains or a result is owed, or no server: run it again
+  kUnhealthy = 77,  // the card does not answer, or no trainer lives: leave this machine out
+  kConfiguration = 78,  // do not retry
+  kNameTaken = 79,      // another process has the worker's name, and is alive: give another --name
+  kKilled = 130,        // a second signal
+};
+
 int ExitStatusOf(const absl::Status& status);
 
 }  // namespace hpo

@@ -11,11 +11,12 @@
 namespace hpo {
 namespace {
 
-constexpr EnumPairs<RefusalReason, v1::RefusalReason, 4> kReasons = {{
+constexpr EnumPairs<RefusalReason, v1::RefusalReason, 5> kReasons = {{
     {RefusalReason::kSuperseded, v1::REFUSAL_REASON_SUPERSEDED},
     {RefusalReason::kUnknownTrial, v1::REFUSAL_REASON_UNKNOWN_TRIAL},
     {RefusalReason::kAnotherDatabase, v1::REFUSAL_REASON_ANOTHER_DATABASE},
     {RefusalReason::kConfiguration, v1::REFUSAL_REASON_CONFIGURATION},
+    {RefusalReason::kNameTaken, v1::REFUSAL_REASON_NAME_TAKEN},
 }};
 
 std::string DetailsOf(const absl::Status& status) {

@@ -16,7 +16,8 @@ absl::Status CheckSize(absl::string_view what, Bytes size) {
 
 }  // namespace
 
-absl::StatusOr<Registration> WorkerApi::RegisterWorker(const WorkerFacts& facts) {
+absl::StatusOr<Registration> WorkerApi::RegisterWorker(const WorkerFacts& facts,
+                                                       const std::string& predecessor) {
   if (facts.worker.empty()) return absl::InvalidArgumentError("worker: expected a name, got none");
   if (facts.instance_key.empty()) {
     return absl::InvalidArgumentError("instance_key: expected a random text, got none");
@@ -25,7 +26,7 @@ absl::StatusOr<Registration> WorkerApi::RegisterWorker(const WorkerFacts& facts)
   if (scheduler_.draining()) {
     return absl::UnavailableError("hpo-server is shutting down; try again soon");
   }
-  return scheduler_.Register(facts);
+  return scheduler_.Register(facts, predecessor);
 }
 
 absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session,
@@ -38,9 +39,10 @@ absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session
 
 absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
                                                      const std::vector<LeaseBeat>& beats,
-                                                     Bytes capacity, const std::string& notice) {
+                                                     Bytes capacity, const std::string& notice,
+                                                     bool leaving) {
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
-  return scheduler_.Heartbeat(session, beats, capacity, notice);
+  return scheduler_.Heartbeat(session, beats, capacity, notice, leaving);
 }
 
 absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& report) {

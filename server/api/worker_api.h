@@ -29,7 +29,10 @@ class WorkerApi {
 
   //   InvalidArgument     no worker name or instance key, a capacity < 0
   //   FailedPrecondition  a data set's digest differs from the one an active study was begun with
-  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts);
+  //   Unavailable, AlreadyExists  the name is another process's (WorkerNames::Claim)
+  // `predecessor`: NamedProcess.
+  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
+                                              const std::string& predecessor = "");
 
   // Blocks until there is a trial, `wait` (at most 50 s) is over, `cancelled` returns true or the
   // server drains. The same request_id returns the same assignment while its lease lives.
@@ -38,10 +41,11 @@ class WorkerApi {
                                              Bytes capacity,
                                              const std::function<bool()>& cancelled);
 
-  // Unknown session: register_again, never an error (a restarted server re-adopts leases by token).
+  // `leaving`: the last one of its process. Unknown session: register_again, never an error (a
+  // restarted server re-adopts leases by token).
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
-                                            const std::string& notice = "");
+                                            const std::string& notice = "", bool leaving = false);
 
   absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
 

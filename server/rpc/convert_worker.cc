@@ -120,7 +120,8 @@ v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto) {
   HeartbeatCall call{.session = proto.session(),
                      .capacity = Bytes{proto.capacity_bytes()},
-                     .notice = proto.notice()};
+                     .notice = proto.notice(),
+                     .leaving = proto.leaving()};
   for (const v1::HeartbeatRequest::Lease& lease : proto.leases()) {
     call.beats.push_back(LeaseBeat{.lease = LeaseOf(lease),
                                    .step = lease.step(),

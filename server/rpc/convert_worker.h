@@ -36,6 +36,7 @@ struct HeartbeatCall {
   std::vector<LeaseBeat> beats;
   Bytes capacity;
   std::string notice;
+  bool leaving = false;
 };
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto);
 

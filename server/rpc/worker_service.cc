@@ -30,7 +30,8 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*,
                                                v1::RegisterWorkerResponse* response) {
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const WorkerFacts facts, FromProto(*request));
-  HPO_RPC_ASSIGN(const Registration registration, api_.RegisterWorker(facts));
+  HPO_RPC_ASSIGN(const Registration registration,
+                 api_.RegisterWorker(facts, request->predecessor()));
   *response = ToProto(registration);
   return grpc::Status::OK;
 }
@@ -52,8 +53,9 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::Heartb
                                           v1::HeartbeatResponse* response) {
   HPO_RPC_CHECK(*request);
   const HeartbeatCall call = FromProto(*request);
-  HPO_RPC_ASSIGN(const HeartbeatResult result,
-                 api_.Heartbeat(call.session, call.beats, call.capacity, call.notice));
+  HPO_RPC_ASSIGN(
+      const HeartbeatResult result,
+      api_.Heartbeat(call.session, call.beats, call.capacity, call.notice, call.leaving));
   *response = ToProto(result);
   return grpc::Status::OK;
 }

@@ -71,7 +71,7 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
                                                       absl::Duration wait, Bytes capacity,
                                                       const std::function<bool()>& cancelled) {
   const absl::Duration asked = clock_.Monotonic();
-  HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker, workers_.Touch(session, capacity));
+  HPO_ASSIGN_OR_RETURN(const RegisteredWorker worker, workers_.Beat(session, capacity));
   const Asker asker{.facts = worker.facts, .request_id = request_id};
   absl::Duration longest = std::min(wait, kLongestWait);
   HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment, Replay(asker));

@@ -42,7 +42,7 @@ absl::Status TrialScheduler::ExpireLeases(StudyRuntime& study) {
         study.MarkSuspect(lease.trial, lease.attempt);
         break;
       case LeaseHealth::kExpired:
-        HPO_RETURN_IF_ERROR(LoseLease(study, lease, "no sign of life"));
+        HPO_RETURN_IF_ERROR(LoseLease(study, lease, LeaseLoss::kSilent));
         break;
     }
   }

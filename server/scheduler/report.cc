@@ -30,19 +30,24 @@ absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const Attem
 
 absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& session,
                                                           const std::vector<LeaseBeat>& beats,
-                                                          Bytes capacity,
-                                                          const std::string& notice) {
+                                                          Bytes capacity, const std::string& notice,
+                                                          bool leaving) {
   HeartbeatResult result;
   result.next = HeartbeatInterval(options_.lease);
   result.server_epoch = epoch_;
   // 0: the worker could not measure it just now.
   const std::optional<Bytes> measured =
       capacity.count > 0 ? std::optional<Bytes>(capacity) : std::nullopt;
-  result.register_again = absl::IsNotFound(workers_.Touch(session, measured).status());
+  result.register_again = absl::IsNotFound(workers_.Beat(session, measured).status());
   workers_.SetNotice(session, notice);
   for (const LeaseBeat& beat : beats) {
     HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(beat.lease));
     result.directives.push_back(directive);
+  }
+  if (leaving) {
+    result.register_again = false;
+    workers_.Leave(session);
+    WakeAll();
   }
   return result;
 }

@@ -107,6 +107,12 @@ Verdict AfterWorkerLoss(const RetryCounts& counts, int64_t workers_killed,
                       "worker lost");
 }
 
+Verdict AfterTakeover(const RetryCounts& counts, const RetryLimits& limits) {
+  const std::string what = "another process took the name of a worker that had fallen silent";
+  return WithinBudget(Failed{.failure_class = FailureClass::kWorkerLost, .message = what}, counts,
+                      &RetryCounts::takeovers, limits.takeovers, what);
+}
+
 Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note,
                      const RetryCounts& counts, Bytes limit, std::optional<Bytes> largest,
                      const RetryLimits& limits) {

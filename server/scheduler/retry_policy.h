@@ -1,10 +1,10 @@
 // What an attempt's end means for its trial: over, or again. Pure.
 //
-// Budgets, each counted apart: preemption has none; a lost worker 3; a transient failure of the
-// trainer 2; an OOM of kind B or C 2; host OOM 1. Two different workers lost to the same trial end
-// it at once: it is what kills them. An OOM of kind A or D, met or predicted, ends the trial only
-// when no card of the study is larger, by more than 64 MiB, than the limit it was met at (DESIGN
-// decision 3).
+// Budgets, each counted apart: preemption has none; a lost worker 3; a worker whose name another
+// process took after it had fallen silent 10; a transient failure of the trainer 2; an OOM of kind
+// B or C 2; host OOM 1. Two different workers lost to the same trial end it at once: it is what
+// kills them. An OOM of kind A or D, met or predicted, ends the trial only when no card of the
+// study is larger, by more than 64 MiB, than the limit it was met at (DESIGN decision 3).
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@ namespace hpo {
 
 struct RetryLimits {
   int64_t worker_losses = 3;
+  int64_t takeovers = 10;
   int64_t transient_failures = 2;
   int64_t device_ooms = 2;
   int64_t host_ooms = 1;
@@ -41,6 +42,10 @@ Verdict AfterOutcome(const TrialOutcome& outcome, const RetryCounts& counts, Byt
 // included.
 Verdict AfterWorkerLoss(const RetryCounts& counts, int64_t workers_killed,
                         const RetryLimits& limits = {});
+
+// Another process took the name of the worker, which had fallen silent. That is no evidence against
+// the trial, but one that comes back for ever this way is to end.
+Verdict AfterTakeover(const RetryCounts& counts, const RetryLimits& limits = {});
 
 // The worker gave the trial back. `needed`: with kRejected, what the trial would need.
 Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note,

@@ -294,7 +294,7 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
                         .capacity = worker.facts.capacity,
                         .alive = worker.alive,
                         .last_heartbeat = worker.last_heartbeat,
-                        .notice = worker.notice};
+                        .notice = worker.Notice()};
     for (const StudyRuntime* candidate : Studies()) {
       for (const HeldLease& lease : candidate->leases()) {
         if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};

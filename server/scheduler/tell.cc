@@ -244,8 +244,7 @@ absl::StatusOr<TrialState> TrialScheduler::Release(const std::string& request_id
   return state;
 }
 
-absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lease,
-                                       const std::string& why) {
+absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why) {
   return writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
                          transaction.trials.LoadAttempt(lease.trial, lease.attempt));
@@ -254,6 +253,10 @@ absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lea
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
+    if (why == LeaseLoss::kNameTaken) {
+      const Ending ending{AttemptState::kReleased, AfterTakeover(record.retries)};
+      return EndAttempt(transaction, study.spec(), ending, record, attempt);
+    }
     HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
                          transaction.trials.LoadAttempts(lease.trial));
     std::set<std::string> killed = {lease.worker};
@@ -261,7 +264,8 @@ absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lea
       if (earlier.attempt.state == AttemptState::kLost) killed.insert(earlier.attempt.worker);
     }
     Verdict verdict = AfterWorkerLoss(record.retries, static_cast<int64_t>(killed.size()));
-    verdict.note = absl::StrCat(why, ": ", verdict.note);
+    verdict.note = absl::StrCat(
+        why == LeaseLoss::kRestarted ? "worker restarted: " : "no sign of life: ", verdict.note);
     return EndAttempt(transaction, study.spec(), Ending{AttemptState::kLost, verdict}, record,
                       attempt);
   });

@@ -82,6 +82,10 @@ absl::Status TrialScheduler::LoadStudy(Database& database, StudyRecord record) {
     HPO_ASSIGN_OR_RETURN(const TrialChange change, LoadChange(trials, trial.trial.id.number,
                                                               trial.last_sequence, "restored"));
     study->Publish(change, now, RenewedByRestart(now, options_.lease));
+    if (change.lease) {
+      workers_.RestoreName(
+          {.name = change.lease->attempt.worker, .instance_key = change.lease->instance_key});
+    }
   }
   absl::MutexLock lock(&mutex_);
   studies_.push_back(std::move(study));

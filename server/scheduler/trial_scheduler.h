@@ -88,13 +88,14 @@ class TrialScheduler {
 
   // ---- Workers ---- (codes: WorkerApi)
 
-  absl::StatusOr<Registration> Register(const WorkerFacts& facts);
+  absl::StatusOr<Registration> Register(const WorkerFacts& facts,
+                                        const std::string& predecessor = "");
   absl::StatusOr<AcquireResult> Acquire(const std::string& session, const std::string& request_id,
                                         absl::Duration wait, Bytes capacity,
                                         const std::function<bool()>& cancelled);
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
-                                            const std::string& notice = "");
+                                            const std::string& notice = "", bool leaving = false);
   absl::StatusOr<ReportResult> Report(const AttemptReport& report);
   absl::StatusOr<FinishResult> Finish(const std::string& request_id, const FinishRequest& request);
   absl::StatusOr<TrialState> Release(const std::string& request_id, const LeaseRef& lease,
@@ -147,7 +148,7 @@ class TrialScheduler {
       const StudySpec& spec, const std::vector<ImportedTrial>& trials) const;
 
   // register.cc
-  absl::Status ReleaseOlderInstance(const WorkerFacts& facts);
+  absl::Status ReleaseOlderInstance(const WorkerFacts& facts, NameGrant how);
 
   // ask.cc
   struct Asker {
@@ -209,7 +210,8 @@ class TrialScheduler {
                             TrialRecord& record, AttemptRecord& attempt);
   absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
                           const Ending& ending, TrialRecord& record, AttemptRecord& attempt);
-  absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, const std::string& why);
+  enum class LeaseLoss { kSilent, kRestarted, kNameTaken };
+  absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why);
 
   // expiry.cc
   absl::Status ExpireLeases(StudyRuntime& study);

@@ -43,6 +43,7 @@ struct StudyRecord {
 struct RetryCounts {
   int64_t preemptions = 0;
   int64_t worker_losses = 0;
+  int64_t takeovers = 0;
   int64_t transient_failures = 0;
   int64_t device_ooms = 0;  // kinds B and C
   int64_t host_ooms = 0;

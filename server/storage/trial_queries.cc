@@ -14,7 +14,7 @@ constexpr absl::string_view kTrialColumns =
     "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
     "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
     "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
-    "budgeted, violation, held";
+    "budgeted, violation, held, takeovers";
 
 // " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
 template <typename Enum>
@@ -76,6 +76,7 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   record.result_attempt = AttemptNumber{row.Int(10)};
   record.retries = RetryCounts{.preemptions = row.Int(11),
                                .worker_losses = row.Int(12),
+                               .takeovers = row.Int(26),
                                .transient_failures = row.Int(13),
                                .device_ooms = row.Int(14),
                                .host_ooms = row.Int(15)};

@@ -96,14 +96,15 @@ absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
               "UPDATE trial SET state = ?3, prune_reason = ?4, min_capacity = ?5, outcome = ?6, "
               "value = ?7, current_attempt = ?8, result_attempt = ?9, preemptions = ?10, "
               "worker_losses = ?11, transient_failures = ?12, device_ooms = ?13, host_ooms = "
-              "?14, oom_met = ?15, last_oom = ?16, started = ?17, ended = ?18, violation = ?19 "
+              "?14, oom_met = ?15, last_oom = ?16, started = ?17, ended = ?18, violation = ?19, "
+              "takeovers = ?20 "
               "WHERE study_id = ?1 AND number = ?2 AND state IN ('QUEUED', 'RUNNING')")
           .Bind(study_id_, trial.id.number.value, Name(trial.state), PruneReasonText(trial.outcome),
                 trial.min_capacity, OptionalText(trial.outcome, OutcomeToJson), trial.value,
                 record.current_attempt.value, record.result_attempt.value, retries.preemptions,
                 retries.worker_losses, retries.transient_failures, retries.device_ooms,
                 retries.host_ooms, record.oom_met, OptionalText(record.last_oom, OutcomeToJson),
-                trial.started, trial.ended, trial.violation)
+                trial.started, trial.ended, trial.violation, retries.takeovers)
           .Run());
   if (database_.NumChanged() == 1) return absl::OkStatus();
   return absl::FailedPreconditionError(

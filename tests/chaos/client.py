@@ -80,14 +80,16 @@ class Worker(Channel):
         super().__init__(address)
         self.name = name
         self.instance = uuid.uuid4().hex
+        self.registered = ""  # the last instance that was; a new one is its successor
         self.session = ""
 
     def register(self):
         answer = self.call("WorkerService", "RegisterWorker", worker=self.name,
-                           instance_key=self.instance, version="chaos", trainer="simulated",
+                           instance_key=self.instance, predecessor=self.registered, version="chaos", trainer="simulated",
                            capacity_bytes=1 << 30,
                            device={"kind": "cpu", "name": "simulated", "total_bytes": 1 << 30})
         self.session = answer["session"]
+        self.registered = self.instance
         return answer
 
     def acquire(self, request_id, wait_s=0.5):

@@ -141,6 +141,10 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return registrations_;
   }
+  std::vector<std::string> predecessors() const {
+    absl::MutexLock lock(&mutex_);
+    return predecessors_;
+  }
   std::vector<std::vector<LeaseBeat>> beats() const {
     absl::MutexLock lock(&mutex_);
     return beats_;
@@ -154,6 +158,10 @@ class FakeCoordinator final : public CoordinatorClient {
   std::string notice() const {
     absl::MutexLock lock(&mutex_);
     return notice_;
+  }
+  int num_goodbyes() const {
+    absl::MutexLock lock(&mutex_);
+    return num_goodbyes_;
   }
   std::vector<Bytes> capacities() const {
     absl::MutexLock lock(&mutex_);
@@ -184,11 +192,13 @@ class FakeCoordinator final : public CoordinatorClient {
 
   // ---- CoordinatorClient ----
 
-  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts) override {
+  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
+                                              const std::string& predecessor) override {
     absl::MutexLock lock(&mutex_);
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (!register_status_.ok()) return register_status_;
     registrations_.push_back(facts);
+    predecessors_.push_back(predecessor);
     session_ = absl::StrCat("session-", registrations_.size());
     return Registration{.session = session_,
                         .server_epoch = epoch_,
@@ -234,13 +244,18 @@ class FakeCoordinator final : public CoordinatorClient {
 
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes,
-                                            const std::string& notice) override {
+                                            const std::string& notice, bool leaving) override {
     absl::MutexLock lock(&mutex_);
     notice_ = notice;
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     HeartbeatResult result{.directives = {}, .next = heartbeat_interval_, .server_epoch = epoch_};
     if (session != session_) {
       result.register_again = true;
+      return result;
+    }
+    if (leaving) {
+      session_.clear();
+      ++num_goodbyes_;
       return result;
     }
     beats_.push_back(beats);
@@ -344,6 +359,8 @@ class FakeCoordinator final : public CoordinatorClient {
   std::vector<FinishRequest> results_ ABSL_GUARDED_BY(mutex_);
   int num_finish_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> predecessors_ ABSL_GUARDED_BY(mutex_);
+  int num_goodbyes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
   std::vector<AttemptReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);

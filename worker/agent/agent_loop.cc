@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/read_file.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/kept_models.h"
@@ -55,7 +56,8 @@ class AgentLoop {
       : services_(services),
         options_(options),
         slot_(slot),
-        session_(OwnFacts(options, slot, services.models)),
+        session_(OwnFacts(options, slot, services.models),
+                 ReadFile(options.instance_file).value_or("")),
         keeper_(services.heartbeat_client, session_, services.capacity, wake_,
                 SeedOf(session_.facts().instance_key)),
         checkpoints_(options.checkpoints),
@@ -93,9 +95,9 @@ class AgentLoop {
       if (clock_.Monotonic() >= deadline) {
         return AgentResult{
             ExitCode::kTryAgain,
-            absl::UnavailableError(absl::StrCat(
-                "no server answered at ", options_.server, " within ",
-                absl::FormatDuration(options_.connect_timeout), ": ", registered.message()))};
+            absl::UnavailableError(absl::StrCat("not registered with ", options_.server, " within ",
+                                                absl::FormatDuration(options_.connect_timeout),
+                                                ": ", registered.message()))};
       }
       NoteAway(registered);
       services_.stop.WaitFor(backoff_.Next());
@@ -103,13 +105,26 @@ class AgentLoop {
     NoteBack();
     database_ = session_.current().database;
     spdlog::info("registered with {} as {}", options_.server, options_.worker);
+    RememberInstance();
     return NoDataAtAll();
+  }
+
+  // Told by the next process to use this state folder (CoordinatorClient::RegisterWorker). Without
+  // it that one has its name only after a wait.
+  void RememberInstance() const {
+    if (options_.instance_file.empty()) return;
+    const absl::Status written =
+        WriteFileAtomically(options_.instance_file, session_.facts().instance_key);
+    if (!written.ok()) {
+      spdlog::warn("{}", std::string(written.message()));
+    }
   }
 
   // The end, where a failed call is a reason for it.
   std::optional<AgentResult> EndFor(Rpc rpc, const absl::Status& failure) const {
     if (failure.ok() || ReactionTo(rpc, failure, database_) != Reaction::kEnd) return std::nullopt;
-    return AgentResult{ExitCode::kConfiguration, failure};
+    const bool name_taken = rpc == Rpc::kRegisterWorker && absl::IsAlreadyExists(failure);
+    return AgentResult{name_taken ? ExitCode::kNameTaken : ExitCode::kConfiguration, failure};
   }
 
   // Studies wait, and the data of none of them is here.

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/command_line/exit_status.h"
 #include "common/worker_exchange.h"
 #include "worker/agent/attempt_runner.h"
 #include "worker/agent/backoff.h"
@@ -27,23 +28,14 @@
 
 namespace hpo {
 
-// Exit codes of hpo-worker: what a scheduler of machines should do (services.md 5.3).
-enum class ExitCode : int {
-  kDone = 0,        // every study finished, or --max-trials reached, or drained with no work left
-  kInternal = 70,   // retry with a limit
-  kTryAgain = 75,   // ended while work remains or a result is owed, or no server: run it again
-  kUnhealthy = 77,  // the card does not answer, or no trainer lives: leave this machine out
-  kConfiguration = 78,  // do not retry
-  kKilled = 130,        // a second signal
-};
-
 struct AgentOptions {
   std::string worker;   // human name
   std::string version;  // of hpo-worker
   std::string device;   // as the trainer gets it: "cpu", "cuda:0"
   std::string models_folder;
-  std::string runs_folder;  // attempts' files go to STUDY/TRIAL-ATTEMPT below it
-  std::string server;       // for messages
+  std::string instance_file;  // the instance key of the last process that registered from here
+  std::string runs_folder;    // attempts' files go to STUDY/TRIAL-ATTEMPT below it
+  std::string server;         // for messages
   // The studies that it serves. Empty: every one; but with a trainer of the user's own, which is a
   // study's, the one that there was when the worker first saw only one.
   std::vector<std::string> studies;

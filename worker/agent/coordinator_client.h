@@ -42,9 +42,15 @@ class CoordinatorClient {
  public:
   virtual ~CoordinatorClient() = default;
 
+  // `predecessor`: the instance key of the last process before this one that used the same state
+  // folder, whose lock this one has; empty: none is known.
   //   FailedPrecondition  a data set differs from the one an active study was begun with
   //   InvalidArgument     facts that the server refuses
-  virtual absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts) = 0;
+  //   AlreadyExists       another process has the name, and is alive; while that is being found
+  //   out,
+  //                       Unavailable
+  virtual absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
+                                                      const std::string& predecessor) = 0;
 
   // Waits up to `wait` on the server. Returns Cancelled soon after `cancelled` turns true.
   virtual absl::StatusOr<AcquireResult> AcquireTrial(const std::string& session,
@@ -52,10 +58,12 @@ class CoordinatorClient {
                                                      absl::Duration wait, Bytes capacity,
                                                      const std::function<bool()>& cancelled) = 0;
 
-  // One directive per beat, in order. `notice`: what people should know of this worker.
+  // One directive per beat, in order. `notice`: what people should know of this worker. `leaving`:
+  // the last one, the process ends.
   virtual absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                                     const std::vector<LeaseBeat>& beats,
-                                                    Bytes capacity, const std::string& notice) = 0;
+                                                    Bytes capacity, const std::string& notice,
+                                                    bool leaving) = 0;
 
   //   Aborted  the lease went to a newer attempt
   virtual absl::StatusOr<ReportResult> ReportMeasurements(const std::string& session,

@@ -61,11 +61,14 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
         workers_(v1::WorkerService::NewStub(channel_)),
         studies_(v1::StudyService::NewStub(channel_)) {}
 
-  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts) override {
+  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
+                                              const std::string& predecessor) override {
+    v1::RegisterWorkerRequest request = ToProto(facts);
+    request.set_predecessor(predecessor);
     grpc::ClientContext context;
     SetDeadline(context, kRegisterDeadline);
     v1::RegisterWorkerResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->RegisterWorker(&context, ToProto(facts), &response)));
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->RegisterWorker(&context, request, &response)));
     return FromProto(response);
   }
 
@@ -85,8 +88,9 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
-                                            const std::string& notice) override {
+                                            const std::string& notice, bool leaving) override {
     v1::HeartbeatRequest request;
+    request.set_leaving(leaving);
     request.set_session(session);
     request.set_notice(notice);
     request.set_capacity_bytes(capacity.count);

@@ -83,10 +83,22 @@ void LeaseKeeper::Run() {
       absl::MutexLock lock(&mutex_);
       const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ending_ || beat_now_; };
       mutex_.AwaitWithTimeout(absl::Condition(&due), pause);
-      if (ending_) return;
+      if (ending_) break;
       beat_now_ = false;
     }
     pause = Beat() * (0.9 + 0.2 * jitter_.Uniform());
+  }
+  SayGoodbye();
+}
+
+void LeaseKeeper::SayGoodbye() {
+  const std::string session = session_.current().session;
+  if (session.empty()) return;
+  const absl::Status said =
+      client_.Heartbeat(session, /*beats=*/{}, /*capacity=*/{}, /*notice=*/"", /*leaving=*/true)
+          .status();
+  if (!said.ok()) {
+    spdlog::debug("goodbye: {}", said.ToString());
   }
 }
 
@@ -107,7 +119,7 @@ absl::Duration LeaseKeeper::Beat() {
   }
   const Bytes capacity = capacity_.Available().value_or(Bytes{});
   const absl::StatusOr<HeartbeatResult> result =
-      client_.Heartbeat(registration.session, beats, capacity, notice);
+      client_.Heartbeat(registration.session, beats, capacity, notice, /*leaving=*/false);
   if (!result.ok()) {
     spdlog::debug("heartbeat: {}", result.status().ToString());
     return backoff_.Next();

@@ -1,7 +1,8 @@
 // Keeps leases alive: a thread that heartbeats through a connection of its own, so that neither
 // training nor a slow report can starve it. Learns its cadence from the server, registers again
 // when the server has forgotten the worker (a restarted server then takes the leases back by their
-// tokens), and collects what the server wants done with a lease. Thread-safe.
+// tokens), collects what the server wants done with a lease, and says goodbye at the end, so that
+// the worker's name is free. Thread-safe.
 #pragma once
 
 #include <map>
@@ -28,7 +29,8 @@ class LeaseKeeper {
   LeaseKeeper(CoordinatorClient& client, WorkerSession& session, DeviceCapacity& capacity,
               WakeUp& wake, uint64_t seed);
 
-  // Ends the thread; waits for a beat in progress (at most its deadline, 5 s).
+  // Says goodbye, where the worker is registered, and ends the thread: after a beat in progress and
+  // the goodbye (each at most its deadline, 5 s).
   ~LeaseKeeper();
 
   LeaseKeeper(const LeaseKeeper&) = delete;
@@ -56,6 +58,7 @@ class LeaseKeeper {
   };
 
   void Run();
+  void SayGoodbye();
   // One heartbeat; the time until the next.
   absl::Duration Beat();
   void TakeDirectives(const std::vector<LeaseBeat>& beats, const std::vector<Directive>& given);

@@ -1,6 +1,4 @@
 // hpo-worker: supervises one trainer on one device. See --help.
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_replace.h"
 #include "common/clock.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
@@ -23,6 +20,7 @@
 #include "worker/agent/agent_loop.h"
 #include "worker/agent/fleet.h"
 #include "worker/agent/select_gpu.h"
+#include "worker/agent/state_folder.h"
 #include "worker/agent/worker_options.h"
 
 namespace hpo {
@@ -135,32 +133,6 @@ std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, cons
                                            device.trainer_environment, "hpo-trainer");
 }
 
-// The worker's own folder, locked against a second worker of the same name.
-struct StateFolder {
-  std::string path;
-  UniqueFd lock;
-};
-
-absl::StatusOr<StateFolder> OpenState(const std::string& root, const std::string& worker) {
-  StateFolder state;
-  state.path = (fs::path(root) / absl::StrReplaceAll(worker, {{"/", "_"}, {":", "-"}})).string();
-  std::error_code error;
-  for (const char* folder : {"runs", "data_facts"}) {
-    fs::create_directories(fs::path(state.path) / folder, error);
-    if (error) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("--state-dir: cannot make ", state.path, ": ", error.message()));
-    }
-  }
-  state.lock.Reset(open((state.path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!state.lock.ok() || flock(state.lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("another hpo-worker named ", worker, " uses ",
-                                                      state.path,
-                                                      "; give this one its own --name"));
-  }
-  return state;
-}
-
 // Kills that the kernel has counted against our control group, in which the trainer also lives.
 int64_t CountOomKills() {
   const absl::StatusOr<CgroupMemory> memory = HostMemoryReader().ReadCgroup();
@@ -171,7 +143,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
   const std::string name =
       options.name.empty() ? absl::StrCat(HostName(), ":", device.label) : options.name;
-  HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenState(options.state_dir, name));
+  HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenStateFolder(options.state_dir, name));
   HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.path + "/outbox"));
   HPO_ASSIGN_OR_RETURN(ModelCatalog models, ScanModels(options.models));
   for (const std::string& warning : models.warnings) {
@@ -201,6 +173,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.version = WorkerVersion();
   agent.device = device.trainer_device;
   agent.models_folder = options.models;
+  agent.instance_file = state.path + "/instance";
   agent.runs_folder = state.path + "/runs";
   agent.server = options.server;
   agent.studies = options.studies;
@@ -257,7 +230,9 @@ int Main(int argc, const char* const* argv) {
   if (!why.ok()) {
     spdlog::error("{}", std::string(why.message()));
   }
-  return static_cast<int>(result.ok() ? result->code : ExitCode::kConfiguration);
+  if (result.ok()) return static_cast<int>(result->code);
+  return static_cast<int>(absl::IsAlreadyExists(why) ? ExitCode::kNameTaken
+                                                     : ExitCode::kConfiguration);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ Reaction ReactionToRefusal(Rpc rpc, RefusalReason reason) {
     case RefusalReason::kUnknownTrial:
       return rpc == Rpc::kFinishTrial ? Reaction::kSetAside : Reaction::kGiveUp;
     case RefusalReason::kConfiguration:
+    case RefusalReason::kNameTaken:
       return rpc == Rpc::kRegisterWorker ? Reaction::kEnd : Reaction::kTryAgain;
     case RefusalReason::kAnotherDatabase:
       return Reaction::kTryAgain;

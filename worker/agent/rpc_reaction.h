@@ -1,7 +1,7 @@
 // What a worker does when a call to the server fails: the table of docs/status_codes.md, which a
 // test compares with this code. Pure.
 //
-// Only a wrong configuration ends a worker, and only a reason of the trial's own database (see
+// Only a wrong configuration (a name that is taken is one) ends a worker, and only a reason of the trial's own database (see
 // common/refusal.h) makes it give up a trial or a result: any code may come from a full disk, a
 // proxy, or another server that answers on the address for a moment.
 #pragma once
@@ -29,7 +29,7 @@ enum class Reaction {
   kRegisterAgain,  // the session is forgotten: register, then send it again
   kGiveUp,         // the trial is another attempt's: stop the trainer, discard the result
   kSetAside,       // the database will never take this message: keep it apart, tell people
-  kEnd,            // wrong configuration: the worker ends with 78
+  kEnd,            // wrong configuration: the worker ends with 78, or 79: its name is taken
 };
 
 // As the document names it: "register again".

@@ -36,6 +36,7 @@ constexpr char kFooter[] =
     "  75  drained while work remains, or no server; run it again\n"
     "  77  the card does not answer, or no trainer lives on this machine; leave it out\n"
     "  78  configuration error; do not try again\n"
+    "  79  another worker of this name is alive; give this one its own --name\n"
     " 130  killed by a second signal";
 
 std::string Environment(const char* name) {

@@ -33,7 +33,7 @@ absl::Status WorkerSession::Renew(const std::string& stale, CoordinatorClient& c
 }
 
 absl::Status WorkerSession::RegisterLocked(CoordinatorClient& client) {
-  HPO_ASSIGN_OR_RETURN(Registration registration, client.RegisterWorker(facts()));
+  HPO_ASSIGN_OR_RETURN(Registration registration, client.RegisterWorker(facts(), predecessor_));
   absl::MutexLock lock(&mutex_);
   registration_ = std::move(registration);
   return absl::OkStatus();

@@ -15,7 +15,9 @@ namespace hpo {
 
 class WorkerSession {
  public:
-  explicit WorkerSession(WorkerFacts facts) : facts_(std::move(facts)) {}
+  // `predecessor`: CoordinatorClient::RegisterWorker.
+  explicit WorkerSession(WorkerFacts facts, std::string predecessor = "")
+      : predecessor_(std::move(predecessor)), facts_(std::move(facts)) {}
 
   // What the next registration tells.
   void SetFacts(WorkerFacts facts);
@@ -34,6 +36,7 @@ class WorkerSession {
   absl::Status RegisterLocked(CoordinatorClient& client)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(registering_);
 
+  const std::string predecessor_;
   // Held during the call, so that two threads do not register at once.
   absl::Mutex registering_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;

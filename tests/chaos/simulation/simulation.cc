@@ -115,6 +115,8 @@ absl::Status Simulation::Register() { return RegisterAs(AnyWorker(), rng_.Below(
 absl::Status Simulation::RegisterAs(Worker& worker, bool new_process) {
   if (new_process || worker.num_instances == 0) {
     ++worker.num_instances;
+    // Of the same state folder, or one that has to wait for the name.
+    worker.predecessor = rng_.Below(2) == 0 ? worker.facts.instance_key : "";
     worker.facts.instance_key = absl::StrCat(worker.facts.worker, "-", worker.num_instances);
     worker.old.insert(worker.old.end(), worker.held.begin(), worker.held.end());
     worker.held.clear();
@@ -122,7 +124,8 @@ absl::Status Simulation::RegisterAs(Worker& worker, bool new_process) {
     worker.tell_id.clear();
     worker.session.clear();
   }
-  const auto registered = server_->scheduler().Register(worker.facts);
+  const auto registered = server_->scheduler().Register(worker.facts, worker.predecessor);
+  if (absl::IsUnavailable(registered.status())) return absl::OkStatus();  // asks again later
   HPO_RETURN_IF_ERROR(Allowed("register", registered.status()));
   if (!registered.ok()) return absl::OkStatus();
   worker.session = registered->session;

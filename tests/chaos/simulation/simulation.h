@@ -50,6 +50,7 @@ class Simulation {
  private:
   struct Worker {
     WorkerFacts facts;
+    std::string predecessor;
     int64_t num_instances = 0;
     std::string session;
     std::vector<LeaseRef> held;

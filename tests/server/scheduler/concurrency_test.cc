@@ -94,7 +94,7 @@ TEST_F(ConcurrencyTest, AWaitOfAReplacedProcessGetsNothing) {
   });
   asking.WaitForNotification();
   facts.instance_key = "a-2";
-  Register(facts);
+  Register(facts, "a-1");
   waiting.join();
   EXPECT_TRUE(absl::IsNotFound(acquired.status()));
 }

@@ -56,7 +56,7 @@ TEST_F(RestartTest, AWorkerThatRestartedMeanwhileFreesItsSlot) {
   const LeaseRef lease = MustAcquire(Register(facts)).lease;
   Restart();
   facts.instance_key = "a-2";
-  const LeaseRef again = MustAcquire(Register(facts)).lease;
+  const LeaseRef again = MustAcquire(Register(facts, "a-1")).lease;
   EXPECT_EQ(again.trial, lease.trial);
   EXPECT_EQ(again.attempt, AttemptNumber{2});
 }

@@ -119,8 +119,8 @@ class SchedulerFixture : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
   }
 
-  std::string Register(const WorkerFacts& facts) {
-    const auto registered = scheduler_->Register(facts);
+  std::string Register(const WorkerFacts& facts, const std::string& predecessor = "") {
+    const auto registered = scheduler_->Register(facts, predecessor);
     EXPECT_TRUE(registered.ok()) << registered.status();
     return registered.ok() ? registered->session : "";
   }

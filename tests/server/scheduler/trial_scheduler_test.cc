@@ -234,7 +234,7 @@ TEST_F(TrialSchedulerTest, ARestartedWorkerFreesItsSlotAtOnce) {
   const std::string old_session = Register(facts);
   const LeaseRef old = MustAcquire(old_session).lease;
   facts.instance_key = "a-2";
-  const std::string session = Register(facts);
+  const std::string session = Register(facts, "a-1");
   EXPECT_NE(session, old_session);
   EXPECT_TRUE(absl::IsNotFound(
       scheduler_->Acquire(old_session, "", absl::ZeroDuration(), GiB(8), nullptr).status()));

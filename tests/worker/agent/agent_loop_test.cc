@@ -437,6 +437,28 @@ TEST_F(AgentLoopTest, ARestartedServerGetsTheWorkerBackInTheMiddleOfATrial) {
             coordinator_.registrations()[1].instance_key);
 }
 
+TEST_F(AgentLoopTest, ANameThatAnotherHasEndsTheWorkerWithAStatusOfItsOwn) {
+  coordinator_.SetRegisterStatus(
+      WithRefusal(absl::AlreadyExistsError("give this one its own --name"),
+                  {RefusalReason::kNameTaken, "database"}));
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kNameTaken);
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("--name"));
+}
+
+TEST_F(AgentLoopTest, AProcessNamesTheOneBeforeItInItsStateFolder) {
+  options_.instance_file = (folder_ / "instance").string();
+  for (int process = 0; process < 2; ++process) {
+    Add(process);
+    EXPECT_EQ(Run().code, ExitCode::kDone);
+  }
+  const std::vector<WorkerFacts> registered = coordinator_.registrations();
+  ASSERT_THAT(registered, SizeIs(2));
+  EXPECT_EQ(coordinator_.predecessors()[0], "");
+  EXPECT_EQ(coordinator_.predecessors()[1], registered[0].instance_key);
+  EXPECT_EQ(coordinator_.num_goodbyes(), 2);
+}
+
 TEST_F(AgentLoopTest, AResultThatNobodyWantsIsDropped) {
   Add(0, {{"fake.best", int64_t{1}}, {"train.lr", 1e-6}});
   Add(1, {{"fake.best", int64_t{1}}});
@@ -500,7 +522,7 @@ TEST_F(AgentLoopTest, GivesUpOnAServerThatNeverComes) {
   options_.connect_timeout = absl::Milliseconds(20);
   const AgentResult result = Run();
   EXPECT_EQ(result.code, ExitCode::kTryAgain);
-  EXPECT_THAT(std::string(result.status.message()), HasSubstr("no server answered at fake"));
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("not registered with fake"));
 }
 
 // Each code once, between two trials: a full disk, a broken group commit, a proxy.

@@ -128,7 +128,7 @@ class GrpcCoordinatorClientTest : public ::testing::Test {
 };
 
 TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
-  EXPECT_EQ(client_->RegisterWorker({.worker = "w", .instance_key = "k"})->session, "s1");
+  EXPECT_EQ(client_->RegisterWorker({.worker = "w", .instance_key = "k"}, "")->session, "s1");
   EXPECT_EQ(workers_.registered_.worker(), "w");
 
   const auto acquired =
@@ -140,7 +140,8 @@ TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
   EXPECT_EQ(workers_.acquired_.wait().seconds(), 7);
   EXPECT_EQ(workers_.acquired_.capacity_bytes(), 5 << 20);
 
-  const auto beat = client_->Heartbeat("s1", {{.lease = Lease(), .step = 3}}, MiB(6), "full");
+  const auto beat =
+      client_->Heartbeat("s1", {{.lease = Lease(), .step = 3}}, MiB(6), "full", /*leaving=*/false);
   EXPECT_THAT(beat->directives, ElementsAre(Directive::kLeaseLost));
   EXPECT_EQ(workers_.beat_.session(), "s1");
   EXPECT_EQ(workers_.beat_.leases(0).step(), 3);
@@ -203,7 +204,7 @@ TEST_F(GrpcCoordinatorClientTest, ALongPollEndsWhenTheWorkerDrains) {
 
 TEST_F(GrpcCoordinatorClientTest, WithoutAServerCallsFailInsteadOfWaiting) {
   server_->Shutdown(std::chrono::system_clock::now());
-  const absl::Status status = client_->RegisterWorker({.worker = "w"}).status();
+  const absl::Status status = client_->RegisterWorker({.worker = "w"}, "").status();
   EXPECT_TRUE(IsServerAway(status)) << status;
 }
 

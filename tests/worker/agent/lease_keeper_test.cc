@@ -111,6 +111,7 @@ TEST_F(LeaseKeeperTest, EndsAtOnceBetweenTwoDistantBeats) {
     ASSERT_TRUE(coordinator_.AwaitBeats(2));
   }
   EXPECT_LT(absl::Now() - start, absl::Minutes(1));
+  EXPECT_EQ(coordinator_.num_goodbyes(), 1);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ const std::map<std::string, RefusalReason> kReasons = {
     {"SUPERSEDED", RefusalReason::kSuperseded},
     {"UNKNOWN_TRIAL", RefusalReason::kUnknownTrial},
     {"ANOTHER_DATABASE", RefusalReason::kAnotherDatabase},
-    {"CONFIGURATION", RefusalReason::kConfiguration}};
+    {"CONFIGURATION", RefusalReason::kConfiguration},
+    {"NAME_TAKEN", RefusalReason::kNameTaken}};
 
 // Rows of the document's first table, by their first cell.
 std::map<std::string, std::vector<std::string>> ReadTable() {
@@ -57,7 +58,7 @@ TEST(RpcReaction, EveryCodeOfEveryCallIsAsTheDocumentSays) {
           << CodeName(code) << ", column " << column;
     }
   }
-  // Those, "any other", the heading, its rule and the four reasons: no row is left unread.
+  // Those, "any other", the heading, its rule and the five reasons: no row is left unread.
   EXPECT_EQ(table.size(), static_cast<size_t>(named) + 3 + kReasons.size());
 }
 

@@ -1,0 +1,42 @@
+#include "worker/agent/state_folder.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/ids.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StateFolderTest : public testing::Test {
+ protected:
+  void TearDown() override { fs::remove_all(root_); }
+  std::string root_ = absl::StrCat(testing::TempDir(), "/state_folder_", RandomId());
+};
+
+TEST_F(StateFolderTest, OneProcessHasIt) {
+  {
+    const auto first = OpenStateFolder(root_, "host:cpu");
+    ASSERT_TRUE(first.ok()) << first.status();
+    EXPECT_EQ(first->path, root_ + "/host-cpu");
+    EXPECT_TRUE(fs::is_directory(first->path + "/runs"));
+    EXPECT_TRUE(absl::IsAlreadyExists(OpenStateFolder(root_, "host:cpu").status()));
+    EXPECT_TRUE(OpenStateFolder(root_, "host:gpu0").ok());
+  }
+  EXPECT_TRUE(OpenStateFolder(root_, "host:cpu").ok());
+}
+
+TEST_F(StateFolderTest, NobodyElseMayReadIt) {
+  fs::create_directories(root_ + "/w");
+  fs::permissions(root_ + "/w", fs::perms::all);
+  ASSERT_TRUE(OpenStateFolder(root_, "w").ok());
+  EXPECT_EQ(fs::status(root_ + "/w").permissions(), fs::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace hpo
