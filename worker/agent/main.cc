@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 // The device that this process works on.
 struct Device {
-  std::string label;  // "gpu0", "cpu": the second half of the worker's default name
+  std::string card_uuid;  // empty: the CPU
   std::string trainer_device;
   std::map<std::string, std::string> trainer_environment;
   std::unique_ptr<GpuProbe> probe;
@@ -54,7 +54,6 @@ void WarnAboutHostMemory(Bytes limit) {
 Device CpuDevice(Bytes limit) {
   WarnAboutHostMemory(limit);
   Device device;
-  device.label = "cpu";
   device.trainer_device = "cpu";
   // A trainer that would rather use a card must not find one.
   device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", ""}};
@@ -66,7 +65,7 @@ Device CpuDevice(Bytes limit) {
 Device GpuDevice(std::unique_ptr<GpuProbe> probe, const GpuState& gpu,
                  const WorkerOptions& options) {
   Device device;
-  device.label = absl::StrCat("gpu", gpu.index);
+  device.card_uuid = gpu.uuid;
   device.trainer_device = "cuda:0";
   device.trainer_environment = {{"CUDA_VISIBLE_DEVICES", gpu.uuid}};
   if (!options.allocator.empty()) {
@@ -141,8 +140,10 @@ int64_t CountOomKills() {
 
 absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
   HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
-  const std::string name =
-      options.name.empty() ? absl::StrCat(HostName(), ":", device.label) : options.name;
+  std::string name = options.name;
+  if (name.empty()) {
+    HPO_ASSIGN_OR_RETURN(name, DefaultWorkerName(HostName(), device.card_uuid, options.state_dir));
+  }
   HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenStateFolder(options.state_dir, name));
   HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.path + "/outbox"));
   HPO_ASSIGN_OR_RETURN(ModelCatalog models, ScanModels(options.models));

@@ -5,13 +5,49 @@
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/ids.h"
+#include "common/read_file.h"
+#include "common/write_file.h"
 
 namespace hpo {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kIdDigits = 8;
+
+absl::Status CannotMake(const std::string& path, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("--state-dir: cannot make ", path, ": ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DefaultWorkerName(const std::string& host, const std::string& card_uuid,
+                                              const std::string& root) {
+  if (!card_uuid.empty()) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(card_uuid, '-');
+    return absl::StrCat(host, ":", parts[0], parts.size() > 1 ? "-" : "",
+                        parts.size() > 1 ? parts[1] : "");
+  }
+  const std::string path = root + "/id";
+  if (!fs::exists(path)) {
+    std::error_code error;
+    fs::create_directories(root, error);
+    if (error) return CannotMake(root, error.message());
+    const absl::Status made = WriteFileAtomically(path, RandomId().substr(0, kIdDigits));
+    if (!made.ok()) return CannotMake(path, made.message());
+  }
+  const absl::StatusOr<std::string> id = ReadFile(path);
+  if (!id.ok()) return CannotMake(path, id.status().message());
+  return absl::StrCat(host, ":cpu-", absl::StripAsciiWhitespace(*id));
+}
 
 absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::string& name) {
   StateFolder state;
@@ -22,8 +58,7 @@ absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::
   }
   if (!error) fs::permissions(state.path, fs::perms::owner_all, error);
   if (error) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("--state-dir: cannot make ", state.path, ": ", error.message()));
+    return CannotMake(state.path, error.message());
   }
   state.lock.Reset(open((state.path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!state.lock.ok() || flock(state.lock.get(), LOCK_EX | LOCK_NB) != 0) {

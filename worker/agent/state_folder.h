@@ -9,6 +9,14 @@
 
 namespace hpo {
 
+// What a worker that was given no name is called: the host, and what of it the worker uses. Two
+// hosts of one name (containers) are told apart by the rest.
+//   `card_uuid` not empty  "host:GPU-8f0c2f5e": the beginning of the card's UUID
+//   else                   "host:cpu-3b9d01aa": an id that `root` keeps, made where it has none
+//   FailedPrecondition     `root` cannot be made or written
+absl::StatusOr<std::string> DefaultWorkerName(const std::string& host, const std::string& card_uuid,
+                                              const std::string& root);
+
 struct StateFolder {
   std::string path;
   UniqueFd lock;  // held as long as the process lives, however it ends

@@ -121,7 +121,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
                  "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
   app.add_option("--state-dir", options.state_dir, "results not yet told, logs and trained models")
       ->capture_default_str();
-  app.add_option("--name", options.name, "of this worker; default HOST:gpuN or HOST:cpu")
+  app.add_option("--name", options.name, "of this worker; default: HOST:GPU-... or HOST:cpu-...")
       ->take_last();
   app.add_option("--max-trials", options.max_trials, "end after this many results")
       ->check(CLI::PositiveNumber);

@@ -28,7 +28,7 @@ struct WorkerOptions {
   std::string allocator;  // of a card's memory, as FormatAllocatorSettings; empty: torch's defaults
   std::optional<int> threads;  // of the trainer on the CPU; nullopt: HPO_NUM_THREADS, or all
   std::string state_dir;
-  std::string name;  // empty: HOST:gpuN or HOST:cpu
+  std::string name;  // empty: DefaultWorkerName
   std::optional<int64_t> max_trials;
   bool stay = false;
   int64_t num_kept_models = 1;

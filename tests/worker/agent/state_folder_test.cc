@@ -19,6 +19,19 @@ class StateFolderTest : public testing::Test {
   std::string root_ = absl::StrCat(testing::TempDir(), "/state_folder_", RandomId());
 };
 
+TEST_F(StateFolderTest, HostsOfOneNameHaveWorkersOfDifferentNames) {
+  EXPECT_EQ(*DefaultWorkerName("h", "GPU-8f0c2f5e-11aa-22bb-33cc-44dd55ee66ff", root_),
+            "h:GPU-8f0c2f5e");
+  EXPECT_EQ(*DefaultWorkerName("h", "card", root_), "h:card");
+  const auto name = DefaultWorkerName("h", "", root_);
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(name->substr(0, 6), "h:cpu-");
+  EXPECT_EQ(name->size(), 6u + 8u);
+  EXPECT_EQ(*DefaultWorkerName("h", "", root_), *name) << "the folder keeps its id";
+  EXPECT_NE(*DefaultWorkerName("h", "", root_ + "/other"), *name);
+  EXPECT_TRUE(absl::IsFailedPrecondition(DefaultWorkerName("h", "", "/proc/none").status()));
+}
+
 TEST_F(StateFolderTest, OneProcessHasIt) {
   {
     const auto first = OpenStateFolder(root_, "host:cpu");
