@@ -388,7 +388,10 @@ class AgentLoop {
   // A result of a former process stays as it is where the server takes it: what it is compared by
   // is not known any more.
   void TakeAnswer(const LeaseRef& lease, const absl::StatusOr<FinishResult>& answer) {
-    if (answer.ok() && answer->state != TrialState::kQueued) checkpoints_.Remove(lease.trial);
+    // A late result's trial may run elsewhere by now, from the checkpoints that lie here.
+    const bool over = answer.ok() && answer->state != TrialState::kQueued &&
+                      answer->state != TrialState::kRunning;
+    if (over) checkpoints_.Remove(lease.trial);
     const auto unsettled = unsettled_.extract(OutputFolder(lease));
     const bool superseded = answer.ok() ? !answer->stored : absl::IsAborted(answer.status());
     if (superseded || (!unsettled.empty() && unsettled.mapped().assignment.demonstration)) {

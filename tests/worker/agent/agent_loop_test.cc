@@ -437,6 +437,19 @@ TEST_F(AgentLoopTest, ARestartedServerGetsTheWorkerBackInTheMiddleOfATrial) {
             coordinator_.registrations()[1].instance_key);
 }
 
+// ckpt_zombie.py of issue 21: a paused worker comes back with a failure.
+TEST_F(AgentLoopTest, CheckpointsGoOnlyWhenTheTrialIsOver) {
+  const TrialState states[] = {TrialState::kQueued, TrialState::kRunning, TrialState::kFailed};
+  for (int64_t trial = 0; trial < 3; ++trial) {
+    Add(trial);
+    coordinator_.SetStateAfterFinish(trial, states[trial]);
+  }
+  Run();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000000"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "checkpoints/s/000001"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000002"));
+}
+
 TEST_F(AgentLoopTest, ANameThatAnotherHasEndsTheWorkerWithAStatusOfItsOwn) {
   coordinator_.SetRegisterStatus(
       WithRefusal(absl::AlreadyExistsError("give this one its own --name"),
