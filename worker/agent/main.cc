@@ -21,6 +21,7 @@
 #include "worker/agent/fleet.h"
 #include "worker/agent/select_gpu.h"
 #include "worker/agent/state_folder.h"
+#include "worker/agent/stray_processes.h"
 #include "worker/agent/worker_options.h"
 
 namespace hpo {
@@ -122,14 +123,15 @@ std::optional<DeviceProfiles> MakeProfiles(const WorkerOptions& options, const D
       state + "/device_profile.json");
 }
 
-std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, const Device& device) {
+std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, const Device& device,
+                                              const std::string& mark) {
   if (!options.trainer.empty()) {
     return std::make_unique<CommandLauncher>(
         std::vector<std::string>{"/bin/sh", "-c", "exec " + options.trainer},
-        device.trainer_environment, options.trainer);
+        device.trainer_environment, mark, options.trainer);
   }
   return std::make_unique<CommandLauncher>(std::vector<std::string>{OwnTrainer()},
-                                           device.trainer_environment, "hpo-trainer");
+                                           device.trainer_environment, mark, "hpo-trainer");
 }
 
 // Kills that the kernel has counted against our control group, in which the trainer also lives.
@@ -145,6 +147,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
     HPO_ASSIGN_OR_RETURN(name, DefaultWorkerName(HostName(), device.card_uuid, options.state_dir));
   }
   HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenStateFolder(options.state_dir, name));
+  // Before the device is used.
+  const std::string mark = RenewTrainerMark(state.path);
   HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.path + "/outbox"));
   HPO_ASSIGN_OR_RETURN(ModelCatalog models, ScanModels(options.models));
   for (const std::string& warning : models.warnings) {
@@ -155,7 +159,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                     .validation_file = options.validation,
                     .cache_folder = state.path + "/data_facts",
                     .require_text_rows = options.trainer.empty()});
-  const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device);
+  const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state.path);
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
   const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);

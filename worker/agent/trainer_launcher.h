@@ -23,18 +23,19 @@ class TrainerLauncher {
   virtual std::string Describe() const = 0;
 };
 
-// Runs one command, each time with the same environment.
+// Runs one command, each time with the same environment and mark (TrainerCommand).
 class CommandLauncher final : public TrainerLauncher {
  public:
   CommandLauncher(std::vector<std::string> argv, std::map<std::string, std::string> environment,
-                  std::string description)
+                  std::string mark, std::string description)
       : argv_(std::move(argv)),
         environment_(std::move(environment)),
+        mark_(std::move(mark)),
         description_(std::move(description)) {}
 
   absl::StatusOr<std::unique_ptr<TrainerProcess>> Launch(const std::string& log_path) override {
     return TrainerProcess::Start(
-        {.argv = argv_, .environment = environment_, .log_path = log_path});
+        {.argv = argv_, .environment = environment_, .log_path = log_path, .mark = mark_});
   }
 
   std::string Describe() const override { return description_; }
@@ -42,6 +43,7 @@ class CommandLauncher final : public TrainerLauncher {
  private:
   std::vector<std::string> argv_;
   std::map<std::string, std::string> environment_;
+  std::string mark_;
   std::string description_;
 };
 

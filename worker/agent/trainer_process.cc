@@ -19,6 +19,7 @@
 #include "common/json_reader.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
+#include "worker/agent/stray_processes.h"
 
 namespace hpo {
 namespace {
@@ -132,7 +133,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   const UniqueFd null = AboveStandard(UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
   if (!theirs.ok() || !null.ok()) return SystemError("descriptors");
 
-  const std::vector<std::string> environment = MergedEnvironment(command.environment);
+  std::map<std::string, std::string> changes = command.environment;
+  if (!command.mark.empty()) changes[kTrainerMarkVariable] = command.mark;
+  const std::vector<std::string> environment = MergedEnvironment(changes);
   const std::vector<char*> argv_pointers = Pointers(command.argv);
   const std::vector<char*> environment_pointers = Pointers(environment);
   ChildPlan plan{.program = command.argv[0].c_str(),
@@ -151,7 +154,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   UniqueFd exit_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   const int pidfd_error = errno;
   std::unique_ptr<TrainerProcess> process(
-      new TrainerProcess(pid, std::move(exit_fd), std::move(ours), command.log_path));
+      new TrainerProcess(pid, std::move(exit_fd), std::move(ours), command));
   if (process->exit_fd() < 0) {
     return absl::InternalError(absl::StrCat("trainer: pidfd_open (Linux 5.3 or newer is needed): ",
                                             strerror(pidfd_error)));
@@ -159,24 +162,27 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   return process;
 }
 
-TrainerProcess::TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket, std::string log_path)
+TrainerProcess::TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket,
+                               const TrainerCommand& command)
     : pid_(pid),
       exit_fd_(std::move(exit_fd)),
       channel_(std::move(socket)),
-      log_path_(std::move(log_path)) {}
+      log_path_(command.log_path),
+      mark_(command.mark) {}
 
 TrainerProcess::~TrainerProcess() { Kill(); }
 
-std::optional<ProcessExit> TrainerProcess::Poll() {
-  if (exit_) return exit_;
+// Not reaped yet (WNOWAIT): while the leader is a zombie its number cannot be given to another
+// group, so a kill then reaches only what the trainer left behind.
+bool TrainerProcess::HasEnded() const {
   siginfo_t info{};
-  // Not reaped yet (WNOWAIT): while the leader is a zombie its number cannot be given to another
-  // group, so the kill below reaches only what the trainer left behind.
-  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-      info.si_pid == 0) {
-    return std::nullopt;
-  }
-  return Kill();
+  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
+std::optional<ProcessExit> TrainerProcess::Poll() {
+  if (!exit_ && HasEnded()) Kill();
+  return exit_;
 }
 
 std::optional<ProcessExit> TrainerProcess::WaitFor(absl::Duration timeout) {
@@ -188,11 +194,14 @@ std::optional<ProcessExit> TrainerProcess::WaitFor(absl::Duration timeout) {
 
 ProcessExit TrainerProcess::Kill() {
   if (exit_) return *exit_;
+  const bool forced = !HasEnded();
   kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   exit_ = FromWaitStatus(status);
+  // One that ended by itself may have left something on purpose.
+  if (forced && !mark_.empty()) EndStrayProcesses(mark_);
   return *exit_;
 }
 

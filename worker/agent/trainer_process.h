@@ -1,6 +1,7 @@
 // A trainer as a child process: started, watched, and always killed and reaped.
 //
-// The child leads its own session and process group, so that a kill reaches everything it started.
+// The child leads its own session and process group, so that a kill reaches what it started; what
+// has left the group (a launcher's processes) is reached by the command's mark.
 // It dies with its parent (parent-death signal), also when the parent is killed by SIGKILL. Linux
 // ties that signal to the *thread* that called Start(): call it from one that lives as long as the
 // trainer should. One thread at a time.
@@ -28,6 +29,9 @@ struct TrainerCommand {
   std::map<std::string, std::string> environment;
   // Receives stdout and stderr; created or appended to.
   std::string log_path;
+  // Of this process and what it starts (stray_processes.h); empty: none. No other one that lives
+  // has it.
+  std::string mark;
 };
 
 // How the process ended: one of the two is set.
@@ -66,16 +70,19 @@ class TrainerProcess {
   // As Poll(), waiting up to `timeout`.
   std::optional<ProcessExit> WaitFor(absl::Duration timeout);
 
-  // SIGKILL to the whole group; waits until the process is reaped.
+  // SIGKILL to the whole group and, where it had not ended by itself, to everything with its mark;
+  // waits until they are gone.
   ProcessExit Kill();
 
  private:
-  TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket, std::string log_path);
+  TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket, const TrainerCommand& command);
+  bool HasEnded() const;
 
   pid_t pid_;
   UniqueFd exit_fd_;
   LineChannel channel_;
   std::string log_path_;
+  std::string mark_;
   std::optional<ProcessExit> exit_;
 };
 

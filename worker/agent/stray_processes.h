@@ -1,0 +1,25 @@
+// Processes that a trainer started and that outlive it: a launcher's, or those of `bash -c`. They
+// are told by a mark in their environment, which whatever a trainer starts inherits, and are ended
+// by their process file descriptors: never by a name, never a process of somebody else.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace hpo {
+
+// The environment variable of every trainer that carries the mark.
+constexpr char kTrainerMarkVariable[] = "HPO_TRAINER_MARK";
+
+// Kills every process that carries `mark`, random and not empty, and waits until all are gone, at
+// most `patience`. Returns how many; the log names them, and those that stay.
+int EndStrayProcesses(const std::string& mark, absl::Duration patience = absl::Seconds(10));
+
+// A new mark for the trainers of this process, kept in `state_folder`, whose lock the caller holds.
+// Before that, what trainers of the last process with this folder have left is ended. A copy of the
+// folder of another worker says nothing: that worker may be alive. Where the mark cannot be kept (a
+// full disk), the log says so: trainers are then not found by the next process.
+std::string RenewTrainerMark(const std::string& state_folder);
+
+}  // namespace hpo
