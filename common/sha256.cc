@@ -56,7 +56,8 @@ std::string Sha256Hex(absl::string_view bytes) {
   return digest.HexDigest();
 }
 
-absl::StatusOr<std::string> Sha256File(const std::string& path) {
+absl::StatusOr<std::string> Sha256File(const std::string& path,
+                                       const std::function<bool()>& stopped) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return FileError(errno, path);
   Sha256 digest;
@@ -64,6 +65,7 @@ absl::StatusOr<std::string> Sha256File(const std::string& path) {
   size_t count = 0;
   while ((count = std::fread(piece.data(), 1, piece.size(), file.get())) > 0) {
     digest.Update(absl::string_view(piece.data(), count));
+    if (stopped && stopped()) return absl::CancelledError(path + ": told to stop");
   }
   if (std::ferror(file.get()) != 0) return FileError(errno, path);
   return digest.HexDigest();

@@ -2,6 +2,7 @@
 // how data sets, models and vocabularies are told apart without being sent anywhere.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -30,10 +31,13 @@ class Sha256 {
 
 std::string Sha256Hex(absl::string_view bytes);
 
-// Digest of a file's content, read in pieces of 1 MiB.
+// Digest of a file's content, read in pieces of 1 MiB, after each of which `stopped`, where given,
+// is asked.
+//   Cancelled         `stopped` returned true
 //   NotFound          no such file
 //   PermissionDenied  not readable
 //   Unavailable       reading failed half way, or it is a folder
-absl::StatusOr<std::string> Sha256File(const std::string& path);
+absl::StatusOr<std::string> Sha256File(const std::string& path,
+                                       const std::function<bool()>& stopped = nullptr);
 
 }  // namespace hpo

@@ -56,6 +56,13 @@ TEST_F(Sha256FileTest, ReadsFilesLongerThanOnePiece) {
   EXPECT_EQ(*digest, Sha256Hex(content));
 }
 
+TEST_F(Sha256FileTest, AFileThatNeverEndsIsGivenUpWhenTold) {
+  int pieces = 0;
+  const auto digest = Sha256File("/dev/zero", [&pieces] { return ++pieces == 3; });
+  EXPECT_TRUE(absl::IsCancelled(digest.status())) << digest.status();
+  EXPECT_EQ(pieces, 3);
+}
+
 TEST_F(Sha256FileTest, SaysWhichFileCannotBeRead) {
   const std::string missing = folder_ / "missing";
   EXPECT_EQ(Sha256File(missing).status().code(), absl::StatusCode::kNotFound);

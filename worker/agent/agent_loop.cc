@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/params.h"
 #include "common/read_file.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
@@ -146,6 +147,10 @@ class AgentLoop {
     studies_ = *std::move(studies);
     KeepThoseServed(serves_, studies_);
     DataCatalog::Scan scan = services_.data.Measure(studies_, services_.models.tokenizers);
+    if (services_.stop.raised()) {
+      status = absl::CancelledError("told to stop");
+      return std::nullopt;
+    }
     has_data_ = !scan.complete_studies.empty();
     if (scan.warnings != last_warnings_) {
       for (const std::string& warning : scan.warnings) {
@@ -297,15 +302,9 @@ class AgentLoop {
       return CountFailure(ready);
     }
     num_failures_ = 0;
-    const TrainerJob job =
-        MakeJob(assignment,
-                {.device = options_.device,
-                 .models_folder = options_.models_folder,
-                 .train_path = services_.data.TrainPath(assignment.trainer.train),
-                 .validation_path = services_.data.ValidationPath(assignment.trainer.validation),
-                 .output_dir = OutputFolder(lease),
-                 .checkpoints = checkpoints_.SpecOf(lease.trial),
-                 .base = session_.facts().device.base});
+    const absl::StatusOr<JobPlaces> places = PlacesOf(assignment);
+    if (!places.ok()) return TakeEnd(assignment, Misplaced(assignment, places.status()));
+    const TrainerJob job = MakeJob(assignment, *places);
     const AttemptServices attempt{.client = services_.client,
                                   .session = session_,
                                   .keeper = keeper_,
@@ -315,6 +314,30 @@ class AgentLoop {
                                   .count_oom_kills = services_.count_oom_kills,
                                   .base = session_.facts().device.base};
     return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
+  }
+
+  absl::StatusOr<JobPlaces> PlacesOf(const Assignment& assignment) const {
+    JobPlaces places;
+    places.device = options_.device;
+    HPO_ASSIGN_OR_RETURN(
+        places.model_path,
+        ModelFolder(services_.models, FindString(assignment.params, "model.name").value_or("")));
+    HPO_ASSIGN_OR_RETURN(places.train_path, services_.data.TrainPath(assignment.trainer.train));
+    HPO_ASSIGN_OR_RETURN(places.validation_path,
+                         services_.data.ValidationPath(assignment.trainer.validation));
+    places.output_dir = OutputFolder(assignment.lease);
+    places.checkpoints = checkpoints_.SpecOf(assignment.lease.trial);
+    places.base = session_.facts().device.base;
+    return places;
+  }
+
+  // The study names what no worker may open.
+  static AttemptEnd Misplaced(const Assignment& assignment, const absl::Status& why) {
+    return {.finish =
+                FinishRequest{.lease = assignment.lease,
+                              .outcome = Failed{.failure_class = FailureClass::kBadConfiguration,
+                                                .message = std::string(why.message())},
+                              .final_plan = assignment.plan}};
   }
 
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {

@@ -29,10 +29,9 @@
 namespace hpo {
 
 struct AgentOptions {
-  std::string worker;   // human name
-  std::string version;  // of hpo-worker
-  std::string device;   // as the trainer gets it: "cpu", "cuda:0"
-  std::string models_folder;
+  std::string worker;         // human name
+  std::string version;        // of hpo-worker
+  std::string device;         // as the trainer gets it: "cpu", "cuda:0"
   std::string instance_file;  // the instance key of the last process that registered from here
   std::string runs_folder;    // attempts' files go to STUDY/TRIAL-ATTEMPT below it
   std::string server;         // for messages

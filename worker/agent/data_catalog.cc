@@ -10,6 +10,7 @@
 #include "common/sha256.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/contained_path.h"
 #include "worker/text/data_set_facts.h"
 
 namespace hpo {
@@ -17,12 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Locate(const std::string& folder, const std::string& override_file,
-                   const std::string& name) {
+absl::StatusOr<std::string> Locate(const std::string& folder, const std::string& override_file,
+                                   const std::string& name) {
   if (!override_file.empty()) return fs::absolute(override_file).string();
   if (name.empty()) return "";  // the study's trainer needs no file
-  // An absolute name replaces the folder.
-  return fs::absolute(fs::path(folder) / name).string();
+  return FileBelow(folder, name, "--data");
 }
 
 // nullopt: nothing is cached, or nothing that can be read.
@@ -49,11 +49,11 @@ void WriteCache(const std::string& path, const DataSetFacts& facts) {
 
 }  // namespace
 
-std::string DataCatalog::TrainPath(const std::string& name) const {
+absl::StatusOr<std::string> DataCatalog::TrainPath(const std::string& name) const {
   return Locate(options_.folder, options_.train_file, name);
 }
 
-std::string DataCatalog::ValidationPath(const std::string& name) const {
+absl::StatusOr<std::string> DataCatalog::ValidationPath(const std::string& name) const {
   return Locate(options_.folder, options_.validation_file, name);
 }
 
@@ -63,9 +63,11 @@ std::string DataCatalog::CachePath(const std::string& digest, TaskKind task) con
                       labelled ? "" : absl::StrCat("-", Name(task)), ".json");
 }
 
-absl::StatusOr<DataSetFacts> DataCatalog::Facts(const std::string& path, const std::string& name,
-                                                TaskKind task, const Tokenizers& tokenizers) const {
-  HPO_ASSIGN_OR_RETURN(const std::string digest, Sha256File(path));
+absl::StatusOr<DataSetFacts> DataCatalog::Facts(const absl::StatusOr<std::string>& located,
+                                                const std::string& name, TaskKind task,
+                                                const Tokenizers& tokenizers) const {
+  HPO_ASSIGN_OR_RETURN(const std::string path, located);
+  HPO_ASSIGN_OR_RETURN(const std::string digest, Sha256File(path, options_.stopped));
   std::optional<DataSetFacts> known = ReadCache(CachePath(digest, task));
   std::vector<const Tokenizer*> missing;
   for (const auto& [tokenizer_digest, tokenizer] : tokenizers) {
@@ -93,7 +95,8 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
                                        const Tokenizers& tokenizers) const {
   Scan scan;
   std::map<std::string, bool> found;  // by name
-  const auto add = [&](const std::string& name, const std::string& path, TaskKind task) {
+  const auto add = [&](const std::string& name, const absl::StatusOr<std::string>& path,
+                       TaskKind task) {
     if (name.empty()) return true;
     if (const auto known = found.find(name); known != found.end()) return known->second;
     absl::StatusOr<DataSetFacts> facts = Facts(path, name, task, tokenizers);
@@ -106,6 +109,7 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
     return facts.ok();
   };
   for (const StudyData& study : studies) {
+    if (options_.stopped && options_.stopped()) break;
     // Another trainer's task is no concern of ours: its files are tried as labelled texts.
     const TaskKind task = ParseTaskKind(study.task).value_or(TaskKind::kTextClassification);
     const bool has_train = add(study.train, TrainPath(study.train), task);

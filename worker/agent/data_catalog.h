@@ -1,8 +1,10 @@
 // The data files of this worker: where the files that studies name are, and what of them the server
-// may know. Facts are kept on disk by the file's digest, so that a large file is tokenized once for
+// may know. A study comes from whoever reaches the server: what it names is opened only below
+// --data. Facts are kept on disk by the file's digest, so that a large file is tokenized once for
 // each vocabulary. One thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +27,8 @@ struct DataCatalogOptions {
   // The trainer is ours, so a file that cannot be read as text rows is an error. Otherwise such a
   // file is advertised by its digest alone.
   bool require_text_rows = true;
+  // Asked while files are read: true ends it.
+  std::function<bool()> stopped;
 };
 
 using Tokenizers = std::map<std::string, std::unique_ptr<Tokenizer>>;
@@ -33,10 +37,10 @@ class DataCatalog {
  public:
   explicit DataCatalog(DataCatalogOptions options) : options_(std::move(options)) {}
 
-  // Where a file that a study names lies here: the overriding file, or the name in --data; an
-  // absolute name as it is. Absolute; the file may be missing.
-  std::string TrainPath(const std::string& name) const;
-  std::string ValidationPath(const std::string& name) const;
+  // Where a file that a study names lies here: the overriding file, or the name in --data, of which
+  // an absolute one must be part; "" for none. Absolute; the file may be missing. Codes: FileBelow.
+  absl::StatusOr<std::string> TrainPath(const std::string& name) const;
+  absl::StatusOr<std::string> ValidationPath(const std::string& name) const;
 
   struct Scan {
     std::vector<DataSetFacts> facts;
@@ -46,12 +50,13 @@ class DataCatalog {
     std::vector<std::string> complete_studies;
   };
 
-  // Measures what `studies` need.
+  // Measures what `studies` need; less of it where it was stopped.
   Scan Measure(const std::vector<StudyData>& studies, const Tokenizers& tokenizers) const;
 
  private:
-  absl::StatusOr<DataSetFacts> Facts(const std::string& path, const std::string& name,
-                                     TaskKind task, const Tokenizers& tokenizers) const;
+  absl::StatusOr<DataSetFacts> Facts(const absl::StatusOr<std::string>& located,
+                                     const std::string& name, TaskKind task,
+                                     const Tokenizers& tokenizers) const;
   std::string CachePath(const std::string& digest, TaskKind task) const;
 
   DataCatalogOptions options_;

@@ -158,7 +158,8 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                     .train_file = options.train,
                     .validation_file = options.validation,
                     .cache_folder = state.path + "/data_facts",
-                    .require_text_rows = options.trainer.empty()});
+                    .require_text_rows = options.trainer.empty(),
+                    .stopped = [&stop] { return stop.raised(); }});
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state.path);
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
@@ -177,7 +178,6 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   agent.worker = name;
   agent.version = WorkerVersion();
   agent.device = device.trainer_device;
-  agent.models_folder = options.models;
   agent.instance_file = state.path + "/instance";
   agent.runs_folder = state.path + "/runs";
   agent.server = options.server;

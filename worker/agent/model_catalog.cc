@@ -8,6 +8,7 @@
 #include "common/read_file.h"
 #include "common/sha256.h"
 #include "common/status.h"
+#include "worker/agent/contained_path.h"
 
 namespace hpo {
 namespace {
@@ -101,8 +102,13 @@ absl::StatusOr<ModelCatalog> ScanModels(const std::string& root) {
   return catalog;
 }
 
-std::string ModelFolder(const std::string& root, const std::string& model) {
-  return fs::absolute(fs::path(root) / model).string();
+absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model) {
+  if (model.empty() || catalog.root.empty()) return "";
+  // One that is a link to another place was put there by whoever runs this worker.
+  for (const ModelFacts& known : catalog.models) {
+    if (known.name == model) return fs::absolute(fs::path(catalog.root) / model).string();
+  }
+  return PathBelow(catalog.root, model, "--models");
 }
 
 }  // namespace hpo

@@ -29,7 +29,9 @@ struct ModelCatalog {
 //   NotFound  `root` is not a folder
 absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
 
-// The folder of `model` as a trainer gets it: absolute, whether it is there or not.
-std::string ModelFolder(const std::string& root, const std::string& model);
+// The folder of `model` as a trainer gets it: absolute, whether it is there or not; "" where there
+// is no model or no root. What the catalogue does not have must lie below its root.
+//   PermissionDenied  it leads out of the root
+absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model);
 
 }  // namespace hpo

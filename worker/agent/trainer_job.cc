@@ -7,7 +7,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/params.h"
-#include "worker/agent/model_catalog.h"
 
 namespace hpo {
 
@@ -24,9 +23,7 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   job.epochs = assignment.trainer.epochs;
   job.measure_every_steps = assignment.trainer.measure_every_steps;
   job.model_name = FindString(assignment.params, "model.name").value_or("");
-  if (!job.model_name.empty() && !places.models_folder.empty()) {
-    job.model_path = ModelFolder(places.models_folder, job.model_name);
-  }
+  job.model_path = places.model_path;
   job.model_init = assignment.trainer.model_init;
   job.objective = assignment.objective;
   job.device = places.device;
@@ -44,7 +41,8 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
 }
 
 std::string StudyFolder(const std::string& study) {
-  return absl::StrReplaceAll(study, {{"/", "_"}});
+  const bool leads_out = study == "." || study == "..";
+  return leads_out ? "_" + study : absl::StrReplaceAll(study, {{"/", "_"}});
 }
 
 std::string TrialFolder(const TrialId& trial) {

@@ -11,8 +11,8 @@ namespace hpo {
 
 // Where things are on this machine.
 struct JobPlaces {
-  std::string device;         // "cpu", "cuda:0"
-  std::string models_folder;  // empty: the trainer is given no model folder
+  std::string device;      // "cpu", "cuda:0"
+  std::string model_path;  // empty: the trainer is given no model folder
   std::string train_path;
   std::string validation_path;
   std::string output_dir;

@@ -101,7 +101,8 @@ class AgentLoopTest : public ::testing::Test {
   AgentResult Run(StopSignal& stop) {
     Outbox outbox = Outbox::Open((folder_ / "outbox").string()).value();
     ModelCatalog models;
-    DataCatalog data({.cache_folder = (folder_ / "data_facts").string()});
+    DataCatalog data(
+        {.folder = folder_.string(), .cache_folder = (folder_ / "data_facts").string()});
     const AgentServices services{.client = coordinator_,
                                  .heartbeat_client = coordinator_,
                                  .launcher = launcher_,

@@ -450,6 +450,16 @@ TEST_F(AgentLoopTest, CheckpointsGoOnlyWhenTheTrialIsOver) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints/s/000002"));
 }
 
+TEST_F(AgentLoopTest, AStudyThatNamesFilesOutsideOfTheDataFolderFails) {
+  Assignment assignment = MakeAssignment(0);
+  assignment.trainer.train = "/etc/passwd";
+  coordinator_.AddAssignment(assignment);
+  Run();
+  const auto failed = std::get<Failed>(OnlyOutcome());
+  EXPECT_EQ(failed.failure_class, FailureClass::kBadConfiguration);
+  EXPECT_THAT(failed.message, HasSubstr("/etc/passwd: expected a path below --data"));
+}
+
 TEST_F(AgentLoopTest, ANameThatAnotherHasEndsTheWorkerWithAStatusOfItsOwn) {
   coordinator_.SetRegisterStatus(
       WithRefusal(absl::AlreadyExistsError("give this one its own --name"),

@@ -1,4 +1,6 @@
 // What a worker finds of models and data on its disk.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -145,9 +147,23 @@ TEST_F(CatalogTest, NoFolderIsNoModelsAWrongOneAnError) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("nowhere"));
 }
 
-TEST_F(CatalogTest, AModelsFolderIsAbsolute) {
-  EXPECT_EQ(ModelFolder("/models", "org/m"), "/models/org/m");
-  EXPECT_TRUE(fs::path(ModelFolder("models", "m")).is_absolute());
+TEST_F(CatalogTest, AModelsFolderIsAbsoluteAndBelowTheRoot) {
+  WriteModel("m");
+  fs::create_directories(folder_ / "elsewhere");
+  Write("elsewhere/config.json", kConfig);
+  Write("elsewhere/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nalpha\nbeta\n");
+  fs::create_directory_symlink(folder_ / "elsewhere", folder_ / "models/linked");
+  fs::create_directory_symlink(folder_, folder_ / "models/out");
+  const ModelCatalog catalog = Scan();
+  const std::string root = (folder_ / "models").string();
+  EXPECT_EQ(*ModelFolder(catalog, "m"), root + "/m");
+  EXPECT_EQ(*ModelFolder(catalog, "org/absent"), root + "/org/absent");
+  EXPECT_EQ(*ModelFolder(catalog, "linked"), root + "/linked") << "the worker's own user put it";
+  EXPECT_EQ(*ModelFolder(catalog, ""), "");
+  EXPECT_EQ(*ModelFolder({}, "m"), "");
+  for (const char* name : {"..", "../cache", "/etc", "m/../../cache", "out/cache"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(ModelFolder(catalog, name).status())) << name;
+  }
 }
 
 // ---- Data ----
@@ -241,15 +257,59 @@ TEST_F(CatalogTest, AMissingFileIsNamedAndItsStudyIsNotComplete) {
   EXPECT_THAT(scan.warnings[0], HasSubstr((folder_ / "data/valid.jsonl").string()));
 }
 
-TEST_F(CatalogTest, FlagsAndAbsoluteNamesBeatTheFolder) {
+TEST_F(CatalogTest, FlagsBeatTheFolder) {
   DataCatalogOptions options = Options();
-  EXPECT_EQ(DataCatalog(options).TrainPath("train.jsonl"), (folder_ / "data/train.jsonl").string());
-  EXPECT_EQ(DataCatalog(options).TrainPath("/abs/train.jsonl"), "/abs/train.jsonl");
-  EXPECT_EQ(DataCatalog(options).ValidationPath(""), "");
+  const std::string inside = (folder_ / "data/train.jsonl").string();
+  EXPECT_EQ(*DataCatalog(options).TrainPath("train.jsonl"), inside);
+  EXPECT_EQ(*DataCatalog(options).TrainPath(inside), inside) << "an absolute name";
+  EXPECT_EQ(*DataCatalog(options).ValidationPath(""), "");
+  options.folder += "/";
+  EXPECT_EQ(*DataCatalog(options).TrainPath("train.jsonl"), inside);
   options.train_file = "/mine/t.jsonl";
   options.validation_file = "/mine/v.jsonl";
-  EXPECT_EQ(DataCatalog(options).TrainPath("/abs/train.jsonl"), "/mine/t.jsonl");
-  EXPECT_EQ(DataCatalog(options).ValidationPath("valid.jsonl"), "/mine/v.jsonl");
+  EXPECT_EQ(*DataCatalog(options).TrainPath("/abs/train.jsonl"), "/mine/t.jsonl");
+  EXPECT_EQ(*DataCatalog(options).ValidationPath("valid.jsonl"), "/mine/v.jsonl");
+}
+
+// Defect 11 of issue 21: a study comes from whoever reaches the server.
+TEST_F(CatalogTest, AStudyOpensNothingOutsideOfTheFolder) {
+  Write("secret.jsonl", kRows);
+  Write("data/inside.jsonl", kRows);
+  fs::create_symlink(folder_ / "secret.jsonl", folder_ / "data/leads_out.jsonl");
+  fs::create_symlink("inside.jsonl", folder_ / "data/stays_in.jsonl");
+  const DataCatalog catalog(Options());
+  for (const char* name :
+       {"/dev/zero", "../secret.jsonl", "x/../../secret.jsonl", "leads_out.jsonl", "/etc/passwd"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(catalog.TrainPath(name).status())) << name;
+    const DataCatalog::Scan scan = catalog.Measure({{"evil", name, name}}, {});
+    EXPECT_THAT(scan.facts, IsEmpty()) << name;
+    EXPECT_THAT(scan.complete_studies, IsEmpty());
+    ASSERT_THAT(scan.warnings, SizeIs(1));
+    EXPECT_THAT(scan.warnings[0], HasSubstr("expected a path below --data"));
+  }
+  EXPECT_EQ(*catalog.TrainPath("stays_in.jsonl"), (folder_ / "data/inside.jsonl").string());
+}
+
+TEST_F(CatalogTest, WhatIsNoRegularFileIsNotOpened) {
+  fs::create_directories(folder_ / "data/folder");
+  ASSERT_EQ(mkfifo((folder_ / "data/pipe").c_str(), 0600), 0);
+  for (const char* name : {"folder", "pipe", ""}) {
+    const DataCatalog::Scan scan = DataCatalog(Options()).Measure({{"s", name, ""}}, {});
+    EXPECT_THAT(scan.facts, IsEmpty());
+    EXPECT_THAT(scan.warnings, SizeIs(*name == 0 ? 0 : 1)) << name;
+  }
+}
+
+TEST_F(CatalogTest, ReadingEndsWhenItIsToldTo) {
+  Write("data/train.jsonl", kRows);
+  bool stop = true;
+  DataCatalogOptions options = Options();
+  options.stopped = [&stop] { return stop; };
+  const DataCatalog catalog(options);
+  const std::vector<StudyData> studies = {{"s", "train.jsonl", "train.jsonl"}};
+  EXPECT_THAT(catalog.Measure(studies, {}).facts, IsEmpty());
+  stop = false;
+  EXPECT_THAT(catalog.Measure(studies, {}).facts, SizeIs(1));
 }
 
 TEST_F(CatalogTest, AStudyWithoutFilesIsComplete) {

@@ -30,7 +30,7 @@ Assignment WholeAssignment() {
 
 constexpr auto kPlaces = [] {
   return JobPlaces{.device = "cuda:0",
-                   .models_folder = "/models",
+                   .model_path = "/models/org/small",
                    .train_path = "/data/train.jsonl",
                    .validation_path = "/data/valid.jsonl",
                    .output_dir = "/runs/12"};
@@ -72,17 +72,6 @@ TEST(MakeJob, WhatTheDeviceNeedsForItselfIsNotTheTrainers) {
   EXPECT_EQ(MakeJob(WholeAssignment(), places).limit, Bytes{1}) << "0 would mean no limit";
 }
 
-TEST(MakeJob, ATrainerWithoutModelsGetsNoFolder) {
-  Assignment assignment = WholeAssignment();
-  JobPlaces places = kPlaces();
-  places.models_folder = "";
-  EXPECT_EQ(MakeJob(assignment, places).model_path, "");
-  EXPECT_EQ(MakeJob(assignment, places).model_name, "org/small");
-
-  assignment.params.erase("model.name");
-  EXPECT_EQ(MakeJob(assignment, kPlaces()).model_path, "");
-}
-
 TEST(MakeJob, SurvivesItsLine) {
   const TrainerJob job = MakeJob(WholeAssignment(), kPlaces());
   const absl::StatusOr<DownMessage> decoded = DecodeDown(EncodeDown(job));
@@ -97,6 +86,8 @@ TEST(AttemptFolder, IsOnePerAttemptAndStaysInItsPlace) {
   EXPECT_EQ(AttemptFolder(lease), "criteria/000012-4");
   lease.trial.study = "../up";
   EXPECT_EQ(AttemptFolder(lease), ".._up/000012-4");
+  lease.trial.study = "..";
+  EXPECT_EQ(AttemptFolder(lease), "_../000012-4");
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// Names that come from a study, as paths of this machine: only below the folder that the worker was
+// given for them.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace hpo {
+
+// The absolute path of `name` in `folder`, or of an absolute `name` that lies below it; symbolic
+// links are followed. What is not there yet is no error.
+//   PermissionDenied  it leads out of the folder; `option` names the flag that gave the folder
+absl::StatusOr<std::string> PathBelow(const std::string& folder, const std::string& name,
+                                      const std::string& option);
+
+// The same, of a file.
+//   InvalidArgument  it is there and no regular file: a folder, a device, a pipe
+absl::StatusOr<std::string> FileBelow(const std::string& folder, const std::string& name,
+                                      const std::string& option);
+
+}  // namespace hpo
