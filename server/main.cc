@@ -1,4 +1,6 @@
 // hpo-server: see server/server_options.cc for its options, docs/ARCHITECTURE.md for its place.
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -146,6 +148,8 @@ int main(int argc, char** argv) {
   if (const absl::Status log = hpo::InitLog(options.log_level, options.log_json); !log.ok()) {
     return hpo::Fail(log);
   }
+  // The database, its copies and a unix socket are for this user alone.
+  umask(S_IRWXG | S_IRWXO);
   const hpo::TerminationSignal signals;
   const absl::StatusOr<int> status = hpo::Run(options, signals);
   return status.ok() ? *status : hpo::Fail(status.status());

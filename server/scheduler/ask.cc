@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/capability.h"
+#include "server/scheduler/lease_token.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {
@@ -131,6 +132,9 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& as
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(ReadTrials(*study, load));
+  attempt.token = MakeLeaseToken(token_secret_, asker.request_id, record.trial.id, lease->attempt);
+  // Made by a server before this one that did not make tokens so: this id asks anew.
+  if (HashOfToken(attempt.token) != attempt.token_hash) return std::nullopt;
   const StudySpec spec = study->spec();
   WorkerFacts then = asker.facts;
   then.capacity = attempt.attempt.capacity;
@@ -339,7 +343,8 @@ absl::StatusOr<AttemptRecord> TrialScheduler::Start(TrialTransaction& transactio
   attempt.attempt.plan = placement.plan;
   attempt.attempt.started = transaction.now;
   attempt.instance_key = asker.facts.instance_key;
-  attempt.token = RandomId();
+  attempt.token = MakeLeaseToken(token_secret_, asker.request_id, trial.id, attempt.attempt.number);
+  attempt.token_hash = HashOfToken(attempt.token);
   attempt.limit = placement.usable;
   attempt.required = placement.required;
   HPO_RETURN_IF_ERROR(transaction.trials.InsertAttempt(attempt));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "server/scheduler/lease_token.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {
@@ -22,7 +23,8 @@ absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const Attem
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
                        trials.LoadAttempt(lease.trial.number, lease.attempt));
   const bool may_report = report.of_result || attempt.HoldsLease();
-  if (attempt.token != lease.token || !may_report) return Superseded(lease);
+  const bool proved = attempt.token_hash == HashOfToken(lease.token);
+  if (!proved || !may_report) return Superseded(lease);
   return attempt;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "sampler/gaussian_process/regret_bound.h"
 #include "sampler/termination.h"
+#include "server/scheduler/lease_token.h"
 
 namespace hpo {
 
@@ -112,7 +113,7 @@ void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration now,
   const AttemptRecord& holder = *change.lease;
   leases_[number] = HeldLease{.trial = number,
                               .attempt = holder.attempt.number,
-                              .token = holder.token,
+                              .token_hash = holder.token_hash,
                               .worker = holder.attempt.worker,
                               .instance_key = holder.instance_key,
                               .renewed_at = renewed_at,
@@ -254,7 +255,7 @@ StudyRuntime::Renewal StudyRuntime::Renew(const LeaseRef& lease, absl::Duration 
   absl::MutexLock lock(&mutex_);
   const auto found = leases_.find(lease.trial.number);
   if (found == leases_.end() || found->second.attempt != lease.attempt ||
-      found->second.token != lease.token) {
+      found->second.token_hash != HashOfToken(lease.token)) {
     return Renewal::kLost;
   }
   // A lease that a restart renewed ahead of time is not cut short by its first beat.

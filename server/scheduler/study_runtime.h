@@ -58,7 +58,7 @@ struct QueuedTrial {
 struct HeldLease {
   TrialNumber trial;
   AttemptNumber attempt;
-  std::string token;
+  std::string token_hash;
   std::string worker;
   std::string instance_key;
   absl::Duration renewed_at;  // monotonic

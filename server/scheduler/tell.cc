@@ -7,6 +7,7 @@
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/attempt_residual.h"
+#include "server/scheduler/lease_token.h"
 #include "server/scheduler/outcome_value.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/storage/row_codec.h"
@@ -44,7 +45,7 @@ absl::StatusOr<FinishResult> AnswerFromText(const std::string& text) {
 absl::StatusOr<AttemptRecord> LoadProved(const TrialStore& trials, const LeaseRef& lease) {
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
                        trials.LoadAttempt(lease.trial.number, lease.attempt));
-  if (attempt.token == lease.token) return attempt;
+  if (attempt.token_hash == HashOfToken(lease.token)) return attempt;
   return absl::AbortedError(absl::StrCat("trial ", lease.trial.study, " #",
                                          lease.trial.number.value,
                                          ": the lease token is not that "

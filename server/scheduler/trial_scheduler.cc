@@ -54,6 +54,7 @@ absl::Status TrialScheduler::Load() {
   };
   HPO_RETURN_IF_ERROR(store_->Write(work));
   return store_->Read([this](Database& database) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(token_secret_, StudyStore(database).TokenSecret());
     HPO_ASSIGN_OR_RETURN(std::vector<StudyRecord> records, StudyStore(database).LoadAll());
     for (StudyRecord& record : records) {
       HPO_RETURN_IF_ERROR(LoadStudy(database, std::move(record)));

@@ -228,6 +228,7 @@ class TrialScheduler {
   TrialWriter writer_;
   int64_t epoch_ = 0;
   std::string database_;
+  std::string token_secret_;  // lease_token.h
 
   // Held over a change of any study's spec and its commit.
   absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);

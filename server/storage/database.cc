@@ -5,12 +5,21 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/sha256.h"
 #include "common/status.h"
 
 namespace hpo {
 namespace {
 
 constexpr int kBusyMilliseconds = 5000;
+
+// sha256(text), for scripts: in hexadecimal.
+void Sha256Function(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(values[0]));
+  const std::string digest = Sha256Hex(text == nullptr ? "" : absl::string_view(text, size));
+  sqlite3_result_text(context, digest.data(), static_cast<int>(digest.size()), SQLITE_TRANSIENT);
+}
 
 absl::StatusCode CodeOf(int extended) {
   switch (extended) {
@@ -145,6 +154,8 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   if (code != SQLITE_OK) return database->Error(code, "open");
   sqlite3_extended_result_codes(connection, 1);
   sqlite3_busy_timeout(connection, kBusyMilliseconds);
+  sqlite3_create_function(connection, "sha256", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+                          Sha256Function, nullptr, nullptr);
   HPO_RETURN_IF_ERROR(database->Execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY"));
   if (access == Access::kReadWrite) {
     HPO_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"));

@@ -79,10 +79,11 @@ struct AttemptRecord {
   TrialNumber trial;
   Attempt attempt;
   std::string instance_key;  // of the worker process
-  std::string token;
-  Bytes limit;             // what the trial may use
-  Bytes required;          // what must be free for it to start; 0: nothing known
-  bool preempted = false;  // its worker was ordered to give the trial back
+  std::string token;         // set only when the assignment is made, never stored
+  std::string token_hash;    // SHA-256, hexadecimal
+  Bytes limit;               // what the trial may use
+  Bytes required;            // what must be free for it to start; 0: nothing known
+  bool preempted = false;    // its worker was ordered to give the trial back
   // Why its worker was ordered to end the trial as CANCELLED; nullopt: it was not.
   std::optional<std::string> stop_order;
   // Of this attempt, whether or not the trial took it.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checksum.h"
 #include "common/json_reader.h"
+#include "common/sha256.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
@@ -44,6 +45,12 @@ absl::StatusOr<std::string> StudyStore::DatabaseId() const {
   Statement id = database_.Prepare("SELECT database FROM server");
   HPO_RETURN_IF_ERROR(id.Next().status());
   return id.Text(0);
+}
+
+absl::StatusOr<std::string> StudyStore::TokenSecret() const {
+  Statement secret = database_.Prepare("SELECT token_secret FROM server");
+  HPO_RETURN_IF_ERROR(secret.Next().status());
+  return secret.Text(0);
 }
 
 absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
@@ -186,7 +193,7 @@ absl::StatusOr<std::optional<std::string>> StudyStore::FindAnswer(const std::str
   if (request_id.empty()) return std::nullopt;
   Statement row = database_.Prepare(
       "SELECT method, body_hash, response FROM idempotency WHERE request_id = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(request_id).Next());
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(Sha256Hex(request_id)).Next());
   if (!found) return std::nullopt;
   if (row.Text(0) != method || row.Int(1) != HashOf(body)) {
     return absl::AlreadyExistsError(absl::StrCat("request id ", request_id,
@@ -201,13 +208,13 @@ absl::Status StudyStore::RecordAnswer(const std::string& request_id, absl::strin
                                       absl::Time now) {
   if (request_id.empty()) return absl::OkStatus();
   return database_.Prepare("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")
-      .Bind(request_id, method, HashOf(body), answer, now)
+      .Bind(Sha256Hex(request_id), method, HashOf(body), answer, now)
       .Run();
 }
 
 absl::Status StudyStore::ForgetAnswer(const std::string& request_id, absl::string_view method) {
   return database_.Prepare("DELETE FROM idempotency WHERE request_id = ?1 AND method = ?2")
-      .Bind(request_id, method)
+      .Bind(Sha256Hex(request_id), method)
       .Run();
 }
 

@@ -42,6 +42,8 @@ class StudyStore {
   // In order of creation.
   absl::StatusOr<std::vector<StudyRecord>> LoadAll() const;
   absl::StatusOr<int64_t> StudiesVersion() const;
+  // Random, of this database.
+  absl::StatusOr<std::string> TokenSecret() const;
 
   absl::Status AddWallClock(int64_t study_id, absl::Duration used);
 
@@ -49,6 +51,8 @@ class StudyStore {
   //   FailedPrecondition  the study was begun with another digest; names study, file and both
   absl::Status PinData(int64_t study_id, const std::string& study, const std::string& file,
                        const std::string& digest);
+
+  // Request ids are stored as their hashes.
 
   // The recorded answer to `request_id`; nullopt for a new one and for an empty id.
   //   AlreadyExists  the id was used for another method or body

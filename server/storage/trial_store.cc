@@ -22,7 +22,7 @@ absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id
   HPO_ASSIGN_OR_RETURN(attempt.state, EnumFromText<AttemptState>(row.Text(2)));
   attempt.worker = row.Text(3);
   record.instance_key = row.Text(4);
-  record.token = row.Text(5);
+  record.token_hash = row.Text(5);
   attempt.capacity = row.Size(6);
   record.limit = row.Size(7);
   attempt.predicted = row.Size(8);
@@ -128,7 +128,7 @@ absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
           "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
           "NULL, NULL, '', ?12, NULL, ?13, ?14, ?15)")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
-            attempt.worker, record.instance_key, record.token, attempt.capacity, record.limit,
+            attempt.worker, record.instance_key, record.token_hash, attempt.capacity, record.limit,
             attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required,
             record.preempted, record.stop_order)
       .Run();

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/json_reader.h"
@@ -64,12 +65,17 @@ __attribute__((noinline)) pid_t SpawnChild(ChildPlan& plan) {
   return pid;
 }
 
+// Whether a variable holds a token of ours: HPO_TOKEN, HPO_SERVER_TOKEN.
+bool IsOwnToken(absl::string_view name) {
+  return absl::StartsWith(name, "HPO_") && absl::EndsWith(name, "_TOKEN");
+}
+
 // "NAME=value" for every variable of the agent's own environment, `changes` put over it.
 std::vector<std::string> MergedEnvironment(const std::map<std::string, std::string>& changes) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-    if (!changes.contains(name)) {
+    if (!changes.contains(name) && !IsOwnToken(name)) {
       merged.emplace_back(*entry);
     }
   }
@@ -128,7 +134,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   UniqueFd ours(pair[0]);
   const UniqueFd theirs = AboveStandard(UniqueFd(pair[1]));
   const UniqueFd log = AboveStandard(
-      UniqueFd(open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)));
+      UniqueFd(open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)));
   if (!log.ok()) return SystemError(absl::StrCat("log file ", command.log_path));
   const UniqueFd null = AboveStandard(UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
   if (!theirs.ok() || !null.ok()) return SystemError("descriptors");

@@ -25,7 +25,7 @@ namespace hpo {
 struct TrainerCommand {
   // Program (a path, never searched for) and its arguments.
   std::vector<std::string> argv;
-  // Put over the agent's own environment.
+  // Put over the agent's own environment, of which a trainer inherits everything but our tokens.
   std::map<std::string, std::string> environment;
   // Receives stdout and stderr; created or appended to.
   std::string log_path;

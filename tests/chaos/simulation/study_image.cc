@@ -30,7 +30,7 @@ std::string TextOf(const HistoryTrial& trial) {
 }
 
 std::string TextOf(const HeldLease& lease) {
-  return absl::StrCat(lease.attempt.value, " ", lease.token, " ", lease.worker, " ",
+  return absl::StrCat(lease.attempt.value, " ", lease.token_hash, " ", lease.worker, " ",
                       lease.instance_key, lease.suspect ? " suspect" : "",
                       lease.preempted ? " preempted" : "", lease.cancelled ? " cancelled" : "");
 }

@@ -1,6 +1,7 @@
 // The server dies and comes back on the same database.
 #include <filesystem>
 
+#include "server/scheduler/lease_token.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -36,6 +37,34 @@ TEST_F(RestartTest, ARecordedAnswerOutlivesTheServer) {
   Restart();
   EXPECT_TRUE(Finish(lease, outcome, "tell").stored) << "the recorded answer, not a second tell";
   EXPECT_EQ(Status("plain").counts.completed, 1);
+}
+
+// Defect 13 of issue 21: whoever can read the database, or a copy of it, finishes no trial.
+TEST_F(RestartTest, TheDatabaseHoldsNoTokenAndNothingThatItIsMadeFrom) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef lease = Acquire(session, GiB(8), "ask-1").assignment->lease;
+  auto database = Database::Open(database_.path(), Database::Access::kReadOnly);
+  ASSERT_TRUE(database.ok());
+  Statement stored = (*database)->Prepare("SELECT token FROM attempt");
+  ASSERT_TRUE(stored.Next().value());
+  EXPECT_EQ(stored.Text(0), HashOfToken(lease.token));
+  Statement ids = (*database)->Prepare("SELECT COUNT(*) FROM idempotency WHERE request_id = ?1");
+  ASSERT_TRUE(ids.Bind("ask-1").Next().value());
+  EXPECT_EQ(ids.Int(0), 0);
+  LeaseRef stolen = lease;
+  stolen.token = stored.Text(0);
+  EXPECT_EQ(Beat(stolen), Directive::kLeaseLost);
+  EXPECT_EQ(Beat(lease), Directive::kContinue);
+}
+
+TEST_F(RestartTest, ARepeatedRequestHasTheSameTokenOfAnotherServerProcess) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = Acquire(Register(MakeWorker("a")), GiB(8), "ask-1").assignment->lease;
+  Restart();
+  const std::string session = Register(MakeWorker("a"));
+  EXPECT_EQ(Acquire(session, GiB(8), "ask-1").assignment->lease, lease);
+  EXPECT_NE(Acquire(session, GiB(8), "ask-2").assignment->lease.token, lease.token);
 }
 
 TEST_F(RestartTest, LeasesGetOneTtlMore) {

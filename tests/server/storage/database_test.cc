@@ -3,9 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
+#include "absl/strings/match.h"
+#include "common/sha256.h"
 #include "gmock/gmock.h"
 #include "server/storage/database_lock.h"
 #include "server/storage/migrations.h"
@@ -179,6 +183,45 @@ TEST(Migrations, AreAppliedOnceEachAndBackedUp) {
   ASSERT_TRUE(row.Next().value());
   EXPECT_EQ(row.Int(0), 7);
   EXPECT_FALSE((*backup)->Prepare("SELECT y FROM one").Run().ok());
+}
+
+TEST(Migrations, TokensOfEarlierVersionsAreHashed) {
+  TemporaryDatabase file;
+  auto database = Database::Open(file.path(), Database::Access::kReadWrite);
+  ASSERT_TRUE(database.ok());
+  const std::span<const Migration> all = EmbeddedMigrations();
+  const auto hashing = std::find_if(all.begin(), all.end(), [](const Migration& migration) {
+    return absl::StrContains(migration.name, "token_hashes");
+  });
+  ASSERT_NE(hashing, all.end());
+  ASSERT_TRUE(Migrate(**database, all.first(static_cast<size_t>(hashing - all.begin()))).ok());
+  ASSERT_TRUE((*database)
+                  ->Execute("PRAGMA foreign_keys=OFF; INSERT INTO attempt (study_id, number, "
+                            "attempt, state, worker, instance_key, token, capacity, usable, "
+                            "predicted, plan, end_note, started) VALUES (1, 0, 1, 'LEASED', 'w', "
+                            "'k', 'clear', 8, 7, 0, '{}', '', 0); INSERT INTO idempotency VALUES "
+                            "('id', 'm', 0, '', 0)")
+                  .ok());
+  ASSERT_TRUE(Migrate(**database, all).ok());
+  Statement row = (*database)->Prepare(
+      "SELECT token, request_id, length(token_secret) FROM attempt, idempotency, server");
+  ASSERT_TRUE(row.Next().value());
+  EXPECT_EQ(row.Text(0), Sha256Hex("clear"));
+  EXPECT_EQ(row.Text(1), Sha256Hex("id"));
+  EXPECT_EQ(row.Int(2), 32);
+}
+
+TEST(Store, IsItsOwnersAlone) {
+  TemporaryDatabase file;
+  std::ofstream(file.path()).close();
+  std::filesystem::permissions(file.path(), std::filesystem::perms::all);
+  const auto store = Store::Open(file.path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    SCOPED_TRACE(suffix);
+    EXPECT_EQ(std::filesystem::status(file.path() + suffix).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
 }
 
 TEST(Migrations, AFailedOneLeavesTheVersionBefore) {

@@ -80,7 +80,7 @@ class StoresTest : public ::testing::Test {
     attempt.attempt.plan = {.effective_batch = 32, .micro_batch = 8};
     attempt.attempt.started = kNow;
     attempt.instance_key = "key";
-    attempt.token = "token";
+    attempt.token_hash = "hash";
     attempt.limit = GiB(7);
     return attempt;
   }
@@ -233,7 +233,7 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_EQ(loaded->attempt.state, AttemptState::kReleased);
   EXPECT_EQ(loaded->attempt.end_note, "transient");
   EXPECT_EQ(loaded->outcome, attempt.outcome);
-  EXPECT_EQ(loaded->token, "token");
+  EXPECT_EQ(loaded->token_hash, "hash");
   EXPECT_EQ(loaded->required, attempt.required);
   EXPECT_TRUE(loaded->preempted);
   EXPECT_EQ(loaded->stop_order, "by hand");

@@ -95,6 +95,16 @@ TEST_F(TrainerProcessTest, EnvironmentIsOursWithChangesPutOverIt) {
   EXPECT_EQ(Line(**process), "kept new");
 }
 
+TEST_F(TrainerProcessTest, OurTokensAreNotInherited) {
+  setenv("HPO_TOKEN", "secret", 1);
+  setenv("HPO_SERVER_TOKEN", "secret", 1);
+  setenv("HF_TOKEN", "theirs", 1);
+  auto process = Shell("echo \"$HPO_TOKEN$HPO_SERVER_TOKEN$HF_TOKEN\" >&3");
+  for (const char* name : {"HPO_TOKEN", "HPO_SERVER_TOKEN", "HF_TOKEN"}) unsetenv(name);
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(Line(**process), "theirs");
+}
+
 TEST_F(TrainerProcessTest, InheritsNothingButItsFourDescriptors) {
   const UniqueFd leaky(open("/dev/null", O_RDONLY));  // not close-on-exec
   ASSERT_TRUE(leaky.ok());
