@@ -155,7 +155,8 @@ class TimeLimits(TextDeployment):
         self.assertIn("the time limit is near: draining", worker.output())
         trial = self.trial(0)
         self.assertEqual((trial["state"], trial["attempts"][0]["state"]), ("QUEUED", "RELEASED"))
-        saved, = (self.folder / "state" / "checkpoints" / "toy" / "000000").iterdir()
+        trial, = (self.folder / "state" / "checkpoints").glob("*/toy/000000")
+        saved, = trial.iterdir()
         step = int(saved.name.split("-")[0])
         self.assertGreater(step, 0)
 

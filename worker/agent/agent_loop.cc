@@ -326,7 +326,7 @@ class AgentLoop {
     HPO_ASSIGN_OR_RETURN(places.validation_path,
                          services_.data.ValidationPath(assignment.trainer.validation));
     places.output_dir = OutputFolder(assignment.lease);
-    places.checkpoints = checkpoints_.SpecOf(assignment.lease.trial);
+    places.checkpoints = checkpoints_.SpecOf(assignment.lease);
     places.base = session_.facts().device.base;
     return places;
   }
@@ -414,7 +414,7 @@ class AgentLoop {
     // A late result's trial may run elsewhere by now, from the checkpoints that lie here.
     const bool over = answer.ok() && answer->state != TrialState::kQueued &&
                       answer->state != TrialState::kRunning;
-    if (over) checkpoints_.Remove(lease.trial);
+    if (over) checkpoints_.Remove(lease);
     const auto unsettled = unsettled_.extract(OutputFolder(lease));
     const bool superseded = answer.ok() ? !answer->stored : absl::IsAborted(answer.status());
     if (superseded || (!unsettled.empty() && unsettled.mapped().assignment.demonstration)) {

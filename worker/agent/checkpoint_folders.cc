@@ -10,16 +10,16 @@ namespace hpo {
 
 namespace fs = std::filesystem;
 
-CheckpointSpec CheckpointFolders::SpecOf(const TrialId& trial) const {
+CheckpointSpec CheckpointFolders::SpecOf(const LeaseRef& lease) const {
   if (options_.root.empty()) return {};
-  const std::string folder = FolderOf(trial);
+  const std::string folder = FolderOf(lease);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
     spdlog::warn(
         "trial #{} runs without checkpoints, and each attempt starts it from the beginning: cannot "
         "make {}: {}",
-        trial.number.value, folder, error.message());
+        lease.trial.number.value, folder, error.message());
     return {};
   }
   return {.folder = folder,
@@ -28,9 +28,9 @@ CheckpointSpec CheckpointFolders::SpecOf(const TrialId& trial) const {
           .quota = options_.quota};
 }
 
-void CheckpointFolders::Remove(const TrialId& trial) const {
+void CheckpointFolders::Remove(const LeaseRef& lease) const {
   if (options_.root.empty()) return;
-  const std::string folder = FolderOf(trial);
+  const std::string folder = FolderOf(lease);
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) {
@@ -38,8 +38,8 @@ void CheckpointFolders::Remove(const TrialId& trial) const {
   }
 }
 
-std::string CheckpointFolders::FolderOf(const TrialId& trial) const {
-  return (fs::absolute(options_.root) / TrialFolder(trial)).string();
+std::string CheckpointFolders::FolderOf(const LeaseRef& lease) const {
+  return (fs::absolute(options_.root) / lease.database / TrialFolder(lease.trial)).string();
 }
 
 }  // namespace hpo

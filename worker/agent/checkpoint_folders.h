@@ -1,5 +1,6 @@
-// Where the attempts of a trial leave their training state for one another: STUDY/TRIAL below one
-// folder, which workers of several machines may share. One thread.
+// Where the attempts of a trial leave their training state for one another: DATABASE/STUDY/TRIAL
+// below one folder, which workers of several machines may share. Studies of one name in two
+// databases have nothing to do with each other. One thread.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "common/bytes.h"
 #include "common/ids.h"
 #include "common/trainer_protocol.h"
+#include "common/worker_exchange.h"
 
 namespace hpo {
 
@@ -22,15 +24,15 @@ class CheckpointFolders {
  public:
   explicit CheckpointFolders(CheckpointOptions options) : options_(std::move(options)) {}
 
-  // What a trainer is told for an attempt of `trial`. Its folder exists; where it cannot be made
+  // What a trainer is told for the attempt of `lease`. Its folder exists; where it cannot be made
   // there is none, and the log says so.
-  CheckpointSpec SpecOf(const TrialId& trial) const;
+  CheckpointSpec SpecOf(const LeaseRef& lease) const;
 
-  // The trial is over: nobody will continue it.
-  void Remove(const TrialId& trial) const;
+  // The trial of `lease` is over: nobody will continue it.
+  void Remove(const LeaseRef& lease) const;
 
  private:
-  std::string FolderOf(const TrialId& trial) const;
+  std::string FolderOf(const LeaseRef& lease) const;
 
   CheckpointOptions options_;
 };

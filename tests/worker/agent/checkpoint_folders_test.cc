@@ -18,7 +18,12 @@ class CheckpointFoldersTest : public testing::Test {
   void SetUp() override { spdlog::set_level(spdlog::level::off); }
   void TearDown() override { fs::remove_all(root_); }
 
-  static TrialId Trial(int64_t number) { return {.study = "team/criteria", .number = {number}}; }
+  static LeaseRef Trial(int64_t number, const std::string& database = "0123") {
+    return {.trial = {.study = "team/criteria", .number = {number}},
+            .attempt = {1},
+            .token = "t",
+            .database = database};
+  }
 
   std::string root_ = absl::StrCat(testing::TempDir(), "/checkpoint_folders_", RandomId());
 };
@@ -27,12 +32,13 @@ TEST_F(CheckpointFoldersTest, AllAttemptsOfATrialHaveOneFolder) {
   const CheckpointFolders folders(
       {.root = root_, .every = absl::Minutes(3), .every_steps = 50, .quota = GiB(2)});
   const CheckpointSpec spec = folders.SpecOf(Trial(12));
-  EXPECT_EQ(spec.folder, root_ + "/team_criteria/000012");
+  EXPECT_EQ(spec.folder, root_ + "/0123/team_criteria/000012");
   EXPECT_TRUE(fs::is_directory(spec.folder));
   EXPECT_EQ(spec.every, absl::Minutes(3));
   EXPECT_EQ(spec.every_steps, 50);
   EXPECT_EQ(spec.quota, GiB(2));
   EXPECT_EQ(folders.SpecOf(Trial(12)), spec);
+  EXPECT_EQ(folders.SpecOf(Trial(12, "")).folder, root_ + "/team_criteria/000012");
 }
 
 TEST_F(CheckpointFoldersTest, ATrialThatIsOverKeepsNothing) {
