@@ -10,7 +10,13 @@
 
 namespace hpo {
 
-enum class RefusalReason { kSuperseded = 1, kUnknownTrial, kAnotherDatabase, kConfiguration, kNameTaken };
+enum class RefusalReason {
+  kSuperseded = 1,
+  kUnknownTrial,
+  kAnotherDatabase,
+  kConfiguration,
+  kNameTaken
+};
 
 struct Refusal {
   RefusalReason reason = RefusalReason::kSuperseded;

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
-#include "common/params.h"
 #include "common/read_file.h"
 #include "common/status.h"
 #include "spdlog/spdlog.h"
@@ -17,6 +16,7 @@
 #include "worker/agent/rpc_reaction.h"
 #include "worker/agent/runs_folder.h"
 #include "worker/agent/served_studies.h"
+#include "worker/agent/state_folder.h"
 #include "worker/agent/trainer_job.h"
 #include "worker/agent/worker_session.h"
 
@@ -33,23 +33,16 @@ constexpr absl::Duration kWaitWhileOwing = absl::Seconds(2);
 
 WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
                      const ModelCatalog& models) {
-  WorkerFacts facts;
-  facts.worker = options.worker;
-  facts.instance_key = RandomId();
-  facts.version = options.version;
-  facts.torch_build = slot.hello().torch_build;
-  facts.trainer = slot.launcher().Describe();
-  facts.plans = slot.hello().Has("plan");
-  facts.models = models.models;
-  return facts;
+  return {.worker = options.worker,
+          .instance_key = RandomId(),
+          .version = options.version,
+          .torch_build = slot.hello().torch_build,
+          .trainer = slot.launcher().Describe(),
+          .plans = slot.hello().Has("plan"),
+          .models = models.models};
 }
 
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
-
-struct Unsettled {
-  Assignment assignment;
-  AttemptEnd end;
-};
 
 class AgentLoop {
  public:
@@ -106,19 +99,8 @@ class AgentLoop {
     NoteBack();
     database_ = session_.current().database;
     spdlog::info("registered with {} as {}", options_.server, options_.worker);
-    RememberInstance();
+    RememberInstance(options_.instance_file, session_.facts().instance_key);
     return NoDataAtAll();
-  }
-
-  // Told by the next process to use this state folder (CoordinatorClient::RegisterWorker). Without
-  // it that one has its name only after a wait.
-  void RememberInstance() const {
-    if (options_.instance_file.empty()) return;
-    const absl::Status written =
-        WriteFileAtomically(options_.instance_file, session_.facts().instance_key);
-    if (!written.ok()) {
-      spdlog::warn("{}", std::string(written.message()));
-    }
   }
 
   // The end, where a failed call is a reason for it.
@@ -302,8 +284,12 @@ class AgentLoop {
       return CountFailure(ready);
     }
     num_failures_ = 0;
-    const absl::StatusOr<JobPlaces> places = PlacesOf(assignment);
-    if (!places.ok()) return TakeEnd(assignment, Misplaced(assignment, places.status()));
+    absl::StatusOr<JobPlaces> places = FindPlaces(assignment, services_.models, services_.data);
+    if (!places.ok()) return TakeEnd(assignment, EndBeforeStart(assignment, places.status()));
+    places->device = options_.device;
+    places->output_dir = OutputFolder(lease);
+    places->checkpoints = checkpoints_.SpecOf(lease);
+    places->base = session_.facts().device.base;
     const TrainerJob job = MakeJob(assignment, *places);
     const AttemptServices attempt{.client = services_.client,
                                   .session = session_,
@@ -314,30 +300,6 @@ class AgentLoop {
                                   .count_oom_kills = services_.count_oom_kills,
                                   .base = session_.facts().device.base};
     return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
-  }
-
-  absl::StatusOr<JobPlaces> PlacesOf(const Assignment& assignment) const {
-    JobPlaces places;
-    places.device = options_.device;
-    HPO_ASSIGN_OR_RETURN(
-        places.model_path,
-        ModelFolder(services_.models, FindString(assignment.params, "model.name").value_or("")));
-    HPO_ASSIGN_OR_RETURN(places.train_path, services_.data.TrainPath(assignment.trainer.train));
-    HPO_ASSIGN_OR_RETURN(places.validation_path,
-                         services_.data.ValidationPath(assignment.trainer.validation));
-    places.output_dir = OutputFolder(assignment.lease);
-    places.checkpoints = checkpoints_.SpecOf(assignment.lease);
-    places.base = session_.facts().device.base;
-    return places;
-  }
-
-  // The study names what no worker may open.
-  static AttemptEnd Misplaced(const Assignment& assignment, const absl::Status& why) {
-    return {.finish =
-                FinishRequest{.lease = assignment.lease,
-                              .outcome = Failed{.failure_class = FailureClass::kBadConfiguration,
-                                                .message = std::string(why.message())},
-                              .final_plan = assignment.plan}};
   }
 
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
@@ -377,7 +339,7 @@ class AgentLoop {
     ++num_finished_;
     courier_.Accept(*end.finish);
     kept_models_.Ended();
-    unsettled_.emplace(OutputFolder(lease), Unsettled{assignment, end});
+    unsettled_.emplace(OutputFolder(lease), std::pair(assignment, end));
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) NoteAway(delivered);
     PauseWhereCrowded(end.finish->outcome);
     return std::nullopt;
@@ -417,30 +379,17 @@ class AgentLoop {
     if (over) checkpoints_.Remove(lease);
     const auto unsettled = unsettled_.extract(OutputFolder(lease));
     const bool superseded = answer.ok() ? !answer->stored : absl::IsAborted(answer.status());
-    if (superseded || (!unsettled.empty() && unsettled.mapped().assignment.demonstration)) {
+    if (superseded || (!unsettled.empty() && unsettled.mapped().first.demonstration)) {
       kept_models_.Discard(OutputFolder(lease));
     } else if (!unsettled.empty()) {
-      SettleModel(unsettled.mapped().assignment, unsettled.mapped().end);
+      const auto& [assignment, end] = unsettled.mapped();
+      kept_models_.SettleEnd(lease.trial, OutputFolder(lease), end.finish->outcome, end.best_path,
+                             {assignment.objective, assignment.constraints});
     }
-  }
-
-  void SettleModel(const Assignment& assignment, const AttemptEnd& end) {
-    const TrialId& trial = assignment.lease.trial;
-    const ModelRank rank{assignment.objective, assignment.constraints};
-    const auto* stopped = std::get_if<StoppedByPruner>(&end.finish->outcome);
-    if (stopped == nullptr || stopped->pruner != kTimeLimitPruner) {
-      kept_models_.Settle(trial.study, OutputFolder(assignment.lease), end.finish->outcome, rank);
-      return;
-    }
-    kept_models_.SettleOvertime(trial.study, stopped->metrics, end.best_path, rank);
-    spdlog::info("trial #{} has used its time; its best weights: {}", trial.number.value,
-                 end.best_path.empty() ? "none" : end.best_path);
   }
 
   std::optional<AgentResult> GiveBack(const TrialRelease& release) {
-    if (const absl::Status given = courier_.GiveBack(release); !given.ok()) {
-      NoteAway(given);
-    }
+    if (const absl::Status given = courier_.GiveBack(release); !given.ok()) NoteAway(given);
     return std::nullopt;
   }
 
@@ -481,11 +430,8 @@ class AgentLoop {
   }
 
   void NoteWaiting(const std::string& why) {
-    if (why == last_waiting_) return;
-    last_waiting_ = why;
-    if (!why.empty()) {
-      spdlog::info("waiting: {}", why);
-    }
+    if (std::exchange(last_waiting_, why) == why || why.empty()) return;
+    spdlog::info("waiting: {}", why);
   }
 
   const AgentServices& services_;
@@ -501,7 +447,7 @@ class AgentLoop {
   Backoff crowded_;  // after an attempt that found the device full of others' memory
   KeptModels kept_models_;
   // Results that the server does not have, by their attempts' folders.
-  std::map<std::string, Unsettled> unsettled_;
+  std::map<std::string, std::pair<Assignment, AttemptEnd>> unsettled_;
 
   std::optional<std::vector<std::string>> serves_ = ServedAtFirst(options_);
   std::vector<StudyData> studies_;  // that it serves

@@ -414,6 +414,13 @@ class RunningAttempt {
 
 }  // namespace
 
+AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why) {
+  const Failed failed{.failure_class = FailureClass::kBadConfiguration,
+                      .message = std::string(why.message())};
+  return {.finish = FinishRequest{
+              .lease = assignment.lease, .outcome = failed, .final_plan = assignment.plan}};
+}
+
 AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,
                       const LeaseRef& lease, const TrainerJob& job) {
   return RunningAttempt(services, options, lease, job).Run();

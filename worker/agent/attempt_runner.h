@@ -57,6 +57,9 @@ struct AttemptEnd {
   bool lease_lost = false;
 };
 
+// The end of an attempt that cannot begin, since the study asks for what no worker may do.
+AttemptEnd EndBeforeStart(const Assignment& assignment, const absl::Status& why);
+
 // `job` is the assignment as the trainer gets it; its output_dir receives the attempt's part of the
 // trainer's output as trainer.log.
 AttemptEnd RunAttempt(const AttemptServices& services, const AttemptOptions& options,

@@ -95,6 +95,19 @@ void KeptModels::SettleOvertime(const std::string& study, const Metrics& metrics
   SettleAmong(RecordPath(study, "time_limit.json"), metrics, model_path, rank);
 }
 
+void KeptModels::SettleEnd(const TrialId& trial, const std::string& attempt_folder,
+                           const TrialOutcome& outcome, const std::string& best_path,
+                           const ModelRank& rank) {
+  const auto* stopped = std::get_if<StoppedByPruner>(&outcome);
+  if (stopped == nullptr || stopped->pruner != kTimeLimitPruner) {
+    Settle(trial.study, attempt_folder, outcome, rank);
+    return;
+  }
+  SettleOvertime(trial.study, stopped->metrics, best_path, rank);
+  spdlog::info("trial #{} has used its time; its best weights: {}", trial.number.value,
+               best_path.empty() ? "none" : best_path);
+}
+
 std::string KeptModels::RecordPath(const std::string& study, const char* name) const {
   return (fs::path(runs_folder_) / StudyFolder(study) / name).string();
 }

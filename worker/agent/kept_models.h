@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/ids.h"
 #include "common/study.h"
 #include "common/trial.h"
 
@@ -38,6 +39,11 @@ class KeptModels {
   // then one too many is removed.
   void SettleOvertime(const std::string& study, const Metrics& metrics,
                       const std::string& model_path, const ModelRank& rank);
+
+  // Whichever of the two an attempt's `outcome` asks for; `best_path`: where it left its best
+  // weights, "" for none.
+  void SettleEnd(const TrialId& trial, const std::string& attempt_folder,
+                 const TrialOutcome& outcome, const std::string& best_path, const ModelRank& rank);
 
   // The same for an attempt that can never be the study's best (a demonstration, one that was given
   // back or superseded): all files but the log are removed.

@@ -1,9 +1,9 @@
 // What a worker does when a call to the server fails: the table of docs/status_codes.md, which a
 // test compares with this code. Pure.
 //
-// Only a wrong configuration (a name that is taken is one) ends a worker, and only a reason of the trial's own database (see
-// common/refusal.h) makes it give up a trial or a result: any code may come from a full disk, a
-// proxy, or another server that answers on the address for a moment.
+// Only a wrong configuration (a name that is taken is one) ends a worker, and only a reason of the
+// trial's own database (see common/refusal.h) makes it give up a trial or a result: any code may
+// come from a full disk, a proxy, or another server that answers on the address for a moment.
 #pragma once
 
 #include <string>

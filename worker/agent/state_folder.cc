@@ -14,6 +14,7 @@
 #include "common/ids.h"
 #include "common/read_file.h"
 #include "common/write_file.h"
+#include "spdlog/spdlog.h"
 
 namespace hpo {
 
@@ -66,6 +67,13 @@ absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::
                                                  state.path, "; give this one its own --name"));
   }
   return state;
+}
+
+void RememberInstance(const std::string& path, const std::string& instance_key) {
+  if (path.empty()) return;
+  if (const absl::Status written = WriteFileAtomically(path, instance_key); !written.ok()) {
+    spdlog::warn("{}", std::string(written.message()));
+  }
 }
 
 }  // namespace hpo

@@ -28,4 +28,9 @@ struct StateFolder {
 //   FailedPrecondition  it cannot be made
 absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::string& name);
 
+// Leaves `instance_key`, of the process that has registered from here, in `path` for the next one
+// to tell (CoordinatorClient::RegisterWorker); without it that one has its name only after a wait.
+// An empty path: nowhere.
+void RememberInstance(const std::string& path, const std::string& instance_key);
+
 }  // namespace hpo

@@ -7,8 +7,19 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/params.h"
+#include "common/status.h"
 
 namespace hpo {
+
+absl::StatusOr<JobPlaces> FindPlaces(const Assignment& assignment, const ModelCatalog& models,
+                                     const DataCatalog& data) {
+  const std::string model = FindString(assignment.params, "model.name").value_or("");
+  JobPlaces places;
+  HPO_ASSIGN_OR_RETURN(places.model_path, ModelFolder(models, model));
+  HPO_ASSIGN_OR_RETURN(places.train_path, data.TrainPath(assignment.trainer.train));
+  HPO_ASSIGN_OR_RETURN(places.validation_path, data.ValidationPath(assignment.trainer.validation));
+  return places;
+}
 
 TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   TrainerJob job;

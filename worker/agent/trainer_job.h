@@ -1,11 +1,14 @@
 // From what the server assigned to what a trainer is told: names become paths of this machine.
-// Pure.
+// Pure, but for FindPlaces.
 #pragma once
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "common/trainer_protocol.h"
 #include "common/worker_exchange.h"
+#include "worker/agent/data_catalog.h"
+#include "worker/agent/model_catalog.h"
 
 namespace hpo {
 
@@ -21,6 +24,11 @@ struct JobPlaces {
   // use.
   Bytes base;
 };
+
+// Where the model and the data of `assignment` are; the rest of the places is the caller's.
+//   PermissionDenied, InvalidArgument  the study names what no worker may open (contained_path.h)
+absl::StatusOr<JobPlaces> FindPlaces(const Assignment& assignment, const ModelCatalog& models,
+                                     const DataCatalog& data);
 
 TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places);
 
