@@ -273,6 +273,7 @@ Json StudyJson(const StudyStatus& study) {
           {"waiting_for", study.waiting_for},
           {"warm_start", std::move(priors)},
           {"last_proposal", study.last_proposal},
+          {"unreadable", study.unreadable},
           {"parameters", SpaceJson(study.spec.space)},
           {"train", study.spec.trainer.train},
           {"validation", study.spec.trainer.validation},

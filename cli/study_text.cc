@@ -13,6 +13,7 @@ namespace hpo {
 namespace {
 
 std::string StateOf(const StudyStatus& study) {
+  if (study.spec.objectives.empty() && !study.unreadable.empty()) return "unreadable";
   if (!study.failure.empty()) return "failed";
   if (study.order == StudyOrder::kStop) return study.finished ? "stopped" : "stopping";
   if (study.finished) return "finished";
@@ -117,6 +118,10 @@ std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
 }
 
 std::string StudyText(const StudyStatus& study, int width) {
+  if (study.spec.objectives.empty() && !study.unreadable.empty()) {
+    return absl::StrCat("study       ", Printable(study.spec.name), " (unreadable)\n",
+                        "unreadable  ", Printable(study.unreadable), "\n");
+  }
   std::string text = absl::StrCat(
       "study       ", Printable(study.spec.name), " (", StateOf(study), ")\n", "objective   ",
       Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
@@ -132,6 +137,9 @@ std::string StudyText(const StudyStatus& study, int width) {
   absl::StrAppend(&text, FailureText(study));
   for (const PriorStatus& prior : study.priors) {
     absl::StrAppend(&text, "warm start  ", Printable(PriorOf(prior)), "\n");
+  }
+  if (!study.unreadable.empty()) {
+    absl::StrAppend(&text, "unreadable  ", Printable(study.unreadable), "\n");
   }
   if (!study.last_proposal.empty()) {
     absl::StrAppend(&text, "proposed    ", Printable(study.last_proposal), "\n");

@@ -79,6 +79,7 @@ struct StudyStatus {
   std::vector<PriorStatus> priors;
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;
+  std::string unreadable;  // which of its stored rows cannot be read and are left out; empty: none
   absl::Time created = absl::InfinitePast();
   int64_t sequence = 0;  // of its last change; a watch may go on from here
   bool operator==(const StudyStatus&) const = default;

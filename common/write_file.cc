@@ -36,8 +36,10 @@ absl::Status WriteFileDurably(const std::string& path, absl::string_view content
   return file.Commit();
 }
 
-DurableFile::DurableFile(std::string path)
-    : path_(std::move(path)), temporary_(absl::StrCat(path_, ".", RandomId(), ".tmp")) {}
+DurableFile::DurableFile(std::string path, int mode)
+    : path_(std::move(path)),
+      temporary_(absl::StrCat(path_, ".", RandomId(), ".tmp")),
+      mode_(mode) {}
 
 DurableFile::~DurableFile() {
   if (fd_ >= 0) ::close(fd_);
@@ -45,7 +47,7 @@ DurableFile::~DurableFile() {
 }
 
 absl::Status DurableFile::Create() {
-  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_);
   return fd_ < 0 ? FileError(errno, path_) : absl::OkStatus();
 }
 

@@ -21,7 +21,8 @@ absl::Status WriteFileDurably(const std::string& path, absl::string_view content
 // committed. Not thread-safe. Codes: see FileError.
 class DurableFile {
  public:
-  explicit DurableFile(std::string path);
+  // `mode`: who may read it, less the process's umask.
+  explicit DurableFile(std::string path, int mode = 0644);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
@@ -33,6 +34,7 @@ class DurableFile {
  private:
   std::string path_;
   std::string temporary_;
+  int mode_;
   int fd_ = -1;
   bool committed_ = false;
 };

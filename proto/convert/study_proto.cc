@@ -212,6 +212,7 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_seed(study.spec.sampler.seed);
   proto.set_memory_policy(std::string(WireName(study.spec.memory.policy)));
   proto.set_sequence(study.sequence);
+  proto.set_unreadable(study.unreadable);
   for (const PriorStatus& prior : study.priors) *proto.add_warm_start() = ToProto(prior);
   proto.set_last_proposal(study.last_proposal);
   for (const MetricConstraint& constraint : study.spec.constraints) {
@@ -253,6 +254,7 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   for (const v1::Worker& worker : proto.workers()) study.workers.push_back(FromProto(worker));
   for (const v1::PriorStudy& prior : proto.warm_start()) study.priors.push_back(FromProto(prior));
   study.last_proposal = proto.last_proposal();
+  study.unreadable = proto.unreadable();
   for (const v1::MetricConstraint& constraint : proto.constraints()) {
     study.spec.constraints.push_back(FromProto(constraint));
   }

@@ -118,7 +118,12 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& as
   };
   HPO_RETURN_IF_ERROR(store_->Read(read));
   if (!answer) return std::nullopt;
-  const nlohmann::json given = nlohmann::json::parse(*answer);
+  const nlohmann::json given = nlohmann::json::parse(*answer, nullptr, /*allow_exceptions=*/false);
+  const bool whole = given.is_object() && given.contains("study") && given["study"].is_string() &&
+                     given.contains("trial") && given["trial"].is_number_integer() &&
+                     given.contains("attempt") && given["attempt"].is_number_integer();
+  // An answer that cannot be read is none: this id asks anew.
+  if (!whole) return std::nullopt;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(given["study"]));
   const TrialNumber number{given["trial"].get<int64_t>()};
   const std::optional<HeldLease> lease = study->FindLease(number);
@@ -260,7 +265,7 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TakeQueued(StudyRuntim
                                Start(transaction, study, asker, record, waiting->placement));
           return absl::OkStatus();
         });
-    if (TakenByAnother(claimed)) {
+    if (TakenByAnother(claimed) || Quarantined(study, number, claimed)) {
       std::erase_if(queue,
                     [number](const QueuedTrial& lost) { return lost.trial.id.number == number; });
       continue;
@@ -381,7 +386,8 @@ absl::Status TrialScheduler::EndAsPredicted(StudyRuntime& study, const Trial& tr
         transaction.Changed(trial.id.number, "finished");
         return absl::OkStatus();
       });
-  return TakenByAnother(ended) ? absl::OkStatus() : ended;
+  const bool settled = TakenByAnother(ended) || Quarantined(study, trial.id.number, ended);
+  return settled ? absl::OkStatus() : ended;
 }
 
 }  // namespace hpo

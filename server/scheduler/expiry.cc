@@ -15,67 +15,71 @@ constexpr absl::Duration kStoreWallClockEach = absl::Seconds(10);
 }  // namespace
 
 absl::Status TrialScheduler::Tick() {
+  // Nobody may be asking who would find out that the disk works again.
+  if (!store_->trouble().empty()) store_->Probe();
+  absl::Status first = CatchUp();
   for (StudyRuntime* study : Studies()) {
-    const bool was_finished = study->Finished();
-    study->Account(clock_.Monotonic());
-    HPO_RETURN_IF_ERROR(ExpireLeases(*study));
-    // One beat early, as that is when the worker hears of it.
-    study->StopOverdue(clock_.Monotonic() + HeartbeatInterval(options_.lease));
-    HPO_RETURN_IF_ERROR(SettleQueue(*study));
-    if (study->wall_clock_to_store() >= kStoreWallClockEach) {
-      HPO_RETURN_IF_ERROR(StoreWallClock(*study));
-    }
-    if (study->Finished() != was_finished) WakeAll();
+    first.Update(Annotate(TickStudy(*study), absl::StrCat("study ", study->name())));
   }
-  return absl::OkStatus();
+  return first;
 }
 
-absl::Status TrialScheduler::ExpireLeases(StudyRuntime& study) {
+absl::Status TrialScheduler::TickStudy(StudyRuntime& study) {
+  const bool was_finished = study.Finished();
+  study.Account(clock_.Monotonic());
+  absl::Status first;
   for (const HeldLease& lease : study.leases()) {
-    switch (HealthOf(lease.renewed_at, clock_.Monotonic(), options_.lease)) {
-      case LeaseHealth::kActive:
-        break;
-      case LeaseHealth::kSuspect:
-        if (lease.suspect) break;
-        HPO_RETURN_IF_ERROR(SetAttemptState(study, lease.trial, lease.attempt,
-                                            AttemptState::kLeased, AttemptState::kSuspect));
-        study.MarkSuspect(lease.trial, lease.attempt);
-        break;
-      case LeaseHealth::kExpired:
-        HPO_RETURN_IF_ERROR(LoseLease(study, lease, LeaseLoss::kSilent));
-        break;
-    }
+    const absl::Status checked = ExpireLease(study, lease);
+    if (!Quarantined(study, lease.trial, checked)) first.Update(checked);
+  }
+  // One beat early, as that is when the worker hears of it.
+  study.StopOverdue(clock_.Monotonic() + HeartbeatInterval(options_.lease));
+  const StudySpec spec = study.spec();
+  for (const QueuedTrial& queued : study.queue()) {
+    const absl::Status settled = SettleQueued(study, spec, queued);
+    if (!Quarantined(study, queued.trial.id.number, settled)) first.Update(settled);
+  }
+  if (study.wall_clock_to_store() >= kStoreWallClockEach) first.Update(StoreWallClock(study));
+  if (study.Finished() != was_finished) WakeAll();
+  return first;
+}
+
+absl::Status TrialScheduler::ExpireLease(StudyRuntime& study, const HeldLease& lease) {
+  switch (HealthOf(lease.renewed_at, clock_.Monotonic(), options_.lease)) {
+    case LeaseHealth::kActive:
+      return absl::OkStatus();
+    case LeaseHealth::kSuspect:
+      if (lease.suspect) return absl::OkStatus();
+      HPO_RETURN_IF_ERROR(SetAttemptState(study, lease.trial, lease.attempt, AttemptState::kLeased,
+                                          AttemptState::kSuspect));
+      study.MarkSuspect(lease.trial, lease.attempt);
+      return absl::OkStatus();
+    case LeaseHealth::kExpired:
+      return LoseLease(study, lease, LeaseLoss::kSilent);
   }
   return absl::OkStatus();
 }
 
 // A trial that waits for a larger card ends as its OOM said once no such card has been there and
 // free for two TTLs, while others are.
-absl::Status TrialScheduler::SettleQueue(StudyRuntime& study) {
-  const StudySpec spec = study.spec();
-  for (const QueuedTrial& queued : study.queue()) {
-    if (!queued.last_oom) continue;
-    if (clock_.Monotonic() - queued.since <= 2 * options_.lease.ttl) continue;
-    const std::optional<Bytes> largest =
-        hpo::LargestUsable(workers_.Alive(), spec, queued.trial.params);
-    if (!largest || *largest > queued.trial.min_capacity) continue;
-    const auto work = [&](TrialTransaction& transaction) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(TrialRecord record,
-                           transaction.trials.LoadTrial(queued.trial.id.number));
-      if (record.trial.state != TrialState::kQueued || !record.last_oom) {
-        return absl::OkStatus();
-      }
-      record.trial.outcome = record.last_oom;
-      record.trial.state = StateOf(*record.last_oom);
-      record.trial.ended = transaction.now;
-      record.result_attempt = record.current_attempt;
-      HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
-      transaction.Changed(queued.trial.id.number, "finished");
-      return absl::OkStatus();
-    };
-    HPO_RETURN_IF_ERROR(writer_.Write(study, work));
-  }
-  return absl::OkStatus();
+absl::Status TrialScheduler::SettleQueued(StudyRuntime& study, const StudySpec& spec,
+                                          const QueuedTrial& queued) {
+  if (!queued.last_oom) return absl::OkStatus();
+  if (clock_.Monotonic() - queued.since <= 2 * options_.lease.ttl) return absl::OkStatus();
+  const std::optional<Bytes> largest =
+      hpo::LargestUsable(workers_.Alive(), spec, queued.trial.params);
+  if (!largest || *largest > queued.trial.min_capacity) return absl::OkStatus();
+  return writer_.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(queued.trial.id.number));
+    if (record.trial.state != TrialState::kQueued || !record.last_oom) return absl::OkStatus();
+    record.trial.outcome = record.last_oom;
+    record.trial.state = StateOf(*record.last_oom);
+    record.trial.ended = transaction.now;
+    record.result_attempt = record.current_attempt;
+    HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
+    transaction.Changed(queued.trial.id.number, "finished");
+    return absl::OkStatus();
+  });
 }
 
 absl::Status TrialScheduler::StoreWallClock(StudyRuntime& study) {

@@ -25,6 +25,11 @@ class LiveCalibration {
     current_.version = version;
   }
 
+  void Replace(CalibrationSnapshot rebuilt) {
+    absl::MutexLock lock(&mutex_);
+    current_ = std::move(rebuilt);
+  }
+
   CalibrationSnapshot Snapshot() const {
     absl::MutexLock lock(&mutex_);
     return current_;

@@ -62,8 +62,10 @@ absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {
   const StudyRuntime::Renewal renewal = (*study)->Renew(lease, clock_.Monotonic());
   if (renewal == StudyRuntime::Renewal::kLost) return Directive::kLeaseLost;
   if (renewal == StudyRuntime::Renewal::kReadopted) {
-    HPO_RETURN_IF_ERROR(SetAttemptState(**study, lease.trial.number, lease.attempt,
-                                        AttemptState::kSuspect, AttemptState::kLeased));
+    const absl::Status held = SetAttemptState(**study, lease.trial.number, lease.attempt,
+                                              AttemptState::kSuspect, AttemptState::kLeased);
+    if (Quarantined(**study, lease.trial.number, held)) return Directive::kLeaseLost;
+    HPO_RETURN_IF_ERROR(held);
   }
   const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
   if (held && held->cancelled) return Directive::kCancelled;
@@ -110,7 +112,9 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
     transaction.Changed(lease.trial.number, replanned ? "replanned" : "oom_met");
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  const absl::Status written = writer_.Write(*study, work);
+  Quarantined(*study, lease.trial.number, written);
+  HPO_RETURN_IF_ERROR(written);
   if (report.of_result) return ReportResult{};
   const std::optional<PruneDecision> stop = study->DecidePruning(lease.trial.number);
   // A report proves life as a heartbeat does, and is told the same.

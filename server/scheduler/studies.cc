@@ -110,8 +110,9 @@ absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool valida
                                               const std::string& request_id) {
   HPO_RETURN_IF_ERROR(ValidateStudy(spec));
   absl::MutexLock spec_lock(&spec_mutex_);
+  const absl::StatusOr<StudyRuntime*> stored = FindStudy(spec.name);
+  if (absl::IsDataLoss(stored.status())) return stored.status();
   if (validate_only) {
-    const auto stored = FindStudy(spec.name);
     if (!stored.ok() || !(*stored)->has_trials()) {
       HPO_RETURN_IF_ERROR(ChoosePriors(spec).status());
       return !stored.ok();
@@ -249,8 +250,17 @@ absl::Status TrialScheduler::UpdateStudy(const std::string& name, const StudyUpd
 }
 
 absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  const absl::StatusOr<StudyRuntime*> found = FindStudy(name);
+  if (absl::IsDataLoss(found.status())) {
+    StudyStatus unreadable;
+    unreadable.spec.name = name;
+    unreadable.finished = true;  // nothing of it will ever run
+    unreadable.unreadable = std::string(found.status().message());
+    return unreadable;
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, found);
   StudyStatus status{.spec = study->spec(), .finished = study->Finished(), .order = study->order()};
+  status.unreadable = study->unreadable();
   // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
   status.sequence = study->last_sequence();
   status.wall_clock_used = study->wall_clock_used();

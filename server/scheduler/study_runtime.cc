@@ -4,11 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sampler/gaussian_process/regret_bound.h"
 #include "sampler/termination.h"
 #include "server/scheduler/lease_token.h"
 
 namespace hpo {
+namespace {
+
+constexpr size_t kUnreadableShown = 5;
+
+}  // namespace
 
 StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
     : id_(record.id),
@@ -83,6 +89,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
     queue_.erase(trial.id.number);
   }
   PublishLease(change, now, renewed_at);
+  unreadable_.erase(trial.id.number);
   if (trial.demonstration) return;
   HistoryEvent event{
       .sequence = change.sequence,
@@ -136,6 +143,26 @@ std::map<TrialNumber, absl::Duration> StudyRuntime::times_held(absl::Duration no
   std::map<TrialNumber, absl::Duration> times;
   for (const auto& [number, before] : held_before_) times[number] = TimeHeldLocked(number, now);
   return times;
+}
+
+void StudyRuntime::Quarantine(TrialNumber trial, const std::string& why) {
+  absl::MutexLock lock(&mutex_);
+  queue_.erase(trial);
+  leases_.erase(trial);
+  unreadable_[trial] = why;
+}
+
+std::string StudyRuntime::unreadable() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> shown;
+  for (const auto& [number, why] : unreadable_) {
+    if (shown.size() == kUnreadableShown) {
+      shown.push_back(absl::StrCat(unreadable_.size() - kUnreadableShown, " more"));
+      break;
+    }
+    shown.push_back(absl::StrCat("trial #", number.value, ": ", why));
+  }
+  return absl::StrJoin(shown, "; ");
 }
 
 TrialNumber StudyRuntime::next_number() const {

@@ -3,12 +3,14 @@
 // commits.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -89,10 +91,18 @@ class StudyRuntime {
   std::map<std::string, std::string> data_digests() const;
   void PinData(const std::string& file, const std::string& digest);
 
+  // Another runtime has taken this one's place: nothing is written by it any more.
+  void Retire() { retired_.store(true); }
+  bool retired() const { return retired_.load(); }
+
   // ---- Trials ----
 
   // `renewed_at` is the lease's start where the change brings a new lease.
   void Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at);
+  // Leaves a trial alone whose rows cannot be read: it is neither queued nor leased.
+  void Quarantine(TrialNumber trial, const std::string& why);
+  // "trial #7: column params: ...; trial #9: ...", the first few; empty: all can be read.
+  std::string unreadable() const;
   TrialNumber next_number() const;
   std::vector<QueuedTrial> queue() const;  // by number
   bool has_trials() const { return next_number().value > 0; }
@@ -176,6 +186,7 @@ class StudyRuntime {
   const std::string name_;
   const absl::Time created_;
   const StudyFactories factories_;
+  std::atomic<bool> retired_ = false;
 
   mutable absl::Mutex propose_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::unique_ptr<Sampler> sampler_ ABSL_GUARDED_BY(propose_mutex_);
@@ -191,6 +202,7 @@ class StudyRuntime {
   std::map<TrialNumber, HeldLease> leases_ ABSL_GUARDED_BY(mutex_);
   // Of open trials: how long leases that are over, or came before a restart, had held them.
   std::map<TrialNumber, absl::Duration> held_before_ ABSL_GUARDED_BY(mutex_);
+  std::map<TrialNumber, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   History history_ ABSL_GUARDED_BY(mutex_);
   std::deque<HistoryEvent> unobserved_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);

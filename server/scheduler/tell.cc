@@ -36,7 +36,10 @@ std::string AnswerText(const FinishResult& result) {
 }
 
 absl::StatusOr<FinishResult> AnswerFromText(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool whole = json.is_object() && json.contains("state") && json["state"].is_string() &&
+                     json.contains("stored") && json["stored"].is_boolean();
+  if (!whole) return absl::InternalError("the recorded answer of FinishTrial cannot be read");
   FinishResult result{.stored = json["stored"].get<bool>()};
   HPO_ASSIGN_OR_RETURN(result.state, EnumFromText<TrialState>(json["state"].get<std::string>()));
   return result;
@@ -88,8 +91,9 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
   const std::string body = BodyOf(told);
   FinishRequest request = told;
   NamePruner(*study, request);
-  HPO_ASSIGN_OR_RETURN(const std::optional<ResidualRecord> residual,
-                       JudgeEstimate(*study, request));
+  const absl::StatusOr<std::optional<ResidualRecord>> residual = JudgeEstimate(*study, request);
+  Quarantined(*study, told.lease.trial.number, residual.status());
+  HPO_RETURN_IF_ERROR(residual.status());
   // After the estimate was judged: what the attempt used, it used all the same.
   request.outcome = CheckedOutcome(study->spec(), request.outcome);
   FinishResult result;
@@ -100,11 +104,13 @@ absl::StatusOr<FinishResult> TrialScheduler::Finish(const std::string& request_i
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
-    HPO_RETURN_IF_ERROR(FinishIn(transaction, *study, request, residual, result));
+    HPO_RETURN_IF_ERROR(FinishIn(transaction, *study, request, *residual, result));
     return transaction.studies.RecordAnswer(request_id, "FinishTrial", body, AnswerText(result),
                                             transaction.now);
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  const absl::Status written = writer_.Write(*study, work);
+  Quarantined(*study, told.lease.trial.number, written);
+  HPO_RETURN_IF_ERROR(written);
   return result;
 }
 
@@ -241,7 +247,9 @@ absl::StatusOr<TrialState> TrialScheduler::Release(const std::string& request_id
     return transaction.studies.RecordAnswer(request_id, "ReleaseTrial", body, Name(state),
                                             transaction.now);
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  const absl::Status written = writer_.Write(*study, work);
+  Quarantined(*study, lease.trial.number, written);
+  HPO_RETURN_IF_ERROR(written);
   return state;
 }
 

@@ -9,6 +9,12 @@
 #include "spdlog/spdlog.h"
 
 namespace hpo {
+namespace {
+
+// How often an error that stays is logged.
+constexpr absl::Duration kSayAgain = absl::Minutes(1);
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<TrialScheduler>> TrialScheduler::Create(std::unique_ptr<Store> store,
                                                                        const Clock& clock,
@@ -46,63 +52,23 @@ TrialScheduler::~TrialScheduler() {
   }
 }
 
-absl::Status TrialScheduler::Load() {
-  const auto work = [this](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(epoch_, StudyStore(database).BeginEpoch(clock_.Now()));
-    HPO_ASSIGN_OR_RETURN(database_, StudyStore(database).DatabaseId());
-    return absl::OkStatus();
-  };
-  HPO_RETURN_IF_ERROR(store_->Write(work));
-  return store_->Read([this](Database& database) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(token_secret_, StudyStore(database).TokenSecret());
-    HPO_ASSIGN_OR_RETURN(std::vector<StudyRecord> records, StudyStore(database).LoadAll());
-    for (StudyRecord& record : records) {
-      HPO_RETURN_IF_ERROR(LoadStudy(database, std::move(record)));
-    }
-    for (StudyRuntime* study : Studies()) {
-      if (study->priors().empty()) continue;
-      HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors,
-                           CollectPriors(study->spec(), study->priors()));
-      study->ReplaceSpec(study->spec(), study->priors(), std::move(priors));
-    }
-    HPO_ASSIGN_OR_RETURN(const auto residuals, CalibrationStore(database).LoadAll());
-    for (const auto& [taught, residual] : residuals) calibration_.Publish(taught, residual);
-    HPO_ASSIGN_OR_RETURN(const int64_t version, StudyStore(database).StudiesVersion());
-    absl::MutexLock lock(&mutex_);
-    studies_version_ = version;
-    return absl::OkStatus();
-  });
-}
-
-absl::Status TrialScheduler::LoadStudy(Database& database, StudyRecord record) {
-  const TrialStore trials(database, record.id, record.spec.name);
-  auto study = std::make_unique<StudyRuntime>(std::move(record), options_.factories);
-  HPO_ASSIGN_OR_RETURN(const std::vector<TrialRecord> stored, trials.LoadAllBySequence());
-  const absl::Duration now = clock_.Monotonic();
-  for (const TrialRecord& trial : stored) {
-    HPO_ASSIGN_OR_RETURN(const TrialChange change, LoadChange(trials, trial.trial.id.number,
-                                                              trial.last_sequence, "restored"));
-    study->Publish(change, now, RenewedByRestart(now, options_.lease));
-    if (change.lease) {
-      workers_.RestoreName(
-          {.name = change.lease->attempt.worker, .instance_key = change.lease->instance_key});
-    }
-  }
-  absl::MutexLock lock(&mutex_);
-  studies_.push_back(std::move(study));
-  return absl::OkStatus();
-}
-
 void TrialScheduler::TickLoop() {
+  std::string said;
+  absl::Duration said_at;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
       mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.tick_interval);
       if (stopping_) return;
     }
-    if (const absl::Status ticked = Tick(); !ticked.ok()) {
-      spdlog::error("leases not checked: {}", ticked.ToString());
-    }
+    const absl::Status ticked = Tick();
+    const absl::Duration now = clock_.Monotonic();
+    const bool news = ticked.message() != said || now - said_at >= kSayAgain;
+    if (ticked.ok()) said.clear();
+    if (ticked.ok() || !news) continue;
+    said = std::string(ticked.message());
+    said_at = now;
+    spdlog::error("leases not checked: {}", said);
   }
 }
 
@@ -137,6 +103,8 @@ int64_t TrialScheduler::studies_version() const {
 std::vector<std::string> TrialScheduler::StudyNames() const {
   std::vector<std::string> names;
   for (const StudyRuntime* study : Studies()) names.push_back(study->name());
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, why] : unreadable_) names.push_back(name);
   return names;
 }
 
@@ -145,6 +113,13 @@ absl::StatusOr<StudyRuntime*> TrialScheduler::FindStudy(const std::string& name)
   if (name.empty() && studies.size() == 1) return studies.front();
   for (StudyRuntime* study : studies) {
     if (study->name() == name) return study;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto found = unreadable_.find(name); found != unreadable_.end()) {
+      return absl::DataLossError(
+          absl::StrCat("study '", name, "': its stored row cannot be read: ", found->second));
+    }
   }
   const std::vector<std::string> names = StudyNames();
   return absl::NotFoundError(

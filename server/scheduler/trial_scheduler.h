@@ -48,7 +48,8 @@ struct SchedulerOptions {
 
 class TrialScheduler {
  public:
-  // Starts an epoch: rebuilds every study from the database and renews its leases (lease.h).
+  // Starts an epoch: rebuilds every study from the database and renews its leases (lease.h). What
+  // cannot be read is left out, logged, and named by Status.
   // `clock` outlives the scheduler.
   static absl::StatusOr<std::unique_ptr<TrialScheduler>> Create(std::unique_ptr<Store> store,
                                                                 const Clock& clock,
@@ -60,7 +61,8 @@ class TrialScheduler {
   bool draining() const;
 
   // Takes back expired leases, settles trials that wait for a card that is gone, stores the wall
-  // clock. Called by the ticking thread.
+  // clock; reads memory again where rows are ahead of it (Store::behind). Called by the ticking
+  // thread. Goes on with the other studies after the first error, which it returns.
   absl::Status Tick();
 
   // ---- Studies ---- (codes: StudyApi)
@@ -78,9 +80,11 @@ class TrialScheduler {
   absl::Status CancelTrial(const std::string& study, TrialNumber number, const std::string& reason);
   absl::Status OrderStudy(const std::string& name, StudyOrder order, bool stop_running_trials);
 
+  // Of all studies, also of those whose row cannot be read.
   std::vector<std::string> StudyNames() const;
   absl::StatusOr<StudyStatus> Status(const std::string& name) const;
   //   NotFound  no such study; an empty name is the only one
+  //   DataLoss  its row cannot be read
   absl::StatusOr<StudyRuntime*> FindStudy(const std::string& name) const;
   // Runs `read` over one committed state of the study's trials.
   absl::Status ReadTrials(const StudyRuntime& study,
@@ -101,6 +105,7 @@ class TrialScheduler {
   absl::StatusOr<TrialState> Release(const std::string& request_id, const LeaseRef& lease,
                                      ReleaseReason reason, Bytes needed, const std::string& note);
 
+  const Store& store() const { return *store_; }
   const WorkerRegistry& workers() const { return workers_; }
   // What trials have taught about memory by now, as decisions of `study` for `worker` go by it.
   MemoryKnowledge Knowledge(const StudyRuntime& study, const WorkerFacts& worker) const {
@@ -115,9 +120,16 @@ class TrialScheduler {
  private:
   TrialScheduler(std::unique_ptr<Store> store, const Clock& clock, SchedulerOptions options);
 
-  // trial_scheduler.cc
+  // restore.cc
   absl::Status Load();
-  absl::Status LoadStudy(Database& database, StudyRecord record);
+  absl::Status CatchUp();
+  // Makes memory equal to the rows. Studies that were there before are retired.
+  absl::Status LoadRows(Database& database);
+  absl::StatusOr<std::unique_ptr<StudyRuntime>> LoadStudy(Database& database, StudyRecord record);
+  // Whether `status` says that rows of `trial` cannot be read; then it is logged and left alone.
+  bool Quarantined(StudyRuntime& study, TrialNumber trial, const absl::Status& status);
+
+  // trial_scheduler.cc
   void TickLoop();
   void WakeAll();
   std::vector<StudyRuntime*> Studies() const;
@@ -214,8 +226,9 @@ class TrialScheduler {
   absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why);
 
   // expiry.cc
-  absl::Status ExpireLeases(StudyRuntime& study);
-  absl::Status SettleQueue(StudyRuntime& study);
+  absl::Status TickStudy(StudyRuntime& study);
+  absl::Status ExpireLease(StudyRuntime& study, const HeldLease& lease);
+  absl::Status SettleQueued(StudyRuntime& study, const StudySpec& spec, const QueuedTrial& queued);
   absl::Status StoreWallClock(StudyRuntime& study);
 
   const std::unique_ptr<Store> store_;
@@ -233,8 +246,10 @@ class TrialScheduler {
   // Held over a change of any study's spec and its commit.
   absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
-  // Studies are never removed, so pointers to them stay valid.
+  // Studies are never removed, and retired ones are kept: pointers to them stay valid.
   std::vector<std::unique_ptr<StudyRuntime>> studies_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<StudyRuntime>> retired_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);  // studies, and why
   int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 0;
   // Grows with everything that may give a waiting worker something to do.
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;

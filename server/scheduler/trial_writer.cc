@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -61,6 +62,10 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<CalibrationStore::Stored> taught;
   std::optional<OrderedStudy> ordered;
   const auto write = [&](Database& database) -> absl::Status {
+    if (study.retired()) {
+      return absl::UnavailableError(
+          absl::StrCat("study ", study.name(), " was read again from the database; try again"));
+    }
     TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
     HPO_RETURN_IF_ERROR(work(transaction));
     taught = transaction.taught();

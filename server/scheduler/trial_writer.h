@@ -71,7 +71,8 @@ class TrialWriter {
         on_trial_changed_(std::move(on_trial_changed)) {}
 
   // Durable and published when it returns OK. Events are appended in the order of Changed().
-  // Fails with what `work` returned; then nothing was written or published.
+  // Fails with what `work` returned, or with Unavailable where the study was read anew meanwhile or
+  // its database cannot be written; then nothing was written or published.
   absl::Status Write(StudyRuntime& study, const Work& work);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -35,20 +36,43 @@ absl::StatusCode CodeOf(int extended) {
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
     case SQLITE_INTERRUPT:
-      return absl::StatusCode::kUnavailable;
     case SQLITE_FULL:
     case SQLITE_NOMEM:
-      return absl::StatusCode::kResourceExhausted;
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_PROTOCOL:
+      return absl::StatusCode::kUnavailable;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::StatusCode::kDataLoss;
     case SQLITE_CONSTRAINT:
-    case SQLITE_CANTOPEN:
-    case SQLITE_READONLY:
-    case SQLITE_PERM:
       return absl::StatusCode::kFailedPrecondition;
     default:
       return absl::StatusCode::kInternal;
+  }
+}
+
+// Whether opening or writing a file may work later although nobody changes its path or its rights.
+bool MayPass(int extended, int system_error) {
+  switch (extended & 0xff) {
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      break;
+    default:
+      return true;
+  }
+  switch (system_error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -151,16 +175,23 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   // Owned from here on: SQLite hands out a connection to close even where opening failed.
   std::unique_ptr<Database> database(new Database(path, connection));
-  if (code != SQLITE_OK) return database->Error(code, "open");
-  sqlite3_extended_result_codes(connection, 1);
-  sqlite3_busy_timeout(connection, kBusyMilliseconds);
-  sqlite3_create_function(connection, "sha256", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+  const absl::Status opened =
+      code == SQLITE_OK ? database->Configure(access) : database->Error(code, "open");
+  if (opened.ok()) return database;
+  const bool may_pass =
+      MayPass(sqlite3_extended_errcode(connection), sqlite3_system_errno(connection));
+  if (access == Access::kReadOnly || may_pass) return opened;
+  return absl::FailedPreconditionError(opened.message());
+}
+
+absl::Status Database::Configure(Access access) {
+  sqlite3_extended_result_codes(connection_, 1);
+  sqlite3_busy_timeout(connection_, kBusyMilliseconds);
+  sqlite3_create_function(connection_, "sha256", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
                           Sha256Function, nullptr, nullptr);
-  HPO_RETURN_IF_ERROR(database->Execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY"));
-  if (access == Access::kReadWrite) {
-    HPO_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"));
-  }
-  return database;
+  HPO_RETURN_IF_ERROR(Execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY"));
+  if (access == Access::kReadOnly) return absl::OkStatus();
+  return Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
 }
 
 Statement Database::Prepare(absl::string_view sql) {
@@ -188,6 +219,8 @@ absl::Status Database::Execute(const std::string& script) {
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, script);
 }
 
+bool Database::InTransaction() const { return sqlite3_get_autocommit(connection_) == 0; }
+
 int64_t Database::NumChanged() const { return sqlite3_changes64(connection_); }
 
 int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(connection_); }
@@ -207,8 +240,8 @@ Transaction::Transaction(Transaction&& other) noexcept
     : database_(std::exchange(other.database_, nullptr)) {}
 
 Transaction::~Transaction() {
-  // Fails only where SQLite has rolled back already.
-  if (database_ != nullptr) database_->Prepare("ROLLBACK").Run().IgnoreError();
+  if (database_ == nullptr || !database_->InTransaction()) return;
+  database_->Prepare("ROLLBACK").Run().IgnoreError();
 }
 
 absl::Status Transaction::Commit() {

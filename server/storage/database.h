@@ -1,11 +1,12 @@
 // A thin RAII layer over SQLite: connection, statement, transaction.
 //
 // A Database is one connection and belongs to one thread at a time. Codes of every call:
-//   Unavailable         the file is busy or an input/output error occurred; try again
-//   ResourceExhausted   the disk is full
+//   Unavailable         the file is busy, the disk is full, an input/output error occurred, or
+//   there
+//                       is no memory or descriptor left; try again
 //   DataLoss            the file is damaged or no database
 //   AlreadyExists       a unique key is taken
-//   FailedPrecondition  another constraint, or the file cannot be opened or written
+//   FailedPrecondition  another constraint
 //   Internal            our own mistake (a statement that SQLite does not understand)
 #pragma once
 
@@ -93,6 +94,8 @@ class Database {
 
   // Opens (kReadWrite: creates where absent) the database at `path`: WAL, synchronous=FULL, foreign
   // keys on, 5 s of patience with a busy file.
+  //   FailedPrecondition  kReadWrite: the file cannot be opened or written, and waiting will not
+  //   help
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, Access access);
 
   Database(const Database&) = delete;
@@ -105,6 +108,9 @@ class Database {
   // Runs a script of any number of statements without parameters.
   absl::Status Execute(const std::string& script);
 
+  // Whether a transaction is open. SQLite ends one by itself after some errors (a full disk).
+  bool InTransaction() const;
+
   // Rows changed by the last INSERT, UPDATE or DELETE.
   int64_t NumChanged() const;
   int64_t LastInsertId() const;
@@ -115,6 +121,7 @@ class Database {
   friend class Statement;
   Database(std::string path, sqlite3* connection);
 
+  absl::Status Configure(Access access);
   absl::Status Error(int code, absl::string_view doing) const;
   void GiveBack(const std::string& sql, sqlite3_stmt* statement);
 

@@ -51,7 +51,7 @@ absl::Status Apply(Database& database, const Migration& migration) {
 
 }  // namespace
 
-absl::Status Migrate(Database& database, std::span<const Migration> migrations) {
+absl::Status CheckVersion(Database& database, std::span<const Migration> migrations) {
   HPO_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(database, "user_version"));
   const int64_t ours = migrations.empty() ? 0 : migrations.back().version;
   if (version > ours) {
@@ -59,7 +59,13 @@ absl::Status Migrate(Database& database, std::span<const Migration> migrations) 
         "database ", database.path(), " has version ", version, ", this hpo-server knows up to ",
         ours, "; run a newer hpo-server or give --db a different file"));
   }
-  HPO_RETURN_IF_ERROR(CheckOwner(database, version));
+  return CheckOwner(database, version);
+}
+
+absl::Status Migrate(Database& database, std::span<const Migration> migrations) {
+  HPO_RETURN_IF_ERROR(CheckVersion(database, migrations));
+  HPO_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(database, "user_version"));
+  const int64_t ours = migrations.empty() ? 0 : migrations.back().version;
   if (version > 0 && version < ours) HPO_RETURN_IF_ERROR(BackUp(database, version));
   for (const Migration& migration : migrations) {
     if (migration.version <= version) continue;

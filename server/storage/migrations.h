@@ -21,9 +21,12 @@ struct Migration {
 // Versions 1, 2, ... without a gap.
 std::span<const Migration> EmbeddedMigrations();
 
+//   FailedPrecondition  the database is of a newer version, or another program's
+absl::Status CheckVersion(Database& database, std::span<const Migration> migrations);
+
 // Brings `database` to the last version, each step in its own transaction. A database that holds
 // data is copied to "<file>.v<version>.bak" first.
-//   FailedPrecondition  the database is of a newer version, or another program's
+// Codes: as CheckVersion.
 absl::Status Migrate(Database& database, std::span<const Migration> migrations);
 
 }  // namespace hpo

@@ -27,13 +27,17 @@ std::optional<std::string> OptionalText(const std::optional<T>& value, ToJson to
   return JsonText(to_json(*value));
 }
 
+// What an error message shows of a column.
+constexpr size_t kShownOfColumn = 80;
+
 //   DataLoss  not what was written: names `column`
 template <typename FromJson>
 auto FromText(const std::string& text, absl::string_view column, FromJson from_json)
     -> decltype(from_json(nlohmann::json())) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
-    return absl::DataLossError(absl::StrCat("column ", column, ": expected JSON, got: ", text));
+    return absl::DataLossError(
+        absl::StrCat("column ", column, ": expected JSON, got: ", text.substr(0, kShownOfColumn)));
   }
   auto value = from_json(json);
   if (!value.ok()) {
@@ -46,7 +50,9 @@ auto FromText(const std::string& text, absl::string_view column, FromJson from_j
 template <typename Enum>
 absl::StatusOr<Enum> EnumFromText(const std::string& text) {
   const std::optional<Enum> value = ParseName<Enum>(text);
-  if (!value) return absl::DataLossError(absl::StrCat("expected a known name, got: ", text));
+  if (!value)
+    return absl::DataLossError(
+        absl::StrCat("expected a known name, got: ", text.substr(0, kShownOfColumn)));
   return *value;
 }
 

@@ -100,40 +100,48 @@ absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {
   return version.Int(0);
 }
 
-absl::StatusOr<std::vector<StudyRecord>> StudyStore::LoadAll() const {
-  std::vector<StudyRecord> studies;
+absl::StatusOr<StudyRecord> StudyStore::ReadStudy(const Statement& row) const {
+  StudyRecord study;
+  study.id = row.Int(0);
+  HPO_ASSIGN_OR_RETURN(study.spec, SpecFromText(row.Text(1)));
+  study.created = row.Time(2);
+  study.next_number = row.Int(3);
+  study.num_budgeted = row.Int(4);
+  study.last_sequence = row.Int(5);
+  study.wall_clock = absl::Microseconds(row.Int(6));
+  const std::optional<StudyOrder> order = ParseStudyOrder(row.Text(7));
+  if (!order)
+    return absl::DataLossError(absl::StrCat("expected an order, got '", row.Text(7), "'"));
+  study.order = *order;
+  study.failures_from = TrialNumber{row.Int(8)};
+  Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");
+  data.Bind(study.id);
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool file, data.Next());
+    if (!file) break;
+    study.data_digests[data.Text(0)] = data.Text(1);
+  }
+  HPO_ASSIGN_OR_RETURN(study.priors, LoadPriors(study.id));
+  return study;
+}
+
+absl::StatusOr<StudyStore::Studies> StudyStore::LoadAll() const {
+  Studies studies;
   Statement rows = database_.Prepare(
       "SELECT id, spec, created, next_number, num_budgeted, last_sequence, wall_clock, "
-      "study_order, failures_from FROM study ORDER BY id");
+      "study_order, failures_from, name FROM study ORDER BY id");
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) break;
-    StudyRecord study;
-    study.id = rows.Int(0);
-    HPO_ASSIGN_OR_RETURN(study.spec, SpecFromText(rows.Text(1)));
-    study.created = rows.Time(2);
-    study.next_number = rows.Int(3);
-    study.num_budgeted = rows.Int(4);
-    study.last_sequence = rows.Int(5);
-    study.wall_clock = absl::Microseconds(rows.Int(6));
-    const std::optional<StudyOrder> order = ParseStudyOrder(rows.Text(7));
-    if (!order) {
-      return absl::DataLossError(absl::StrCat("stored study ", study.spec.name,
-                                              ": expected an order, got '", rows.Text(7), "'"));
+    if (!row) return studies;
+    absl::StatusOr<StudyRecord> study = ReadStudy(rows);
+    if (study.ok()) {
+      studies.records.push_back(*std::move(study));
+    } else if (absl::IsUnavailable(study.status())) {
+      return study.status();
+    } else {
+      studies.unreadable[rows.Text(9)] = std::string(study.status().message());
     }
-    study.order = *order;
-    study.failures_from = TrialNumber{rows.Int(8)};
-    Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");
-    data.Bind(study.id);
-    for (;;) {
-      HPO_ASSIGN_OR_RETURN(const bool file, data.Next());
-      if (!file) break;
-      study.data_digests[data.Text(0)] = data.Text(1);
-    }
-    HPO_ASSIGN_OR_RETURN(study.priors, LoadPriors(study.id));
-    studies.push_back(std::move(study));
   }
-  return studies;
 }
 
 absl::Status StudyStore::RecordPriors(int64_t study_id, const std::vector<StudyPrior>& priors) {

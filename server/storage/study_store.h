@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +40,11 @@ class StudyStore {
   absl::StatusOr<bool> WasStated(int64_t study_id, const StudySpec& spec) const;
   // Makes `priors` those of the study.
   absl::Status RecordPriors(int64_t study_id, const std::vector<StudyPrior>& priors);
-  // In order of creation.
-  absl::StatusOr<std::vector<StudyRecord>> LoadAll() const;
+  struct Studies {
+    std::vector<StudyRecord> records;               // in order of creation
+    std::map<std::string, std::string> unreadable;  // by name: why its row cannot be read
+  };
+  absl::StatusOr<Studies> LoadAll() const;
   absl::StatusOr<int64_t> StudiesVersion() const;
   // Random, of this database.
   absl::StatusOr<std::string> TokenSecret() const;
@@ -69,6 +73,7 @@ class StudyStore {
 
  private:
   absl::Status BumpStudiesVersion();
+  absl::StatusOr<StudyRecord> ReadStudy(const Statement& row) const;
   absl::StatusOr<std::vector<StudyPrior>> LoadPriors(int64_t study_id) const;
 
   Database& database_;

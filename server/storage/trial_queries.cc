@@ -57,6 +57,15 @@ void AddCount(TrialCounts& counts, TrialState state, int64_t count) {
 
 }  // namespace
 
+Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
+  Trial trial;
+  trial.id = id;
+  trial.state = TrialState::kFailed;
+  trial.outcome = Failed{.failure_class = FailureClass::kInternal,
+                         .message = absl::StrCat("stored rows cannot be read: ", why.message())};
+  return trial;
+}
+
 absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   TrialRecord record;
   record.study_id = study_id_;
@@ -140,23 +149,31 @@ absl::Status TrialStore::LoadLastMeasurement(TrialRecord& record) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<TrialRecord>> TrialStore::LoadAllBySequence() const {
-  std::vector<TrialNumber> numbers;
+absl::StatusOr<Trial> TrialStore::LoadTrialToShow(TrialNumber number) const {
+  absl::StatusOr<TrialRecord> record = LoadTrialWithAttempts(number);
+  if (record.ok()) return std::move(record->trial);
+  if (!absl::IsDataLoss(record.status())) return record.status();
+  return UnreadableTrial(TrialId{study_, number}, record.status());
+}
+
+absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
+  absl::StatusOr<TrialRecord> record = ReadTrial(row);
+  const absl::Status read = record.ok() ? LoadLastMeasurement(*record) : record.status();
+  if (read.ok()) return std::move(record->trial);
+  if (!absl::IsDataLoss(read)) return read;
+  return UnreadableTrial(TrialId{study_, TrialNumber{row.Int(0)}}, read);
+}
+
+absl::StatusOr<std::vector<TrialStore::LastEvent>> TrialStore::LastEvents() const {
   Statement rows = database_.Prepare(
-      "SELECT number FROM trial WHERE study_id = ?1 ORDER BY last_sequence, number");
+      "SELECT number, last_sequence FROM trial WHERE study_id = ?1 ORDER BY last_sequence, number");
   rows.Bind(study_id_);
+  std::vector<LastEvent> events;
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) break;
-    numbers.push_back(TrialNumber{rows.Int(0)});
+    if (!row) return events;
+    events.push_back({.trial = TrialNumber{rows.Int(0)}, .sequence = rows.Int(1)});
   }
-  std::vector<TrialRecord> records;
-  records.reserve(numbers.size());
-  for (const TrialNumber number : numbers) {
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, LoadTrialWithAttempts(number));
-    records.push_back(std::move(record));
-  }
-  return records;
 }
 
 absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& filter,
@@ -174,9 +191,7 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& fil
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return trials;
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(rows));
-    HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
-    trials.push_back(std::move(record.trial));
+    HPO_ASSIGN_OR_RETURN(trials.emplace_back(), ReadTrialToShow(rows));
   }
 }
 
@@ -205,11 +220,13 @@ absl::StatusOr<TrialCounts> TrialStore::Count() const {
       counts.imported += count;
       continue;
     }
-    HPO_ASSIGN_OR_RETURN(const TrialState state, EnumFromText<TrialState>(rows.Text(0)));
-    AddCount(counts, state, count);
+    const std::optional<TrialState> state = ParseName<TrialState>(rows.Text(0));
+    // Named with the study's unreadable ones.
+    if (!state) continue;
+    AddCount(counts, *state, count);
     if (rows.Bool(6)) counts.infeasible += count;
     if (rows.Bool(2)) counts.oom_met += count;
-    if (rows.Bool(2) && state == TrialState::kCompleted) counts.oom_recovered += count;
+    if (rows.Bool(2) && *state == TrialState::kCompleted) counts.oom_recovered += count;
     if (rows.Text(3) == Name(PruneReason::kPredictedOutOfMemory)) counts.oom_predicted += count;
   }
 }
@@ -220,15 +237,16 @@ absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int
       "SELECT ", kTrialColumns,
       " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
       "demonstration = 0 ORDER BY violation, value",
-      order, ", number LIMIT ?2"));
-  rows.Bind(study_id_, limit);
+      order, ", number"));
+  rows.Bind(study_id_);
   std::vector<Trial> trials;
+  // Not by LIMIT: those that cannot be read do not count.
   for (;;) {
+    if (limit >= 0 && trials.size() == static_cast<size_t>(limit)) return trials;
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return trials;
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(rows));
-    HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
-    trials.push_back(std::move(record.trial));
+    HPO_ASSIGN_OR_RETURN(Trial trial, ReadTrialToShow(rows));
+    if (trial.state == TrialState::kCompleted) trials.push_back(std::move(trial));
   }
 }
 

@@ -62,6 +62,13 @@ std::optional<std::string> PruneReasonText(const std::optional<TrialOutcome>& ou
   return std::string(Name(*reason));
 }
 
+// What was stored can be read, or it is refused: a row that no reader takes is of no use to anyone.
+absl::Status ReadBack(const absl::Status& read) {
+  if (!absl::IsDataLoss(read)) return read;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected values that can be stored and read again, got ", read.message()));
+}
+
 }  // namespace
 
 absl::Status TrialStore::InsertTrial(const TrialRecord& record) {
@@ -106,7 +113,7 @@ absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
                 retries.host_ooms, record.oom_met, OptionalText(record.last_oom, OutcomeToJson),
                 trial.started, trial.ended, trial.violation, retries.takeovers)
           .Run());
-  if (database_.NumChanged() == 1) return absl::OkStatus();
+  if (database_.NumChanged() == 1) return ReadBack(LoadTrial(trial.id.number).status());
   return absl::FailedPreconditionError(
       absl::StrCat("trial ", study_, " #", trial.id.number.value,
                    ": expected an open trial, got a finished one"));
@@ -136,17 +143,19 @@ absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
 
 absl::Status TrialStore::UpdateAttempt(const AttemptRecord& record) {
   const Attempt& attempt = record.attempt;
-  return database_
-      .Prepare(
-          "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
-          "= ?8, ended = ?9, preempted = ?10, stop_order = ?11 WHERE study_id = ?1 AND number = ?2 "
-          "AND attempt = ?3")
-      .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
-            OptionalText(attempt.final_plan, PlanToJson),
-            OptionalText(attempt.memory, MemoryReportToJson),
-            OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
-            record.preempted, record.stop_order)
-      .Run();
+  HPO_RETURN_IF_ERROR(
+      database_
+          .Prepare(
+              "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
+              "= ?8, ended = ?9, preempted = ?10 WHERE study_id = ?1 AND number = ?2 AND attempt = "
+              "?3")
+          .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
+                OptionalText(attempt.final_plan, PlanToJson),
+                OptionalText(attempt.memory, MemoryReportToJson),
+                OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
+                record.preempted, record.stop_order)
+          .Run());
+  return ReadBack(LoadAttempt(record.trial, attempt.number).status());
 }
 
 absl::StatusOr<int64_t> TrialStore::InsertMeasurements(

@@ -37,12 +37,14 @@ class TrialStore {
   absl::Status InsertTrial(const TrialRecord& record);
   // Writes everything but number, parameters, flags and `held`.
   //   FailedPrecondition  the stored trial is terminal already
+  //   InvalidArgument     the row could not be read again
   absl::Status UpdateTrial(const TrialRecord& record);
 
   // How long workers have held an open trial; nothing for one that has ended.
   absl::Status SetHeld(TrialNumber trial, absl::Duration held);
 
   absl::Status InsertAttempt(const AttemptRecord& record);
+  //   InvalidArgument  the row could not be read again
   absl::Status UpdateAttempt(const AttemptRecord& record);
 
   // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the number of new ones.
@@ -60,10 +62,14 @@ class TrialStore {
   absl::StatusOr<int64_t> AppendEvent(TrialNumber trial, absl::string_view kind, absl::Time now);
 
   // ---- Reading ----
+  //
+  // A row that is not what a server writes is DataLoss, where nothing else is said.
 
   //   NotFound  no such trial
   absl::StatusOr<TrialRecord> LoadTrial(TrialNumber number) const;  // without attempts
   absl::StatusOr<TrialRecord> LoadTrialWithAttempts(TrialNumber number) const;
+  // The same for people: of a trial whose rows cannot be read, one that says so (Unreadable).
+  absl::StatusOr<Trial> LoadTrialToShow(TrialNumber number) const;
   // The trial that came from there, without attempts; nullopt: none did.
   absl::StatusOr<std::optional<TrialRecord>> FindByOrigin(const std::string& origin) const;
   //   NotFound  no such attempt
@@ -75,8 +81,12 @@ class TrialStore {
   // By sequence.
   absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
                                                               AttemptNumber attempt) const;
-  // All trials with attempts, in the order of their last events: what folds into a history.
-  absl::StatusOr<std::vector<TrialRecord>> LoadAllBySequence() const;
+  struct LastEvent {
+    TrialNumber trial;
+    int64_t sequence = 0;
+  };
+  // Of every trial, in their order: what folds into a history.
+  absl::StatusOr<std::vector<LastEvent>> LastEvents() const;
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
   // Who proposed the trial, and why (Suggestion::sampler and reason): "random; an independent
@@ -87,13 +97,13 @@ class TrialStore {
   absl::StatusOr<std::string> LoadLastSampler() const;
 
   // At most `limit` trials, without attempts, with their last measurement, that come after number
-  // `after` in the filter's order (nullopt: from the start).
+  // `after` in the filter's order (nullopt: from the start). One that cannot be read says so.
   absl::StatusOr<std::vector<Trial>> ListTrials(const TrialFilter& filter,
                                                 std::optional<TrialNumber> after, int limit) const;
   absl::StatusOr<int64_t> CountTrials(const TrialFilter& filter) const;
   absl::StatusOr<TrialCounts> Count() const;
   // Completed trials that have a value, demonstrations left out, best first: feasible ones by their
-  // value, then the others, the least violating first. limit < 0: all.
+  // value, then the others, the least violating first; none that cannot be read. limit < 0: all.
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
   struct Event {
@@ -106,11 +116,15 @@ class TrialStore {
 
  private:
   absl::StatusOr<TrialRecord> ReadTrial(const Statement& row) const;
+  absl::StatusOr<Trial> ReadTrialToShow(const Statement& row) const;
   absl::Status LoadLastMeasurement(TrialRecord& record) const;
 
   Database& database_;
   const int64_t study_id_;
   const std::string study_;
 };
+
+// What is shown of a trial whose rows cannot be read: FAILED, with `why` as its message.
+Trial UnreadableTrial(const TrialId& id, const absl::Status& why);
 
 }  // namespace hpo

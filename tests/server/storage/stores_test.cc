@@ -100,8 +100,8 @@ TEST_F(StoresTest, AStudyComesBackAsItWas) {
   ASSERT_TRUE(Studies().Insert(MakeSpec("t"), kNow).ok());
   const auto studies = Studies().LoadAll();
   ASSERT_TRUE(studies.ok()) << studies.status();
-  ASSERT_EQ(studies->size(), 2u);
-  const StudyRecord& study = studies->front();
+  ASSERT_EQ(studies->records.size(), 2u);
+  const StudyRecord& study = studies->records.front();
   EXPECT_EQ(study.spec, changed);
   EXPECT_EQ(study.created, kNow);
   EXPECT_EQ(study.wall_clock, absl::Seconds(90));
@@ -323,8 +323,8 @@ TEST_F(StoresTest, CountsByStateAndReason) {
                                                    .oom_predicted = 1,
                                                    .oom_recovered = 1,
                                                    .demonstration = 1}));
-  EXPECT_EQ(Studies().LoadAll()->front().num_budgeted, 8);
-  EXPECT_EQ(Studies().LoadAll()->front().next_number, 9);
+  EXPECT_EQ(Studies().LoadAll()->records.front().num_budgeted, 8);
+  EXPECT_EQ(Studies().LoadAll()->records.front().next_number, 9);
 }
 
 TEST_F(StoresTest, ListsByStateReasonAndOrder) {

@@ -3,71 +3,10 @@
 #include <atomic>
 #include <thread>
 
-#include "gtest/gtest.h"
-#include "server/storage/store.h"
-#include "tests/fakes/temporary_database.h"
+#include "tests/server/storage/write_queue_fixture.h"
 
 namespace hpo {
 namespace {
-
-class WriteQueueTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto store = Store::Open(file_.path());
-    ASSERT_TRUE(store.ok()) << store.status();
-    store_ = *std::move(store);
-    ASSERT_TRUE(
-        store_->Write([](Database& database) { return database.Execute("CREATE TABLE t (k)"); })
-            .ok());
-  }
-
-  static WriteQueue::Work Insert(int64_t key) {
-    return [key](Database& database) {
-      return database.Prepare("INSERT INTO t VALUES (?1)").Bind(key).Run();
-    };
-  }
-
-  // What another connection sees: committed rows only.
-  int64_t Committed(int64_t key) {
-    int64_t count = -1;
-    const absl::Status read = store_->Read([&](Database& database) -> absl::Status {
-      Statement row = database.Prepare("SELECT COUNT(*) FROM t WHERE k = ?1");
-      HPO_RETURN_IF_ERROR(row.Bind(key).Next().status());
-      count = row.Int(0);
-      return absl::OkStatus();
-    });
-    EXPECT_TRUE(read.ok()) << read;
-    return count;
-  }
-
-  // Runs `writes` so that they are all queued while the writer is busy: they share one commit.
-  std::vector<absl::Status> WriteTogether(const std::vector<WriteQueue::Work>& writes) {
-    absl::Notification busy;
-    absl::Notification go_on;
-    std::thread first([&] {
-      EXPECT_TRUE(store_
-                      ->Write([&](Database&) {
-                        busy.Notify();
-                        go_on.WaitForNotification();
-                        return absl::OkStatus();
-                      })
-                      .ok());
-    });
-    busy.WaitForNotification();
-    std::vector<absl::Status> statuses(writes.size());
-    std::vector<std::thread> writers;
-    for (size_t i = 0; i < writes.size(); ++i) {
-      writers.emplace_back([&, i] { statuses[i] = store_->Write(writes[i]); });
-    }
-    go_on.Notify();
-    first.join();
-    for (std::thread& writer : writers) writer.join();
-    return statuses;
-  }
-
-  TemporaryDatabase file_;
-  std::unique_ptr<Store> store_;
-};
 
 TEST_F(WriteQueueTest, AWriteIsCommittedBeforeItsCallerHears) {
   for (int64_t key = 0; key < 20; ++key) {
