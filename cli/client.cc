@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
+#include "common/sha256.h"
 #include "common/status.h"
+#include "common/write_file.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "proto/convert/grpc_status.h"
@@ -25,6 +27,7 @@ constexpr auto kImportDeadline = std::chrono::minutes(10);
 constexpr int kTrialsAtOnce = 100;
 constexpr int kLargestMessageBytes = 16 << 20;
 constexpr int kLargestPage = 1000;
+constexpr int kOwnerOnly = 0600;       // a backup holds what workers prove their leases by
 constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -56,7 +59,10 @@ absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
 }  // namespace
 
 Client::Client(const std::string& address)
-    : address_(address), channel_(Connect(address)), stub_(v1::StudyService::NewStub(channel_)) {}
+    : address_(address),
+      channel_(Connect(address)),
+      stub_(v1::StudyService::NewStub(channel_)),
+      admin_(v1::AdminService::NewStub(channel_)) {}
 
 absl::Status Client::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
@@ -80,6 +86,45 @@ absl::Status Client::Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::C
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   return Describe(((*stub_).*method)(&context, request, &response));
+}
+
+absl::StatusOr<ServerStatus> Client::GetServer() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  v1::GetServerResponse response;
+  const grpc::Status answered = admin_->GetServer(&context, v1::GetServerRequest(), &response);
+  if (answered.error_code() == grpc::StatusCode::UNIMPLEMENTED) return ServerStatus{};
+  HPO_RETURN_IF_ERROR(Describe(answered));
+  return ServerStatus{.version = response.version(),
+                      .database = response.database(),
+                      .epoch = response.epoch(),
+                      .trouble = response.trouble(),
+                      .damage = {response.damage().begin(), response.damage().end()}};
+}
+
+absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
+  DurableFile file(path, kOwnerOnly);
+  HPO_RETURN_IF_ERROR(file.Create());
+  grpc::ClientContext context;
+  const auto reader = admin_->BackUpDatabase(&context, v1::BackUpDatabaseRequest());
+  Sha256 digest;
+  v1::BackUpDatabaseResponse message;
+  absl::Status written;
+  while (written.ok() && reader->Read(&message)) {
+    digest.Update(message.data());
+    written = file.Write(message.data().data(), message.data().size());
+  }
+  if (!written.ok()) context.TryCancel();
+  const grpc::Status over = reader->Finish();
+  HPO_RETURN_IF_ERROR(written);
+  HPO_RETURN_IF_ERROR(Describe(over));
+  const std::string received = digest.HexDigest();
+  if (!message.has_end() || message.end().sha256() != received) {
+    return absl::DataLossError(absl::StrCat("backup: expected digest ", message.end().sha256(),
+                                            ", received ", received, "; try again"));
+  }
+  HPO_RETURN_IF_ERROR(file.Commit());
+  return Bytes{message.end().size_bytes()};
 }
 
 absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {

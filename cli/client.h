@@ -15,9 +15,11 @@
 #include "absl/time/time.h"
 #include "common/imported_trial.h"
 #include "common/memory/memory_estimate.h"
+#include "common/server_status.h"
 #include "common/study_status.h"
 #include "common/trial_view.h"
 #include "grpcpp/channel.h"
+#include "hpo/v1/admin.grpc.pb.h"
 #include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo {
@@ -115,6 +117,14 @@ class Client {
   absl::Status Watch(const std::string& study, int64_t after_sequence,
                      const std::function<bool(WatchEvent)>& on_event);
 
+  // A server of an earlier version, which does not tell, is one without trouble.
+  absl::StatusOr<ServerStatus> GetServer();
+  // Writes a copy of the server's database to `path`, whole or not at all; what was there is
+  // replaced. Its size.
+  //   DataLoss  it arrived damaged
+  //   NotFound, PermissionDenied, ResourceExhausted  `path` cannot be written
+  absl::StatusOr<Bytes> BackUp(const std::string& path);
+
   // Waits for the server to be there (again). False: `limit` is over.
   bool WaitUntilReachable(absl::Duration limit);
 
@@ -128,6 +138,7 @@ class Client {
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::StudyService::Stub> stub_;
+  const std::unique_ptr<v1::AdminService::Stub> admin_;
 };
 
 }  // namespace hpo

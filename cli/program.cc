@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "cli/admin_commands.h"
 #include "cli/commands.h"
 #include "cli/export_commands.h"
 #include "cli/import_command.h"
@@ -40,6 +41,7 @@ Examples:
   hpo trial preempt 12                      give its card back; it goes on later from where it was
   hpo export mlflow --to http://localhost:5000
   hpo import optuna study.db                take the trials that Optuna ran
+  hpo admin backup hpo-backup.db            a copy of the server's database, while it runs
 
 --server and HPO_SERVER say where the server listens. --study may be left out where there is one.
 Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
@@ -67,6 +69,7 @@ class Commands {
     AddWatch();
     AddExport();
     AddImport();
+    AddAdmin();
     AddMemoryCommands(*AddGroup("memory", "What a configuration needs, and what fits"),
                       [this](CLI::App* command, Action action) { On(command, std::move(action)); });
   }
@@ -328,6 +331,24 @@ class Commands {
     optuna->add_flag("--count", options->count_against_budget,
                      "Count them against the study's budget of trials");
     On(optuna, Plain([options](Session& session) { return ImportOptuna(session, *options); }));
+  }
+
+  void AddAdmin() {
+    CLI::App* group = AddGroup("admin", "Back up a server's database, and restore it");
+    const auto file = std::make_shared<std::string>();
+    CLI::App* backup = Add(group, "backup", "Copy the database of the running server to a file");
+    backup->add_option("file", *file, "Where to; what is there is replaced")
+        ->type_name("FILE")
+        ->required();
+    On(backup, Plain([file](Session& session) { return BackUpDatabase(session, *file); }));
+
+    const auto database = std::make_shared<std::string>();
+    CLI::App* restore = Add(
+        group, "restore", "Give a stopped server the database of a backup; its own is kept aside");
+    restore->add_option("file", *file, "The backup")->type_name("FILE")->required();
+    restore->add_option("--db", *database, "The server's database [as hpo-server's --db]")
+        ->type_name("FILE");
+    On(restore, [file, database](Session&) { return RestoreDatabase(*file, *database); });
   }
 
   CLI::App& app_;

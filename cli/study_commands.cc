@@ -21,6 +21,24 @@ Json StudiesJson(const std::vector<StudyStatus>& studies) {
   return json;
 }
 
+// What keeps the server from its work; empty: nothing.
+std::string ServerText(const ServerStatus& server) {
+  std::string text;
+  if (!server.trouble.empty()) {
+    absl::StrAppend(&text, "trouble     ", Printable(server.trouble),
+                    "\n            nothing is stored until this is over; workers wait\n");
+  }
+  for (const std::string& found : server.damage) {
+    absl::StrAppend(&text, "damage      ", Printable(found), "\n");
+  }
+  if (!server.damage.empty()) {
+    absl::StrAppend(&text,
+                    "            the database is damaged; stop the server and run: hpo admin ",
+                    "restore BACKUP --db ", Printable(server.database), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::Status ShowStatus(Session& session) {
@@ -30,12 +48,16 @@ absl::Status ShowStatus(Session& session) {
   } else {
     HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
   }
+  HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
   if (session.json) {
-    const Json json = {{"server", session.client.address()}, {"studies", StudiesJson(studies)}};
+    const Json json = {{"server", session.client.address()},
+                       {"trouble", server.trouble},
+                       {"damage", server.damage},
+                       {"studies", StudiesJson(studies)}};
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
-  session.out << "hpo-server at " << session.client.address() << "\n";
+  session.out << "hpo-server at " << session.client.address() << "\n" << ServerText(server);
   for (const StudyStatus& study : studies) {
     session.out << "\n" << StudyText(study, session.terminal.columns);
   }

@@ -8,6 +8,7 @@
 #include "common/ids.h"
 #include "common/status.h"
 #include "server/storage/store.h"
+#include "spdlog/spdlog.h"
 
 namespace hpo {
 namespace {
@@ -25,11 +26,16 @@ absl::Status CreateFolderOf(const std::string& path) {
 }  // namespace
 
 Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler,
-                         std::unique_ptr<MlflowLogger> mlflow)
+                         std::unique_ptr<MlflowLogger> mlflow, const Clock& clock)
     : mlflow_(std::move(mlflow)),
       scheduler_(std::move(scheduler)),
       studies_(*scheduler_),
-      workers_(*scheduler_) {
+      workers_(*scheduler_),
+      admin_(*scheduler_),
+      clock_(clock) {
+  for (const std::string& found : admin_.GetServer().damage) {
+    spdlog::error("the database is damaged: {}", found);
+  }
   if (mlflow_ == nullptr) return;
   mlflow_->Start(
       [this](const TrialId& trial) { return studies_.GetTrial(trial.study, trial.number); },
@@ -41,6 +47,15 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   // Before anything is written: a second server must leave no trace.
   HPO_RETURN_IF_ERROR(CheckFree(options.listen));
   HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<Coordinator>> started = TryStart(options, clock);
+    const bool for_now = absl::IsUnavailable(started.status()) && options.try_again;
+    if (!for_now || !options.try_again(started.status())) return started;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
+    const CoordinatorOptions& options, const Clock& clock) {
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.database));
   SchedulerOptions scheduling = options.scheduler;
   std::unique_ptr<MlflowLogger> mlflow;
@@ -53,14 +68,25 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<TrialScheduler> scheduler,
                        TrialScheduler::Create(std::move(store), clock, scheduling));
   std::unique_ptr<Coordinator> coordinator(
-      new Coordinator(std::move(scheduler), std::move(mlflow)));
+      new Coordinator(std::move(scheduler), std::move(mlflow), clock));
   for (const StudySpec& study : options.studies) {
-    HPO_RETURN_IF_ERROR(
-        coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status());
+    const absl::Status added =
+        coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status();
+    // The scheduler has said so; the other studies go on.
+    if (!absl::IsDataLoss(added)) HPO_RETURN_IF_ERROR(added);
   }
-  HPO_ASSIGN_OR_RETURN(coordinator->rpc_, RpcServer::Start(options.listen, coordinator->studies_,
-                                                           coordinator->workers_));
+  HPO_ASSIGN_OR_RETURN(coordinator->rpc_,
+                       RpcServer::Start(options.listen, coordinator->studies_,
+                                        coordinator->workers_, coordinator->admin_));
   return coordinator;
+}
+
+void Coordinator::LookAtHealth() {
+  const std::string trouble = admin_.GetServer().trouble;
+  if (const auto line = health_log_.Look(trouble, clock_.Monotonic())) {
+    spdlog::log(trouble.empty() ? spdlog::level::info : spdlog::level::err, "{}", *line);
+  }
+  rpc_->SetServing(trouble.empty());
 }
 
 Coordinator::~Coordinator() {

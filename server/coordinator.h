@@ -2,6 +2,7 @@
 // in the right order. What hpo-server runs, and what tests run in process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,8 +10,10 @@
 #include "absl/status/statusor.h"
 #include "common/clock.h"
 #include "common/study_file.h"
+#include "server/api/admin_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/health_log.h"
 #include "server/mlflow_logger.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -23,6 +26,9 @@ struct CoordinatorOptions {
   std::vector<StudySpec> studies;  // added to those in the database
   SchedulerOptions scheduler;
   std::string mlflow;  // address of a tracking server to write trials to; empty: none
+  // Asked where the database cannot be used for now (a full disk): whether to try again, after
+  // having waited. Empty: Start fails with what it met.
+  std::function<bool(const absl::Status&)> try_again;
 };
 
 // Thread-safe. Serves from Start until Drain or destruction.
@@ -30,7 +36,7 @@ class Coordinator {
  public:
   // `clock` outlives the coordinator.
   //   FailedPrecondition  the database is in use or of a newer version, or a study changed
-  //   Unavailable         the address is in use
+  //   Unavailable         the address is in use, or the database cannot be used for now
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const CoordinatorOptions& options,
                                                             const Clock& clock);
   Coordinator(const Coordinator&) = delete;
@@ -39,19 +45,31 @@ class Coordinator {
   // Hands out nothing more, answers waiting calls, gives those in flight up to `grace`. Idempotent.
   void Drain(absl::Duration grace);
 
+  // Tells the log and health checks what keeps the server from working, and when it is over. To be
+  // called each second or so, by one thread.
+  void LookAtHealth();
+
   const std::string& address() const { return rpc_->address(); }
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
+  AdminApi& admin() { return admin_; }
 
  private:
-  Coordinator(std::unique_ptr<TrialScheduler> scheduler, std::unique_ptr<MlflowLogger> mlflow);
+  Coordinator(std::unique_ptr<TrialScheduler> scheduler, std::unique_ptr<MlflowLogger> mlflow,
+              const Clock& clock);
+
+  static absl::StatusOr<std::unique_ptr<Coordinator>> TryStart(const CoordinatorOptions& options,
+                                                               const Clock& clock);
 
   // Before the scheduler, which tells it of changes.
   const std::unique_ptr<MlflowLogger> mlflow_;  // may be null
   const std::unique_ptr<TrialScheduler> scheduler_;
   StudyApi studies_;
   WorkerApi workers_;
+  AdminApi admin_;
   std::unique_ptr<RpcServer> rpc_;
+  const Clock& clock_;
+  HealthLog health_log_;
 };
 
 }  // namespace hpo

@@ -15,7 +15,9 @@
 #include "common/version.h"
 #include "common/write_file.h"
 #include "server/coordinator.h"
+#include "server/health_log.h"
 #include "server/server_options.h"
+#include "server/storage/restore_database.h"
 #include "server/termination_signal.h"
 #include "spdlog/spdlog.h"
 
@@ -39,10 +41,12 @@ std::string DescribeStudy(const StudyStatus& study) {
 }
 
 std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
-  const std::string studies = absl::StrJoin(coordinator.studies().ListStudies(), ", ",
-                                            [](std::string* out, const StudyStatus& study) {
-                                              absl::StrAppend(out, DescribeStudy(study));
-                                            });
+  const std::vector<StudyStatus> known =
+      coordinator.studies().ListStudies().value_or(std::vector<StudyStatus>());
+  const std::string studies =
+      absl::StrJoin(known, ", ", [](std::string* out, const StudyStatus& study) {
+        absl::StrAppend(out, DescribeStudy(study));
+      });
   return absl::StrCat("hpo-server ", std::string(Version()), " listening on ",
                       coordinator.address(), ", database ", options.database,
                       ", studies: ", studies.empty() ? "none" : studies);
@@ -100,15 +104,28 @@ void ServeUntilOver(Coordinator& coordinator, const ServerOptions& options,
                     const TerminationSignal& signals, const Clock& clock) {
   WaitingLog waiting;
   do {
-    const std::vector<StudyStatus> studies = coordinator.studies().ListStudies();
-    waiting.Look(studies);
+    coordinator.LookAtHealth();
+    const absl::StatusOr<std::vector<StudyStatus>> studies = coordinator.studies().ListStudies();
+    if (!studies.ok()) continue;  // the health log says why
+    waiting.Look(*studies);
     const bool may_end =
-        options.exit_when_finished && AllFinishedAndAlone(studies, clock.Now(), options.lease_ttl);
+        options.exit_when_finished && AllFinishedAndAlone(*studies, clock.Now(), options.lease_ttl);
     if (may_end) return;
   } while (!signals.WaitFor(kLookInterval));
 }
 
+// Restores a backup and is done.
+absl::StatusOr<int> Restore(const ServerOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const RestoredDatabase restored,
+                       RestoreDatabase(options.restore, options.database));
+  std::cout << "restored " << options.database << " from " << options.restore;
+  if (!restored.kept_as.empty()) std::cout << "; what was there is now " << restored.kept_as;
+  std::cout << std::endl;
+  return kExitOk;
+}
+
 absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& signals) {
+  if (!options.restore.empty()) return Restore(options);
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
@@ -117,6 +134,13 @@ absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& s
                          LoadStudy(name, options.overrides));
   }
   const SystemClock clock;
+  HealthLog waiting;
+  coordinator_options.try_again = [&](const absl::Status& met) {
+    if (const auto line = waiting.Look(std::string(met.message()), clock.Monotonic())) {
+      spdlog::error("{}", *line);
+    }
+    return !signals.WaitFor(kLookInterval);
+  };
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Coordinator> coordinator,
                        Coordinator::Start(coordinator_options, clock));
   if (options.resume) {

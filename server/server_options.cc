@@ -43,6 +43,10 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--db", options.database,
                  "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
       ->type_name("FILE");
+  app.add_option("--restore", options.restore,
+                 "Put this backup (hpo admin backup) in the place of the database, and end; the "
+                 "database that was there is kept aside")
+      ->type_name("FILE");
   app.add_option("--trials", raw.flags.trials, "Budget of trials, over the study file's")
       ->type_name("N")
       ->check(CLI::PositiveNumber);

@@ -23,6 +23,7 @@ struct ServerOptions {
   bool exit_when_finished = false;
   bool resume = false;
   std::string address_file;  // empty: none
+  std::string restore;       // a backup that shall take the database's place; empty: serve
   std::string mlflow;        // address of a tracking server; empty: none
 };
 

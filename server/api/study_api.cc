@@ -90,11 +90,10 @@ absl::StatusOr<StudyStatus> StudyApi::GetStudy(const std::string& name) const {
   return scheduler_.Status(name);
 }
 
-std::vector<StudyStatus> StudyApi::ListStudies() const {
+absl::StatusOr<std::vector<StudyStatus>> StudyApi::ListStudies() const {
   std::vector<StudyStatus> studies;
   for (const std::string& name : scheduler_.StudyNames()) {
-    absl::StatusOr<StudyStatus> status = scheduler_.Status(name);
-    if (status.ok()) studies.push_back(*std::move(status));
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), scheduler_.Status(name));
   }
   return studies;
 }
@@ -192,7 +191,13 @@ absl::StatusOr<TrialView> StudyApi::GetTrial(const std::string& study, TrialNumb
     }
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  const absl::Status loaded = scheduler_.ReadTrials(*runtime, read);
+  if (absl::IsDataLoss(loaded)) {
+    return TrialView{.trial = UnreadableTrial({runtime->name(), number}, loaded),
+                     .measurements = {},
+                     .sampler = {}};
+  }
+  HPO_RETURN_IF_ERROR(loaded);
   return detail;
 }
 
@@ -243,11 +248,14 @@ absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
 absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequence,
                                   const std::function<bool(const std::optional<TrialEvent>&)>& emit,
                                   const std::function<bool()>& cancelled) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.FindStudy(study));
+  const std::string name = runtime->name();
   int64_t sequence =
       after_sequence == 0 ? runtime->last_sequence() : std::max<int64_t>(0, after_sequence);
   absl::Duration quiet;
   while (!scheduler_.draining() && !cancelled()) {
+    // Anew each time: a study that is read again from its rows is another object.
+    HPO_ASSIGN_OR_RETURN(runtime, scheduler_.FindStudy(name));
     if (!runtime->WaitForEvent(sequence, kCancellationCheck)) {
       quiet += kCancellationCheck;
       if (quiet < kBookmarkEach) continue;
@@ -262,8 +270,7 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
       for (const TrialStore::Event& event : stored) {
         TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
         if (event.trial == TrialStore::kNoTrial) continue;
-        HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(event.trial));
-        told.trial = std::move(record.trial);
+        HPO_ASSIGN_OR_RETURN(told.trial, trials.LoadTrialToShow(event.trial));
       }
       return absl::OkStatus();
     };

@@ -60,7 +60,9 @@ class StudyApi {
 
   //   NotFound  no such study; lists those there are. An empty name is the only study.
   absl::StatusOr<StudyStatus> GetStudy(const std::string& name) const;
-  std::vector<StudyStatus> ListStudies() const;
+  // All of them: one that is missing for a moment could be taken for one that is not there. Of one
+  // whose row cannot be read, its name and why.
+  absl::StatusOr<std::vector<StudyStatus>> ListStudies() const;
 
   //   NotFound, InvalidArgument (a budget < 0, a choice of another type, an unknown parameter)
   absl::StatusOr<StudyStatus> UpdateStudy(const std::string& name, const StudyUpdate& update,

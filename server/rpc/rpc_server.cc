@@ -45,11 +45,12 @@ void Configure(grpc::ServerBuilder& builder) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
-                                                            StudyApi& studies, WorkerApi& workers) {
+                                                            StudyApi& studies, WorkerApi& workers,
+                                                            AdminApi& admin) {
   gpr_set_log_function(LogGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers));
+  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin));
   HPO_ASSIGN_OR_RETURN(server->acceptor_,
                        ConnectionAcceptor::Listen(address, ConnectionsFor(RaiseDescriptorLimit())));
   grpc::ServerBuilder builder;
@@ -59,6 +60,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress&
       Type::FROM_FD, grpc::InsecureServerCredentials());
   builder.RegisterService(&server->study_service_);
   builder.RegisterService(&server->worker_service_);
+  builder.RegisterService(&server->admin_service_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot serve ", FormatListenAddress(address)));
@@ -76,8 +78,15 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress&
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
+void RpcServer::SetServing(bool serving) {
+  if (auto* health = server_->GetHealthCheckService()) {
+    health->SetServingStatus(serving && advertised_);
+  }
+}
+
 void RpcServer::StopAdvertising() {
-  if (auto* health = server_->GetHealthCheckService()) health->SetServingStatus(false);
+  advertised_ = false;
+  SetServing(false);
 }
 
 void RpcServer::Shutdown(absl::Duration grace) {

@@ -48,7 +48,7 @@ grpc::Status StudyServiceImpl::ListStudies(grpc::ServerContext*,
                                            v1::ListStudiesResponse* response) {
   HPO_RPC_CHECK(*request);
   const int page_size = request->page_size() == 0 ? kDefaultPageSize : request->page_size();
-  std::vector<StudyStatus> studies = api_.ListStudies();
+  HPO_RPC_ASSIGN(std::vector<StudyStatus> studies, api_.ListStudies());
   std::sort(studies.begin(), studies.end(),
             [](const StudyStatus& a, const StudyStatus& b) { return a.spec.name < b.spec.name; });
   for (const StudyStatus& study : studies) {

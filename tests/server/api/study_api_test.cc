@@ -26,11 +26,11 @@ TEST_F(StudyApiTest, CreatesOnceAndDescribes) {
   ASSERT_TRUE(dry.ok()) << dry.status();
   EXPECT_FALSE(dry->created);
   EXPECT_EQ(dry->status.spec, PlainStudy());
-  EXPECT_TRUE(api_->ListStudies().empty());
+  EXPECT_TRUE(api_->ListStudies()->empty());
   EXPECT_TRUE(api_->CreateStudy(PlainStudy(), false, "")->created);
   EXPECT_FALSE(api_->CreateStudy(PlainStudy(), false, "")->created);
   EXPECT_EQ(api_->GetStudy("")->spec.name, "plain");
-  EXPECT_EQ(api_->ListStudies().size(), 1u);
+  EXPECT_EQ(api_->ListStudies()->size(), 1u);
   EXPECT_TRUE(absl::IsNotFound(api_->GetStudy("other").status()));
   EXPECT_EQ(api_->UpdateStudy("plain", {.trials = 5}, "")->spec.budget.trials, 5);
 }

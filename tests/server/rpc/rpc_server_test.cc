@@ -17,7 +17,7 @@ class RpcServerTest : public CoordinatorFixture {
   void SetUp() override {
     CoordinatorFixture::SetUp();
     auto started = RpcServer::Start({.host = "127.0.0.1", .port = 0}, coordinator_->studies(),
-                                    coordinator_->workers());
+                                    coordinator_->workers(), coordinator_->admin());
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
     own_channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -96,8 +96,9 @@ TEST_F(RpcServerTest, ReflectionIsThere) {
 }
 
 TEST_F(RpcServerTest, APortBelongsToOneServer) {
-  const auto second = RpcServer::Start(ParseListenAddress(server_->address()).value(),
-                                       coordinator_->studies(), coordinator_->workers());
+  const auto second =
+      RpcServer::Start(ParseListenAddress(server_->address()).value(), coordinator_->studies(),
+                       coordinator_->workers(), coordinator_->admin());
   EXPECT_EQ(second.status().message(), server_->address() + " is in use");
 }
 
@@ -106,7 +107,7 @@ TEST_F(RpcServerTest, ShutdownIsIdempotentAndFreesThePort) {
   server_->Shutdown(absl::Seconds(5));
   server_->Shutdown(absl::ZeroDuration());
   const auto next = RpcServer::Start(ParseListenAddress(address).value(), coordinator_->studies(),
-                                     coordinator_->workers());
+                                     coordinator_->workers(), coordinator_->admin());
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ((*next)->address(), address);
 }

@@ -1,0 +1,48 @@
+#include "server/api/admin_api.h"
+
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/sha256.h"
+#include "common/status.h"
+#include "common/version.h"
+
+namespace hpo {
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 20;
+
+}  // namespace
+
+ServerStatus AdminApi::GetServer() const {
+  const Store& store = scheduler_.store();
+  return ServerStatus{.version = std::string(Version()),
+                      .database = store.path(),
+                      .epoch = scheduler_.epoch(),
+                      .trouble = store.trouble(),
+                      .damage = store.damage()};
+}
+
+absl::StatusOr<AdminApi::BackUpEnd> AdminApi::BackUp(
+    const std::function<bool(absl::string_view)>& sink) const {
+  BackUpEnd end;
+  Sha256 digest;
+  const auto send = [&](const std::string& path) -> absl::Status {
+    std::ifstream file(path, std::ios::binary);
+    std::vector<char> piece(kPiece);
+    while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+      const absl::string_view bytes(piece.data(), static_cast<size_t>(file.gcount()));
+      digest.Update(bytes);
+      end.size += static_cast<int64_t>(bytes.size());
+      if (!sink(bytes)) return absl::CancelledError("the caller of the backup has gone");
+    }
+    if (file.eof() && end.size > 0) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("cannot read the copy ", path));
+  };
+  HPO_RETURN_IF_ERROR(scheduler_.store().WithCopy(send));
+  end.sha256 = digest.HexDigest();
+  return end;
+}
+
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// What people ask of the server itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/server_status.h"
+#include "server/scheduler/trial_scheduler.h"
+
+namespace hpo {
+
+// Thread-safe.
+class AdminApi {
+ public:
+  // `scheduler` outlives the api.
+  explicit AdminApi(TrialScheduler& scheduler) : scheduler_(scheduler) {}
+
+  ServerStatus GetServer() const;
+
+  struct BackUpEnd {
+    int64_t size = 0;
+    std::string sha256;
+  };
+  // A copy of the database as it is now, to `sink` in pieces of at most 1 MiB; the end after the
+  // last. Other calls go on meanwhile.
+  //   Cancelled    `sink` returned false
+  //   Unavailable  no room for the copy beside the database, or it cannot be read
+  absl::StatusOr<BackUpEnd> BackUp(const std::function<bool(absl::string_view)>& sink) const;
+
+ private:
+  TrialScheduler& scheduler_;
+};
+
+}  // namespace hpo
