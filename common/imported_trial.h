@@ -1,6 +1,7 @@
 // Trials that another program ran to their end.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct TrialImport {
   std::string study;  // empty: the only one
   bool count_against_budget = false;
   std::vector<ImportedTrial> trials;
+  // Whether nobody waits for the result any more; empty: somebody does.
+  std::function<bool()> cancelled;
 };
 
 struct ImportResult {

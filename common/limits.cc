@@ -15,7 +15,8 @@ constexpr const Limit* kLimits[] = {
     &kListedTextLimit, &kStatusTextLimit, &kStudyFileLimit,   &kParameterLimit,    &kChoiceLimit,
     &kConditionLimit,  &kMetricLimit,     &kMeasurementLimit, &kMemoryRecordLimit, &kImportLimit,
     &kFilterLimit,     &kLeaseLimit,      &kFactLimit,        &kLabelLimit,        &kLengthLimit,
-    &kPageLimit,       &kWatchLimit,      &kStatementLimit,   &kEventLimit,        &kRequestIdDays};
+    &kPageLimit,       &kPageBytesLimit,  &kWatchLimit,       &kStatementLimit,    &kEventLimit,
+    &kRequestIdDays};
 
 bool ContinuesCharacter(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; }
 

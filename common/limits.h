@@ -22,7 +22,7 @@ struct Limit {
 
 inline constexpr Limit kMessageLimit = {
     16 << 20, "bytes", "a message, request or answer", "refused",
-    "an answer of a thousand shortened trials fits with room to spare"};
+    "a result with all that an attempt may measure fits, as a rule"};
 
 inline constexpr Limit kNumberLimit = {
     int64_t{1} << 53, "", "a size, step, count or other whole number (at least 0)", "refused",
@@ -40,9 +40,8 @@ inline constexpr Limit kErrorTextLimit = {
     "every list, watch and restart reads them; a worker shortens what its trainer sends"};
 
 inline constexpr Limit kListedTextLimit = {
-    1000, "bytes", "the same in a list, a watch or the answer to a write",
-    "shortened in its middle",
-    "a page of a thousand trials stays below the largest message; `hpo trial show` has the whole"};
+    1000, "bytes", "the same in a list or a watch", "shortened in its middle",
+    "nobody reads more of each of many; `hpo trial show` has the whole"};
 
 inline constexpr Limit kStatusTextLimit = {
     2000, "bytes", "an error's text in an answer", "shortened in its middle",
@@ -95,6 +94,9 @@ inline constexpr Limit kLengthLimit = {100'000, "a data set and tokenizer", "dif
 inline constexpr Limit kPageLimit = {1000, "a page", "studies or trials", "refused",
                                      "a page is read and sent as a whole"};
 
+inline constexpr Limit kPageBytesLimit = {2 << 20, "bytes", "a page of trials", "on the next page",
+                                          "a gRPC client takes 4 MiB unless told otherwise"};
+
 inline constexpr Limit kWatchLimit = {
     100, "a client address", "open watches", "refused",
     "each holds one of the server's 2,048 threads, which heartbeats need as well"};
@@ -115,8 +117,8 @@ inline constexpr Limit kRequestIdDays = {
 std::string LimitsTable();
 
 // `text`, where it has more than `most` bytes, with its middle replaced by "... N bytes left out
-// ...": the start names the error, the end has the traceback's last line. Characters stay whole; at
-// least `most` >= 100.
+// ...": the start names the error, the end has the traceback's last line. Characters stay whole.
+// The limit is at least 100.
 std::string Shortened(absl::string_view text, const Limit& limit);
 
 // For error messages: `text` in quotes, cut after 60 bytes.

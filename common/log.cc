@@ -35,11 +35,25 @@ std::string FormatTime(spdlog::log_clock::time_point time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(time), absl::UTCTimeZone());
 }
 
+// One message is one line, whatever a client's or trainer's text in it holds: a newline in it could
+// pass for a line of ours, and an escape sequence drive the terminal.
+void AppendEscaped(absl::string_view text, std::string& line) {
+  for (const char c : text) {
+    if (c == '\n') {
+      line.append("\\n");
+    } else if (c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)) {
+      line.push_back(c);
+    } else {
+      absl::StrAppend(&line, "\\x", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    }
+  }
+}
+
 class TextFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     std::string line = absl::StrCat(FormatTime(message.time), " ", LevelName(message.level), " ");
-    line.append(message.payload.data(), message.payload.size());
+    AppendEscaped({message.payload.data(), message.payload.size()}, line);
     line.push_back('\n');
     out.append(line.data(), line.data() + line.size());
   }

@@ -1,11 +1,14 @@
 // The structural checks of common/search_space.h.
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/search_space.h"
 #include "common/status.h"
+#include "common/value_set.h"
 
 namespace hpo {
 namespace {
@@ -13,6 +16,11 @@ namespace {
 constexpr int64_t kMaxExact = int64_t{1} << 53;
 
 absl::Status Invalid(const std::string& message) { return absl::InvalidArgumentError(message); }
+
+absl::Status CheckCount(size_t count, const Limit& limit) {
+  if (count <= static_cast<size_t>(limit.most)) return absl::OkStatus();
+  return Invalid(absl::StrCat("expected at most ", limit.most, " ", limit.what, ", got ", count));
+}
 
 absl::Status CheckDomain(const FloatDomain& domain) {
   const std::string range = FormatDomain(domain);
@@ -57,9 +65,10 @@ absl::Status CheckDomain(const IntDomain& domain) {
 
 absl::Status CheckDomain(const CategoricalDomain& domain) {
   if (domain.choices.empty()) return Invalid("expected at least one choice, got none");
+  HPO_RETURN_IF_ERROR(CheckCount(domain.choices.size(), kChoiceLimit));
   const ParamValue& first = domain.choices.front();
-  for (size_t i = 0; i < domain.choices.size(); ++i) {
-    const ParamValue& choice = domain.choices[i];
+  std::set<ParamValue> seen;
+  for (const ParamValue& choice : domain.choices) {
     if (choice.index() != first.index()) {
       return Invalid(absl::StrCat("expected choices of one type, got ", FormatParam(first), " and ",
                                   FormatParam(choice)));
@@ -67,11 +76,14 @@ absl::Status CheckDomain(const CategoricalDomain& domain) {
     if (const double* number = std::get_if<double>(&choice); number && !std::isfinite(*number)) {
       return Invalid(absl::StrCat("expected finite choices, got ", FormatParam(choice)));
     }
-    for (size_t j = 0; j < i; ++j) {
-      if (choice == domain.choices[j]) {
-        return Invalid(
-            absl::StrCat("expected distinct choices, got ", FormatParam(choice), " twice"));
-      }
+    if (const std::string* text = std::get_if<std::string>(&choice);
+        text && text->size() > static_cast<size_t>(kTextLimit.most)) {
+      return Invalid(absl::StrCat("expected choices of at most ", kTextLimit.most, " bytes, got ",
+                                  text->size(), ": ", Quoted(*text)));
+    }
+    if (!seen.insert(choice).second) {
+      return Invalid(
+          absl::StrCat("expected distinct choices, got ", FormatParam(choice), " twice"));
     }
   }
   return absl::OkStatus();
@@ -106,8 +118,9 @@ absl::Status CheckConditions(const SearchSpace& space, size_t end,
     }
     // Choices of model.name come and go with what the user and the workers have.
     if (name == kModelNameParameter) continue;
+    const ValueSet allowed(parent->domain);
     for (const ParamValue& value : condition.values) {
-      if (!Contains(parent->domain, value)) {
+      if (!allowed.Has(value)) {
         return Invalid(absl::StrCat("when.", condition.name, ": expected a value in ",
                                     FormatDomain(parent->domain), ", got ", FormatParam(value)));
       }
@@ -135,8 +148,10 @@ absl::Status CheckInside(const IntDomain& outer, const IntDomain& inner) {
 }
 
 absl::Status CheckInside(const CategoricalDomain& outer, const CategoricalDomain& inner) {
+  const Domain whole = outer;
+  const ValueSet allowed(whole);
   for (const ParamValue& choice : inner.choices) {
-    if (!Contains(outer, choice)) return NotInside(outer, inner);
+    if (!allowed.Has(choice)) return NotInside(outer, inner);
   }
   return absl::OkStatus();
 }
@@ -174,8 +189,9 @@ absl::Status CheckNarrowing(const SearchSpace& space, const Narrowing& narrowing
 
 absl::Status CheckParameter(const SearchSpace& space, size_t index) {
   const Parameter& parameter = space.parameters[index];
-  if (!IsName(parameter.name)) {
-    return Invalid("expected a name of letters, digits, '.', '_' and '-'");
+  if (!IsName(parameter.name) || parameter.name.size() > static_cast<size_t>(kNameLimit.most)) {
+    return Invalid(absl::StrCat("expected a name of letters, digits, '.', '_' and '-', at most ",
+                                kNameLimit.most, " of them"));
   }
   if (parameter.name == kModelClassFact || parameter.name == kModelFamilyFact) {
     return Invalid("this name is kept for what is known of model.name");
@@ -207,6 +223,9 @@ absl::Status ValidateNarrowing(const SearchSpace& space, const Narrowing& narrow
 }
 
 absl::Status ValidateSpace(const SearchSpace& space) {
+  HPO_RETURN_IF_ERROR(Annotate(CheckCount(space.parameters.size(), kParameterLimit), "parameters"));
+  HPO_RETURN_IF_ERROR(
+      Annotate(CheckCount(space.narrowings.size(), kConditionLimit), "constraints"));
   for (size_t i = 0; i < space.parameters.size(); ++i) {
     HPO_RETURN_IF_ERROR(ValidateParameter(space, i));
   }

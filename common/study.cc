@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/free_numbers.h"
+#include "common/limits.h"
 #include "common/one_of.h"
 #include "common/status.h"
 #include "common/task_kind.h"
@@ -37,6 +38,10 @@ absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
   std::set<std::string> seen;
   for (const Objective& objective : objectives) {
     if (objective.metric.empty()) return Expected("objective.metric", "a name", "nothing");
+    if (objective.metric.size() > static_cast<size_t>(kNameLimit.most)) {
+      return Expected("objective.metric", absl::StrCat("at most ", kNameLimit.most, " bytes"),
+                      absl::StrCat(objective.metric.size(), ": ", Quoted(objective.metric)));
+    }
     if (!seen.insert(objective.metric).second) {
       return Expected("objective", "distinct metrics", absl::StrCat(objective.metric, " twice"));
     }
@@ -56,6 +61,10 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
   }
   HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.epochs", 1, trainer.epochs));
   HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.measure_every_steps", 0, trainer.measure_every_steps));
+  if (trainer.labels.size() > static_cast<size_t>(kLabelLimit.most)) {
+    return Expected("trainer.labels", absl::StrCat("at most ", kLabelLimit.most),
+                    absl::StrCat(trainer.labels.size()));
+  }
   std::set<std::string> labels;
   for (const std::string& label : trainer.labels) {
     if (!labels.insert(label).second) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -9,10 +10,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
+#include "common/value_set.h"
 
 namespace hpo {
 namespace {
+
+absl::Status CheckCount(const YamlValue& place, size_t count, const Limit& limit) {
+  if (count <= static_cast<size_t>(limit.most)) return absl::OkStatus();
+  return place.Error(
+      absl::StrCat("expected at most ", limit.most, " ", limit.what, ", got ", count));
+}
 
 template <typename T>
 absl::StatusOr<std::pair<T, T>> ReadRange(const YamlValue& value,
@@ -29,6 +38,7 @@ absl::StatusOr<std::pair<T, T>> ReadRange(const YamlValue& value,
 // The values of a list; integers among real numbers become real.
 absl::StatusOr<std::vector<ParamValue>> ReadChoices(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, ReadList(value));
+  HPO_RETURN_IF_ERROR(CheckCount(value, elements.size(), kChoiceLimit));
   std::vector<ParamValue> choices;
   for (const YamlValue& element : elements) {
     HPO_ASSIGN_OR_RETURN(ParamValue choice, ReadParam(element));
@@ -102,8 +112,9 @@ class SpaceReader {
   absl::StatusOr<std::vector<Condition>> ReadConditions(const YamlValue& value) const;
   absl::StatusOr<std::vector<ParamValue>> ReadConditionValues(const std::string& name,
                                                               const YamlValue& value) const;
-  absl::Status CheckConditionValue(const std::string& name, const YamlValue& place,
-                                   ParamValue& value) const;
+  // `allowed`: the values of the parameter `name`, where it is one.
+  absl::Status CheckConditionValue(const std::string& name, const std::optional<ValueSet>& allowed,
+                                   const YamlValue& place, ParamValue& value) const;
   absl::Status SortParents();
   std::vector<std::string> KnownNames() const;
 
@@ -115,6 +126,7 @@ class SpaceReader {
 
 absl::Status SpaceReader::ReadParameters(const YamlValue& value) {
   YamlMap map(value);
+  HPO_RETURN_IF_ERROR(CheckCount(value, value.node.size(), kParameterLimit));
   for (const auto& [name, entry] : map.TakeAll()) {
     HPO_ASSIGN_OR_RETURN(Parameter parameter, ReadParameter(name, entry));
     space_.parameters.push_back(std::move(parameter));
@@ -177,18 +189,22 @@ absl::StatusOr<std::vector<ParamValue>> SpaceReader::ReadConditionValues(
   if (value.node.IsSequence()) {
     HPO_ASSIGN_OR_RETURN(elements, ReadList(value));
   }
+  const Parameter* const parent = space_.Find(name);  // null: a fact of the model
+  std::optional<ValueSet> allowed;
+  if (parent != nullptr) allowed.emplace(parent->domain);
   std::vector<ParamValue> values;
   for (const YamlValue& element : elements) {
     HPO_ASSIGN_OR_RETURN(ParamValue param, ReadParam(element));
-    HPO_RETURN_IF_ERROR(CheckConditionValue(name, element, param));
+    HPO_RETURN_IF_ERROR(CheckConditionValue(name, allowed, element, param));
     values.push_back(std::move(param));
   }
   return values;
 }
 
 // Gives `value` the type of what it is compared with, and checks that it can occur.
-absl::Status SpaceReader::CheckConditionValue(const std::string& name, const YamlValue& place,
-                                              ParamValue& value) const {
+absl::Status SpaceReader::CheckConditionValue(const std::string& name,
+                                              const std::optional<ValueSet>& allowed,
+                                              const YamlValue& place, ParamValue& value) const {
   if (name == kModelFamilyFact) return absl::OkStatus();
   if (name == kModelClassFact) {
     if (FormatParam(value) == "heavy" || FormatParam(value) == "base") return absl::OkStatus();
@@ -196,7 +212,7 @@ absl::Status SpaceReader::CheckConditionValue(const std::string& name, const Yam
   }
   const Domain& domain = space_.Find(name)->domain;
   value = Coerce(domain, value);
-  if (Contains(domain, value)) return absl::OkStatus();
+  if (allowed->Has(value)) return absl::OkStatus();
   return place.Error(absl::StrCat("expected a value in ", FormatDomain(domain), ", got '",
                                   FormatParam(value), "'"));
 }

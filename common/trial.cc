@@ -333,8 +333,11 @@ nlohmann::json OomConfig(const ParamMap& params) {
     if (found != params.end()) json[key] = ParamToJson(found->second);
   }
   const std::optional<int64_t> batch_size = FindInt(params, "train.batch_size");
-  if (batch_size.has_value()) {
-    json["effective_batch_size"] = *batch_size * FindInt(params, "train.grad_accum").value_or(1);
+  int64_t effective = 0;
+  if (batch_size.has_value() &&
+      !__builtin_mul_overflow(*batch_size, FindInt(params, "train.grad_accum").value_or(1),
+                              &effective)) {
+    json["effective_batch_size"] = effective;
   }
   return json;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/limits.h"
 #include "common/spelling.h"
 #include "common/status.h"
 #include "common/utf8.h"
@@ -16,7 +17,6 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kMaxText = size_t{1} << 20;
 constexpr size_t kMaxShown = 60;
 
 std::string Join(const std::string& path, absl::string_view key) {
@@ -105,7 +105,7 @@ absl::Status YamlValue::Locate(const absl::Status& status) const {
 absl::StatusOr<YamlDocument> YamlDocument::Parse(absl::string_view text, absl::string_view origin) {
   YamlDocument document;
   document.origin_ = std::string(origin);
-  if (text.size() > kMaxText) {
+  if (text.size() > static_cast<size_t>(kStudyFileLimit.most)) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": expected at most 1 MiB of YAML, got ", text.size(), " bytes"));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/limits.h"
 #include "common/memory/fit_decision.h"
 #include "common/status.h"
 #include "server/api/page_token.h"
@@ -15,7 +16,7 @@ namespace hpo {
 namespace {
 
 constexpr int kDefaultPage = 100;
-constexpr int kLargestPage = 1000;
+constexpr int64_t kLargestPage = kPageLimit.most;
 constexpr absl::Duration kBookmarkEach = absl::Seconds(15);
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 constexpr int kEventBatch = 256;

@@ -1,8 +1,10 @@
 #include "server/rpc/convert_study.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
@@ -35,16 +37,32 @@ absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto) {
 }
 
 absl::StatusOr<TrialFilter> FromProto(const v1::ListTrialsRequest& proto) {
-  TrialFilter filter{.newest_first = proto.newest_first()};
+  // Each once and in order: two requests for the same are one statement of the database.
+  std::set<TrialState> states;
   for (const int state : proto.states()) {
-    HPO_ASSIGN_OR_RETURN(filter.states.emplace_back(),
-                         FromProto(static_cast<v1::TrialState>(state)));
+    HPO_ASSIGN_OR_RETURN(const TrialState known, FromProto(static_cast<v1::TrialState>(state)));
+    states.insert(known);
   }
+  std::set<PruneReason> reasons;
   for (const int reason : proto.prune_reasons()) {
-    HPO_ASSIGN_OR_RETURN(filter.prune_reasons.emplace_back(),
-                         FromProto(static_cast<v1::PruneReason>(reason)));
+    HPO_ASSIGN_OR_RETURN(const PruneReason known, FromProto(static_cast<v1::PruneReason>(reason)));
+    reasons.insert(known);
   }
-  return filter;
+  return TrialFilter{.states = {states.begin(), states.end()},
+                     .prune_reasons = {reasons.begin(), reasons.end()},
+                     .newest_first = proto.newest_first()};
+}
+
+v1::Trial ToListed(Trial trial) {
+  const auto shorten = [](std::string& text) { text = Shortened(text, kListedTextLimit); };
+  if (trial.outcome) {
+    if (auto* failed = std::get_if<Failed>(&*trial.outcome)) shorten(failed->message);
+    if (auto* oom = std::get_if<OutOfMemory>(&*trial.outcome)) {
+      shorten(oom->message);
+      shorten(oom->traceback);
+    }
+  }
+  return ToProto(trial);
 }
 
 v1::Trial ToProto(const TrialView& detail) {
@@ -71,7 +89,7 @@ v1::WatchStudyResponse ToProto(const TrialEvent& event) {
   v1::TrialChange& change = *proto.mutable_change();
   change.set_sequence(event.sequence);
   change.set_kind(event.kind);
-  if (event.trial) *change.mutable_trial() = ToProto(*event.trial);
+  if (event.trial) *change.mutable_trial() = ToListed(*event.trial);
   return proto;
 }
 

@@ -17,6 +17,9 @@ absl::StatusOr<TrialFilter> FromProto(const v1::ListTrialsRequest& proto);
 
 // View FULL: attempts, measurements and who proposed it.
 v1::Trial ToProto(const TrialView& detail);
+
+// A trial among others: long texts of its outcome are shortened (kListedTextLimit).
+v1::Trial ToListed(Trial trial);
 v1::EstimateMemoryResponse ToProto(const MemoryAnswer& answer);
 v1::WatchStudyResponse ToProto(const TrialEvent& event);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -14,7 +15,7 @@
 namespace hpo {
 namespace {
 
-constexpr int kLargestMessageBytes = 16 << 20;
+constexpr int kLargestMessageBytes = static_cast<int>(kMessageLimit.most);
 // Every waiting worker and every watcher holds a thread; beyond this many, calls are refused with
 // RESOURCE_EXHAUSTED rather than queued behind long polls.
 constexpr int kMostThreads = 2048;

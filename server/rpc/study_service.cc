@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
 #include "common/study_file.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"
 #include "proto/convert/trial_proto.h"
+#include "server/api/page_token.h"
 #include "server/rpc/convert_study.h"
 #include "server/rpc/rpc_macros.h"
 
@@ -18,6 +20,11 @@ namespace {
 
 constexpr int kDefaultPageSize = 100;
 constexpr int64_t kFromTheFirst = -1;  // see StudyApi::WatchStudy
+constexpr auto kPageBytes = static_cast<size_t>(kPageBytesLimit.most);
+
+bool Left(const grpc::ServerContext* context) { return context->IsCancelled(); }
+
+absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); }
 
 }  // namespace
 
@@ -125,52 +132,70 @@ grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                                             v1::ImportTrialsResponse* response) {
   TrialImport import;
-  v1::ImportTrialsRequest request;
-  for (bool first = true; reader->Read(&request); first = false) {
-    HPO_RPC_CHECK(request);
-    if (first) {
-      import.study = request.study();
-      import.count_against_budget = request.count_against_budget();
-    }
-    for (const v1::ImportedTrial& trial : request.trials()) {
-      HPO_RPC_ASSIGN(ImportedTrial converted, FromProto(trial));
-      import.trials.push_back(std::move(converted));
-    }
+  import.cancelled = [context] { return Left(context);
+};
+v1::ImportTrialsRequest request;
+for (bool first = true; reader->Read(&request); first = false) {
+  HPO_RPC_CHECK(request);
+  if (first) {
+    import.study = request.study();
+    import.count_against_budget = request.count_against_budget();
   }
-  HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(import));
-  response->set_study(result.study);
-  response->set_added(result.num_added);
-  response->set_known(result.num_known);
-  return grpc::Status::OK;
+  const size_t size = import.trials.size() + static_cast<size_t>(request.trials_size());
+  if (size > static_cast<size_t>(kImportLimit.most)) {
+    return ToGrpc(absl::InvalidArgumentError(
+        absl::StrCat("trials: expected at most ", kImportLimit.most, " in a call, got more")));
+  }
+  for (const v1::ImportedTrial& trial : request.trials()) {
+    HPO_RPC_ASSIGN(ImportedTrial converted, FromProto(trial));
+    import.trials.push_back(std::move(converted));
+  }
 }
+HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(import));
+response->set_study(result.study);
+response->set_added(result.num_added);
+response->set_known(result.num_known);
+return grpc::Status::OK;
+}  // namespace hpo
 
-absl::Status StudyServiceImpl::FillPage(const v1::ListTrialsRequest& request,
+absl::Status StudyServiceImpl::FillPage(const grpc::ServerContext* context,
+                                        const v1::ListTrialsRequest& request,
                                         v1::ListTrialsResponse& response) {
   HPO_ASSIGN_OR_RETURN(const TrialFilter filter, FromProto(request));
   HPO_ASSIGN_OR_RETURN(TrialPage page, api_.ListTrials(request.study(), filter, request.page_size(),
                                                        request.page_token()));
-  for (const Trial& trial : page.trials) {
-    if (request.view() != v1::TRIAL_VIEW_FULL) {
-      *response.add_trials() = ToProto(trial);
-      continue;
-    }
-    HPO_ASSIGN_OR_RETURN(const TrialView detail, api_.GetTrial(trial.id.study, trial.id.number));
-    *response.add_trials() = ToProto(detail);
-  }
   response.set_next_page_token(std::move(page.next_token));
   response.set_total(page.total);
+  size_t used = 0;
+  for (const Trial& trial : page.trials) {
+    if (Left(context)) return CallerLeft();
+    v1::Trial listed;
+    if (request.view() == v1::TRIAL_VIEW_FULL) {
+      HPO_ASSIGN_OR_RETURN(const TrialView detail, api_.GetTrial(trial.id.study, trial.id.number));
+      listed = ToProto(detail);
+    } else {
+      listed = ToListed(trial);
+    }
+    used += listed.ByteSizeLong();
+    if (used > kPageBytes && response.trials_size() > 0) {
+      const TrialNumber last{response.trials(response.trials_size() - 1).number()};
+      response.set_next_page_token(MakePageToken(trial.id.study, filter, last));
+      break;
+    }
+    *response.add_trials() = std::move(listed);
+  }
   return absl::OkStatus();
 }
 
-grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ListTrials(grpc::ServerContext* context,
                                           const v1::ListTrialsRequest* request,
                                           v1::ListTrialsResponse* response) {
   HPO_RPC_CHECK(*request);
-  return ToGrpc(FillPage(*request, *response));
+  return ToGrpc(FillPage(context, *request, *response));
 }
 
 grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrialRequest* request,
@@ -188,7 +213,13 @@ grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext*,
   HPO_RPC_CHECK(*request);
   HPO_RPC_ASSIGN(const std::vector<Trial> trials,
                  api_.ListBestTrials(request->study(), request->count()));
-  for (const Trial& trial : trials) *response->add_trials() = ToProto(trial);
+  size_t used = 0;
+  for (const Trial& trial : trials) {
+    v1::Trial listed = ToListed(trial);
+    used += listed.ByteSizeLong();
+    if (used > kPageBytes && response->trials_size() > 0) break;
+    *response->add_trials() = std::move(listed);
+  }
   return grpc::Status::OK;
 }
 
@@ -208,6 +239,7 @@ grpc::Status StudyServiceImpl::WatchStudy(grpc::ServerContext* context,
                                           const v1::WatchStudyRequest* request,
                                           grpc::ServerWriter<v1::WatchStudyResponse>* writer) {
   HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OpenWatches::Watch watch, watches_.Open(context->peer()));
   HPO_RPC_ASSIGN(const StudyStatus study, api_.GetStudy(request->study()));
   v1::WatchStudyResponse snapshot;
   *snapshot.mutable_snapshot() = ToProto(study);

@@ -4,6 +4,7 @@
 
 #include "hpo/v1/study.grpc.pb.h"
 #include "server/api/study_api.h"
+#include "server/rpc/open_watches.h"
 
 namespace hpo {
 
@@ -48,9 +49,11 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                           grpc::ServerWriter<v1::WatchStudyResponse>* writer) override;
 
  private:
-  absl::Status FillPage(const v1::ListTrialsRequest& request, v1::ListTrialsResponse& response);
+  absl::Status FillPage(const grpc::ServerContext* context, const v1::ListTrialsRequest& request,
+                        v1::ListTrialsResponse& response);
 
   StudyApi& api_;
+  OpenWatches watches_;
 };
 
 }  // namespace hpo

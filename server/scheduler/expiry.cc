@@ -21,6 +21,7 @@ absl::Status TrialScheduler::Tick() {
   for (StudyRuntime* study : Studies()) {
     first.Update(Annotate(TickStudy(*study), absl::StrCat("study ", study->name())));
   }
+  first.Update(ForgetOld());
   return first;
 }
 

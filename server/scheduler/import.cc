@@ -15,6 +15,12 @@ namespace {
 constexpr char kElsewhere[] = "imported";
 constexpr AttemptNumber kTheAttempt{1};
 
+// Other writers wait for an import: one that nobody waits for ends.
+absl::Status CheckCaller(const TrialImport& import) {
+  if (!import.cancelled || !import.cancelled()) return absl::OkStatus();
+  return absl::CancelledError("the caller of the import has left; nothing was imported");
+}
+
 // A completed trial has every objective: a sampler would take a missing one for the worst.
 absl::Status CheckOutcome(const StudySpec& spec, const TrialOutcome& outcome) {
   const auto* completed = std::get_if<Completed>(&outcome);
@@ -92,11 +98,12 @@ absl::Status CheckSame(const TrialRecord& known, const ImportedTrial& imported) 
 }  // namespace
 
 absl::StatusOr<std::vector<ImportedTrial>> TrialScheduler::CheckImported(
-    const StudySpec& spec, const std::vector<ImportedTrial>& trials) const {
+    const StudySpec& spec, const TrialImport& import) const {
   SearchSpace space = spec.space;
   space.model_facts = ModelFactsOf(spec, workers_.Alive());
-  std::vector<ImportedTrial> checked = trials;
+  std::vector<ImportedTrial> checked = import.trials;
   for (ImportedTrial& trial : checked) {
+    HPO_RETURN_IF_ERROR(CheckCaller(import));
     const auto check = [&]() -> absl::Status {
       HPO_ASSIGN_OR_RETURN(trial.params, TypedParams(space, trial.params));
       HPO_RETURN_IF_ERROR(ValidateParams(space, trial.params));
@@ -110,12 +117,13 @@ absl::StatusOr<std::vector<ImportedTrial>> TrialScheduler::CheckImported(
 absl::StatusOr<ImportResult> TrialScheduler::ImportTrials(const TrialImport& import) {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(import.study));
   const StudySpec spec = study->spec();
-  HPO_ASSIGN_OR_RETURN(const std::vector<ImportedTrial> trials, CheckImported(spec, import.trials));
+  HPO_ASSIGN_OR_RETURN(const std::vector<ImportedTrial> trials, CheckImported(spec, import));
   absl::MutexLock lock(&study->propose_mutex());
   ImportResult result{.study = study->name()};
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     int64_t next = study->next_number().value;
     for (const ImportedTrial& trial : trials) {
+      HPO_RETURN_IF_ERROR(CheckCaller(import));
       HPO_ASSIGN_OR_RETURN(const auto known, transaction.trials.FindByOrigin(trial.origin));
       if (known.has_value()) {
         HPO_RETURN_IF_ERROR(Annotate(CheckSame(*known, trial), trial.origin));

@@ -1,8 +1,10 @@
 // TrialScheduler: heartbeats and measurements of running trials.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
 #include "server/scheduler/lease_token.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -26,6 +28,26 @@ absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const Attem
   const bool proved = attempt.token_hash == HashOfToken(lease.token);
   if (!proved || !may_report) return Superseded(lease);
   return attempt;
+}
+
+// The measurements that the attempt has room for; of a result the rest is left out, as the result
+// itself matters more.
+//   InvalidArgument  a running attempt has more of them than it may
+absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const TrialStore& trials,
+                                                      const AttemptReport& report) {
+  std::vector<Measurement> taken = report.measurements;
+  if (taken.empty()) return taken;
+  HPO_ASSIGN_OR_RETURN(const int64_t stored,
+                       trials.CountMeasurements(report.lease.trial.number, report.lease.attempt));
+  const int64_t room = std::max<int64_t>(0, kMeasurementLimit.most - stored);
+  if (std::ssize(taken) <= room) return taken;
+  if (!report.of_result) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("measurements: expected at most ", kMeasurementLimit.most,
+                     " of an attempt, got ", stored + std::ssize(taken)));
+  }
+  taken.resize(static_cast<size_t>(room));
+  return taken;
 }
 
 }  // namespace
@@ -91,9 +113,11 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.trials, report));
+    HPO_ASSIGN_OR_RETURN(const std::vector<Measurement> taken,
+                         TakeWhatFits(transaction.trials, report));
     HPO_ASSIGN_OR_RETURN(const int64_t stored,
                          transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt,
-                                                               report.measurements));
+                                                               taken));
     HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(lease.trial.number, lease.attempt,
                                                                report.memory_records));
     if (stored > 0) transaction.Changed(lease.trial.number, "measured");

@@ -44,7 +44,7 @@ void StudyRuntime::SetSpec(const StudySpec& spec) {
   // Sampler and pruner stay: what may change in a study (budget, added choices) reaches the sampler
   // with each ask's space.
   spec_ = spec;
-  DecideTerminationLocked();
+  undecided_ = true;
 }
 
 void StudyRuntime::ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
@@ -96,7 +96,7 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
       .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
   unobserved_.push_back(std::move(event));
-  if (trial.outcome.has_value()) DecideTerminationLocked();
+  undecided_ = undecided_ || trial.outcome.has_value();
 }
 
 void StudyRuntime::PublishLease(const TrialChange& change, absl::Duration now,
@@ -190,7 +190,8 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
   return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
 }
 
-void StudyRuntime::DecideTerminationLocked() {
+void StudyRuntime::DecideLocked() const {
+  if (!std::exchange(undecided_, false)) return;
   termination_ = WhyTerminate(history_, spec_);
   failure_ = WhyFailed(history_, spec_.budget, failures_from_);
 }
@@ -210,20 +211,23 @@ void StudyRuntime::TakeOrder(const OrderedStudy& ordered) {
   order_ = ordered.order;
   failures_from_ = ordered.failures_from;
   last_sequence_ = std::max(last_sequence_, ordered.sequence);
-  DecideTerminationLocked();
+  undecided_ = true;
 }
 
 std::optional<TooManyFailures> StudyRuntime::failure() const {
   absl::MutexLock lock(&mutex_);
+  DecideLocked();
   return failure_;
 }
 
 std::string StudyRuntime::termination() const {
   absl::MutexLock lock(&mutex_);
+  DecideLocked();
   return termination_.value_or("");
 }
 
 bool StudyRuntime::TrialsLeftLocked() const {
+  DecideLocked();
   if (termination_.has_value()) return false;
   return !spec_.budget.trials || num_budgeted_ < *spec_.budget.trials;
 }
@@ -233,6 +237,7 @@ bool StudyRuntime::WallClockLeftLocked() const {
 }
 
 bool StudyRuntime::HandsOutLocked() const {
+  DecideLocked();
   return order_ == StudyOrder::kRun && !failure_ && WallClockLeftLocked();
 }
 
@@ -249,6 +254,7 @@ bool StudyRuntime::HandsOut() const {
 bool StudyRuntime::Finished() const {
   absl::MutexLock lock(&mutex_);
   if (!leases_.empty()) return false;
+  DecideLocked();
   if (order_ == StudyOrder::kStop || failure_ || !WallClockLeftLocked()) return true;
   return !TrialsLeftLocked() && queue_.empty();
 }
@@ -327,6 +333,7 @@ absl::StatusOr<Suggestion> StudyRuntime::Suggest(
   if (bounded.has_value()) why = WhyRegretBounded(seen, *bounded);
   if (why.has_value()) {
     absl::MutexLock lock(&mutex_);
+    DecideLocked();
     termination_ = *why;
     return absl::FailedPreconditionError(*std::move(why));
   }

@@ -180,7 +180,9 @@ class StudyRuntime {
   bool WallClockLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HandsOutLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TrialsLeftLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DecideTerminationLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether and why the study ends, when it is asked for: it goes over all trials, and an import or
+  // a restart publishes thousands before anybody asks.
+  void DecideLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t id_;
   const std::string name_;
@@ -210,10 +212,11 @@ class StudyRuntime {
   absl::Duration wall_clock_stored_ ABSL_GUARDED_BY(mutex_);
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> obstacles_ ABSL_GUARDED_BY(mutex_);
-  std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
-  std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);
   TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
+  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of both
 };
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/attempt_residual.h"
@@ -59,6 +60,19 @@ absl::StatusOr<AttemptRecord> LoadProved(const TrialStore& trials, const LeaseRe
 bool MetOom(const FinishRequest& request) {
   const auto* oom = std::get_if<OutOfMemory>(&request.outcome);
   return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
+}
+
+// What the attempt had measured and not yet reported; what is beyond the limit is left out, as the
+// result itself matters more. Returns how many were stored.
+absl::StatusOr<int64_t> InsertLast(TrialStore& trials, const FinishRequest& request) {
+  if (request.measurements.empty()) return 0;
+  const TrialNumber number = request.lease.trial.number;
+  HPO_ASSIGN_OR_RETURN(const int64_t stored,
+                       trials.CountMeasurements(number, request.lease.attempt));
+  const auto room = static_cast<size_t>(std::max<int64_t>(0, kMeasurementLimit.most - stored));
+  std::vector<Measurement> last = request.measurements;
+  if (last.size() > room) last.resize(room);
+  return trials.InsertMeasurements(number, request.lease.attempt, last);
 }
 
 // A worker that was stopped by a heartbeat's answer does not know by whom.
@@ -139,9 +153,7 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
   const StudySpec spec = study.spec();
-  HPO_ASSIGN_OR_RETURN(
-      const int64_t measured,
-      transaction.trials.InsertMeasurements(number, request.lease.attempt, request.measurements));
+  HPO_ASSIGN_OR_RETURN(const int64_t measured, InsertLast(transaction.trials, request));
   HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(number, request.lease.attempt,
                                                              request.memory_records));
   const bool first_outcome = !attempt.outcome.has_value();

@@ -157,7 +157,7 @@ class TrialScheduler {
 
   // import.cc
   absl::StatusOr<std::vector<ImportedTrial>> CheckImported(
-      const StudySpec& spec, const std::vector<ImportedTrial>& trials) const;
+      const StudySpec& spec, const TrialImport& import) const;
 
   // register.cc
   absl::Status ReleaseOlderInstance(const WorkerFacts& facts, NameGrant how);
@@ -231,6 +231,10 @@ class TrialScheduler {
   absl::Status SettleQueued(StudyRuntime& study, const StudySpec& spec, const QueuedTrial& queued);
   absl::Status StoreWallClock(StudyRuntime& study);
 
+  // forget.cc: request ids and changes beyond common/limits.h, every ten minutes. Only the ticking
+  // thread calls it.
+  absl::Status ForgetOld();
+
   const std::unique_ptr<Store> store_;
   const Clock& clock_;
   const SchedulerOptions options_;
@@ -242,6 +246,7 @@ class TrialScheduler {
   int64_t epoch_ = 0;
   std::string database_;
   std::string token_secret_;  // lease_token.h
+  absl::Duration forgot_at_;  // monotonic; of the ticking thread
 
   // Held over a change of any study's spec and its commit.
   absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);

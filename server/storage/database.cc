@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/limits.h"
 #include "common/sha256.h"
 #include "common/status.h"
 
@@ -164,7 +165,7 @@ Database::Database(std::string path, sqlite3* connection)
     : path_(std::move(path)), connection_(connection) {}
 
 Database::~Database() {
-  for (const auto& [sql, statement] : idle_statements_) sqlite3_finalize(statement);
+  FinalizeIdle();
   sqlite3_close_v2(connection_);
 }
 
@@ -211,7 +212,14 @@ Statement Database::Prepare(absl::string_view sql) {
 void Database::GiveBack(const std::string& sql, sqlite3_stmt* statement) {
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
+  // Those in use again soon come back; those that a client's filters made do not.
+  if (idle_statements_.size() >= static_cast<size_t>(kStatementLimit.most)) FinalizeIdle();
   if (!idle_statements_.emplace(sql, statement).second) sqlite3_finalize(statement);
+}
+
+void Database::FinalizeIdle() {
+  for (const auto& [sql, statement] : idle_statements_) sqlite3_finalize(statement);
+  idle_statements_.clear();
 }
 
 absl::Status Database::Execute(const std::string& script) {

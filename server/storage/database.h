@@ -102,7 +102,8 @@ class Database {
   Database& operator=(const Database&) = delete;
   ~Database();
 
-  // `sql` is one statement; equal texts share one prepared statement.
+  // `sql` is one statement; equal texts share one prepared statement. At most kStatementLimit of them
+  // are kept.
   Statement Prepare(absl::string_view sql);
 
   // Runs a script of any number of statements without parameters.
@@ -124,6 +125,7 @@ class Database {
   absl::Status Configure(Access access);
   absl::Status Error(int code, absl::string_view doing) const;
   void GiveBack(const std::string& sql, sqlite3_stmt* statement);
+  void FinalizeIdle();
 
   std::string path_;
   sqlite3* connection_;

@@ -5,14 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/checksum.h"
 #include "common/json_reader.h"
+#include "common/limits.h"
 #include "common/sha256.h"
 #include "common/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {
-
-constexpr absl::Duration kKeepRequestIds = absl::Hours(7 * 24);
 
 // Tells a repeated request from a reused id.
 int64_t HashOf(absl::string_view text) { return static_cast<int64_t>(Fnv1a(text)); }
@@ -32,9 +31,7 @@ absl::StatusOr<TrialNumber> NumberFromJson(const nlohmann::json& json) {
 }  // namespace
 
 absl::StatusOr<int64_t> StudyStore::BeginEpoch(absl::Time now) {
-  HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM idempotency WHERE time < ?1")
-                          .Bind(now - kKeepRequestIds)
-                          .Run());
+  HPO_RETURN_IF_ERROR(ForgetAnswers(now));
   HPO_RETURN_IF_ERROR(database_.Prepare("UPDATE server SET epoch = epoch + 1").Run());
   Statement epoch = database_.Prepare("SELECT epoch FROM server");
   HPO_RETURN_IF_ERROR(epoch.Next().status());
@@ -217,6 +214,12 @@ absl::Status StudyStore::RecordAnswer(const std::string& request_id, absl::strin
   if (request_id.empty()) return absl::OkStatus();
   return database_.Prepare("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")
       .Bind(Sha256Hex(request_id), method, HashOf(body), answer, now)
+      .Run();
+}
+
+absl::Status StudyStore::ForgetAnswers(absl::Time now) {
+  return database_.Prepare("DELETE FROM idempotency WHERE time < ?1")
+      .Bind(now - absl::Hours(24) * kRequestIdDays.most)
       .Run();
 }
 

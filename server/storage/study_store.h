@@ -23,7 +23,7 @@ class StudyStore {
  public:
   explicit StudyStore(Database& database) : database_(database) {}
 
-  // Starts an epoch and returns its number; forgets request ids older than 7 days.
+  // Starts an epoch and returns its number; calls ForgetAnswers.
   absl::StatusOr<int64_t> BeginEpoch(absl::Time now);
 
   // 32 hexadecimal digits, made with the database and kept by its copies.
@@ -66,6 +66,8 @@ class StudyStore {
   // Does nothing for an empty id.
   absl::Status RecordAnswer(const std::string& request_id, absl::string_view method,
                             absl::string_view body, absl::string_view answer, absl::Time now);
+  // Forgets request ids that are older than kRequestIdDays.
+  absl::Status ForgetAnswers(absl::Time now);
   // Makes an id new again whose answer no longer holds (a lease that is gone).
   absl::Status ForgetAnswer(const std::string& request_id, absl::string_view method);
 

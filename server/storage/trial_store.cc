@@ -292,6 +292,20 @@ absl::StatusOr<int64_t> TrialStore::LastSequence() const {
   return row.Int(0);
 }
 
+absl::Status TrialStore::ForgetEvents(int64_t last) {
+  return database_.Prepare("DELETE FROM event WHERE study_id = ?1 AND sequence <= ?2")
+      .Bind(study_id_, last)
+      .Run();
+}
+
+absl::StatusOr<int64_t> TrialStore::CountMeasurements(TrialNumber trial,
+                                                      AttemptNumber attempt) const {
+  Statement row = database_.Prepare(
+      "SELECT COUNT(*) FROM measurement WHERE study_id = ?1 AND number = ?2 AND attempt = ?3");
+  HPO_RETURN_IF_ERROR(row.Bind(study_id_, trial.value, attempt.value).Next().status());
+  return row.Int(0);
+}
+
 absl::StatusOr<std::vector<TrialStore::Event>> TrialStore::EventsAfter(int64_t sequence,
                                                                        int limit) const {
   Statement rows = database_.Prepare(

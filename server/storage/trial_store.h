@@ -78,6 +78,7 @@ class TrialStore {
   // By step.
   absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
                                                             AttemptNumber attempt) const;
+  absl::StatusOr<int64_t> CountMeasurements(TrialNumber trial, AttemptNumber attempt) const;
   // By sequence.
   absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
                                                               AttemptNumber attempt) const;
@@ -111,6 +112,8 @@ class TrialStore {
     std::string kind;
     TrialNumber trial;  // kNoTrial: of the study
   };
+  // Forgets changes up to and with `last`.
+  absl::Status ForgetEvents(int64_t last);
   absl::StatusOr<std::vector<Event>> EventsAfter(int64_t sequence, int limit) const;
   absl::StatusOr<int64_t> LastSequence() const;
 

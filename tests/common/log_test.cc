@@ -28,6 +28,15 @@ TEST_F(LogTest, WritesTimeLevelAndMessage) {
                                     "....-..-..T..:..:..\\....Z warn low memory\n"));
 }
 
+TEST_F(LogTest, AMessageIsOneLine) {
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(InitLog("info", /*json=*/false).ok());
+  spdlog::info("trial #1: {}", "lost\n2026-11-23T00:00:00.000Z info forged\r\x1b[2J\tand so on");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::EndsWith("info trial #1: lost\\n2026-11-23T00:00:00.000Z info "
+                                "forged\\x0d\\x1b[2J\tand so on\n"));
+}
+
 TEST_F(LogTest, JsonEscapesWhatAMessageHolds) {
   testing::internal::CaptureStderr();
   ASSERT_TRUE(InitLog("debug", /*json=*/true).ok());

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/limits.h"
 #include "common/search_space_json.h"
 #include "gtest/gtest.h"
 
@@ -302,6 +303,18 @@ TEST(SearchSpaceJson, ErrorsNameTheMember) {
     ASSERT_FALSE(space.ok());
     EXPECT_NE(space.status().message().find(expected), absl::string_view::npos) << space.status();
   }
+}
+
+// 100,000 choices once held a core for a minute.
+TEST(ValidateSpace, ManyChoicesAreCheckedFastAndTooManyRefused) {
+  CategoricalDomain choices;
+  for (int64_t i = 0; i < kChoiceLimit.most; ++i) choices.choices.emplace_back(i);
+  EXPECT_TRUE(ValidateDomain(choices).ok());
+  choices.choices.emplace_back(kChoiceLimit.most);
+  EXPECT_EQ(ValidateDomain(choices).message(), "expected at most 10000 choices, got 10001");
+  choices.choices.pop_back();
+  choices.choices.back() = int64_t{7};
+  EXPECT_EQ(ValidateDomain(choices).message(), "expected distinct choices, got 7 twice");
 }
 
 }  // namespace

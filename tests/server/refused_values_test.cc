@@ -5,7 +5,9 @@
 #include <functional>
 #include <limits>
 
+#include "common/limits.h"
 #include "common/random.h"
+#include "server/storage/database.h"
 #include "tests/fakes/random_message.h"
 #include "tests/server/coordinator_fixture.h"
 
@@ -177,6 +179,65 @@ parameters: {x: {int: [1, 64]}}
     const grpc::Status status = studies_->ListTrials(&call, list, &listed);
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
+}
+
+// From a report: six failures of 4 MB, and `hpo trial list` failed for good.
+TEST_F(RefusedValuesTest, LongFailuresOfAnEarlierVersionAreListed) {
+  for (int i = 0; i < 4; ++i) {
+    v1::Outcome outcome;
+    outcome.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_BAD_DATA);
+    outcome.mutable_failed()->set_message("first line");
+    Finish(Take(), outcome);
+  }
+  auto database = Database::Open(Options().database, Database::Access::kReadWrite);
+  ASSERT_TRUE(database.ok()) << database.status();
+  ASSERT_TRUE((*database)
+                  ->Execute("UPDATE trial SET outcome = json_set(outcome, '$.message', "
+                            "'first line ' || hex(zeroblob(2000000)) || ' last line')")
+                  .ok());
+  Call call;
+  v1::ListTrialsRequest list;
+  list.set_study("plain");
+  v1::ListTrialsResponse listed;
+  const grpc::Status status = studies_->ListTrials(&call, list, &listed);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(listed.trials_size(), 4);
+  const std::string& message = listed.trials(0).outcome().failed().message();
+  EXPECT_LE(message.size(), 1000);
+  EXPECT_THAT(message, testing::StartsWith("first line 0000"));
+  EXPECT_THAT(message, testing::EndsWith("0000 last line"));
+  EXPECT_TRUE(GetTrial(0).ok());
+}
+
+TEST_F(RefusedValuesTest, AClientHasSoManyWatches) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::WatchStudyResponse>>> watches;
+  v1::WatchStudyRequest request;
+  request.set_study("plain");
+  v1::WatchStudyResponse response;
+  for (int64_t i = 0; i < kWatchLimit.most; ++i) {
+    calls.push_back(std::make_unique<Call>());
+    watches.push_back(studies_->WatchStudy(calls.back().get(), request));
+    ASSERT_TRUE(watches.back()->Read(&response));
+  }
+  Call refused_call;
+  const auto refused = studies_->WatchStudy(&refused_call, request);
+  EXPECT_FALSE(refused->Read(&response));
+  const grpc::Status status = refused->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("expected at most 100 open ones"));
+  for (const auto& call : calls) call->TryCancel();
+  for (const auto& watch : watches) watch->Finish();
+  // Closed ones make room; the server notices within its check for cancelled calls.
+  bool open = false;
+  for (int i = 0; i < 100 && !open; ++i) {
+    Call call;
+    const auto again = studies_->WatchStudy(&call, request);
+    open = again->Read(&response);
+    call.TryCancel();
+    again->Finish();
+  }
+  EXPECT_TRUE(open);
 }
 
 }  // namespace

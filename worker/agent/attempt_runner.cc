@@ -15,6 +15,7 @@
 #include "worker/agent/exit_outcome.h"
 #include "worker/agent/poll_timeout.h"
 #include "worker/agent/report_queue.h"
+#include "worker/agent/trainer_line.h"
 
 namespace hpo {
 namespace {
@@ -200,7 +201,7 @@ class RunningAttempt {
   }
 
   void TakeLine(const std::string& line) {
-    absl::StatusOr<UpMessage> message = DecodeUp(line);
+    absl::StatusOr<UpMessage> message = ReadTrainerLine(line);
     if (!message.ok()) {
       Violation(absl::StrCat("the trainer sent '", line.substr(0, 120),
                              "': ", message.status().message()));

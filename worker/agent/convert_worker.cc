@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/limits.h"
 #include "common/status.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
@@ -9,6 +10,7 @@
 #include "proto/convert/time_proto.h"
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
+#include "worker/agent/trainer_line.h"
 
 namespace hpo {
 namespace {
@@ -84,7 +86,9 @@ v1::ReportMeasurementsRequest ToProto(const AttemptReport& report) {
 v1::FinishTrialRequest ToProto(const FinishRequest& request) {
   v1::FinishTrialRequest proto;
   SetLease(request.lease, proto);
-  *proto.mutable_outcome() = ToProto(request.outcome);
+  TrialOutcome outcome = request.outcome;
+  ShortenTexts(outcome);  // also of what an earlier version left in the outbox
+  *proto.mutable_outcome() = ToProto(outcome);
   *proto.mutable_memory() = ToProto(request.memory);
   *proto.mutable_final_plan() = ToProto(request.final_plan);
   for (const Measurement& measurement : request.measurements) {
@@ -101,7 +105,7 @@ v1::ReleaseTrialRequest ToProto(const TrialRelease& release) {
   SetLease(release.lease, proto);
   proto.set_reason(ToProto(release.reason));
   proto.set_needed_bytes(release.needed.count);
-  proto.set_note(release.note);
+  proto.set_note(Shortened(release.note, kTextLimit));
   return proto;
 }
 

@@ -10,6 +10,11 @@
 namespace hpo {
 
 void ReportQueue::AddMeasurement(const Measurement& measurement) {
+  if (num_measurements_ == kMeasurementLimit.most) {
+    spdlog::warn("trial #{}: the trainer has sent {} measurements; further ones are not reported",
+                 lease_.trial.number.value, num_measurements_);
+  }
+  if (num_measurements_++ >= kMeasurementLimit.most) return;
   measurements_.push_back(measurement);
   waiting_bytes_ += MessageBytes(measurement);
   if (waiting_bytes_ > kMostWaitingBytes) LeaveOutSome();

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "common/clock.h"
+#include "common/limits.h"
 #include "common/worker_exchange.h"
 #include "worker/agent/backoff.h"
 #include "worker/agent/coordinator_client.h"
@@ -31,6 +32,7 @@ class ReportQueue {
   ReportQueue(CoordinatorClient& client, WorkerSession& session, LeaseRef lease, Backoff retry)
       : client_(client), session_(session), lease_(std::move(lease)), retry_(retry) {}
 
+  // After kMeasurementLimit of an attempt the rest is left out.
   void AddMeasurement(const Measurement& measurement);
   void AddPlan(const MemoryPlan& plan);
   void AddOom();
@@ -40,7 +42,7 @@ class ReportQueue {
   // Of measurements that wait to be sent. Beyond it every second of them is left out, again and
   // again, so that the rest still covers the whole time.
   static constexpr size_t kMostWaitingBytes = size_t{64} << 20;
-  static constexpr int64_t kMostRecords = 1000;
+  static constexpr int64_t kMostRecords = kMemoryRecordLimit.most;
   static constexpr absl::Duration kRecordDelay = absl::Seconds(1);
 
   // Monotonic time of the next report; nullopt: there is nothing to report.
@@ -76,6 +78,7 @@ class ReportQueue {
   const SystemClock clock_;
   std::vector<Measurement> measurements_;
   std::vector<MemoryRecord> memory_records_;
+  int64_t num_measurements_ = 0;
   int64_t num_records_ = 0;
   std::optional<MemoryPlan> new_plan_;
   int64_t num_ooms_ = 0;

@@ -13,6 +13,7 @@
 #include "spdlog/spdlog.h"
 #include "worker/agent/exit_outcome.h"
 #include "worker/agent/poll_timeout.h"
+#include "worker/agent/trainer_line.h"
 
 namespace hpo {
 namespace {
@@ -87,7 +88,7 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
                                   " before its hello line"),
                      options_.log_path);
   }
-  const absl::StatusOr<UpMessage> message = DecodeUp(received->lines.front());
+  const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
   if (!message.ok() || !std::holds_alternative<Hello>(*message) || received->lines.size() > 1) {
     return NoTrainer(launcher_,
                      absl::StrCat("began with '", received->lines.front().substr(0, 120),

@@ -83,6 +83,7 @@ TEST(RequestCheck, NoFieldOfAnyRequestTakesWhatIsBeyondItsLimit) {
         const std::string text((1 << 20) + 1, 'x');
         switch (field.cpp_type()) {
           case FieldDescriptor::CPPTYPE_INT64:
+            if (field.full_name() == "hpo.v1.Value.int_value") return;
             for (const int64_t value : {int64_t{std::numeric_limits<int64_t>::min()},
                                         std::numeric_limits<int64_t>::max()}) {
               in.SetInt64(&holder, &field, value);
@@ -144,7 +145,8 @@ TEST(RequestCheck, WhatIsAtItsLimitIsTaken) {
   watch.set_after_sequence(-1);
   EXPECT_TRUE(CheckRequest(watch).ok());
   v1::EnqueueTrialRequest enqueue;
-  (*enqueue.mutable_params())["shift"].set_int_value(-3);
+  (*enqueue.mutable_params())["shift"].set_int_value(std::numeric_limits<int64_t>::min());
+  (*enqueue.mutable_params())["most"].set_int_value(std::numeric_limits<int64_t>::max());
   EXPECT_TRUE(CheckRequest(enqueue).ok());
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "common/limits.h"
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
@@ -398,6 +399,38 @@ TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
   AddStudy(PlainStudy("two"));
   EXPECT_THAT(scheduler_->FindStudy("three").status().message(), HasSubstr("one, two"));
   EXPECT_TRUE(absl::IsNotFound(scheduler_->FindStudy("").status()));
+}
+
+TEST_F(TrialSchedulerTest, AnAttemptKeepsSoManyMeasurements) {
+  AddStudy(PlainStudy());
+  const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
+  std::vector<Measurement> many;
+  for (int64_t step = 0; step < kMeasurementLimit.most; ++step) many.push_back({.step = step});
+  ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = many}).ok());
+  const Measurement one_more{.step = kMeasurementLimit.most};
+  EXPECT_EQ(scheduler_->Report({.lease = lease, .measurements = {one_more}}).status().message(),
+            "measurements: expected at most 20000 of an attempt, got 20001");
+  // The result counts, whatever it brings.
+  const auto result = scheduler_->Finish("r", {.lease = lease,
+                                               .outcome = Completed{.metrics = {{"score", 0.5}}},
+                                               .memory = {},
+                                               .final_plan = {},
+                                               .measurements = {one_more}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->state, TrialState::kCompleted);
+}
+
+TEST_F(TrialSchedulerTest, RequestIdsAreForgottenWhileTheServerRuns) {
+  AddStudy(PlainStudy());
+  const EnqueueRequest first{.params = {{"train.batch_size", int64_t{1}}}};
+  const EnqueueRequest second{.params = {{"train.batch_size", int64_t{2}}}};
+  ASSERT_TRUE(scheduler_->EnqueueTrial("plain", first, "id").ok());
+  clock_.Advance(absl::Hours(24) * (kRequestIdDays.most - 1));
+  ASSERT_TRUE(scheduler_->Tick().ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(scheduler_->EnqueueTrial("plain", second, "id").status()));
+  clock_.Advance(absl::Hours(48));
+  ASSERT_TRUE(scheduler_->Tick().ok());
+  EXPECT_TRUE(scheduler_->EnqueueTrial("plain", second, "id").ok());
 }
 
 }  // namespace

@@ -386,5 +386,20 @@ TEST_F(StoresTest, DamagedColumnsAreDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(Trials().LoadTrial(TrialNumber{0}).status()));
 }
 
+TEST_F(StoresTest, OldChangesAreForgotten) {
+  Insert(NewTrial(0));
+  std::vector<int64_t> sequences;
+  for (const char* kind : {"queued", "started", "finished"}) {
+    const auto sequence = Trials().AppendEvent(TrialNumber{0}, kind, kNow);
+    ASSERT_TRUE(sequence.ok()) << sequence.status();
+    sequences.push_back(*sequence);
+  }
+  ASSERT_TRUE(Trials().ForgetEvents(sequences[1]).ok());
+  const auto left = Trials().EventsAfter(0, 10);
+  ASSERT_TRUE(left.ok()) << left.status();
+  ASSERT_EQ(left->size(), 1);
+  EXPECT_EQ(left->front().sequence, sequences[2]);
+}
+
 }  // namespace
 }  // namespace hpo
