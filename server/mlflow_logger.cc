@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/status.h"
+#include "common/steady_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
@@ -56,7 +57,7 @@ void MlflowLogger::Finish(absl::Duration grace) {
     const auto written = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return waiting_.empty() && !busy_;
     };
-    if (thread_.joinable()) mutex_.AwaitWithTimeout(absl::Condition(&written), grace);
+    if (thread_.joinable()) AwaitSteadily(mutex_, absl::Condition(&written), grace);
     over_ = true;
   }
   cancelled_ = true;
@@ -138,7 +139,7 @@ void MlflowLogger::TakeFailure(const TrialId& trial, const absl::Status& status)
   }
   absl::MutexLock lock(&mutex_);
   waiting_.insert(trial);
-  mutex_.AwaitWithTimeout(absl::Condition(&over_), pause_);
+  AwaitSteadily(mutex_, absl::Condition(&over_), pause_);
   pause_ = std::min(2 * pause_, options_.longest_retry);
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/memory/fit_decision.h"
 #include "common/status.h"
+#include "common/steady_wait.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/capability.h"
 #include "server/scheduler/lease_token.h"
@@ -103,8 +104,7 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
       const absl::Duration left = longest - (clock_.Monotonic() - asked);
       if (left <= absl::ZeroDuration() || (cancelled && cancelled())) return answer;
       absl::MutexLock lock(&mutex_);
-      woken =
-          mutex_.AwaitWithTimeout(absl::Condition(&changed), std::min(left, kCancellationCheck));
+      woken = AwaitSteadily(mutex_, absl::Condition(&changed), std::min(left, kCancellationCheck));
     }
   }
 }

@@ -42,9 +42,9 @@ absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const TrialStore& trials,
   const int64_t room = std::max<int64_t>(0, kMeasurementLimit.most - stored);
   if (std::ssize(taken) <= room) return taken;
   if (!report.of_result) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("measurements: expected at most ", kMeasurementLimit.most,
-                     " of an attempt, got ", stored + std::ssize(taken)));
+    return absl::InvalidArgumentError(absl::StrCat("measurements: expected at most ",
+                                                   kMeasurementLimit.most, " of an attempt, got ",
+                                                   stored + std::ssize(taken)));
   }
   taken.resize(static_cast<size_t>(room));
   return taken;
@@ -115,9 +115,8 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.trials, report));
     HPO_ASSIGN_OR_RETURN(const std::vector<Measurement> taken,
                          TakeWhatFits(transaction.trials, report));
-    HPO_ASSIGN_OR_RETURN(const int64_t stored,
-                         transaction.trials.InsertMeasurements(lease.trial.number, lease.attempt,
-                                                               taken));
+    HPO_ASSIGN_OR_RETURN(const int64_t stored, transaction.trials.InsertMeasurements(
+                                                   lease.trial.number, lease.attempt, taken));
     HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(lease.trial.number, lease.attempt,
                                                                report.memory_records));
     if (stored > 0) transaction.Changed(lease.trial.number, "measured");

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/steady_wait.h"
 #include "sampler/gaussian_process/regret_bound.h"
 #include "sampler/termination.h"
 #include "server/scheduler/lease_token.h"
@@ -187,7 +188,7 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
   const auto newer = [this, sequence]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return last_sequence_ > sequence;
   };
-  return mutex_.AwaitWithTimeout(absl::Condition(&newer), timeout);
+  return AwaitSteadily(mutex_, absl::Condition(&newer), timeout);
 }
 
 void StudyRuntime::DecideLocked() const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "common/steady_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
@@ -58,7 +59,7 @@ void TrialScheduler::TickLoop() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.tick_interval);
+      AwaitSteadily(mutex_, absl::Condition(&stopping_), options_.tick_interval);
       if (stopping_) return;
     }
     const absl::Status ticked = Tick();

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/steady_wait.h"
 #include "server/storage/integrity.h"
 #include "server/storage/migrations.h"
 
@@ -105,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Database>> Store::TakeReader() const {
     absl::MutexLock lock(&mutex_);
     const auto idle = [this]()
                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !idle_readers_.empty(); };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&idle), kLongestWaitForReader)) {
+    if (!AwaitSteadily(mutex_, absl::Condition(&idle), kLongestWaitForReader)) {
       return absl::UnavailableError(
           absl::StrCat("database ", path_, ": all ", kNumReaders, " readers are busy; try again"));
     }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "common/limits.h"
+#include "common/steady_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
@@ -82,7 +83,7 @@ void LeaseKeeper::Run() {
     {
       absl::MutexLock lock(&mutex_);
       const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ending_ || beat_now_; };
-      mutex_.AwaitWithTimeout(absl::Condition(&due), pause);
+      AwaitSteadily(mutex_, absl::Condition(&due), pause);
       if (ending_) break;
       beat_now_ = false;
     }
