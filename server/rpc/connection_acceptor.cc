@@ -28,24 +28,66 @@ constexpr int kMostConnections = 10'000;
 constexpr absl::Duration kRestAfterFailure = absl::Milliseconds(100);
 constexpr absl::Duration kTimeForReason = absl::Seconds(1);
 constexpr size_t kMostRefused = 16;
+constexpr size_t kMostReceived = 64 << 10;  // before the first call of one that is sent away
 constexpr absl::Duration kBetweenLines = absl::Minutes(1);
 
-// HTTP/2 frames (RFC 9113, 6.5 and 6.8): empty settings, then GOAWAY with ENHANCE_YOUR_CALM and a
-// text, which gRPC's clients show.
-std::string GoAway(const std::string& why) {
-  const auto frame = [](char type, const std::string& payload) {
-    std::string head(9, '\0');
-    head[1] = static_cast<char>(payload.size() >> 8);
-    head[2] = static_cast<char>(payload.size() & 0xff);
-    head[3] = type;
-    return head + payload;
-  };
-  constexpr char kSettings = 4;
-  constexpr char kGoAway = 7;
+// HTTP/2 (RFC 9113), as much of it as it takes to end the first call of a client with a status.
+constexpr size_t kPrefaceBytes = 24;
+constexpr size_t kHeadBytes = 9;
+constexpr char kHeaders = 1;
+constexpr char kSettings = 4;
+constexpr char kGoAway = 7;
+
+std::string Frame(char type, char flags, uint32_t stream, const std::string& payload) {
+  std::string head = {0, static_cast<char>(payload.size() >> 8), static_cast<char>(payload.size()),
+                      type, flags};
+  for (const int shift : {24, 16, 8, 0}) head += static_cast<char>(stream >> shift);
+  return head + payload;
+}
+
+// A header field that no table has (RFC 7541, 6.2.2); both texts are shorter than 127 bytes.
+std::string Field(const std::string& name, const std::string& value) {
+  std::string field(1, '\0');
+  for (const std::string& text : {name, value}) {
+    field += static_cast<char>(text.size());
+    field += text;
+  }
+  return field;
+}
+
+// The end of the call on `stream`: RESOURCE_EXHAUSTED and `why`. Then that of the connection.
+std::string RefusalOf(uint32_t stream, const std::string& why) {
+  constexpr char kStatus200[] = "\x88";
+  constexpr char kEndsStreamAndHeaders = 0x1 | 0x4;
   constexpr char kEnhanceYourCalm = 0x0b;
-  std::string payload(8, '\0');  // no stream was served
-  payload[7] = kEnhanceYourCalm;
-  return frame(kSettings, "") + frame(kGoAway, payload + why);
+  std::string text;
+  if (stream > 0) {
+    text = Frame(kHeaders, kEndsStreamAndHeaders, stream,
+                 kStatus200 + Field("content-type", "application/grpc") +
+                     Field("grpc-status", "8") + Field("grpc-message", why));
+  }
+  std::string last;
+  for (const int shift : {24, 16, 8, 0}) last += static_cast<char>(stream >> shift);
+  return text + Frame(kGoAway, 0, 0, last + std::string(3, '\0') + kEnhanceYourCalm + why);
+}
+
+// The stream of the first call in what a client has sent; 0: none yet.
+uint32_t FirstCall(const std::string& received) {
+  const auto byte = [&received](size_t at) {
+    return static_cast<uint32_t>(static_cast<unsigned char>(received[at]));
+  };
+  for (size_t at = kPrefaceBytes; at + kHeadBytes <= received.size();) {
+    const size_t size = byte(at) << 16 | byte(at + 1) << 8 | byte(at + 2);
+    if (received[at + 3] == kHeaders) {
+      return (byte(at + 5) & 0x7f) << 24 | byte(at + 6) << 16 | byte(at + 7) << 8 | byte(at + 8);
+    }
+    at += kHeadBytes + size;
+  }
+  return 0;
+}
+
+void Send(int connection, const std::string& text) {
+  send(connection, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int OpenSpare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -116,10 +158,17 @@ void ConnectionAcceptor::Run() {
     CloseRefused(now);
     const bool rests = now < resting_until_;
     const bool waits = rests || !refused_.empty();
-    pollfd events[] = {{.fd = wake_, .events = POLLIN, .revents = 0},
-                       {.fd = rests ? -1 : listener_, .events = POLLIN, .revents = 0}};
-    poll(events, 2, waits ? static_cast<int>(absl::ToInt64Milliseconds(kRestAfterFailure)) : -1);
+    std::vector<pollfd> events = {{.fd = wake_, .events = POLLIN, .revents = 0},
+                                  {.fd = rests ? -1 : listener_, .events = POLLIN, .revents = 0}};
+    for (const Refused& one : refused_) {
+      events.push_back({.fd = one.answered ? -1 : one.descriptor, .events = POLLIN, .revents = 0});
+    }
+    poll(events.data(), events.size(),
+         waits ? static_cast<int>(absl::ToInt64Milliseconds(kRestAfterFailure)) : -1);
     if (events[0].revents != 0) return;
+    for (size_t i = 2; i < events.size(); ++i) {
+      if (events[i].revents != 0) Answer(refused_[i - 2]);
+    }
     if (events[1].revents != 0) AcceptOne();
   }
 }
@@ -156,8 +205,9 @@ void ConnectionAcceptor::TakeFailure(int error) {
     close(std::exchange(spare_, -1));
     const int connection = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (connection >= 0) {
-      const std::string text = GoAway("hpo-server has no file descriptor left; try again later");
-      send(connection, text.data(), text.size(), MSG_NOSIGNAL);
+      // There is no time to wait for its call.
+      Send(connection, Frame(kSettings, 0, 0, "") +
+                           RefusalOf(0, "hpo-server has no file descriptor left; try again later"));
       close(connection);
     }
   }
@@ -170,28 +220,50 @@ void ConnectionAcceptor::TakeFailure(int error) {
                 std::exchange(num_untold_, 0), std::strerror(error));
 }
 
+std::string ConnectionAcceptor::WhyFull() const {
+  return absl::StrCat(
+      "hpo-server serves ", most_connections_,
+      " connections, the most that its descriptor limit allows: try later, or raise "
+      "ulimit -n");
+}
+
 void ConnectionAcceptor::Refuse(int connection) {
-  const std::string why = absl::StrCat("hpo-server serves ", most_connections_,
-                                       " connections, the most that its limit of file descriptors "
-                                       "allows; try again later, or raise it (ulimit -n)");
-  const std::string text = GoAway(why);
-  send(connection, text.data(), text.size(), MSG_NOSIGNAL);
-  shutdown(connection, SHUT_WR);
+  // A client makes its call once it has seen settings.
+  Send(connection, Frame(kSettings, 0, 0, ""));
   if (refused_.size() == kMostRefused) {
-    close(refused_.front().descriptor);
-    refused_.erase(refused_.begin());
+    refused_.front().close_at = -absl::InfiniteDuration();
+    CloseRefused(clock_.Monotonic());
   }
-  refused_.push_back({connection, clock_.Monotonic() + kTimeForReason});
+  refused_.push_back({.descriptor = connection,
+                      .close_at = clock_.Monotonic() + kTimeForReason,
+                      .received = "",
+                      .answered = false});
   ++num_untold_;
   if (clock_.Monotonic() - told_ < kBetweenLines) return;
   told_ = clock_.Monotonic();
-  spdlog::error("{} connections are refused: {}", std::exchange(num_untold_, 0), why);
+  spdlog::error("{} connections are refused: {}", std::exchange(num_untold_, 0), WhyFull());
+}
+
+void ConnectionAcceptor::Answer(Refused& one) {
+  char buffer[4096];
+  const ssize_t count = recv(one.descriptor, buffer, sizeof(buffer), MSG_DONTWAIT);
+  if (count > 0) one.received.append(buffer, static_cast<size_t>(count));
+  const uint32_t call = FirstCall(one.received);
+  const bool over = count == 0 || one.received.size() > kMostReceived;
+  if (call == 0 && !over) return;
+  Send(one.descriptor, RefusalOf(call, WhyFull()));
+  shutdown(one.descriptor, SHUT_WR);
+  one.answered = true;
 }
 
 void ConnectionAcceptor::CloseRefused(absl::Duration until) {
-  const auto over = std::partition(refused_.begin(), refused_.end(),
-                                   [until](const Refused& one) { return one.close_at > until; });
-  for (auto one = over; one != refused_.end(); ++one) close(one->descriptor);
+  const auto over =
+      std::stable_partition(refused_.begin(), refused_.end(),
+                            [until](const Refused& one) { return one.close_at > until; });
+  for (auto one = over; one != refused_.end(); ++one) {
+    if (!one->answered) Send(one->descriptor, RefusalOf(0, WhyFull()));
+    close(one->descriptor);
+  }
   refused_.erase(over, refused_.end());
 }
 

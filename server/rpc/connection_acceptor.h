@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,10 +55,13 @@ class ConnectionAcceptor {
     int descriptor;
     ino_t inode;
   };
-  // One that was sent away; closed a moment later, so that the reason arrives.
+  // One that is sent away: its first call is answered with RESOURCE_EXHAUSTED and the reason;
+  // closed a moment later, so that it arrives.
   struct Refused {
     int descriptor;
     absl::Duration close_at;  // monotonic
+    std::string received;
+    bool answered;
   };
 
   ConnectionAcceptor(ListenAddress address, int listener, int most_connections);
@@ -66,6 +70,8 @@ class ConnectionAcceptor {
   void AcceptOne();
   void TakeFailure(int error);
   void Refuse(int connection);
+  void Answer(Refused& one);
+  std::string WhyFull() const;
   void CloseRefused(absl::Duration until);
   bool HasRoom();
 

@@ -12,11 +12,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/grpcpp.h"
+#include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo {
 namespace {
@@ -123,6 +126,24 @@ TEST_F(ConnectionAcceptorTest, ThoseBeyondTheBoundAreToldWhyAndLaterOnesServed) 
   CloseFirst();
   fourth.Connect(acceptor_->address());
   EXPECT_TRUE(AwaitServed(2));
+}
+
+TEST_F(ConnectionAcceptorTest, ACallBeyondTheBoundEndsWithTheReason) {
+  Start(1);
+  Client first;
+  first.Connect(acceptor_->address());
+  ASSERT_TRUE(AwaitServed(1));
+  const auto channel = grpc::CreateChannel(FormatListenAddress(acceptor_->address()),
+                                           grpc::InsecureChannelCredentials());
+  for (int round = 0; round < 2; ++round) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    v1::ListStudiesResponse response;
+    const grpc::Status status = v1::StudyService::NewStub(channel)->ListStudies(
+        &context, v1::ListStudiesRequest(), &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr("hpo-server serves 1 connections"));
+  }
 }
 
 // gRPC's own listener would be deaf from here on.
