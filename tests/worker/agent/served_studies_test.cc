@@ -17,11 +17,12 @@ class ServedByAgentTest : public AgentLoopTest {
     coordinator_.NeverFinish();
     Show(studies.front());
     std::thread server([&] {
+      // After each registration the first ask does not wait, the second does.
       for (size_t i = 1; i < studies.size(); ++i) {
-        EXPECT_TRUE(coordinator_.AwaitAcquires(static_cast<int>(i)));
+        EXPECT_TRUE(coordinator_.AwaitAcquires(2 * i));
         Show(studies[i]);
       }
-      EXPECT_TRUE(coordinator_.AwaitAcquires(static_cast<int>(studies.size())));
+      EXPECT_TRUE(coordinator_.AwaitAcquires(2 * studies.size()));
       stop_.Raise();
     });
     Run();
