@@ -78,6 +78,7 @@ class WorkersStay(Deployment):
             self.proxy.fail(None)
             self.assert_all_alive(code.name)
             self.wait_completed(NUM_WORKERS)
+        wait_until(lambda: not any(self.owed(w) for w in self.workers), "everything told")
         self.assert_nothing_lost()
 
     def test_results_that_are_refused_wait_and_hold_up_nothing(self):

@@ -145,6 +145,8 @@ void ResultCourier::Settle(const OutboxEntry& entry, const absl::StatusOr<Finish
   if (answer.ok()) {
     spdlog::info("{}: {}{}", Describe(lease), std::string(Name(answer->state)),
                  answer->stored ? "" : " (the server had a result already)");
+    // It takes results again: those that it refused need not wait longer.
+    for (auto& [id, deferred] : deferred_) deferred.due = clock_.Monotonic();
   } else {
     spdlog::warn("{}: its result is not wanted: {}", Describe(lease),
                  std::string(answer.status().message()));
