@@ -192,7 +192,9 @@ absl::Status Database::Configure(Access access) {
                           Sha256Function, nullptr, nullptr);
   HPO_RETURN_IF_ERROR(Execute("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY"));
   if (access == Access::kReadOnly) return absl::OkStatus();
-  return Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+  // The log is cut back to this once a checkpoint has been through it, whatever readers held it up.
+  return Execute(
+      "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=4194304");
 }
 
 Statement Database::Prepare(absl::string_view sql) {

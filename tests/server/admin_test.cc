@@ -2,6 +2,7 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "common/sha256.h"
 #include "gmock/gmock.h"
@@ -17,8 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr FileFault kFullDisk = {
-    .code = SQLITE_FULL, .first = 1, .count = kUntilHealed, .file = {}};
+const FileFault kFullDisk = {.code = SQLITE_FULL, .first = 1, .count = kUntilHealed, .file = {}};
 
 class AdminTest : public CoordinatorFixture {
  protected:
