@@ -35,7 +35,7 @@ absl::Status BackUpDatabase(Session& session, const std::string& file) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> RestoreDatabase(const std::string& backup, const std::string& database) {
+absl::StatusOr<int> RunRestore(const std::string& backup, const std::string& database) {
   const std::string program = ServerProgram();
   std::vector<std::string> words = {program, "--restore", backup};
   if (!database.empty()) words.insert(words.end(), {"--db", database});

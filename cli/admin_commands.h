@@ -13,6 +13,6 @@ absl::Status BackUpDatabase(Session& session, const std::string& file);
 
 // Becomes `hpo-server --restore`, which alone knows databases: the program beside this one, else
 // that in PATH. Returns only where there is none.
-absl::StatusOr<int> RestoreDatabase(const std::string& backup, const std::string& database);
+absl::StatusOr<int> RunRestore(const std::string& backup, const std::string& database);
 
 }  // namespace hpo

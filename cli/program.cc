@@ -348,7 +348,7 @@ class Commands {
     restore->add_option("file", *file, "The backup")->type_name("FILE")->required();
     restore->add_option("--db", *database, "The server's database [as hpo-server's --db]")
         ->type_name("FILE");
-    On(restore, [file, database](Session&) { return RestoreDatabase(*file, *database); });
+    On(restore, [file, database](Session&) { return RunRestore(*file, *database); });
   }
 
   CLI::App& app_;

@@ -1,5 +1,7 @@
 #include "common/steady_wait.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -24,8 +26,14 @@ class Alarm {
  public:
   using Waits = std::multimap<SteadyClock::time_point, absl::Mutex*>;
 
+  // Signals are for other threads.
   Alarm() {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([this] { Run(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   Waits::iterator Add(SteadyClock::time_point end, absl::Mutex& mutex) {

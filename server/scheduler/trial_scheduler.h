@@ -156,8 +156,8 @@ class TrialScheduler {
                                             TrialNumber number) const;
 
   // import.cc
-  absl::StatusOr<std::vector<ImportedTrial>> CheckImported(
-      const StudySpec& spec, const TrialImport& import) const;
+  absl::StatusOr<std::vector<ImportedTrial>> CheckImported(const StudySpec& spec,
+                                                           const TrialImport& import) const;
 
   // register.cc
   absl::Status ReleaseOlderInstance(const WorkerFacts& facts, NameGrant how);

@@ -102,8 +102,8 @@ class Database {
   Database& operator=(const Database&) = delete;
   ~Database();
 
-  // `sql` is one statement; equal texts share one prepared statement. At most kStatementLimit of them
-  // are kept.
+  // `sql` is one statement; equal texts share one prepared statement. At most kStatementLimit of
+  // them are kept.
   Statement Prepare(absl::string_view sql);
 
   // Runs a script of any number of statements without parameters.

@@ -107,8 +107,9 @@ absl::StatusOr<StudyRecord> StudyStore::ReadStudy(const Statement& row) const {
   study.last_sequence = row.Int(5);
   study.wall_clock = absl::Microseconds(row.Int(6));
   const std::optional<StudyOrder> order = ParseStudyOrder(row.Text(7));
-  if (!order)
+  if (!order) {
     return absl::DataLossError(absl::StrCat("expected an order, got '", row.Text(7), "'"));
+  }
   study.order = *order;
   study.failures_from = TrialNumber{row.Int(8)};
   Statement data = database_.Prepare("SELECT file, digest FROM study_data WHERE study_id = ?1");

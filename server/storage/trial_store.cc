@@ -147,8 +147,9 @@ absl::Status TrialStore::UpdateAttempt(const AttemptRecord& record) {
       database_
           .Prepare(
               "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
-              "= ?8, ended = ?9, preempted = ?10 WHERE study_id = ?1 AND number = ?2 AND attempt = "
-              "?3")
+              "= ?8, ended = ?9, preempted = ?10, stop_order = ?11 WHERE study_id = ?1 AND number "
+              "= "
+              "?2 AND attempt = ?3")
           .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
                 OptionalText(attempt.final_plan, PlanToJson),
                 OptionalText(attempt.memory, MemoryReportToJson),

@@ -12,8 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "sampler/pruner_factory.h"
-#include "sampler/sampler_factory.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/study_service.h"

@@ -188,10 +188,11 @@ TEST_F(ImportTest, ItEndsWithItsCaller) {
   int asked = 0;
   TrialImport import{.study = "plain"};
   for (int64_t i = 0; i < 10; ++i) import.trials.push_back(Imported(i, 1 + i, 0.5));
-  import.cancelled = [&asked] { return ++asked > 15; };  // it leaves while they are written
-  EXPECT_EQ(scheduler_->ImportTrials(import).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(Counts().imported, 0);
-}
-
+  import.cancelled = [&asked] { return ++asked > 15;
+};  // it leaves while they are written
+EXPECT_EQ(scheduler_->ImportTrials(import).status().code(), absl::StatusCode::kCancelled);
+EXPECT_EQ(Counts().imported, 0);
 }  // namespace
+
+}  // namespace hpo
 }  // namespace hpo

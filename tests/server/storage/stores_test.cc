@@ -107,7 +107,7 @@ TEST_F(StoresTest, AStudyComesBackAsItWas) {
   EXPECT_EQ(study.wall_clock, absl::Seconds(90));
   EXPECT_EQ(study.order, StudyOrder::kPause);
   EXPECT_EQ(study.failures_from, TrialNumber{7});
-  EXPECT_EQ(studies->back().order, StudyOrder::kRun);
+  EXPECT_EQ(studies->records.back().order, StudyOrder::kRun);
   EXPECT_EQ(study.data_digests, (std::map<std::string, std::string>{{"train.jsonl", "abc"}}));
   EXPECT_EQ(Studies().StudiesVersion().value(), 3) << "two inserts and an update";
   EXPECT_EQ(Studies().Insert(MakeSpec("t"), kNow).status().code(),
