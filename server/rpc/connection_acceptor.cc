@@ -111,7 +111,7 @@ int RaiseDescriptorLimit() {
 }
 
 int ConnectionsFor(int descriptors) {
-  const int reserved = std::min(kReserved, descriptors / 2);
+  const int reserved = std::min(kReserved, descriptors - descriptors / 3);
   return std::clamp(descriptors - reserved, 1, kMostConnections);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -130,7 +131,8 @@ long syscall(long number, ...) noexcept {
   const bool waits = number == SYS_futex && word[3] != 0 && (word[1] & FUTEX_CLOCK_REALTIME) != 0;
   if (waits) {
     deadline = *reinterpret_cast<const timespec*>(word[3]);
-    deadline.tv_sec -= ClockOffset();
+    // A deadline that is over may be the epoch; before it there is none.
+    deadline.tv_sec = std::max<time_t>(0, deadline.tv_sec - ClockOffset());
     word[3] = reinterpret_cast<long>(&deadline);
   }
   return next(number, word[0], word[1], word[2], word[3], word[4], word[5]);

@@ -10,7 +10,7 @@ from harness import BIN, Deployment, wait_until
 class BackupTest(Deployment):
     def test_a_study_goes_on_from_its_backup(self):
         server = self.start_server()
-        self.start_worker()
+        self.start_worker(environment={"HPO_FAKE_PACE_MS": "100"})
         wait_until(lambda: self.study()["counts"]["completed"] >= 2, "two trials")
         backup = self.folder / "backup.db"
         self.assertIn(f"wrote {backup}", self.hpo("admin", "backup", backup))

@@ -160,7 +160,7 @@ class Descriptors(Deployment):
         wait_until(lambda: "connections are refused" in self.server.output(), "a log line")
         refused = self.status()
         self.assertNotEqual(refused.returncode, 0, refused.stdout)
-        self.assertIn("hpo-server serves 48 connections", refused.stderr)
+        self.assertIn("hpo-server serves 32 connections", refused.stderr)
         self.assertLessEqual(len(os.listdir(f"/proc/{self.server.pid}/fd")), self.LIMIT - 16)
         for connection in idle:
             connection.close()

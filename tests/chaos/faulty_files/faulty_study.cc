@@ -156,13 +156,10 @@ class FaultyStudy {
     HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler().FindStudy("faulty"));
     std::vector<TrialRecord> rows;
     const auto read = [&](const TrialStore& trials) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(rows, trials.LoadAllBySequence());
+      HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
       return absl::OkStatus();
     };
     HPO_RETURN_IF_ERROR(scheduler().ReadTrials(*study, read));
-    std::sort(rows.begin(), rows.end(), [](const TrialRecord& a, const TrialRecord& b) {
-      return a.trial.id.number < b.trial.id.number;
-    });
     HPO_RETURN_IF_ERROR(ledger_.Audit("faulty", rows, Now()));
     const auto completed = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
       return row.trial.state == TrialState::kCompleted;

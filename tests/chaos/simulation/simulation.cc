@@ -392,16 +392,10 @@ absl::Status Simulation::AuditStudy(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
   std::vector<TrialRecord> rows;
   const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, trials.LastEvents());
-    for (const TrialStore::LastEvent& event : events) {
-      HPO_ASSIGN_OR_RETURN(rows.emplace_back(), trials.LoadTrialWithAttempts(event.trial));
-    }
+    HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(server_->scheduler().ReadTrials(*study, read));
-  std::sort(rows.begin(), rows.end(), [](const TrialRecord& a, const TrialRecord& b) {
-    return a.trial.id.number < b.trial.id.number;
-  });
   HPO_RETURN_IF_ERROR(ledger_.Audit(name, rows, Now()));
   const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
     return row.trial.budgeted && !row.trial.demonstration;

@@ -23,6 +23,18 @@ absl::Status Broken(const TrialId& trial, AttemptNumber attempt, const Words&...
 
 }  // namespace
 
+absl::StatusOr<std::vector<TrialRecord>> LoadRows(const TrialStore& trials) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, trials.LastEvents());
+  std::vector<TrialRecord> rows;
+  for (const TrialStore::LastEvent& event : events) {
+    HPO_ASSIGN_OR_RETURN(rows.emplace_back(), trials.LoadTrialWithAttempts(event.trial));
+  }
+  std::sort(rows.begin(), rows.end(), [](const TrialRecord& a, const TrialRecord& b) {
+    return a.trial.id.number < b.trial.id.number;
+  });
+  return rows;
+}
+
 bool TrialLedger::IsAlive(const Holder& holder, absl::Duration now) const {
   return HealthOf(holder.renewed_at, now, options_.lease) != LeaseHealth::kExpired;
 }

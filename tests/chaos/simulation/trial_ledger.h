@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/worker_exchange.h"
 #include "server/scheduler/lease.h"
 #include "server/storage/records.h"
+#include "server/storage/trial_store.h"
 
 namespace hpo {
 
@@ -23,6 +25,9 @@ struct LedgerOptions {
   // Whether a call that did its work may have been answered with an error.
   bool answers_may_be_lost = false;
 };
+
+// Every trial of a study with its attempts, by number.
+absl::StatusOr<std::vector<TrialRecord>> LoadRows(const TrialStore& trials);
 
 // Times are readings of Clock::Monotonic(). Not thread-safe.
 class TrialLedger {

@@ -96,7 +96,7 @@ class ConnectionAcceptorTest : public ::testing::Test {
 };
 
 TEST(ConnectionsFor, LeavesDescriptorsForTheDatabase) {
-  EXPECT_EQ(ConnectionsFor(96), 48);
+  EXPECT_EQ(ConnectionsFor(96), 32);
   EXPECT_EQ(ConnectionsFor(1024), 768);
   EXPECT_EQ(ConnectionsFor(65536), 10'000);
   EXPECT_EQ(ConnectionsFor(1), 1);
