@@ -197,13 +197,13 @@ absl::StatusOr<std::optional<Placement>> TrialScheduler::PlaceWaiting(
   alone.capacity = CapacityAlone(facts);
   const Placement best = PlaceTrial(spec, alone, trial, knowledge);
   const std::optional<Bytes> largest = LargestUsable(spec, trial);
-  if (best.fits) {
+  if (best.fits && alone.capacity > facts.capacity) {
     obstacle = absl::StrCat(name, " ", placement.misfit, "; others hold ",
                             FormatBytes(alone.capacity - facts.capacity), " of the device");
   } else if (largest && best.usable < *largest) {
     obstacle = absl::StrCat(name, " ", placement.misfit);
   } else {
-    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, best));
+    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, best.fits ? placement : best));
   }
   return std::nullopt;
 }

@@ -58,7 +58,7 @@ class Cards(unittest.TestCase):
 
     def test_visible_devices_choose_and_order(self):
         for shown, names in [("1", ["H200"]), ("1,0", ["H200", "T4"]), ("", []), ("0,7,1", ["T4"]),
-                             ("GPU-68706f65-0000-0006-0000-000000000001", ["H200"])]:
+                             ("GPU-68706f66-0000-0006-0000-000000000001", ["H200"])]:
             with self.subTest(shown):
                 done = run("t4+h200", PROBE, "cards", env={"CUDA_VISIBLE_DEVICES": shown})
                 found = re.findall(r"card \d+: .*?(\w+) \(emulated\)", done.stdout)

@@ -167,7 +167,8 @@ void Machine::ReleaseAddresses(const void* address) {
 }
 
 Uuid CardUuid(const Settings& settings, int card) {
-  Uuid uuid = {'h', 'p', 'o', 'e'};
+  // A worker's default name has the first four bytes: no two cards share them.
+  Uuid uuid = {'h', 'p', 'o', static_cast<unsigned char>('e' + card)};
   const auto kind = settings.cards[static_cast<size_t>(card)] - Cards().data();
   uuid[7] = static_cast<unsigned char>(kind + 1);
   uuid[15] = static_cast<unsigned char>(card);
