@@ -1,8 +1,7 @@
 // Runs a sampler on a problem with several seeds and writes what it found as one JSON object: for
 // every seed the best loss after every number of evaluations asked for, and when a target was
-// reached; or after every number of checkpoints of learning curves, with a pruner.
-#include <time.h>
-
+// reached; or after every number of checkpoints of learning curves, with a pruner. Or answers the
+// asks of another process that runs the trials.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -13,7 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "bench/sampler/asked_study.h"
+#include "bench/sampler/processor_time.h"
 #include "bench/sampler/run.h"
+#include "common/json_reader.h"
+#include "common/read_file.h"
+#include "common/search_space_json.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -22,6 +26,7 @@ namespace {
 struct Options {
   std::string problem;
   std::string table;
+  std::string asked_space;
   std::string constraint;
   bool known = false;
   int64_t seeds = 20;
@@ -31,12 +36,6 @@ struct Options {
   std::string pruner = "none";
   RunOptions run;  // its cards and pruner as the words say
 };
-
-double ProcessorSeconds() {
-  timespec now{};
-  HPO_CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // "24GiB" or "24GiB:4", the second with a speed.
 absl::StatusOr<Card> ParseCard(const std::string& word) {
@@ -126,7 +125,27 @@ nlohmann::json RunAll(const SamplerProblem& problem, const Options& options) {
   return runs;
 }
 
+absl::StatusOr<SamplerProblem> ReadAskedProblem(const std::string& file) {
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  auto space = ParseJson(text);
+  if (!space.ok()) return Annotate(space.status(), file);
+  SamplerProblem problem;
+  auto read = SpaceFromJson(*space);
+  if (!read.ok()) return Annotate(read.status(), file);
+  problem.name = "asked";
+  problem.space = *std::move(read);
+  return problem;
+}
+
+absl::Status AnswerAsksFor(const Options& options) {
+  HPO_ASSIGN_OR_RETURN(const SamplerProblem problem, ReadAskedProblem(options.asked_space));
+  const StudySpec study = StudyOf(problem, options.run, static_cast<uint64_t>(options.first_seed));
+  HPO_RETURN_IF_ERROR(Annotate(ValidateStudy(study), options.asked_space));
+  return AnswerAsks(study, std::cin, std::cout);
+}
+
 absl::Status Main(Options options) {
+  if (!options.asked_space.empty()) return AnswerAsksFor(options);
   HPO_RETURN_IF_ERROR(CheckAscending("--evaluations", options.run.evaluations));
   HPO_RETURN_IF_ERROR(CheckAscending("--checkpoints", options.run.checkpoints));
   HPO_ASSIGN_OR_RETURN(options.run.pruner, ParsePruner(options.pruner));
@@ -157,6 +176,10 @@ int main(int argc, char** argv) {
   auto* problem = app.add_option("--problem", options.problem, "a function by name");
   auto* table = app.add_option("--table", options.table, "a folder with space.json and table.csv");
   problem->excludes(table);
+  app.add_option("--ask", options.asked_space,
+                 "a file with a space: answers the asks of the process at its other end")
+      ->excludes(problem)
+      ->excludes(table);
   app.add_option("--constraint", options.constraint, "a column of the table that has a limit")
       ->needs(table);
   app.add_flag("--known", options.known, "the constraint is known before a run");
