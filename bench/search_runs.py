@@ -1,0 +1,129 @@
+"""One run of a sampler on a problem of bench/search_problems.py: ours through bin/sampler_runs, or a peer's."""
+
+import json
+import math
+import subprocess
+import tempfile
+import warnings
+
+COUNTS = [10, 20, 50, 100, 200, 500, 1000]  # of trials, after which a run's regret is kept
+PEERS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
+SLOW_PEERS = ["optuna-gp"]
+
+
+class Ours:
+    """A study that bin/sampler_runs --ask samples (bench/sampler/asked_study.h); a context manager."""
+
+    def __init__(self, program, sampler, problem, seed, budget):
+        self.processor_ms = []  # of each suggestion
+        self._space = tempfile.NamedTemporaryFile("w", suffix=".json")  # pylint: disable=consider-using-with
+        json.dump({"parameters": problem.space}, self._space)
+        self._space.flush()
+        self._process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [program, "--ask", self._space.name, "--sampler", sampler, "--first-seed", str(seed), "--budget",
+             str(budget)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+        self._space.close()
+
+    def _write(self, **members):
+        self._process.stdin.write(json.dumps(members) + "\n")
+
+    def ask(self):
+        """A trial and its configuration."""
+        self._write(ask=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{' '.join(self._process.args)} ended with {self._process.wait()}")
+        answer = json.loads(answer)
+        self.processor_ms.append(answer["processor_ms"])
+        return answer["number"], answer["params"]
+
+    def tell(self, trial, loss):
+        self._write(number=trial, **({"failed": True} if loss is None else {"loss": loss}))
+
+
+def optuna_sampler(optuna, name, seed):
+    samplers = optuna.samplers
+    if name == "optuna-tpe":
+        return samplers.TPESampler(seed=seed, multivariate=True)
+    if name == "optuna-gp":
+        return samplers.GPSampler(seed=seed)
+    if name == "optuna-cma-es":
+        return samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
+    return samplers.RandomSampler(seed=seed)
+
+
+def suggested(trial, space, is_active):
+    """The configuration that an Optuna trial takes."""
+    params = {}
+    for parameter in space:
+        if not is_active(parameter, params):
+            continue
+        name, kind = parameter["name"], parameter["kind"]
+        if kind == "choices":
+            params[name] = trial.suggest_categorical(name, parameter["choices"])
+        elif kind == "int":
+            params[name] = trial.suggest_int(name, parameter["low"], parameter["high"], step=parameter["step"])
+        else:
+            params[name] = trial.suggest_float(name, parameter["low"], parameter["high"], log=parameter["log"])
+    return params
+
+
+class Optuna:
+    """A study of Optuna's, with the defaults of the sampler but for TPE's `multivariate`; a context manager."""
+
+    def __init__(self, name, problem, seed):
+        import optuna  # pylint: disable=import-outside-toplevel
+
+        import search_problems  # pylint: disable=import-outside-toplevel
+
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._failed = optuna.trial.TrialState.FAIL
+        self._study = optuna.create_study(sampler=optuna_sampler(optuna, name, seed))
+        self._space = problem.space
+        self._is_active = search_problems.is_active
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def ask(self):
+        trial = self._study.ask()
+        return trial, suggested(trial, self._space, self._is_active)
+
+    def tell(self, trial, loss):
+        if loss is None:
+            self._study.tell(trial, state=self._failed)
+        else:
+            self._study.tell(trial, loss)
+
+
+def regrets(study, problem, evaluations, in_flight=1):
+    """After each of COUNTS up to `evaluations`: the true regret of the trial that looks best; infinite without one.
+
+    So many trials as are in flight are asked for before one is told, the oldest first.
+    """
+    best, regret, kept, waiting = math.inf, math.inf, [], []
+    asked = 0
+    for told in range(1, evaluations + 1):
+        while len(waiting) < in_flight and asked < evaluations:
+            trial, params = study.ask()
+            waiting.append((trial, params, problem.observed(asked, params)))
+            asked += 1
+        trial, params, loss = waiting.pop(0)
+        study.tell(trial, loss)
+        if loss is not None and loss < best:
+            best, regret = loss, problem.regret(params)
+        if told in COUNTS:
+            kept.append(regret)
+    return kept
