@@ -14,6 +14,7 @@ import one_sided
 FLOOR = 1e-4
 LEVEL = 1.05  # no worse: up to this ratio
 OWN_LEVEL = 1.1
+CHECKPOINTS = [100, 200, 500, 1000]
 
 # Of a function at a count of trials: our median over the instances that both have, the peer's, how many they are.
 Compared = collections.namedtuple("Compared", "ours theirs instances")
@@ -136,8 +137,32 @@ def convex_quadratics(ours, starts):
     return at_least("convex_quadratics", near, f"of {len(ours)}", len(ours))
 
 
-def measured(samplers, peers, starts):
-    """The figures of the parts and samplers that were run."""
+def curves_no_worse(ours, peers, starts):
+    """How many tables have a peer that is better by the rank test, after any of CHECKPOINTS."""
+    worse = set()
+    for runs in peers.values():
+        for count in CHECKPOINTS:
+            for function in compared(ours, runs, starts, count):
+                regrets = [[floored(of, starts, key, count) for key in of if key[:2] == function]
+                           for of in (ours, runs)]
+                if one_sided.p_larger(*regrets) <= one_sided.LEVEL:
+                    worse.add(function)
+    functions = {key[:2] for key in ours}
+    return at_most("curves_no_worse", len(worse) if peers else math.nan, f"worse of {len(functions)}", 0)
+
+
+def suggest_ms(times):
+    """Processor time of a suggestion after so many trials: the median run's mean of the 20 before."""
+    found = []
+    for count, goal in ((100, 25), (200, 40), (500, 80)):
+        means = [statistics.fmean(of_run[count - 20:count]) for of_run in times if len(of_run) >= count]
+        if means:
+            found.append(at_most(f"auto_suggest_ms_{count}", statistics.median(means), "ms", goal))
+    return found
+
+
+def measured(samplers, peers, starts, times):
+    """The figures of the parts and samplers that were run; `times` of suggestions in ms, by sampler and key."""
     found = []
     auto = samplers.get("auto", {})
     for part, name, with_means in (("bbob5", "bbob_5d", True), ("bbob10", "bbob_10d", False),
@@ -155,4 +180,13 @@ def measured(samplers, peers, starts):
         found.append(tpe_no_worse(tpe, peers.get("optuna-tpe", {}), starts))
     if of_part(auto, "quadratics"):
         found.append(convex_quadratics(of_part(auto, "quadratics"), starts))
+    if of_part(auto, "thousand"):
+        pairs = compared(of_part(auto, "thousand"), peers.get("optuna-tpe", {}), starts, 1000)
+        mean = geometric_mean([ratio(pair) for pair in pairs.values()])
+        found.append(at_most("bbob_20d_mean_ratio_1000", mean, "of optuna-tpe", 1.0))
+    if of_part(auto, "curves"):
+        found.append(curves_no_worse(of_part(auto, "curves"),
+                                     {name: of_part(runs, "curves") for name, runs in peers.items() if "+" in name}, starts))
+    if auto:
+        found += suggest_ms(times.get("auto", {}).values())
     return found

@@ -6,6 +6,7 @@ sampler meets the same.
 """
 
 import functools
+import itertools
 import math
 import os
 import random
@@ -18,10 +19,12 @@ import numpy
 LOW, HIGH = -5.0, 5.0  # of every axis of BBOB; optima lie within 4 of the centre
 FIRST_REPORTED = 21  # instances below are for tuning, from here to LAST_INSTANCE for reports
 LAST_INSTANCE = 40
+DIMENSION = 5  # of variants and quadratics
+ALL = list(range(1, 25))
 
 
 class Problem:
-    """`value(params)` is the true value; `optimum` its least, at `best`, a configuration."""
+    """`value(params)` is the true value, infinite where trials fail; `optimum` its least, at `best`."""
 
     def __init__(self, name, space, value, optimum, best, noise=0.0, lost=0.0):
         self.name = name
@@ -44,9 +47,10 @@ class Problem:
 
     @functools.cached_property
     def start(self):
-        """The median regret of ten random configurations: what regrets are measured by."""
+        """The median regret of ten random configurations that do not fail: what regrets are measured by."""
         draw = random.Random(f"{self.name} start")
-        return statistics.median(self.regret(random_configuration(self.space, draw)) for _ in range(10))
+        drawn = (self.regret(random_configuration(self.space, draw)) for _ in itertools.count())
+        return statistics.median(itertools.islice(filter(math.isfinite, drawn), 10))
 
 
 def real(name, low=LOW, high=HIGH, log=False, when=()):
@@ -108,7 +112,7 @@ def axes(dimension):
     return [f"x{i:02}" for i in range(dimension)]
 
 
-def bbob(function, dimension, instance, name):
+def bbob(dimension, function, instance, name):
     value, best = bbob_function(function, dimension, instance)
     names = axes(dimension)
     return Problem(name, [real(axis) for axis in names],
@@ -232,63 +236,24 @@ def kind_of(function, half):
     return kinds[function - 1]
 
 
-def variant(function, dimension, instance, name):
+def variant(function, instance, name):
     kind = kind_of(function, "tune" if instance < FIRST_REPORTED else "report")
-    return kind(bbob(function, dimension, instance, name), random.Random(f"{name} {kind.__name__}"))
+    return kind(bbob(DIMENSION, function, instance, name), random.Random(f"{name} {kind.__name__}"))
 
 
 # ---- Quadratics ------------------------------------------------------------------------------------
 
 
-def quadratic(function, dimension, instance, name):
+def quadratic(_, instance, name):
     """Convex, rotated, its optimum inside; its condition grows with the instance from 10 to 10,000 in each half."""
-    del function
     draw = numpy.random.default_rng(instance)
-    turned = numpy.linalg.qr(draw.normal(size=(dimension, dimension)))[0]
-    best = draw.uniform(LOW + 1.0, HIGH - 1.0, dimension)
+    turned = numpy.linalg.qr(draw.normal(size=(DIMENSION, DIMENSION)))[0]
+    best = draw.uniform(LOW + 1.0, HIGH - 1.0, DIMENSION)
     condition = 10.0 ** (1.0 + 3.0 * ((instance - 1) % 20) / 19.0)
-    scales = condition ** (numpy.arange(dimension) / (dimension - 1))
-    names = axes(dimension)
+    scales = condition ** (numpy.arange(DIMENSION) / (DIMENSION - 1))
+    names = axes(DIMENSION)
 
     def value(params):
         return float(scales @ (turned @ (numpy.array([params[axis] for axis in names]) - best)) ** 2)
 
     return Problem(name, [real(axis) for axis in names], value, 0.0, dict(zip(names, best.tolist())))
-
-
-# ---- Parts -----------------------------------------------------------------------------------------
-
-
-class Part:
-    """One table of the benchmark: functions by number, `instances` of each half (fewer for slow peers)."""
-
-    def __init__(self, make, dimension, functions, instances, evaluations=200, halves=("tune", "report")):
-        self.make = make
-        self.dimension = dimension
-        self.functions = functions
-        self.instances = instances
-        self.evaluations = evaluations
-        self.halves = halves
-
-
-ALL = list(range(1, 25))
-NAMED = list(range(2, 25, 2))  # half of every group, named before anything was run
-PARTS = {
-    "bbob5": Part(bbob, 5, ALL, 15),
-    "bbob10": Part(bbob, 10, NAMED, 3),
-    "bbob2": Part(bbob, 2, ALL, 5, halves=("tune",)),
-    "bbob20": Part(bbob, 20, NAMED, 3, halves=("tune",)),
-    "variants": Part(variant, 5, ALL, 15),
-    "quadratics": Part(quadratic, 5, [1], 20),
-    "thousand": Part(bbob, 20, NAMED, 3, evaluations=1000),
-}
-
-
-def instances_of(half, count):
-    first = 1 if half == "tune" else FIRST_REPORTED
-    return list(range(first, min(first + count, first + 20)))
-
-
-@functools.lru_cache(maxsize=32)
-def problem_of(part, function, instance):
-    return PARTS[part].make(function, PARTS[part].dimension, instance, f"{part} f{function} i{instance}")

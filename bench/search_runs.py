@@ -8,7 +8,10 @@ import warnings
 
 COUNTS = [10, 20, 50, 100, 200, 500, 1000]  # of trials, after which a run's regret is kept
 PEERS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
-SLOW_PEERS = ["optuna-gp"]
+SLOW_PEER = "optuna-gp"
+PRUNERS = ["none", "median", "asha", "hyperband"]
+PEERS_ON_CURVES = [f"{peer}+{pruner}" for peer in PEERS for pruner in PRUNERS]
+OUR_PRUNER = "median"  # a study's without one named
 
 
 class Ours:
@@ -60,6 +63,12 @@ def optuna_sampler(optuna, name, seed):
     return samplers.RandomSampler(seed=seed)
 
 
+def optuna_pruner(optuna, name):
+    pruners = {"none": optuna.pruners.NopPruner, "median": optuna.pruners.MedianPruner,
+               "asha": optuna.pruners.SuccessiveHalvingPruner, "hyperband": optuna.pruners.HyperbandPruner}
+    return pruners[name]()
+
+
 def suggested(trial, space, is_active):
     """The configuration that an Optuna trial takes."""
     params = {}
@@ -77,19 +86,22 @@ def suggested(trial, space, is_active):
 
 
 class Optuna:
-    """A study of Optuna's, with the defaults of the sampler but for TPE's `multivariate`; a context manager."""
+    """A study of Optuna's, with the sampler's and the pruner's defaults but for TPE's `multivariate`; a context manager.
+    """
 
-    def __init__(self, name, problem, seed):
+    def __init__(self, name, problem, seed, pruner="none"):
         import optuna  # pylint: disable=import-outside-toplevel
 
         import search_problems  # pylint: disable=import-outside-toplevel
 
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._failed = optuna.trial.TrialState.FAIL
-        self._study = optuna.create_study(sampler=optuna_sampler(optuna, name, seed))
+        self._states = optuna.trial.TrialState
+        self._study = optuna.create_study(sampler=optuna_sampler(optuna, name, seed),
+                                          pruner=optuna_pruner(optuna, pruner))
         self._space = problem.space
         self._is_active = search_problems.is_active
+        self.processor_ms = []
 
     def __enter__(self):
         return self
@@ -103,9 +115,17 @@ class Optuna:
 
     def tell(self, trial, loss):
         if loss is None:
-            self._study.tell(trial, state=self._failed)
+            self._study.tell(trial, state=self._states.FAIL)
         else:
             self._study.tell(trial, loss)
+
+    def prunes(self, trial, loss, step):
+        """Reports; whether the trial was pruned, and has ended so."""
+        trial.report(loss, step)
+        if not trial.should_prune():
+            return False
+        self._study.tell(trial, state=self._states.PRUNED)
+        return True
 
 
 def regrets(study, problem, evaluations, in_flight=1):
@@ -127,3 +147,37 @@ def regrets(study, problem, evaluations, in_flight=1):
         if told in COUNTS:
             kept.append(regret)
     return kept
+
+
+def counts_of(evaluations):
+    return [count for count in COUNTS if count <= evaluations]
+
+
+def run_on_curves(program, sampler, key):
+    """`sampler` is NAME or NAME+PRUNER. Regrets by checkpoints, and no times."""
+    import search_parts  # pylint: disable=import-outside-toplevel
+    import search_tables  # pylint: disable=import-outside-toplevel
+
+    part, function, instance = key
+    name, _, pruner = sampler.partition("+")
+    counts = counts_of(search_parts.PARTS[part].evaluations)
+    if program:
+        best = search_tables.ours_on_curves(program, name, pruner or OUR_PRUNER, function, instance, counts)
+    else:
+        table = search_parts.problem_of(*key)
+        best = search_tables.optuna_on_curves(Optuna(name, table, instance, pruner or "none"), table, counts)
+    return {count: value - search_tables.least(function) for count, value in zip(counts, best)}, []
+
+
+def run(program, sampler, key, in_flight):
+    """Regrets by count, and the processor time of every suggestion of ours in ms. `program` is None for peers."""
+    import search_parts  # pylint: disable=import-outside-toplevel
+
+    if key[0] == "curves":
+        return run_on_curves(program, sampler, key)
+    problem = search_parts.problem_of(*key)
+    evaluations = search_parts.PARTS[key[0]].evaluations
+    study = Ours(program, sampler, problem, key[2], evaluations) if program else Optuna(sampler, problem, key[2])
+    with study:
+        found = regrets(study, problem, evaluations, in_flight)
+    return dict(zip(COUNTS, found)), study.processor_ms

@@ -1,5 +1,6 @@
 """bench/search: its problems, what is counted, and the lines between it and bin/sampler_runs."""
 
+import gzip
 import json
 import math
 import os
@@ -15,7 +16,9 @@ import search_figures  # noqa: E402
 import search_runs  # noqa: E402
 
 try:
+    import search_parts
     import search_problems
+    import search_tables
 except ImportError:
     search_problems = None
 
@@ -26,18 +29,18 @@ SPACE = [{"name": "x", "kind": "float", "low": 0.0, "high": 1.0, "log": False, "
 @unittest.skipIf(search_problems is None, "the Python package coco-experiment is not there (scripts/bootstrap)")
 class Problems(unittest.TestCase):
     def test_the_optimum_of_every_problem_is_where_it_says(self):
-        for part, spec in search_problems.PARTS.items():
+        for part, spec in search_parts.PARTS.items():
             for half in spec.halves:
                 for function in spec.functions:
-                    instance = search_problems.instances_of(half, 2)[-1]
-                    problem = search_problems.problem_of(part, function, instance)
+                    instance = search_parts.instances_of(half, 2)[-1]
+                    problem = search_parts.problem_of(part, function, instance)
                     self.assertGreater(problem.start, 0.0, problem.name)
                     self.assertLess(abs(problem.regret(problem.best)), 1e-7 * problem.start, problem.name)
 
     def test_the_optimum_is_a_configuration_and_nothing_near_it_is_better(self):
         for function in search_problems.ALL:
             for instance in (3, 23):
-                problem = search_problems.problem_of("variants", function, instance)
+                problem = search_parts.problem_of("variants", function, instance)
                 for parameter in problem.space:
                     active = search_problems.is_active(parameter, problem.best)
                     self.assertEqual(active, parameter["name"] in problem.best)
@@ -59,8 +62,8 @@ class Problems(unittest.TestCase):
 
     def test_choices_move_the_optimum(self):
         function = self.function_of(search_problems.moving_choices)
-        problem = search_problems.problem_of("variants", function, 21)
-        plain = search_problems.problem_of("bbob5", function, 21)
+        problem = search_parts.problem_of("variants", function, 21)
+        plain = search_parts.problem_of("bbob5", function, 21)
         for kind in ("kind0", "kind1", "kind2"):
             at_the_plain_optimum = problem.regret(problem.best | {"kind": kind})
             self.assertEqual(at_the_plain_optimum > 1e-3 * plain.start, kind != problem.best["kind"])
@@ -75,26 +78,79 @@ class Problems(unittest.TestCase):
         self.assertNotEqual(*lots)
 
     def test_noise_and_losses_are_the_trials_own(self):
-        noisy = search_problems.problem_of("variants", self.function_of(search_problems.noise), 21)
+        noisy = search_parts.problem_of("variants", self.function_of(search_problems.noise), 21)
         params = search_problems.random_configuration(noisy.space, search_problems.random.Random(0))
         seen = [noisy.observed(number, params) - noisy.value(params) for number in range(400)]
         self.assertEqual(seen[7], noisy.observed(7, params) - noisy.value(params))
         spread = math.sqrt(sum(error**2 for error in seen) / len(seen))
         self.assertIn(round(noisy.noise / spread, 1), (0.9, 1.0, 1.1))
-        losing = search_problems.problem_of("variants", self.function_of(search_problems.lost_trials), 21)
+        losing = search_parts.problem_of("variants", self.function_of(search_problems.lost_trials), 21)
         params = search_problems.random_configuration(losing.space, search_problems.random.Random(0))
         lost = sum(losing.observed(number, params) is None for number in range(1000))
         self.assertTrue(160 < lost < 240, lost)
 
     def test_a_run_ends_with_what_it_found(self):
         for function, in_flight in ((3, 1), (4, 5)):
-            problem = search_problems.problem_of("variants", function, 1)
+            problem = search_parts.problem_of("variants", function, 1)
             with search_runs.Ours(PROGRAM, "auto", problem, 1, 12) as study:
                 first, = search_runs.regrets(study, problem, 12, in_flight)
             self.assertEqual(len(study.processor_ms), 12)
             self.assertTrue(0.0 <= first < 100.0 * problem.start)
             with search_runs.Ours(PROGRAM, "auto", problem, 1, 12) as study:
                 self.assertEqual([first], search_runs.regrets(study, problem, 12, in_flight))
+
+
+@unittest.skipIf(search_problems is None, "the Python package coco-experiment is not there (scripts/bootstrap)")
+class Tables(unittest.TestCase):
+    SPACE = {
+        "params": [
+            {"name": "kind", "kind": "categorical", "values": ["a", "b"]},
+            {"name": "size", "kind": "ordinal", "values": [1, 2, 4], "active_if": {"param": "kind", "in": ["b"]}},
+        ],
+        "objective": {"goal": "max", "columns": ["s0", "s1"]},
+        "fidelity": {"columns": ["e1", "e2", "s0"], "at": [1, 2, 4]},
+    }
+    ROWS = ["kind,size,status,s0,s1,e1,e2", "0,,ok,3,,1,2", "1,0,crash,,,,", "1,1,ok,4,8,2,3", "1,2,ok,5,5,3,4"]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name)
+        (path / "space.json").write_text(json.dumps(self.SPACE), encoding="utf-8")
+        with gzip.open(path / "table.csv.gz", "wt", encoding="utf-8") as rows:
+            rows.write("\n".join(self.ROWS) + "\n")
+        self.table = search_tables.TableProblem(search_tables.Rows(path), "toy")
+
+    def test_a_table_is_a_problem(self):
+        self.assertEqual((self.table.optimum, self.table.best), (-6.0, {"kind": "1", "size": 1}))
+        self.assertEqual(self.table.space[1]["when"], [{"name": "kind", "values": ["1"]}])
+        self.assertEqual(self.table.regret({"kind": "0"}), 3.0)
+        self.assertTrue(math.isfinite(self.table.start))
+        self.assertIsNone(self.table.observed(0, {"kind": "1", "size": 0}))
+        self.assertEqual({self.table.observed(number, self.table.best) for number in range(20)}, {-4.0, -8.0})
+
+    def test_a_curve_costs_what_was_reported_of_it(self):
+        class Study:
+            """Prunes the first trial at its second report."""
+
+            trials = [{"kind": "0"}, {"kind": "1", "size": 0}, {"kind": "1", "size": 2}]
+            told = []
+
+            def ask(self):
+                return len(self.told), self.trials[len(self.told)]
+
+            def tell(self, trial, loss):
+                self.told.append((trial, loss))
+
+            def prunes(self, trial, loss, step):
+                if (trial, step) == (0, 2):
+                    self.told.append((trial, "pruned"))
+                return (trial, step) == (0, 2)
+
+        study = Study()
+        best = search_tables.optuna_on_curves(study, self.table, [1, 3, 5, 6])
+        self.assertEqual(best, [math.inf, math.inf, math.inf, -5.0])
+        self.assertEqual(study.told, [(0, "pruned"), (1, None)])
 
 
 class Toy:
@@ -160,19 +216,30 @@ class Figures(unittest.TestCase):
                          {("bbob5", 1): "a", ("bbob5", 2): "b"})
         mean, name = search_figures.best_single_peer(ours, peers, self.STARTS, 200)
         self.assertEqual((round(mean, 6), name), (round(math.sqrt(0.5), 6), "b"))
-        figures = {f["name"]: f for f in search_figures.measured({"auto": ours}, peers, self.STARTS)}
+        figures = {f["name"]: f for f in search_figures.measured({"auto": ours}, peers, self.STARTS, {})}
         self.assertEqual(figures["bbob_5d_no_worse_share"]["value"], 0.5)
         self.assertEqual(figures["bbob_5d_worst_ratio_200"]["value"], 2.0)
         self.assertTrue(figures["bbob_5d_mean_ratio_200"]["met"])
 
     def test_where_nothing_is_stored_nothing_is_met(self):
-        figures = search_figures.measured({"auto": self.runs([1.0] * 3, [1.0] * 3)}, {}, self.STARTS)
+        figures = search_figures.measured({"auto": self.runs([1.0] * 3, [1.0] * 3)}, {}, self.STARTS, {})
         self.assertEqual({(f["value"], f["met"]) for f in figures}, {(None, None)})
 
     def test_auto_keeps_what_its_own_have(self):
         samplers = {"auto": self.runs([1.05] * 3, [1.2] * 3), "gp": self.runs([1.0] * 3, [5.0] * 3),
                     "tpe": self.runs([5.0] * 3, [1.0] * 3)}
         self.assertEqual(search_figures.keeps_its_own(samplers, self.STARTS)["value"], 0.5)
+
+    def test_a_peer_that_is_better_on_a_curve_is_found(self):
+        starts = {("curves", f, i): 1.0 for f in (1, 2) for i in range(10)}
+        ours = {key: {100: 0.5, 200: 0.4, 500: 0.3} for key in starts}
+        peer = {key: {100: 0.5, 200: 0.2 if key[1] == 1 else 0.4, 500: 0.9} for key in starts}
+        self.assertEqual(search_figures.curves_no_worse(ours, {"optuna-tpe+asha": peer}, starts)["value"], 1)
+        self.assertEqual(search_figures.curves_no_worse(peer, {"auto": ours}, starts)["value"], 2)
+
+    def test_suggestions_take_the_median_runs_mean_time(self):
+        found = search_figures.suggest_ms([[100.0] * 80 + [t] * 20 for t in (1.0, 2.0, 30.0)] + [[5.0] * 99])
+        self.assertEqual([(f["name"], f["value"], f["met"]) for f in found], [("auto_suggest_ms_100", 2.0, True)])
 
     def test_the_sign_test_finds_what_is_worse_throughout(self):
         starts = {("bbob5", f, i): 1.0 for f in (1, 2) for i in range(15)}
