@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
+#include "common/limits.h"
 #include "common/sha256.h"
 #include "common/status.h"
 #include "common/write_file.h"
@@ -25,15 +26,13 @@ namespace {
 constexpr auto kDeadline = std::chrono::seconds(30);
 constexpr auto kImportDeadline = std::chrono::minutes(10);
 constexpr int kTrialsAtOnce = 100;
-constexpr int kLargestMessageBytes = 16 << 20;
-constexpr int kLargestPage = 1000;
 constexpr int kOwnerOnly = 0600;       // a backup holds what workers prove their leases by
 constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kLargestMessageBytes);
+  arguments.SetMaxReceiveMessageSize(kMessageLimit.most);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
@@ -138,7 +137,7 @@ absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
 absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
   std::vector<StudyStatus> studies;
   v1::ListStudiesRequest request;
-  request.set_page_size(kLargestPage);
+  request.set_page_size(kPageLimit.most);
   do {
     v1::ListStudiesResponse response;
     HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListStudies, request, response));
@@ -212,31 +211,28 @@ absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
       .study = response.study(), .num_added = response.added(), .num_known = response.known()};
 }
 
-absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {
-  v1::PreemptTrialRequest request;
+template <typename Request, typename Response>
+absl::StatusOr<Trial> Client::CallForTrial(
+    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const std::string& study, TrialNumber number) {
+  Request request;
   request.set_study(study);
   request.set_number(number.value);
-  v1::PreemptTrialResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::PreemptTrial, request, response));
+  Response response;
+  HPO_RETURN_IF_ERROR(Call(method, request, response));
   return FromProto(response.trial());
+}
+
+absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {
+  return CallForTrial(&v1::StudyService::Stub::PreemptTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::StopTrial(const std::string& study, TrialNumber number) {
-  v1::StopTrialRequest request;
-  request.set_study(study);
-  request.set_number(number.value);
-  v1::StopTrialResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::StopTrial, request, response));
-  return FromProto(response.trial());
+  return CallForTrial(&v1::StudyService::Stub::StopTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::CancelTrial(const std::string& study, TrialNumber number) {
-  v1::CancelTrialRequest request;
-  request.set_study(study);
-  request.set_number(number.value);
-  v1::CancelTrialResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::CancelTrial, request, response));
-  return FromProto(response.trial());
+  return CallForTrial(&v1::StudyService::Stub::CancelTrial, study, number);
 }
 
 absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrder order,

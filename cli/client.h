@@ -134,6 +134,11 @@ class Client {
   absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),
                     const Request& request, Response& response);
+  // A call whose request is a trial's study and number, and whose answer is the trial.
+  template <typename Request, typename Response>
+  absl::StatusOr<Trial> CallForTrial(grpc::Status (v1::StudyService::Stub::*method)(
+                                         grpc::ClientContext*, const Request&, Response*),
+                                     const std::string& study, TrialNumber number);
 
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;

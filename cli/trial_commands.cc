@@ -54,6 +54,21 @@ absl::StatusOr<StudyStatus> FindStudy(Session& session) {
   return session.client.GetStudy(session.study);
 }
 
+using TrialOrder = absl::StatusOr<Trial> (Client::*)(const std::string& study, TrialNumber number);
+
+// `outcome` follows "trial #N of STUDY".
+absl::Status OrderTrial(Session& session, TrialNumber number, TrialOrder order,
+                        absl::string_view outcome) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, (session.client.*order)(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(number) << " of " << study.spec.name << outcome << "\n";
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
   MemoryQuery query{.study = study.spec.name, .worker = options.worker};
   HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
@@ -104,38 +119,17 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
 }
 
 absl::Status PreemptTrial(Session& session, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.PreemptTrial(study.spec.name, number));
-  if (session.json) {
-    PrintJson(TrialJson(trial), session.out);
-  } else {
-    session.out << "trial " << Hash(number) << " of " << study.spec.name
-                << ": its worker saves and gives it back at its next heartbeat\n";
-  }
-  return absl::OkStatus();
+  return OrderTrial(session, number, &Client::PreemptTrial,
+                    ": its worker saves and gives it back at its next heartbeat");
 }
 
 absl::Status StopTrial(Session& session, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.StopTrial(study.spec.name, number));
-  if (session.json) {
-    PrintJson(TrialJson(trial), session.out);
-  } else {
-    session.out << "trial " << Hash(number) << " of " << study.spec.name
-                << ": its worker ends it at its next heartbeat\n";
-  }
-  return absl::OkStatus();
+  return OrderTrial(session, number, &Client::StopTrial,
+                    ": its worker ends it at its next heartbeat");
 }
 
 absl::Status CancelTrial(Session& session, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.CancelTrial(study.spec.name, number));
-  if (session.json) {
-    PrintJson(TrialJson(trial), session.out);
-  } else {
-    session.out << "trial " << Hash(number) << " of " << study.spec.name << " cancelled\n";
-  }
-  return absl::OkStatus();
+  return OrderTrial(session, number, &Client::CancelTrial, " cancelled");
 }
 
 absl::Status ShowBest(Session& session, int count, const std::string& export_to) {

@@ -135,32 +135,31 @@ grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
 grpc::Status StudyServiceImpl::ImportTrials(grpc::ServerContext* context,
                                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                                             v1::ImportTrialsResponse* response) {
-  TrialImport import;
-  import.cancelled = [context] { return Left(context);
-};
-v1::ImportTrialsRequest request;
-for (bool first = true; reader->Read(&request); first = false) {
-  HPO_RPC_CHECK(request);
-  if (first) {
-    import.study = request.study();
-    import.count_against_budget = request.count_against_budget();
+  TrialImport imported;
+  imported.cancelled = [context] { return Left(context); };
+  v1::ImportTrialsRequest request;
+  for (bool first = true; reader->Read(&request); first = false) {
+    HPO_RPC_CHECK(request);
+    if (first) {
+      imported.study = request.study();
+      imported.count_against_budget = request.count_against_budget();
+    }
+    const size_t size = imported.trials.size() + static_cast<size_t>(request.trials_size());
+    if (size > static_cast<size_t>(kImportLimit.most)) {
+      return ToGrpc(absl::InvalidArgumentError(
+          absl::StrCat("trials: expected at most ", kImportLimit.most, " in a call, got more")));
+    }
+    for (const v1::ImportedTrial& trial : request.trials()) {
+      HPO_RPC_ASSIGN(ImportedTrial converted, FromProto(trial));
+      imported.trials.push_back(std::move(converted));
+    }
   }
-  const size_t size = import.trials.size() + static_cast<size_t>(request.trials_size());
-  if (size > static_cast<size_t>(kImportLimit.most)) {
-    return ToGrpc(absl::InvalidArgumentError(
-        absl::StrCat("trials: expected at most ", kImportLimit.most, " in a call, got more")));
-  }
-  for (const v1::ImportedTrial& trial : request.trials()) {
-    HPO_RPC_ASSIGN(ImportedTrial converted, FromProto(trial));
-    import.trials.push_back(std::move(converted));
-  }
+  HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(imported));
+  response->set_study(result.study);
+  response->set_added(result.num_added);
+  response->set_known(result.num_known);
+  return grpc::Status::OK;
 }
-HPO_RPC_ASSIGN(const ImportResult result, api_.ImportTrials(import));
-response->set_study(result.study);
-response->set_added(result.num_added);
-response->set_known(result.num_known);
-return grpc::Status::OK;
-}  // namespace hpo
 
 absl::Status StudyServiceImpl::FillPage(const grpc::ServerContext* context,
                                         const v1::ListTrialsRequest& request,

@@ -195,15 +195,16 @@ absl::StatusOr<std::optional<Placement>> TrialScheduler::PlaceWaiting(
   if (placement.fits || !trial.admission) return placement;
   WorkerFacts alone = facts;
   alone.capacity = CapacityAlone(facts);
-  const Placement best = PlaceTrial(spec, alone, trial, knowledge);
+  const bool shared = alone.capacity > facts.capacity;
+  const Placement best = shared ? PlaceTrial(spec, alone, trial, knowledge) : placement;
   const std::optional<Bytes> largest = LargestUsable(spec, trial);
-  if (best.fits && alone.capacity > facts.capacity) {
+  if (best.fits) {
     obstacle = absl::StrCat(name, " ", placement.misfit, "; others hold ",
                             FormatBytes(alone.capacity - facts.capacity), " of the device");
   } else if (largest && best.usable < *largest) {
     obstacle = absl::StrCat(name, " ", placement.misfit);
   } else {
-    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, best.fits ? placement : best));
+    HPO_RETURN_IF_ERROR(EndAsPredicted(study, trial, best));
   }
   return std::nullopt;
 }

@@ -233,20 +233,28 @@ absl::StatusOr<TrialCounts> TrialStore::Count() const {
 
 absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int limit) const {
   const absl::string_view order = direction == Direction::kMaximize ? " DESC" : " ASC";
-  Statement rows = database_.Prepare(absl::StrCat(
+  const std::string query = absl::StrCat(
       "SELECT ", kTrialColumns,
       " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
       "demonstration = 0 ORDER BY violation, value",
-      order, ", number"));
-  rows.Bind(study_id_);
-  std::vector<Trial> trials;
-  // Not by LIMIT: those that cannot be read do not count.
-  for (;;) {
-    if (limit >= 0 && trials.size() == static_cast<size_t>(limit)) return trials;
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return trials;
-    HPO_ASSIGN_OR_RETURN(Trial trial, ReadTrialToShow(rows));
-    if (trial.state == TrialState::kCompleted) trials.push_back(std::move(trial));
+      order, ", number LIMIT ?2");
+  // Rows that cannot be read do not count: then twice as many are asked for.
+  for (int64_t asked = limit;; asked *= 2) {
+    Statement rows = database_.Prepare(query);
+    rows.Bind(study_id_, asked);
+    std::vector<Trial> trials;
+    int64_t num_rows = 0;
+    for (;; ++num_rows) {
+      HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+      if (!row) break;
+      HPO_ASSIGN_OR_RETURN(Trial trial, ReadTrialToShow(rows));
+      if (trial.state == TrialState::kCompleted) trials.push_back(std::move(trial));
+    }
+    if (limit < 0 || num_rows < asked) return trials;
+    if (trials.size() >= static_cast<size_t>(limit)) {
+      trials.resize(static_cast<size_t>(limit));
+      return trials;
+    }
   }
 }
 
