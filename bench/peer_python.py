@@ -1,5 +1,6 @@
 """The Python in which a benchmark's peers run: a virtual environment with pinned packages."""
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -25,3 +26,11 @@ def installed(name):
     )
     stamp.write_text(wanted, encoding="utf-8")
     return folder
+
+
+def need(name, modules):
+    """Runs this program anew in that environment where this Python lacks one of `modules`."""
+    if all(importlib.util.find_spec(module) for module in modules):
+        return
+    python = installed(name) / "bin/python"
+    os.execv(python, [str(python)] + sys.argv)

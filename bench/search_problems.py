@@ -38,6 +38,17 @@ class Problem:
     def regret(self, params):
         return self.value(params) - self.optimum
 
+    def configuration(self, value_of):
+        """`value_of(parameter)` for each that exists, parents before children."""
+        params = {}
+        for parameter in self.space:
+            if is_active(parameter, params):
+                params[parameter["name"]] = value_of(parameter)
+        return params
+
+    def random_configuration(self, draw):
+        return self.configuration(lambda parameter: random_value(parameter, draw))
+
     def observed(self, number, params):
         """What trial `number` reports; None where it is lost."""
         draw = random.Random(f"{self.name} {number}")
@@ -49,7 +60,7 @@ class Problem:
     def start(self):
         """The median regret of ten random configurations that do not fail: what regrets are measured by."""
         draw = random.Random(f"{self.name} start")
-        drawn = (self.regret(random_configuration(self.space, draw)) for _ in itertools.count())
+        drawn = (self.regret(self.random_configuration(draw)) for _ in itertools.count())
         return statistics.median(itertools.islice(filter(math.isfinite, drawn), 10))
 
 
@@ -76,14 +87,6 @@ def random_value(parameter, draw):
         return draw.randrange(parameter["low"], parameter["high"] + 1, parameter["step"])
     low, high = parameter["low"], parameter["high"]
     return math.exp(draw.uniform(math.log(low), math.log(high))) if parameter["log"] else draw.uniform(low, high)
-
-
-def random_configuration(space, draw):
-    params = {}
-    for parameter in space:
-        if is_active(parameter, params):
-            params[parameter["name"]] = random_value(parameter, draw)
-    return params
 
 
 # ---- BBOB ------------------------------------------------------------------------------------------

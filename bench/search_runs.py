@@ -69,20 +69,14 @@ def optuna_pruner(optuna, name):
     return pruners[name]()
 
 
-def suggested(trial, space, is_active):
-    """The configuration that an Optuna trial takes."""
-    params = {}
-    for parameter in space:
-        if not is_active(parameter, params):
-            continue
-        name, kind = parameter["name"], parameter["kind"]
-        if kind == "choices":
-            params[name] = trial.suggest_categorical(name, parameter["choices"])
-        elif kind == "int":
-            params[name] = trial.suggest_int(name, parameter["low"], parameter["high"], step=parameter["step"])
-        else:
-            params[name] = trial.suggest_float(name, parameter["low"], parameter["high"], log=parameter["log"])
-    return params
+def suggested(trial, parameter):
+    """The value that an Optuna trial takes."""
+    name, kind = parameter["name"], parameter["kind"]
+    if kind == "choices":
+        return trial.suggest_categorical(name, parameter["choices"])
+    if kind == "int":
+        return trial.suggest_int(name, parameter["low"], parameter["high"], step=parameter["step"])
+    return trial.suggest_float(name, parameter["low"], parameter["high"], log=parameter["log"])
 
 
 class Optuna:
@@ -92,16 +86,13 @@ class Optuna:
     def __init__(self, name, problem, seed, pruner="none"):
         import optuna  # pylint: disable=import-outside-toplevel
 
-        import search_problems  # pylint: disable=import-outside-toplevel
-
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._states = optuna.trial.TrialState
         self._study = optuna.create_study(sampler=optuna_sampler(optuna, name, seed),
                                           pruner=optuna_pruner(optuna, pruner))
-        self._space = problem.space
-        self._is_active = search_problems.is_active
-        self.processor_ms = []
+        self._problem = problem
+        self.processor_ms = []  # not measured
 
     def __enter__(self):
         return self
@@ -111,7 +102,7 @@ class Optuna:
 
     def ask(self):
         trial = self._study.ask()
-        return trial, suggested(trial, self._space, self._is_active)
+        return trial, self._problem.configuration(lambda parameter: suggested(trial, parameter))
 
     def tell(self, trial, loss):
         if loss is None:
@@ -147,37 +138,3 @@ def regrets(study, problem, evaluations, in_flight=1):
         if told in COUNTS:
             kept.append(regret)
     return kept
-
-
-def counts_of(evaluations):
-    return [count for count in COUNTS if count <= evaluations]
-
-
-def run_on_curves(program, sampler, key):
-    """`sampler` is NAME or NAME+PRUNER. Regrets by checkpoints, and no times."""
-    import search_parts  # pylint: disable=import-outside-toplevel
-    import search_tables  # pylint: disable=import-outside-toplevel
-
-    part, function, instance = key
-    name, _, pruner = sampler.partition("+")
-    counts = counts_of(search_parts.PARTS[part].evaluations)
-    if program:
-        best = search_tables.ours_on_curves(program, name, pruner or OUR_PRUNER, function, instance, counts)
-    else:
-        table = search_parts.problem_of(*key)
-        best = search_tables.optuna_on_curves(Optuna(name, table, instance, pruner or "none"), table, counts)
-    return {count: value - search_tables.least(function) for count, value in zip(counts, best)}, []
-
-
-def run(program, sampler, key, in_flight):
-    """Regrets by count, and the processor time of every suggestion of ours in ms. `program` is None for peers."""
-    import search_parts  # pylint: disable=import-outside-toplevel
-
-    if key[0] == "curves":
-        return run_on_curves(program, sampler, key)
-    problem = search_parts.problem_of(*key)
-    evaluations = search_parts.PARTS[key[0]].evaluations
-    study = Ours(program, sampler, problem, key[2], evaluations) if program else Optuna(sampler, problem, key[2])
-    with study:
-        found = regrets(study, problem, evaluations, in_flight)
-    return dict(zip(COUNTS, found)), study.processor_ms

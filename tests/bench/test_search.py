@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -79,13 +80,13 @@ class Problems(unittest.TestCase):
 
     def test_noise_and_losses_are_the_trials_own(self):
         noisy = search_parts.problem_of("variants", self.function_of(search_problems.noise), 21)
-        params = search_problems.random_configuration(noisy.space, search_problems.random.Random(0))
+        params = noisy.random_configuration(random.Random(0))
         seen = [noisy.observed(number, params) - noisy.value(params) for number in range(400)]
         self.assertEqual(seen[7], noisy.observed(7, params) - noisy.value(params))
         spread = math.sqrt(sum(error**2 for error in seen) / len(seen))
         self.assertIn(round(noisy.noise / spread, 1), (0.9, 1.0, 1.1))
         losing = search_parts.problem_of("variants", self.function_of(search_problems.lost_trials), 21)
-        params = search_problems.random_configuration(losing.space, search_problems.random.Random(0))
+        params = losing.random_configuration(random.Random(0))
         lost = sum(losing.observed(number, params) is None for number in range(1000))
         self.assertTrue(160 < lost < 240, lost)
 
@@ -248,6 +249,38 @@ class Figures(unittest.TestCase):
         self.assertEqual(search_figures.tpe_no_worse(ours, theirs, starts)["value"], 0.5)
 
 
+@unittest.skipIf(search_problems is None, "the Python package coco-experiment is not there (scripts/bootstrap)")
+class Program(unittest.TestCase):
+    def search(self, *options):
+        command = [sys.executable, str(ROOT / "bench/search"), "--build", os.path.dirname(os.environ["HPO_BIN_DIR"]),
+                   "--sampler", "random", "--jobs", "1", *options]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                              timeout=120)
+
+    def test_a_part_ends_with_its_figures_and_can_be_compared_with_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kept = os.path.join(folder, "runs.csv")
+            part = ["--part", "bbob2,quadratics", "--half", "tune", "--functions", "1", "--instances", "2"]
+            done = self.search(*part, "--store", kept)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("bbob2 f1 ", done.stdout)
+            self.assertEqual(json.loads(done.stdout.splitlines()[-1])["benchmark"], "search")
+            done = self.search(*part, "--against", kept)
+            self.assertIn("random at 200: geometric mean of the ratios 1; runs better / level / worse 0 / 4 / 0",
+                          done.stdout)
+
+    def test_says_what_options_may_be(self):
+        for options, message in (
+                (["--part", "bbob3"], "--part: expected some of bbob5, bbob10, "),
+                (["--part", "bbob20"], "--half: expected of bbob20 tune, got report"),
+                (["--functions", "25"], "expected some of the functions of bbob5, bbob10, variants, quadratics, got "),
+                (["--instances", "21"], "--instances: expected 1 to 20, got 21"),
+                (["--functions", "one"], "--functions: expected numbers, got one")):
+            done = self.search(*options)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(message, done.stderr)
+
+
 class Lines(unittest.TestCase):
     def ask(self, *lines, space=None):
         with tempfile.TemporaryDirectory() as folder:
@@ -255,7 +288,7 @@ class Lines(unittest.TestCase):
             file.write_text(json.dumps({"parameters": SPACE}) if space is None else space, encoding="utf-8")
             return subprocess.run([PROGRAM, "--ask", str(file), "--sampler", "tpe", "--first-seed", "3"],
                                   input="".join(line + "\n" for line in lines), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False, timeout=20)
+                                  stderr=subprocess.PIPE, text=True, check=False, timeout=120)
 
     def test_trials_may_end_in_any_order(self):
         done = self.ask('{"ask": true}', '{"ask": true}', '{"number": 1, "loss": 2}', '{"number": 0, "failed": true}',
