@@ -50,8 +50,9 @@ absl::StatusOr<MemoryEstimate> ReplayTable::ReplayWithin(const EstimateInput& in
   const absl::MutexLock lock(&mutex_);
   if (known_.size() >= kMostRemembered && !known_.contains(key)) return estimate;
   const Bytes up_to = estimate.needed_limit <= limit ? kAnyLimit : limit;
-  Known& known = known_[key];
-  if (up_to > known.up_to) known = {.estimate = estimate, .up_to = up_to};
+  const Known learned{.estimate = estimate, .up_to = up_to};
+  const auto [known, is_new] = known_.emplace(key, learned);
+  if (!is_new && up_to > known->second.up_to) known->second = learned;
   return estimate;
 }
 

@@ -69,6 +69,19 @@ TEST(ReplayTable, KnowsWhatIsAboveALimitWhateverWasAskedBefore) {
   }
 }
 
+// A card smaller than its headroom has a limit of nothing.
+TEST(ReplayTable, AnswersALimitOfNothingAsOftenAsItIsAsked) {
+  const EstimateInput input = OnCard(16);
+  const MemoryPlan plan = PlanOf(16, 16);
+  for (const Bytes limit : {Bytes{}, Bytes{-1}, Bytes{} - MiB(300)}) {
+    SCOPED_TRACE(limit.count);
+    ReplayTable table;
+    const MemoryEstimate first = *table.ReplayWithin(input, plan, limit);
+    EXPECT_GT(first.needed_limit, limit);
+    EXPECT_EQ(*table.ReplayWithin(input, plan, limit), first);
+  }
+}
+
 TEST(ReplayTable, PassesOnWhatIsWrong) {
   ReplayTable table;
   EXPECT_EQ(table.Replay(OnCard(0), PlanOf(16, 16)).status().code(),

@@ -179,6 +179,23 @@ TEST_F(CapacityTest, AnEnqueuedTrialThatFitsNowhereEndsWithoutStarting) {
   EXPECT_EQ(Status("bert").counts.oom_predicted, 1);
 }
 
+TEST_F(CapacityTest, ACardSmallerThanItsHeadroomRunsNothingHoweverOftenItIsAsked) {
+  WorkerFacts small = MakeBertWorker("small", MiB(200));
+  small.device.kind = "cuda";
+  small.device.total = MiB(200);
+  small.device.base = MiB(300);
+  MemoryKnowledge knowledge;
+  knowledge.replays = std::make_shared<ReplayTable>();
+  Trial trial;
+  trial.params = {{"train.batch_size", int64_t{8}}, {"model.name", std::string("tiny")}};
+  for (int round = 0; round < 3; ++round) {
+    const Placement placement = PlaceTrial(BertStudy(), small, trial, knowledge);
+    EXPECT_EQ(placement.usable, Bytes{});
+    EXPECT_FALSE(placement.fits);
+    EXPECT_GT(placement.predicted, MiB(300));
+  }
+}
+
 TEST_F(CapacityTest, AnEnqueuedTrialThatFitsALargerWorkerWaitsForIt) {
   AddStudy(BertStudy());
   const std::string tight = Register(MakeBertWorker("tight", Bytes{1}));
