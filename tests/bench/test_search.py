@@ -266,8 +266,8 @@ class Program(unittest.TestCase):
             self.assertIn("bbob2 f1 ", done.stdout)
             self.assertEqual(json.loads(done.stdout.splitlines()[-1])["benchmark"], "search")
             done = self.search(*part, "--against", kept)
-            self.assertIn("random at 200: geometric mean of the ratios 1; runs better / level / worse 0 / 4 / 0",
-                          done.stdout)
+            self.assertIn("bbob2 against random before over 1 functions at 50, 100, 200, geometric mean of the ratios (runs "
+                          "better/level/worse): 1 (0/2/0), 1 (0/2/0), 1 (0/2/0)", done.stdout)
 
     def test_says_what_options_may_be(self):
         for options, message in (
