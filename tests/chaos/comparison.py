@@ -5,7 +5,7 @@ import time
 # Fields of a study that a restart changes on purpose.
 VOLATILE = ("workers", "waiting_for", "wall_clock_used")
 SETTLING_S = 5.0
-LOOK_S = 0.05
+LOOK_S = 0.2
 
 
 def image(channel, study):

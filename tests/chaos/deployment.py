@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import socket
@@ -11,9 +12,12 @@ import sys
 import tempfile
 import time
 
+import grpc
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 from harness import BIN, FAKE_TRAINER, Process, wait_until  # noqa: E402,F401
+from client import Channel  # noqa: E402
 
 SHIM = FAKE_TRAINER.parent / "libhpo_chaos_faults.so"
 
@@ -113,6 +117,24 @@ class Deployment:
 
     def heal(self):
         (self.folder / "fault").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def few_descriptors(self, spare):
+        """The server has no more than `spare` descriptors left, and clients come that want some."""
+        pid = self.server.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = len(os.listdir(f"/proc/{pid}/fd"))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + spare, before[1]))
+        try:
+            with contextlib.ExitStack() as channels:
+                for _ in range(spare + 5):
+                    channel = channels.enter_context(contextlib.closing(Channel(self.address)))
+                    with contextlib.suppress(grpc.RpcError):
+                        channel.call("StudyService", "ListStudies", timeout=0.2)
+                yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
     def _replace(self, name, text):
         aside = self.folder / f"{name}.new"

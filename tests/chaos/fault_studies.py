@@ -1,4 +1,5 @@
-"""Calls of a real server on its files fail: ENOSPC, EIO at a drawn k, once or for a while.
+"""Calls of a real server on its files fail: ENOSPC, EIO at a drawn k, once or for a while, or a server out
+of descriptors.
 
 Every case is a fault in a server that works on: afterwards workers go on by themselves, nothing that was
 acknowledged is lost, and what the server says equals what it says after a restart.
@@ -22,7 +23,8 @@ NUM_WORKERS = 4
 RECOVERY_S = 60.0
 LATEST_K = 300
 COUNTS = [1, 1, 3, 40, 100_000]
-ERRORS = ["ENOSPC", "EIO"]
+ERRORS = ["ENOSPC", "EIO", "EMFILE"]
+MOST_SPARE = 8
 
 
 class FaultChapter:
@@ -59,13 +61,7 @@ class FaultChapter:
                 self.not_recovered.append(f"seed {self.seed}: {figures} {found[:5]}")
 
     def _one_fault(self):
-        error = self.random.choice(ERRORS)
-        first, count = self.random.randrange(1, LATEST_K), self.random.choice(COUNTS)
-        what = f"seed {self.seed}: {error} at {first}, {count} times"
-        self.last = what
-        self.deployment.fail_calls(first, count, error)
-        self._work(10, 2.0)
-        self.deployment.heal()
+        what = self.last = self._fail_for_a_while()
         if not self.deployment.server.alive():
             self.not_recovered.append(f"{what}: the server ended")
             self.deployment.start_server()
@@ -82,6 +78,20 @@ class FaultChapter:
                 found = differences(before, image(channel, "chaos"))
         if found:
             self.not_recovered.append(f"{what}: {found[:3]}")
+
+    def _fail_for_a_while(self):
+        """What was done to the server, once it is over."""
+        error = self.random.choice(ERRORS)
+        if error == "EMFILE":
+            spare = self.random.randrange(MOST_SPARE)
+            with self.deployment.few_descriptors(spare):
+                self._work(10, 2.0)
+            return f"seed {self.seed}: {spare} descriptors left"
+        first, count = self.random.randrange(1, LATEST_K), self.random.choice(COUNTS)
+        self.deployment.fail_calls(first, count, error)
+        self._work(10, 2.0)
+        self.deployment.heal()
+        return f"seed {self.seed}: {error} at {first}, {count} times"
 
     def _work(self, results, seconds):
         """Whether so many more results were acknowledged within `seconds`."""

@@ -7,11 +7,10 @@
 //   HPO_CHAOS_MATCH   part of the paths whose calls count
 //
 // Counted are pread, pwrite, fsync, fdatasync, ftruncate and open together, in the order of the
-// calls. accept4 fails with EMFILE whatever the path, where ERRNO is EMFILE.
+// calls.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -73,11 +72,10 @@ bool Fails(const char* path) {
   static const char* const control = getenv("HPO_CHAOS_FAULT");
   static const char* const match = getenv("HPO_CHAOS_MATCH");
   if (control == nullptr || match == nullptr) return false;
-  if (path != nullptr && strstr(path, match) == nullptr) return false;
+  if (strstr(path, match) == nullptr) return false;
   const std::lock_guard<std::mutex> lock(plan_mutex);
   ReadPlan(control);
   if (plan.count == 0) return false;
-  if (path == nullptr && plan.error != EMFILE) return false;
   ++calls;
   if (calls < plan.first || calls >= plan.first + plan.count) return false;
   errno = plan.error;
@@ -186,11 +184,6 @@ int open(const char* path, int flags, ...) {
   const mode_t mode = ModeOf(flags, words);
   va_end(words);
   return Fails(path) ? -1 : next(path, flags, mode);
-}
-
-int accept4(int socket, sockaddr* address, socklen_t* size, int flags) {
-  static auto* const next = Next<int(int, sockaddr*, socklen_t*, int)>("accept4");
-  return Fails(nullptr) ? -1 : next(socket, address, size, flags);
 }
 
 }  // extern "C"

@@ -10,6 +10,7 @@ import time
 import grpc
 
 from client import OPTIONS
+from simulated_workers import Gate
 
 CALL_S = 60.0
 LONGEST_DELAY_S = 0.3
@@ -26,7 +27,7 @@ class Proxy(grpc.GenericRpcHandler):
         self._kept = []  # (method, request) of earlier calls
         self._ended = threading.Event()
         self.counts = {}
-        self.quiet = threading.Lock()  # whoever holds it keeps old calls from being sent
+        self.quiet = Gate()  # whoever holds it keeps every call back, once those under way are over
         self._channel = grpc.insecure_channel(server_address, OPTIONS)
         self._server = grpc.server(concurrent.futures.ThreadPoolExecutor(32), handlers=[self])
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -43,7 +44,11 @@ class Proxy(grpc.GenericRpcHandler):
     def service(self, handler_call_details):
         method = handler_call_details.method
         return grpc.unary_unary_rpc_method_handler(
-            lambda request, context: self._handle(method, request, context))
+            lambda request, context: self._pass_on(method, request, context))
+
+    def _pass_on(self, method, request, context):
+        with self.quiet.one_call():
+            return self._handle(method, request, context)
 
     def _handle(self, method, request, context):
         with self._mutex:
@@ -80,5 +85,5 @@ class Proxy(grpc.GenericRpcHandler):
                     continue
                 method, request = self._random.choice(self._kept)
                 self._count("replayed")
-            with self.quiet, contextlib.suppress(grpc.RpcError):  # refused, as it should be
+            with self.quiet.one_call(), contextlib.suppress(grpc.RpcError):  # refused, as it should be
                 self._send(method, request, 1.0)
