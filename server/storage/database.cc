@@ -54,6 +54,21 @@ absl::StatusCode CodeOf(int extended) {
   }
 }
 
+// SQLite calls a database malformed, too, where the disk fails to give a page of it; errno of the
+// file tells the two apart. SQLite keeps errno: once a disk has failed, what is truly malformed
+// passes for another failure of it until the connection is opened again.
+bool DiskFailedToRead(sqlite3* connection) {
+  for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
+    sqlite3_file* file = nullptr;
+    sqlite3_file_control(connection, "main", which, &file);
+    if (file == nullptr || file->pMethods == nullptr) continue;
+    int error = 0;
+    file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error);
+    if (error == EIO || error == ENXIO) return true;
+  }
+  return false;
+}
+
 // Whether opening or writing a file may work later although nobody changes its path or its rights.
 bool MayPass(int extended, int system_error) {
   switch (extended & 0xff) {
@@ -236,9 +251,14 @@ int64_t Database::NumChanged() const { return sqlite3_changes64(connection_); }
 int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(connection_); }
 
 absl::Status Database::Error(int code, absl::string_view doing) const {
-  return absl::Status(CodeOf(sqlite3_extended_errcode(connection_)),
-                      absl::StrCat("database ", path_, ": ", sqlite3_errmsg(connection_), " (code ",
-                                   code, ", ", doing.substr(0, 80), ")"));
+  int extended = sqlite3_extended_errcode(connection_);
+  std::string message = sqlite3_errmsg(connection_);
+  if ((extended & 0xff) == SQLITE_CORRUPT && DiskFailedToRead(connection_)) {
+    extended = SQLITE_IOERR_READ;
+    message = sqlite3_errstr(SQLITE_IOERR);
+  }
+  return absl::Status(CodeOf(extended), absl::StrCat("database ", path_, ": ", message, " (code ",
+                                                     code, ", ", doing.substr(0, 80), ")"));
 }
 
 absl::StatusOr<Transaction> Transaction::Begin(Database& database) {

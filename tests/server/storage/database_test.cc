@@ -16,6 +16,7 @@
 #include "server/storage/migrations.h"
 #include "server/storage/store.h"
 #include "tests/fakes/temporary_database.h"
+#include "tests/server/storage/faulty_vfs.h"
 
 namespace hpo {
 namespace {
@@ -136,6 +137,26 @@ TEST(DatabaseOpen, RefusesWhatIsNoDatabase) {
       << "a running server's reader: it may work again";
   std::ofstream(file.path()) << std::string(4096, 'x');
   EXPECT_TRUE(absl::IsDataLoss(Database::Open(file.path(), Database::Access::kReadWrite).status()));
+}
+
+// SQLite gives the code of a malformed database for both.
+TEST(DatabaseOpen, ADiskThatFailsToReadHasLostNothing) {
+  FaultyVfs faults;
+  TemporaryDatabase file;
+  auto writer = Database::Open(file.path(), Database::Access::kReadWrite);
+  auto reader = Database::Open(file.path(), Database::Access::kReadOnly);
+  ASSERT_TRUE(writer.ok() && reader.ok());
+  ASSERT_TRUE((*writer)->Execute("CREATE TABLE t (k); INSERT INTO t VALUES (1)").ok());
+  Statement read = (*reader)->Prepare("SELECT k FROM t");
+  ASSERT_TRUE((*writer)->Execute("INSERT INTO t VALUES (2)").ok());
+
+  faults.Fail({.operation = FileOperation::kRead, .code = SQLITE_IOERR_CORRUPTFS});
+  EXPECT_TRUE(absl::IsUnavailable(read.Next().status())) << read.Next().status();
+  EXPECT_EQ(faults.NumFailed(), 1);
+  faults.Heal();
+  Statement again = (*reader)->Prepare("SELECT COUNT(*) FROM t");
+  ASSERT_TRUE(again.Next().value());
+  EXPECT_EQ(again.Int(0), 2);
 }
 
 TEST(DatabaseLockTest, NamesTheProcessThatHoldsTheFile) {

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <memory>
 #include <new>
 
@@ -56,7 +57,12 @@ int Unlock(sqlite3_file* file, int lock) { return Real(file)->xUnlock(Of(file)->
 int CheckReservedLock(sqlite3_file* file, int* held) {
   return Real(file)->xCheckReservedLock(Of(file)->real(), held);
 }
+// errno is that of a disk that fails, once an operation has failed.
 int FileControl(sqlite3_file* file, int operation, void* argument) {
+  if (operation == SQLITE_FCNTL_LAST_ERRNO) {
+    *static_cast<int*>(argument) = Of(file)->faults->NumFailed() > 0 ? EIO : 0;
+    return SQLITE_OK;
+  }
   return Real(file)->xFileControl(Of(file)->real(), operation, argument);
 }
 int SectorSize(sqlite3_file* file) { return Real(file)->xSectorSize(Of(file)->real()); }
