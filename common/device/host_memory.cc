@@ -12,7 +12,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -72,26 +71,45 @@ struct CgroupPlace {
   CgroupFiles files;
 };
 
-// A container without its own group namespace sees a path of the host that is not mounted here: its
-// own group is then what is mounted.
-CgroupPlace MakePlace(const fs::path& mount, absl::string_view path, const CgroupFiles& files) {
-  fs::path group = mount / std::string(absl::StripPrefix(path, "/"));
-  if (!fs::exists(group / files.used)) group = mount;
-  return {.mount = mount, .group = std::move(group), .files = files};
+// The group that is mounted at `folder`: "/", or in a container without its own group namespace one
+// below. From lines "id parent device GROUP FOLDER ...".
+std::string MountedGroup(const fs::path& root, const std::string& folder) {
+  const std::string mounts = ReadText(root / "proc/self/mountinfo").value_or("");
+  std::string group = "/";
+  for (const absl::string_view line : absl::StrSplit(mounts, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, ' ');
+    if (fields.size() > 4 && fields[4] == folder) group = std::string(fields[3]);
+  }
+  return group;
+}
+
+// nullopt: the group is not mounted here. What is mounted above it says nothing of it.
+std::optional<CgroupPlace> MakePlace(const fs::path& root, const std::string& folder,
+                                     absl::string_view path, const CgroupFiles& files) {
+  const std::string mounted = MountedGroup(root, folder);
+  const fs::path below = fs::path(std::string(path)).lexically_relative(mounted);
+  const fs::path mount = root / folder.substr(1);
+  fs::path group = below == "." ? mount : mount / below;
+  if (below.empty() || *below.begin() == ".." || !fs::exists(group / files.used)) {
+    return std::nullopt;
+  }
+  return CgroupPlace{.mount = mount, .group = std::move(group), .files = files};
 }
 
 // Lines are "hierarchy:controllers:path"; version 2 has hierarchy 0 and no controllers.
 std::optional<CgroupPlace> FindPlace(const fs::path& root, absl::string_view membership) {
-  const fs::path mount = root / "sys/fs/cgroup";
+  const std::string folder = "/sys/fs/cgroup";
   std::optional<CgroupPlace> unified;
   for (const absl::string_view line : absl::StrSplit(membership, '\n', absl::SkipEmpty())) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
     const std::vector<absl::string_view> controllers = absl::StrSplit(fields[1], ',');
     if (std::find(controllers.begin(), controllers.end(), "memory") != controllers.end()) {
-      return MakePlace(mount / "memory", fields[2], kVersion1);
+      return MakePlace(root, folder + "/memory", fields[2], kVersion1);
     }
-    if (fields[0] == "0" && fields[1].empty()) unified = MakePlace(mount, fields[2], kVersion2);
+    if (fields[0] == "0" && fields[1].empty()) {
+      unified = MakePlace(root, folder, fields[2], kVersion2);
+    }
   }
   return unified;
 }
@@ -147,8 +165,8 @@ absl::StatusOr<CgroupMemory> HostMemoryReader::ReadCgroup(int64_t pid) const {
     return absl::NotFoundError(absl::StrCat("no process ", pid, ", or it has no control group"));
   }
   const std::optional<CgroupPlace> place = FindPlace(root_, *membership);
-  if (!place.has_value() || !fs::exists(place->group / place->files.used)) {
-    return absl::NotFoundError("this machine has no memory controller mounted in /sys/fs/cgroup");
+  if (!place.has_value()) {
+    return absl::NotFoundError("no memory controller of its group is mounted in /sys/fs/cgroup");
   }
   CgroupMemory result;
   fs::path limited = place->group;

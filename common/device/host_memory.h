@@ -39,7 +39,8 @@ class HostMemoryReader {
   absl::StatusOr<HostMemory> ReadHost() const;
 
   // The memory group of process `pid` (0: our own).
-  //   NotFound     no such process, or no memory controller on this machine
+  //   NotFound     no such process, or no memory controller on this machine, or its group is not
+  //               mounted here
   //   Unavailable  a file that should be there is not readable; names it
   absl::StatusOr<CgroupMemory> ReadCgroup(int64_t pid = 0) const;
 

@@ -111,11 +111,24 @@ TEST_F(HostMemoryTest, ReadsAVersion1GroupBesideAnEmptyVersion2) {
 
 TEST_F(HostMemoryTest, AContainerReadsTheGroupThatIsMounted) {
   Write("proc/self/cgroup", "0::/kubepods/pod7/container9\n");
+  Write("proc/self/mountinfo",
+        "27 23 0:24 / /sys rw - sysfs sysfs rw\n"
+        "30 27 0:26 /kubepods/pod7/container9 /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
   WriteUnifiedLevel(".", MiB(200), MiB(150));
   const auto group = Reader().ReadCgroup();
   ASSERT_TRUE(group.ok()) << group.status();
   EXPECT_EQ(group->limit, MiB(200));
   EXPECT_EQ(group->used, MiB(100));
+}
+
+TEST_F(HostMemoryTest, WhatIsMountedAboveTheGroupSaysNothingOfIt) {
+  Write("proc/self/cgroup", "4:memory:/jobs/one\n0::/\n");
+  Write("proc/self/mountinfo", "30 27 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  Write("sys/fs/cgroup/memory/memory.usage_in_bytes", absl::StrCat(GiB(90).count, "\n"));
+  Write("sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\noom_kill 12\n");
+  EXPECT_EQ(Reader().ReadCgroup().status().code(), absl::StatusCode::kNotFound)
+      << "the machine's kills are not ours";
 }
 
 TEST_F(HostMemoryTest, ReadsAnotherProcess) {
