@@ -46,11 +46,11 @@ std::vector<Trial> ParetoFront(std::vector<Trial> completed,
   for (const auto& [trial, losses] : scored) least = std::min(least, trial.violation);
   std::erase_if(scored, [least](const auto& entry) { return entry.first.violation > least; });
   std::vector<Trial> front;
-  for (const auto& [trial, losses] : scored) {
+  for (const auto& entry : scored) {
     const bool dominated = std::any_of(scored.begin(), scored.end(), [&](const auto& other) {
-      return Dominates(other.second, losses);
+      return Dominates(other.second, entry.second);
     });
-    if (!dominated) front.push_back(trial);
+    if (!dominated) front.push_back(entry.first);
   }
   return front;
 }

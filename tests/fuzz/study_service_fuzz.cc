@@ -5,6 +5,7 @@
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/request_check.h"
 #include "proto/convert/trial_proto.h"
+#include "server/rpc/convert_study.h"
 #include "tests/fuzz/fuzzed_server.h"
 
 namespace {
@@ -48,8 +49,38 @@ void Import(hpo::FuzzBytes& bytes) {
   hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(Server().study_api().ImportTrials(import).status()));
 }
 
-void CallOne(hpo::FuzzBytes& bytes) {
-  switch (bytes.Below(11)) {
+// What StudyServiceImpl::WatchStudy does until it has told what there is; it would then wait for
+// more.
+void Watch(hpo::FuzzBytes& bytes) {
+  const auto request = Filled<hpo::v1::WatchStudyRequest>(bytes);
+  if (!hpo::CheckRequest(request).ok()) return;
+  const auto study = Server().study_api().GetStudy(request.study());
+  hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(study.status()));
+  const int64_t after = request.after_sequence();
+  if (!study.ok() || after == 0 || after >= study->sequence) return;
+  bool told = false;
+  const auto emit = [&told](const std::optional<hpo::TrialEvent>& event) {
+    if (event) hpo::ToProto(*event);
+    told = true;
+    return true;
+  };
+  hpo::FuzzedServer::CheckAnswer(hpo::ToGrpc(
+      Server().study_api().WatchStudy(study->spec.name, after, emit, [&told] { return told; })));
+}
+
+// So that there are trials that run.
+void Acquire(hpo::FuzzBytes& bytes, const std::string& session) {
+  grpc::ServerContext context;
+  hpo::v1::AcquireTrialRequest request;
+  request.set_session(session);
+  request.set_request_id(absl::StrCat(bytes.Below(65536)));
+  request.set_capacity_bytes(int64_t{8} << 30);
+  hpo::v1::AcquireTrialResponse response;
+  hpo::FuzzedServer::CheckAnswer(Server().workers().AcquireTrial(&context, &request, &response));
+}
+
+void CallOne(hpo::FuzzBytes& bytes, const std::string& session) {
+  switch (bytes.Below(16)) {
     case 0:
       return Send(bytes, &hpo::StudyServiceImpl::CreateStudy);
     case 1:
@@ -70,6 +101,16 @@ void CallOne(hpo::FuzzBytes& bytes) {
       return Send(bytes, &hpo::StudyServiceImpl::EstimateMemory);
     case 9:
       return Import(bytes);
+    case 10:
+      return Send(bytes, &hpo::StudyServiceImpl::StopTrial);
+    case 11:
+      return Send(bytes, &hpo::StudyServiceImpl::CancelTrial);
+    case 12:
+      return Send(bytes, &hpo::StudyServiceImpl::OrderStudy);
+    case 13:
+      return Watch(bytes);
+    case 14:
+      return Acquire(bytes, session);
     default:
       return Send(bytes, &hpo::StudyServiceImpl::EnqueueTrial);
   }
@@ -79,8 +120,8 @@ void CallOne(hpo::FuzzBytes& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   hpo::FuzzBytes bytes(data, size);
-  Server().Register();
-  for (int call = 0; call < 8 && !bytes.empty(); ++call) CallOne(bytes);
+  const std::string session = Server().Register();
+  for (int call = 0; call < 8 && !bytes.empty(); ++call) CallOne(bytes, session);
   Server().InputDone();
   return 0;
 }
