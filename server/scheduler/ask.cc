@@ -297,7 +297,9 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::Propose(StudyRuntime& 
   });
   if (!suggestion.ok()) {
     lock.Release();
-    std::string obstacle(suggestion.status().message());
+    // What a queued trial waits for stays told.
+    std::string obstacle = study.obstacle(asker.facts.worker);
+    absl::StrAppend(&obstacle, obstacle.empty() ? "" : "; ", suggestion.status().message());
     const bool ends = !study.BudgetLeft();
     const std::string advice = ends ? "" : advisor_.Advise(spec, asker.facts, knowledge);
     if (!advice.empty()) absl::StrAppend(&obstacle, "; ", advice);

@@ -45,6 +45,7 @@ void StudyRuntime::SetSpec(const StudySpec& spec) {
   // Sampler and pruner stay: what may change in a study (budget, added choices) reaches the sampler
   // with each ask's space.
   spec_ = spec;
+  regret_bounded_.reset();
   undecided_ = true;
 }
 
@@ -193,7 +194,7 @@ bool StudyRuntime::WaitForEvent(int64_t sequence, absl::Duration timeout) const 
 
 void StudyRuntime::DecideLocked() const {
   if (!std::exchange(undecided_, false)) return;
-  termination_ = WhyTerminate(history_, spec_);
+  termination_ = regret_bounded_.has_value() ? regret_bounded_ : WhyTerminate(history_, spec_);
   failure_ = WhyFailed(history_, spec_.budget, failures_from_);
 }
 
@@ -334,8 +335,8 @@ absl::StatusOr<Suggestion> StudyRuntime::Suggest(
   if (bounded.has_value()) why = WhyRegretBounded(seen, *bounded);
   if (why.has_value()) {
     absl::MutexLock lock(&mutex_);
-    DecideLocked();
-    termination_ = *why;
+    regret_bounded_ = why;
+    undecided_ = true;
     return absl::FailedPreconditionError(*std::move(why));
   }
   return sampler_->Suggest(make_context(seen));

@@ -212,6 +212,8 @@ class StudyRuntime {
   absl::Duration wall_clock_stored_ ABSL_GUARDED_BY(mutex_);
   absl::Duration accounted_at_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> obstacles_ ABSL_GUARDED_BY(mutex_);
+  // Final, as what Suggest has said of it, until the study is changed.
+  std::optional<std::string> regret_bounded_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);

@@ -221,6 +221,20 @@ TEST_F(CapacityTest, AnEnqueuedTrialWaitsWhileOthersHoldTheOnlyCardThatIsLargeEn
   EXPECT_EQ(MustAcquire(session, kLarge).lease.trial.number, number);
 }
 
+TEST_F(CapacityTest, WhatAnEnqueuedTrialWaitsForIsToldBesideWhyNothingIsProposed) {
+  AddStudy(BertStudy());
+  WorkerFacts facts = MakeBertWorker("shared", kLarge);
+  facts.device.total = kLarge;
+  const std::string session = Register(facts);
+  Enqueue("bert", {.params = {{"model.name", std::string("tiny")}}});
+  const AcquireResult none = Acquire(session, MiB(1));
+  EXPECT_FALSE(none.assignment);
+  for (const std::string& told : {none.waiting_for, Status("bert").waiting_for}) {
+    EXPECT_THAT(told, HasSubstr("others hold 16.00 GiB of the device"));
+    EXPECT_THAT(told, HasSubstr("nothing fits: needs"));
+  }
+}
+
 // Beyond the whole card nothing is to be waited for, whoever holds it.
 TEST_F(CapacityTest, AnEnqueuedTrialThatNoEmptyCardRunsEndsThoughOthersHoldIt) {
   AddStudy(BertStudy());

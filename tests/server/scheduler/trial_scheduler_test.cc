@@ -393,6 +393,24 @@ TEST_F(TrialSchedulerTest, AStudyEndsAtItsRegretBoundAndSaysWhy) {
   MustAcquire(session);
 }
 
+TEST_F(TrialSchedulerTest, WhatRunsWhenTheRegretBoundEndsAStudyDoesNotHaveItGoOn) {
+  StudySpec spec = PlainStudy();
+  spec.budget.regret_bound = RegretBound{.gap = 100.0};
+  AddStudy(spec);
+  const std::string session = Register(MakeWorker("a"));
+  const LeaseRef parallel = MustAcquire(Register(MakeWorker("b"))).lease;
+  for (int i = 0; i < 20; ++i) {
+    const Assignment assignment = MustAcquire(session);
+    const auto batch = static_cast<double>(*FindInt(assignment.params, "train.batch_size"));
+    Complete(assignment.lease, 0.01 * batch);
+  }
+  EXPECT_FALSE(Acquire(session).assignment);
+  EXPECT_FALSE(Status("plain").finished) << "one runs";
+  Complete(parallel, 0.5);
+  EXPECT_TRUE(Status("plain").finished) << "nobody has to ask once more";
+  EXPECT_THAT(Status("plain").waiting_for, HasSubstr("after 20 trials the model expects"));
+}
+
 TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
   AddStudy(PlainStudy("one"));
   EXPECT_TRUE(scheduler_->FindStudy("").ok()) << "the only one";
