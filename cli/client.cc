@@ -169,6 +169,8 @@ absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
   request.set_name(change.name);
   if (change.trials) request.set_trials(*change.trials);
   if (change.add_trials) request.set_add_trials(*change.add_trials);
+  if (change.failures_in_a_row) request.set_failures_in_a_row(*change.failures_in_a_row);
+  if (change.failed_share) request.set_failed_share(*change.failed_share);
   if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
   request.set_request_id(RandomId());
   v1::UpdateStudyResponse response;

@@ -43,6 +43,9 @@ struct StudyChange {
   std::optional<int64_t> trials;
   std::optional<int64_t> add_trials;
   std::optional<absl::Duration> wall_clock;
+  std::optional<int64_t> failures_in_a_row;
+  std::optional<double> failed_share;  // 1: no limit
+  bool operator==(const StudyChange&) const = default;
 };
 
 struct EnqueuedTrial {

@@ -156,6 +156,16 @@ class Commands {
         ->excludes("--trials");
     extend->add_option("--wall-clock", values->wall_clock, "Time that trials may run, such as 2h")
         ->type_name("DURATION");
+    extend
+        ->add_option("--failures-in-a-row", values->change.failures_in_a_row,
+                     "Trials that may fail before the first one completes (0: any number)")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    extend
+        ->add_option("--failed-share", values->change.failed_share,
+                     "Share of the trials that may fail (1: all)")
+        ->type_name("S")
+        ->check(CLI::Range(0.0, 1.0));
     On(extend, Plain([this, values](Session& session) -> absl::Status {
          StudyChange change = values->change;
          change.name = session.study;
@@ -169,8 +179,10 @@ class Commands {
            }
            change.wall_clock = wall_clock;
          }
-         if (!change.trials && !change.add_trials && !change.wall_clock) {
-           return absl::InvalidArgumentError("expected --trials, --add or --wall-clock, got none");
+         if (change == StudyChange{.name = change.name}) {
+           return absl::InvalidArgumentError(
+               "expected --trials, --add, --wall-clock, --failures-in-a-row or --failed-share, got "
+               "none");
          }
          return ExtendStudy(session, change);
        }));

@@ -19,6 +19,8 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
   if (proto.has_trials()) update.trials = proto.trials();
   if (proto.has_add_trials()) update.add_trials = proto.add_trials();
   if (proto.has_wall_clock()) update.wall_clock = FromProto(proto.wall_clock());
+  if (proto.has_failures_in_a_row()) update.failures_in_a_row = proto.failures_in_a_row();
+  if (proto.has_failed_share()) update.failed_share = proto.failed_share();
   for (const v1::AddedChoices& added : proto.added_choices()) {
     std::vector<ParamValue>& choices = update.added_choices[added.parameter()];
     for (const v1::Value& choice : added.choices()) {

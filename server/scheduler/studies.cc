@@ -63,6 +63,9 @@ absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64
     HPO_ASSIGN_OR_RETURN(spec.budget.trials, AddTrials(spec.budget, num_used, *update.add_trials));
   }
   if (update.wall_clock) spec.budget.wall_clock = *update.wall_clock;
+  if (update.failures_in_a_row) spec.budget.failures_in_a_row = *update.failures_in_a_row;
+  if (update.failed_share) spec.budget.failed_share = update.failed_share;
+  if (spec.budget.failed_share == 1.0) spec.budget.failed_share.reset();
   if (spec.budget.trials.value_or(0) < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("budget.trials: expected at least 0, got ", *spec.budget.trials));
@@ -96,6 +99,8 @@ std::string BodyOf(const std::string& name, const StudyUpdate& update) {
   if (update.trials) body["trials"] = *update.trials;
   if (update.add_trials) body["add_trials"] = *update.add_trials;
   if (update.wall_clock) body["wall_clock"] = absl::FormatDuration(*update.wall_clock);
+  if (update.failures_in_a_row) body["failures_in_a_row"] = *update.failures_in_a_row;
+  if (update.failed_share) body["failed_share"] = *update.failed_share;
   for (const auto& [parameter, choices] : update.added_choices) {
     for (const ParamValue& choice : choices) {
       body["added_choices"][parameter].push_back(ParamToJson(choice));

@@ -17,6 +17,8 @@ struct StudyUpdate {
   // On top of the budget, or of the trials that there are where those are more.
   std::optional<int64_t> add_trials;
   std::optional<absl::Duration> wall_clock;
+  std::optional<int64_t> failures_in_a_row;
+  std::optional<double> failed_share;  // 1: no limit
   std::map<std::string, std::vector<ParamValue>> added_choices;
 };
 

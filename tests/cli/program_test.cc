@@ -151,9 +151,13 @@ TEST_F(ProgramTest, ABudgetIsExtended) {
   EXPECT_EQ(
       RunJson({"study", "extend", "plain", "--wall-clock", "2h"})["budget"]["wall_clock_seconds"],
       7200.0);
+  const nlohmann::json limits = RunJson(
+      {"study", "extend", "plain", "--failures-in-a-row", "7", "--failed-share", "0.5"})["budget"];
+  EXPECT_EQ(limits["failures_in_a_row"], 7);
+  EXPECT_EQ(limits["failed_share"], 0.5);
   EXPECT_EQ(Run({"study", "extend", "plain", "--add", "5"}).out,
             "plain: budget of 14 trials and 2h, 0 done\n");
-  ExpectFails({"study", "extend"}, 2, "expected --trials, --add or --wall-clock");
+  ExpectFails({"study", "extend"}, 2, "expected --trials, --add, --wall-clock");
   ExpectFails({"study", "extend", "--wall-clock", "soon"}, 2, "expected a duration such as 2h");
   ExpectFails({"study", "extend", "--trials", "1", "--add", "1"}, 2, "--add");
   ExpectFails({"study", "extend", "absent", "--add", "1"}, 3, "absent");

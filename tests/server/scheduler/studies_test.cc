@@ -103,6 +103,8 @@ TEST_F(StudiesTest, ChoicesMayBeAdded) {
       {{.added_choices = {{"model.nam", {std::string("x")}}}}, "model.nam"},
       {{.added_choices = {{"train.batch_size", {int64_t{3}}}}}, "choices"},
       {{.trials = -1}, "at least 0"},
+      {{.failures_in_a_row = -1}, "failures_in_a_row"},
+      {{.failed_share = 1.5}, "failed_share"},
       {{.wall_clock = -absl::Seconds(1)}, "at least 0"}};
   for (const auto& [update, message] : refused) {
     const absl::Status status = scheduler_->UpdateStudy("bert", update, "");
