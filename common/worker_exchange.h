@@ -55,12 +55,20 @@ struct Assignment {
   uint64_t seed = 0;
 };
 
+struct FinishedStudy {
+  std::string study;
+  std::string why;
+  bool failed = false;  // failures ended it
+  bool operator==(const FinishedStudy&) const = default;
+};
+
 struct AcquireResult {
   std::optional<Assignment> assignment;
   int64_t studies_version = 0;
   bool all_studies_finished = false;  // all that the worker serves
   bool draining = false;
   std::string waiting_for;
+  std::vector<FinishedStudy> finished;  // those that the worker serves, once all are
 };
 
 struct LeaseBeat {

@@ -114,6 +114,12 @@ v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
   proto.set_all_studies_finished(result.all_studies_finished);
   proto.set_draining(result.draining);
   proto.set_waiting_for(result.waiting_for);
+  for (const FinishedStudy& finished : result.finished) {
+    v1::FinishedStudy& added = *proto.add_finished();
+    added.set_study(finished.study);
+    added.set_why(finished.why);
+    added.set_failed(finished.failed);
+  }
   return proto;
 }
 

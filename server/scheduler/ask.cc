@@ -58,6 +58,8 @@ AcquireResult TrialScheduler::EmptyAnswer(const WorkerFacts& facts) const {
   answer.all_studies_finished =
       !studies.empty() && std::all_of(studies.begin(), studies.end(),
                                       [](const StudyRuntime* study) { return study->Finished(); });
+  if (!answer.all_studies_finished) return answer;
+  for (const StudyRuntime* study : studies) answer.finished.push_back(EndOf(*study));
   return answer;
 }
 

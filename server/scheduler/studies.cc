@@ -324,6 +324,14 @@ std::vector<WorkerStatus> TrialScheduler::WorkersOf(const StudyRuntime& study) c
   return statuses;
 }
 
+FinishedStudy TrialScheduler::EndOf(const StudyRuntime& study) {
+  FinishedStudy end{
+      .study = study.name(), .why = WhyHeld(study), .failed = study.failure().has_value()};
+  if (end.why.empty()) end.why = study.termination();
+  if (end.why.empty()) end.why = "its budget is used up";
+  return end;
+}
+
 std::string TrialScheduler::WaitingFor(const StudyRuntime& study,
                                        const std::vector<WorkerStatus>& workers) const {
   if (std::string why = WhyHeld(study); !why.empty()) return why;

@@ -150,6 +150,8 @@ class TrialScheduler {
   std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;
   // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
   std::string WaitingFor(const StudyRuntime& study, const std::vector<WorkerStatus>& workers) const;
+  // Of one that is finished.
+  static FinishedStudy EndOf(const StudyRuntime& study);
 
   // enqueue.cc
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,

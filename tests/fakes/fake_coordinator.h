@@ -113,6 +113,12 @@ class FakeCoordinator final : public CoordinatorClient {
     finishes_ = false;
   }
 
+  // Once they are, which there were and why.
+  void FinishWith(std::vector<FinishedStudy> finished) {
+    absl::MutexLock lock(&mutex_);
+    finished_ = std::move(finished);
+  }
+
   // ---- What happened ----
 
   // Finishes that were stored, by request id; a repeated id is stored once.
@@ -227,6 +233,7 @@ class FakeCoordinator final : public CoordinatorClient {
       return result;
     }
     result.all_studies_finished = finishes_;
+    if (finishes_) result.finished = finished_;
     if (finishes_ || wait <= absl::ZeroDuration()) return result;
     // A long poll without work ends when something changes. `cancelled` is no state of ours, so it
     // is asked again and again.
@@ -341,6 +348,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::deque<Assignment> queue_ ABSL_GUARDED_BY(mutex_);
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishes_ ABSL_GUARDED_BY(mutex_) = true;
+  std::vector<FinishedStudy> finished_ ABSL_GUARDED_BY(mutex_);
   std::string session_ ABSL_GUARDED_BY(mutex_);
   int64_t epoch_ ABSL_GUARDED_BY(mutex_) = 1;
   int64_t studies_version_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -43,7 +43,8 @@ class StudyEndsTest(Deployment):
         self.assertIn("ValueError: the learning rate is negative", watch.output())
         self.assertEqual(self.study()["counts"]["failed"], 5)  # always_raising_trials
         self.assertIn("ValueError: the learning rate is negative", self.hpo("status"))
-        self.assertEqual(worker.wait(), 0)
+        self.assertEqual(worker.wait(), STUDY_FAILED)
+        self.assertIn("study toy is finished: 5 trials failed", worker.output())
         self.assertEqual(server.terminate(), STUDY_FAILED, server.output())
         self.assertIn("ValueError: the learning rate is negative", server.output())
         self.assertIn("Traceback", server.output())

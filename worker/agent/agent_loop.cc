@@ -189,10 +189,7 @@ class AgentLoop {
     acquire_id_ = RandomId();
     work_remains_ = !acquired->all_studies_finished;
     if (acquired->assignment) return RunAssignment(*acquired->assignment, *capacity);
-    if (MayLeave(*acquired, registration)) {
-      spdlog::info("every study is finished");
-      return AgentResult{};
-    }
+    if (MayLeave(*acquired, registration)) return AllFinished(acquired->finished);
     if (acquired->studies_version != registration.studies_version) return TakeNewStudies();
     NoteWaiting(acquired->waiting_for);
     if (acquired->draining || acquired->all_studies_finished) {
@@ -402,6 +399,16 @@ class AgentLoop {
     const bool remains = work_remains_ || courier_.owes();
     spdlog::info("drained{}", remains ? "; work remains" : "");
     return {remains ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
+  }
+
+  static AgentResult AllFinished(const std::vector<FinishedStudy>& studies) {
+    spdlog::info("every study is finished");
+    for (const FinishedStudy& study : studies) {
+      spdlog::log(study.failed ? spdlog::level::err : spdlog::level::info,
+                  "study {} is finished: {}", study.study, study.why);
+    }
+    const bool failed = studies.size() == 1 && studies.front().failed;
+    return {failed ? ExitCode::kStudyFailed : ExitCode::kDone, absl::OkStatus()};
   }
 
   AgentResult Done() const {

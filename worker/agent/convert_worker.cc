@@ -149,7 +149,12 @@ absl::StatusOr<AcquireResult> FromProto(const v1::AcquireTrialResponse& response
   AcquireResult result{.studies_version = response.studies_version(),
                        .all_studies_finished = response.all_studies_finished(),
                        .draining = response.draining(),
-                       .waiting_for = response.waiting_for()};
+                       .waiting_for = response.waiting_for(),
+                       .finished = {}};
+  for (const v1::FinishedStudy& finished : response.finished()) {
+    result.finished.push_back(
+        {.study = finished.study(), .why = finished.why(), .failed = finished.failed()});
+  }
   if (response.has_assignment()) {
     HPO_ASSIGN_OR_RETURN(result.assignment, FromProto(response.assignment()));
   }

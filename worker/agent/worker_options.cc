@@ -32,6 +32,7 @@ constexpr char kFooter[] =
     "\n"
     "Exit status:\n"
     "   0  every study is finished, --max-trials reached, or drained with no work left\n"
+    "   7  failures ended the one study that it served\n"
     "  70  internal error; try again a few times\n"
     "  75  drained while work remains, or no server; run it again\n"
     "  77  the card does not answer, or no trainer lives on this machine; leave it out\n"

@@ -111,12 +111,17 @@ TEST(ConvertWorker, NoAssignmentSaysWhy) {
   const v1::AcquireTrialResponse proto = ToProto(AcquireResult{.studies_version = 7,
                                                                .all_studies_finished = true,
                                                                .draining = true,
-                                                               .waiting_for = "nothing left"});
+                                                               .waiting_for = "nothing left",
+                                                               .finished = {{"s", "why", true}}});
   EXPECT_FALSE(proto.has_assignment());
   EXPECT_EQ(proto.studies_version(), 7);
   EXPECT_TRUE(proto.all_studies_finished());
   EXPECT_TRUE(proto.draining());
   EXPECT_EQ(proto.waiting_for(), "nothing left");
+  ASSERT_EQ(proto.finished_size(), 1);
+  EXPECT_EQ(proto.finished(0).study(), "s");
+  EXPECT_EQ(proto.finished(0).why(), "why");
+  EXPECT_TRUE(proto.finished(0).failed());
   EXPECT_TRUE(ToProto(AcquireResult{.assignment = FullAssignment()}).has_assignment());
 }
 

@@ -44,9 +44,27 @@ TEST_F(StudyFailureTest, AProgramThatAlwaysRaisesCostsFiveTrials) {
               "5 trials failed before one completed or was pruned (budget.failures_in_a_row: 5); "
               "the last, trial #4, says:\nfailure 4");
     EXPECT_THAT(status.waiting_for, HasSubstr("to go on: hpo study resume plain"));
-    EXPECT_TRUE(Acquire(Register(MakeWorker("a"))).all_studies_finished);
+    const AcquireResult over = Acquire(Register(MakeWorker("a")));
+    EXPECT_TRUE(over.all_studies_finished);
+    ASSERT_EQ(over.finished.size(), 1u) << "its worker can say why";
+    EXPECT_EQ(over.finished[0].study, "plain");
+    EXPECT_TRUE(over.finished[0].failed);
+    EXPECT_THAT(over.finished[0].why, HasSubstr("5 trials failed before one completed"));
     Restart();
   }
+}
+
+TEST_F(StudyFailureTest, TheLimitsMayBeChangedWhileItRuns) {
+  AddStudy(PlainStudy("plain", 100));
+  ASSERT_TRUE(
+      scheduler_->UpdateStudy("plain", {.failures_in_a_row = 2, .failed_share = 0.5}, "").ok());
+  Restart();
+  const std::string session = Register(MakeWorker("a"));
+  EXPECT_EQ(FailAll(session), 2);
+  ASSERT_TRUE(
+      scheduler_->UpdateStudy("plain", {.failures_in_a_row = 0, .failed_share = 1.0}, "").ok());
+  EXPECT_EQ(Status("plain").spec.budget.failed_share, std::nullopt);
+  EXPECT_EQ(FailAll(session), 98) << "no limit any more";
 }
 
 TEST_F(StudyFailureTest, WhatRunsInParallelMayShowThatTheProgramWorks) {

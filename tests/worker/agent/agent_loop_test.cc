@@ -3,6 +3,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -10,6 +12,8 @@
 
 #include "common/read_file.h"
 #include "common/refusal.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
@@ -80,6 +84,27 @@ TEST_F(AgentLoopTest, EachAttemptKeepsItsOwnOutput) {
             "from trial zero\n");
   EXPECT_EQ(ReadFile((folder_ / "runs/s/000001-1/trainer.log").string()).value(),
             "from trial one\n");
+}
+
+TEST_F(AgentLoopTest, SaysWhyStudiesEndedAndFailsWithTheOneThatItServed) {
+  const FinishedStudy failed{"s", "5 trials failed before one completed", true};
+  const FinishedStudy over{"t", "its budget is used up", false};
+  const std::pair<std::vector<FinishedStudy>, ExitCode> cases[] = {
+      {{failed}, ExitCode::kStudyFailed},
+      {{over}, ExitCode::kDone},
+      {{failed, over}, ExitCode::kDone}};
+  for (const auto& [finished, code] : cases) {
+    std::ostringstream log;
+    spdlog::default_logger()->sinks().push_back(
+        std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    coordinator_.FinishWith(finished);
+    EXPECT_EQ(Run().code, code) << finished.size();
+    spdlog::default_logger()->sinks().pop_back();
+    for (const FinishedStudy& study : finished) {
+      EXPECT_THAT(log.str(),
+                  HasSubstr(absl::StrCat("study ", study.study, " is finished: ", study.why)));
+    }
+  }
 }
 
 TEST_F(AgentLoopTest, MaxTrialsEndsIt) {

@@ -114,6 +114,12 @@ TEST(ConvertWorker, AnAcquireWithoutATrialSaysWhy) {
   EXPECT_TRUE(result->draining);
   EXPECT_FALSE(result->all_studies_finished);
   EXPECT_EQ(result->waiting_for, "no worker has bert-base-uncased");
+  EXPECT_TRUE(result->finished.empty()) << "a server before this field";
+  v1::FinishedStudy& finished = *proto.add_finished();
+  finished.set_study("s");
+  finished.set_why("stopped");
+  finished.set_failed(true);
+  EXPECT_EQ(FromProto(proto)->finished, (std::vector<FinishedStudy>{{"s", "stopped", true}}));
 }
 
 TEST(ConvertWorker, RequestsCarryTheLease) {

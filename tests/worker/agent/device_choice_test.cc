@@ -138,7 +138,8 @@ TEST(GpuCapacity, ACardThatDoesNotAnswerIsAnError) {
 TEST(Fleet, TheGravestCodeStandsForAll) {
   const std::pair<std::vector<int>, ExitCode> cases[] = {
       {{0, 0}, ExitCode::kDone},
-      {{0, 75}, ExitCode::kTryAgain},
+      {{0, 7}, ExitCode::kStudyFailed},
+      {{7, 75}, ExitCode::kTryAgain},
       {{75, 130}, ExitCode::kKilled},
       {{130, 70}, ExitCode::kInternal},
       {{70, 77}, ExitCode::kUnhealthy},
