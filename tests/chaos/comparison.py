@@ -2,6 +2,8 @@
 
 import time
 
+# A lease that nobody renews becomes SUSPECT by time alone, and everybody is quiet between the two looks.
+SUSPECT, LEASED = "ATTEMPT_STATE_SUSPECT", "ATTEMPT_STATE_LEASED"
 # Fields of a study that a restart changes on purpose.
 VOLATILE = ("workers", "waiting_for", "wall_clock_used")
 SETTLING_S = 5.0
@@ -12,7 +14,10 @@ def image(channel, study):
     whole = channel.study(study)
     for name in VOLATILE:
         whole.pop(name, None)
-    return {"study": whole, **{f"trial {trial['number']}": trial for trial in channel.trials(study)}}
+    trials = channel.trials(study)
+    for attempt in (attempt for trial in trials for attempt in trial["attempts"]):
+        attempt["state"] = LEASED if attempt["state"] == SUSPECT else attempt["state"]
+    return {"study": whole, **{f"trial {trial['number']}": trial for trial in trials}}
 
 
 def settled_image(channel, study):

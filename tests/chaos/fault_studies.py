@@ -37,7 +37,7 @@ class FaultChapter:
         self.ledger = Ledger()
         self.gate = Gate()
         # No lease may expire between two looks at the server, however slow the machine is.
-        self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="10s", keep=keep)
+        self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="20s", keep=keep)
         self.not_recovered = []
         self.last = "the start"
 

@@ -35,7 +35,7 @@ class Chapter:
         self.ledger = Ledger()
         self.gate = Gate()
         # No lease may expire between two looks at the server, however slow the machine is.
-        self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="10s", keep=keep)
+        self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="20s", keep=keep)
         self.proxied = proxied
         self.proxy = None
         self.differences = []

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "server/api/study_api.h"
@@ -54,6 +55,10 @@ class FuzzedServer {
 
   // Anything else would be a bug of the server, not the fault of a request.
   static void CheckAnswer(const grpc::Status& status) {
+    // The one that asks again gets the name, or is refused.
+    const bool name_is_held = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+                              absl::StrContains(status.error_message(), "has this name");
+    if (name_is_held) return;
     switch (status.error_code()) {
       case grpc::StatusCode::OK:
       case grpc::StatusCode::INVALID_ARGUMENT:

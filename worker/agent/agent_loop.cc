@@ -479,8 +479,9 @@ AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options) {
   TrainerSlot slot(services.launcher, services.capacity, services.stop, slot_options);
   // Before anything is promised to the server: what the trainer can do is part of the facts.
-  if (const absl::Status ready = slot.Ensure(); !ready.ok()) {
-    return {absl::IsCancelled(ready) ? ExitCode::kKilled : ExitCode::kConfiguration, ready};
+  if (const absl::Status ready = slot.EnsureFirst(options.first_retry); !ready.ok()) {
+    const ExitCode end = absl::IsInternal(ready) ? ExitCode::kUnhealthy : ExitCode::kConfiguration;
+    return {absl::IsCancelled(ready) ? ExitCode::kKilled : end, ready};
   }
   const AgentResult result = AgentLoop(services, options, slot).Run();
   if (services.stop.level() == StopLevel::kNow) {

@@ -20,15 +20,17 @@ namespace {
 
 constexpr absl::Duration kWriteTimeout = absl::Seconds(5);
 constexpr int kLogTailLines = 10;
+constexpr int kFirstLaunches = 3;
 
 absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
-                       const std::string& log_path) {
+                       const std::string& log_path,
+                       absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
   std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
   const std::string tail = LogTail(log_path, /*from=*/0, kLogTailLines);
   if (!tail.empty()) {
     absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
   }
-  return absl::FailedPreconditionError(message);
+  return absl::Status(code, message);
 }
 
 }  // namespace
@@ -50,6 +52,16 @@ absl::Status TrainerSlot::Ensure() {
   capacity_.TrainerRuns(process_->pid());
   spdlog::debug("trainer {} (pid {}) is ready", hello_.program, process_->pid());
   return absl::OkStatus();
+}
+
+absl::Status TrainerSlot::EnsureFirst(absl::Duration pause) {
+  absl::Status ready = Ensure();
+  for (int launches = 1; absl::IsInternal(ready) && launches < kFirstLaunches; ++launches) {
+    spdlog::warn("{}; it is started again", std::string(ready.message()));
+    stop_.WaitFor(pause);
+    ready = Ensure();
+  }
+  return ready;
 }
 
 absl::Status TrainerSlot::AwaitHello() {
@@ -83,10 +95,12 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
   if (received->lines.empty() && !received->closed) return false;
   if (received->lines.empty()) {
     const std::optional<ProcessExit> exit = process_->WaitFor(options_.shutdown_grace);
-    return NoTrainer(launcher_,
-                     absl::StrCat(exit ? DescribeExit(*exit) : "closed file descriptor 3",
-                                  " before its hello line"),
-                     options_.log_path);
+    return NoTrainer(
+        launcher_,
+        absl::StrCat(exit ? DescribeExit(*exit) : "closed file descriptor 3",
+                     " before its hello line"),
+        options_.log_path,
+        exit && exit->signal ? absl::StatusCode::kInternal : absl::StatusCode::kFailedPrecondition);
   }
   const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
   if (!message.ok() || !std::holds_alternative<Hello>(*message) || received->lines.size() > 1) {

@@ -35,9 +35,12 @@ class TrainerSlot {
   // A trainer that has said hello and runs nothing: the warm one, or a new one.
   //   FailedPrecondition  what was started is no trainer: it ended, was silent for the hello
   //                       time-out, or said something else; says which, with its last output
+  //   Internal            a signal ended it before that; it may be another one's victim
   //   Cancelled           the stop signal reached kNow meanwhile
   //   else                see TrainerProcess::Start
   absl::Status Ensure();
+  // The same, up to three times while it is Internal, which says nothing of the program.
+  absl::Status EnsureFirst(absl::Duration pause);
 
   // Of the trainer that Ensure() last gave.
   TrainerProcess& process() { return *process_; }

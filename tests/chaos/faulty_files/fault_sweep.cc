@@ -26,7 +26,7 @@ constexpr Kind kKinds[] = {
 
 // Runs until `first` is past the study's last operation.
 void SweepKind(const Kind& kind, int64_t count, const SweepOptions& options, SweepResult& result) {
-  for (int64_t first = 1;; first += options.stride) {
+  for (int64_t first = options.first;; first += options.stride) {
     const FaultyStudyOptions study{
         .num_trials = options.num_trials,
         .fault =

@@ -11,7 +11,8 @@
 namespace hpo {
 
 struct SweepOptions {
-  // Of the operations of a study, the first, and every `stride`-th after it.
+  // Of the operations of a study, `first` (from 1), and every `stride`-th after it.
+  int64_t first = 1;
   int64_t stride = 1;
   int64_t num_trials = 20;
 };

@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   CLI::App app("Every k-th operation on the database's files fails");
   hpo::SweepOptions options;
   app.add_option("--trials", options.num_trials, "of a study");
+  app.add_option("--first", options.first, "the first k");
   app.add_option("--stride", options.stride, "1: every k");
   CLI11_PARSE(app, argc, argv);
   spdlog::set_level(spdlog::level::off);

@@ -26,14 +26,15 @@ class CountingLauncher final : public TrainerLauncher {
       : environment_(std::move(environment)) {}
 
   absl::StatusOr<std::unique_ptr<TrainerProcess>> Launch(const std::string& log_path) override {
-    auto process = TrainerProcess::Start(
-        {.argv = {HPO_FAKE_TRAINER}, .environment = environment_, .log_path = log_path});
+    auto process =
+        TrainerProcess::Start({.argv = argv_, .environment = environment_, .log_path = log_path});
     if (process.ok()) pids_.push_back((*process)->pid());
     return process;
   }
   std::string Describe() const override { return "fake_trainer"; }
 
   std::vector<pid_t> pids_;
+  std::vector<std::string> argv_ = {HPO_FAKE_TRAINER};
   std::map<std::string, std::string> environment_;
 };
 

@@ -95,11 +95,12 @@ TEST_F(AgentLoopTest, SaysWhyStudiesEndedAndFailsWithTheOneThatItServed) {
       {{failed, over}, ExitCode::kDone}};
   for (const auto& [finished, code] : cases) {
     std::ostringstream log;
-    spdlog::default_logger()->sinks().push_back(
-        std::make_shared<spdlog::sinks::ostream_sink_mt>(log));
+    const auto before = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
     coordinator_.FinishWith(finished);
     EXPECT_EQ(Run().code, code) << finished.size();
-    spdlog::default_logger()->sinks().pop_back();
+    spdlog::set_default_logger(before);
     for (const FinishedStudy& study : finished) {
       EXPECT_THAT(log.str(),
                   HasSubstr(absl::StrCat("study ", study.study, " is finished: ", study.why)));
@@ -361,6 +362,22 @@ TEST_F(AgentLoopTest, AProgramWithoutAHelloIsAConfigurationError) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("exited with status 3"));
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("no hello today"));
   EXPECT_THAT(coordinator_.registrations(), IsEmpty());
+}
+
+TEST_F(AgentLoopTest, ATrainerThatIsKilledAtItsStartIsStartedAgain) {
+  const std::string killed = (folder_ / "killed").string();
+  launcher_.argv_ = {"/bin/sh", "-c",
+                     absl::StrCat("test -e ", killed, " || { touch ", killed,
+                                  "; kill -9 $$; }; exec ", HPO_FAKE_TRAINER)};
+  Add(0);
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+
+  launcher_.argv_ = {"/bin/sh", "-c", "kill -9 $$"};
+  launcher_.pids_.clear();
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kUnhealthy) << result.status;
+  EXPECT_THAT(launcher_.pids_, SizeIs(3));
 }
 
 TEST_F(AgentLoopTest, ASilentProgramIsGivenUp) {
