@@ -1,9 +1,13 @@
 #include "sampler/auto_sampler.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/free_numbers.h"
+#include "sampler/gaussian_process/loss_scale.h"
 #include "sampler/progress.h"
 
 namespace hpo {
@@ -17,12 +21,33 @@ constexpr int64_t kManyTrials = 750;
 constexpr int64_t kMostBeside = 16;
 constexpr int64_t kPatience = 20;
 
-// How many finished trials have a higher number than the last that improved on all before it.
-int64_t FinishedSinceImprovement(const History& history) {
+// A gain that counts, of what the first trials were behind: a study that only creeps gets nowhere.
+constexpr double kLeastGain = 1e-3;
+
+// The losses of feasible trials, in order.
+std::vector<double> FeasibleLosses(const History& history) {
+  std::vector<double> losses;
+  for (const auto& [number, trial] : history.trials()) {
+    if (IsFeasible(trial) && !trial.losses.empty()) losses.push_back(trial.losses.front());
+  }
+  return losses;
+}
+
+// How many finished trials have a higher number than the last with a gain that counts.
+int64_t FinishedSinceGain(const History& history) {
+  const double middle = StartingReference(FeasibleLosses(history)).middle;
+  double best = std::numeric_limits<double>::infinity();
   Progress progress;
   int64_t since = 0;
   for (const auto& [number, trial] : history.trials()) {
-    if (IsFinished(trial)) since = progress.Improves(trial) ? 0 : since + 1;
+    if (!IsFinished(trial)) continue;
+    bool gains = progress.Improves(trial);
+    if (gains && IsFeasible(trial)) {
+      const double behind = std::isfinite(best) ? std::max(middle - best, 0.0) : 0.0;
+      gains = trial.losses.front() < best - kLeastGain * behind;
+      best = trial.losses.front();
+    }
+    since = gains ? 0 : since + 1;
   }
   return since;
 }
@@ -56,9 +81,10 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
       static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
     return {Speaker::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
   }
-  const int64_t since = FinishedSinceImprovement(history);
+  const int64_t since = FinishedSinceGain(history);
   if (since < kPatience) return {Speaker::kProcess, count};
-  return {number.value % 2 == 0 ? Speaker::kProcess : Speaker::kTpe,
+  // Of the process's turns one that looks everywhere (gp_sampler.h).
+  return {number.value % 4 == 2 ? Speaker::kTpe : Speaker::kProcess,
           absl::StrCat("in turns, no gain in ", since, " trials")};
 }
 

@@ -1,15 +1,14 @@
-// The default: lets the Gaussian process (gp_sampler.h), TPE (tpe_sampler.h) or CMA-ES
-// (cma_es_sampler.h) speak, by a rule over the study and its history. Never refuses what one of
-// them can do.
+// The default: the Gaussian process (gp_sampler.h), TPE (tpe_sampler.h) or CMA-ES
+// (cma_es_sampler.h), by a rule over the study and its history. Never refuses what one of them can
+// do.
 //
 // Several objectives: TPE. More than kMostForProcess finished trials, as the process's cost grows
 // with them: CMA-ES where the space suits it, else TPE. Where it suits CMA-ES and the study's
 // budget is of many trials, CMA-ES from kMostBeforeMany on while few run beside. TPE too where a
 // quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
-// process, whatever the parameters; on published tables and functions it was ahead of TPE or level
-// with it with few trials, also among choices and conditions. Where the last kPatience finished
-// trials did not improve the study (progress.h), both take turns: what one model holds for done,
-// the other may not. The measurements behind the rule are in docs/sampler.md.
+// process, whatever the parameters. Where the last kPatience finished trials gained nothing that
+// counts, TPE has every fourth trial: what one model holds for done, the other may not. The
+// measurements behind the rule are in docs/sampler.md.
 #pragma once
 
 #include <memory>

@@ -32,12 +32,15 @@ struct Scored {
 class Search {
  public:
   Search(const AskContext& context, const CodedSpace& space, const Acquisition& acquisition,
-         const std::vector<Codes>& tried, Rng& rng)
+         const std::vector<Codes>& tried, Rng& rng, const SearchBox* box)
       : context_(context),
         space_(space),
         acquisition_(acquisition),
         tried_(space, tried),
-        rng_(rng) {}
+        rng_(rng),
+        box_(box) {
+    for (size_t i = 0; box_ != nullptr && i < space_.size(); ++i) reach_.push_back(ReachOf(i));
+  }
 
   std::optional<ScoredCandidate> Run(const std::vector<Codes>& incumbents) {
     std::optional<ScoredCandidate> best;
@@ -60,11 +63,70 @@ class Search {
       }
     };
     const Codes nothing(space_.size(), std::nan(""));
-    for (size_t i = 0; i < kRandomCandidates; ++i) add(nothing);
-    for (size_t i = 0; i < kLocalCandidates && !incumbents.empty(); ++i) {
-      add(Near(incumbents[i % incumbents.size()]));
+    for (size_t i = 0; i < kRandomCandidates; ++i) add(box_ != nullptr ? DrawInBox() : nothing);
+    const std::vector<Codes> centers =
+        box_ != nullptr ? std::vector<Codes>{box_->center} : incumbents;
+    for (size_t i = 0; i < kLocalCandidates && !centers.empty(); ++i) {
+      add(Near(centers[i % centers.size()]));
     }
     return ScoreAll(std::move(drawn));
+  }
+
+  // What the box leaves of the parameter. On a grid at least a step to either side.
+  AllowedCodes ReachOf(size_t parameter) const {
+    const double center = box_->center[parameter];
+    AllowedCodes reach{center, center};
+    if (std::isnan(center) || space_.kind(parameter) == CodedSpace::Kind::kChoice) return reach;
+    if (space_.kind(parameter) == CodedSpace::Kind::kContinuous) {
+      return {center - 0.5 * box_->side, center + 0.5 * box_->side};
+    }
+    const std::optional<AllowedCodes> all = space_.Allowed(parameter, box_->center);
+    if (!all.has_value()) return reach;
+    const double position = space_.Position(parameter, center);
+    const auto in_box = [&](double code) {
+      return all->Contains(code) &&
+             std::abs(space_.Position(parameter, code) - position) <= 0.5 * box_->side;
+    };
+    // By doubling and then by halves, as far as the box goes.
+    const auto furthest = [&](double sign) {
+      double steps = 1.0;
+      while (in_box(center + 2.0 * sign * steps)) steps *= 2.0;
+      for (double step = 0.5 * steps; step >= 1.0; step /= 2.0) {
+        if (in_box(center + sign * (steps + step))) steps += step;
+      }
+      return center + sign * steps;
+    };
+    return {furthest(-1.0), furthest(1.0)};
+  }
+
+  // What a parameter may take, within the box where there is one.
+  std::optional<AllowedCodes> Allowed(size_t parameter, const Codes& codes) const {
+    std::optional<AllowedCodes> allowed = space_.Allowed(parameter, codes);
+    const bool number = space_.kind(parameter) != CodedSpace::Kind::kChoice;
+    if (box_ == nullptr || !allowed.has_value() || !number) return allowed;
+    const double low = std::max(allowed->low, reach_[parameter].low);
+    const double high = std::min(allowed->high, reach_[parameter].high);
+    if (low <= high) allowed = AllowedCodes{low, high};  // not where the center has no number
+    return allowed;
+  }
+
+  // Numbers anywhere in the box, few choices drawn anew.
+  Codes DrawInBox() {
+    constexpr double kNewChoices = 0.2;
+    Codes codes = box_->center;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
+      if (std::isnan(codes[i]) || space_.constant(i)) continue;
+      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
+        if (rng_.Uniform() < kNewChoices) codes[i] = std::nan("");
+        continue;
+      }
+      const std::optional<AllowedCodes> allowed = Allowed(i, codes);
+      if (!allowed.has_value()) continue;
+      codes[i] = allowed->low + rng_.Uniform() * (allowed->high - allowed->low);
+      if (space_.kind(i) == CodedSpace::Kind::kGrid) codes[i] = std::round(codes[i]);
+    }
+    return codes;
   }
 
   std::vector<Scored> ScoreAll(std::vector<Codes> all) const {
@@ -83,7 +145,7 @@ class Search {
     for (size_t i = 0; i < codes.size(); ++i) {
       if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
       if (std::isnan(codes[i]) || space_.constant(i) || rng_.Uniform() > share) continue;
-      const std::optional<AllowedCodes> allowed = space_.Allowed(i, codes);
+      const std::optional<AllowedCodes> allowed = Allowed(i, codes);
       if (!allowed.has_value()) continue;
       if (space_.kind(i) == CodedSpace::Kind::kChoice) {
         if (rng_.Uniform() < 0.3) codes[i] = std::nan("");
@@ -102,13 +164,24 @@ class Search {
   // Where no candidate is new, from what is left of a small space; where nothing is left of it,
   // what was tried may be so again with other values of what is not modelled.
   std::vector<Scored> FindStarts(const std::vector<Codes>& incumbents) {
-    std::vector<Scored> starts = KeepFitting(DrawCandidates(incumbents));
+    const SearchBox* const box = box_;
+    std::vector<Scored> starts = DrawFitting(incumbents);
     if (!starts.empty()) return starts;
     auto left = UntriedOf(space_, tried_, kRandomCandidates, rng_);
     if (!left.has_value()) return starts;
     starts = KeepFitting(ScoreAll(*std::move(left)));
     if (!starts.empty() || !ModelledPart(space_.space()).leaves_out()) return starts;
     tried_ = TriedCells(space_, std::vector<Codes>());
+    box_ = box;
+    return DrawFitting(incumbents);
+  }
+
+  // From the box; where no candidate there is new and fits, from everywhere, and there is no box
+  // any more.
+  std::vector<Scored> DrawFitting(const std::vector<Codes>& incumbents) {
+    std::vector<Scored> starts = KeepFitting(DrawCandidates(incumbents));
+    if (!starts.empty() || box_ == nullptr) return starts;
+    box_ = nullptr;
     return KeepFitting(DrawCandidates(incumbents));
   }
 
@@ -164,7 +237,7 @@ class Search {
       const bool continuous = space_.kind(i) == CodedSpace::Kind::kContinuous;
       if (!continuous || !space_.space().parameters[i].modelled) continue;
       if (std::isnan(at.codes[i]) || space_.constant(i)) continue;
-      const std::optional<AllowedCodes> allowed = space_.Allowed(i, at.codes);
+      const std::optional<AllowedCodes> allowed = Allowed(i, at.codes);
       parameters.push_back(i);
       start.push_back(at.codes[i]);
       lower.push_back(allowed->low);
@@ -222,7 +295,7 @@ class Search {
   }
 
   std::vector<double> OtherValues(size_t parameter, const Codes& codes) const {
-    const AllowedCodes allowed = *space_.Allowed(parameter, codes);
+    const AllowedCodes allowed = *Allowed(parameter, codes);
     std::vector<double> values = allowed.choices;
     const double now = codes[parameter];
     if (values.empty() && allowed.high - allowed.low < kMostTried) {
@@ -242,6 +315,8 @@ class Search {
   const Acquisition& acquisition_;
   TriedCells tried_;
   Rng& rng_;
+  const SearchBox* box_;
+  std::vector<AllowedCodes> reach_;  // of the box, by parameter
 };
 
 }  // namespace
@@ -250,8 +325,9 @@ std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const CodedSpace& space,
                                                    const Acquisition& acquisition,
                                                    const std::vector<Codes>& incumbents,
-                                                   const std::vector<Codes>& tried, Rng& rng) {
-  return Search(context, space, acquisition, tried, rng).Run(incumbents);
+                                                   const std::vector<Codes>& tried, Rng& rng,
+                                                   const SearchBox* box) {
+  return Search(context, space, acquisition, tried, rng, box).Run(incumbents);
 }
 
 }  // namespace hpo

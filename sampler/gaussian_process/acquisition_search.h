@@ -19,12 +19,20 @@ struct ScoredCandidate {
   double score = 0.0;
 };
 
-// `incumbents`: observed configurations, the best first, around which local candidates lie.
-// `tried`: configurations of trials. nullopt where no candidate fits.
+// A box around a configuration: numbers may move so far from it, choices are free.
+struct SearchBox {
+  Codes center;
+  double side = 0.0;  // as a part of each axis
+};
+
+// `incumbents`: observed configurations, the best first, around which local candidates lie, where
+// these are not around the center of `box`. `tried`: configurations of trials. `box`: where to
+// search, unless nothing new is left there; null: everywhere. nullopt where no candidate fits.
 std::optional<ScoredCandidate> MaximizeAcquisition(const AskContext& context,
                                                    const CodedSpace& space,
                                                    const Acquisition& acquisition,
                                                    const std::vector<Codes>& incumbents,
-                                                   const std::vector<Codes>& tried, Rng& rng);
+                                                   const std::vector<Codes>& tried, Rng& rng,
+                                                   const SearchBox* box = nullptr);
 
 }  // namespace hpo

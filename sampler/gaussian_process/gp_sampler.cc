@@ -1,5 +1,6 @@
 #include "sampler/gaussian_process/gp_sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -15,6 +16,7 @@
 #include "sampler/gaussian_process/prior_trend.h"
 #include "sampler/gaussian_process/surrogate_cache.h"
 #include "sampler/gaussian_process/training_data.h"
+#include "sampler/gaussian_process/trust_region.h"
 #include "sampler/qmc_sampler.h"
 #include "sampler/random_sampler.h"
 #include "sampler/random_stream.h"
@@ -33,13 +35,18 @@ PointTable PointsOf(const InputSpace& inputs, std::span<const Codes> configurati
 struct QualityModel {
   Posterior posterior;
   std::optional<Trend> trend;  // in the posterior's unit
-  double best = 0.0;           // least of what both expect where trials have been
-  double log_unit = 0.0;       // of the posterior's unit in deviations of the losses
-  double log_evidence = 0.0;   // how probable the fit makes the losses that it is of
+  // What both expect at each observation and then each fantasy; infinite at one that cannot be the
+  // best.
+  std::vector<double> means;
+  double log_unit = 0.0;      // of the posterior's unit in deviations of the losses
+  double log_evidence = 0.0;  // how probable the fit makes the losses that it is of
+
+  double best() const { return *std::min_element(means.begin(), means.end()); }
 };
 
 QualityModel ModelQuality(const InputSpace& inputs, const std::vector<Codes>& fantasies,
-                          QualityPoints points, std::optional<Trend> trend, SurrogateCache& cache) {
+                          QualityPoints points, const HyperparameterPrior& prior,
+                          std::optional<Trend> trend, SurrogateCache& cache) {
   double fitted_unit = 1.0;
   double unit = 1.0;
   if (trend.has_value()) {
@@ -49,21 +56,17 @@ QualityModel ModelQuality(const InputSpace& inputs, const std::vector<Codes>& fa
   }
   for (const Codes& codes : fantasies) points.observed.points.Append(inputs.Point(codes));
   double log_posterior = 0.0;
-  Posterior posterior = cache.Get(points.fitted, points.observed, &log_posterior);
-  std::vector<double> offsets;
-  for (size_t i = 0; trend.has_value() && i < points.observed.points.size(); ++i) {
-    offsets.push_back(trend->At(points.observed.points.Point(i), nullptr));
-  }
-  for (size_t i = 0; i < points.may_be_best.size(); ++i) {
-    if (points.may_be_best[i]) continue;
-    offsets.resize(points.observed.points.size(), 0.0);
-    offsets[i] = std::numeric_limits<double>::infinity();
+  Posterior posterior = cache.Get(points.fitted, points.observed, prior, &log_posterior);
+  std::vector<double> means = posterior.Means();
+  for (size_t i = 0; i < means.size(); ++i) {
+    if (trend.has_value()) means[i] += trend->At(points.observed.points.Point(i), nullptr);
+    const bool may_be_best = i >= points.may_be_best.size() || points.may_be_best[i];
+    if (!may_be_best) means[i] = std::numeric_limits<double>::infinity();
   }
   const double num_fitted = static_cast<double>(points.fitted.values.size());
-  const double best = posterior.LeastMean(offsets);
   return {.posterior = std::move(posterior),
           .trend = std::move(trend),
-          .best = best,
+          .means = std::move(means),
           .log_unit = PortableLog(unit),
           .log_evidence = log_posterior - num_fitted * PortableLog(fitted_unit)};
 }
@@ -90,18 +93,10 @@ Posterior LabelPosterior(const InputSpace& inputs, const LabelledCodes& data,
   return cache.Get(fitted, observed);
 }
 
-// How far below the mean a lower bound lies, in deviations. Fantasies make the deviation small
-// around trials under way, so that many beside call for less.
-double DeviationsOfBound(const History& history) {
-  constexpr double kHalvedBeside = 8.0;
-  const auto num_running = static_cast<double>(NumIn(TrialState::kRunning, history));
-  return 1.0 / (1.0 + num_running / kHalvedBeside);
-}
-
-// What spoke for a configuration: `gain` is the improvement it is expected to bring, `avoided` what
-// each barrier stands before, `deviations` those of a lower bound that chose.
+// What decided for a configuration: `gain` is the improvement it is expected to bring, `avoided`
+// what each barrier is around, `side` that of a box in which it was looked for.
 std::string Explain(const AcquisitionParts& parts, double gain, const std::string& metric,
-                    const std::vector<std::string>& avoided, std::optional<double> deviations) {
+                    const std::vector<std::string>& avoided, std::optional<double> side) {
   std::vector<std::string> risks;
   for (size_t i = 0; i < avoided.size(); ++i) {
     risks.push_back(absl::StrFormat("%.3g %% likely not to %s", 100.0 * parts.safe[i], avoided[i]));
@@ -110,24 +105,37 @@ std::string Explain(const AcquisitionParts& parts, double gain, const std::strin
                                   ": expected to improve ", metric);
   // Of losses as far apart as doubles reach the gain has no number.
   if (std::isfinite(gain)) absl::StrAppendFormat(&text, " by %.3g", gain);
-  if (deviations.has_value()) {
-    absl::StrAppendFormat(&text, "; the best within %.2f deviations of what is expected",
-                          *deviations);
+  if (side.has_value()) {
+    absl::StrAppendFormat(&text, "; in a box around the best, %.3g %% of each range wide",
+                          100.0 * *side);
   }
   return risks.empty() ? text : absl::StrCat(text, ", ", absl::StrJoin(risks, ", "));
 }
 
+// Every second trial.
+bool LooksClosely(TrialNumber number) { return number.value % 2 == 1; }
+
 }  // namespace
+
+struct GpSampler::QualityCaches {
+  SurrogateCache process;
+  SurrogateCache after_prior;  // of what is left of the losses when a prior's say is taken off
+};
+
+struct GpSampler::Barriers {
+  std::vector<Posterior> labels;
+  std::vector<std::string> avoided;  // what each is around
+};
 
 GpSampler::GpSampler(const StudySpec& study, std::vector<PriorStudy> priors)
     : spec_(study.sampler),
       policy_(study.memory.policy),
       metric_(study.objectives.empty() ? "the objective" : study.objectives.front().metric),
       priors_(std::move(priors), study.memory.policy),
-      quality_(std::make_unique<SurrogateCache>()),
+      everywhere_(std::make_unique<QualityCaches>()),
+      in_box_(std::make_unique<QualityCaches>()),
       memory_(std::make_unique<SurrogateCache>()),
-      failure_(std::make_unique<SurrogateCache>()),
-      after_prior_(std::make_unique<SurrogateCache>()) {
+      failure_(std::make_unique<SurrogateCache>()) {
   for (const MetricConstraint& constraint : study.constraints) {
     constraints_.push_back({constraint, std::make_unique<SurrogateCache>()});
   }
@@ -141,6 +149,23 @@ std::string GpSampler::DescribeSpeaker(const std::optional<Trend>& trend) const 
                       DescribePrior(priors_.studies()[trend->vote.prior], trend->vote.worth));
 }
 
+GpSampler::Barriers GpSampler::FindBarriers(const InputSpace& inputs,
+                                            const TrainingData& data) const {
+  Barriers barriers;
+  const auto add = [&](const LabelledCodes& labelled, SurrogateCache& cache, std::string what) {
+    if (!labelled.any_bad) return;
+    barriers.labels.push_back(LabelPosterior(inputs, labelled, cache));
+    barriers.avoided.push_back(std::move(what));
+  };
+  add(data.memory, *memory_, "run out of memory");
+  add(data.failure, *failure_, "fail");
+  for (size_t i = 0; i < data.constraints.size() && i < constraints_.size(); ++i) {
+    const auto& [constraint, cache] = constraints_[i];
+    add(data.constraints[i], *cache, absl::StrCat("miss ", DescribeConstraint(constraint)));
+  }
+  return barriers;
+}
+
 absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   if (history_.num_finished() < spec_.startup_trials) {
     return SuggestAtStartup(context, history_, spec_, priors_.studies());
@@ -149,60 +174,55 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   const TrainingData data = CollectTrainingData(history_, space, context.capacity, policy_);
   if (data.losses.empty()) return SuggestAtStartup(context, history_, spec_, priors_.studies());
 
-  const InputSpace quality_inputs(space, ModelView::kQuality);
-  QualityPoints points = ChooseQualityPoints(quality_inputs, data);
-  const double loss_per_step = points.loss_per_step;
-  QualityModel quality = ModelQuality(quality_inputs, data.fantasies, points, {}, *quality_);
-  std::optional<Trend> trend =
-      ChooseTrend(priors_.Get(quality_inputs, space, context.capacity), points.fitted);
-  if (trend.has_value()) {
-    QualityModel started = ModelQuality(quality_inputs, data.fantasies, std::move(points),
-                                        std::move(trend), *after_prior_);
-    if (started.log_evidence > quality.log_evidence) quality = std::move(started);
+  const InputSpace inputs(space, ModelView::kQuality);
+  const auto earlier = priors_.Get(inputs, space, context.capacity);
+  const auto model = [&](const QualityPoints& points, const HyperparameterPrior& prior,
+                         QualityCaches& caches) {
+    QualityModel alone =
+        ModelQuality(inputs, data.fantasies, points, prior, std::nullopt, caches.process);
+    std::optional<Trend> trend = ChooseTrend(earlier, points.fitted);
+    if (!trend.has_value()) return alone;
+    QualityModel started =
+        ModelQuality(inputs, data.fantasies, points, prior, std::move(trend), caches.after_prior);
+    return started.log_evidence > alone.log_evidence ? started : alone;
+  };
+  QualityPoints points = ChooseQualityPoints(inputs, data);
+  QualityModel quality = model(points, DefaultPrior(), *everywhere_);
+  std::optional<SearchBox> box;
+  if (LooksClosely(context.number)) {
+    const std::span<const double> means(quality.means.data(), points.trials.size());
+    const TrustRegion region =
+        FindTrustRegion(points.observed.points, means, data.fantasies.size());
+    box = SearchBox{data.observed[points.trials[region.center]], region.side};
+    points = PointsOf(region, points);
+    quality = model(points, PriorWithin(region.side), *in_box_);
   }
+
   const InputSpace label_inputs(space, ModelView::kMemory);
-  std::vector<Posterior> labels;
-  std::vector<std::string> avoided;
-  if (data.memory.any_bad) {
-    labels.push_back(LabelPosterior(label_inputs, data.memory, *memory_));
-    avoided.push_back("run out of memory");
+  const Barriers barriers = FindBarriers(label_inputs, data);
+  std::vector<Surrogate> avoided;
+  for (const Posterior& posterior : barriers.labels) {
+    avoided.push_back({&label_inputs, &posterior, nullptr});
   }
-  if (data.failure.any_bad) {
-    labels.push_back(LabelPosterior(label_inputs, data.failure, *failure_));
-    avoided.push_back("fail");
-  }
-  for (size_t i = 0; i < data.constraints.size() && i < constraints_.size(); ++i) {
-    if (!data.constraints[i].any_bad) continue;
-    labels.push_back(LabelPosterior(label_inputs, data.constraints[i], *constraints_[i].second));
-    avoided.push_back(absl::StrCat("miss ", DescribeConstraint(constraints_[i].first)));
-  }
-  std::vector<Surrogate> barriers;
-  for (const Posterior& posterior : labels) {
-    barriers.push_back({&label_inputs, &posterior, nullptr});
-  }
-  const Surrogate expected{&quality_inputs, &quality.posterior,
+  const Surrogate expected{&inputs, &quality.posterior,
                            quality.trend.has_value() ? &*quality.trend : nullptr};
-  const Acquisition improvement(expected, quality.best, barriers);
-  std::optional<double> deviations;
-  if (barriers.empty() && space.all_continuous()) deviations = DeviationsOfBound(history_);
-  const Acquisition acquisition =
-      deviations.has_value() ? Acquisition::OfLowerBound(expected, *deviations) : improvement;
+  const Acquisition acquisition(expected, quality.best(), std::move(avoided));
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   std::optional<ScoredCandidate> found =
-      MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng);
+      MaximizeAcquisition(context, space, acquisition, Incumbents(data), data.tried, rng,
+                          box.has_value() ? &*box : nullptr);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
-  const AcquisitionParts parts = improvement.PartsOf(*space.Encode(found->candidate.params));
+  const AcquisitionParts parts = acquisition.PartsOf(*space.Encode(found->candidate.params));
   const bool by_objective = data.meaning == LossMeaning::kObjective;
-  const double gain = PortableExp(parts.log_improvement + quality.log_unit) * loss_per_step;
-  const double score = deviations.has_value() ? found->score * PortableExp(quality.log_unit)
-                                              : found->score + quality.log_unit;
+  const double gain = PortableExp(parts.log_improvement + quality.log_unit) * points.loss_per_step;
   return Suggestion{
       .params = std::move(found->candidate.params),
       .fit = found->candidate.fit,
       .sampler = DescribeSpeaker(quality.trend),
       .history_sequence = history_.sequence(),
-      .score = score,
-      .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, avoided, deviations)};
+      .score = found->score + quality.log_unit,
+      .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, barriers.avoided,
+                        box.has_value() ? std::optional(box->side) : std::nullopt)};
 }
 
 }  // namespace hpo

@@ -2,27 +2,26 @@
 // and conditional inputs, expected improvement in logarithms, and memory as a constraint of its
 // own. Best where trials are few and the objective is smooth.
 //
-// Where all that is modelled is continuous and nothing was lost or infeasible, the lower confidence
-// bound of the loss decides instead: one deviation below the mean with nothing beside, less the
-// more trials run beside, whose fantasies spread proposals already. Among choices, on grids and
-// under conditions the improvement is better, as the bound gives up exploring too early.
-// Sources: Srinivas et al. 2010 (GP-UCB, arXiv:0912.3995); with trials under way at the posterior
-// mean: Desautels et al. 2014 (GP-BUCB, JMLR 15).
+// Trials of even number are looked for everywhere, by a process over all trials; those of odd
+// number in a box around the best, by a process over what lies near it (trust_region.h). The first
+// finds the basin, the second its floor; what is right for one, above all how losses are scaled and
+// how long the lengths are, is wrong for the other.
 //
-// Quality: completed trials after a power transformation of their losses; trials under way as
-// fantasies. Memory, known: only configurations that fit are walked through. Memory, learned, and
+// Quality: completed trials, their losses scaled by loss_scale.h; trials under way as fantasies.
+// Memory, known: only configurations that fit are walked through. Memory, learned, and
 // failures: a process each over labels is a barrier around what is likely to be lost. Constraints:
 // a process each over how far trials are beyond the limit is one too; what is to be improved on is
 // the best feasible trial. As long as none is, their violation is what is minimized. What a trial
 // has had already is not proposed again.
-// Kernel parameters are fitted to the first n trials by number, n being the last of a series of
-// fixed counts (FitPoint), from the prior's centre: a function of the history alone. Fits and
-// factors are kept between calls where the trials that they are of have not changed.
+// Kernel parameters are fitted, everywhere, to the first n trials by number, n being the last of a
+// series of fixed counts (FitPoint), in the box to all that it is over; from the prior's centre: a
+// function of the history alone. Fits and factors are kept between calls where the trials that they
+// are of have not changed.
 // A prior study's posterior mean, weighted by what it is worth here, is taken off the losses first
 // and added to what is expected (prior_trend.h), as long as that makes the study's own losses more
 // probable than a process alone does.
-// The parts: training_data.h, loss_scale.h, input_space.h, hyperparameters.h, posterior.h,
-// acquisition.h, acquisition_search.h. One objective (ValidateStudy).
+// The parts: training_data.h, loss_scale.h, trust_region.h, input_space.h, hyperparameters.h,
+// posterior.h, acquisition.h, acquisition_search.h. One objective (ValidateStudy).
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,6 @@
 
 namespace hpo {
 
-class SurrogateCache;
 struct Trend;
 
 // Threads: as Sampler.
@@ -55,18 +53,22 @@ class GpSampler final : public Sampler {
   const History& history() const { return history_; }
 
  private:
+  struct QualityCaches;
+  struct Barriers;
+
   std::string DescribeSpeaker(const std::optional<Trend>& trend) const;
+  Barriers FindBarriers(const InputSpace& inputs, const TrainingData& data) const;
 
   SamplerSpec spec_;
   MemoryPolicy policy_;
   std::string metric_;
   PriorPosteriors priors_;
   History history_;
-  std::unique_ptr<SurrogateCache> quality_;
+  std::unique_ptr<QualityCaches> everywhere_;
+  std::unique_ptr<QualityCaches> in_box_;
   std::unique_ptr<SurrogateCache> memory_;
   std::unique_ptr<SurrogateCache> failure_;
   std::vector<std::pair<MetricConstraint, std::unique_ptr<SurrogateCache>>> constraints_;
-  std::unique_ptr<SurrogateCache> after_prior_;  // of quality, less what a prior says
 };
 
 }  // namespace hpo

@@ -25,23 +25,28 @@ struct Bounds {
   std::vector<double> upper;
 };
 
-Bounds BoundsOf(const LogParameters& parameters) {
-  Bounds bounds{std::vector<double>(parameters.num_weights(), kLowestWeight),
-                std::vector<double>(parameters.num_weights(), kHighestWeight)};
+// How much larger the logarithms of weights are in a box than over whole axes.
+double LogWeightIn(const HyperparameterPrior& prior) { return -2.0 * PortableLog(prior.side); }
+
+Bounds BoundsOf(const LogParameters& parameters, const HyperparameterPrior& prior) {
+  const double in_box = LogWeightIn(prior);
+  Bounds bounds{std::vector<double>(parameters.num_weights(), kLowestWeight + in_box),
+                std::vector<double>(parameters.num_weights(), kHighestWeight + in_box)};
   bounds.lower.insert(bounds.lower.end(), {kLowestScale, kLowestNoise});
   bounds.upper.insert(bounds.upper.end(), {kHighestScale, kHighestNoise});
   return bounds;
 }
 
 // Weights are 1 / length^2, and lengths grow with the square root of the number of axes.
-LogNormal WeightPrior(const LogNormal& length, size_t num_axes) {
+LogNormal WeightPrior(const HyperparameterPrior& prior, size_t num_axes) {
   const double axes = static_cast<double>(std::max<size_t>(num_axes, 1));
-  return {-2.0 * length.mean - PortableLog(axes), 2.0 * length.deviation};
+  return {-2.0 * prior.length.mean + LogWeightIn(prior) - PortableLog(axes),
+          2.0 * prior.length.deviation};
 }
 
 std::vector<LogNormal> PriorOf(const HyperparameterPrior& prior, const LogParameters& parameters) {
   std::vector<LogNormal> result(parameters.num_weights(),
-                                WeightPrior(prior.length, parameters.num_axes()));
+                                WeightPrior(prior, parameters.num_axes()));
   result.push_back(prior.scale);
   result.push_back(prior.noise);
   return result;
@@ -125,6 +130,12 @@ HyperparameterPrior DefaultPrior() {
           .noise = {.mean = -8.0, .deviation = 2.0}};
 }
 
+HyperparameterPrior PriorWithin(double side) {
+  HyperparameterPrior prior = DefaultPrior();
+  prior.side = side;
+  return prior;
+}
+
 KernelParameters LogParameters::ToKernel(std::span<const double> logs) const {
   KernelParameters kernel;
   for (size_t axis = 0; axis < num_axes_; ++axis) {
@@ -155,7 +166,7 @@ double LogPosterior(const PointTable& points, std::span<const double> targets,
 KernelParameters FitHyperparameters(const PointTable& points, std::span<const double> targets,
                                     const HyperparameterPrior& prior, double* log_posterior) {
   const LogParameters parameters(points.num_axes());
-  const Bounds bounds = BoundsOf(parameters);
+  const Bounds bounds = BoundsOf(parameters, prior);
   const SmoothFunction loss = [&](std::span<const double> logs, std::span<double> gradient) {
     const double value = LogPosterior(points, targets, prior, parameters, logs, gradient);
     for (double& entry : gradient) entry = -entry;

@@ -20,18 +20,24 @@ namespace hpo {
 struct LogNormal {
   double mean = 0.0;
   double deviation = 1.0;
+  bool operator==(const LogNormal&) const = default;
 };
 
 struct HyperparameterPrior {
-  LogNormal length;  // of one axis, for a model of one axis
+  LogNormal length;  // of one axis, for a model of one axis, as a part of `side`
   LogNormal scale;
   LogNormal noise;
+  double side = 1.0;  // of the box that the points lie in, as a part of each axis
+  bool operator==(const HyperparameterPrior&) const = default;
 };
 
 // For losses brought to mean 0 and variance 1. Narrow for lengths: what is not smooth must come out
 // as noise, not as lengths so short that nothing is learned from anything. Chosen by the regrets of
 // Branin, Hartmann6, Rosenbrock5 and Ackley10.
 HyperparameterPrior DefaultPrior();
+
+// The same for what lies in a box of this side: lengths are as much shorter.
+HyperparameterPrior PriorWithin(double side);
 
 // Logarithms of the parameters, in this order: weights, scale, noise; one weight for all axes where
 // they are tied.

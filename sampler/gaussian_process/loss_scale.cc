@@ -2,45 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sampler/gaussian_process/portable_math.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kLeastPower = -4.0;
-constexpr double kMostPower = 2.0;
-constexpr int kPowers = 61;  // a tenth apart
+constexpr size_t kFirst = 10;
+// No distance is more than this many spreads.
+constexpr double kFurthest = 1e300;
 
-double LogOnePlus(double x) { return PortableLog(1.0 + x); }
+// A quarter of a loss, so that no difference overflows.
+double Quarter(double loss) { return 0.25 * loss; }
 
-// Median 0 and the best at -1, where the median is above the best; a few enormous values move
-// neither.
-void CenterOnMedian(std::vector<double>& values) {
-  if (values.empty()) return;
-  std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  const double median = sorted[sorted.size() / 2];
-  const double scale = median - sorted.front();
-  if (!(scale > 1e-14 * std::abs(median))) return;
-  for (double& value : values) value = (value - median) / scale;
-}
-
-// Of the power, for standardised values taken as normal after the transformation.
-double LogLikelihood(const std::vector<double>& values, double power) {
-  const double count = static_cast<double>(values.size());
-  double sum = 0.0;
-  double squares = 0.0;
-  double log_slopes = 0.0;
-  for (const double value : values) {
-    const double bent = YeoJohnson(value, power);
-    sum += bent;
-    squares += bent * bent;
-    const double log_slope = LogOnePlus(std::abs(value));
-    log_slopes += value < 0.0 ? -log_slope : log_slope;
-  }
-  const double variance = squares / count - (sum / count) * (sum / count);
-  return -0.5 * count * PortableLog(std::max(variance, 1e-300)) + (power - 1.0) * log_slopes;
+LossReference ReferenceOfSorted(const std::vector<double>& losses) {
+  if (losses.empty()) return {};
+  auto middle = losses.begin() + static_cast<ptrdiff_t>(losses.size() / 2);
+  if (*middle == losses.front()) middle = std::upper_bound(middle, losses.end(), losses.front());
+  if (middle == losses.end()) return {.middle = losses.front()};
+  return {*middle, Quarter(*middle) - Quarter(losses.front())};
 }
 
 }  // namespace
@@ -83,28 +64,39 @@ double LossPerStep(std::span<const double> losses, std::span<const double> norma
   return step > 0.0 ? change / step : 0.0;
 }
 
-double YeoJohnson(double value, double power) {
-  if (value < 0.0) return -YeoJohnson(-value, 2.0 - power);
-  const double logarithm = LogOnePlus(value);
-  if (power == 0.0) return logarithm;
-  return (PortableExp(power * logarithm) - 1.0) / power;
+LossReference ReferenceOf(std::span<const double> losses) {
+  std::vector<double> sorted;
+  for (const double loss : losses) {
+    if (std::isfinite(loss)) sorted.push_back(loss);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  return ReferenceOfSorted(sorted);
 }
 
-std::vector<double> NormalizeLosses(std::span<const double> losses) {
-  std::vector<double> values(losses.begin(), losses.end());
-  Standardize(values);
-  CenterOnMedian(values);
-  double best_power = 1.0;
-  double best = LogLikelihood(values, best_power);
-  for (int i = 0; i < kPowers; ++i) {
-    const double power =
-        kLeastPower + (kMostPower - kLeastPower) * static_cast<double>(i) / (kPowers - 1);
-    const double likelihood = LogLikelihood(values, power);
-    if (!(likelihood > best)) continue;
-    best = likelihood;
-    best_power = power;
+LossReference StartingReference(std::span<const double> losses) {
+  std::vector<double> first;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
+  for (const double loss : losses) {
+    if (!std::isfinite(loss)) continue;
+    first.push_back(loss);
+    least = std::min(least, loss);
+    most = std::max(most, loss);
+    if (first.size() >= kFirst && least < most) break;
   }
-  for (double& value : values) value = YeoJohnson(value, best_power);
+  return ReferenceOf(first);
+}
+
+std::vector<double> NormalizeLosses(std::span<const double> losses,
+                                    const LossReference& reference) {
+  std::vector<double> values(losses.begin(), losses.end());
+  if (reference.spread > 0.0) {
+    for (double& value : values) {
+      const double apart = (Quarter(value) - Quarter(reference.middle)) / reference.spread;
+      const double bounded = std::clamp(apart, -kFurthest, kFurthest);
+      value = bounded > 0.0 ? PortableLog(1.0 + bounded) : bounded;
+    }
+  }
   Standardize(values);
   return values;
 }

@@ -1,8 +1,8 @@
-// Losses brought to mean 0 and variance 1, bent so that they are as close to normal as a power
-// transformation makes them: a few enormous losses must not hide the differences between good ones.
-// The order of losses stays. Source: Yeo & Johnson 2000, on standardised losses; the power with the
-// largest likelihood, as in HEBO (Cowen-Rivers et al. 2022, arXiv:2012.03826).
-// Pure; safe from any thread.
+// Losses brought to mean 0 and variance 1. Those above a reference are bent down by a logarithm, as
+// a few enormous losses must not hide the differences between good ones; those below stay as far
+// apart as they are. Nothing is steepened near the best: a transformation that is fitted to all
+// losses magnifies what is left there the more trials end there, until nothing else looks worth a
+// trial. The order of losses stays. Pure; safe from any thread.
 #pragma once
 
 #include <span>
@@ -10,8 +10,22 @@
 
 namespace hpo {
 
+// From where losses are bent, and the unit of the logarithm.
+struct LossReference {
+  double middle = 0.0;
+  double spread = 0.0;  // a quarter of it, which no double is too small for; 0: nothing is bent
+};
+
+// The median of the losses, or the least that is not the best of them, and how far the best is
+// below it. Those that are not finite do not count.
+LossReference ReferenceOf(std::span<const double> losses);
+
+// Of the first ten losses alone, or of as many as it takes for two to differ: what later ones are
+// measured by does not move with them.
+LossReference StartingReference(std::span<const double> losses);
+
 // One per loss; all 0 where the losses are equal. Losses are finite.
-std::vector<double> NormalizeLosses(std::span<const double> losses);
+std::vector<double> NormalizeLosses(std::span<const double> losses, const LossReference& reference);
 
 // Brings values to mean 0 and variance 1, all to 0 where they are equal up to rounding. Returns the
 // deviation that they had.
@@ -20,8 +34,5 @@ double Standardize(std::vector<double>& values);
 // How much of the losses a step of one takes near the least of them, `normalized` being what
 // NormalizeLosses made of them. 0 where the losses are equal.
 double LossPerStep(std::span<const double> losses, std::span<const double> normalized);
-
-// The Yeo-Johnson transformation; power 1 changes nothing.
-double YeoJohnson(double value, double power);
 
 }  // namespace hpo

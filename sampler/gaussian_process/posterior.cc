@@ -55,18 +55,15 @@ void Posterior::SetTargets(std::span<const double> targets) {
   factor_.SolveUpper(alpha_);
 }
 
-double Posterior::LeastMean(std::span<const double> offsets) const {
-  HPO_CHECK(!alpha_.empty());
-  HPO_CHECK(offsets.empty() || offsets.size() == points_.size());
-  const auto offset = [&](size_t i) { return offsets.empty() ? 0.0 : offsets[i]; };
-  double least = targets_[0] - kernel_.noise * alpha_[0] + offset(0);
-  for (size_t i = 1; i < alpha_.size(); ++i) {
-    least = std::min(least, targets_[i] - kernel_.noise * alpha_[i] + offset(i));
+std::vector<double> Posterior::Means() const {
+  std::vector<double> means;
+  for (size_t i = 0; i < alpha_.size(); ++i) {
+    means.push_back(targets_[i] - kernel_.noise * alpha_[i]);
   }
   for (size_t i = alpha_.size(); i < points_.size(); ++i) {
-    least = std::min(least, PredictMean(points_.Point(i), nullptr) + offset(i));
+    means.push_back(PredictMean(points_.Point(i), nullptr));
   }
-  return least;
+  return means;
 }
 
 double Posterior::PredictMean(std::span<const double> x, std::vector<double>* slopes) const {

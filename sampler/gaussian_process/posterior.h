@@ -41,9 +41,8 @@ class Posterior {
   // The observations at the first targets.size() points; the others are fantasies.
   void SetTargets(std::span<const double> targets);
 
-  // The least posterior mean at an observed point or a fantasy, with the point's offset added where
-  // there are offsets (one per point, or none). At least one is observed.
-  double LeastMean(std::span<const double> offsets = {}) const;
+  // The posterior mean at each point, observed ones and then fantasies.
+  std::vector<double> Means() const;
 
   // The mean of Predict(), and its slopes, alone. O(points). `slopes` may be null.
   double PredictMean(std::span<const double> x, std::vector<double>* slopes) const;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "sampler/gaussian_process/loss_scale.h"
 
@@ -23,7 +24,7 @@ LabelledPoints Select(const InputSpace& inputs, const TrainingData& data,
                       const std::vector<size_t>& indices) {
   LabelledPoints result{PointTable(inputs.num_axes()), {}};
   for (const size_t i : indices) result.points.Append(inputs.Point(data.observed[i]));
-  result.values = NormalizeLosses(ValuesAt(data.losses, indices));
+  result.values = NormalizeLosses(ValuesAt(data.losses, indices), StartingReference(data.losses));
   return result;
 }
 
@@ -46,11 +47,35 @@ QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& 
   const std::span<const double> settled(ranked.data(), FitPoint(count));
   std::vector<size_t> kept = SelectObservations(settled, kMostObservations);
   for (size_t i = settled.size(); i < count; ++i) kept.push_back(i);
-  QualityPoints points{Select(inputs, data, SelectObservations(settled, kMostFitted)),
-                       Select(inputs, data, kept)};
+  QualityPoints points{.fitted = Select(inputs, data, SelectObservations(settled, kMostFitted)),
+                       .observed = Select(inputs, data, kept),
+                       .losses = ValuesAt(data.losses, kept)};
   for (const size_t i : kept) points.may_be_best.push_back(data.feasible[i]);
-  points.loss_per_step = LossPerStep(ValuesAt(data.losses, kept), points.observed.values);
+  points.trials = std::move(kept);
+  points.loss_per_step = LossPerStep(points.losses, points.observed.values);
   return points;
+}
+
+QualityPoints PointsOf(const TrustRegion& region, const QualityPoints& all) {
+  LabelledPoints observed{PointTable(all.observed.points.num_axes()),
+                          ValuesAt(all.losses, region.nearest)};
+  std::vector<bool> may_be_best;
+  std::vector<size_t> trials;
+  for (size_t k = 0; k < region.nearest.size(); ++k) {
+    const size_t i = region.nearest[k];
+    observed.points.Append(all.observed.points.Point(i));
+    may_be_best.push_back(all.may_be_best[i] && region.in_box[k]);
+    trials.push_back(all.trials[i]);
+  }
+  std::vector<double> losses = std::move(observed.values);
+  observed.values = NormalizeLosses(losses, ReferenceOf(losses));
+  const double loss_per_step = LossPerStep(losses, observed.values);
+  return {.fitted = observed,
+          .observed = std::move(observed),
+          .losses = std::move(losses),
+          .may_be_best = std::move(may_be_best),
+          .trials = std::move(trials),
+          .loss_per_step = loss_per_step};
 }
 
 }  // namespace hpo

@@ -8,6 +8,7 @@
 #include "sampler/gaussian_process/input_space.h"
 #include "sampler/gaussian_process/surrogate_cache.h"
 #include "sampler/gaussian_process/training_data.h"
+#include "sampler/gaussian_process/trust_region.h"
 
 namespace hpo {
 
@@ -19,12 +20,17 @@ size_t FitPoint(size_t count);
 struct QualityPoints {
   LabelledPoints fitted;
   LabelledPoints observed;
+  std::vector<double> losses;     // of `observed`, as they were
   std::vector<bool> may_be_best;  // of `observed` (TrainingData::feasible)
+  std::vector<size_t> trials;     // of `observed`: which of TrainingData::observed
   double loss_per_step = 0.0;     // of `observed` (LossPerStep)
 };
 
 // Of a fit the first FitPoint() trials by number, of a model these and all after them; of more than
 // 256 and 512 the best half and the newest.
 QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& data);
+
+// Those of `all` that tell of the region, fitted to themselves alone; the best is one in its box.
+QualityPoints PointsOf(const TrustRegion& region, const QualityPoints& all);
 
 }  // namespace hpo

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLeastTrials = 20;
 constexpr size_t kMostTrials = 256;
-// Of the deviation of the losses so cut: what nobody tells apart.
+// Of the deviation of the losses so scaled: what nobody tells apart.
 constexpr double kNegligible = 0.01;
 
 // The square root of b.
@@ -50,15 +50,16 @@ std::optional<RegretEstimate> EstimateRegret(const History& history, const Study
   const TrainingData data = CollectTrainingData(history, space, kAnyCapacity, study.memory.policy);
   if (data.losses.size() < kLeastTrials) return std::nullopt;
   std::vector<size_t> order = OrderByLoss(data.losses);
-  const double median = data.losses[order[order.size() / 2]];
   order.resize(std::min(order.size(), kMostTrials));
   LabelledPoints observed{PointTable(inputs.num_axes()), {}};
+  std::vector<double> losses;
   for (const size_t i : order) {
     observed.points.Append(inputs.Point(data.observed[i]));
-    observed.values.push_back(std::min(data.losses[i], median));
+    losses.push_back(data.losses[i]);
   }
-  if (observed.values.front() == observed.values.back()) return std::nullopt;
-  const double unit = Standardize(observed.values);
+  if (losses.front() == losses.back()) return std::nullopt;
+  observed.values = NormalizeLosses(losses, StartingReference(data.losses));
+  const double unit = LossPerStep(losses, observed.values);
 
   const Posterior posterior = SurrogateCache().Get(observed, observed);
   const double deviations = Deviations(inputs.num_axes(), data.losses.size());

@@ -13,8 +13,9 @@ namespace hpo {
 // How much better than the best of its trials a study of one objective may still become, by a
 // Gaussian process over them: the least upper confidence bound of a trial less the least lower one
 // of any configuration, mean -+ sqrt(b) deviations, b = 2/5 ln(axes n^2 pi^2 / (6 * 0.1)). Losses
-// above the median count as the median: how bad the bad ones are must not blur the good ones.
-// Source: Makarova et al. 2022 (AutoML-Conf, arXiv:2104.08166), and b from there.
+// are scaled by loss_scale.h: how bad the bad ones are must not blur the good ones. (Cut at the
+// median of all, as in the source, the noise itself is cut once half of the trials lie near the
+// best.) Source: Makarova et al. 2022 (AutoML-Conf, arXiv:2104.08166), and b from there.
 struct RegretEstimate {
   double gap = 0.0;  // in the objective's unit
   // Deviation of one configuration's runs, in the same unit; at least a hundredth of what the

@@ -1,17 +1,17 @@
 #include "sampler/gaussian_process/surrogate_cache.h"
 
-#include "sampler/gaussian_process/hyperparameters.h"
+#include <utility>
 
 namespace hpo {
 
 Posterior SurrogateCache::Get(const LabelledPoints& fitted, const LabelledPoints& observed,
-                              double* log_posterior) {
+                              const HyperparameterPrior& prior, double* log_posterior) {
   const absl::MutexLock lock(&mutex_);
-  if (!entry_.has_value() || !(entry_->fitted == fitted)) {
+  if (!entry_.has_value() || !(entry_->fitted == fitted) || !(entry_->prior == prior)) {
     double value = 0.0;
-    KernelParameters kernel =
-        FitHyperparameters(fitted.points, fitted.values, DefaultPrior(), &value);
-    entry_.emplace(Entry{fitted, Posterior(std::move(kernel), observed.points.num_axes()), value});
+    KernelParameters kernel = FitHyperparameters(fitted.points, fitted.values, prior, &value);
+    entry_.emplace(
+        Entry{fitted, prior, Posterior(std::move(kernel), observed.points.num_axes()), value});
   }
   entry_->posterior.SetPoints(observed.points);
   entry_->posterior.SetTargets(observed.values);

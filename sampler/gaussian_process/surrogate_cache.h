@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "sampler/gaussian_process/hyperparameters.h"
 #include "sampler/gaussian_process/posterior.h"
 
 namespace hpo {
@@ -25,11 +26,13 @@ class SurrogateCache {
   // parameters fitted to `fitted`. Values are as the process is to see them. `log_posterior` (may
   // be null) is that of the parameters.
   Posterior Get(const LabelledPoints& fitted, const LabelledPoints& observed,
-                double* log_posterior = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
+                const HyperparameterPrior& prior = DefaultPrior(), double* log_posterior = nullptr)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {
     LabelledPoints fitted;
+    HyperparameterPrior prior;
     Posterior posterior;
     double log_posterior = 0.0;
   };

@@ -82,10 +82,23 @@ TEST(ChooseSampler, TurnsWhereNothingGetsBetter) {
   EXPECT_EQ(Choose(losses, 21), (AutoChoice{Speaker::kProcess, "21 trials"}))
       << "19 without a gain";
   losses.push_back(kNan);
-  EXPECT_EQ(Choose(losses, 22), (AutoChoice{Speaker::kProcess, "in turns, no gain in 20 trials"}));
-  EXPECT_EQ(Choose(losses, 23), (AutoChoice{Speaker::kTpe, "in turns, no gain in 20 trials"}));
+  for (const int64_t number : {23, 24, 25}) {
+    EXPECT_EQ(Choose(losses, number),
+              (AutoChoice{Speaker::kProcess, "in turns, no gain in 20 trials"}));
+  }
+  EXPECT_EQ(Choose(losses, 22), (AutoChoice{Speaker::kTpe, "in turns, no gain in 20 trials"}));
   losses.push_back(0.5);
-  EXPECT_EQ(Choose(losses, 23), (AutoChoice{Speaker::kProcess, "23 trials"}));
+  EXPECT_EQ(Choose(losses, 26), (AutoChoice{Speaker::kProcess, "23 trials"}));
+}
+
+// Of what the first ten were behind the best.
+TEST(ChooseSampler, GainsOfLessThanAThousandthAreNone) {
+  std::vector<double> losses = {5.0, 9.0, 8.0, 7.0, 6.0, 10.0, 12.0, 11.0, 14.0, 13.0};
+  for (int i = 0; i < 20; ++i)
+    losses.push_back(losses.back() > 5.0 ? 4.9999 : losses.back() - 1e-4);
+  EXPECT_EQ(Choose(losses, 30).speaker, Speaker::kTpe);
+  losses.push_back(4.9);
+  EXPECT_EQ(Choose(losses, 34).speaker, Speaker::kProcess);
 }
 
 // As long as no trial is feasible, coming nearer is a gain; then only what is feasible.
@@ -99,7 +112,7 @@ TEST(ChooseSampler, ASmallerViolationIsAGainUntilATrialIsFeasible) {
     history.Apply({number + 1, trial});
   };
   const auto in_turns = [&history] {
-    return ChooseSampler(history, {}, TrialNumber{1}).speaker == Speaker::kTpe;
+    return ChooseSampler(history, {}, TrialNumber{2}).speaker == Speaker::kTpe;
   };
   for (int i = 0; i < 30; ++i) add(static_cast<double>(i), 10.0 - 0.1 * i);
   EXPECT_FALSE(in_turns()) << "nearer with each";
@@ -113,8 +126,8 @@ TEST(ChooseSampler, ASmallerViolationIsAGainUntilATrialIsFeasible) {
 }
 
 TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
-  EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 21).speaker, Speaker::kTpe);
-  EXPECT_EQ(Choose(std::vector<double>(21, kNan), 21).speaker, Speaker::kTpe);
+  EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 22).speaker, Speaker::kTpe);
+  EXPECT_EQ(Choose(std::vector<double>(21, kNan), 22).speaker, Speaker::kTpe);
 }
 
 TEST(ChooseSampler, WhereManyFailTpeSpeaks) {
@@ -143,7 +156,7 @@ TEST(ChooseSampler, CountsWhatHasFinished) {
     History history;
     for (int64_t i = 0; i < 30; ++i) history.Apply({i + 1, {TrialNumber{i}, {}, state}});
     const bool pruned = state == TrialState::kPruned;
-    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{31}).speaker == Speaker::kTpe, pruned);
+    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{30}).speaker == Speaker::kTpe, pruned);
   }
 }
 
@@ -200,7 +213,7 @@ TEST(AutoSampler, SpeaksForBothInTurns) {
     const auto suggestion = sampler->Suggest(context);
     ASSERT_TRUE(suggestion.ok());
     const bool by_tpe = suggestion->sampler.find("tpe") != std::string::npos;
-    EXPECT_EQ(by_tpe, i >= 21 && i % 2 == 1) << suggestion->sampler;
+    EXPECT_EQ(by_tpe, i >= 21 && i % 4 == 2) << suggestion->sampler;
     EXPECT_EQ(suggestion->params, (by_tpe ? tpe : process)->Suggest(context)->params);
     const HistoryTrial trial{.number = context.number,
                              .params = suggestion->params,

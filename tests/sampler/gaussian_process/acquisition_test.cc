@@ -64,10 +64,11 @@ class AcquisitionTest : public testing::Test {
 
   std::optional<ScoredCandidate> Maximize(const Acquisition& acquisition,
                                           BatchFeasibility feasibility,
-                                          const std::vector<Codes>& tried = {}) const {
+                                          const std::vector<Codes>& tried = {},
+                                          const SearchBox* box = nullptr) const {
     const AskContext context{TrialNumber{0}, space_, GiB(16), std::move(feasibility)};
     Rng rng(1, 1);
-    return MaximizeAcquisition(context, *coded_, acquisition, {observed_[0]}, tried, rng);
+    return MaximizeAcquisition(context, *coded_, acquisition, {observed_[0]}, tried, rng, box);
   }
 
   SearchSpace space_;
@@ -152,6 +153,43 @@ TEST_F(AcquisitionTest, TheSearchFindsTheMaximumOfADenseGrid) {
   }
   EXPECT_GE(found->score, best);
   EXPECT_NEAR(ScoreOf(acquisition, *coded_->Encode(found->candidate.params)), found->score, 1e-9);
+}
+
+TEST_F(AcquisitionTest, TheSearchStaysInItsBox) {
+  const SearchBox box{{0.8, 0.1, 0.0, 10.0}, 0.2};
+  const auto found = Maximize(QualityAlone(), nullptr, {}, &box);
+  ASSERT_TRUE(found.has_value());
+  const Codes codes = *coded_->Encode(found->candidate.params);
+  EXPECT_LE(std::abs(codes[0] - 0.8), 0.1 + 1e-9);
+  EXPECT_LE(std::abs(codes[1] - 0.1), 0.1 + 1e-9);
+  EXPECT_EQ(codes[2], 1.0) << "choices are free";
+  EXPECT_LE(std::abs(codes[3] - 10.0), 4.0) << "of 41 steps";
+}
+
+TEST_F(AcquisitionTest, ABoxOnACoarseGridReachesTheNextStep) {
+  SearchSpace grid;
+  grid.parameters = {MakeParameter("n", IntDomain{.low = 0, .high = 4})};
+  const CodedSpace coded(grid);
+  const InputSpace inputs(coded, ModelView::kQuality);
+  Posterior posterior({.weights = {1.0}, .scale = 1.0, .noise = 1e-4}, inputs.num_axes());
+  PointTable points(inputs.num_axes());
+  points.Append(inputs.Point({2.0}));
+  posterior.SetPoints(points);
+  posterior.SetTargets(std::vector<double>{-1.0});
+  const Acquisition acquisition({&inputs, &posterior}, -1.0, {});
+  const SearchBox box{{2.0}, 0.01};
+  std::vector<Codes> tried = {{2.0}};
+  const auto find = [&] {
+    const AskContext context{TrialNumber{0}, grid, GiB(16), nullptr};
+    Rng rng(1, 1);
+    return *coded.Encode(MaximizeAcquisition(context, coded, acquisition, {{2.0}}, tried, rng, &box)
+                             ->candidate.params);
+  };
+  for (int i = 0; i < 2; ++i) {
+    tried.push_back(find());
+    EXPECT_EQ(std::abs(tried.back()[0] - 2.0), 1.0);
+  }
+  EXPECT_EQ(std::abs(find()[0] - 2.0), 2.0) << "nothing new is left in the box";
 }
 
 TEST_F(AcquisitionTest, TheSearchStaysWhereConfigurationsFit) {
