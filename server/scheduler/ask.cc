@@ -1,5 +1,6 @@
 // TrialScheduler: a worker asks for a trial.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -168,11 +169,11 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
                          TakeQueued(*study, asker, waiting_for));
     if (assignment) return assignment;
   }
-  // The study with the fewest running trials first.
-  std::stable_sort(able.begin(), able.end(), [](const StudyRuntime* a, const StudyRuntime* b) {
-    return a->leases().size() < b->leases().size();
-  });
-  for (StudyRuntime* study : able) {
+  // The study with the fewest running trials first, as they are now: others change them, and a sort
+  // whose order changes under it reads outside of what it sorts.
+  std::multimap<size_t, StudyRuntime*> by_running;
+  for (StudyRuntime* study : able) by_running.emplace(study->leases().size(), study);
+  for (const auto& [num_running, study] : by_running) {
     HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment, Propose(*study, asker, waiting_for));
     if (assignment) return assignment;
   }

@@ -39,6 +39,26 @@ TEST_F(ConcurrencyTest, ManyWorkersUseUpTheBudgetExactly) {
   EXPECT_EQ(Status("plain").counts, (TrialCounts{.completed = kTrials}));
 }
 
+// What they are ordered by changes meanwhile. Meaningful under AddressSanitizer.
+TEST_F(ConcurrencyTest, ManyWorkersAskForTrialsOfManyStudies) {
+  constexpr int kWorkers = 8;
+  constexpr int kTrialsEach = 60;
+  for (int study = 0; study < 30; ++study) AddStudy(PlainStudy(absl::StrCat("study", study), 100));
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    workers.emplace_back([&, worker] {
+      const std::string session = Register(MakeWorker(absl::StrCat("w", worker)));
+      for (int i = 0; i < kTrialsEach; ++i) Complete(MustAcquire(session).lease, 0.5);
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  int64_t num_completed = 0;
+  for (int study = 0; study < 30; ++study) {
+    num_completed += Status(absl::StrCat("study", study)).counts.completed;
+  }
+  EXPECT_EQ(num_completed, kWorkers * kTrialsEach);
+}
+
 TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByANewStudy) {
   const std::string session = Register(MakeWorker("a"));
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
