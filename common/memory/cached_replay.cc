@@ -79,7 +79,6 @@ constexpr size_t kEvaluate = SIZE_MAX;
 // The first of the distinct steps is the longest.
 struct StepsOfTrial {
   struct Run {
-    size_t probe = 0;
     std::vector<size_t> steps = {};  // numbers of distinct ones, in their order
     size_t first_evaluation = 0;     // batch of an evaluation: the largest, or the first drawn
   };
@@ -116,8 +115,7 @@ void AddVaryingRuns(const DrawnBatches& drawn, StepsOfTrial& steps) {
   alternating.push_back(kEvaluate);
   run.insert(run.begin() + static_cast<std::ptrdiff_t>(run.size() / 2), kEvaluate);
   run.push_back(kEvaluate);
-  const size_t probe = drawn.probe.empty() ? 0 : steps.NumberOf(drawn.probe);
-  steps.runs = {{.probe = probe, .steps = std::move(run), .first_evaluation = 1},
+  steps.runs = {{.steps = std::move(run), .first_evaluation = 1},
                 {.steps = std::move(alternating)}};
 }
 
@@ -169,7 +167,7 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   for (const StepsOfTrial::Run& run : steps.runs) {
     const auto evaluated =
         evaluations.subspan(std::min(run.first_evaluation, evaluations.size() - 1));
-    Order order = {of_steps[run.probe], evaluated.front()};
+    Order order = {of_steps.front(), evaluated.front()};
     for (const size_t step : run.steps) {
       if (step == kEvaluate) {
         order.insert(order.end(), evaluated.begin(), evaluated.end());

@@ -12,9 +12,7 @@ namespace hpo {
 namespace {
 
 constexpr uint64_t kSeed = 1;
-enum Stream : uint64_t { kTraining, kEvaluation };
 constexpr size_t kMostParts = 4;
-constexpr int64_t kEvaluationBatches = 3;
 // Rows of the model that are drawn at a time. Of more the longest are sure to be among them.
 constexpr int64_t kMostRows = 8192;
 
@@ -45,7 +43,20 @@ class Bag {
   // The bag was not empty.
   int64_t Draw(Rng& random) {
     if (num_left_ == 0) Refill();
-    auto number = static_cast<int64_t>(random.Below(static_cast<uint64_t>(num_left_)));
+    return Take(static_cast<int64_t>(random.Below(static_cast<uint64_t>(num_left_))));
+  }
+  int64_t DrawSmallest() {
+    if (num_left_ == 0) Refill();
+    return Take(0);
+  }
+  int64_t DrawLargest() {
+    if (num_left_ == 0) Refill();
+    return Take(num_left_ - 1);
+  }
+
+ private:
+  // The value of this number, the smallest first.
+  int64_t Take(int64_t number) {
     --num_left_;
     auto drawn = left_.begin();
     while (number >= drawn->second) number -= (drawn++)->second;
@@ -53,7 +64,6 @@ class Bag {
     return drawn->first;
   }
 
- private:
   std::vector<std::pair<int64_t, int64_t>> values_;
   std::vector<std::pair<int64_t, int64_t>> left_;
   int64_t num_left_ = 0;
@@ -63,13 +73,13 @@ class Bag {
 class TextDraw {
  public:
   TextDraw(const EstimateInput& input, const LengthHistogram& lengths,
-           const LengthHistogram& queries, Stream stream)
+           const LengthHistogram& queries)
       : config_(input.config),
         lengths_(Merged(input, lengths)),
         queries_(queries),
         has_queries_(!queries.empty()),
         most_queries_(has_queries_ ? queries.rbegin()->first : 1),
-        random_(kSeed, stream) {}
+        random_(kSeed, /*stream=*/0) {}
 
   int64_t num_texts() const {
     return has_queries_ && lengths_.size() > 0 ? queries_.size() : lengths_.size();
@@ -99,6 +109,24 @@ class TextDraw {
     };
     std::stable_sort(texts.begin(), texts.end(),
                      [&size_of](const Text& a, const Text& b) { return size_of(a) > size_of(b); });
+    return texts;
+  }
+
+  // Of all texts these many, heaviest first: the longest rows are those of the texts that ask most,
+  // as far as is known. The lightest come after them.
+  std::vector<Text> Heaviest(int64_t heaviest, int64_t lightest) {
+    std::vector<Text> texts;
+    for (int64_t i = 0; i < heaviest; ++i) {
+      Text& text = texts.emplace_back(has_queries_ ? queries_.DrawLargest() : 1);
+      for (int64_t& row : text) row = lengths_.DrawLargest();
+      std::fill(text.begin(), text.end(), text.empty() ? 0 : text.front());
+    }
+    for (int64_t i = 0; i < lightest; ++i) {
+      Text& text = texts.emplace_back(has_queries_ ? queries_.DrawSmallest() : 1);
+      for (int64_t& row : text) row = lengths_.DrawSmallest();
+      std::fill(text.begin(), text.end(), text.empty() ? 0 : text.back());
+    }
+    std::reverse(texts.begin() + heaviest, texts.end());
     return texts;
   }
 
@@ -170,7 +198,7 @@ std::vector<BatchShape> PartsOf(const TextDraw& draw, std::span<const Text> text
 
 std::vector<std::vector<BatchShape>> DrawSteps(const EstimateInput& input, const MemoryPlan& plan,
                                                int64_t num_steps) {
-  TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input), kTraining);
+  TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input));
   const int64_t texts = draw.num_texts();
   const int64_t batch = std::min(plan.effective_batch, texts);
   std::vector<std::vector<BatchShape>> steps;
@@ -189,17 +217,15 @@ std::vector<std::vector<BatchShape>> DrawSteps(const EstimateInput& input, const
   return steps;
 }
 
-std::vector<BatchShape> DrawEvaluation(const EstimateInput& input, const MemoryPlan& plan) {
-  TextDraw draw(input, input.workload.validation_lengths, input.workload.validation_queries,
-                kEvaluation);
+// The first two batches and the last one.
+std::vector<BatchShape> Evaluation(const EstimateInput& input, const MemoryPlan& plan) {
+  TextDraw draw(input, input.workload.validation_lengths, input.workload.validation_queries);
   const int64_t at_once = TensorBytes({plan.micro_batch, input.config.eval_batch_multiplier});
-  int64_t texts = draw.num_texts();
-  if (texts > TensorBytes({kEvaluationBatches, at_once})) {
-    // The last batch is as short as that of all texts.
-    texts = (kEvaluationBatches - 1) * at_once + (texts - 1) % at_once + 1;
-  }
-  if (texts == 0 || !draw.CanDraw(texts)) return {};
-  const std::vector<Text> rows = draw.Draw(texts);
+  const int64_t texts = draw.num_texts();
+  const int64_t first = std::min(texts, TensorBytes({2, at_once}));
+  const int64_t last = texts == first ? 0 : (texts - 1) % at_once + 1;
+  if (texts == 0 || !draw.CanDraw(first + last)) return {};
+  const std::vector<Text> rows = draw.Heaviest(first, last);
   std::vector<BatchShape> batches = PartsOf(draw, rows, at_once);
   if (draw.Pads()) {
     draw.PadToAll(true);
@@ -208,24 +234,10 @@ std::vector<BatchShape> DrawEvaluation(const EstimateInput& input, const MemoryP
   return batches;
 }
 
-// As worker/trainer/training/probe.h chooses it among texts that are drawn.
-std::vector<BatchShape> DrawProbe(const EstimateInput& input, const MemoryPlan& plan) {
-  if (input.workload.train_queries.empty()) return {};
-  TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input), kTraining);
-  const int64_t texts = draw.num_texts();
-  if (texts == 0 || !draw.CanDraw(texts)) return {};
-  std::vector<Text> rows = draw.Draw(texts);
-  rows.resize(static_cast<size_t>(
-      std::min({texts, plan.effective_batch, TensorBytes({2, plan.micro_batch})})));
-  return PartsOf(draw, rows, plan.micro_batch);
-}
-
 }  // namespace
 
 DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int64_t num_steps) {
-  return {.probe = DrawProbe(input, plan),
-          .steps = DrawSteps(input, plan, num_steps),
-          .evaluation = DrawEvaluation(input, plan)};
+  return {.steps = DrawSteps(input, plan, num_steps), .evaluation = Evaluation(input, plan)};
 }
 
 }  // namespace hpo

@@ -12,17 +12,16 @@
 namespace hpo {
 
 struct DrawnBatches {
-  // The heaviest texts, which the probe runs; where texts ask queries alone, as else those are the
-  // longest rows.
-  std::vector<BatchShape> probe;
   // The parts of each effective batch: of many equal ones the first two, a middle one and the last.
   std::vector<std::vector<BatchShape>> steps;
-  std::vector<BatchShape> evaluation;  // longest rows first
+  // Of the evaluation, which runs longest rows first, the first two batches and the last.
+  std::vector<BatchShape> evaluation;
 };
 
-// `num_steps` steps of one epoch after the other, each with its shorter last one, and an evaluation
-// of few batches. Rows are drawn without being put back; the queries of a text are of one length,
-// as most of each is the text. Nothing without a histogram of the training data.
+// `num_steps` steps of one epoch after the other, each with its shorter last one. Rows are drawn
+// without being put back; the queries of a text are of one length, as most of each is the text. Of
+// an evaluation the texts that ask most have the longest rows. Nothing without a histogram of the
+// data.
 DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int64_t num_steps);
 
 }  // namespace hpo

@@ -14,6 +14,7 @@ class Case:
     params: dict = dataclasses.field(default_factory=dict)
     short: bool = False  # one of those that stand for all where time is short
     needs: int = 0       # bytes of the card
+    saves: bool = True   # its best weights
 
 
 def precision_cases():
@@ -29,10 +30,11 @@ def adapter_cases():
                    params={"lora.rank": 8, "lora.base": base, "train.precision": "bf16"})
 
 
-# Apart: weights of 7 billion are drawn for a minute before training begins.
+# Apart: weights of 7 billion are drawn for a minute before training begins, and would fill 13 to
+# 26 GB of the disk.
 def large_cases():
     for base, needs in (("nf4", 12 * GIB), ("bf16", 23 * GIB), ("fp32", 42 * GIB)):
-        yield Case("adapters", f"LoRA on a 7B model in {base}", "qwen2.5-7b", needs=needs,
+        yield Case("adapters", f"LoRA on a 7B model in {base}", "qwen2.5-7b", needs=needs, saves=False,
                    params={"lora.rank": 8, "lora.base": base, "train.precision": "bf16",
                            "train.batch_size": 2, "memory.checkpoint_every": 1})
 

@@ -19,9 +19,15 @@ from gpu_checks import cases, made_up, rows  # noqa: E402
 from gpu_checks.programs import Ended, last_line  # noqa: E402
 
 GIB = 1 << 30
-# Measured over predicted peaks of jobs. What is wanted is 0.95 to 1.001 of both, which not
-# every kind of job reaches yet (docs/benchmarks.md, matrix_worst_under_prediction).
-PEAKS = {"live": (0.85, 1.001), "reserved": (0.85, 1.06)}
+# Measured over predicted peaks of jobs, but where rows vary in length and it is chance which of
+# them meet: replayed as they were drawn these three need what was measured, to the byte.
+PEAKS = {"live": (0.998, 1.001), "reserved": (0.999, 1.001)}
+# The longest rows are taken to be of the texts that ask most.
+SPANS = {"live": (0.85, 1.001), "reserved": (0.85, 1.001)}
+# Every batch has lengths of its own, and the model is small against a segment.
+UNPADDED = {"live": (0.998, 1.001), "reserved": (0.999, 1.053)}
+FEW_ROWS = {"live": (0.998, 1.001), "reserved": (0.98, 1.001)}
+PEAKS_OF = {"multi-query-spans": SPANS, "bf16, dropout 0.1": UNPADDED, "bf16, 4 rows": FEW_ROWS}
 
 
 def trial(state="COMPLETED", demonstration=False, **memory):
@@ -174,7 +180,7 @@ class Script(unittest.TestCase):
             self.assertRegex(found[key]["seen"], r"(\d+) of \1 completed", done.stderr)
         for job in report["jobs"]:
             self.assertEqual(list(job["peaks"]), list(PEAKS), job)
-            for kind, (least, most) in PEAKS.items():
+            for kind, (least, most) in PEAKS_OF.get(job["name"], PEAKS).items():
                 self.assertTrue(least <= job["peaks"][kind] <= most, job)
         self.assertIn("goes on after step", found["resumed"]["seen"])
         self.assertEqual(found["all"]["seen"], "2 workers, 2 cards")

@@ -81,6 +81,21 @@ TEST(DrawBatches, TextsAskTheirQueries) {
   EXPECT_THAT(DrawBatches(input, PlanOf(4, 4), 1).steps.front(), SizeIs(2));  // 8 answered
 }
 
+// The evaluation is no matter of chance: its first batches are the heaviest, its last the lightest.
+TEST(DrawBatches, AnEvaluationBeginsWithWhatIsHeaviest) {
+  EstimateInput input = Varying();
+  input.workload.validation_lengths = {{17, 6}, {40, 2}, {90, 3}};
+  EXPECT_THAT(DrawBatches(input, PlanOf(2, 2), 1).evaluation,
+              ElementsAre(BatchShape{.rows = 2, .tokens = 96}, BatchShape{.rows = 2, .tokens = 96},
+                          BatchShape{.rows = 1, .tokens = 32}));
+  input.workload.task = TaskKind::kMultiQuery;
+  input.workload.validation_queries = {{1, 2}, {2, 1}, {3, 1}, {4, 1}};
+  EXPECT_THAT(
+      DrawBatches(input, PlanOf(2, 2), 1).evaluation,
+      ElementsAre(BatchShape{.rows = 4 + 3, .tokens = 96}, BatchShape{.rows = 2 + 1, .tokens = 32},
+                  BatchShape{.rows = 1, .tokens = 32}));
+}
+
 TEST(DrawBatches, ManyRowsAreNotDrawn) {
   EstimateInput input = Varying();
   input.workload.train_lengths = {{20, int64_t{1} << 40}, {40, int64_t{1} << 40}};
