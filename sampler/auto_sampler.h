@@ -8,7 +8,7 @@
 // quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
 // process, whatever the parameters. Where the last kPatience finished trials gained nothing that
 // counts, TPE has every fourth trial: what one model holds for done, the other may not. The
-// measurements behind the rule are in docs/sampler.md.
+// measurements behind the rule are in docs/adr/007.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@ constexpr Interval kWholeRange{0.0, 1.0};
 
 // What the marginal of a number counts for where no parameter has conditions. The joint density
 // knows a number's neighbourhood already, of a choice only what equals it, and components that lack
-// an axis say nothing there: of those the marginals count in full. Measured: docs/sampler.md.
+// an axis say nothing there: of those the marginals count in full. Measured: docs/adr/005.
 constexpr double kMarginalOfNumbers = 0.3;
 
 bool HasOneValue(const Domain& domain) {

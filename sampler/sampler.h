@@ -36,8 +36,8 @@ struct Suggestion {
   Fit fit;              // of `params` at the asking capacity
   std::string sampler;  // which one spoke, and why: "tpe", "auto: gp (34 trials)"
   int64_t history_sequence = 0;
-  // What the model expects of it: a log density ratio (tpe), a log expected improvement, or a lower
-  // bound, negated, in deviations of the losses (gp). Larger is better; nullopt without a model.
+  // What the model expects of it: a log density ratio (tpe), or a log expected improvement, in
+  // deviations of the losses (gp). Larger is better; nullopt without a model.
   std::optional<double> score;
   // What spoke for it, for people: "expects to gain 0.0031 on the best". No new line, may be empty.
   std::string reason;
