@@ -12,7 +12,7 @@ DeviceProfile DefaultDevice(absl::string_view kind, Bytes total) {
   }
   profile.name = "CUDA card, shipped defaults";
   profile.base = kDefaultCudaBase;
-  profile.workspace = kDefaultCudaWorkspace;
+  profile.workspace = kCudaWorkspace;
   return profile;
 }
 

@@ -1,5 +1,6 @@
 """The emulated card (tests/fakes/cuda), as LibTorch's own CUDA code meets it."""
 
+import json
 import os
 import pathlib
 import re
@@ -67,6 +68,17 @@ class Cards(unittest.TestCase):
     def test_another_total(self):
         done = run("a100", PROBE, "cards", memory="85094170624B", context="0B")
         self.assertIn("total 85094170624 85094170624; free 85094170624\n", done.stdout)
+
+
+@unittest.skipUnless((BUILD / "bin" / "hpo-trainer").exists(), "built without LibTorch")
+class Profile(unittest.TestCase):
+    def test_workspaces_are_those_that_are_assumed_of_cards_not_measured(self):
+        """kCudaWorkspace and kLargestCudaWorkspace of common/memory/device_defaults.h."""
+        for card, workspace in (("t4", 19136512), ("a100", 19136512), ("h100", 69206016)):
+            with self.subTest(card):
+                done = run(card, BUILD / "bin" / "hpo-trainer", "--profile-device", "--device",
+                           "cuda:0", "--log-level", "off")
+                self.assertEqual(json.loads(done.stdout)["workspace_bytes"], workspace)
 
 
 class Memory(unittest.TestCase):

@@ -55,7 +55,7 @@ absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
   const Bytes for_processes = gpu.free + gpu.used;
   profile.total = limit_ ? std::min(*limit_, for_processes) : for_processes;
   profile.base = kDefaultCudaBase;
-  profile.workspace = kDefaultCudaWorkspace;
+  profile.workspace = kLargestCudaWorkspace;
   return profile;
 }
 

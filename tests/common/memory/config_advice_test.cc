@@ -42,6 +42,8 @@ TEST(DeviceDefaults, AreNamedAsSuchAndOnlyACardHasABase) {
   EXPECT_EQ(card.kind, "cuda");
   EXPECT_EQ(card.total, GiB(24));
   EXPECT_GT(card.base, Bytes{});
+  EXPECT_EQ(card.workspace, Bytes{19136512}) << "as torch reports it of an A100";
+  EXPECT_EQ(kLargestCudaWorkspace, Bytes{69206016}) << "as torch reports it of an H100";
   EXPECT_NE(card.name.find("shipped defaults"), std::string::npos);
   EXPECT_EQ(DefaultDevice("cpu", GiB(1)).base, Bytes{});
 }
@@ -83,19 +85,25 @@ TEST(LargestBatchSize, IsTheLastOneThatFits) {
 }
 
 // 14 rows are not the end: 15 do not fit, 16 to 21 do, as their segments fall better.
+// On a card on which 15 rows fit, 14 do not.
 TEST(LargestBatchSize, IsTheLargestWhereTheNeedIsNotMonotone) {
   const FitDecider strict = Decider(MemoryPolicy::kStrict);
   ParamMap params = {{"model.name", std::string("xlm-roberta-base")},
-                     {"tok.max_length", int64_t{64}}};
-  const auto largest = LargestBatchSize(strict, params, GiB(6), 1 << 16);
+                     {"tok.max_length", int64_t{64}},
+                     {"train.batch_size", int64_t{15}}};
+  const auto of_15_rows = JudgeConfig(strict, params, GiB(64));
+  ASSERT_TRUE(of_15_rows.ok()) << of_15_rows.status();
+  const Bytes card =
+      CapacityFor(RequiredBytes(of_15_rows->planned), strict.device(), strict.memory());
+  const auto largest = LargestBatchSize(strict, params, card, 1 << 16);
   ASSERT_TRUE(largest.ok()) << largest.status();
   ASSERT_TRUE(largest->has_value());
   const int64_t rows = (*largest)->planned.plan.micro_batch;
-  EXPECT_GT(rows, 15);
+  EXPECT_GE(rows, 15);
   int64_t num_misfits = 0;
   for (int64_t batch = 1; batch < rows + 16; ++batch) {
     params["train.batch_size"] = batch;
-    const auto verdict = JudgeConfig(strict, params, GiB(6));
+    const auto verdict = JudgeConfig(strict, params, card);
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_EQ(verdict->planned.margin, 0.03) << batch;
     EXPECT_FALSE(batch > rows && verdict->planned.fits) << batch;
