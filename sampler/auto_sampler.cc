@@ -52,10 +52,10 @@ int64_t FinishedSinceGain(const History& history) {
   return since;
 }
 
-// Where trials that failed are this share of those that have failed or finished, TPE speaks.
+// Where trials that failed are this share of those that have failed or finished, TPE proposes.
 constexpr double kManyFailed = 0.25;
 
-// Of finished trials, up to which the process may speak.
+// Of finished trials, up to which the process may propose.
 int64_t MostForProcess(const History& history, const AutoTraits& study) {
   const bool many = study.suits_cma_es && study.budget_trials.value_or(0) >= kManyTrials;
   return many && NumIn(TrialState::kRunning, history) <= kMostBeside ? kMostBeforeMany
@@ -68,23 +68,23 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
   const int64_t finished = history.num_finished();
   const std::string count = absl::StrCat(finished, finished == 1 ? " trial" : " trials");
   if (study.num_objectives > 1) {
-    return {Speaker::kTpe, absl::StrCat(study.num_objectives, " objectives")};
+    return {Proposer::kTpe, absl::StrCat(study.num_objectives, " objectives")};
   }
   if (finished > kMostForProcess) {
-    return {study.suits_cma_es ? Speaker::kCmaEs : Speaker::kTpe, count};
+    return {study.suits_cma_es ? Proposer::kCmaEs : Proposer::kTpe, count};
   }
   if (finished > MostForProcess(history, study)) {
-    return {Speaker::kCmaEs, absl::StrCat(count, " of a budget of ", *study.budget_trials)};
+    return {Proposer::kCmaEs, absl::StrCat(count, " of a budget of ", *study.budget_trials)};
   }
   const int64_t failed = NumIn(TrialState::kFailed, history);
   if (failed > 0 &&
       static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
-    return {Speaker::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
+    return {Proposer::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
   }
   const int64_t since = FinishedSinceGain(history);
-  if (since < kPatience) return {Speaker::kProcess, count};
+  if (since < kPatience) return {Proposer::kProcess, count};
   // Of the process's turns one that looks everywhere (gp_sampler.h).
-  return {number.value % 4 == 2 ? Speaker::kTpe : Speaker::kProcess,
+  return {number.value % 4 == 2 ? Proposer::kTpe : Proposer::kProcess,
           absl::StrCat("in turns, no gain in ", since, " trials")};
 }
 
@@ -102,14 +102,14 @@ void AutoSampler::Observe(const HistoryEvent& event) {
   cma_es_.Observe(event);
 }
 
-absl::StatusOr<Suggestion> AutoSampler::Ask(Speaker speaker, const AutoTraits& study,
+absl::StatusOr<Suggestion> AutoSampler::Ask(Proposer proposer, const AutoTraits& study,
                                             const AskContext& context) const {
-  switch (speaker) {
-    case Speaker::kProcess:
+  switch (proposer) {
+    case Proposer::kProcess:
       return process_.Suggest(context);
-    case Speaker::kCmaEs:
+    case Proposer::kCmaEs:
       return cma_es_.SuggestAfter(MostForProcess(process_.history(), study), context);
-    case Speaker::kTpe:
+    case Proposer::kTpe:
       break;
   }
   return tpe_.Suggest(context);
@@ -119,9 +119,9 @@ absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const
   AutoTraits study = traits_;
   study.budget_trials = context.budget_trials;
   const AutoChoice choice = ChooseSampler(process_.history(), study, context.number);
-  absl::StatusOr<Suggestion> suggestion = Ask(choice.speaker, study, context);
+  absl::StatusOr<Suggestion> suggestion = Ask(choice.proposer, study, context);
   if (!suggestion.ok()) return suggestion;
-  const bool from_model = suggestion->score.has_value() || choice.speaker == Speaker::kCmaEs;
+  const bool from_model = suggestion->score.has_value() || choice.proposer == Proposer::kCmaEs;
   const std::string why = from_model ? absl::StrCat(" (", choice.why, ")") : "";
   suggestion->sampler = absl::StrCat("auto: ", suggestion->sampler, why);
   return suggestion;

@@ -23,11 +23,11 @@
 
 namespace hpo {
 
-enum class Speaker { kProcess, kTpe, kCmaEs };
+enum class Proposer { kProcess, kTpe, kCmaEs };
 
-// Who is to speak, and why.
+// What is to propose, and why.
 struct AutoChoice {
-  Speaker speaker = Speaker::kTpe;
+  Proposer proposer = Proposer::kTpe;
   std::string why;
   bool operator==(const AutoChoice&) const = default;
 };
@@ -52,7 +52,7 @@ class AutoSampler final : public Sampler {
   absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
 
  private:
-  absl::StatusOr<Suggestion> Ask(Speaker speaker, const AutoTraits& study,
+  absl::StatusOr<Suggestion> Ask(Proposer proposer, const AutoTraits& study,
                                  const AskContext& context) const;
 
   AutoTraits traits_;

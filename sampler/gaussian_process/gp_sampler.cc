@@ -143,7 +143,7 @@ GpSampler::GpSampler(const StudySpec& study, std::vector<PriorStudy> priors)
 
 GpSampler::~GpSampler() = default;
 
-std::string GpSampler::DescribeSpeaker(const std::optional<Trend>& trend) const {
+std::string GpSampler::DescribeProposer(const std::optional<Trend>& trend) const {
   if (!trend.has_value()) return "gp";
   return absl::StrCat("gp, ",
                       DescribePrior(priors_.studies()[trend->vote.prior], trend->vote.worth));
@@ -218,7 +218,7 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
   return Suggestion{
       .params = std::move(found->candidate.params),
       .fit = found->candidate.fit,
-      .sampler = DescribeSpeaker(quality.trend),
+      .sampler = DescribeProposer(quality.trend),
       .history_sequence = history_.sequence(),
       .score = found->score + quality.log_unit,
       .reason = Explain(parts, gain, by_objective ? metric_ : kViolation, barriers.avoided,

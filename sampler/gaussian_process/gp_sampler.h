@@ -56,7 +56,7 @@ class GpSampler final : public Sampler {
   struct QualityCaches;
   struct Barriers;
 
-  std::string DescribeSpeaker(const std::optional<Trend>& trend) const;
+  std::string DescribeProposer(const std::optional<Trend>& trend) const;
   Barriers FindBarriers(const InputSpace& inputs, const TrainingData& data) const;
 
   SamplerSpec spec_;

@@ -35,30 +35,30 @@ AutoChoice Choose(const std::vector<double>& losses, int64_t number, AutoTraits 
 }
 
 TEST(ChooseSampler, TheProcessWhileTrialsAreFew) {
-  EXPECT_EQ(Choose({}, 0), (AutoChoice{Speaker::kProcess, "0 trials"}));
-  EXPECT_EQ(Choose({1.0}, 1), (AutoChoice{Speaker::kProcess, "1 trial"}));
-  EXPECT_EQ(Choose(Falling(500), 500), (AutoChoice{Speaker::kProcess, "500 trials"}));
+  EXPECT_EQ(Choose({}, 0), (AutoChoice{Proposer::kProcess, "0 trials"}));
+  EXPECT_EQ(Choose({1.0}, 1), (AutoChoice{Proposer::kProcess, "1 trial"}));
+  EXPECT_EQ(Choose(Falling(500), 500), (AutoChoice{Proposer::kProcess, "500 trials"}));
 }
 
 TEST(ChooseSampler, ManyTrialsAreForCmaEsWhereItSuits) {
-  EXPECT_EQ(Choose(Falling(501), 501), (AutoChoice{Speaker::kTpe, "501 trials"}));
+  EXPECT_EQ(Choose(Falling(501), 501), (AutoChoice{Proposer::kTpe, "501 trials"}));
   const AutoTraits numbers{.suits_cma_es = true};
-  EXPECT_EQ(Choose(Falling(500), 500, numbers).speaker, Speaker::kProcess);
-  EXPECT_EQ(Choose(Falling(501), 501, numbers), (AutoChoice{Speaker::kCmaEs, "501 trials"}));
-  EXPECT_EQ(Choose(Falling(501), 501, {.num_objectives = 2, .suits_cma_es = true}).speaker,
-            Speaker::kTpe);
+  EXPECT_EQ(Choose(Falling(500), 500, numbers).proposer, Proposer::kProcess);
+  EXPECT_EQ(Choose(Falling(501), 501, numbers), (AutoChoice{Proposer::kCmaEs, "501 trials"}));
+  EXPECT_EQ(Choose(Falling(501), 501, {.num_objectives = 2, .suits_cma_es = true}).proposer,
+            Proposer::kTpe);
 }
 
 TEST(ChooseSampler, ABudgetOfManyTrialsBringsCmaEsForward) {
   const AutoTraits many{.suits_cma_es = true, .budget_trials = 750};
-  EXPECT_EQ(Choose(Falling(200), 200, many), (AutoChoice{Speaker::kProcess, "200 trials"}));
+  EXPECT_EQ(Choose(Falling(200), 200, many), (AutoChoice{Proposer::kProcess, "200 trials"}));
   EXPECT_EQ(Choose(Falling(201), 201, many),
-            (AutoChoice{Speaker::kCmaEs, "201 trials of a budget of 750"}));
-  EXPECT_EQ(Choose(Falling(501), 501, many), (AutoChoice{Speaker::kCmaEs, "501 trials"}));
-  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true, .budget_trials = 749}).speaker,
-            Speaker::kProcess);
-  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true}).speaker, Speaker::kProcess);
-  EXPECT_EQ(Choose(Falling(201), 201, {.budget_trials = 750}).speaker, Speaker::kProcess);
+            (AutoChoice{Proposer::kCmaEs, "201 trials of a budget of 750"}));
+  EXPECT_EQ(Choose(Falling(501), 501, many), (AutoChoice{Proposer::kCmaEs, "501 trials"}));
+  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true, .budget_trials = 749}).proposer,
+            Proposer::kProcess);
+  EXPECT_EQ(Choose(Falling(201), 201, {.suits_cma_es = true}).proposer, Proposer::kProcess);
+  EXPECT_EQ(Choose(Falling(201), 201, {.budget_trials = 750}).proposer, Proposer::kProcess);
 }
 
 TEST(ChooseSampler, ManyRunningBesideLeaveTheProcessItsTime) {
@@ -67,28 +67,28 @@ TEST(ChooseSampler, ManyRunningBesideLeaveTheProcessItsTime) {
   for (int64_t i = 0; i < 16; ++i) {
     history.Apply({300 + i, {TrialNumber{201 + i}, {}, TrialState::kRunning}});
   }
-  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{217}).speaker, Speaker::kCmaEs);
+  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{217}).proposer, Proposer::kCmaEs);
   history.Apply({400, {TrialNumber{217}, {}, TrialState::kRunning}});
-  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{218}).speaker, Speaker::kProcess);
+  EXPECT_EQ(ChooseSampler(history, many, TrialNumber{218}).proposer, Proposer::kProcess);
 }
 
 TEST(ChooseSampler, SeveralObjectivesAreForTpe) {
-  EXPECT_EQ(Choose({1.0}, 1, {.num_objectives = 2}), (AutoChoice{Speaker::kTpe, "2 objectives"}));
+  EXPECT_EQ(Choose({1.0}, 1, {.num_objectives = 2}), (AutoChoice{Proposer::kTpe, "2 objectives"}));
 }
 
 TEST(ChooseSampler, TurnsWhereNothingGetsBetter) {
   std::vector<double> losses = {5.0, 1.0};
   losses.resize(21, 1.0);
-  EXPECT_EQ(Choose(losses, 21), (AutoChoice{Speaker::kProcess, "21 trials"}))
+  EXPECT_EQ(Choose(losses, 21), (AutoChoice{Proposer::kProcess, "21 trials"}))
       << "19 without a gain";
   losses.push_back(kNan);
   for (const int64_t number : {23, 24, 25}) {
     EXPECT_EQ(Choose(losses, number),
-              (AutoChoice{Speaker::kProcess, "in turns, no gain in 20 trials"}));
+              (AutoChoice{Proposer::kProcess, "in turns, no gain in 20 trials"}));
   }
-  EXPECT_EQ(Choose(losses, 22), (AutoChoice{Speaker::kTpe, "in turns, no gain in 20 trials"}));
+  EXPECT_EQ(Choose(losses, 22), (AutoChoice{Proposer::kTpe, "in turns, no gain in 20 trials"}));
   losses.push_back(0.5);
-  EXPECT_EQ(Choose(losses, 26), (AutoChoice{Speaker::kProcess, "23 trials"}));
+  EXPECT_EQ(Choose(losses, 26), (AutoChoice{Proposer::kProcess, "23 trials"}));
 }
 
 // Of what the first ten were behind the best.
@@ -96,9 +96,9 @@ TEST(ChooseSampler, GainsOfLessThanAThousandthAreNone) {
   std::vector<double> losses = {5.0, 9.0, 8.0, 7.0, 6.0, 10.0, 12.0, 11.0, 14.0, 13.0};
   for (int i = 0; i < 20; ++i)
     losses.push_back(losses.back() > 5.0 ? 4.9999 : losses.back() - 1e-4);
-  EXPECT_EQ(Choose(losses, 30).speaker, Speaker::kTpe);
+  EXPECT_EQ(Choose(losses, 30).proposer, Proposer::kTpe);
   losses.push_back(4.9);
-  EXPECT_EQ(Choose(losses, 34).speaker, Speaker::kProcess);
+  EXPECT_EQ(Choose(losses, 34).proposer, Proposer::kProcess);
 }
 
 // As long as no trial is feasible, coming nearer is a gain; then only what is feasible.
@@ -112,7 +112,7 @@ TEST(ChooseSampler, ASmallerViolationIsAGainUntilATrialIsFeasible) {
     history.Apply({number + 1, trial});
   };
   const auto in_turns = [&history] {
-    return ChooseSampler(history, {}, TrialNumber{2}).speaker == Speaker::kTpe;
+    return ChooseSampler(history, {}, TrialNumber{2}).proposer == Proposer::kTpe;
   };
   for (int i = 0; i < 30; ++i) add(static_cast<double>(i), 10.0 - 0.1 * i);
   EXPECT_FALSE(in_turns()) << "nearer with each";
@@ -126,19 +126,19 @@ TEST(ChooseSampler, ASmallerViolationIsAGainUntilATrialIsFeasible) {
 }
 
 TEST(ChooseSampler, LossesThatAreNotFiniteGainNothing) {
-  EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 22).speaker, Speaker::kTpe);
-  EXPECT_EQ(Choose(std::vector<double>(21, kNan), 22).speaker, Speaker::kTpe);
+  EXPECT_EQ(Choose(std::vector<double>(21, kInfinity), 22).proposer, Proposer::kTpe);
+  EXPECT_EQ(Choose(std::vector<double>(21, kNan), 22).proposer, Proposer::kTpe);
 }
 
-TEST(ChooseSampler, WhereManyFailTpeSpeaks) {
+TEST(ChooseSampler, TpeWhereManyFail) {
   History history = Ended(Falling(10));
   for (int64_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}).speaker, Speaker::kProcess)
+    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}).proposer, Proposer::kProcess)
         << i << " of 10 and those";
     history.Apply({20 + i, {TrialNumber{10 + i}, {}, TrialState::kFailed}});
   }
   EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}),
-            (AutoChoice{Speaker::kTpe, "4 of 14 trials failed"}));
+            (AutoChoice{Proposer::kTpe, "4 of 14 trials failed"}));
   for (int64_t i = 4; i < 9; ++i) {
     history.Apply({20 + i,
                    {.number = TrialNumber{10 + i},
@@ -146,7 +146,7 @@ TEST(ChooseSampler, WhereManyFailTpeSpeaks) {
                     .losses = {-100.0 - static_cast<double>(i)}}});
   }
   EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{20}),
-            (AutoChoice{Speaker::kProcess, "15 trials"}));
+            (AutoChoice{Proposer::kProcess, "15 trials"}));
 }
 
 // Running and queued trials have not finished; pruned ones have.
@@ -156,7 +156,7 @@ TEST(ChooseSampler, CountsWhatHasFinished) {
     History history;
     for (int64_t i = 0; i < 30; ++i) history.Apply({i + 1, {TrialNumber{i}, {}, state}});
     const bool pruned = state == TrialState::kPruned;
-    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{30}).speaker == Speaker::kTpe, pruned);
+    EXPECT_EQ(ChooseSampler(history, {}, TrialNumber{30}).proposer == Proposer::kTpe, pruned);
   }
 }
 
@@ -172,7 +172,7 @@ std::optional<double> Bowl(const ParamMap& params) {
   return std::pow(*FindDouble(params, "x") - 0.3, 2) + std::pow(*FindDouble(params, "y") - 0.8, 2);
 }
 
-TEST(AutoSampler, IsTheDefaultAndSaysWhoSpoke) {
+TEST(AutoSampler, IsTheDefaultAndSaysWhatProposed) {
   SimulatedStudy study(BowlStudy(), Bowl);
   EXPECT_EQ(study.Suggest(0).sampler, "auto: random");
   for (int i = 0; i < 12; ++i) study.RunOne();
@@ -200,8 +200,8 @@ TEST(AutoSampler, SeveralObjectivesWork) {
             "auto: tpe (2 objectives)");
 }
 
-// The turns: both speak, and what each proposes is what it would alone.
-TEST(AutoSampler, SpeaksForBothInTurns) {
+// The turns: both propose, and what each proposes is what it would alone.
+TEST(AutoSampler, GivesBothTheirTurns) {
   StudySpec study = BowlStudy();
   const auto sampler = MakeSampler(study);
   study.sampler.type = "tpe";

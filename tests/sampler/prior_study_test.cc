@@ -169,7 +169,7 @@ TEST_P(WarmStart, AMisleadingPriorCostsLittle) {
   EXPECT_LT(Regret({Earlier(0.0, -1.0)}, 40), 2.5 * Regret({}, 40) + 1e-4);
 }
 
-TEST_P(WarmStart, OfTwoTheOneThatIsRightSpeaks) {
+TEST_P(WarmStart, OfTwoTheOneThatIsRightCounts) {
   std::vector<PriorStudy> priors = {Earlier(0.0, -1.0), Earlier(0.0, 3.0)};
   priors[1].name = "right";
   SimulatedStudy study(Study(3), Bowl(0.0, 1.0), GiB(16), priors);

@@ -94,7 +94,7 @@ TEST(FitHyperparameters, FindsNoise) {
   EXPECT_GT(kernel.noise, 0.3);
 }
 
-// Where the likelihood says nothing the prior speaks, and every number is finite.
+// Where the likelihood says nothing the prior decides, and every number is finite.
 TEST(FitHyperparameters, FitsWhateverThereIs) {
   const PointTable one = MixedPoints(1, 0);
   PointTable same(2);
