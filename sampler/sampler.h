@@ -34,12 +34,12 @@ struct AskContext {
 struct Suggestion {
   ParamMap params;
   Fit fit;              // of `params` at the asking capacity
-  std::string sampler;  // which one spoke, and why: "tpe", "auto: gp (34 trials)"
+  std::string sampler;  // which one proposed it, and why: "tpe", "auto: gp (34 trials)"
   int64_t history_sequence = 0;
   // What the model expects of it: a log density ratio (tpe), or a log expected improvement, in
   // deviations of the losses (gp). Larger is better; nullopt without a model.
   std::optional<double> score;
-  // What spoke for it, for people: "expects to gain 0.0031 on the best". No new line, may be empty.
+  // What decided for it, for people: "expects to gain 0.0031 on the best". No new line, may be empty.
   std::string reason;
 };
 
