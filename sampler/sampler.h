@@ -39,7 +39,8 @@ struct Suggestion {
   // What the model expects of it: a log density ratio (tpe), or a log expected improvement, in
   // deviations of the losses (gp). Larger is better; nullopt without a model.
   std::optional<double> score;
-  // What decided for it, for people: "expects to gain 0.0031 on the best". No new line, may be empty.
+  // What decided for it, for people: "expects to gain 0.0031 on the best". No new line, may be
+  // empty.
   std::string reason;
 };
 

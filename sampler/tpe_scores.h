@@ -19,8 +19,8 @@ class TpeScores {
   // By candidate; larger is better, never NaN.
   const std::vector<double>& totals() const { return totals_; }
 
-  // What decided for the candidate `chosen`, in words. Where there are several factors, the one that
-  // decided is the one by which it is furthest ahead of the middle one of all candidates.
+  // What decided for the candidate `chosen`, in words. Where there are several factors, the one
+  // that decided is the one by which it is furthest ahead of the middle one of all candidates.
   std::string Explain(size_t chosen) const;
 
  private:
