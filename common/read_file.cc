@@ -25,6 +25,20 @@ absl::Status FileError(int error, const std::string& path) {
   return absl::UnavailableError(message);
 }
 
+bool MayPass(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return FileError(errno, path);

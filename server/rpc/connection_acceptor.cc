@@ -38,11 +38,16 @@ constexpr char kHeaders = 1;
 constexpr char kSettings = 4;
 constexpr char kGoAway = 7;
 
+std::string BigEndian(uint32_t number) {
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(number >> shift);
+  return bytes;
+}
+
 std::string Frame(char type, char flags, uint32_t stream, const std::string& payload) {
-  std::string head = {0, static_cast<char>(payload.size() >> 8), static_cast<char>(payload.size()),
-                      type, flags};
-  for (const int shift : {24, 16, 8, 0}) head += static_cast<char>(stream >> shift);
-  return head + payload;
+  const std::string head = {0, static_cast<char>(payload.size() >> 8),
+                            static_cast<char>(payload.size()), type, flags};
+  return head + BigEndian(stream) + payload;
 }
 
 // A header field that no table has (RFC 7541, 6.2.2); both texts are shorter than 127 bytes.
@@ -66,9 +71,8 @@ std::string RefusalOf(uint32_t stream, const std::string& why) {
                  kStatus200 + Field("content-type", "application/grpc") +
                      Field("grpc-status", "8") + Field("grpc-message", why));
   }
-  std::string last;
-  for (const int shift : {24, 16, 8, 0}) last += static_cast<char>(stream >> shift);
-  return text + Frame(kGoAway, 0, 0, last + std::string(3, '\0') + kEnhanceYourCalm + why);
+  return text +
+         Frame(kGoAway, 0, 0, BigEndian(stream) + std::string(3, '\0') + kEnhanceYourCalm + why);
 }
 
 // The stream of the first call in what a client has sent; 0: none yet.
@@ -213,11 +217,17 @@ void ConnectionAcceptor::TakeFailure(int error) {
   }
   if (spare_ < 0) spare_ = OpenSpare();
   resting_until_ = clock_.Monotonic() + kRestAfterFailure;
+  if (const int64_t count = CountToTell(); count > 0) {
+    spdlog::error("new connections are refused, {} since the last such line: accept: {}", count,
+                  std::strerror(error));
+  }
+}
+
+int64_t ConnectionAcceptor::CountToTell() {
   ++num_untold_;
-  if (clock_.Monotonic() - told_ < kBetweenLines) return;
+  if (clock_.Monotonic() - told_ < kBetweenLines) return 0;
   told_ = clock_.Monotonic();
-  spdlog::error("new connections are refused, {} since the last such line: accept: {}",
-                std::exchange(num_untold_, 0), std::strerror(error));
+  return std::exchange(num_untold_, 0);
 }
 
 std::string ConnectionAcceptor::WhyFull() const {
@@ -238,10 +248,9 @@ void ConnectionAcceptor::Refuse(int connection) {
                       .close_at = clock_.Monotonic() + kTimeForReason,
                       .received = "",
                       .answered = false});
-  ++num_untold_;
-  if (clock_.Monotonic() - told_ < kBetweenLines) return;
-  told_ = clock_.Monotonic();
-  spdlog::error("{} connections are refused: {}", std::exchange(num_untold_, 0), WhyFull());
+  if (const int64_t count = CountToTell(); count > 0) {
+    spdlog::error("{} connections are refused: {}", count, WhyFull());
+  }
 }
 
 void ConnectionAcceptor::Answer(Refused& one) {

@@ -69,6 +69,8 @@ class ConnectionAcceptor {
   void Run();
   void AcceptOne();
   void TakeFailure(int error);
+  // Counts one more that is not served. All since the last line, once a minute; else 0.
+  int64_t CountToTell();
   void Refuse(int connection);
   void Answer(Refused& one);
   std::string WhyFull() const;

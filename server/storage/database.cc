@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/limits.h"
+#include "common/read_file.h"
 #include "common/sha256.h"
 #include "common/status.h"
 
@@ -70,25 +71,14 @@ bool DiskFailedToRead(sqlite3* connection) {
 }
 
 // Whether opening or writing a file may work later although nobody changes its path or its rights.
-bool MayPass(int extended, int system_error) {
+bool OpeningMayPass(int extended, int system_error) {
   switch (extended & 0xff) {
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-      break;
+      return MayPass(system_error);
     default:
       return true;
-  }
-  switch (system_error) {
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOSPC:
-    case EDQUOT:
-    case EIO:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -195,7 +185,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
       code == SQLITE_OK ? database->Configure(access) : database->Error(code, "open");
   if (opened.ok()) return database;
   const bool may_pass =
-      MayPass(sqlite3_extended_errcode(connection), sqlite3_system_errno(connection));
+      OpeningMayPass(sqlite3_extended_errcode(connection), sqlite3_system_errno(connection));
   if (access == Access::kReadOnly || may_pass) return opened;
   return absl::FailedPreconditionError(opened.message());
 }

@@ -14,6 +14,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/read_file.h"
 #include "common/status.h"
 
 namespace hpo {
@@ -36,17 +37,7 @@ void WriteHolder(int descriptor) {
 absl::Status OpenError(const std::string& path, int error) {
   const std::string message =
       absl::StrCat("expected to open or create ", path, ", got: ", std::strerror(error));
-  switch (error) {
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOSPC:
-    case EDQUOT:
-    case EIO:
-      return absl::UnavailableError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
+  return MayPass(error) ? absl::UnavailableError(message) : absl::FailedPreconditionError(message);
 }
 
 absl::Status InUse(const std::string& path, int holder) {

@@ -25,6 +25,11 @@ constexpr absl::Duration kLongestWaitForReader = absl::Seconds(20);
 
 std::string CopyOf(const std::string& database) { return absl::StrCat(database, ".copy"); }
 
+// Any read will do.
+absl::Status Look(Database& database) {
+  return database.Prepare("SELECT epoch FROM server").Next().status();
+}
+
 void Remove(const std::string& file) {
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
@@ -78,14 +83,11 @@ absl::Status Store::Begin(Database& writer) {
 }
 
 absl::Status Store::OpenReaders() {
-  const auto look = [](Database& reader) {
-    return reader.Prepare("SELECT epoch FROM server").Next().status();
-  };
   for (size_t i = 0; i < kNumReaders; ++i) {
     HPO_ASSIGN_OR_RETURN(std::unique_ptr<Database> reader,
                          Database::Open(path_, Database::Access::kReadOnly));
     // SQLite opens the write-ahead log with the first read.
-    HPO_RETURN_IF_ERROR(ReadOn(*reader, look));
+    HPO_RETURN_IF_ERROR(ReadOn(*reader, Look));
     absl::MutexLock lock(&mutex_);
     idle_readers_.push_back(std::move(reader));
   }
@@ -165,9 +167,7 @@ std::string Store::trouble() const {
 
 void Store::Probe() {
   writer_->Write([](Database&) { return absl::OkStatus(); }).IgnoreError();
-  Read([](Database& database) {
-    return database.Prepare("SELECT epoch FROM server").Next().status();
-  }).IgnoreError();
+  Read(Look).IgnoreError();
 }
 
 }  // namespace hpo

@@ -87,5 +87,10 @@ TEST_F(WriteFileTest, AFullDiskIsResourceExhausted) {
   EXPECT_EQ(FileError(EDQUOT, "a").code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(MayPass, WhatFailsForWantOfSpaceOrDescriptorsDoesAndWhatFailsForRightsDoesNot) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM, ENOSPC, EDQUOT, EIO}) EXPECT_TRUE(MayPass(error));
+  for (const int error : {0, EACCES, EPERM, EROFS, ENOENT}) EXPECT_FALSE(MayPass(error));
+}
+
 }  // namespace
 }  // namespace hpo
