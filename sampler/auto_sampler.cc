@@ -1,7 +1,5 @@
 #include "sampler/auto_sampler.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -21,9 +19,6 @@ constexpr int64_t kManyTrials = 750;
 constexpr int64_t kMostBeside = 16;
 constexpr int64_t kPatience = 20;
 
-// A gain that counts, of what the first trials were behind: a study that only creeps gets nowhere.
-constexpr double kLeastGain = 1e-3;
-
 // The losses of feasible trials, in order.
 std::vector<double> FeasibleLosses(const History& history) {
   std::vector<double> losses;
@@ -35,7 +30,7 @@ std::vector<double> FeasibleLosses(const History& history) {
 
 // How many finished trials have a higher number than the last with a gain that counts.
 int64_t FinishedSinceGain(const History& history) {
-  const double middle = StartingReference(FeasibleLosses(history)).middle;
+  const LossReference reference = StartingReference(FeasibleLosses(history));
   double best = std::numeric_limits<double>::infinity();
   Progress progress;
   int64_t since = 0;
@@ -43,8 +38,7 @@ int64_t FinishedSinceGain(const History& history) {
     if (!IsFinished(trial)) continue;
     bool gains = progress.Improves(trial);
     if (gains && IsFeasible(trial)) {
-      const double behind = std::isfinite(best) ? std::max(middle - best, 0.0) : 0.0;
-      gains = trial.losses.front() < best - kLeastGain * behind;
+      gains = reference.Gains(trial.losses.front(), best);
       best = trial.losses.front();
     }
     since = gains ? 0 : since + 1;

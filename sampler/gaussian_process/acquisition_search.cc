@@ -110,23 +110,33 @@ class Search {
     return allowed;
   }
 
-  // Numbers anywhere in the box, few choices drawn anew.
-  Codes DrawInBox() {
-    constexpr double kNewChoices = 0.2;
-    Codes codes = box_->center;
+  // `center` with choices drawn anew by a chance of `new_choices`, numbers moved by `move`, but for
+  // the parameters that `keeps()` says, and with what is not modelled drawn anew.
+  template <typename Keeps, typename Move>
+  Codes Changed(const Codes& center, double new_choices, Keeps keeps, Move move) {
+    Codes codes = center;
     for (size_t i = 0; i < codes.size(); ++i) {
       if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
-      if (std::isnan(codes[i]) || space_.constant(i)) continue;
-      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
-        if (rng_.Uniform() < kNewChoices) codes[i] = std::nan("");
-        continue;
-      }
+      if (std::isnan(codes[i]) || space_.constant(i) || keeps()) continue;
       const std::optional<AllowedCodes> allowed = Allowed(i, codes);
       if (!allowed.has_value()) continue;
-      codes[i] = allowed->low + rng_.Uniform() * (allowed->high - allowed->low);
-      if (space_.kind(i) == CodedSpace::Kind::kGrid) codes[i] = std::round(codes[i]);
+      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
+        if (rng_.Uniform() < new_choices) codes[i] = std::nan("");
+      } else {
+        codes[i] = move(i, codes[i], *allowed);
+      }
     }
     return codes;
+  }
+
+  // Numbers anywhere in the box, few choices drawn anew.
+  Codes DrawInBox() {
+    return Changed(
+        box_->center, 0.2, [] { return false; },
+        [&](size_t i, double, const AllowedCodes& allowed) {
+          const double code = allowed.low + rng_.Uniform() * (allowed.high - allowed.low);
+          return space_.kind(i) == CodedSpace::Kind::kGrid ? std::round(code) : code;
+        });
   }
 
   std::vector<Scored> ScoreAll(std::vector<Codes> all) const {
@@ -139,26 +149,18 @@ class Search {
   // `center` with some parameters moved: numbers by a distance drawn over orders of magnitude,
   // choices and what is not modelled drawn anew.
   Codes Near(const Codes& center) {
-    Codes codes = center;
     const double distance = PortableExp(kNearest * rng_.Uniform());
     const double share = rng_.Uniform();
-    for (size_t i = 0; i < codes.size(); ++i) {
-      if (!space_.space().parameters[i].modelled) codes[i] = std::nan("");
-      if (std::isnan(codes[i]) || space_.constant(i) || rng_.Uniform() > share) continue;
-      const std::optional<AllowedCodes> allowed = Allowed(i, codes);
-      if (!allowed.has_value()) continue;
-      if (space_.kind(i) == CodedSpace::Kind::kChoice) {
-        if (rng_.Uniform() < 0.3) codes[i] = std::nan("");
-        continue;
-      }
-      const double width = allowed->high - allowed->low;
-      double moved = (2.0 * rng_.Uniform() - 1.0) * distance * width;
-      if (space_.kind(i) == CodedSpace::Kind::kGrid) {
-        moved = moved < 0.0 ? std::floor(moved) : std::ceil(moved);
-      }
-      codes[i] = std::clamp(codes[i] + moved, allowed->low, allowed->high);
-    }
-    return codes;
+    return Changed(
+        center, 0.3, [&] { return rng_.Uniform() > share; },
+        [&](size_t i, double code, const AllowedCodes& allowed) {
+          const double width = allowed.high - allowed.low;
+          double moved = (2.0 * rng_.Uniform() - 1.0) * distance * width;
+          if (space_.kind(i) == CodedSpace::Kind::kGrid) {
+            moved = moved < 0.0 ? std::floor(moved) : std::ceil(moved);
+          }
+          return std::clamp(code + moved, allowed.low, allowed.high);
+        });
   }
 
   // Where no candidate is new, from what is left of a small space; where nothing is left of it,

@@ -194,7 +194,7 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
     const TrustRegion region =
         FindTrustRegion(points.observed.points, means, data.fantasies.size());
     box = SearchBox{data.observed[points.trials[region.center]], region.side};
-    points = PointsOf(region, points);
+    points = PointsNear(region, data, points);
     quality = model(points, PriorWithin(region.side), *in_box_);
   }
 

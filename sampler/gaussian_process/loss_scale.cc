@@ -13,6 +13,8 @@ constexpr size_t kFirst = 10;
 // No distance is more than this many spreads.
 constexpr double kFurthest = 1e300;
 
+constexpr double kLeastGain = 1e-3;
+
 // A quarter of a loss, so that no difference overflows.
 double Quarter(double loss) { return 0.25 * loss; }
 
@@ -62,6 +64,11 @@ double LossPerStep(std::span<const double> losses, std::span<const double> norma
     change = losses[i] - losses[best];
   }
   return step > 0.0 ? change / step : 0.0;
+}
+
+bool LossReference::Gains(double loss, double best) const {
+  const double ahead = std::max(middle - best, 0.0);
+  return loss < best - (std::isfinite(ahead) ? kLeastGain * ahead : 0.0);
 }
 
 LossReference ReferenceOf(std::span<const double> losses) {

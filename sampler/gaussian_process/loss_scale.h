@@ -14,6 +14,10 @@ namespace hpo {
 struct LossReference {
   double middle = 0.0;
   double spread = 0.0;  // a quarter of it, which no double is too small for; 0: nothing is bent
+
+  // Whether `loss` is better than `best` by a gain that counts: a thousandth of how far that is
+  // ahead of the middle. A study that only creeps gets nowhere.
+  bool Gains(double loss, double best) const;
 };
 
 // The median of the losses, or the least that is not the best of them, and how far the best is

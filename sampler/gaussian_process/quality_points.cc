@@ -48,17 +48,16 @@ QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& 
   std::vector<size_t> kept = SelectObservations(settled, kMostObservations);
   for (size_t i = settled.size(); i < count; ++i) kept.push_back(i);
   QualityPoints points{.fitted = Select(inputs, data, SelectObservations(settled, kMostFitted)),
-                       .observed = Select(inputs, data, kept),
-                       .losses = ValuesAt(data.losses, kept)};
+                       .observed = Select(inputs, data, kept)};
   for (const size_t i : kept) points.may_be_best.push_back(data.feasible[i]);
+  points.loss_per_step = LossPerStep(ValuesAt(data.losses, kept), points.observed.values);
   points.trials = std::move(kept);
-  points.loss_per_step = LossPerStep(points.losses, points.observed.values);
   return points;
 }
 
-QualityPoints PointsOf(const TrustRegion& region, const QualityPoints& all) {
-  LabelledPoints observed{PointTable(all.observed.points.num_axes()),
-                          ValuesAt(all.losses, region.nearest)};
+QualityPoints PointsNear(const TrustRegion& region, const TrainingData& data,
+                         const QualityPoints& all) {
+  LabelledPoints observed{PointTable(all.observed.points.num_axes()), {}};
   std::vector<bool> may_be_best;
   std::vector<size_t> trials;
   for (size_t k = 0; k < region.nearest.size(); ++k) {
@@ -67,12 +66,11 @@ QualityPoints PointsOf(const TrustRegion& region, const QualityPoints& all) {
     may_be_best.push_back(all.may_be_best[i] && region.in_box[k]);
     trials.push_back(all.trials[i]);
   }
-  std::vector<double> losses = std::move(observed.values);
+  const std::vector<double> losses = ValuesAt(data.losses, trials);
   observed.values = NormalizeLosses(losses, ReferenceOf(losses));
   const double loss_per_step = LossPerStep(losses, observed.values);
   return {.fitted = observed,
           .observed = std::move(observed),
-          .losses = std::move(losses),
           .may_be_best = std::move(may_be_best),
           .trials = std::move(trials),
           .loss_per_step = loss_per_step};

@@ -20,7 +20,6 @@ size_t FitPoint(size_t count);
 struct QualityPoints {
   LabelledPoints fitted;
   LabelledPoints observed;
-  std::vector<double> losses;     // of `observed`, as they were
   std::vector<bool> may_be_best;  // of `observed` (TrainingData::feasible)
   std::vector<size_t> trials;     // of `observed`: which of TrainingData::observed
   double loss_per_step = 0.0;     // of `observed` (LossPerStep)
@@ -31,6 +30,7 @@ struct QualityPoints {
 QualityPoints ChooseQualityPoints(const InputSpace& inputs, const TrainingData& data);
 
 // Those of `all` that tell of the region, fitted to themselves alone; the best is one in its box.
-QualityPoints PointsOf(const TrustRegion& region, const QualityPoints& all);
+QualityPoints PointsNear(const TrustRegion& region, const TrainingData& data,
+                         const QualityPoints& all);
 
 }  // namespace hpo

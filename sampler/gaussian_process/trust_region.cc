@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -18,8 +17,6 @@ constexpr double kWidest = 0.4;
 constexpr double kNarrowest = 0.02;
 constexpr size_t kGainsToWiden = 3;
 constexpr size_t kLeastPatience = 4;
-// Of what the first trials were behind.
-constexpr double kLeastGain = 1e-3;
 // What lies no further from a place that is done with belongs to it.
 constexpr double kReach = 0.1;
 // A process of the region is over so many of the nearest for each of its axes, and no more than so
@@ -33,7 +30,7 @@ class Walk {
   Walk(const PointTable& points, std::span<const double> losses, size_t num_running)
       : losses_(losses),
         patience_(std::max(kLeastPatience, points.num_axes()) + num_running / 2),
-        middle_(StartingReference(losses).middle),
+        reference_(StartingReference(losses)),
         least_(losses[0]) {
     for (size_t i = 0; i < points.size(); ++i) points_.push_back(points.Point(i));
   }
@@ -63,14 +60,8 @@ class Walk {
     return std::any_of(done_.begin(), done_.end(), [&](size_t place) { return Reached(place, i); });
   }
 
-  // By how much `i` has to be better than `than` to count.
-  bool Gains(size_t i, double than) const {
-    const double behind = std::max(middle_ - than, 0.0);
-    return losses_[i] < than - (std::isfinite(behind) ? kLeastGain * behind : 0.0);
-  }
-
   void Meet(size_t i) {
-    if (Gains(i, least_)) {
+    if (reference_.Gains(losses_[i], least_)) {
       std::erase_if(done_, [&](size_t place) { return Reached(place, i); });
     }
     least_ = std::min(least_, losses_[i]);
@@ -86,7 +77,7 @@ class Walk {
       if (!better) return;
       side_ = std::clamp(2.0 * distance, side_, kWidest);
       num_gains_ = num_misses_ = 0;
-    } else if (better && Gains(i, losses_[center_])) {
+    } else if (better && reference_.Gains(losses_[i], losses_[center_])) {
       num_misses_ = 0;
       if (++num_gains_ < kGainsToWiden) return;
       side_ = std::min(2.0 * side_, kWidest);
@@ -132,7 +123,7 @@ class Walk {
   std::vector<std::vector<double>> points_;
   std::span<const double> losses_;
   size_t patience_;
-  double middle_;
+  LossReference reference_;
   size_t center_ = 0;
   double least_;  // of all met
   double side_ = kWidest;

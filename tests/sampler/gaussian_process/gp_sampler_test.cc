@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -34,6 +35,21 @@ StudySpec Square(uint64_t seed = 0) {
 std::optional<double> Bowl(const ParamMap& params) {
   return std::pow(X(params, "x") - 0.3, 2) + 3.0 * std::pow(X(params, "y") - 0.8, 2);
 }
+
+// Tells `sampler` of so many completed trials at random places of the square.
+void ObserveRandomTrials(Sampler& sampler, int64_t count, Rng rng,
+                         const std::function<double(const ParamMap&)>& loss) {
+  for (int64_t i = 0; i < count; ++i) {
+    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
+    sampler.Observe({i + 1,
+                     {.number = TrialNumber{i},
+                      .params = params,
+                      .state = TrialState::kCompleted,
+                      .losses = {loss(params)}}});
+  }
+}
+
+double BowlLoss(const ParamMap& params) { return *Bowl(params); }
 
 TEST(FitPoint, FollowsTheCountInStepsOfASixteenth) {
   const std::pair<size_t, size_t> cases[] = {{0, 0},     {1, 1},     {32, 32},   {33, 32},
@@ -113,16 +129,10 @@ TEST(GpSampler, FindsTheSignalUnderNoise) {
 TEST(GpSampler, TrialsUnderWayAreNotProposedAgain) {
   const StudySpec study = Square(3);
   const auto sampler = MakeSampler(study);
-  int64_t sequence = 0;
-  Rng rng(4, 4);
-  for (int64_t i = 0; i < 12; ++i) {
-    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
-    sampler->Observe({++sequence,
-                      {.number = TrialNumber{i},
-                       .params = params,
-                       .state = TrialState::kCompleted,
-                       .losses = {std::sin(9.0 * X(params, "x")) + *Bowl(params)}}});
-  }
+  ObserveRandomTrials(*sampler, 12, Rng(4, 4), [](const ParamMap& params) {
+    return std::sin(9.0 * X(params, "x")) + *Bowl(params);
+  });
+  int64_t sequence = 12;
   std::vector<ParamMap> asked;
   for (int64_t i = 12; i < 20; ++i) {
     const auto suggestion = sampler->Suggest({TrialNumber{i}, study.space, GiB(16), nullptr});
@@ -257,16 +267,8 @@ TEST(GpSampler, SaysSomethingAfterAnyFewTrials) {
 TEST(GpSampler, ElevenHundredTrialsAreCutToWhatAModelTakes) {
   const StudySpec study = Square(1);
   const auto sampler = MakeSampler(study);
-  Rng rng(4, 4);
   constexpr int64_t kTrials = 1100;
-  for (int64_t i = 0; i < kTrials; ++i) {
-    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
-    sampler->Observe({i + 1,
-                      {.number = TrialNumber{i},
-                       .params = params,
-                       .state = TrialState::kCompleted,
-                       .losses = {*Bowl(params)}}});
-  }
+  ObserveRandomTrials(*sampler, kTrials, Rng(4, 4), BowlLoss);
   const auto suggestion = sampler->Suggest({TrialNumber{kTrials}, study.space, GiB(16), nullptr});
   ASSERT_TRUE(suggestion.ok());
   EXPECT_EQ(suggestion->sampler, "gp");
@@ -276,15 +278,7 @@ TEST(GpSampler, ElevenHundredTrialsAreCutToWhatAModelTakes) {
 TEST(GpSampler, LooksCloselyEverySecondTrial) {
   const StudySpec study = Square(1);
   const auto sampler = MakeSampler(study);
-  Rng rng(3, 1);
-  for (int64_t i = 0; i < 40; ++i) {
-    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
-    sampler->Observe({i + 1,
-                      {.number = TrialNumber{i},
-                       .params = params,
-                       .state = TrialState::kCompleted,
-                       .losses = {*Bowl(params)}}});
-  }
+  ObserveRandomTrials(*sampler, 40, Rng(3, 1), BowlLoss);
   const auto everywhere = sampler->Suggest({TrialNumber{40}, study.space, GiB(16), nullptr});
   const auto closely = sampler->Suggest({TrialNumber{41}, study.space, GiB(16), nullptr});
   EXPECT_THAT(everywhere->reason, Not(HasSubstr("in a box")));
@@ -308,17 +302,10 @@ TEST(GpSampler, FollowsANarrowValley) {
 TEST(GpSampler, SuggestionsAreTheSameOnEveryMachine) {
   const StudySpec study = Square(42);
   const auto sampler = MakeSampler(study);
-  Rng rng(17, 1);
-  for (int64_t i = 0; i < 24; ++i) {
-    const ParamMap params = {{"x", rng.Uniform()}, {"y", rng.Uniform()}};
+  ObserveRandomTrials(*sampler, 24, Rng(17, 1), [](const ParamMap& params) {
     const double x = X(params, "x");
-    const double y = X(params, "y");
-    sampler->Observe({i + 1,
-                      {.number = TrialNumber{i},
-                       .params = params,
-                       .state = TrialState::kCompleted,
-                       .losses = {(x - 0.3) * (x - 0.3) + x * y}}});
-  }
+    return (x - 0.3) * (x - 0.3) + x * X(params, "y");
+  });
   const auto suggestion = sampler->Suggest({TrialNumber{24}, study.space, GiB(16), nullptr});
   ASSERT_TRUE(suggestion.ok());
   EXPECT_EQ(X(suggestion->params, "x"), 0x1.3a70c0a3dbe6fp-2)
