@@ -41,8 +41,9 @@ class WorkerApi {
                                              Bytes capacity,
                                              const std::function<bool()>& cancelled);
 
-  // `leaving`: the last one of its process. Unknown session: register_again, never an error (a
-  // restarted server re-adopts leases by token).
+  // `leaving`: the last one of its process; what it holds and does not name in `beats` goes to
+  // others. Unknown session: register_again, never an error (a restarted server re-adopts leases by
+  // token).
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
                                             const std::string& notice = "", bool leaving = false);

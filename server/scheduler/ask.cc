@@ -91,6 +91,7 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
     std::string waiting_for;
     if (!assignment && !draining()) {
       HPO_ASSIGN_OR_RETURN(assignment, TryAcquire(asker, waiting_for));
+      if (assignment) HPO_RETURN_IF_ERROR(ReleaseUnlessThere(session, assignment->lease));
     }
     AcquireResult answer = EmptyAnswer(asker.facts);
     answer.waiting_for = std::move(waiting_for);
@@ -110,6 +111,20 @@ absl::StatusOr<AcquireResult> TrialScheduler::Acquire(const std::string& session
       woken = AwaitSteadily(mutex_, absl::Condition(&changed), std::min(left, kCancellationCheck));
     }
   }
+}
+
+// The worker may have left, or a newer process of its name may have come, while it was being
+// served: a lease granted after that was seen by nobody who gives such back.
+absl::Status TrialScheduler::ReleaseUnlessThere(const std::string& session, const LeaseRef& lease) {
+  const absl::Status there = workers_.Touch(session, std::nullopt).status();
+  if (there.ok()) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
+  const std::optional<HeldLease> held = study->FindLease(lease.trial.number);
+  if (held && held->attempt == lease.attempt) {
+    HPO_RETURN_IF_ERROR(ReleaseNeverTaken(*study, *held));
+    WakeAll();
+  }
+  return there;
 }
 
 absl::StatusOr<std::optional<Assignment>> TrialScheduler::Replay(const Asker& asker) {

@@ -62,18 +62,39 @@ absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& ses
   // 0: the worker could not measure it just now.
   const std::optional<Bytes> measured =
       capacity.count > 0 ? std::optional<Bytes>(capacity) : std::nullopt;
-  result.register_again = absl::IsNotFound(workers_.Beat(session, measured).status());
+  const absl::StatusOr<RegisteredWorker> worker = workers_.Beat(session, measured);
+  result.register_again = absl::IsNotFound(worker.status());
   workers_.SetNotice(session, notice);
   for (const LeaseBeat& beat : beats) {
     HPO_ASSIGN_OR_RETURN(const Directive directive, Beat(beat.lease));
     result.directives.push_back(directive);
   }
-  if (leaving) {
-    result.register_again = false;
+  if (leaving && worker.ok()) {
     workers_.Leave(session);
+    HPO_RETURN_IF_ERROR(ReleaseNeverTaken(worker->facts, beats));
     WakeAll();
   }
   return result;
+}
+
+absl::Status TrialScheduler::ReleaseNeverTaken(const WorkerFacts& left,
+                                               const std::vector<LeaseBeat>& still_held) {
+  for (StudyRuntime* study : Studies()) {
+    for (const HeldLease& lease : study->leases()) {
+      if (lease.worker != left.worker || lease.instance_key != left.instance_key) continue;
+      const bool held = std::any_of(still_held.begin(), still_held.end(), [&](const LeaseBeat& b) {
+        return b.lease.trial == TrialId{study->name(), lease.trial} &&
+               b.lease.attempt == lease.attempt;
+      });
+      if (!held) HPO_RETURN_IF_ERROR(ReleaseNeverTaken(*study, lease));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrialScheduler::ReleaseNeverTaken(StudyRuntime& study, const HeldLease& lease) {
+  const absl::Status released = LoseLease(study, lease, LeaseLoss::kNeverTaken);
+  return Quarantined(study, lease.trial, released) ? absl::OkStatus() : released;
 }
 
 absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {

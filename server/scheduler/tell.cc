@@ -274,6 +274,11 @@ absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lea
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
+    if (why == LeaseLoss::kNeverTaken) {
+      const Verdict again{.counts = record.retries, .note = "the worker left without it"};
+      return EndAttempt(transaction, study.spec(), Ending{AttemptState::kReleased, again}, record,
+                        attempt);
+    }
     if (why == LeaseLoss::kNameTaken) {
       const Ending ending{AttemptState::kReleased, AfterTakeover(record.retries)};
       return EndAttempt(transaction, study.spec(), ending, record, attempt);

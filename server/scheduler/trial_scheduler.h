@@ -169,6 +169,7 @@ class TrialScheduler {
     WorkerFacts facts;
     std::string request_id;
   };
+  absl::Status ReleaseUnlessThere(const std::string& session, const LeaseRef& lease);
   absl::StatusOr<std::optional<Assignment>> Replay(const Asker& asker);
   absl::StatusOr<std::optional<Assignment>> TryAcquire(const Asker& asker,
                                                        std::string& waiting_for);
@@ -204,6 +205,10 @@ class TrialScheduler {
   Assignment Complete(Assignment assignment) const;
 
   // report.cc
+  // Gives back what the worker, which has left, was granted and does not hold: the answer never
+  // reached it.
+  absl::Status ReleaseNeverTaken(const WorkerFacts& left, const std::vector<LeaseBeat>& still_held);
+  absl::Status ReleaseNeverTaken(StudyRuntime& study, const HeldLease& lease);
   absl::StatusOr<Directive> Beat(const LeaseRef& lease);
   absl::Status SetAttemptState(StudyRuntime& study, TrialNumber trial, AttemptNumber attempt,
                                AttemptState from, AttemptState to);
@@ -224,7 +229,7 @@ class TrialScheduler {
                             TrialRecord& record, AttemptRecord& attempt);
   absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
                           const Ending& ending, TrialRecord& record, AttemptRecord& attempt);
-  enum class LeaseLoss { kSilent, kRestarted, kNameTaken };
+  enum class LeaseLoss { kSilent, kRestarted, kNameTaken, kNeverTaken };
   absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why);
 
   // expiry.cc

@@ -165,6 +165,11 @@ class FakeCoordinator final : public CoordinatorClient {
     absl::MutexLock lock(&mutex_);
     return notice_;
   }
+  std::vector<LeaseBeat> named_in_goodbye() const {
+    absl::MutexLock lock(&mutex_);
+    return named_in_goodbye_;
+  }
+
   int num_goodbyes() const {
     absl::MutexLock lock(&mutex_);
     return num_goodbyes_;
@@ -263,6 +268,7 @@ class FakeCoordinator final : public CoordinatorClient {
     if (leaving) {
       session_.clear();
       ++num_goodbyes_;
+      named_in_goodbye_ = beats;
       return result;
     }
     beats_.push_back(beats);
@@ -369,6 +375,7 @@ class FakeCoordinator final : public CoordinatorClient {
   int num_refused_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> predecessors_ ABSL_GUARDED_BY(mutex_);
   int num_goodbyes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<LeaseBeat> named_in_goodbye_ ABSL_GUARDED_BY(mutex_);
   std::vector<TrialRelease> releases_ ABSL_GUARDED_BY(mutex_);
   std::vector<AttemptReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::vector<WorkerFacts> registrations_ ABSL_GUARDED_BY(mutex_);

@@ -45,9 +45,9 @@ class FaultyProxy(grpc.GenericRpcHandler):
         with self._lock:
             self._fault = code and (code, methods)
 
-    def num_failed(self, method):
+    def num_failed(self, *methods):
         with self._lock:
-            return self._counts.get(method, 0)
+            return sum(self._counts.get(method, 0) for method in methods)
 
     def stop(self):
         self._server.stop(0).wait()

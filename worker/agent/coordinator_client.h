@@ -59,7 +59,7 @@ class CoordinatorClient {
                                                      const std::function<bool()>& cancelled) = 0;
 
   // One directive per beat, in order. `notice`: what people should know of this worker. `leaving`:
-  // the last one, the process ends.
+  // the last one, the process ends, and only what `beats` name is still to be told.
   virtual absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                                     const std::vector<LeaseBeat>& beats,
                                                     Bytes capacity, const std::string& notice,

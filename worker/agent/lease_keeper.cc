@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "common/limits.h"
+#include "common/status.h"
 #include "common/steady_wait.h"
 #include "spdlog/spdlog.h"
 
@@ -95,18 +96,32 @@ void LeaseKeeper::Run() {
 void LeaseKeeper::SayGoodbye() {
   const std::string session = session_.current().session;
   if (session.empty()) return;
-  const absl::Status said =
-      client_.Heartbeat(session, /*beats=*/{}, /*capacity=*/{}, /*notice=*/"", /*leaving=*/true)
-          .status();
-  if (!said.ok()) {
-    spdlog::debug("goodbye: {}", said.ToString());
-  }
+  absl::Status said = SayGoodbye(session);
+  // The server has started anew since: it may hold a lease whose grant it could not tell.
+  if (absl::IsNotFound(said)) said = session_.Renew(session, client_);
+  const std::string renewed = session_.current().session;
+  if (said.ok() && renewed != session) said = SayGoodbye(renewed);
+  if (!said.ok()) spdlog::debug("goodbye: {}", said.ToString());
+}
+
+absl::Status LeaseKeeper::SayGoodbye(const std::string& session) {
+  HPO_ASSIGN_OR_RETURN(const HeartbeatResult answer,
+                       client_.Heartbeat(session, HeldBeats(), /*capacity=*/{}, /*notice=*/"",
+                                         /*leaving=*/true));
+  return answer.register_again ? absl::NotFoundError("unknown session") : absl::OkStatus();
+}
+
+std::vector<LeaseBeat> LeaseKeeper::HeldBeats() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<LeaseBeat> beats;
+  for (const HeldLease& held : held_) beats.push_back(held.beat);
+  return beats;
 }
 
 absl::Duration LeaseKeeper::Beat() {
   const Registration registration = session_.current();
   if (registration.session.empty()) return backoff_.Next();
-  std::vector<LeaseBeat> beats;
+  const std::vector<LeaseBeat> beats = HeldBeats();
   std::string notice;
   {
     absl::MutexLock lock(&mutex_);
@@ -114,9 +129,6 @@ absl::Duration LeaseKeeper::Beat() {
       absl::StrAppend(out, topic.second);
     });
     notice = Shortened(all, kListedTextLimit);
-    for (const HeldLease& held : held_) {
-      beats.push_back(held.beat);
-    }
   }
   const Bytes capacity = capacity_.Available().value_or(Bytes{});
   const absl::StatusOr<HeartbeatResult> result =

@@ -29,8 +29,8 @@ class LeaseKeeper {
   LeaseKeeper(CoordinatorClient& client, WorkerSession& session, DeviceCapacity& capacity,
               WakeUp& wake, uint64_t seed);
 
-  // Says goodbye, where the worker is registered, and ends the thread: after a beat in progress and
-  // the goodbye (each at most its deadline, 5 s).
+  // Says goodbye, where the worker is registered, with the leases whose results are still to come,
+  // and ends the thread: after a beat in progress and the goodbye (each at most its deadline, 5 s).
   ~LeaseKeeper();
 
   LeaseKeeper(const LeaseKeeper&) = delete;
@@ -58,7 +58,10 @@ class LeaseKeeper {
   };
 
   void Run();
+  std::vector<LeaseBeat> HeldBeats() const;
   void SayGoodbye();
+  //   NotFound  the server does not know the session
+  absl::Status SayGoodbye(const std::string& session);
   // One heartbeat; the time until the next.
   absl::Duration Beat();
   void TakeDirectives(const std::vector<LeaseBeat>& beats, const std::vector<Directive>& given);

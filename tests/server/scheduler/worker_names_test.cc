@@ -135,6 +135,24 @@ TEST_F(SameNameTest, AGoodbyeFreesTheNameAtOnce) {
   EXPECT_TRUE(TryRegister(Worker("2")).ok());
 }
 
+TEST_F(SameNameTest, AGoodbyeGivesBackWhatItDoesNotName) {
+  AddStudy(PlainStudy());
+  const std::string session = Register(Worker("1"));
+  const LeaseRef owed = MustAcquire(session).lease;
+  const LeaseRef never_heard_of = MustAcquire(session).lease;
+  ASSERT_TRUE(
+      scheduler_->Heartbeat(session, {{.lease = owed}}, GiB(8), /*notice=*/"", /*leaving=*/true)
+          .ok());
+  EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kRunning);
+  const TrialRecord back = Load("plain", 1);
+  EXPECT_EQ(back.trial.state, TrialState::kQueued);
+  EXPECT_EQ(back.retries, RetryCounts{});
+  EXPECT_EQ(back.trial.attempts[0].state, AttemptState::kReleased);
+  const std::string other = Register(MakeWorker("b"));
+  EXPECT_EQ(MustAcquire(other).lease.trial.number, never_heard_of.trial.number);
+  EXPECT_TRUE(Complete(owed, 0.5).stored);
+}
+
 TEST_F(SameNameTest, AProcessThatRunsATrialKeepsItsNameWhenTheServerRestarts) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(Worker("1"))).lease;

@@ -112,6 +112,19 @@ TEST_F(LeaseKeeperTest, EndsAtOnceBetweenTwoDistantBeats) {
   }
   EXPECT_LT(absl::Now() - start, absl::Minutes(1));
   EXPECT_EQ(coordinator_.num_goodbyes(), 1);
+  ASSERT_EQ(coordinator_.named_in_goodbye().size(), 1u);
+  EXPECT_EQ(coordinator_.named_in_goodbye()[0].lease, Lease(1));
+}
+
+TEST_F(LeaseKeeperTest, AServerThatForgotTheWorkerHearsItsGoodbye) {
+  coordinator_.SetHeartbeatInterval(absl::Hours(1));
+  {
+    LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+    ASSERT_TRUE(coordinator_.AwaitBeats(1));
+    coordinator_.ForgetSessions();
+  }
+  EXPECT_EQ(coordinator_.registrations().size(), 2u);
+  EXPECT_EQ(coordinator_.num_goodbyes(), 1);
 }
 
 }  // namespace
