@@ -55,19 +55,38 @@ absl::StatusCode CodeOf(int extended) {
   }
 }
 
-// SQLite calls a database malformed, too, where the disk fails to give a page of it; errno of the
-// file tells the two apart. SQLite keeps errno: once a disk has failed, what is truly malformed
-// passes for another failure of it until the connection is opened again.
-bool DiskFailedToRead(sqlite3* connection) {
+// The database's file and its log.
+template <typename Look>
+void ForEachFile(sqlite3* connection, const Look& look) {
   for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {
     sqlite3_file* file = nullptr;
     sqlite3_file_control(connection, "main", which, &file);
-    if (file == nullptr || file->pMethods == nullptr) continue;
-    int error = 0;
-    file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error);
-    if (error == EIO || error == ENXIO) return true;
+    if (file != nullptr && file->pMethods != nullptr) look(file);
   }
-  return false;
+}
+
+bool DiskFailed(sqlite3_file* file) {
+  int error = 0;
+  file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error);
+  return error == EIO || error == ENXIO;
+}
+
+// SQLite calls a database malformed, too, where the disk fails to give a page of it; errno of the
+// file tells the two apart.
+bool DiskFailed(sqlite3* connection) {
+  bool failed = false;
+  ForEachFile(connection, [&](sqlite3_file* file) { failed = failed || DiskFailed(file); });
+  return failed;
+}
+
+// SQLite keeps a file's errno until a read meets the file's end.
+void ForgetDiskFailure(sqlite3* connection) {
+  ForEachFile(connection, [](sqlite3_file* file) {
+    sqlite3_int64 size = 0;
+    if (!DiskFailed(file) || file->pMethods->xFileSize(file, &size) != SQLITE_OK) return;
+    char byte;
+    file->pMethods->xRead(file, &byte, 1, size);
+  });
 }
 
 // Whether opening or writing a file may work later although nobody changes its path or its rights.
@@ -203,6 +222,8 @@ absl::Status Database::Configure(Access access) {
 }
 
 Statement Database::Prepare(absl::string_view sql) {
+  // Within a transaction a failed read goes on to fail what comes after it.
+  if (!InTransaction()) ForgetDiskFailure(connection_);
   if (auto found = idle_statements_.find(sql); found != idle_statements_.end()) {
     sqlite3_stmt* statement = found->second;
     std::string text = found->first;
@@ -243,7 +264,7 @@ int64_t Database::LastInsertId() const { return sqlite3_last_insert_rowid(connec
 absl::Status Database::Error(int code, absl::string_view doing) const {
   int extended = sqlite3_extended_errcode(connection_);
   std::string message = sqlite3_errmsg(connection_);
-  if ((extended & 0xff) == SQLITE_CORRUPT && DiskFailedToRead(connection_)) {
+  if ((extended & 0xff) == SQLITE_CORRUPT && DiskFailed(connection_)) {
     extended = SQLITE_IOERR_READ;
     message = sqlite3_errstr(SQLITE_IOERR);
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -157,6 +158,49 @@ TEST(DatabaseOpen, ADiskThatFailsToReadHasLostNothing) {
   Statement again = (*reader)->Prepare("SELECT COUNT(*) FROM t");
   ASSERT_TRUE(again.Next().value());
   EXPECT_EQ(again.Int(0), 2);
+}
+
+// SQLite's own file system over a disk that fails to read, as long as one of these lives.
+class FailingReads {
+ public:
+  FailingReads() { Set(reinterpret_cast<sqlite3_syscall_ptr>(&Fail)); }
+  FailingReads(const FailingReads&) = delete;
+  ~FailingReads() { Set(nullptr); }
+
+ private:
+  static ssize_t Fail(int, void*, size_t, off64_t) {
+    errno = EIO;
+    return -1;
+  }
+  static void Set(sqlite3_syscall_ptr call) {
+    sqlite3_vfs* const vfs = sqlite3_vfs_find(nullptr);
+    for (const char* name : {"pread", "pread64"}) vfs->xSetSystemCall(vfs, name, call);
+  }
+};
+
+TEST(DatabaseOpen, WhatADiskFailedAtIsNotTakenForLaterDamage) {
+  TemporaryDatabase file;
+  auto database = Database::Open(file.path(), Database::Access::kReadWrite);
+  ASSERT_TRUE(database.ok());
+  ASSERT_TRUE((*database)
+                  ->Execute("CREATE TABLE t (k); INSERT INTO t VALUES (zeroblob(100000));"
+                            "PRAGMA wal_checkpoint(TRUNCATE)")
+                  .ok());
+  const auto read = [&] {
+    EXPECT_TRUE((*database)->Execute("PRAGMA shrink_memory").ok());
+    return (*database)->Prepare("SELECT * FROM t").Next().status();
+  };
+  {
+    const FailingReads disk;
+    EXPECT_TRUE(absl::IsUnavailable(read())) << read();
+    EXPECT_TRUE(absl::IsUnavailable(read())) << "as long as it lasts";
+  }
+  EXPECT_TRUE(read().ok()) << read();
+
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(file.path()));
+  std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(4096) << std::string(static_cast<size_t>(size) - 4096, 'x') << std::flush;
+  EXPECT_TRUE(absl::IsDataLoss(read())) << read();
 }
 
 TEST(DatabaseLockTest, NamesTheProcessThatHoldsTheFile) {

@@ -17,6 +17,7 @@ struct FaultyFile {
   sqlite3_file base;
   FaultyVfs* faults;
   std::string* path;
+  int error;  // errno of the last operation that failed
 
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -29,7 +30,9 @@ template <typename Method, typename... Arguments>
 int Try(FileOperation operation, sqlite3_file* file, Method method, Arguments... arguments) {
   FaultyFile* const ours = Of(file);
   const int code = ours->faults->Outcome(operation, *ours->path);
-  return code != SQLITE_OK ? code : method(ours->real(), arguments...);
+  if (code == SQLITE_OK) return method(ours->real(), arguments...);
+  ours->error = EIO;
+  return code;
 }
 
 int Close(sqlite3_file* file) {
@@ -37,8 +40,11 @@ int Close(sqlite3_file* file) {
   delete Of(file)->path;
   return code;
 }
+// A read that meets the end of the file forgets the error, as in SQLite's os_unix.c.
 int Read(sqlite3_file* file, void* into, int size, sqlite3_int64 offset) {
-  return Try(FileOperation::kRead, file, Real(file)->xRead, into, size, offset);
+  const int code = Try(FileOperation::kRead, file, Real(file)->xRead, into, size, offset);
+  if (code == SQLITE_IOERR_SHORT_READ) Of(file)->error = 0;
+  return code;
 }
 int Write(sqlite3_file* file, const void* from, int size, sqlite3_int64 offset) {
   return Try(FileOperation::kWrite, file, Real(file)->xWrite, from, size, offset);
@@ -57,10 +63,9 @@ int Unlock(sqlite3_file* file, int lock) { return Real(file)->xUnlock(Of(file)->
 int CheckReservedLock(sqlite3_file* file, int* held) {
   return Real(file)->xCheckReservedLock(Of(file)->real(), held);
 }
-// errno is that of a disk that fails, once an operation has failed.
 int FileControl(sqlite3_file* file, int operation, void* argument) {
   if (operation == SQLITE_FCNTL_LAST_ERRNO) {
-    *static_cast<int*>(argument) = Of(file)->faults->NumFailed() > 0 ? EIO : 0;
+    *static_cast<int*>(argument) = Of(file)->error;
     return SQLITE_OK;
   }
   return Real(file)->xFileControl(Of(file)->real(), operation, argument);
@@ -105,7 +110,7 @@ FaultyVfs* FaultsOf(sqlite3_vfs* vfs) { return static_cast<FaultyVfs*>(vfs->pApp
 
 int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* flags_out) {
   FaultyVfs* const faults = FaultsOf(vfs);
-  FaultyFile* const ours = new (file) FaultyFile{.base = {}, .faults = faults, .path = nullptr};
+  FaultyFile* const ours = new (file) FaultyFile{.base = {}, .faults = faults, .path = nullptr, .error = 0};
   const std::string path = name == nullptr ? "" : name;
   ours->real()->pMethods = nullptr;
   if (const int code = faults->Outcome(FileOperation::kOpen, path); code != SQLITE_OK) return code;
