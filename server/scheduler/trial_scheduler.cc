@@ -63,10 +63,13 @@ void TrialScheduler::TickLoop() {
       if (stopping_) return;
     }
     const absl::Status ticked = Tick();
+    // What is wrong with the whole database, the server says itself (server/health_log.h).
+    if (ticked.ok() || !store_->trouble().empty()) {
+      said.clear();
+      continue;
+    }
     const absl::Duration now = clock_.Monotonic();
-    const bool news = ticked.message() != said || now - said_at >= kSayAgain;
-    if (ticked.ok()) said.clear();
-    if (ticked.ok() || !news) continue;
+    if (ticked.message() == said && now - said_at < kSayAgain) continue;
     said = std::string(ticked.message());
     said_at = now;
     spdlog::error("leases not checked: {}", said);

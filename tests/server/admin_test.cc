@@ -2,11 +2,16 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
+#include "absl/strings/str_split.h"
 #include "common/sha256.h"
 #include "gmock/gmock.h"
+#include "server/storage/database.h"
 #include "server/storage/restore_database.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/cli/run_program.h"
 #include "tests/server/coordinator_fixture.h"
 #include "tests/server/storage/faulty_vfs.h"
@@ -14,6 +19,7 @@
 namespace hpo {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -77,6 +83,64 @@ TEST_F(AdminTest, AFullDiskIsToldRefusesAndPasses) {
   EXPECT_THAT(Run({"status"}).out, Not(HasSubstr("trouble")));
   EXPECT_TRUE(Complete(held, 0.5).stored());
   EXPECT_EQ(Get().counts().completed(), 1);
+}
+
+// Whatever is written to the log as long as this lives, line by line.
+class LogLines {
+ public:
+  LogLines() : before_(spdlog::default_logger()) {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  LogLines(const LogLines&) = delete;
+  ~LogLines() { spdlog::set_default_logger(before_); }
+
+  // Once nobody writes to it any more.
+  std::vector<std::string> lines() const { return absl::StrSplit(text_.str(), '\n'); }
+
+ private:
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> before_;
+};
+
+TEST_F(AdminTest, AFullDiskIsSaidByOneLine) {
+  CoordinatorOptions options = Options();
+  options.scheduler.tick_interval = absl::Milliseconds(1);
+  options.scheduler.lease.ttl = absl::Milliseconds(10);
+  coordinator_.reset();
+  LogLines log;
+  Start(options);
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string session = Register();
+  // Each tick has something to store: that this one's lease is over.
+  Acquire(session, "");
+  faults_.Fail(kFullDisk);
+  EXPECT_EQ(TryAcquire(session), grpc::StatusCode::UNAVAILABLE);
+  coordinator_->LookAtHealth();
+  while (faults_.NumFailed() < 50) std::this_thread::yield();
+  faults_.Heal();
+  coordinator_.reset();
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("full")).Times(1));
+}
+
+// As kill -9 and a broken disk leave it.
+TEST_F(AdminTest, ADamagedDatabaseIsToldAtTheStart) {
+  coordinator_.reset();
+  {
+    auto database = Database::Open(Options().database, Database::Access::kReadWrite);
+    ASSERT_TRUE(database.ok()) << database.status();
+    ASSERT_TRUE((*database)
+                    ->Execute("UPDATE server SET ended = 0; PRAGMA writable_schema=ON;"
+                              "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM "
+                              "sqlite_master WHERE name = 'study') WHERE name = 'event'")
+                    .ok());
+  }
+  LogLines log;
+  Start();
+  const std::string told = Run({"status"}).out;
+  coordinator_.reset();
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("the database is damaged: ")));
+  EXPECT_THAT(told, HasSubstr("the database is damaged; stop the server and run: hpo admin"));
 }
 
 TEST_F(AdminTest, AStartOnAFullDiskWaitsWhereItMay) {

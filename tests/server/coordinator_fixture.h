@@ -59,8 +59,10 @@ class CoordinatorFixture : public ::testing::Test {
                               .listen = {.host = "127.0.0.1", .port = 0}};
   }
 
-  void Start() {
-    absl::StatusOr<std::unique_ptr<Coordinator>> started = Coordinator::Start(Options(), clock_);
+  void Start() { Start(Options()); }
+
+  void Start(const CoordinatorOptions& options) {
+    absl::StatusOr<std::unique_ptr<Coordinator>> started = Coordinator::Start(options, clock_);
     ASSERT_TRUE(started.ok()) << started.status();
     coordinator_ = *std::move(started);
     channel_ = grpc::CreateChannel(coordinator_->address(), grpc::InsecureChannelCredentials());

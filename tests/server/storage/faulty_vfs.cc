@@ -110,7 +110,8 @@ FaultyVfs* FaultsOf(sqlite3_vfs* vfs) { return static_cast<FaultyVfs*>(vfs->pApp
 
 int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* flags_out) {
   FaultyVfs* const faults = FaultsOf(vfs);
-  FaultyFile* const ours = new (file) FaultyFile{.base = {}, .faults = faults, .path = nullptr, .error = 0};
+  FaultyFile* const ours =
+      new (file) FaultyFile{.base = {}, .faults = faults, .path = nullptr, .error = 0};
   const std::string path = name == nullptr ? "" : name;
   ours->real()->pMethods = nullptr;
   if (const int code = faults->Outcome(FileOperation::kOpen, path); code != SQLITE_OK) return code;
