@@ -47,6 +47,7 @@ SearchSpace MemorySpace() {
   using Text = std::string;
   add_words("model.freeze_embeddings", {true, false});
   add_words("memory.unpadded", {true, false});
+  add_words("train.group_by_length", {true, false});
   add_words("lora.base", {Text("fp32"), Text("bf16"), Text("nf4")});
   add_words("train.optimizer", {Text("adamw"), Text("adamw_8bit"), Text("adafactor"), Text("sgd")});
   add_words("train.precision", {Text("fp32"), Text("tf32"), Text("bf16"), Text("fp16")});

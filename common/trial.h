@@ -149,7 +149,7 @@ struct MemoryRecord {
   Bytes peak;
   // The peak that was predicted for the plan in force.
   Bytes predicted;
-  // "Probe": the most that the allocator was predicted to reserve, in whatever order batches come.
+  // "Probe": the most that the allocator was predicted to reserve over the batches to come.
   Bytes predicted_reserved;
   // "OOM Error": the peak would have been this or more (a censored observation).
   Bytes needed;

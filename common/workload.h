@@ -56,6 +56,9 @@ int64_t LongestPadded(const LengthHistogram& lengths, int64_t max_length);
 
 constexpr int64_t kPaddingMultiple = 16;
 
+// Batches in a pool, within which rows of like length are put together (train.group_by_length).
+constexpr int64_t kPoolBatches = 50;
+
 nlohmann::json DataSetFactsToJson(const DataSetFacts& facts);
 absl::StatusOr<DataSetFacts> DataSetFactsFromJson(const nlohmann::json& json);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/memory/allocator_settings.h"
 #include "common/memory/drawn_batches.h"
 #include "common/memory/trial_passes.h"
 #include "common/status.h"
@@ -47,30 +46,6 @@ std::vector<BatchShape> StepOver(const EstimateInput& input, MemoryPlan plan, in
     for (BatchShape& part : parts_of(plan)) parts.push_back(std::move(part));
   }
   return parts;
-}
-
-// Cuts behind what is never freed, and wherever nothing else is alive.
-std::vector<std::span<const TraceEvent>> Cut(const AllocationTrace& trace) {
-  std::vector<bool> is_freed(static_cast<size_t>(trace.num_blocks));
-  for (const TraceEvent& event : trace.events) {
-    if (!event.allocates) is_freed[static_cast<size_t>(event.block)] = true;
-  }
-  const std::span<const TraceEvent> all(trace.events);
-  std::vector<std::span<const TraceEvent>> stretches;
-  size_t begin = 0;
-  const auto cut_before = [&](size_t event) {
-    stretches.push_back(all.subspan(begin, event - begin));
-    begin = event;
-  };
-  int64_t alive = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (stretches.empty() && is_freed[static_cast<size_t>(all[i].block)]) cut_before(i);
-    if (stretches.empty()) continue;
-    alive += all[i].allocates ? 1 : -1;
-    if (alive == 0) cut_before(i + 1);
-  }
-  HPO_CHECK(begin == all.size());
-  return stretches;
 }
 
 // In place of a step's number: the evaluation.
@@ -158,7 +133,7 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
   std::vector<BatchShape>& evaluation = passes.stretches.front().evaluation;
   evaluation.insert(evaluation.end(), steps.evaluation.begin(), steps.evaluation.end());
   trace_ = TraceTrial(shape, passes, traits);
-  const std::vector<Stretch> stretches = Cut(trace_);
+  const std::vector<Stretch> stretches = CutIntoStretches(trace_);
   HPO_CHECK(stretches.size() == 1 + steps.distinct.size() + evaluation.size());
   Load(input, traits, stretches.front());
   const std::span<const Stretch> of_steps = std::span(stretches).subspan(1, steps.distinct.size());
@@ -186,48 +161,28 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
 void CachedReplay::Load(const EstimateInput& input, const KernelTraits& traits, Stretch loading) {
   live_peak_ = FindLivePeak(trace_, Bytes{traits.granularity});
   unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kSegmentUnit);
-  // Text of another allocator than torch's says nothing of this one.
-  loaded_.allocator =
-      AllocatorModel(ParseAllocatorSettings(input.device.allocator).value_or(AllocatorOptions()));
-  const AllocationTrace warm_up = TraceWarmUp(traits);
-  loaded_.blocks.resize(static_cast<size_t>(warm_up.num_blocks));
-  loaded_.Play(warm_up.events);
-  loaded_.allocator.EmptyCache();
-  held_ = loaded_.allocator.stats().allocated;
+  StretchPlayer player(input.device, traits, trace_.num_blocks);
+  held_ = player.stats().allocated;
   least_ = held_ + live_peak_.peak;
-  loaded_.blocks.assign(static_cast<size_t>(trace_.num_blocks), {});
-  loaded_.Play(loading);
-}
-
-bool CachedReplay::Player::Play(Stretch events) {
-  for (const TraceEvent& event : events) {
-    AllocatorModel::Block& block = blocks[static_cast<size_t>(event.block)];
-    if (!event.allocates) {
-      allocator.Free(block);
-      continue;
-    }
-    const auto allocated = allocator.Allocate(Bytes{event.bytes}, event.stream);
-    if (!allocated.has_value()) return false;
-    block = *allocated;
-  }
-  return true;
+  player.Play(loading);
+  loaded_ = std::move(player);
 }
 
 Bytes CachedReplay::Lacking(const Order& order, Bytes limit) const {
   // Loading frees nothing, so that a limit would have changed nothing but whether it completes.
-  const Bytes loaded = loaded_.allocator.stats().reserved;
+  const Bytes loaded = loaded_->stats().reserved;
   if (loaded > limit) return loaded - limit;
-  Player player = loaded_;
-  player.allocator.SetLimit(limit);
+  StretchPlayer player = *loaded_;
+  player.SetLimit(limit);
   const bool completes = std::all_of(order.begin(), order.end(),
                                      [&player](Stretch stretch) { return player.Play(stretch); });
-  return completes ? Bytes{} : player.allocator.stats().lacking;
+  return completes ? Bytes{} : player.stats().lacking;
 }
 
 AllocatorStats CachedReplay::Unlimited(const Order& order) const {
-  Player player = loaded_;
+  StretchPlayer player = *loaded_;
   for (const Stretch stretch : order) player.Play(stretch);
-  return player.allocator.stats();
+  return player.stats();
 }
 
 // A limit from `from` on at which the order completes, a multiple of unit_: each that is tried next

@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "common/memory/allocation_trace.h"
 #include "common/memory/kernel_traits.h"
 #include "common/memory/memory_estimate.h"
+#include "common/memory/stretch_player.h"
 #include "common/memory/trial_trace.h"
 
 namespace hpo {
@@ -58,18 +58,7 @@ class CachedReplay {
   const LivePeak& live_peak() const { return live_peak_; }
 
  private:
-  // Events of trace_ that free all that they allocate.
-  using Stretch = std::span<const TraceEvent>;
-  using Order = std::vector<Stretch>;
-
-  // An allocator, and by number the blocks that events will free.
-  struct Player {
-    AllocatorModel allocator;
-    std::vector<AllocatorModel::Block> blocks;
-
-    // Whether there was memory for all of them.
-    bool Play(Stretch events);
-  };
+  using Order = std::vector<Stretch>;  // of trace_
 
   void Load(const EstimateInput& input, const KernelTraits& traits, Stretch loading);
 
@@ -80,10 +69,10 @@ class CachedReplay {
   Bytes SmallestLimitOfAll() const;
 
   AllocationTrace trace_;
-  Player loaded_;              // after the stretch that loads, without a limit
-  std::vector<Order> orders_;  // the first is the one that runs
-  size_t num_that_run_ = 1;    // of them: those that a trial of this configuration may take
-  bool varies_ = false;        // the length of batches
+  std::optional<StretchPlayer> loaded_;  // after the stretch that loads, without a limit
+  std::vector<Order> orders_;            // the first is the one that runs
+  size_t num_that_run_ = 1;  // of them: those that a trial of this configuration may take
+  bool varies_ = false;      // the length of batches
   LivePeak live_peak_;
   Bytes held_;   // by libraries, before anything is loaded
   Bytes least_;  // of tensors, and of what libraries keep

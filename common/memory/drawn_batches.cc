@@ -90,11 +90,14 @@ class TextDraw {
     return TensorBytes({texts, std::max<int64_t>(most_queries_, 1)}) <= kMostRows;
   }
 
-  // Which of its batches is the one that may be shorter.
-  int64_t BeginEpoch(int64_t batches) {
+  void BeginEpoch() {
     lengths_.Refill();
     queries_.Refill();
-    return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(batches)));
+  }
+
+  // From 0 on.
+  int64_t NumberBelow(int64_t count) {
+    return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(count)));
   }
 
   // The one that takes most comes first.
@@ -196,6 +199,59 @@ std::vector<BatchShape> PartsOf(const TextDraw& draw, std::span<const Text> text
   return {parts[0], parts[1], parts[parts.size() / 2], parts.back()};
 }
 
+// The effective batches of an epoch, or so many of a longer one.
+class EpochDraw {
+ public:
+  // The draw has texts, so few in a batch that they can be drawn.
+  EpochDraw(TextDraw& draw, int64_t batch, bool groups_by_length)
+      : draw_(draw),
+        batch_(batch),
+        batches_((draw.num_texts() - 1) / batch + 1),
+        last_(draw.num_texts() - (batches_ - 1) * batch),
+        groups_by_length_(groups_by_length) {}
+
+  std::vector<std::vector<Text>> Draw(int64_t most) {
+    draw_.BeginEpoch();
+    const int64_t wanted = std::min(batches_, most);
+    return groups_by_length_ ? DrawPool(wanted) : DrawBatches(wanted);
+  }
+
+ private:
+  // One of them, whichever, is the shorter one.
+  std::vector<std::vector<Text>> DrawBatches(int64_t wanted) {
+    const int64_t shorter = draw_.NumberBelow(wanted);
+    std::vector<std::vector<Text>> batches;
+    for (int64_t i = 0; i < wanted; ++i)
+      batches.push_back(draw_.Draw(i == shorter ? last_ : batch_));
+    return batches;
+  }
+
+  // Of a pool's batches, the heaviest texts together: those that come first where all are shuffled.
+  std::vector<std::vector<Text>> DrawPool(int64_t wanted) {
+    int64_t in_pool = std::min(batches_, kPoolBatches);
+    while (in_pool > wanted && !draw_.CanDraw(in_pool * batch_)) --in_pool;
+    std::vector<Text> texts = draw_.Draw((in_pool - 1) * batch_ + last_);
+    std::vector<std::vector<Text>> batches;
+    for (auto begin = texts.begin(); begin != texts.end();) {
+      const auto end = begin + std::min<std::ptrdiff_t>(batch_, texts.end() - begin);
+      batches.emplace_back(std::move_iterator(begin), std::move_iterator(end));
+      begin = end;
+    }
+    for (int64_t i = 0; i < wanted; ++i) {
+      std::swap(batches[static_cast<size_t>(i)],
+                batches[static_cast<size_t>(i + draw_.NumberBelow(in_pool - i))]);
+    }
+    batches.resize(static_cast<size_t>(wanted));
+    return batches;
+  }
+
+  TextDraw& draw_;
+  const int64_t batch_;
+  const int64_t batches_;
+  const int64_t last_;  // texts of the batch that may be shorter
+  const bool groups_by_length_;
+};
+
 std::vector<std::vector<BatchShape>> DrawSteps(const EstimateInput& input, const MemoryPlan& plan,
                                                int64_t num_steps) {
   TextDraw draw(input, input.workload.train_lengths, TrainingQueries(input));
@@ -203,16 +259,14 @@ std::vector<std::vector<BatchShape>> DrawSteps(const EstimateInput& input, const
   const int64_t batch = std::min(plan.effective_batch, texts);
   std::vector<std::vector<BatchShape>> steps;
   if (texts == 0 || !draw.CanDraw(batch)) return steps;
-  const int64_t last = texts % batch == 0 ? batch : texts % batch;
-  const int64_t of_an_epoch = std::min((texts - 1) / batch + 1, num_steps);
-  int64_t short_one = 0;
-  for (int64_t step = 0; step < num_steps; ++step) {
-    const int64_t of_epoch = step % of_an_epoch;
-    if (of_epoch == 0) short_one = draw.BeginEpoch(of_an_epoch);
-    draw.PadToAll(step % 2 == 1);
-    const std::vector<Text> rows = draw.Draw(of_epoch == short_one ? last : batch);
-    std::vector<BatchShape> parts = PartsOf(draw, rows, plan.micro_batch);
-    if (!parts.empty()) steps.push_back(std::move(parts));
+  EpochDraw epoch(draw, batch, input.config.group_by_length);
+  for (int64_t step = 0; step < num_steps;) {
+    for (const std::vector<Text>& rows : epoch.Draw(num_steps)) {
+      if (step == num_steps) break;
+      draw.PadToAll(step++ % 2 == 1);
+      std::vector<BatchShape> parts = PartsOf(draw, rows, plan.micro_batch);
+      if (!parts.empty()) steps.push_back(std::move(parts));
+    }
   }
   return steps;
 }

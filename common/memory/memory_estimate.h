@@ -53,10 +53,11 @@ struct TrainingConfig {
   int64_t loss_rows = 0;
   // memory.clear_cache_every: steps between returns of the cache to the device; 0: never.
   int64_t clear_cache_every = 0;
-  bool unpadded = false;        // memory.unpadded: batches are packed (common/packed_rows.h)
-  int64_t most_aspects = 0;     // aspects.max: of a training text; 0: any number
-  int64_t queries_at_once = 0;  // aspects.at_once: 0: all of a micro-batch's texts
-  bool pads_queries = false;    // aspects.padding is not none
+  bool unpadded = false;         // memory.unpadded: batches are packed (common/packed_rows.h)
+  bool group_by_length = false;  // train.group_by_length: rows of like length make a batch
+  int64_t most_aspects = 0;      // aspects.max: of a training text; 0: any number
+  int64_t queries_at_once = 0;   // aspects.at_once: 0: all of a micro-batch's texts
+  bool pads_queries = false;     // aspects.padding is not none
   auto operator<=>(const TrainingConfig&) const = default;
 
   // At most the largest int64, whatever the two are.

@@ -26,6 +26,7 @@ constexpr const char* kMemoryParameters[] = {
     "train.batch_size",
     "train.grad_accum",
     "train.eval_batch_multiplier",
+    "train.group_by_length",
     "train.optimizer",
     "train.momentum",
     "train.precision",
@@ -251,6 +252,7 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
   HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.loss_rows", 0, &config.loss_rows));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("memory.clear_cache_every", 0, &config.clear_cache_every));
   HPO_RETURN_IF_ERROR(lookup.ReadFlag("memory.unpadded", &config.unpadded));
+  HPO_RETURN_IF_ERROR(lookup.ReadFlag("train.group_by_length", &config.group_by_length));
   std::optional<double> smoothing;
   HPO_RETURN_IF_ERROR(lookup.ReadProbability("train.label_smoothing", &smoothing));
   config.smooths_labels = smoothing.value_or(0.0) > 0.0;

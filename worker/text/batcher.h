@@ -2,8 +2,9 @@
 // and how a part of them is padded (a function of its rows alone). Pure; any thread.
 //
 // Each epoch the rows are shuffled and cut into batches; inside a batch the longest comes first.
-// Grouped by length, they are shuffled, cut into pools of kPoolBatches batches, sorted by length
-// within a pool, cut into batches, and the batches are shuffled: rows of like length meet.
+// Grouped by length, they are shuffled, cut into pools of kPoolBatches batches (50,
+// common/workload.h), sorted by length within a pool, cut into batches, and the batches are
+// shuffled: rows of like length meet.
 //
 // Padding: a part is padded to its own longest row, rounded up to kPaddingMultiple (16,
 // common/workload.h) and no further than the model has positions:
@@ -23,8 +24,6 @@ namespace hpo {
 
 // Row numbers of one (effective) batch.
 using BatchRows = std::vector<int64_t>;
-
-constexpr int64_t kPoolBatches = 50;
 
 // How the batches of one epoch are drawn.
 struct EpochDraw {

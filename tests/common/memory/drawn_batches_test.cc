@@ -96,6 +96,33 @@ TEST(DrawBatches, AnEvaluationBeginsWithWhatIsHeaviest) {
                   BatchShape{.rows = 1, .tokens = 32}));
 }
 
+// Rows of two lengths, of which one batch of fifty holds both.
+TEST(DrawBatches, RowsOfLikeLengthMeetWhereTheyAreGrouped) {
+  EstimateInput input = Varying();
+  input.config.unpadded = true;
+  input.workload.train_lengths = {{20, 100}, {40, 98}};
+  const auto mixed = [&input] {
+    const DrawnBatches drawn = DrawBatches(input, PlanOf(4, 4), 50);
+    EXPECT_THAT(drawn.steps, SizeIs(50));
+    int64_t rows = 0;
+    int64_t of_two_lengths = 0;
+    for (const auto& step : drawn.steps) {
+      rows += step.front().rows;
+      of_two_lengths += step.front().packed.size() > 1 ? 1 : 0;
+    }
+    EXPECT_EQ(rows, 198);
+    return of_two_lengths;
+  };
+  EXPECT_GT(mixed(), 25);
+  input.config.group_by_length = true;
+  EXPECT_EQ(mixed(), 1);
+  // Of a pool in any order.
+  const DrawnBatches drawn = DrawBatches(input, PlanOf(4, 4), 50);
+  EXPECT_FALSE(std::is_sorted(
+      drawn.steps.begin(), drawn.steps.end(),
+      [](const auto& a, const auto& b) { return a.front().tokens > b.front().tokens; }));
+}
+
 TEST(DrawBatches, ManyRowsAreNotDrawn) {
   EstimateInput input = Varying();
   input.workload.train_lengths = {{20, int64_t{1} << 40}, {40, int64_t{1} << 40}};

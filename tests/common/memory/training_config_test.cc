@@ -24,6 +24,7 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                            {"train.precision", std::string("bf16")},
                            {"memory.checkpoint_every", int64_t{2}},
                            {"memory.unpadded", true},
+                           {"train.group_by_length", true},
                            {"model.freeze_embeddings", true},
                            {"model.freeze_layers", int64_t{3}},
                            {"lora.rank", int64_t{16}},
@@ -51,7 +52,8 @@ TEST(TrainingConfigOf, ReadsEveryParameter) {
                                                          .dropout = 0.05,
                                                          .targets = {"query", "value"},
                                                          .base = FrozenStorage::Type::kNf4},
-                                     .unpadded = true}));
+                                     .unpadded = true,
+                                     .group_by_length = true}));
   EXPECT_EQ(config->EffectiveBatch(), 36);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/memory/memory_replay.h"
+#include "common/memory/ordered_replay.h"
 
 namespace hpo {
 
@@ -23,7 +24,9 @@ std::optional<Bytes> Replanner::PredictedPeak(const MemoryPlan& plan) const {
   return estimate->expected_live_peak + baseline_;
 }
 
-std::optional<Bytes> Replanner::PredictedReservedPeak(const MemoryPlan& plan) const {
+std::optional<Bytes> Replanner::PredictedReservedPeak(const MemoryPlan& plan,
+                                                      const TrialPasses& passes) const {
+  if (const auto ordered = ReplayReservedPeak(input_, plan, passes); ordered.ok()) return *ordered;
   const auto estimate = replays_->Replay(input_, plan);
   if (!estimate.ok()) return std::nullopt;
   return input_.device.kind == "cpu" ? estimate->reserved_peak + baseline_

@@ -10,6 +10,7 @@
 
 #include "common/memory/memory_plan.h"
 #include "common/memory/replay_table.h"
+#include "common/memory/trial_passes.h"
 
 namespace hpo {
 
@@ -25,9 +26,10 @@ class Replanner {
   // where it has no answer.
   std::optional<Bytes> PredictedPeak(const MemoryPlan& plan) const;
 
-  // The most that the allocator reserves for `plan`, in whatever order its batches come; nullopt as
-  // above.
-  std::optional<Bytes> PredictedReservedPeak(const MemoryPlan& plan) const;
+  // The most that the allocator reserves for `plan` over `passes`, which are the trial's; nullopt
+  // as above.
+  std::optional<Bytes> PredictedReservedPeak(const MemoryPlan& plan,
+                                             const TrialPasses& passes) const;
 
   // Under `plan` as many live bytes were needed, or at least as many. Returns whether that exceeds
   // the prediction by more than kTolerance.

@@ -14,6 +14,7 @@
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/oom_outcome.h"
 #include "worker/trainer/training/probe.h"
+#include "worker/trainer/training/trial_batches.h"
 #include "worker/trainer/trial_device.h"
 #include "worker/trainer/trial_log.h"
 
@@ -95,8 +96,10 @@ std::optional<TrainLoop::Ending> TrainLoop::Probe() {
 
 void TrainLoop::JudgeProbe() {
   const Bytes predicted = replanner_.PredictedPeak(state_.plan).value_or(Bytes{});
-  const Bytes measured =
-      parts_.log.Probed(predicted, replanner_.PredictedReservedPeak(state_.plan).value_or(Bytes{}));
+  const TrialPasses passes = PassesOf(parts_.job, parts_.options, parts_.data,
+                                      parts_.estimate_input.model.max_positions, state_.plan);
+  const Bytes measured = parts_.log.Probed(
+      predicted, replanner_.PredictedReservedPeak(state_.plan, passes).value_or(Bytes{}));
   if (!replanner_.Correct(state_.plan, measured)) return;
   LogWarning(absl::StrFormat("Trial %d - the estimate is short by %s", parts_.job.trial.value,
                              FormatBytes(replanner_.correction())));

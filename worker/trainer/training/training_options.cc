@@ -99,18 +99,6 @@ absl::StatusOr<std::optional<int64_t>> ReadCount(const ParamMap& params, const c
                                                  DescribeParam(found->second)));
 }
 
-absl::Status ReadFlag(const ParamMap& params, const char* name, bool& value) {
-  const auto found = params.find(name);
-  if (found == params.end()) return absl::OkStatus();
-  const std::optional<bool> flag = FindBool(params, name);
-  if (!flag.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": expected true or false, got ", DescribeParam(found->second)));
-  }
-  value = *flag;
-  return absl::OkStatus();
-}
-
 // What others know and this trainer has something better for.
 constexpr const char* kOffload = "memory.offload_optimizer";
 constexpr const char* kInsteadOfOffload =
@@ -153,7 +141,6 @@ absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint
       {"train.weight_decay", 0.0, kAny, &options.weight_decay},
   };
   for (const NumberRange& range : ranges) HPO_RETURN_IF_ERROR(ReadNumber(params, range));
-  HPO_RETURN_IF_ERROR(ReadFlag(params, "train.group_by_length", options.group_by_length));
   options.tf32 = FindString(params, "train.precision") == "tf32";
   if (const auto weights = params.find("train.class_weights"); weights != params.end()) {
     auto spec = ParseClassWeights(

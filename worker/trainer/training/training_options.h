@@ -27,8 +27,7 @@ struct TrainingOptions {
   int64_t early_stopping = 0;
   // Optimizer steps after which the allocator's cache goes back to the device; 0: it stays.
   int64_t clear_cache_every = 0;
-  double data_subset = 1.0;      // share of the training rows that are used
-  bool group_by_length = false;  // rows of like length learn together (worker/text/batcher.h)
+  double data_subset = 1.0;  // share of the training rows that are used
   QueryPadding query_padding = QueryPadding::kNone;
   ClassWeightSpec class_weights;
   double label_smoothing = 0.0;
@@ -36,8 +35,10 @@ struct TrainingOptions {
 
   // Of an epoch, from 0, by effective batches of `batch_size` rows.
   EpochDraw DrawOf(int64_t batch_size, int64_t epoch) const {
-    return {
-        .batch_size = batch_size, .group_by_length = group_by_length, .seed = seed, .epoch = epoch};
+    return {.batch_size = batch_size,
+            .group_by_length = config.group_by_length,
+            .seed = seed,
+            .epoch = epoch};
   }
 };
 

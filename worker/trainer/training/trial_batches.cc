@@ -73,12 +73,12 @@ TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, cons
                         evaluation.begin() + static_cast<std::ptrdiff_t>(first_batch)}});
   }
   int64_t step = 0;
-  for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
+  for (int64_t epoch = 0; epoch < job.epochs && step < kMostPassedSteps; ++epoch) {
     MeasuredSteps stretch;
     for (const BatchRows& batch :
          TrainingBatches(data.train, options.DrawOf(plan.effective_batch, epoch))) {
       stretch.steps.push_back(PartsOf(data, batch, plan, layout));
-      ++step;
+      if (++step == kMostPassedSteps) break;
       if (job.measure_every_steps > 0 && step % job.measure_every_steps == 0) {
         stretch.evaluation = evaluation;
         passes.stretches.push_back(std::exchange(stretch, {}));

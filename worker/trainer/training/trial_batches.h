@@ -9,8 +9,12 @@
 
 namespace hpo {
 
+// What a replay may want to know of (common/memory/ordered_replay.h).
+constexpr int64_t kMostPassedSteps = 1000;
+
 // Every batch of `job` under `plan`, in order: the probe, then the steps of each epoch with its
-// evaluations. `plan` is not changed on the way.
+// evaluations; of more than kMostPassedSteps steps the first, and an evaluation after them. `plan`
+// is not changed on the way.
 TrialPasses PassesOf(const TrainerJob& job, const TrainingOptions& options, const TextData& data,
                      int64_t max_positions, const MemoryPlan& plan);
 

@@ -1,6 +1,7 @@
 #include "worker/trainer/memory/replanner.h"
 
 #include "common/memory/memory_replay.h"
+#include "common/memory/ordered_replay.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -39,9 +40,9 @@ constexpr Bytes kBaseline = KiB(3);
 TEST(Replanner, PredictsWithTheBaseline) {
   const Replanner replanner(Input(), kBaseline, Bytes{}, /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.PredictedPeak(Plan(8)), Need(8) + kBaseline);
-  EXPECT_EQ(replanner.PredictedReservedPeak(Plan(8)), Need(8) + kBaseline);
+  EXPECT_EQ(replanner.PredictedReservedPeak(Plan(8), {}), Need(8) + kBaseline);
   EXPECT_FALSE(replanner.PredictedPeak(Plan(0)).has_value());
-  EXPECT_FALSE(replanner.PredictedReservedPeak(Plan(0)).has_value());
+  EXPECT_FALSE(replanner.PredictedReservedPeak(Plan(0), {}).has_value());
 }
 
 TEST(Replanner, JumpsToTheLargestThatFits) {
@@ -63,7 +64,9 @@ TEST(Replanner, OnACardReplaysDecide) {
   ASSERT_GT(EstimateMemory(card, Plan(20))->needed_limit, limit);
   Replanner replanner(card, MiB(17), limit, /*may_checkpoint=*/false);
   EXPECT_EQ(replanner.PredictedPeak(Plan(20)), replayed(20).expected_live_peak + MiB(17));
-  EXPECT_EQ(replanner.PredictedReservedPeak(Plan(20)), replayed(20).reserved_peak);
+  const TrialPasses passes = LargestPasses(card, Plan(20));
+  EXPECT_EQ(replanner.PredictedReservedPeak(Plan(20), passes),
+            *ReplayReservedPeak(card, Plan(20), passes));
   EXPECT_TRUE(replanner.Fits(Plan(20)));
   const auto chosen = replanner.Smaller(Plan(64));
   ASSERT_TRUE(chosen.has_value());

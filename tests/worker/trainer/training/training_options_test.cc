@@ -58,7 +58,7 @@ TEST(ReadTrainingOptions, EveryParameterIsRead) {
   EXPECT_EQ(options->seed, 5u);
   EXPECT_EQ(options->data_subset, 0.2);
   EXPECT_EQ(options->early_stopping, 3);
-  EXPECT_TRUE(options->group_by_length);
+  EXPECT_TRUE(options->config.group_by_length);
   EXPECT_EQ(options->class_weights.kind, ClassWeightSpec::Kind::kBalanced);
   EXPECT_EQ(options->label_smoothing, 0.1);
   EXPECT_TRUE(options->config.weighs_classes);
