@@ -270,8 +270,9 @@ absl::StatusOr<TrialView> Client::GetTrial(const std::string& study, TrialNumber
   request.set_number(number.value);
   v1::GetTrialResponse response;
   HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::GetTrial, request, response));
-  TrialView view{.sampler = response.trial().sampler()};
+  TrialView view;
   HPO_ASSIGN_OR_RETURN(view.trial, FromProto(response.trial()));
+  view.sampler = response.trial().sampler();
   for (const v1::Measurement& measurement : response.trial().measurements()) {
     view.measurements.push_back(FromProto(measurement));
   }

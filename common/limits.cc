@@ -35,8 +35,12 @@ absl::string_view Tail(absl::string_view text, size_t most) {
 
 // 1048576 as "1,048,576".
 std::string WithCommas(int64_t number) {
-  std::string text = absl::StrCat(number);
-  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, ",");
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 

@@ -54,13 +54,14 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
         absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,
                      " (it lacks the model, or memory.policy is off)"));
   }
-  MemoryAnswer answer{.usable = UsableBytes(capacity, facts.device, spec.memory)};
+  const Bytes usable = UsableBytes(capacity, facts.device, spec.memory);
+  MemoryAnswer answer{.usable = usable};
   if (const auto config = TrainingConfigOf(params, spec.trainer); config.ok()) {
     answer.planned.plan = LiteralPlan(*config);
   }
   answer.planned.fits = learned->fits;
   answer.planned.estimate.needed_limit = learned->needed;
-  const std::string allowed = absl::StrCat(", allowed ", FormatBytes(answer.usable));
+  const std::string allowed = absl::StrCat(", allowed ", FormatBytes(usable));
   if (learned->needed == Bytes{}) {
     answer.explanation =
         absl::StrCat(learned->fits ? "would be tried: too few trials have run to learn its need by"

@@ -68,8 +68,8 @@ std::string RefusalOf(uint32_t stream, const std::string& why) {
   std::string text;
   if (stream > 0) {
     text = Frame(kHeaders, kEndsStreamAndHeaders, stream,
-                 kStatus200 + Field("content-type", "application/grpc") +
-                     Field("grpc-status", "8") + Field("grpc-message", why));
+                 absl::StrCat(kStatus200, Field("content-type", "application/grpc"),
+                              Field("grpc-status", "8"), Field("grpc-message", why)));
   }
   return text +
          Frame(kGoAway, 0, 0, BigEndian(stream) + std::string(3, '\0') + kEnhanceYourCalm + why);
