@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/status.h"
@@ -12,6 +13,9 @@ namespace hpo {
 namespace {
 
 using torch::autograd::variable_list;
+
+// Of NF4, for a thread to be worth its start.
+constexpr int64_t kBlocksOfAThread = 1024;
 
 template <typename Element>
 std::span<Element> HostSpan(const torch::Tensor& tensor) {
@@ -94,7 +98,14 @@ void StoredWeight::Store(std::span<const float> values) {
   }
   std::vector<uint8_t> codes(static_cast<size_t>(codes_.numel()));
   std::vector<float> scales(static_cast<size_t>(scales_.numel()));
-  QuantizeNf4(values, codes, scales);
+  at::parallel_for(0, std::ssize(scales), kBlocksOfAThread, [&](int64_t begin, int64_t end) {
+    const auto first = static_cast<size_t>(begin);
+    const auto blocks = static_cast<size_t>(end - begin);
+    const std::span<const float> from_first = values.subspan(first * kNf4Block);
+    QuantizeNf4(from_first.first(std::min(blocks * kNf4Block, from_first.size())),
+                std::span(codes).subspan(first * kNf4Block / 2, blocks * kNf4Block / 2),
+                std::span(scales).subspan(first, blocks));
+  });
   codes_.copy_(at::from_blob(codes.data(), codes_.sizes(), torch::kUInt8));
   scales_.copy_(OverValues(scales, scales_.sizes()));
 }

@@ -45,6 +45,25 @@ TEST(StoredWeight, ValuesAreWhatIsStored) {
   }
 }
 
+// As of one thread, also where the last block is not full.
+TEST(StoredWeight, IsStoredByAllThreadsAlike) {
+  constexpr int64_t kElements = 5 * 1024 * kNf4Block + 13;
+  const std::vector<float> given = RandomValues(kElements);
+  const auto blocks = static_cast<size_t>(Nf4Blocks(kElements));
+  std::vector<uint8_t> codes(blocks * kNf4Block / 2);
+  std::vector<float> scales(blocks);
+  QuantizeNf4(given, codes, scales);
+  std::vector<float> expected(given.size());
+  DequantizeNf4(codes, scales, expected);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(3);
+  const auto weight = Make(Type::kNf4, {kElements});
+  at::set_num_threads(threads);
+  std::vector<float> stored(given.size());
+  weight->Load(stored);
+  EXPECT_EQ(stored, expected);
+}
+
 TEST(StoredWeight, RoundsByItsType) {
   const std::vector<float> given = RandomValues(64 * 64);
   const torch::Tensor exact =
