@@ -64,10 +64,14 @@ class FaultyStudy {
   explicit FaultyStudy(const FaultyStudyOptions& options) : options_(options) {}
 
   absl::Status Run() {
-    HPO_ASSIGN_OR_RETURN(server_, SimulatedServer::Start(kLease));
-    HPO_RETURN_IF_ERROR(
-        server_->scheduler().AddStudy(Study(options_.num_trials), false, "").status());
     vfs_.Fail(options_.fault);
+    HPO_ASSIGN_OR_RETURN(server_, SimulatedServer::Start(kLease, [this](const absl::Status&) {
+                           NoteFailedCall();
+                           return num_failed_calls_ < kMostTries;
+                         }));
+    HPO_RETURN_IF_ERROR(Try("add the study", [this] {
+      return scheduler().AddStudy(Study(options_.num_trials), false, "").status();
+    }));
     HPO_RETURN_IF_ERROR(Try("register", [this] { return Register(); }));
     for (int64_t trial = 0; trial < options_.num_trials; ++trial) {
       HPO_RETURN_IF_ERROR(RunTrial(trial));
@@ -85,14 +89,17 @@ class FaultyStudy {
   TrialScheduler& scheduler() { return server_->scheduler(); }
   absl::Duration Now() { return server_->clock().Monotonic(); }
 
+  void NoteFailedCall() {
+    if (++num_failed_calls_ >= kHealedAfter) vfs_.Heal();
+  }
+
   // Repeats `call` until it is answered. A lost session is registered anew, as a worker does.
   absl::Status Try(const std::string& what, const std::function<absl::Status()>& call) {
     absl::Status answer;
     for (int tries = 0; tries < kMostTries; ++tries) {
       answer = call();
       if (answer.ok()) return answer;
-      ++num_failed_calls_;
-      if (num_failed_calls_ >= kHealedAfter) vfs_.Heal();
+      NoteFailedCall();
       if (absl::IsNotFound(answer)) Register().IgnoreError();
       server_->clock().Advance(absl::Seconds(1));
     }

@@ -8,10 +8,15 @@
 
 namespace hpo {
 
-absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(const LeasePolicy& lease) {
+absl::StatusOr<std::unique_ptr<SimulatedServer>> SimulatedServer::Start(const LeasePolicy& lease,
+                                                                        const TryAgain& try_again) {
   std::unique_ptr<SimulatedServer> server(new SimulatedServer(lease));
-  HPO_RETURN_IF_ERROR(server->Open());
-  return server;
+  for (;;) {
+    const absl::Status opened = server->Open();
+    if (opened.ok()) return server;
+    const bool for_now = absl::IsUnavailable(opened) && try_again;
+    if (!for_now || !try_again(opened)) return opened;
+  }
 }
 
 absl::Status SimulatedServer::Open() {

@@ -2,6 +2,7 @@
 // restarted or killed; after each, what it rebuilt is compared with what it had in memory.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,7 +16,10 @@ namespace hpo {
 
 class SimulatedServer {
  public:
-  static absl::StatusOr<std::unique_ptr<SimulatedServer>> Start(const LeasePolicy& lease);
+  using TryAgain = std::function<bool(const absl::Status&)>;
+  // Where the file cannot be opened for now, `try_again` says whether to try once more.
+  static absl::StatusOr<std::unique_ptr<SimulatedServer>> Start(const LeasePolicy& lease,
+                                                                const TryAgain& try_again = {});
 
   TrialScheduler& scheduler() { return *scheduler_; }
   SimulatedClock& clock() { return clock_; }

@@ -114,7 +114,10 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
       new (file) FaultyFile{.base = {}, .faults = faults, .path = nullptr, .error = 0};
   const std::string path = name == nullptr ? "" : name;
   ours->real()->pMethods = nullptr;
-  if (const int code = faults->Outcome(FileOperation::kOpen, path); code != SQLITE_OK) return code;
+  if (const int code = faults->Outcome(FileOperation::kOpen, path); code != SQLITE_OK) {
+    errno = EMFILE;  // SQLite asks for it
+    return code;
+  }
   const int code = faults->real()->xOpen(faults->real(), name, ours->real(), flags, flags_out);
   if (ours->real()->pMethods == nullptr) return code;
   if (code != SQLITE_OK) {
