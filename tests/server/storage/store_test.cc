@@ -178,6 +178,37 @@ TEST(StoreIntegrity, IsLookedAtAfterAnEndThatWasNotInOrder) {
   EXPECT_THAT(MustOpen(killed.path())->damage(), Not(IsEmpty()));
 }
 
+// Nobody is to restore an old backup because a disk failed for a moment.
+TEST(StoreIntegrity, ADiskThatFailsToReadIsNoDamage) {
+  TemporaryDatabase file;
+  const std::string killed = file.File("killed.db");
+  {
+    auto store = MustOpen(file.path());
+    const auto copy = [&](const std::string& made) {
+      fs::copy_file(made, killed);
+      return absl::OkStatus();
+    };
+    ASSERT_TRUE(store->WithCopy(copy).ok());
+  }
+  int64_t num_refused = 0;
+  for (int64_t first = 1;; first += 3) {
+    SCOPED_TRACE(first);
+    const std::string path = file.File(absl::StrCat(first, ".db"));
+    fs::copy_file(killed, path);
+    FaultyVfs faults;
+    faults.Fail({.operation = FileOperation::kRead, .code = SQLITE_IOERR_READ, .first = first});
+    const auto store = Store::Open(path);
+    if (store.ok()) {
+      EXPECT_THAT((*store)->damage(), IsEmpty());
+    } else {
+      EXPECT_TRUE(absl::IsUnavailable(store.status())) << store.status();
+      ++num_refused;
+    }
+    if (faults.NumFailed() == 0) break;
+  }
+  EXPECT_GT(num_refused, 3);
+}
+
 TEST(StoreCopy, IsOneStateAndGoneAfterwards) {
   TemporaryDatabase file;
   auto store = MustOpen(file.path());
