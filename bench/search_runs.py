@@ -11,7 +11,7 @@ PEERS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
 SLOW_PEER = "optuna-gp"
 PRUNERS = ["none", "median", "asha", "hyperband"]
 PEERS_ON_CURVES = [f"{peer}+{pruner}" for peer in PEERS for pruner in PRUNERS]
-OUR_PRUNER = "median"  # a study's without one named
+OUR_PRUNER = "predictive"  # a study's without one named
 
 
 class Ours:

@@ -27,6 +27,7 @@ struct PrunerType {
 // "none" takes what a median takes, so that a study can switch its pruner off by one word.
 const std::vector<PrunerType>& PrunerTypes() {
   static const auto& types = *new std::vector<PrunerType>{
+      {"predictive", {"warmup_steps", "interval_steps"}},
       {"median", {"startup_trials", "warmup_steps", "interval_steps", "min_trials"}},
       {"percentile",
        {"startup_trials", "warmup_steps", "interval_steps", "min_trials", "percentile"}},

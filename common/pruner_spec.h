@@ -16,12 +16,12 @@ namespace hpo {
 // One struct for every type; PrunerTakes says which members a type reads. Values are in the
 // metric's own unit, steps are optimizer steps as the trainer reports them.
 struct PrunerSpec {
-  // median | percentile | threshold | patient | asha | hyperband | wilcoxon | none
-  std::string type = "median";
+  // predictive | median | percentile | threshold | patient | asha | hyperband | wilcoxon | none
+  std::string type = "predictive";
   // Completed trials before the first decision (median, percentile).
   int64_t startup_trials = 5;
-  // Decide at the first report at or after warmup_steps + k * interval_steps (median, percentile,
-  // threshold).
+  // Decide at the first report at or after warmup_steps + k * interval_steps (predictive, median,
+  // percentile, threshold).
   int64_t warmup_steps = 0;
   int64_t interval_steps = 1;
   // Completed trials that must have reported at the same step (median, percentile).

@@ -3,6 +3,7 @@
 #include "sampler/hyperband_pruner.h"
 #include "sampler/patient_pruner.h"
 #include "sampler/percentile_pruner.h"
+#include "sampler/predictive_pruner.h"
 #include "sampler/pruner.h"
 #include "sampler/threshold_pruner.h"
 #include "sampler/wilcoxon_pruner.h"
@@ -26,6 +27,7 @@ std::unique_ptr<Pruner> MakeOfType(const std::string& type, const StudySpec& stu
   if (type == "threshold") return std::make_unique<ThresholdPruner>(spec, direction);
   if (type == "asha") return std::make_unique<AshaPruner>(spec, direction);
   if (type == "hyperband") return std::make_unique<HyperbandPruner>(spec, direction, study.name);
+  if (type == "predictive") return std::make_unique<PredictivePruner>(spec, direction);
   if (type == "wilcoxon") return std::make_unique<WilcoxonPruner>(spec, direction);
   if (type == "patient") {
     return std::make_unique<PatientPruner>(spec, direction, MakeOfType(spec.wrapped, study));

@@ -148,7 +148,7 @@ class Curves(unittest.TestCase):
         self.assertEqual(json.loads(done.stdout)["runs"][0]["best"], [1.0, 0.4])
 
     def test_pruners_are_those_of_a_study_file(self):
-        self.assertIn("pruner.type: expected median, percentile, threshold, patient, asha, hyperband, wilcoxon or "
+        self.assertIn("pruner.type: expected predictive, median, percentile, threshold, patient, asha, hyperband, wilcoxon or "
                       "none, got 'medain'", self.refused("--pruner", "medain"))
         self.assertIn("pruner: expected of asha one of min_resource, reduction_factor, min_early_stopping_rate, "
                       "bootstrap_count, got startup_trials", self.refused("--pruner", "asha:startup_trials=3"))

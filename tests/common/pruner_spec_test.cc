@@ -39,7 +39,9 @@ TEST(PrunerSpec, ReadsWhatWasStoredBeforeThereWereOthers) {
   const auto spec = PrunerFromJson(nlohmann::json::parse(
       R"({"type": "median", "startup_trials": 3, "warmup_steps": 1, "interval_steps": 2})"));
   ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_EQ(*spec, (PrunerSpec{.startup_trials = 3, .warmup_steps = 1, .interval_steps = 2}));
+  EXPECT_EQ(
+      *spec,
+      (PrunerSpec{.type = "median", .startup_trials = 3, .warmup_steps = 1, .interval_steps = 2}));
 }
 
 TEST(PrunerSpec, WritesOnlyWhatTheTypeTakes) {
@@ -68,10 +70,12 @@ TEST(PrunerSpec, JsonErrorsNameTheMember) {
 TEST(ValidatePruner, NamesTheMemberAtFault) {
   const std::pair<PrunerSpec, const char*> cases[] = {
       {{.type = "bohb"},
-       "pruner.type: expected median, percentile, threshold, patient, asha, hyperband, wilcoxon or "
+       "pruner.type: expected predictive, median, percentile, threshold, patient, asha, hyperband, "
+       "wilcoxon or "
        "none, got 'bohb'"},
       {{.type = "patient", .wrapped = "patient"},
-       "pruner.wrapped: expected median, percentile, threshold, asha, hyperband, wilcoxon or none, "
+       "pruner.wrapped: expected predictive, median, percentile, threshold, asha, hyperband, "
+       "wilcoxon or none, "
        "got 'patient'"},
       {{.startup_trials = -1}, "pruner.startup_trials: expected >= 0, got -1"},
       {{.warmup_steps = -1}, "pruner.warmup_steps: expected >= 0, got -1"},

@@ -372,7 +372,8 @@ TEST(StudyFile, NamesThePlaceOfStudiesThatMakeNoSense) {
       {"pruner: {type: bohb, eta: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:22: pruner.eta: unknown key 'eta'"},
       {"pruner: {type: bohb, startup_trials: 3}\nparameters: {n: {int: [1, 5]}}\n",
-       "my.yaml:6:16: pruner.type: expected median, percentile, threshold, patient, asha, "
+       "my.yaml:6:16: pruner.type: expected predictive, median, percentile, threshold, patient, "
+       "asha, "
        "hyperband, wilcoxon or none, got 'bohb'"},
       {"pruner: {type: asha, percentile: 3}\nparameters: {n: {int: [1, 5]}}\n",
        "my.yaml:6:22: pruner.percentile: unknown key 'percentile'"},

@@ -220,7 +220,8 @@ TEST(ValidateStudy, NamesWhatSamplerAndPrunerCannotDo) {
        "sampler.type: expected auto, tpe or random for several objectives, got 'gp'"},
       {[](StudySpec& spec) { spec.sampler.startup_trials = -1; },
        "sampler.startup_trials: expected >= 0"},
-      {[](StudySpec& spec) { spec.pruner.type = "bohb"; }, "pruner.type: expected median, "},
+      {[](StudySpec& spec) { spec.pruner.type = "bohb"; },
+       "pruner.type: expected predictive, median, "},
   });
 }
 
@@ -352,7 +353,7 @@ TEST(MergeChangedStudy, NamesTheFirstFieldThatMayNotChange) {
        "memory.relevant: stored nothing, file has [\"train.lr\"]"},
       {[](StudySpec& spec) { spec.sampler.seed = 5; }, "sampler.seed: stored 0, file has 5"},
       {[](StudySpec& spec) { spec.pruner.type = "none"; },
-       "pruner.type: stored \"median\", file has \"none\""},
+       "pruner.type: stored \"predictive\", file has \"none\""},
       {[](StudySpec& spec) { spec.name = "other"; },
        "name: stored \"criteria\", file has \"other\""},
       // A stored model cannot become heavy.

@@ -23,7 +23,8 @@ class Reports {
 
   // Whether a further, running trial with `values` is stopped.
   std::optional<PruneDecision> Decide(std::map<int64_t, double> values,
-                                      const PrunerSpec& spec = {.startup_trials = 0},
+                                      const PrunerSpec& spec = {.type = "median",
+                                                                .startup_trials = 0},
                                       Direction direction = Direction::kMinimize) const {
     History with = history_;
     const TrialNumber asking{1000};
@@ -80,7 +81,7 @@ TEST(PercentilePruner, OnlyCompletedTrialsAreCompared) {
 
 TEST(PercentilePruner, WaitsForStartupTrials) {
   Reports reports;
-  const PrunerSpec spec{.startup_trials = 2};
+  const PrunerSpec spec{.type = "median", .startup_trials = 2};
   reports.Completed({{1, 0.0}});
   EXPECT_FALSE(reports.Decide({{1, 9.0}}, spec).has_value());
   reports.Completed({{1, 0.0}});
@@ -135,7 +136,8 @@ TEST(PercentilePruner, ChecksTheFirstReportOfEachInterval) {
 TEST(PercentilePruner, SaysWhyInTheUsersSign) {
   Reports reports;
   for (const double loss : {-0.5, -0.6, -0.7}) reports.Completed({{200, loss}});
-  const auto decision = reports.Decide({{200, -0.41}}, {.startup_trials = 0}, Direction::kMaximize);
+  const auto decision =
+      reports.Decide({{200, -0.41}}, {.type = "median", .startup_trials = 0}, Direction::kMaximize);
   ASSERT_TRUE(decision.has_value());
   EXPECT_EQ(decision->pruner, "median");
   EXPECT_EQ(decision->step, 200);
@@ -146,7 +148,7 @@ TEST(PercentilePruner, UnknownOrSilentTrialsGoOn) {
   Reports reports;
   reports.Completed({{1, 0.0}});
   EXPECT_FALSE(reports.Decide({}).has_value());
-  const PercentilePruner pruner({.startup_trials = 0}, Direction::kMinimize);
+  const PercentilePruner pruner({.type = "median", .startup_trials = 0}, Direction::kMinimize);
   EXPECT_FALSE(pruner.Decide({}, TrialNumber{7}).has_value());
 }
 
@@ -180,7 +182,7 @@ TEST(PercentilePruner, KeepsTheBestShare) {
 
 TEST(PercentilePruner, WaitsForEnoughTrialsAtTheStep) {
   Reports reports;
-  const PrunerSpec spec{.startup_trials = 0, .min_trials = 2};
+  const PrunerSpec spec{.type = "median", .startup_trials = 0, .min_trials = 2};
   reports.Completed({{1, 0.0}, {2, 0.0}});
   reports.Completed({{2, kNan}});
   EXPECT_FALSE(reports.Decide({{1, 9.0}}, spec).has_value());

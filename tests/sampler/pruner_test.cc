@@ -73,8 +73,8 @@ TEST(MakePruner, TrialsThatViolateAConstraintAreNoneToCompareWith) {
 }
 
 TEST(MakePruner, EveryTypeAnswersForTrialsThatSaidNothing) {
-  for (const char* type :
-       {"median", "percentile", "threshold", "patient", "asha", "hyperband", "wilcoxon", "none"}) {
+  for (const char* type : {"predictive", "median", "percentile", "threshold", "patient", "asha",
+                           "hyperband", "wilcoxon", "none"}) {
     SCOPED_TRACE(type);
     const auto pruner = Make({.type = type, .lower = 0.0});
     EXPECT_FALSE(pruner->Decide({}, TrialNumber{7}).has_value());
