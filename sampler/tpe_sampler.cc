@@ -13,8 +13,7 @@
 namespace hpo {
 namespace {
 
-// Where nothing runs beside.
-constexpr int64_t kNumCandidates = 24;
+constexpr size_t kNumCandidates = 24;
 // Of a prior's model so many must fit too; they are drawn by the round as well.
 constexpr size_t kLeastOfPrior = 12;
 // After so many finished trials of the study itself a prior counts a quarter; soon nothing.
@@ -22,12 +21,11 @@ constexpr double kFading = 20.0;
 // Rounds of candidates before random search for one that fits takes over.
 constexpr int kMaxRounds = 8;
 
-// Candidates from all sought densities, `count` at a time, until `enough` fit.
-void DrawCandidates(const TpeModel& model, size_t count, size_t enough, Rng& rng,
-                    CandidatePool& pool) {
+// Candidates from all sought densities, so many of each at a time, until `enough` fit.
+void DrawCandidates(const TpeModel& model, size_t enough, Rng& rng, CandidatePool& pool) {
   for (int round = 0; round < kMaxRounds && pool.fitting().size() < enough; ++round) {
     std::vector<ParamMap> drawn;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < kNumCandidates; ++i) {
       if (auto params = model.DrawGood(rng); params.has_value()) {
         drawn.push_back(*std::move(params));
       }
@@ -88,10 +86,9 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
                                 Suggestion& suggestion) const {
   Rng rng = StreamFor(spec_.seed, context.number, StreamPurpose::kCandidates);
   CandidatePool pool(context);
-  const auto count = static_cast<size_t>(FewerBeside(kNumCandidates, own.num_running()));
-  DrawCandidates(own, count, count, rng, pool);
+  DrawCandidates(own, kNumCandidates, rng, pool);
   if (prior != nullptr) {
-    DrawCandidates(*prior, count, pool.fitting().size() + kLeastOfPrior, rng, pool);
+    DrawCandidates(*prior, pool.fitting().size() + kLeastOfPrior, rng, pool);
   }
   if (std::none_of(pool.fitting().begin(), pool.fitting().end(),
                    [this](const Candidate& candidate) { return IsNew(candidate.params); })) {

@@ -3,7 +3,7 @@
 // Quality: finished trials are split into good and the rest (trial_split.h), and each side gets a
 // Parzen density over all modelled parameters. Of one objective a quarter are good, and the better
 // one is the more it counts. Running ones are on no side: the more there are, the fewer trials are
-// good, the more the best of them count and the fewer candidates are drawn (FewerBeside).
+// good and the more the best of them count (ShareBeside).
 // Candidates take half of their parameters from one good trial and each other from a good trial of
 // its own that has it (model_space.h), so that parameters with conditions are drawn and judged by
 // the trials in which they exist. They are judged by the joint density times the product of its

@@ -12,11 +12,12 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kHalving = 18;  // so many more than are not noticed halve it
+constexpr int64_t kHalving =
+    18;  // so many more than are not noticed halve it; no fewer than a third
 
 int64_t DivisorBeside(int64_t num_running) {
   constexpr int64_t kUnnoticed = 3;
-  return kHalving + std::clamp<int64_t>(num_running - kUnnoticed, 0, kHalving);
+  return kHalving + std::clamp<int64_t>(num_running - kUnnoticed, 0, 2 * kHalving);
 }
 
 double WorstIfNan(double value) {

@@ -130,8 +130,8 @@ TEST(NumGood, IsLessTheMoreRunBesideButNeverNothing) {
     int64_t expected;
   };
   const Case cases[] = {{100, 1, 25},  {100, 3, 25}, {100, 12, 17},    {100, 21, 13},
-                        {100, 63, 13}, {0, 63, 0},   {1, 63, 1},       {10'000, 3, 100},
-                        {640, 63, 80}, {2, 63, 1},   {10'000, 63, 100}};
+                        {100, 63, 9},  {0, 63, 0},   {1, 63, 1},       {10'000, 3, 100},
+                        {640, 63, 54}, {2, 63, 1},   {10'000, 63, 100}};
   for (const auto& [n, num_running, expected] : cases) {
     EXPECT_EQ(NumGood(n, num_running, false), expected) << n << " beside " << num_running;
   }
@@ -150,16 +150,18 @@ TEST(WeightsOfGood, FallFromTheBestFasterTheMoreRunBeside) {
   expect(0, 3.0);
   expect(3, 3.0);
   expect(21, 6.0);
-  expect(1'000'000, 6.0);
+  expect(39, 9.0);
+  expect(1'000'000, 9.0);
   EXPECT_TRUE(WeightsOfGood(0, 0).empty());
 }
 
-TEST(FewerBeside, AllBesideThreeHalfBesideTwentyOneAndMore) {
+TEST(FewerBeside, AllBesideThreeHalfBesideTwentyOneAThirdBesideMany) {
   EXPECT_EQ(ShareBeside(0), 1.0);
   EXPECT_EQ(ShareBeside(3), 1.0);
   EXPECT_EQ(ShareBeside(12), 2.0 / 3.0);
   EXPECT_EQ(ShareBeside(21), 0.5);
-  EXPECT_EQ(ShareBeside(1'000), 0.5);
+  EXPECT_EQ(ShareBeside(39), 1.0 / 3.0);
+  EXPECT_EQ(ShareBeside(1'000), 1.0 / 3.0);
   for (const int64_t count : {0, 1, 2, 31, 32, 1'000}) {
     EXPECT_EQ(FewerBeside(count, 0), count);
     EXPECT_EQ(FewerBeside(count, 3), count);
