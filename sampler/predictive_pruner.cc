@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -51,7 +52,8 @@ std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t ste
     if (!value) continue;
     Seen one{.value = *value, .end = std::nullopt};
     if (trial.state == TrialState::kCompleted) {
-      one.end = IsFeasible(trial) ? NanAsWorst(trial.losses.front()) : kWorst;
+      const bool counts = IsFeasible(trial) && !trial.losses.empty();
+      one.end = counts ? NanAsWorst(trial.losses.front()) : kWorst;
     }
     seen.push_back(one);
   }

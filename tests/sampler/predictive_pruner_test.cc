@@ -107,6 +107,18 @@ TEST_F(PredictivePrunerTest, WhatViolatesAConstraintIsNotGood) {
   EXPECT_TRUE(Stops({{1, 2.5}}));
 }
 
+TEST_F(PredictivePrunerTest, WhatEndedWithoutALossIsNotGood) {
+  TwentyThatEnd(AsItBegan);
+  for (int64_t number = 20; number < 40; ++number) {
+    history_.Apply({number,
+                    {.number = TrialNumber{number},
+                     .state = TrialState::kCompleted,
+                     .intermediate = {{1, 30.0}, {10, 30.0}}}});
+  }
+  EXPECT_TRUE(Stops({{1, 30.0}}));
+  EXPECT_FALSE(Stops({{1, 1.0}}));
+}
+
 TEST_F(PredictivePrunerTest, SomeTrialsGoOnWhateverTheyReport) {
   TwentyThatEnd(AsItBegan);
   int num_going_on = 0;
