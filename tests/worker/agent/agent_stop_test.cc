@@ -50,7 +50,7 @@ TEST_F(AgentStopTest, ATrialThatHasUsedItsTimeKeepsItsBestWeights) {
   Add(1, kEndless);
   EXPECT_EQ(Run().code, ExitCode::kDone);
   ASSERT_THAT(coordinator_.results(), SizeIs(2));
-  const auto& stopped = std::get<StoppedByPruner>(coordinator_.results()[0].outcome);
+  const auto stopped = std::get<StoppedByPruner>(coordinator_.results()[0].outcome);
   EXPECT_EQ(stopped.pruner, "time limit");
   EXPECT_THAT(stopped.metrics, SizeIs(1)) << "with what it has";
   EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/s/000000-1/best/model.safetensors"));
