@@ -64,6 +64,8 @@ void AddExactUse(const Trial& trial, HistoryTrial& result) {
 
 }  // namespace
 
+double NanAsWorst(double loss) { return std::isnan(loss) ? kWorst : loss; }
+
 bool IsFinished(const HistoryTrial& trial) {
   return trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;
 }

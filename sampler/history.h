@@ -49,6 +49,9 @@ bool IsFinished(const HistoryTrial& trial);
 // COMPLETED, and within the study's constraints: what others are measured by.
 bool IsFeasible(const HistoryTrial& trial);
 
+// A loss, or infinity for NaN: the worst, as NaN has no place among others.
+double NanAsWorst(double loss);
+
 // Pruned for a reason that says nothing of quality.
 bool EndedByMemory(const HistoryTrial& trial);
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/split_mix.h"
+#include "sampler/portable_math.h"
 #include "sampler/reports.h"
 #include "sampler/truncated_normal.h"
 
@@ -31,8 +33,6 @@ struct Seen {
   double value = 0.0;
   std::optional<double> end;
 };
-
-double NanAsWorst(double value) { return std::isnan(value) ? kWorst : value; }
 
 // Its last value up to `step`, where it has gone so far.
 std::optional<double> ValueAt(const HistoryTrial& trial, int64_t step) {
@@ -62,8 +62,6 @@ std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t ste
   return seen;
 }
 
-double NormalCdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
-
 // Of being good, by the rank of `value` among the others alone.
 double PriorOf(const std::vector<Seen>& seen, double value) {
   double better = 0.0;
@@ -71,9 +69,10 @@ double PriorOf(const std::vector<Seen>& seen, double value) {
     better += other.value < value ? 1.0 : other.value == value ? 0.5 : 0.0;
   }
   const double rank = (better + 1.0) / (static_cast<double>(seen.size()) + 2.0);
-  const double score = LowerNormalQuantile(rank);
+  const double score = NormalQuantileOfLog(Log(rank));
   const double limit = LowerNormalQuantile(kGood);
-  return NormalCdf((limit - kCorrelation * score) / std::sqrt(1.0 - kCorrelation * kCorrelation));
+  return Exp(
+      LogNormalCdf((limit - kCorrelation * score) / std::sqrt(1.0 - kCorrelation * kCorrelation)));
 }
 
 // The end up to which trials are good; nullopt for too few.
@@ -124,10 +123,7 @@ double WorthOf(const std::vector<Seen>& seen, double value) {
 
 // Spread evenly over the numbers.
 bool GoesOnWhatever(TrialNumber trial) {
-  uint64_t mixed = static_cast<uint64_t>(trial.value) + 0x9e3779b97f4a7c15ULL;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return (mixed ^ (mixed >> 31)) % kObserved == 0;
+  return SplitMix64(static_cast<uint64_t>(trial.value) + kSplitMixStep) % kObserved == 0;
 }
 
 }  // namespace
@@ -139,9 +135,10 @@ std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
     return std::nullopt;
   }
   const auto& [step, last] = *reporting->intermediate.rbegin();
-  const std::vector<Seen> seen = SeenAt(history, trial, step);
   const std::optional<int64_t> longest = LongestCompleted(history);
-  if (seen.empty() || !longest || step >= *longest) return std::nullopt;
+  if (!longest || step >= *longest) return std::nullopt;
+  const std::vector<Seen> seen = SeenAt(history, trial, step);
+  if (seen.empty()) return std::nullopt;
   const double left = 1.0 - static_cast<double>(step) / static_cast<double>(*longest);
   const double worth = WorthOf(seen, NanAsWorst(last));
   if (worth >= left) return std::nullopt;

@@ -12,16 +12,12 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kHalving =
-    18;  // so many more than are not noticed halve it; no fewer than a third
+// So many more than are not noticed halve it; no fewer than a third are left.
+constexpr int64_t kHalving = 18;
 
 int64_t DivisorBeside(int64_t num_running) {
   constexpr int64_t kUnnoticed = 3;
   return kHalving + std::clamp<int64_t>(num_running - kUnnoticed, 0, 2 * kHalving);
-}
-
-double WorstIfNan(double value) {
-  return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
 }
 
 // The losses of trials of several objectives, equally many each; a missing one is worst.
@@ -31,7 +27,7 @@ std::vector<std::vector<double>> LossesOf(const std::vector<const HistoryTrial*>
   std::vector<std::vector<double>> losses;
   for (const HistoryTrial* trial : trials) {
     std::vector<double>& row = losses.emplace_back(trial->losses);
-    std::transform(row.begin(), row.end(), row.begin(), WorstIfNan);
+    std::transform(row.begin(), row.end(), row.begin(), NanAsWorst);
     row.resize(most, std::numeric_limits<double>::infinity());
   }
   return losses;
@@ -66,12 +62,12 @@ QualityKey QualityKeyOf(const HistoryTrial& trial) {
   if (trial.violation > 0.0) return {kInfeasible, 0, trial.violation, trial.number};
   if (trial.state == TrialState::kCompleted) {
     const double loss = trial.losses.empty() ? std::numeric_limits<double>::infinity()
-                                             : WorstIfNan(trial.losses.front());
+                                             : NanAsWorst(trial.losses.front());
     return {kCompleted, 0, loss, trial.number};
   }
   if (trial.intermediate.empty()) return {kPrunedWithoutReport, 0, 0.0, trial.number};
   const auto& [step, value] = *trial.intermediate.rbegin();
-  return {kPruned, -step, WorstIfNan(value), trial.number};
+  return {kPruned, -step, NanAsWorst(value), trial.number};
 }
 
 double ShareBeside(int64_t num_running) {

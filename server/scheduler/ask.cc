@@ -121,7 +121,7 @@ absl::Status TrialScheduler::ReleaseUnlessThere(const std::string& session, cons
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(lease.trial.study));
   const std::optional<HeldLease> held = study->FindLease(lease.trial.number);
   if (held && held->attempt == lease.attempt) {
-    HPO_RETURN_IF_ERROR(ReleaseNeverTaken(*study, *held));
+    HPO_RETURN_IF_ERROR(EndLease(*study, *held, LeaseLoss::kNeverTaken));
     WakeAll();
   }
   return there;

@@ -37,10 +37,9 @@ absl::Status TrialScheduler::ReleaseOlderInstance(const WorkerFacts& facts, Name
   for (StudyRuntime* study : Studies()) {
     for (const HeldLease& lease : study->leases()) {
       if (lease.worker != facts.worker || lease.instance_key == facts.instance_key) continue;
-      const absl::Status lost =
-          LoseLease(*study, lease,
-                    how == NameGrant::kTakenOver ? LeaseLoss::kNameTaken : LeaseLoss::kRestarted);
-      if (!Quarantined(*study, lease.trial, lost)) HPO_RETURN_IF_ERROR(lost);
+      HPO_RETURN_IF_ERROR(
+          EndLease(*study, lease,
+                   how == NameGrant::kTakenOver ? LeaseLoss::kNameTaken : LeaseLoss::kRestarted));
     }
   }
   return absl::OkStatus();

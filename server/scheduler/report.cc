@@ -86,15 +86,10 @@ absl::Status TrialScheduler::ReleaseNeverTaken(const WorkerFacts& left,
         return b.lease.trial == TrialId{study->name(), lease.trial} &&
                b.lease.attempt == lease.attempt;
       });
-      if (!held) HPO_RETURN_IF_ERROR(ReleaseNeverTaken(*study, lease));
+      if (!held) HPO_RETURN_IF_ERROR(EndLease(*study, lease, LeaseLoss::kNeverTaken));
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status TrialScheduler::ReleaseNeverTaken(StudyRuntime& study, const HeldLease& lease) {
-  const absl::Status released = LoseLease(study, lease, LeaseLoss::kNeverTaken);
-  return Quarantined(study, lease.trial, released) ? absl::OkStatus() : released;
 }
 
 absl::StatusOr<Directive> TrialScheduler::Beat(const LeaseRef& lease) {

@@ -274,13 +274,11 @@ absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lea
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
-    if (why == LeaseLoss::kNeverTaken) {
-      const Verdict again{.counts = record.retries, .note = "the worker left without it"};
-      return EndAttempt(transaction, study.spec(), Ending{AttemptState::kReleased, again}, record,
-                        attempt);
-    }
-    if (why == LeaseLoss::kNameTaken) {
-      const Ending ending{AttemptState::kReleased, AfterTakeover(record.retries)};
+    if (why == LeaseLoss::kNameTaken || why == LeaseLoss::kNeverTaken) {
+      const Verdict never_taken{.counts = record.retries, .note = "the worker left without it"};
+      const Ending ending{AttemptState::kReleased, why == LeaseLoss::kNameTaken
+                                                       ? AfterTakeover(record.retries)
+                                                       : never_taken};
       return EndAttempt(transaction, study.spec(), ending, record, attempt);
     }
     HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
@@ -295,6 +293,11 @@ absl::Status TrialScheduler::LoseLease(StudyRuntime& study, const HeldLease& lea
     return EndAttempt(transaction, study.spec(), Ending{AttemptState::kLost, verdict}, record,
                       attempt);
   });
+}
+
+absl::Status TrialScheduler::EndLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why) {
+  const absl::Status ended = LoseLease(study, lease, why);
+  return Quarantined(study, lease.trial, ended) ? absl::OkStatus() : ended;
 }
 
 }  // namespace hpo

@@ -208,7 +208,6 @@ class TrialScheduler {
   // Gives back what the worker, which has left, was granted and does not hold: the answer never
   // reached it.
   absl::Status ReleaseNeverTaken(const WorkerFacts& left, const std::vector<LeaseBeat>& still_held);
-  absl::Status ReleaseNeverTaken(StudyRuntime& study, const HeldLease& lease);
   absl::StatusOr<Directive> Beat(const LeaseRef& lease);
   absl::Status SetAttemptState(StudyRuntime& study, TrialNumber trial, AttemptNumber attempt,
                                AttemptState from, AttemptState to);
@@ -231,6 +230,8 @@ class TrialScheduler {
                           const Ending& ending, TrialRecord& record, AttemptRecord& attempt);
   enum class LeaseLoss { kSilent, kRestarted, kNameTaken, kNeverTaken };
   absl::Status LoseLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why);
+  // The same; ok, too, where the trial's rows cannot be read and it is left alone from now on.
+  absl::Status EndLease(StudyRuntime& study, const HeldLease& lease, LeaseLoss why);
 
   // expiry.cc
   absl::Status TickStudy(StudyRuntime& study);
