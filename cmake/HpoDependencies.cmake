@@ -16,6 +16,7 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 
 if(HPO_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
 #include "common/status.h"
+#include "server/http/metrics.h"
 #include "server/storage/store.h"
 #include "spdlog/spdlog.h"
 
@@ -46,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
                                                                 const Clock& clock) {
   // Before anything is written: a second server must leave no trace.
   HPO_RETURN_IF_ERROR(CheckFree(options.listen));
+  if (options.metrics) HPO_RETURN_IF_ERROR(CheckFree(*options.metrics));
   HPO_RETURN_IF_ERROR(CreateFolderOf(options.database));
   for (;;) {
     absl::StatusOr<std::unique_ptr<Coordinator>> started = TryStart(options, clock);
@@ -78,6 +80,13 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   HPO_ASSIGN_OR_RETURN(coordinator->rpc_,
                        RpcServer::Start(options.listen, coordinator->studies_,
                                         coordinator->workers_, coordinator->admin_));
+  if (options.metrics) {
+    HPO_ASSIGN_OR_RETURN(
+        coordinator->metrics_, MetricsEndpoint::Start(*options.metrics, [&served = *coordinator] {
+          return MetricsText(served.admin_.GetServer(),
+                             served.studies_.ListStudies().value_or(std::vector<StudyStatus>()));
+        }));
+  }
   return coordinator;
 }
 

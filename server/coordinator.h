@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/health_log.h"
+#include "server/http/metrics_endpoint.h"
 #include "server/mlflow_logger.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -26,6 +28,7 @@ struct CoordinatorOptions {
   std::vector<StudySpec> studies;  // added to those in the database
   SchedulerOptions scheduler;
   std::string mlflow;  // address of a tracking server to write trials to; empty: none
+  std::optional<ListenAddress> metrics;  // where monitoring asks (server/http); nullopt: nowhere
   // Asked where the database cannot be used for now (a full disk): whether to try again, after
   // having waited. Empty: Start fails with what it met.
   std::function<bool(const absl::Status&)> try_again;
@@ -50,6 +53,8 @@ class Coordinator {
   void LookAtHealth();
 
   const std::string& address() const { return rpc_->address(); }
+  // Where monitoring asks; empty: nowhere.
+  std::string metrics_url() const { return metrics_ == nullptr ? "" : metrics_->url(); }
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
@@ -68,6 +73,7 @@ class Coordinator {
   WorkerApi workers_;
   AdminApi admin_;
   std::unique_ptr<RpcServer> rpc_;
+  std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere
   const Clock& clock_;
   HealthLog health_log_;
 };

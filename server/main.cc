@@ -52,9 +52,11 @@ std::string Banner(Coordinator& coordinator, const ServerOptions& options) {
       absl::StrJoin(known, ", ", [](std::string* out, const StudyStatus& study) {
         absl::StrAppend(out, DescribeStudy(study));
       });
+  const std::string metrics = coordinator.metrics_url();
   return absl::StrCat("hpo-server ", std::string(Version()), " listening on ",
                       coordinator.address(), ", database ", options.database,
-                      ", studies: ", studies.empty() ? "none" : studies);
+                      ", studies: ", studies.empty() ? "none" : studies,
+                      metrics.empty() ? "" : ", metrics at ", metrics);
 }
 
 // Says once, for each study, what it waits for or why it failed, and again when that changes.
@@ -134,6 +136,7 @@ absl::StatusOr<int> Run(const ServerOptions& options, const TerminationSignal& s
   CoordinatorOptions coordinator_options{.database = options.database, .listen = options.listen};
   coordinator_options.scheduler.lease.ttl = options.lease_ttl;
   coordinator_options.mlflow = options.mlflow;
+  coordinator_options.metrics = options.metrics;
   for (const std::string& name : options.studies) {
     HPO_ASSIGN_OR_RETURN(coordinator_options.studies.emplace_back(),
                          LoadStudy(name, options.overrides));

@@ -28,6 +28,7 @@ and exits with 0, or with 7 where failures ended a study of --study; a second si
 struct RawOptions {
   std::string listen = "127.0.0.1:50051";
   std::string lease_ttl = "60s";
+  std::string metrics;
   StudyOverrides flags;
 };
 
@@ -78,6 +79,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--mlflow", options.mlflow,
                  "Write trials to this MLflow tracking server as they run (http://host:port)")
       ->type_name("URI");
+  app.add_option("--metrics", raw.metrics,
+                 "Answer Prometheus at this loopback host and port (0: any free one), /metrics")
+      ->type_name("ADDRESS");
   app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
   app.footer(kExamples);
 }
@@ -115,9 +119,18 @@ absl::StatusOr<absl::Duration> ParseTtl(const std::string& text) {
   return ttl;
 }
 
+absl::StatusOr<std::optional<ListenAddress>> ParseMetricsAddress(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
+  if (address.ok() && !address->IsUnix()) return *address;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--metrics: expected a loopback host and port such as 127.0.0.1:9464, got '", text, "'"));
+}
+
 absl::Status Check(RawOptions raw, ServerOptions& options) {
   HPO_ASSIGN_OR_RETURN(options.listen, ParseListenAddress(raw.listen));
   HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
+  HPO_ASSIGN_OR_RETURN(options.metrics, ParseMetricsAddress(raw.metrics));
   HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));
   if (!options.mlflow.empty()) HPO_RETURN_IF_ERROR(CheckMlflowUri(options.mlflow));
   if (options.database.empty()) {

@@ -25,6 +25,7 @@ struct ServerOptions {
   std::string address_file;  // empty: none
   std::string restore;       // a backup that shall take the database's place; empty: serve
   std::string mlflow;        // address of a tracking server; empty: none
+  std::optional<ListenAddress> metrics;  // where monitoring asks; nullopt: nowhere
 };
 
 // Reads the command line and the environment (HPO_MODEL_CHOICES, HPO_EPOCHS, ...; XDG_STATE_HOME

@@ -15,6 +15,7 @@
 #include "common/status.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
+#include "server/rpc/admin_service.h"
 #include "server/rpc/study_service.h"
 #include "server/rpc/worker_service.h"
 #include "server/scheduler/trial_scheduler.h"
@@ -77,7 +78,10 @@ class FuzzedServer {
 
   StudyServiceImpl& studies() { return *study_service_; }
   WorkerServiceImpl& workers() { return *worker_service_; }
+  AdminServiceImpl& admin() { return *admin_service_; }
   StudyApi& study_api() { return *studies_; }
+  AdminApi& admin_api() { return *admin_; }
+  const std::filesystem::path& folder() const { return folder_; }  // of the database
 
   // The worker of the last RegisterWorker, so that calls of others find one.
   std::string Register() {
@@ -146,8 +150,10 @@ class FuzzedServer {
     scheduler_ = *std::move(scheduler);
     studies_ = std::make_unique<StudyApi>(*scheduler_);
     workers_ = std::make_unique<WorkerApi>(*scheduler_);
+    admin_ = std::make_unique<AdminApi>(*scheduler_);
     study_service_ = std::make_unique<StudyServiceImpl>(*studies_);
     worker_service_ = std::make_unique<WorkerServiceImpl>(*workers_);
+    admin_service_ = std::make_unique<AdminServiceImpl>(*admin_);
   }
 
   // What was taken can be read.
@@ -174,8 +180,10 @@ class FuzzedServer {
   std::unique_ptr<TrialScheduler> scheduler_;
   std::unique_ptr<StudyApi> studies_;
   std::unique_ptr<WorkerApi> workers_;
+  std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StudyServiceImpl> study_service_;
   std::unique_ptr<WorkerServiceImpl> worker_service_;
+  std::unique_ptr<AdminServiceImpl> admin_service_;
   int64_t num_inputs_ = 0;
 };
 

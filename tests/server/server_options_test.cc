@@ -59,7 +59,8 @@ TEST_F(ServerOptionsTest, EveryFlagIsRead) {
                   "--log-level",    "debug",
                   "--log-json",     "--lease-ttl",
                   "1500ms",         "--exit-when-finished",
-                  "--address-file", "/tmp/address"}),
+                  "--address-file", "/tmp/address",
+                  "--metrics",      "localhost:9464"}),
             std::nullopt)
       << err_.str();
   EXPECT_THAT(options_.studies, ElementsAre("a", "./b.yaml"));
@@ -75,6 +76,7 @@ TEST_F(ServerOptionsTest, EveryFlagIsRead) {
   EXPECT_EQ(options_.lease_ttl, absl::Milliseconds(1500));
   EXPECT_TRUE(options_.exit_when_finished);
   EXPECT_EQ(options_.address_file, "/tmp/address");
+  EXPECT_EQ(options_.metrics, (ListenAddress{.host = "localhost", .port = 9464}));
 }
 
 TEST_F(ServerOptionsTest, FlagsBeatTheEnvironment) {
@@ -92,6 +94,8 @@ TEST_F(ServerOptionsTest, BadValuesAreOneLineAndStatusTwo) {
   } cases[] = {
       {{"--listen", "0.0.0.0:50051"}, "--listen: expected HOST:PORT with a loopback host"},
       {{"--mlflow", "mlflow:5000"}, "MLflow's address: expected http://host:port"},
+      {{"--metrics", "0.0.0.0:9464"}, "--metrics: expected a loopback host and port"},
+      {{"--metrics", "unix:/tmp/m"}, "--metrics: expected a loopback host and port"},
       {{"--lease-ttl", "soon"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--lease-ttl", "0s"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--trials", "0"}, "--trials"},
