@@ -1,5 +1,5 @@
-"""The space of the samplers' timings (mixed10), what its configurations come to and a history of random ones,
-as shared/bench/optuna/optuna_baseline.py has them; no library is needed."""
+"""The space of the samplers' timings (mixed10), what its configurations come to and a history of random
+ones; no library is needed."""
 
 import json
 import math

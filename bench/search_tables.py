@@ -1,4 +1,4 @@
-"""Published tables (README.md of shared/bench) as problems of bench/search, and their learning curves replayed.
+"""Published tables (bench/sampler/table.cc) as problems of bench/search, and their learning curves replayed.
 
 An instance is a seed. A trial reports one of its row's objectives at random; regret is of their mean. HPO_TABLES names
 the folder of the tables.

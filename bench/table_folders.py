@@ -1,4 +1,4 @@
-"""Folders of tables in format hpo-table/1 (README.md of shared/bench), and one of them asked of an Optuna trial."""
+"""Folders of tables in format hpo-table/1 (bench/sampler/table.cc), and one of them asked of an Optuna trial."""
 
 import csv
 import gzip

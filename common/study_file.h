@@ -1,4 +1,4 @@
-// Reads a study file (YAML, DESIGN.md "Study file"). Every error names file, line and column.
+// Reads a study file (YAML, docs/study-file.md). Every error names file, line and column.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ struct StoppedByPruner {
   bool operator==(const StoppedByPruner&) const = default;
 };
 
-// The five kinds of DESIGN decision 3.
+// Why memory ran out.
 enum class OomKind {
   kConfiguration,  // A: too big for this card
   kDirtyDevice,    // B: others hold the memory
@@ -77,8 +77,8 @@ struct OutOfMemory {
   std::string phase;  // "forward", "backward", "optimizer step", "evaluation", ...
   int64_t step = 0;
   MemoryPlan plan;        // the smallest that was tried
-  std::string message;    // error_message of the sources
-  std::string traceback;  // error_traceback of the sources
+  std::string message;    // of the error, as torch words it
+  std::string traceback;  // of the same error
   bool operator==(const OutOfMemory&) const = default;
 };
 
@@ -245,7 +245,8 @@ absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json);
 // The same of an object that is being read.
 void ReadMemoryRecord(JsonReader& reader, MemoryRecord& record);
 
-// The sources' `oom_config`: model, batch_size, grad_accum, max_length, effective_batch_size.
+// The configuration of an out-of-memory trial: model, batch_size, grad_accum, max_length,
+// effective_batch_size.
 nlohmann::json OomConfig(const ParamMap& params);
 
 }  // namespace hpo

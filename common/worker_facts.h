@@ -1,4 +1,5 @@
-// What a worker tells the server when it registers (DESIGN.md, "Who knows what").
+// What a worker tells the server when it registers. The server sees neither data nor models, so all
+// that memory depends on is here.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
 // train.batch_size and train.grad_accum as one quantity: their product, the effective batch E.
-// E is what learns (DESIGN decision 2), so quality is modelled over log E; see model_space.h.
+// E is what learns, so quality is modelled over log E; see model_space.h.
 // Pure; safe from any thread.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Several brackets of successive halving, from "stop early, try many" to "never stop": where the
 // early values of trials mislead, a bracket that looks later still finds the best.
 // Source: Li et al. 2018, "Hyperband", algorithm 1, with asynchronous brackets as in
-// shared/research/optuna.md 2.2.
+// Optuna 5.0 (optuna/pruners/_hyperband.py).
 //
 // Trials of one bracket compete with each other only. In Optuna the sampler too sees only the
 // bracket of the trial it proposes. Ours sees every trial: its model is fitted to completed trials

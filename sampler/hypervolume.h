@@ -1,7 +1,8 @@
 // Which of many trials of several losses stand best for all of them: those that together dominate
 // the largest volume. Pure; safe from any thread; the same bits on every machine.
 // Sources: exclusive volumes by limited sets, While et al. 2012 (WFG), a loss less at each step;
-// greedy choice, Guerreiro et al. 2016; reference point, shared/research/optuna.md 1.9.
+// greedy choice, Guerreiro et al. 2016; reference point, Optuna 5.0
+// (optuna/samplers/_tpe/sampler.py).
 // Golden data: scripts/reference/several_objectives.py.
 #pragma once
 

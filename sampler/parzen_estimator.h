@@ -8,8 +8,8 @@
 // all that is left out of a sum is less than 2^-53 of the prior's share in it. Marginal densities
 // of thousands of observations are exact to 1e-7 of a kernel's height (FoldRuns). One owner while
 // it changes; between Refit() and the next change safe to share between threads. Source: Bergstra
-// et al. 2011, section 4, in the form of Optuna 5.0 (shared/research/optuna.md 1.5-1.8). Golden
-// data: scripts/reference/parzen.py.
+// et al. 2011, section 4, in the form of Optuna 5.0 (optuna/samplers/_tpe/
+// parzen_estimator.py). Golden data: scripts/reference/parzen.py.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Stops a trial whose best value so far is worse than a percentile of what completed trials had at
 // the same step. The median pruner is the 50th.
-// Source: Golovin et al. 2017 (Vizier), 3.2.2, with the semantics of shared/research/optuna.md 2.2.
+// Source: Golovin et al. 2017 (Vizier), 3.2.2, with the semantics of Optuna 5.0
+// (optuna/pruners/_percentile.py).
 #pragma once
 
 #include "sampler/pruner.h"

@@ -1,4 +1,4 @@
-// Proposes configurations. DESIGN decision 4; this interface is final.
+// Proposes configurations.
 //
 // State is a fold of events: a sampler rebuilt from the stored trials proposes what the running one
 // would have. Suggest is pure: same state and context, same suggestion, on every machine.

@@ -1,7 +1,7 @@
 // Asynchronous successive halving without pausing: at the end of each rung a trial goes on if it is
 // among the best of those that have ended that rung so far, or is stopped for good.
 // Source: Li et al. 2020, "A system for massively parallel hyperparameter tuning", algorithm 2,
-// with the semantics of shared/research/optuna.md 2.2.
+// with the semantics of Optuna 5.0 (optuna/pruners/_successive_halving.py).
 #pragma once
 
 #include <functional>

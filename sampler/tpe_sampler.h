@@ -27,7 +27,7 @@
 // first (trial_split.h), and once there are such and feasible ones r_constraints, of the feasible
 // against the violating trials by joint densities, is a factor of the acquisition.
 // Source: Watanabe & Hutter 2023 (c-TPE, arXiv:2211.14411) over Optuna 5.0's estimator
-// (shared/research/optuna.md section 1, memory.md 5.1).
+// (optuna/samplers/_tpe).
 // Earlier studies: the one that predicts this study best adds its candidates to the study's own,
 // and its score times a weight to theirs (tpe_priors.h). The weight is what it is worth times n0 /
 // (n0 + n), n being the study's finished trials: their word counts ever more. Trials are coded,

@@ -1,4 +1,6 @@
-// The functions of shared/bench/optuna/optuna_baseline.py.
+// Test functions, with their usual constants: Branin, Hartmann of six dimensions, Rosenbrock of
+// five, Ackley of ten (Surjanovic & Bingham, sfu.ca/~ssurjano), and a space with conditions of our
+// own.
 #include <array>
 #include <cmath>
 #include <numbers>

@@ -5,8 +5,8 @@
 
 namespace hpo {
 
-// The memory cliff of shared/bench/optuna/optuna_baseline.py: a network's width, depth, batch and
-// learning rate; the optimum lies on the limit of 1.6 GiB, 40 % of the space beyond it.
+// The memory cliff: a network's width, depth, batch and learning rate; the optimum lies on the
+// limit of 1.6 GiB, 40 % of the space beyond it.
 SamplerProblem MemoryCliff(SamplerProblem::Memory memory);
 
 // Fine-tuning a transformer of width 256 to 2048 and 4 to 32 layers in 512 steps of `batch` texts.

@@ -43,8 +43,8 @@ SamplerProblem Related(SamplerProblem problem, double shift, double scale);
 
 // branin, hartmann6, rosenbrock5, ackley10, conditional: regret from the known optimum. mixed10:
 // the ten parameters of the timings. cliff_known, cliff_learned: the optimum lies on the limit of
-// memory. All these as shared/bench/optuna/optuna_baseline.py defines them. fleet: quality grows
-// with width and depth, and with them memory and time (memory_functions.h).
+// memory. fleet: quality grows with width and depth, and with them memory and time
+// (memory_functions.h).
 //   NotFound  lists the names
 absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name);
 

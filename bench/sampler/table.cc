@@ -1,4 +1,9 @@
-// Published tables, format hpo-table/1 (shared/bench/README.md).
+// Published tables of training runs, format hpo-table/1: a folder of space.json and table.csv.
+// space.json: `params` in order, each with `name`, `kind` (categorical, or ordinal with a `scale`),
+// `values`, and where it is conditional `active_if: {param, in}`; `objective` (`goal` min or max,
+// `columns`, one a training seed); `constraints`: `{column, max, ...}`; `fidelity` (table_curve.h).
+// table.csv: a header, then a row a configuration. The parameters' columns hold indices into
+// `values`, empty where the parameter is inactive; an empty objective is a seed that was not run.
 #include <algorithm>
 #include <cmath>
 #include <fstream>

@@ -1,4 +1,4 @@
-// Learning curves of a published table (format hpo-table/1 of shared/bench/README.md).
+// Learning curves of a published table (format hpo-table/1, bench/sampler/table.cc).
 #pragma once
 
 #include <cstdint>

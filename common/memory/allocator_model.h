@@ -10,9 +10,8 @@
 // between free blocks of one size.
 //
 // Deterministic. Not thread-safe. A request costs well under a microsecond.
-// Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11, as listed in
-// shared/research/memory.md 2.1 and 2.2. tests/fake_cuda/compare_allocators.cc holds it against
-// torch's own.
+// Source: the behaviour of c10/cuda/CUDACachingAllocator.cpp, torch 2.11.
+// tests/fake_cuda/compare_allocators.cc holds it against torch's own.
 #pragma once
 
 #include <cstdint>

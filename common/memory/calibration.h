@@ -1,5 +1,4 @@
-// How far memory estimates can be trusted, learnt from what trials really used: DESIGN decision 1,
-// stage D.
+// How far memory estimates can be trusted, learnt from what trials really used.
 //
 // An attempt that ran teaches a score s = (actual - predicted) / predicted; an OOM teaches that s
 // is more than a bound (a censored score). Scores are kept apart by class (ResidualClass), each
@@ -21,7 +20,7 @@
 // give the same factors. Values; const calls are safe from any thread.
 // Sources: Vovk et al. 2005, Algorithmic Learning in a Random World, section 4.5 (Mondrian); Lei et
 // al. 2018 (arXiv:1604.04173), section 2.2 (split conformal); Gibbs & Candes 2021
-// (arXiv:2106.00170), section 2 (adaptive). Bands and cold starts: shared/research/memory.md 7.3.
+// (arXiv:2106.00170), section 2 (adaptive).
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// May this configuration run here? The batch feasibility function of DESIGN decision 4, over what a
-// worker has told the server.
+// May this configuration run here? Asked of many candidates at once, over what a worker
+// has told the server.
 #pragma once
 
 #include <functional>

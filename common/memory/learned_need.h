@@ -1,5 +1,5 @@
 // How much memory a configuration needs, learnt from what others used: for trainers of which
-// nothing is known but what they report (DESIGN decision 7).
+// nothing is known but what they report.
 //
 // What a tensor takes is a product of sizes, so what a program takes is a sum of products with
 // non-negative weights:  need(x) = sum of w_k * x_1^e_k1 * x_2^e_k2 * ...,  w_k >= 0,  exponents

@@ -1,9 +1,9 @@
-// How much memory a training configuration needs: DESIGN decision 1, stage A (closed form).
-// The interface is final; later stages (allocation-trace replay, calibration) answer through it.
+// How much memory a training configuration needs, by a closed form. memory_replay.h answers the
+// same exactly.
 //
 // Pure and deterministic; microseconds per call; safe from any thread.
-// Source of the formulas: Korthikanti et al. 2022 (arXiv:2205.05198), section 4, in this project's
-// form for our own kernels: shared/research/memory.md 1.2 and 7.1.
+// Source of the formulas: Korthikanti et al. 2022 (arXiv:2205.05198), section 4, with our
+// own kernels' tensors.
 #pragma once
 
 #include <compare>

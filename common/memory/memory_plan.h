@@ -1,4 +1,4 @@
-// Chooses how a configuration is executed so that it fits: DESIGN decision 2.
+// Chooses how a configuration is executed so that it fits, at the effective batch that it states.
 // Pure; safe from any thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How much memory a training configuration needs: DESIGN decision 1, stage B (exact replay).
+// How much memory a training configuration needs, exactly: by replay.
 // The trial's allocation trace is generated and its highest point found: on a CPU what the
 // trainer's counting allocator will report, to the byte, where the batches are known.
 //

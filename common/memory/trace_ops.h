@@ -7,7 +7,7 @@
 // On a CPU every event is torch's: tests/worker/trainer/memory_trace_test.cc compares them. Its
 // kernels' own ways are in trace_ops_cpu.cc.
 // Source: torch 2.11's kernels (aten/src/ATen/native), backward formulas
-// (tools/autograd/derivatives.yaml) and autocast lists; shared/research/memory.md 1.4, 2.6-2.9.
+// (tools/autograd/derivatives.yaml) and autocast lists (aten/src/ATen/autocast_mode.h).
 #pragma once
 
 #include <cstdint>

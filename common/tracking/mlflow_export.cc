@@ -133,7 +133,7 @@ void AddEnd(const TrialView& view, std::vector<MlflowMetric>& metrics) {
   }
 }
 
-// The names of shared/sources/001 where it has them.
+// How many trials ended how, under the names of the metrics in MLflow.
 std::map<std::string, double> CountsOf(const StudyStatus& study) {
   const TrialCounts& counts = study.counts;
   std::map<std::string, double> values;

@@ -1,5 +1,5 @@
 // Where the server listens. Plaintext is spoken only where no other machine can listen in: on a
-// loopback address or a unix socket (DESIGN decision 9).
+// loopback address or a unix socket.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@
 // process took after it had fallen silent 10; a transient failure of the trainer 2; an OOM of kind
 // B or C 2; host OOM 1. Two different workers lost to the same trial end it at once: it is what
 // kills them. An OOM of kind A or D, met or predicted, ends the trial only when no card of the
-// study is larger, by more than 64 MiB, than the limit it was met at (DESIGN decision 3).
+// study is larger, by more than 64 MiB, than the limit it was met at.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,7 @@ class MemoryDataset : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // The case of the sources (000): 2,284 samples, one with 26 aspects, 1.60 on average.
+  // A reported case: 2,284 samples, one with 26 aspects, 1.60 on average.
   std::string Restaurant() const {
     const std::string path = folder_ / "restaurant.jsonl";
     std::ofstream out(path);

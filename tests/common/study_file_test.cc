@@ -588,7 +588,6 @@ TEST(CriteriaPreset, StartsWithAConfigurationOfItsSpace) {
             "train.grad_accum=1 train.lr=5e-05");
 }
 
-// The values of the sources: 001's lists by family, 004's configurations.
 TEST(Presets, AreStudiesThatStartInTheirSpace) {
   EXPECT_THAT(PresetNames(), ::testing::ElementsAre("criteria", "fast-prototype", "maximum-quality",
                                                     "memory-safe", "ultra-low-memory"));
@@ -607,8 +606,7 @@ TEST(Presets, AreStudiesThatStartInTheirSpace) {
   }
 }
 
-// 004's "Ultra-low memory config", "Fast iteration config" and "High-performance config".
-TEST(Presets, HaveTheConfigurationsOfTheSources) {
+TEST(Presets, HaveTheirPublishedConfigurations) {
   const std::tuple<const char*, int64_t, const char*> cases[] = {
       {"ultra-low-memory", 5,
        "memory.checkpoint_every=1 tok.max_length=256 train.batch_size=4 train.grad_accum=4 "

@@ -1,5 +1,5 @@
 """Texts of a varying number of aspects, in DimABSA's schema, through hpo-trainer: one text of 26
-aspects among texts of one or two, and the three remedies of the sources for it; classes and numbers
+aspects among texts of one or two, and three remedies for it; classes and numbers
 alone, and with spans the six passes."""
 
 import json

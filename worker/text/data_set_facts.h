@@ -1,4 +1,4 @@
-// What a worker tells the server about one data file: DESIGN.md, "Who knows what".
+// What a worker tells the server about one data file.
 #pragma once
 
 #include <span>

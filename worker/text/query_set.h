@@ -1,7 +1,7 @@
 // Texts of which several questions are asked, as token ids: every question with its text is a
-// query, a row for the model. Which queries run together, and with how much padding, are the three
-// remedies of shared/sources/000: leave outliers out (LoadQuerySets), pad to the batch's own
-// maximum or not at all, and run a few at a time. Results are equal whatever the layout. Pure.
+// query, a row for the model. Which queries run together, and with how much padding, are three
+// remedies against running out of memory: leave outliers out (LoadQuerySets), pad to the batch's
+// own maximum or not at all, and run a few at a time. Results are equal whatever the layout. Pure.
 #pragma once
 
 #include <cstdint>

@@ -24,9 +24,8 @@ struct TextQuestion {
 };
 
 // The questions of a text, one or more. `with_spans`: first which words are aspects and which are
-// opinions of each, then which are opinions and which are aspects of each (the passes 1 to 4 of
-// shared/sources/000), of names and opinions that differ once; then of every aspect its class and
-// numbers (5 and 6, which one query answers).
+// opinions of each, then which are opinions and which are aspects of each, of names and opinions
+// that differ once; then of every aspect its class and numbers (one query).
 std::vector<TextQuestion> QuestionsOf(const AspectRow& row, bool with_spans);
 
 }  // namespace hpo

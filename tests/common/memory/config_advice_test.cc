@@ -22,7 +22,7 @@ FitDecider Decider(MemoryPolicy policy, const std::string& kind = "cuda", Bytes 
   return FitDecider(study, worker);
 }
 
-// The configuration that ran out of memory in the sources (003).
+// The configuration of a reported out-of-memory error on 24 GB.
 ParamMap FailedConfig() {
   return {{"model.name", std::string("bert-large-uncased")},
           {"train.batch_size", int64_t{48}},
@@ -157,7 +157,7 @@ TEST(AdviseConfig, TextsAreCutWhereOneRowIsTooMany) {
   EXPECT_FALSE(JudgeConfig(plan, longer, row)->planned.fits);
 }
 
-// Source 002's adapters on 4-bit weights: layers are computed again, and no text is cut.
+// Adapters on 4-bit weights: layers are computed again, and no text is cut.
 TEST(AdviseConfig, LayersAreComputedAgainBeforeTextsAreCut) {
   const ParamMap params = {{"model.name", std::string("Qwen/Qwen2.5-7B-Instruct")},
                            {"train.batch_size", int64_t{2}},

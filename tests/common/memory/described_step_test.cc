@@ -9,7 +9,7 @@
 namespace hpo {
 namespace {
 
-// The program of shared/research/memory.md 1.4, third row.
+// The third program of bench/memory_published.csv.
 constexpr char kPublished[] = R"({
   "layers": [
     {"type": "embedding", "rows": 700962, "width": 768},
@@ -467,7 +467,7 @@ TEST(DescribedStep, OfAKnownModelHoldsItsParametersFourTimes) {
   EXPECT_EQ(estimate.peak_phase, "backward");
 }
 
-// The out-of-memory error of the sources: DeBERTa of base size, 128 rows of 384 tokens, 31.5 GB.
+// The out-of-memory error of a reported run: DeBERTa of base size, 128 rows of 384 tokens, 31.5 GB.
 TEST(DescribedStep, DebertaNeedsFarMoreThanBertOfItsSize) {
   const auto device_needed = [](const std::string& model, const std::string& batch) {
     const auto step = Parsed(R"({"model": ")" + model + R"(", "batch": )" + batch +

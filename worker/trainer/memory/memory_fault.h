@@ -37,7 +37,7 @@ std::optional<MemoryFault> ClassifyError(const std::exception& error);
 // for; where that is unknown, the peak that was reached.
 Bytes NeededAtLeast(const MemoryFault& fault, const MemoryUse& use);
 
-// The kind of DESIGN decision 3. `use` is the reading before anything was freed, `step` the number
+// Of which kind it is. `use` is the reading before anything was freed, `step` the number
 // of optimizer steps done.
 //   kHost           a fault of the host
 //   kDirtyDevice    the limit would have allowed it, the device had no room: others hold it

@@ -1,5 +1,5 @@
 // Runs a piece of training that may run out of memory, and cleans up after it when it did.
-// One of the trainer's two catch sites (STYLE.md, "Errors"); RunTrial is the other.
+// One of the trainer's two catch sites; RunTrial is the other.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // What follows an out-of-memory error: the verdict of each kind, and the steps of the ladder that
 // leads there. Pure; free of torch.
 //
-// The ladder, top to bottom (shared/research/memory.md 4.4):
+// The ladder, top to bottom:
 //  1. The message is copied out of the exception: TryBatch (memory/oom_guard.h).
 //  2. The scope that owns the graph is left: TryBatch. What of a failed backward waits in torch's
 //     queue is dropped: DropFailedBackward (training/backward_barrier.h).

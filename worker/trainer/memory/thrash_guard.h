@@ -1,6 +1,7 @@
 // Notices that the device's allocator is thrashing: it has to give its cache back to go on, step
 // after step, and each time the device stands still meanwhile. Free of torch.
-// Source: the same rule as Composer's automatic micro-batching (shared/research/memory.md 4.1).
+// Source: the same rule as Composer's automatic micro-batching
+// (composer/trainer/trainer.py, github.com/mosaicml/composer).
 #pragma once
 
 #include <cstdint>
