@@ -13,7 +13,7 @@
 namespace hpo {
 
 // Whether the step that the file at `path` ("-": standard input) describes fits its device. Needs
-// no server. The format: docs/memory.md, "Describing a step".
+// no server. The format: docs/step-description.md.
 absl::StatusOr<bool> EstimateDescribedStep(Session& session, const std::string& path);
 
 // A device that need not be here: see cli/offline_card.h.
@@ -30,7 +30,7 @@ struct CardOptions {
 struct KernelOptions {
   std::string kernels;    // "hpo-trainer", "huggingface"
   std::string task;       // "text-classification", "language-modeling"
-  std::string precision;  // as in docs/memory.md, "Describing a step"
+  std::string precision;  // as in docs/step-description.md
   std::string optimizer;
 };
 

@@ -12,7 +12,7 @@
 //   logsumexp     4 n a s    1 with fused attention
 //
 // Source of the classes: Korthikanti et al. 2022 (arXiv:2205.05198), section 4; of the order and
-// the temporaries: allocations of worker/trainer/models logged one by one, docs/memory.md.
+// the temporaries: allocations of worker/trainer/models logged one by one.
 #include "common/memory/bert_timeline.h"
 
 #include <algorithm>

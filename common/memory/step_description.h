@@ -1,6 +1,5 @@
 // A training step that need not be ours, as data: what `hpo memory estimate --spec` reads. The
-// format with an example: docs/memory.md, "Describing a step". Value types; pure; safe from any
-// thread.
+// format with an example: docs/step-description.md. Value types; pure; safe from any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs described training steps (docs/memory.md, "Describing a step") with torch.nn on an emulated
+"""Runs described training steps (docs/step-description.md) with torch.nn on an emulated
 card and writes what torch's caching allocator was asked for, event by event.
 
 The card is emulated: the genuine kernels' host code and allocator of torch run, and no kernel does.

@@ -1,4 +1,4 @@
-"""The sources' numbers in docs/memory.md are what `hpo memory` answers."""
+"""The figures in docs/memory-cases.md are what `hpo memory` answers."""
 
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import unittest
 from harness import BIN, DEADLINE_S, SOURCE
 
 SCRIPT = pathlib.Path("scripts/reference/memory_sources")
-PAGE = pathlib.Path("docs/memory.md")
+PAGE = pathlib.Path("docs/memory-cases.md")
 RIGHT, WRONG = "| 546 |", "| 547 |"
 
 
