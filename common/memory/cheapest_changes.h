@@ -102,6 +102,17 @@ class ChangeSearch {
     return split.fits || split.needed < literal.needed ? split : literal;
   }
 
+  // Also in the micro-batch that fits with the change: fitting is not monotone, so that the split
+  // may have stopped short of it.
+  absl::StatusOr<ChangeNeed> JudgeWithout(const std::vector<bool>& without) const {
+    HPO_ASSIGN_OR_RETURN(const ChangeNeed need, Judge(without));
+    const bool as_large = need.fits && need.micro_batch >= best_.micro_batch;
+    if (as_large || !best_.fits || best_.num_parts == 1) return need;
+    HPO_ASSIGN_OR_RETURN(const ChangeNeed parts,
+                         problem_.judge(problem_.in_parts(With(without), best_.micro_batch)));
+    return parts.fits ? parts : need;
+  }
+
   absl::Status Take() {
     for (size_t i = 0; i < problem_.num_free; ++i) taken_[i] = true;
     HPO_ASSIGN_OR_RETURN(best_, Judge(taken_));
@@ -120,7 +131,7 @@ class ChangeSearch {
       if (!taken_[i]) continue;
       std::vector<bool> without = taken_;
       without[i] = false;
-      HPO_ASSIGN_OR_RETURN(const ChangeNeed need, Judge(without));
+      HPO_ASSIGN_OR_RETURN(const ChangeNeed need, JudgeWithout(without));
       const bool is_free = i < problem_.num_free;
       const bool as_good = best_.fits
                                ? need.fits && (!is_free || need.micro_batch >= best_.micro_batch)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -85,9 +86,9 @@ absl::StatusOr<AttentionKernel> ParseAttention(const Json& json) {
 
 // Bytes as an integer or as a size such as "1487MiB".
 absl::StatusOr<Bytes> ParseSize(const Json& json) {
-  if (json.is_string()) return ParseBytes(json.get<std::string>());
-  int64_t count = -1;
-  if (json.is_number_integer()) count = json.get<int64_t>();
+  const std::string text = json.is_string() ? json.get<std::string>() : "";
+  if (std::any_of(text.begin(), text.end(), absl::ascii_isalpha)) return ParseBytes(text);
+  const int64_t count = json.is_number_integer() ? json.get<int64_t>() : -1;
   if (count >= 0 && count <= AllocatorOptions::kUnlimited / 2) return Bytes{count};
   return absl::InvalidArgumentError(absl::StrCat(
       "expected a number of bytes or a size such as \"24GiB\", got ", DescribeJson(json)));

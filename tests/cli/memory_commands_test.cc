@@ -239,6 +239,16 @@ TEST_F(MemoryCommands, PlanSaysWhatItDoesNotUnderstand) {
       "train.batch_size");
 }
 
+// Micro-batches of 15 rows fit as it is, of 14 with every change that costs nothing.
+TEST_F(MemoryCommands, PlanOffersNoChangeWithoutWhichItFits) {
+  const nlohmann::json json =
+      RunOfflineJson({"memory", "plan", "--kernels", "huggingface", "--card", "16GiB",
+                      "--precision", "bfloat16-autocast", "model.name=bert-large-uncased",
+                      "train.batch_size=32", "tok.max_length=512"});
+  ASSERT_EQ(json["changes"].size(), 1u) << json["changes"].dump();
+  EXPECT_EQ(json["changes"][0]["change"], "micro-batch 15 in 3 parts");
+}
+
 // What a change needs, and the card that it runs from, say the same.
 TEST_F(MemoryCommands, PlanSaysTheCardOfEachChange) {
   const std::vector<std::string> words = {"memory",

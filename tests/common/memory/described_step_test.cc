@@ -4,6 +4,7 @@
 #include "common/memory/lora.h"
 #include "common/memory/step_advice.h"
 #include "common/memory/step_description.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -450,6 +451,15 @@ TEST(StepAdvice, TheLargestBatchFitsAndOneMoreDoesNot) {
     ++tried.batch;
     EXPECT_EQ(StepFits(tried), *largest == 200);
   }
+}
+
+TEST(DescribedStep, ASizeWithoutItsUnitIsRefused) {
+  const auto step = ParseStepDescription(
+      R"({"model": "bert-base-uncased", "batch": 1, "length": 8, "device": {"total_bytes": "24"}})",
+      "test");
+  EXPECT_THAT(
+      std::string(step.status().message()),
+      testing::HasSubstr("device: total_bytes: expected a number of bytes or a size such as"));
 }
 
 // Adding the states up by hand; what is saved for backward is model_trace_test's.
