@@ -15,6 +15,7 @@ class Case:
     short: bool = False  # one of those that stand for all where time is short
     needs: int = 0       # bytes of the card
     saves: bool = True   # its best weights
+    seconds: int = 90    # that it may take
 
 
 def precision_cases():
@@ -35,6 +36,7 @@ def adapter_cases():
 def large_cases():
     for base, needs in (("nf4", 12 * GIB), ("bf16", 23 * GIB), ("fp32", 42 * GIB)):
         yield Case("adapters", f"LoRA on a 7B model in {base}", "qwen2.5-7b", needs=needs, saves=False,
+                   seconds=180,
                    params={"lora.rank": 8, "lora.base": base, "train.precision": "bf16",
                            "train.batch_size": 2, "memory.checkpoint_every": 1})
 

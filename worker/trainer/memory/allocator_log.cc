@@ -29,6 +29,8 @@ class CpuAllocatorLog final : public AllocatorLog, public AllocationWatcher {
     name_ = name;
   }
 
+  std::vector<AllocatorEvent> Held() override { return {}; }
+
   std::vector<AllocatorEvent> Take() override {
     const absl::MutexLock lock(&mutex_);
     return std::exchange(events_, {});

@@ -40,8 +40,13 @@ class AllocatorLog {
   using OperationName = std::string (*)();
   virtual void NameOperations(OperationName name) = 0;
 
+  // What the caching allocator holds, as events that lead to it: each segment before its blocks,
+  // which are part of the log from now on. None of the counting allocator, which has no segments.
+  // To be called before anything happens, while nothing allocates.
+  virtual std::vector<AllocatorEvent> Held() = 0;
+
   // What happened since the start or the last call; numbers go on. A block that is older than the
-  // log is not part of it. Only while nothing allocates.
+  // log, and not of Held, is not part of it. Only while nothing allocates.
   virtual std::vector<AllocatorEvent> Take() = 0;
 };
 

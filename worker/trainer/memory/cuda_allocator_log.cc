@@ -11,6 +11,8 @@
 namespace hpo {
 namespace {
 
+using c10::CachingDeviceAllocator::BlockInfo;
+using c10::CachingDeviceAllocator::SegmentInfo;
 using c10::CachingDeviceAllocator::TraceEntry;
 
 // Torch keeps a tracker for good, so it outlives every log. It is called under the allocator's
@@ -42,6 +44,27 @@ class Tracker {
   void NameOperations(AllocatorLog::OperationName name) {
     const std::lock_guard<std::mutex> lock(mutex_);
     name_ = name;
+  }
+  // The events of `segments` of the logged device.
+  std::vector<AllocatorEvent> Hold(const std::vector<SegmentInfo>& segments) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<AllocatorEvent> held;
+    for (const SegmentInfo& segment : segments) {
+      if (segment.device != device_) continue;
+      held.push_back({.kind = segment.is_expandable ? 'M' : 'S',
+                      .bytes = static_cast<int64_t>(segment.total_size)});
+      size_t address = segment.address;
+      for (const BlockInfo& block : segment.blocks) {
+        if (block.active) {
+          held.push_back({.kind = '+',
+                          .block = blocks_.Add(address),
+                          .bytes = static_cast<int64_t>(block.requested_size),
+                          .stream = StreamOf(segment.stream)});
+        }
+        address += block.size;
+      }
+    }
+    return held;
   }
   std::vector<AllocatorEvent> Take() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -109,6 +132,11 @@ class CudaAllocatorLog final : public AllocatorLog {
   ~CudaAllocatorLog() override { Tracker::Get().Stop(); }
 
   void NameOperations(OperationName name) override { Tracker::Get().NameOperations(name); }
+
+  std::vector<AllocatorEvent> Held() override {
+    const auto snapshot = c10::cuda::CUDACachingAllocator::snapshot({0, 0}, false);
+    return Tracker::Get().Hold(snapshot.segments);
+  }
 
   std::vector<AllocatorEvent> Take() override {
     cudaDeviceSynchronize();

@@ -251,8 +251,9 @@ class MemorySuite {
       const SuitePoint& point = points[points.size() / 2 * static_cast<size_t>(i) / kTraces];
       HPO_ASSIGN_OR_RETURN(const std::unique_ptr<AllocatorLog> log,
                            OpenAllocatorLog(options_.device));
+      std::vector<AllocatorEvent> events = log->Held();
       const Run run = TrainPoint(point, Bytes{});
-      const std::vector<AllocatorEvent> events = log->Take();
+      for (AllocatorEvent& event : log->Take()) events.push_back(std::move(event));
       const std::string file =
           absl::StrCat(profile_.kind, "_", absl::StrReplaceAll(point.name, {{" ", "_"}}), ".trace");
       HPO_RETURN_IF_ERROR(WriteFileAtomically(
