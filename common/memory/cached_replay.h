@@ -1,4 +1,4 @@
-// Stage B on a GPU: a trial's trace through the caching allocator, in the orders that a run may
+// The replay on a GPU: a trial's trace through the caching allocator, in the orders that a run may
 // take.
 #pragma once
 

@@ -5,7 +5,7 @@ import unittest
 
 from harness import SOURCE, Deployment
 
-PAGE = (SOURCE / "docs/study-file.md").read_text(encoding="utf-8")
+PAGE = SOURCE / "docs/study-file.md"
 NAME, OBJECTIVE = "name: page\n", "objective: {metric: macro_f1, direction: maximize}\n"
 TRAINER, PARAMETERS = "trainer: {task: custom}\n", """\
 parameters:
@@ -15,8 +15,9 @@ parameters:
 """
 
 
-def blocks():
-    return re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+def blocks(page=PAGE):
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 class StudyFilePage(Deployment):
@@ -47,6 +48,12 @@ class StudyFilePage(Deployment):
             with self.subTest(part):
                 rest = "" if part.startswith("parameters:") else PARAMETERS
                 self.hpo("study", "validate", self.write(NAME + OBJECTIVE + TRAINER + rest + part))
+
+    def test_studies_of_other_pages_are_valid(self):
+        for page in (SOURCE / "README.md", SOURCE / "docs/tutorial.md"):
+            with self.subTest(page.name):
+                (study,) = blocks(page)
+                self.hpo("study", "validate", self.write(study))
 
 
 if __name__ == "__main__":
