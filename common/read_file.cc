@@ -27,6 +27,7 @@ absl::Status FileError(int error, const std::string& path) {
 
 bool MayPass(int error) {
   switch (error) {
+    case EAGAIN:
     case EMFILE:
     case ENFILE:
     case ENOMEM:

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status FileError(int error, const std::string& path);
 
 // Whether what failed with this errno value may work later although nobody changes the file or its
-// rights: a full disk, one that fails, or no memory or descriptors left.
+// rights: a full disk, one that fails, or no memory, processes or descriptors left.
 bool MayPass(int error);
 
 }  // namespace hpo

@@ -88,7 +88,9 @@ TEST_F(WriteFileTest, AFullDiskIsResourceExhausted) {
 }
 
 TEST(MayPass, WhatFailsForWantOfSpaceOrDescriptorsDoesAndWhatFailsForRightsDoesNot) {
-  for (const int error : {EMFILE, ENFILE, ENOMEM, ENOSPC, EDQUOT, EIO}) EXPECT_TRUE(MayPass(error));
+  for (const int error : {EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EDQUOT, EIO}) {
+    EXPECT_TRUE(MayPass(error));
+  }
   for (const int error : {0, EACCES, EPERM, EROFS, ENOENT}) EXPECT_FALSE(MayPass(error));
 }
 

@@ -1,5 +1,6 @@
 """Real workers behind a server that fails in every way: none ends, and no result is lost."""
 
+import errno
 import os
 import socket
 import sqlite3
@@ -124,6 +125,22 @@ class WorkersStay(Deployment):
             self.wait_completed(NUM_WORKERS)
             self.assert_all_alive("a restart")
         self.assert_nothing_lost()
+
+
+class FullDisk(Deployment):
+    def test_a_worker_that_is_started_on_one_waits_for_it(self):
+        self.start_server()
+        fault = self.folder / "fault"
+        fault.write_text(f"1 1000000 {errno.ENOSPC}")
+        worker = self.start_worker(environment={
+            "LD_PRELOAD": str(BIN.parent / "tests" / "libhpo_chaos_faults.so"),
+            "HPO_CHAOS_FAULT": str(fault), "HPO_CHAOS_MATCH": "/lock"})
+        wait_until(lambda: "waiting for this machine" in worker.output(), "a log line")
+        self.assertIn("lock: No space left on device", worker.output())
+        self.assertIsNone(worker.child.poll(), worker.output())
+        fault.unlink()
+        self.assertEqual(worker.wait(), 0, worker.output())
+        self.assertEqual(self.study()["counts"]["completed"], 6)
 
 
 class Descriptors(Deployment):

@@ -26,7 +26,7 @@ namespace {
 // In a row, before the worker gives its machine up.
 constexpr int kMaxFailures = 3;
 
-// How much longer to wait for other processes to leave a card than for a server to come back.
+// How much longer to wait for others to leave a card or a disk than for a server to come back.
 constexpr int kCrowdedPauses = 10;
 
 constexpr absl::Duration kWaitWhileOwing = absl::Seconds(2);
@@ -274,12 +274,7 @@ class AgentLoop {
       services_.stop.WaitFor(options_.first_retry);
       return std::nullopt;
     }
-    if (const absl::Status ready = PrepareRun(lease); !ready.ok()) {
-      GiveBack({.lease = lease,
-                .reason = ReleaseReason::kUnhealthy,
-                .note = std::string(ready.message())});
-      return CountFailure(ready);
-    }
+    if (const absl::Status run = PrepareRun(lease); !run.ok()) return TakeNotReady(lease, run);
     num_failures_ = 0;
     absl::StatusOr<JobPlaces> places = FindPlaces(assignment, services_.models, services_.data);
     if (!places.ok()) return TakeEnd(assignment, EndBeforeStart(assignment, places.status()));
@@ -299,6 +294,17 @@ class AgentLoop {
     return TakeEnd(assignment, RunAttempt(attempt, options_.attempt, lease, job));
   }
 
+  // What the machine lacks at the moment costs the trial no retry.
+  std::optional<AgentResult> TakeNotReady(const LeaseRef& lease, const absl::Status& why) {
+    const bool may_pass = absl::IsUnavailable(why) || absl::IsResourceExhausted(why);
+    const auto reason = may_pass ? ReleaseReason::kPreempted : ReleaseReason::kUnhealthy;
+    GiveBack({.lease = lease, .reason = reason, .note = std::string(why.message())});
+    if (!may_pass) return CountFailure(why);
+    spdlog::warn("waiting for this machine: {}", std::string(why.message()));
+    services_.stop.WaitFor(crowded_.Next());
+    return std::nullopt;
+  }
+
   static bool DoesNotFit(const Assignment& assignment, Bytes capacity) {
     return assignment.admission && assignment.policy != MemoryPolicy::kOff &&
            assignment.required > capacity;
@@ -307,10 +313,7 @@ class AgentLoop {
   absl::Status PrepareRun(const LeaseRef& lease) {
     std::error_code error;
     std::filesystem::create_directories(OutputFolder(lease), error);
-    if (error) {
-      return absl::InternalError(
-          absl::StrCat("cannot make ", OutputFolder(lease), ": ", error.message()));
-    }
+    if (error) return FileError(error.value(), OutputFolder(lease));
     kept_models_.Begun(OutputFolder(lease));
     return slot_.Ensure();
   }
@@ -393,7 +396,7 @@ class AgentLoop {
   // ---- Ends and notes ----
 
   AgentResult Drained() {
-    if (session_.current().session.empty()) return {ExitCode::kTryAgain, absl::OkStatus()};
+    if (session_.current().session.empty()) return StoppedAtStart(services_.stop);
     courier_.DeliverAll().IgnoreError();  // what remains is in the outbox
     if (services_.stop.level() == StopLevel::kNow) return {ExitCode::kKilled, absl::OkStatus()};
     const bool remains = work_remains_ || courier_.owes();
@@ -451,7 +454,7 @@ class AgentLoop {
   const CheckpointFolders checkpoints_;
   ResultCourier courier_;
   Backoff backoff_;
-  Backoff crowded_;  // after an attempt that found the device full of others' memory
+  Backoff crowded_;  // after an attempt that found the device, or this machine, full
   KeptModels kept_models_;
   // Results that the server does not have, by their attempts' folders.
   std::map<std::string, std::pair<Assignment, AttemptEnd>> unsettled_;
@@ -479,9 +482,11 @@ AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options) {
   TrainerSlot slot(services.launcher, services.capacity, services.stop, slot_options);
   // Before anything is promised to the server: what the trainer can do is part of the facts.
-  if (const absl::Status ready = slot.EnsureFirst(options.first_retry); !ready.ok()) {
-    const ExitCode end = absl::IsInternal(ready) ? ExitCode::kUnhealthy : ExitCode::kConfiguration;
-    return {absl::IsCancelled(ready) ? ExitCode::kKilled : end, ready};
+  const Backoff pauses(options.first_retry, options.longest_retry, SeedOf(options.worker));
+  const absl::Status ready = slot.EnsureFirst(pauses);
+  if (absl::IsCancelled(ready)) return StoppedAtStart(services.stop);
+  if (!ready.ok()) {
+    return {absl::IsInternal(ready) ? ExitCode::kUnhealthy : ExitCode::kConfiguration, ready};
   }
   const AgentResult result = AgentLoop(services, options, slot).Run();
   if (services.stop.level() == StopLevel::kNow) {

@@ -74,6 +74,12 @@ struct AgentResult {
   absl::Status status;  // why, when it is not OK
 };
 
+// That of a worker which is told to stop before it has registered.
+inline AgentResult StoppedAtStart(const StopSignal& stop) {
+  return {stop.level() == StopLevel::kNow ? ExitCode::kKilled : ExitCode::kTryAgain,
+          absl::OkStatus()};
+}
+
 AgentResult RunAgent(const AgentServices& services, const AgentOptions& options,
                      const TrainerSlotOptions& slot_options);
 

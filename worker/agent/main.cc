@@ -22,6 +22,7 @@
 #include "worker/agent/select_gpu.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/stray_processes.h"
+#include "worker/agent/wait_for_machine.h"
 #include "worker/agent/worker_options.h"
 
 namespace hpo {
@@ -140,16 +141,45 @@ int64_t CountOomKills() {
   return memory.ok() ? memory->oom_kills : 0;
 }
 
-absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
-  HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
+// What this process keeps on the disk, held against others.
+struct OwnState {
+  std::string name;
+  StateFolder folder;
+  Outbox outbox;
+};
+
+absl::StatusOr<OwnState> OpenState(const WorkerOptions& options, const std::string& card_uuid) {
   std::string name = options.name;
   if (name.empty()) {
-    HPO_ASSIGN_OR_RETURN(name, DefaultWorkerName(HostName(), device.card_uuid, options.state_dir));
+    HPO_ASSIGN_OR_RETURN(name, DefaultWorkerName(HostName(), card_uuid, options.state_dir));
   }
-  HPO_ASSIGN_OR_RETURN(const StateFolder state, OpenStateFolder(options.state_dir, name));
+  HPO_ASSIGN_OR_RETURN(StateFolder folder, OpenStateFolder(options.state_dir, name));
+  HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(folder.path + "/outbox"));
+  return OwnState{std::move(name), std::move(folder), std::move(outbox)};
+}
+
+// A full disk, and whatever else may pass, is waited for.
+absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::string& card_uuid,
+                                      StopSignal& stop) {
+  const AgentOptions times;
+  absl::StatusOr<OwnState> state;
+  const absl::Status opened =
+      WaitForMachine(stop, Backoff(times.first_retry, times.longest_retry, getpid()), [&] {
+        state = OpenState(options, card_uuid);
+        return state.status();
+      });
+  if (!opened.ok()) return opened;
+  return state;
+}
+
+absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
+  HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
+  absl::StatusOr<OwnState> own = WaitForState(options, device.card_uuid, stop);
+  if (absl::IsCancelled(own.status())) return StoppedAtStart(stop);
+  HPO_RETURN_IF_ERROR(own.status());
+  const std::string& state = own->folder.path;
   // Before the device is used.
-  const std::string mark = RenewTrainerMark(state.path);
-  HPO_ASSIGN_OR_RETURN(Outbox outbox, Outbox::Open(state.path + "/outbox"));
+  const std::string mark = RenewTrainerMark(state);
   HPO_ASSIGN_OR_RETURN(ModelCatalog models, ScanModels(options.models));
   for (const std::string& warning : models.warnings) {
     spdlog::warn("{}", warning);
@@ -157,11 +187,11 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
   DataCatalog data({.folder = options.data,
                     .train_file = options.train,
                     .validation_file = options.validation,
-                    .cache_folder = state.path + "/data_facts",
+                    .cache_folder = state + "/data_facts",
                     .require_text_rows = options.trainer.empty(),
                     .stopped = [&stop] { return stop.raised(); }});
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
-  std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state.path);
+  std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state);
   const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
   const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
   const AgentServices services{.client = *client,
@@ -170,16 +200,16 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                                .capacity = *device.capacity,
                                .data = data,
                                .models = models,
-                               .outbox = outbox,
+                               .outbox = own->outbox,
                                .stop = stop,
                                .count_oom_kills = CountOomKills,
                                .device_profiles = profiles.has_value() ? &*profiles : nullptr};
   AgentOptions agent;
-  agent.worker = name;
+  agent.worker = own->name;
   agent.version = WorkerVersion();
   agent.device = device.trainer_device;
-  agent.instance_file = state.path + "/instance";
-  agent.runs_folder = state.path + "/runs";
+  agent.instance_file = state + "/instance";
+  agent.runs_folder = state + "/runs";
   agent.server = options.server;
   agent.studies = options.studies;
   agent.own_trainer = !options.trainer.empty();
@@ -194,7 +224,7 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
     agent.attempt.longest_stop_grace = *options.stop_grace;
   }
   TrainerSlotOptions slot;
-  slot.log_path = state.path + "/trainer.log";
+  slot.log_path = state + "/trainer.log";
   return RunAgent(services, agent, slot);
 }
 

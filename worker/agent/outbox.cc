@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/checksum.h"
 #include "common/json_reader.h"
+#include "common/read_file.h"
 #include "common/status.h"
 #include "common/trial_measurement.h"
 #include "common/write_file.h"
@@ -76,7 +77,9 @@ absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
 }
 
 absl::Status FileError(absl::string_view action, const std::string& path) {
-  return absl::InternalError(absl::StrCat("outbox ", path, ": ", action, ": ", strerror(errno)));
+  const int error = errno;
+  return absl::Status(MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
+                      absl::StrCat("outbox ", path, ": ", action, ": ", strerror(error)));
 }
 
 absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {

@@ -31,26 +31,28 @@ class Outbox {
  public:
   // Reads what a former process left; makes the file where there is none. A damaged line before the
   // last is set aside.
-  //   DataLoss  it cannot be set aside; names file and line
-  //   Internal  the file cannot be opened, read or written
+  //   DataLoss     it cannot be set aside; names file and line
+  //   Internal     the file cannot be opened, read or written
+  //   Unavailable  the same, and it may pass (MayPass in read_file.h)
   static absl::StatusOr<Outbox> Open(const std::string& path);
 
   // Pending in any case; durable when it returns OK.
-  //   Internal  the file cannot be written: in memory alone until Save() succeeds
+  //   Internal, Unavailable  the file cannot be written: in memory alone until Save() succeeds
   absl::Status Append(const OutboxEntry& entry);
 
   // Writes what is in memory alone.
-  //   Internal  the file cannot be written
+  //   Internal, Unavailable  the file cannot be written
   absl::Status Save();
 
   // The server has it (or it is no longer wanted). Rewrites the file without acknowledged entries
   // when none is left or they have become many. An unknown id is a no-op.
-  //   Internal  the file cannot be written: a later process will deliver the entry once more
+  //   Internal, Unavailable  the file cannot be written: a later process will deliver the entry
+  //   once more
   absl::Status Acknowledge(const std::string& request_id);
 
   // Moves a pending entry into a file of its own; returns the file's name.
-  //   NotFound  no such entry
-  //   Internal  the file cannot be written; the entry stays pending
+  //   NotFound               no such entry
+  //   Internal, Unavailable  the file cannot be written; the entry stays pending
   absl::StatusOr<std::string> SetAside(const std::string& request_id);
 
   // Not acknowledged, oldest first.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -24,8 +25,19 @@ namespace {
 
 constexpr size_t kIdDigits = 8;
 
-absl::Status CannotMake(const std::string& path, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("--state-dir: cannot make ", path, ": ", why));
+absl::Status CannotUse(const absl::Status& why, bool may_pass) {
+  return absl::Status(
+      may_pass ? absl::StatusCode::kUnavailable : absl::StatusCode::kFailedPrecondition,
+      absl::StrCat("--state-dir: cannot use ", why.message()));
+}
+
+absl::Status CannotUse(const std::string& path, int error) {
+  return CannotUse(FileError(error, path), MayPass(error));
+}
+
+// Of the id's file, which is read and written as a whole.
+absl::Status CannotUse(const absl::Status& why) {
+  return CannotUse(why, absl::IsResourceExhausted(why) || absl::IsUnavailable(why));
 }
 
 }  // namespace
@@ -38,15 +50,15 @@ absl::StatusOr<std::string> DefaultWorkerName(const std::string& host, const std
                         parts.size() > 1 ? parts[1] : "");
   }
   const std::string path = root + "/id";
-  if (!fs::exists(path)) {
+  absl::StatusOr<std::string> id = ReadFile(path);
+  if (absl::IsNotFound(id.status())) {
     std::error_code error;
     fs::create_directories(root, error);
-    if (error) return CannotMake(root, error.message());
-    const absl::Status made = WriteFileAtomically(path, RandomId().substr(0, kIdDigits));
-    if (!made.ok()) return CannotMake(path, made.message());
+    if (error) return CannotUse(root, error.value());
+    id = RandomId().substr(0, kIdDigits);
+    if (const absl::Status made = WriteFileAtomically(path, *id); !made.ok()) id = made;
   }
-  const absl::StatusOr<std::string> id = ReadFile(path);
-  if (!id.ok()) return CannotMake(path, id.status().message());
+  if (!id.ok()) return CannotUse(id.status());
   return absl::StrCat(host, ":cpu-", absl::StripAsciiWhitespace(*id));
 }
 
@@ -58,11 +70,12 @@ absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::
     if (!error) fs::create_directories(fs::path(state.path) / folder, error);
   }
   if (!error) fs::permissions(state.path, fs::perms::owner_all, error);
-  if (error) {
-    return CannotMake(state.path, error.message());
-  }
-  state.lock.Reset(open((state.path + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!state.lock.ok() || flock(state.lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (error) return CannotUse(state.path, error.value());
+  const std::string lock = state.path + "/lock";
+  state.lock.Reset(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!state.lock.ok()) return CannotUse(lock, errno);
+  if (flock(state.lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return CannotUse(lock, errno);
     return absl::AlreadyExistsError(absl::StrCat("another hpo-worker named ", name, " uses ",
                                                  state.path, "; give this one its own --name"));
   }

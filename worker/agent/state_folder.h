@@ -14,6 +14,7 @@ namespace hpo {
 //   `card_uuid` not empty  "host:GPU-8f0c2f5e": the beginning of the card's UUID
 //   else                   "host:cpu-3b9d01aa": an id that `root` keeps, made where it has none
 //   FailedPrecondition     `root` cannot be made or written
+//   Unavailable            the same, and it may pass (MayPass in read_file.h)
 absl::StatusOr<std::string> DefaultWorkerName(const std::string& host, const std::string& card_uuid,
                                               const std::string& root);
 
@@ -25,7 +26,8 @@ struct StateFolder {
 // Opens the folder of the worker `name` below `root`, with the folders runs and data_facts in it.
 // Nobody else may read it.
 //   AlreadyExists       another process on this machine has it
-//   FailedPrecondition  it cannot be made
+//   FailedPrecondition  it cannot be made or locked
+//   Unavailable         the same, and it may pass
 absl::StatusOr<StateFolder> OpenStateFolder(const std::string& root, const std::string& name);
 
 // Leaves `instance_key`, of the process that has registered from here, in `path` for the next one

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/json_reader.h"
+#include "common/read_file.h"
 #include "common/status.h"
 #include "common/trainer_protocol.h"
 #include "worker/agent/stray_processes.h"
@@ -94,21 +95,23 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-// A copy of `fd` above the descriptors that the child's dup2 calls write to.
+// A copy of `fd` above the descriptors that the child's dup2 calls write to; none of none, errno as
+// it was.
 UniqueFd AboveStandard(const UniqueFd& fd) {
+  if (!fd.ok()) return UniqueFd();
   return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, kTrainerProtocolFd + 1));
 }
 
-absl::Status ExecError(const std::string& program, int error) {
-  const std::string message =
-      absl::StrCat("trainer: cannot execute '", program, "': ", strerror(error));
-  if (error == ENOENT) return absl::NotFoundError(message);
-  if (error == EACCES) return absl::PermissionDeniedError(message);
-  return absl::InternalError(message);
+absl::Status SystemError(absl::string_view what, int error) {
+  return absl::Status(MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
+                      absl::StrCat("trainer: ", what, ": ", strerror(error)));
 }
 
-absl::Status SystemError(absl::string_view what) {
-  return absl::InternalError(absl::StrCat("trainer: ", what, ": ", strerror(errno)));
+absl::Status ExecError(const std::string& program, int error) {
+  const absl::Status failed = SystemError(absl::StrCat("cannot execute '", program, "'"), error);
+  if (error == ENOENT) return absl::NotFoundError(failed.message());
+  if (error == EACCES) return absl::PermissionDeniedError(failed.message());
+  return failed;
 }
 
 // What is not UTF-8 (such as a letter cut in two) is replaced: the text goes into protobuf strings.
@@ -129,15 +132,16 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   if (command.argv.empty()) return absl::InvalidArgumentError("trainer: expected a command");
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return SystemError("socketpair");
+    return SystemError("socketpair", errno);
   }
   UniqueFd ours(pair[0]);
   const UniqueFd theirs = AboveStandard(UniqueFd(pair[1]));
+  if (!theirs.ok()) return SystemError("socketpair", errno);
   const UniqueFd log = AboveStandard(
       UniqueFd(open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)));
-  if (!log.ok()) return SystemError(absl::StrCat("log file ", command.log_path));
+  if (!log.ok()) return SystemError(absl::StrCat("log file ", command.log_path), errno);
   const UniqueFd null = AboveStandard(UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)));
-  if (!theirs.ok() || !null.ok()) return SystemError("descriptors");
+  if (!null.ok()) return SystemError("/dev/null", errno);
 
   std::map<std::string, std::string> changes = command.environment;
   if (!command.mark.empty()) changes[kTrainerMarkVariable] = command.mark;
@@ -152,7 +156,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
                  .null = null.get(),
                  .parent = getpid()};
   const pid_t pid = SpawnChild(plan);
-  if (pid < 0) return SystemError("vfork");
+  if (pid < 0) return SystemError("vfork", errno);
   if (plan.exec_error != 0) {
     waitpid(pid, nullptr, 0);
     return ExecError(command.argv[0], plan.exec_error);
@@ -162,8 +166,7 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
   std::unique_ptr<TrainerProcess> process(
       new TrainerProcess(pid, std::move(exit_fd), std::move(ours), command));
   if (process->exit_fd() < 0) {
-    return absl::InternalError(absl::StrCat("trainer: pidfd_open (Linux 5.3 or newer is needed): ",
-                                            strerror(pidfd_error)));
+    return SystemError("pidfd_open (Linux 5.3 or newer is needed)", pidfd_error);
   }
   return process;
 }

@@ -49,6 +49,7 @@ class TrainerProcess {
   //   PermissionDenied   it cannot be executed
   //   InvalidArgument    argv is empty
   //   Internal           no process, socket or log file could be made
+  //   Unavailable        the same, and it may pass (MayPass in read_file.h)
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(const TrainerCommand& command);
 
   // Kills the whole group and reaps.

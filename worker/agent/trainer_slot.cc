@@ -14,6 +14,7 @@
 #include "worker/agent/exit_outcome.h"
 #include "worker/agent/poll_timeout.h"
 #include "worker/agent/trainer_line.h"
+#include "worker/agent/wait_for_machine.h"
 
 namespace hpo {
 namespace {
@@ -54,12 +55,14 @@ absl::Status TrainerSlot::Ensure() {
   return absl::OkStatus();
 }
 
-absl::Status TrainerSlot::EnsureFirst(absl::Duration pause) {
-  absl::Status ready = Ensure();
+absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
+  const auto ensure = [this] { return Ensure(); };
+  Backoff pause = pauses;
+  absl::Status ready = WaitForMachine(stop_, pauses, ensure);
   for (int launches = 1; absl::IsInternal(ready) && launches < kFirstLaunches; ++launches) {
     spdlog::warn("{}; it is started again", std::string(ready.message()));
-    stop_.WaitFor(pause);
-    ready = Ensure();
+    stop_.WaitFor(pause.Next());
+    ready = WaitForMachine(stop_, pauses, ensure);
   }
   return ready;
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/trainer_protocol.h"
+#include "worker/agent/backoff.h"
 #include "worker/agent/capacity.h"
 #include "worker/agent/resident_watch.h"
 #include "worker/agent/stop_signal.h"
@@ -36,11 +37,13 @@ class TrainerSlot {
   //   FailedPrecondition  what was started is no trainer: it ended, was silent for the hello
   //                       time-out, or said something else; says which, with its last output
   //   Internal            a signal ended it before that; it may be another one's victim
+  //   Unavailable         the machine lacks what a process needs, and may have it again
   //   Cancelled           the stop signal reached kNow meanwhile
   //   else                see TrainerProcess::Start
   absl::Status Ensure();
-  // The same, up to three times while it is Internal, which says nothing of the program.
-  absl::Status EnsureFirst(absl::Duration pause);
+  // The same, up to three times while it is Internal, which says nothing of the program, and as
+  // long as it takes while it is Unavailable (wait_for_machine.h). `pauses` is between them.
+  absl::Status EnsureFirst(const Backoff& pauses);
 
   // Of the trainer that Ensure() last gave.
   TrainerProcess& process() { return *process_; }

@@ -26,6 +26,9 @@ class CountingLauncher final : public TrainerLauncher {
       : environment_(std::move(environment)) {}
 
   absl::StatusOr<std::unique_ptr<TrainerProcess>> Launch(const std::string& log_path) override {
+    if (pids_.size() >= refused_from_ && num_refused_ < refusals_.size()) {
+      return refusals_[num_refused_++];
+    }
     auto process =
         TrainerProcess::Start({.argv = argv_, .environment = environment_, .log_path = log_path});
     if (process.ok()) pids_.push_back((*process)->pid());
@@ -34,6 +37,9 @@ class CountingLauncher final : public TrainerLauncher {
   std::string Describe() const override { return "fake_trainer"; }
 
   std::vector<pid_t> pids_;
+  std::vector<absl::Status> refusals_;  // instead of processes, once there were `refused_from_`
+  size_t refused_from_ = 0;
+  size_t num_refused_ = 0;
   std::vector<std::string> argv_ = {HPO_FAKE_TRAINER};
   std::map<std::string, std::string> environment_;
 };

@@ -380,6 +380,27 @@ TEST_F(AgentLoopTest, ATrainerThatIsKilledAtItsStartIsStartedAgain) {
   EXPECT_THAT(launcher_.pids_, SizeIs(3));
 }
 
+TEST_F(AgentLoopTest, AMachineThatCannotStartATrainerAtFirstIsWaitedFor) {
+  launcher_.refusals_.assign(10, absl::UnavailableError("log file: No space left on device"));
+  Add(0);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kDone) << result.status;
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+}
+
+TEST_F(AgentLoopTest, AMachineThatCannotStartATrainerLaterCostsNoTrialARetry) {
+  launcher_.refusals_.assign(5, absl::UnavailableError("log file: No space left on device"));
+  launcher_.refused_from_ = 1;
+  Add(0, {{"fake.fault", std::string("exit:23")}});
+  for (int trial = 1; trial <= 6; ++trial) Add(trial);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kDone) << result.status;
+  EXPECT_THAT(coordinator_.results(), SizeIs(2));
+  ASSERT_THAT(coordinator_.releases(), SizeIs(5));
+  EXPECT_EQ(coordinator_.releases().back().reason, ReleaseReason::kPreempted);
+  EXPECT_THAT(coordinator_.releases().back().note, HasSubstr("No space left"));
+}
+
 TEST_F(AgentLoopTest, ASilentProgramIsGivenUp) {
   launcher_.environment_["HPO_FAKE_FAULT"] = "silent";
   slot_options_.hello_timeout = absl::Milliseconds(30);

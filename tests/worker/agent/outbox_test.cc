@@ -8,6 +8,7 @@
 #include "common/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/few_descriptors.h"
 
 namespace hpo {
 namespace {
@@ -192,6 +193,18 @@ TEST_F(OutboxTest, DamageThatCannotBeSetAsideIsNamed) {
   const absl::Status status = Outbox::Open(path_).status();
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ":1"));
+}
+
+TEST_F(OutboxTest, WhatTheMachineLacksAtTheMomentMayPass) {
+  for (int times = 0; times < 2; ++times) {  // without the file, and with it
+    absl::Status opened;
+    {
+      const FewDescriptors none;
+      opened = Outbox::Open(path_).status();
+    }
+    EXPECT_TRUE(absl::IsUnavailable(opened)) << opened;
+    Open();
+  }
 }
 
 TEST_F(OutboxTest, AFolderThatIsNotThereIsAnError) {

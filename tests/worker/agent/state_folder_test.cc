@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "common/ids.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/few_descriptors.h"
 
 namespace hpo {
 namespace {
@@ -42,6 +44,28 @@ TEST_F(StateFolderTest, OneProcessHasIt) {
     EXPECT_TRUE(OpenStateFolder(root_, "host:gpu0").ok());
   }
   EXPECT_TRUE(OpenStateFolder(root_, "host:cpu").ok());
+}
+
+absl::StatusCode CodeWithoutDescriptors(const std::function<absl::Status()>& open) {
+  const FewDescriptors none;
+  return open().code();
+}
+
+// Another worker of the name is what an open that fails does not tell of.
+TEST_F(StateFolderTest, WhatTheMachineLacksAtTheMomentMayPass) {
+  const auto folder = [&] { return OpenStateFolder(root_, "w").status(); };
+  const auto name = [&] { return DefaultWorkerName("h", "", root_).status(); };
+  for (int times = 0; times < 2; ++times) {  // without the files, and with them
+    EXPECT_EQ(CodeWithoutDescriptors(folder), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(CodeWithoutDescriptors(name), absl::StatusCode::kUnavailable);
+    EXPECT_TRUE(folder().ok());
+    EXPECT_TRUE(name().ok());
+  }
+}
+
+TEST_F(StateFolderTest, ALockThatCannotBeMadeIsNoOtherWorker) {
+  fs::create_directories(root_ + "/w/lock");
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenStateFolder(root_, "w").status()));
 }
 
 TEST_F(StateFolderTest, NobodyElseMayReadIt) {

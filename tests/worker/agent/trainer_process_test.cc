@@ -14,6 +14,7 @@
 #include "common/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/few_descriptors.h"
 
 namespace hpo {
 namespace {
@@ -149,6 +150,17 @@ TEST_F(TrainerProcessTest, NoCommandAndNoLogAreErrors) {
           .status();
   EXPECT_TRUE(absl::IsInternal(no_log));
   EXPECT_THAT(std::string(no_log.message()), HasSubstr("/nowhere/log"));
+}
+
+TEST_F(TrainerProcessTest, WithoutDescriptorsItIsUnavailable) {
+  absl::Status started = absl::UnavailableError("");
+  rlim_t limit = 3;
+  for (; absl::IsUnavailable(started) && limit < 1000; ++limit) {
+    const FewDescriptors few(limit);
+    started = Shell("exit 0").status();
+  }
+  EXPECT_TRUE(started.ok()) << started << " at " << limit;
+  EXPECT_GT(limit, 8) << "six descriptors and three that were there";
 }
 
 TEST_F(TrainerProcessTest, PollTellsNothingWhileItRuns) {

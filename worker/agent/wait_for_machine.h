@@ -1,0 +1,19 @@
+// Waits for what this machine lacks at the moment: space, descriptors, processes, memory.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "worker/agent/backoff.h"
+#include "worker/agent/stop_signal.h"
+
+namespace hpo {
+
+// Calls `act` until what it returns is not Unavailable, which is what may pass (MayPass in
+// read_file.h), as long as it takes; returns that. The log says at first and once a minute what is
+// waited for.
+//   Cancelled  `stop` was raised meanwhile
+absl::Status WaitForMachine(StopSignal& stop, Backoff pauses,
+                            const std::function<absl::Status()>& act);
+
+}  // namespace hpo
