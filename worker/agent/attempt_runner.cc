@@ -146,7 +146,10 @@ class RunningAttempt {
     }
     spdlog::info(
         "trial #{}: stopping the trainer ({}){}", job_.trial.value, StopReason(cause),
-        asked ? absl::StrCat(": it has ", absl::FormatDuration(StopGrace()), " to end") : "");
+        asked ? absl::StrCat(": it has ",
+                             absl::FormatDuration(absl::Trunc(StopGrace(), absl::Seconds(1))),
+                             " to end")
+              : "");
   }
 
   absl::Duration StopGrace() const {
