@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "common/study.h"
 #include "common/trial.h"
 
@@ -10,8 +12,11 @@ namespace hpo {
 
 // Of the feasible trials, or where there is none of the least violating ones, those that no other
 // one dominates (at least as good everywhere and better somewhere), in the order given. Trials that
-// lack a metric of an objective are left out. O(n^2).
-std::vector<Trial> ParetoFront(std::vector<Trial> completed,
-                               const std::vector<Objective>& objectives);
+// lack a metric of an objective are left out; NaN is worst. O(n log n) for two objectives, else
+// O(n^2) where few are dominated.
+//   Cancelled  `cancelled`, which is asked every thousand trials, returned true
+absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
+                                               const std::vector<Objective>& objectives,
+                                               absl::FunctionRef<bool()> cancelled);
 
 }  // namespace hpo

@@ -203,8 +203,8 @@ absl::StatusOr<TrialView> StudyApi::GetTrial(const std::string& study, TrialNumb
   return detail;
 }
 
-absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(const std::string& study,
-                                                            int count) const {
+absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(
+    const std::string& study, int count, const std::function<bool()>& cancelled) const {
   if (count < 0) {
     return absl::InvalidArgumentError(absl::StrCat("count: expected at least 0, got ", count));
   }
@@ -218,7 +218,9 @@ absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(const std::string& s
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
-  if (several) best = ParetoFront(std::move(best), objectives);
+  if (several) {
+    HPO_ASSIGN_OR_RETURN(best, ParetoFront(std::move(best), objectives, cancelled));
+  }
   const size_t all = several ? best.size() : 1;
   const size_t wanted = count == 0 ? all : static_cast<size_t>(count);
   if (best.size() > wanted) best.resize(wanted);

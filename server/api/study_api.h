@@ -111,7 +111,10 @@ class StudyApi {
 
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number) const;
   // `count` 0: the best one; with several objectives the whole Pareto front.
-  absl::StatusOr<std::vector<Trial>> ListBestTrials(const std::string& study, int count) const;
+  //   Cancelled  `cancelled` returned true meanwhile
+  absl::StatusOr<std::vector<Trial>> ListBestTrials(
+      const std::string& study, int count,
+      const std::function<bool()>& cancelled = [] { return false; }) const;
 
   //   FailedPrecondition  no worker has registered, or nothing is known of the configuration
   absl::StatusOr<MemoryAnswer> EstimateMemory(const std::string& study, const ParamMap& params,

@@ -206,12 +206,13 @@ grpc::Status StudyServiceImpl::GetTrial(grpc::ServerContext*, const v1::GetTrial
   return grpc::Status::OK;
 }
 
-grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::ListBestTrials(grpc::ServerContext* context,
                                               const v1::ListBestTrialsRequest* request,
                                               v1::ListBestTrialsResponse* response) {
   HPO_RPC_CHECK(*request);
-  HPO_RPC_ASSIGN(const std::vector<Trial> trials,
-                 api_.ListBestTrials(request->study(), request->count()));
+  HPO_RPC_ASSIGN(
+      const std::vector<Trial> trials,
+      api_.ListBestTrials(request->study(), request->count(), [context] { return Left(context); }));
   size_t used = 0;
   for (const Trial& trial : trials) {
     v1::Trial listed = ToListed(trial);
