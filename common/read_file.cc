@@ -20,7 +20,9 @@ struct CloseFile {
 absl::Status FileError(int error, const std::string& path) {
   const std::string message = absl::StrCat(path, ": ", std::strerror(error));
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
+  if (error == EACCES || error == EPERM || error == EROFS) {
+    return absl::PermissionDeniedError(message);
+  }
   if (error == ENOSPC || error == EDQUOT) return absl::ResourceExhaustedError(message);
   return absl::UnavailableError(message);
 }

@@ -16,6 +16,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // The same codes for an errno value that came with `path`: "path: No such file or directory".
 //   ResourceExhausted  the disk is full
+//   PermissionDenied   also of a file system that is read-only
 absl::Status FileError(int error, const std::string& path);
 
 // Whether what failed with this errno value may work later although nobody changes the file or its

@@ -87,6 +87,10 @@ TEST_F(WriteFileTest, AFullDiskIsResourceExhausted) {
   EXPECT_EQ(FileError(EDQUOT, "a").code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST_F(WriteFileTest, AReadOnlyFileSystemIsAMatterOfRights) {
+  EXPECT_EQ(FileError(EROFS, "a").code(), absl::StatusCode::kPermissionDenied);
+}
+
 TEST(MayPass, WhatFailsForWantOfSpaceOrDescriptorsDoesAndWhatFailsForRightsDoesNot) {
   for (const int error : {EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EDQUOT, EIO}) {
     EXPECT_TRUE(MayPass(error));
