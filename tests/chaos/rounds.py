@@ -2,7 +2,8 @@
 second chapter has a proxy (proxy.py) between the workers and the server.
 
 Rounds come in chapters of a fresh database each, so that a chapter can be run again by its seed. A chapter ends
-with honest workers that finish its study, a stop of the server, and an audit of its file.
+with honest workers that finish its study, a stop of the server, and an audit of its file. After every accident, in a
+short run after every third, the server's memory is held against a rebuild from rows.
 """
 
 import contextlib
@@ -26,9 +27,11 @@ NUM_SIMULATED = 4
 NUM_REAL = 2
 # What an accident leaves must be over, and work going on, within this.
 RECOVERY_S = 60.0
+SHORT_RUN = 50
+
 
 class Chapter:
-    def __init__(self, seed, num_rounds, proxied=False, keep=False):
+    def __init__(self, seed, num_rounds, proxied=False, compare_every=1, keep=False):
         self.random = random.Random(seed)
         self.seed = seed
         self.num_rounds = num_rounds
@@ -37,6 +40,7 @@ class Chapter:
         # No lease may expire between two looks at the server, however slow the machine is.
         self.deployment = Deployment(trials=1_000_000, seed=seed, ttl="20s", keep=keep)
         self.proxied = proxied
+        self.compare_every = compare_every  # rounds
         self.proxy = None
         self.differences = []
         self.found = []
@@ -86,6 +90,18 @@ class Chapter:
                 self.found.append(f"seed {self.seed} round {number}, {accident.__name__}: worker "
                                   f"{index} ended with {worker.wait()}")
                 self.real[index] = self._start_real(index)
+        if number % self.compare_every == 0:
+            self._compare(f"seed {self.seed} round {number}, {accident.__name__}")
+
+    def _compare(self, after):
+        """Memory against a rebuild from rows, while nobody calls."""
+        with self._quiet():
+            with contextlib.closing(Channel(self.deployment.address)) as channel:
+                before = settled_image(channel, "chaos")
+            self.deployment.restart_server()
+            with contextlib.closing(Channel(self.deployment.address)) as channel:
+                found = differences(before, image(channel, "chaos"))
+        self.differences += [f"{after}: {text}" for text in found]
 
     # -- accidents --------------------------------------------------------------------------------
 
@@ -102,18 +118,10 @@ class Chapter:
                     worker.send(signal.SIGCONT)
 
     def kill_server(self):
-        """In the middle of calls or not; then while nobody calls, memory held against a rebuild from rows."""
-        time.sleep(self.random.random() * 0.3)
-        if self.random.random() < 0.5:
+        """In the middle of calls, once or twice."""
+        for _ in range(self.random.randrange(1, 3)):
+            time.sleep(self.random.random() * 0.3)
             self.deployment.restart_server()
-            time.sleep(self.random.random() * 0.2)
-        with self._quiet():
-            with contextlib.closing(Channel(self.deployment.address)) as channel:
-                before = settled_image(channel, "chaos")
-            self.deployment.restart_server()
-            with contextlib.closing(Channel(self.deployment.address)) as channel:
-                found = differences(before, image(channel, "chaos"))
-        self.differences += [f"seed {self.seed}: {text}" for text in found]
 
     def stop_server(self):
         self.deployment.stopped(self.deployment.server, 0.2 + self.random.random() * 2)
@@ -182,7 +190,8 @@ def run(num_rounds, seed, keep=False):
     length = min(LONGEST_CHAPTER, (num_rounds + 1) // 2)
     for first in range(0, num_rounds, length):
         chapter = Chapter(seed + first, min(length, num_rounds - first),
-                          proxied=first // length % 2 == 1, keep=keep)
+                          proxied=first // length % 2 == 1,
+                          compare_every=3 if num_rounds < SHORT_RUN else 1, keep=keep)
         figures = chapter.run()
         for name, value in figures.items():
             if name != "integrity":
