@@ -13,9 +13,11 @@ namespace {
 //   RTX 3060  12,629,508,096 bytes, 28
 //   L4        23,580,639,232 bytes, 58 (vLLM's usage statistics)
 //   A100      42,298,834,944 bytes, 108; the PCIe and the SXM4 card agree
+//             (github.com/bottlerocket-os/bottlerocket/pull/3873)
 //   H100      85,028,896,768 bytes, 132, L2 52,428,800 bytes (podman's container-device sample)
 //   H200      150,109,880,320 bytes, 132, L2 62,914,560 bytes
-// NVML's total: nvidia-smi, as Modal published it for its machines (RTX 3060: users' listings).
+// NVML's total: nvidia-smi, as Modal published it for its machines
+// (github.com/modal-labs/modal-client/pull/2797; RTX 3060: users' listings).
 // Threads and shared memory: CUDA C++ Programming Guide, technical specifications by compute
 // capability.
 // The V100 is here because torch 2.11 for CUDA 13 has no kernels for it.
