@@ -108,7 +108,8 @@ std::string BudgetText(const std::vector<ClassBudget>& budgets, int width) {
                                          : "after: ",
                     budget.verdict.planned.fits ? "fits" : "does not fit", ", peak in ",
                     budget.verdict.planned.estimate.peak_phase, ", batch ",
-                    DescribePlan(budget.verdict.planned.plan), "; ", BasisText(budget.basis), "\n");
+                    DescribePlan(budget.verdict.planned.plan, budget.verdict.precision), "; ",
+                    BasisText(budget.basis), "\n");
   }
   return text;
 }

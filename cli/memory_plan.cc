@@ -25,6 +25,7 @@ Json VerdictJson(const ConfigVerdict& verdict, const OfflineDevice& device) {
       .usable = verdict.usable,
       .explanation = verdict.planned.fits ? "" : ExplainMisfit(verdict.planned, verdict.usable)};
   Json json = MemoryJson(shown);
+  if (!verdict.precision.empty()) json["plan"]["precision"] = verdict.precision;
   json["margin"] = verdict.planned.margin;
   json["required_bytes"] = verdict.required.count;
   json["runs_from_bytes"] = CardFor(device, verdict.required).count;
@@ -70,8 +71,8 @@ std::string AdviceText(const OfflineDevice& device, const Basis& basis, const Co
                {"COST"}});
   const auto row = [&](const std::string& what, const ConfigVerdict& verdict,
                        const std::string& cost) {
-    table.AddRow({what, DescribePlan(verdict.planned.plan), FormatBytes(verdict.required),
-                  FormatBytes(CardFor(device, verdict.required)),
+    table.AddRow({what, DescribePlan(verdict.planned.plan, verdict.precision),
+                  FormatBytes(verdict.required), FormatBytes(CardFor(device, verdict.required)),
                   verdict.planned.fits ? "yes" : "no", cost});
   };
   row("as it is", advice.literal, "-");

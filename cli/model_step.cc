@@ -87,6 +87,13 @@ MemoryPlan PlanOf(const StepDescription& step, int64_t effective_batch) {
   return plan;
 }
 
+// As SetPrecision takes it.
+std::string PrecisionOf(const StepDescription& step) {
+  if (step.precision == StepPrecision::kFloat32) return kDefaultPrecision;
+  return absl::StrCat(step.float16 ? "float16" : "bfloat16",
+                      step.precision == StepPrecision::kAutocast ? "-autocast" : "");
+}
+
 MemoryEstimate ToMemoryEstimate(const StepEstimate& estimate, Bytes base) {
   const auto of = [&estimate](MemoryClass memory_class) {
     return estimate.by_class[static_cast<size_t>(memory_class)];
@@ -189,7 +196,9 @@ ConfigVerdict JudgeStep(const StepDescription& step, const OfflineDevice& device
   planned.plan = PlanOf(step, step.batch * step.accumulation);
   planned.estimate = ToMemoryEstimate(estimate, step.device.base);
   planned.margin = MarginFor(estimate.device_needed);
-  return VerdictOf(planned, UsableOf(device, card));
+  ConfigVerdict verdict = VerdictOf(planned, UsableOf(device, card));
+  verdict.precision = PrecisionOf(step);
+  return verdict;
 }
 
 std::optional<ConfigVerdict> LargestStep(const StepDescription& step, const OfflineDevice& device,

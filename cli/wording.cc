@@ -87,7 +87,7 @@ std::string DescribeEnd(const Trial& trial) {
   return std::visit([](const auto& held) { return Sentence(held); }, *trial.outcome);
 }
 
-std::string DescribePlan(const MemoryPlan& plan) {
+std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
   std::string text =
       absl::StrCat(plan.effective_batch, " = ", plan.NumParts(), " x ", plan.micro_batch);
   const int64_t rest = plan.effective_batch % plan.micro_batch;
@@ -96,7 +96,9 @@ std::string DescribePlan(const MemoryPlan& plan) {
                         " + ", rest);
   }
   if (plan.checkpointing) absl::StrAppend(&text, ", checkpointing");
-  if (plan.precision != Precision::kFloat32) absl::StrAppend(&text, ", ", Name(plan.precision));
+  if (plan.precision != Precision::kFloat32) {
+    absl::StrAppend(&text, ", ", precision.empty() ? Name(plan.precision) : precision);
+  }
   return text;
 }
 

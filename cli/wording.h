@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/bytes.h"
 #include "common/study_status.h"
@@ -33,8 +34,9 @@ std::string DescribeState(const Trial& trial);
 // How it ended, to follow its state: metrics, or what went wrong. Empty while it is open.
 std::string DescribeEnd(const Trial& trial);
 
-// "64 = 8 x 8", with checkpointing and precision where they are not the default.
-std::string DescribePlan(const MemoryPlan& plan);
+// "64 = 8 x 8", with checkpointing and precision where they are not the default. `precision`: a
+// name in place of the plan's.
+std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision = "");
 
 // What became of allocated bytes since the attempt's memory record before `index`; nullopt: it is
 // the first.

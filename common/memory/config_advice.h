@@ -15,8 +15,9 @@ namespace hpo {
 // One configuration as a policy decides it for one capacity.
 struct ConfigVerdict {
   PlannedMemory planned;
-  Bytes required;  // with the margin
-  Bytes usable;    // capacity less headroom
+  Bytes required;              // with the margin
+  Bytes usable;                // capacity less headroom
+  std::string precision = {};  // as a described step names it; empty: the plan's
 };
 
 ConfigVerdict VerdictOf(const PlannedMemory& planned, Bytes usable);

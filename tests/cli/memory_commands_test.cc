@@ -281,7 +281,11 @@ TEST_F(MemoryCommands, PlanCallsFloat16ByItsName) {
       RunOfflineJson({"memory", "plan", "model.name=bert-base-uncased", "--card", "24GiB",
                       "--kernels", "huggingface", "--precision", "float16-autocast"});
   EXPECT_EQ(json["basis"]["precision"], "float16-autocast");
-  EXPECT_EQ(json["strict"]["plan"]["precision"], "float16");
+  EXPECT_EQ(json["strict"]["plan"]["precision"], "float16-autocast");
+  EXPECT_THAT(RunOffline({"memory", "plan", "model.name=bert-base-uncased", "--card", "24GiB",
+                          "--kernels", "huggingface", "--precision", "float16-autocast"})
+                  .out,
+              HasSubstr("1 x 8, float16-autocast"));
 }
 
 // ---- table ----
