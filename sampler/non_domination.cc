@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/status.h"
+
 namespace hpo {
 namespace {
 
 using Losses = std::vector<double>;
+
+constexpr size_t kPointsBetweenLooks = 1000;
 
 // Of different points that come in lexicographic order, by rank.
 class Fronts {
@@ -65,6 +69,24 @@ class Fronts {
   size_t num_points_ = 0;
 };
 
+// See NonDominationRanks and UndominatedPoints.
+absl::StatusOr<std::vector<size_t>> RanksOf(std::span<const Losses> points, size_t count,
+                                            absl::FunctionRef<bool()> cancelled) {
+  const std::vector<size_t> order = LexicographicOrder(points);
+  std::vector<size_t> ranks(points.size());
+  Fronts fronts(count);
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i % kPointsBetweenLooks == 0 && cancelled()) {
+      return absl::CancelledError("the caller has left");
+    }
+    const bool repeated = i > 0 && points[order[i]] == points[order[i - 1]];
+    ranks[order[i]] = repeated ? ranks[order[i - 1]] : fronts.Add(points[order[i]]);
+    if (repeated) fronts.AddEqual(ranks[order[i]]);
+  }
+  for (size_t& rank : ranks) rank = std::min(rank, fronts.size());
+  return ranks;
+}
+
 }  // namespace
 
 std::vector<size_t> LexicographicOrder(std::span<const Losses> points) {
@@ -75,17 +97,18 @@ std::vector<size_t> LexicographicOrder(std::span<const Losses> points) {
   return order;
 }
 
-std::vector<size_t> NonDominationRanks(std::span<const Losses> points, size_t count) {
-  const std::vector<size_t> order = LexicographicOrder(points);
-  std::vector<size_t> ranks(points.size());
-  Fronts fronts(count);
-  for (size_t i = 0; i < order.size(); ++i) {
-    const bool repeated = i > 0 && points[order[i]] == points[order[i - 1]];
-    ranks[order[i]] = repeated ? ranks[order[i - 1]] : fronts.Add(points[order[i]]);
-    if (repeated) fronts.AddEqual(ranks[order[i]]);
+absl::StatusOr<std::vector<size_t>> UndominatedPoints(std::span<const Losses> points,
+                                                      absl::FunctionRef<bool()> cancelled) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<size_t> ranks, RanksOf(points, 1, cancelled));
+  std::vector<size_t> front;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == 0) front.push_back(i);
   }
-  for (size_t& rank : ranks) rank = std::min(rank, fronts.size());
-  return ranks;
+  return front;
+}
+
+std::vector<size_t> NonDominationRanks(std::span<const Losses> points, size_t count) {
+  return *RanksOf(points, count, [] { return false; });
 }
 
 }  // namespace hpo

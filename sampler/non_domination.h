@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+
 namespace hpo {
 
 // The indices of points in lexicographic order, of equal ones in their own.
@@ -17,5 +20,10 @@ std::vector<size_t> LexicographicOrder(std::span<const std::vector<double>> poin
 // Points hold equally many losses, at least one, none of them NaN. O(n log n) for two losses;
 // for more O(n m) times the points of the fronts that hold the best `count`, n^2 / 2 at most.
 std::vector<size_t> NonDominationRanks(std::span<const std::vector<double>> points, size_t count);
+
+// The indices, ascending, of the points that none dominates: those of rank 0.
+//   Cancelled  `cancelled`, which is asked every thousand points, returned true
+absl::StatusOr<std::vector<size_t>> UndominatedPoints(std::span<const std::vector<double>> points,
+                                                      absl::FunctionRef<bool()> cancelled);
 
 }  // namespace hpo

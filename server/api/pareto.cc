@@ -1,19 +1,17 @@
 #include "server/api/pareto.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "common/status.h"
+#include "sampler/history.h"
+#include "sampler/non_domination.h"
 
 namespace hpo {
 namespace {
-
-constexpr size_t kTrialsBetweenLooks = 1000;
 
 // Smaller is better; nullopt when a metric is missing.
 std::optional<std::vector<double>> LossesOf(const Trial& trial,
@@ -26,48 +24,9 @@ std::optional<std::vector<double>> LossesOf(const Trial& trial,
     if (found == completed->metrics.end()) return std::nullopt;
     const double loss =
         objective.direction == Direction::kMaximize ? -found->second : found->second;
-    losses.push_back(std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss);
+    losses.push_back(NanAsWorst(loss));
   }
   return losses;
-}
-
-bool Dominates(const std::vector<double>& a, const std::vector<double>& b) {
-  bool better = false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i]) return false;
-    better = better || a[i] < b[i];
-  }
-  return better;
-}
-
-struct Scored {
-  Trial trial;
-  std::vector<double> losses;
-};
-
-// Where in `scored` those stand that none dominates, ascending. A trial is dominated, if at all, by
-// one before it in the order of losses, and then by one of the front. Of two objectives the front's
-// last one tells: no other has a smaller second loss.
-absl::StatusOr<std::vector<size_t>> FindFront(const std::vector<Scored>& scored,
-                                              absl::FunctionRef<bool()> cancelled) {
-  std::vector<size_t> order(scored.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return scored[a].losses < scored[b].losses; });
-  std::vector<size_t> front;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i % kTrialsBetweenLooks == 0 && cancelled()) {
-      return absl::CancelledError("the caller has left");
-    }
-    const std::vector<double>& losses = scored[order[i]].losses;
-    const bool last_tells = losses.size() == 2 && !front.empty();
-    const bool dominated =
-        std::any_of(last_tells ? front.end() - 1 : front.begin(), front.end(),
-                    [&](size_t other) { return Dominates(scored[other].losses, losses); });
-    if (!dominated) front.push_back(order[i]);
-  }
-  std::sort(front.begin(), front.end());
-  return front;
 }
 
 }  // namespace
@@ -75,18 +34,24 @@ absl::StatusOr<std::vector<size_t>> FindFront(const std::vector<Scored>& scored,
 absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
                                                const std::vector<Objective>& objectives,
                                                absl::FunctionRef<bool()> cancelled) {
-  std::vector<Scored> scored;
   double least = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<Trial, std::vector<double>>> scored;
   for (Trial& trial : completed) {
     auto losses = LossesOf(trial, objectives);
     if (!losses) continue;
     least = std::min(least, trial.violation);
-    scored.push_back({std::move(trial), *std::move(losses)});
+    scored.emplace_back(std::move(trial), *std::move(losses));
   }
-  std::erase_if(scored, [least](const Scored& entry) { return entry.trial.violation > least; });
-  HPO_ASSIGN_OR_RETURN(const std::vector<size_t> front, FindFront(scored, cancelled));
+  std::vector<Trial> trials;
+  std::vector<std::vector<double>> points;
+  for (auto& [trial, losses] : scored) {
+    if (trial.violation > least) continue;
+    trials.push_back(std::move(trial));
+    points.push_back(std::move(losses));
+  }
+  HPO_ASSIGN_OR_RETURN(const std::vector<size_t> front, UndominatedPoints(points, cancelled));
   std::vector<Trial> best;
-  for (const size_t i : front) best.push_back(std::move(scored[i].trial));
+  for (const size_t i : front) best.push_back(std::move(trials[i]));
   return best;
 }
 

@@ -12,8 +12,8 @@ namespace hpo {
 
 // Of the feasible trials, or where there is none of the least violating ones, those that no other
 // one dominates (at least as good everywhere and better somewhere), in the order given. Trials that
-// lack a metric of an objective are left out; NaN is worst. O(n log n) for two objectives, else
-// O(n^2) where few are dominated.
+// lack a metric of an objective are left out; NaN is worst. For cost and source see
+// sampler/non_domination.h.
 //   Cancelled  `cancelled`, which is asked every thousand trials, returned true
 absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
                                                const std::vector<Objective>& objectives,

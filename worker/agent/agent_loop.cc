@@ -18,6 +18,7 @@
 #include "worker/agent/served_studies.h"
 #include "worker/agent/state_folder.h"
 #include "worker/agent/trainer_job.h"
+#include "worker/agent/wait_for_machine.h"
 #include "worker/agent/worker_session.h"
 
 namespace hpo {
@@ -296,10 +297,9 @@ class AgentLoop {
 
   // What the machine lacks at the moment costs the trial no retry.
   std::optional<AgentResult> TakeNotReady(const LeaseRef& lease, const absl::Status& why) {
-    const bool may_pass = absl::IsUnavailable(why) || absl::IsResourceExhausted(why);
-    const auto reason = may_pass ? ReleaseReason::kPreempted : ReleaseReason::kUnhealthy;
+    const auto reason = MayPass(why) ? ReleaseReason::kPreempted : ReleaseReason::kUnhealthy;
     GiveBack({.lease = lease, .reason = reason, .note = std::string(why.message())});
-    if (!may_pass) return CountFailure(why);
+    if (!MayPass(why)) return CountFailure(why);
     spdlog::warn("waiting for this machine: {}", std::string(why.message()));
     services_.stop.WaitFor(crowded_.Next());
     return std::nullopt;

@@ -76,7 +76,7 @@ absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
   return entry;
 }
 
-absl::Status FileError(absl::string_view action, const std::string& path) {
+absl::Status OutboxError(absl::string_view action, const std::string& path) {
   const int error = errno;
   return absl::Status(MayPass(error) ? absl::StatusCode::kUnavailable : absl::StatusCode::kInternal,
                       absl::StrCat("outbox ", path, ": ", action, ": ", strerror(error)));
@@ -86,16 +86,16 @@ absl::Status WriteAll(int fd, absl::string_view data, const std::string& path) {
   while (!data.empty()) {
     const ssize_t count = write(fd, data.data(), data.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FileError("write", path);
+    if (count < 0) return OutboxError("write", path);
     data.remove_prefix(static_cast<size_t>(count));
   }
-  return fdatasync(fd) == 0 ? absl::OkStatus() : FileError("fdatasync", path);
+  return fdatasync(fd) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path);
 }
 
 absl::Status SyncDirectoryOf(const std::string& path) {
   const std::string directory = std::filesystem::absolute(path).parent_path().string();
   const UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.ok() || fsync(fd.get()) != 0) return FileError("fsync of its directory", path);
+  if (!fd.ok() || fsync(fd.get()) != 0) return OutboxError("fsync of its directory", path);
   return absl::OkStatus();
 }
 
@@ -109,7 +109,7 @@ absl::StatusOr<std::string> ReadWhole(int fd, const std::string& path) {
   for (;;) {
     const ssize_t count = pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FileError("read", path);
+    if (count < 0) return OutboxError("read", path);
     if (count == 0) return text;
     text.append(buffer, static_cast<size_t>(count));
   }
@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ReadWhole(int fd, const std::string& path) {
 
 absl::StatusOr<Outbox> Outbox::Open(const std::string& path) {
   UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.ok()) return FileError("open", path);
+  if (!file.ok()) return OutboxError("open", path);
   HPO_RETURN_IF_ERROR(SyncDirectoryOf(path));
   Outbox outbox(path, std::move(file));
   HPO_RETURN_IF_ERROR(outbox.Load());
@@ -151,8 +151,8 @@ absl::Status Outbox::Load() {
     }
     if (!taken.ok() && last) {
       if (ftruncate(file_.get(), static_cast<off_t>(begin)) != 0)
-        return FileError("truncate", path_);
-      return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_);
+        return OutboxError("truncate", path_);
+      return fdatasync(file_.get()) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path_);
     }
     ++num_records_;
     begin = newline + 1;
@@ -196,7 +196,7 @@ absl::Status Outbox::WriteRecord(const std::string& body) {
   const off_t size = lseek(file_.get(), 0, SEEK_END);
   if (const absl::Status written = WriteAll(file_.get(), Framed(body), path_); !written.ok()) {
     // A full disk must not leave half a record in the middle of what is appended later.
-    if (ftruncate(file_.get(), size) != 0) return FileError("truncate", path_);
+    if (ftruncate(file_.get(), size) != 0) return OutboxError("truncate", path_);
     return written;
   }
   ++num_records_;
@@ -253,21 +253,21 @@ absl::StatusOr<std::string> Outbox::SetAside(const std::string& request_id) {
 
 // Needs no free space, unlike a new file.
 absl::Status Outbox::Clear() {
-  if (ftruncate(file_.get(), 0) != 0) return FileError("truncate", path_);
+  if (ftruncate(file_.get(), 0) != 0) return OutboxError("truncate", path_);
   num_records_ = 0;
-  return fdatasync(file_.get()) == 0 ? absl::OkStatus() : FileError("fdatasync", path_);
+  return fdatasync(file_.get()) == 0 ? absl::OkStatus() : OutboxError("fdatasync", path_);
 }
 
 absl::Status Outbox::Compact() {
   const std::string temporary = path_ + ".new";
   UniqueFd file(open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.ok()) return FileError("open", temporary);
+  if (!file.ok()) return OutboxError("open", temporary);
   std::string text;
   for (const OutboxEntry& entry : pending_) {
     text += Framed(DumpJson(EntryToJson(entry)));
   }
   HPO_RETURN_IF_ERROR(WriteAll(file.get(), text, temporary));
-  if (rename(temporary.c_str(), path_.c_str()) != 0) return FileError("rename", temporary);
+  if (rename(temporary.c_str(), path_.c_str()) != 0) return OutboxError("rename", temporary);
   HPO_RETURN_IF_ERROR(SyncDirectoryOf(path_));
   file_ = std::move(file);
   num_records_ = static_cast<int>(pending_.size());

@@ -16,6 +16,7 @@
 #include "common/read_file.h"
 #include "common/write_file.h"
 #include "spdlog/spdlog.h"
+#include "worker/agent/wait_for_machine.h"
 
 namespace hpo {
 
@@ -36,9 +37,7 @@ absl::Status CannotUse(const std::string& path, int error) {
 }
 
 // Of the id's file, which is read and written as a whole.
-absl::Status CannotUse(const absl::Status& why) {
-  return CannotUse(why, absl::IsResourceExhausted(why) || absl::IsUnavailable(why));
-}
+absl::Status CannotUse(const absl::Status& why) { return CannotUse(why, MayPass(why)); }
 
 }  // namespace
 

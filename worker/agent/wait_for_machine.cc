@@ -8,6 +8,10 @@
 
 namespace hpo {
 
+bool MayPass(const absl::Status& error) {
+  return absl::IsUnavailable(error) || absl::IsResourceExhausted(error);
+}
+
 absl::Status WaitForMachine(StopSignal& stop, Backoff pauses,
                             const std::function<absl::Status()>& act) {
   constexpr absl::Duration kSayAgain = absl::Minutes(1);

@@ -9,9 +9,12 @@
 
 namespace hpo {
 
-// Calls `act` until what it returns is not Unavailable, which is what may pass (MayPass in
-// read_file.h), as long as it takes; returns that. The log says at first and once a minute what is
-// waited for.
+// Whether an error of this machine's files and processes may pass by itself: Unavailable or
+// ResourceExhausted. For an errno value see MayPass in read_file.h.
+bool MayPass(const absl::Status& error);
+
+// Calls `act` until what it returns is not Unavailable, as long as it takes; returns that. The log
+// says at first and once a minute what is waited for.
 //   Cancelled  `stop` was raised meanwhile
 absl::Status WaitForMachine(StopSignal& stop, Backoff pauses,
                             const std::function<absl::Status()>& act);
