@@ -1,5 +1,6 @@
-"""Kills and stops of everything, jumps of the clock, a taken name, a wrong database: one accident a round. Every
-second chapter has a proxy (proxy.py) between the workers and the server.
+"""Kills and stops of everything, jumps of the clock, a taken name, a wrong database: one accident a round. Beside the
+workers a person queues, cancels, stops, preempts, imports and pauses (simulated_person.py). Every second chapter has
+a proxy (proxy.py) between them and the server.
 
 Rounds come in chapters of a fresh database each, so that a chapter can be run again by its seed. A chapter ends
 with honest workers that finish its study, a stop of the server, and an audit of its file. After every accident, in a
@@ -20,6 +21,7 @@ from comparison import differences, image, settled_image
 from deployment import Deployment, trainers_of, wait_until
 from ledger import Ledger
 from proxy import Proxy
+from simulated_person import SimulatedPerson
 from simulated_workers import Gate, SimulatedWorker
 
 LONGEST_CHAPTER = 20
@@ -55,15 +57,17 @@ class Chapter:
                 SimulatedWorker(self._address(), f"sim{i}", self.ledger, self.gate, self.seed + i)
                 for i in range(NUM_SIMULATED)]
             self.real = [self._start_real(i) for i in range(NUM_REAL)]
-            for worker in self.simulated:
-                worker.start()
+            self.person = SimulatedPerson(self._address(), self.ledger, self.gate,
+                                          self.seed + NUM_SIMULATED)
+            for client in (*self.simulated, self.person):
+                client.start()
             try:
                 for number in range(self.num_rounds):
                     self._round(number)
                 self._end()
             finally:
-                for worker in self.simulated:
-                    worker.stop()
+                for client in (*self.simulated, self.person):
+                    client.stop()
             return self._figures()
 
     def _address(self):
@@ -162,8 +166,8 @@ class Chapter:
 
     def _end(self):
         self.deployment.set_clock(0)
-        for worker in self.simulated:
-            worker.honest.set()
+        for client in (*self.simulated, self.person):
+            client.honest.set()
         with contextlib.closing(Channel(self.deployment.address)) as channel:
             budget = int(channel.trials("chaos")[-1]["number"]) + 5
             channel.call("StudyService", "UpdateStudy", name="chaos", trials=budget)
@@ -176,8 +180,8 @@ class Chapter:
     def _figures(self):
         figures, found = self.ledger.audit(self.deployment.folder / "hpo.db")
         figures["differences"] = len(self.differences)
-        for worker in self.simulated:
-            self.found += worker.unexpected
+        for client in (*self.simulated, self.person):
+            self.found += client.unexpected
         self.found += [f"seed {self.seed}: {text}" for text in found] + self.differences
         return figures
 
@@ -185,7 +189,7 @@ class Chapter:
 def run(num_rounds, seed, keep=False):
     """Figures over all chapters."""
     total = {"acknowledged_lost": 0, "told_twice": 0, "trials_stuck": 0, "integrity": "ok",
-             "trials": 0, "acknowledged": 0, "differences": 0}
+             "trials": 0, "acknowledged": 0, "acknowledged_to_people": 0, "differences": 0}
     # At least two chapters: with and without a proxy.
     length = min(LONGEST_CHAPTER, (num_rounds + 1) // 2)
     for first in range(0, num_rounds, length):

@@ -10,7 +10,7 @@ from ledger import Ledger
 
 SCHEMA = """
 CREATE TABLE study (id INTEGER PRIMARY KEY, name TEXT);
-CREATE TABLE trial (study_id INTEGER, number INTEGER, state TEXT, outcome TEXT);
+CREATE TABLE trial (study_id INTEGER, number INTEGER, state TEXT, outcome TEXT, params TEXT);
 CREATE TABLE attempt (study_id INTEGER, number INTEGER, state TEXT);
 INSERT INTO study VALUES (1, 's');
 """
@@ -29,10 +29,11 @@ class LedgerTest(unittest.TestCase):
         self.ledger = Ledger()
         self.ledger.acknowledge("s", "0", 0.5, STORED)
 
-    def audit(self, *rows, attempts=()):
+    def audit(self, *rows, attempts=(), params="{}"):
         with sqlite3.connect(self.database) as writer:
             writer.executescript(SCHEMA)
-            writer.executemany("INSERT INTO trial VALUES (1, ?, ?, ?)", rows)
+            writer.executemany("INSERT INTO trial VALUES (1, ?, ?, ?, ?)",
+                               [(*row, params) for row in rows])
             writer.executemany("INSERT INTO attempt VALUES (1, ?, ?)", attempts)
         return self.ledger.audit(self.database)[0]
 
@@ -50,6 +51,30 @@ class LedgerTest(unittest.TestCase):
     def test_an_open_trial_is_lost_and_stuck(self):
         figures = self.audit((0, "RUNNING", None))
         self.assertEqual((1, 1), (figures["acknowledged_lost"], figures["trials_stuck"]))
+
+    def test_a_queued_trial_is_there_once_with_its_parameters(self):
+        self.ledger.queue("s", "0", 0.125)
+        row = (0, "COMPLETED", completed(0.5))
+        self.assertEqual(0, self.audit(row, params='{"x": 0.125}')["acknowledged_lost"])
+
+    def test_a_queued_trial_with_other_parameters_or_twice_is_lost(self):
+        self.ledger.queue("s", "0", 0.125)
+        row, again = ((number, "COMPLETED", completed(0.5)) for number in (0, 1))
+        self.assertEqual(1, self.audit(row, params='{"x": 0.25}')["acknowledged_lost"])
+        self.database.unlink()
+        self.assertEqual(1, self.audit(row, again, params='{"x": 0.125}')["acknowledged_lost"])
+
+    def test_a_cancelled_trial_that_ran_is_lost(self):
+        self.ledger.cancel("s", "0")
+        self.assertEqual(1, self.audit((0, "COMPLETED", completed(0.5)))["acknowledged_lost"])
+
+    def test_an_import_that_is_missing_or_twice_is_lost(self):
+        self.ledger.import_one("s", 0.75)
+        rows = [(number, "COMPLETED", completed(0.75)) for number in (1, 2)]
+        own = (0, "COMPLETED", completed(0.5))
+        for imported, lost in (([], 1), (rows[:1], 0), (rows, 1)):
+            self.assertEqual(lost, self.audit(own, *imported)["acknowledged_lost"])
+            self.database.unlink()
 
     def test_a_second_end_is_told_twice(self):
         self.ledger.acknowledge("s", "0", 0.75, {"stored": False})
