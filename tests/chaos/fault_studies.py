@@ -16,7 +16,8 @@ from client import Channel
 from comparison import differences, image, settled_image
 from deployment import Deployment, wait_until
 from ledger import Ledger
-from simulated_workers import Gate, SimulatedWorker
+from simulated_client import Gate
+from simulated_workers import SimulatedWorker
 
 CHAPTER = 10
 NUM_WORKERS = 4

@@ -10,7 +10,7 @@ import time
 import grpc
 
 from client import OPTIONS
-from simulated_workers import Gate
+from simulated_client import Gate
 
 CALL_S = 60.0
 LONGEST_DELAY_S = 0.3

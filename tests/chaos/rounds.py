@@ -21,8 +21,9 @@ from comparison import differences, image, settled_image
 from deployment import Deployment, trainers_of, wait_until
 from ledger import Ledger
 from proxy import Proxy
+from simulated_client import Gate
 from simulated_person import SimulatedPerson
-from simulated_workers import Gate, SimulatedWorker
+from simulated_workers import SimulatedWorker
 
 LONGEST_CHAPTER = 20
 NUM_SIMULATED = 4
@@ -57,16 +58,17 @@ class Chapter:
                 SimulatedWorker(self._address(), f"sim{i}", self.ledger, self.gate, self.seed + i)
                 for i in range(NUM_SIMULATED)]
             self.real = [self._start_real(i) for i in range(NUM_REAL)]
-            self.person = SimulatedPerson(self._address(), self.ledger, self.gate,
-                                          self.seed + NUM_SIMULATED)
-            for client in (*self.simulated, self.person):
+            person = SimulatedPerson(self._address(), self.ledger, self.gate,
+                                     self.seed + NUM_SIMULATED)
+            self.clients = [*self.simulated, person]
+            for client in self.clients:
                 client.start()
             try:
                 for number in range(self.num_rounds):
                     self._round(number)
                 self._end()
             finally:
-                for client in (*self.simulated, self.person):
+                for client in self.clients:
                     client.stop()
             return self._figures()
 
@@ -166,7 +168,7 @@ class Chapter:
 
     def _end(self):
         self.deployment.set_clock(0)
-        for client in (*self.simulated, self.person):
+        for client in self.clients:
             client.honest.set()
         with contextlib.closing(Channel(self.deployment.address)) as channel:
             budget = int(channel.trials("chaos")[-1]["number"]) + 5
@@ -180,7 +182,7 @@ class Chapter:
     def _figures(self):
         figures, found = self.ledger.audit(self.deployment.folder / "hpo.db")
         figures["differences"] = len(self.differences)
-        for client in (*self.simulated, self.person):
+        for client in self.clients:
             self.found += client.unexpected
         self.found += [f"seed {self.seed}: {text}" for text in found] + self.differences
         return figures

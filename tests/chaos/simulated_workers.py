@@ -1,34 +1,20 @@
 """Workers made of calls, each a thread: they ask, report, finish, repeat, give back, fall silent and come late."""
 
-import random
-import threading
 import uuid
 
 import grpc
 
 from client import Worker
+from simulated_client import SimulatedClient
 
 PAUSE_S = 0.02
 
 
-class SimulatedWorker(threading.Thread):
-    """Runs until `stop`; every answer that counts goes into the ledger. `gate` pauses it between two calls."""
-
+class SimulatedWorker(SimulatedClient):
     def __init__(self, address, name, ledger, gate, seed):
-        super().__init__(daemon=True)
-        self.worker = Worker(address, name)
-        self.ledger = ledger
-        self.gate = gate
-        self.random = random.Random(seed)
-        self.ended = threading.Event()
-        self.honest = threading.Event()  # no accidents of its own from now on
+        super().__init__(Worker(address, name), ledger, gate, seed)
+        self.worker = self.channel
         self.late = []  # assignments that it fell silent about
-        self.unexpected = []  # errors that no client should see
-
-    def stop(self):
-        self.ended.set()
-        self.join(60)
-        self.worker.close()
 
     def run(self):
         while not self.ended.is_set():
@@ -44,15 +30,9 @@ class SimulatedWorker(threading.Thread):
         self.worker.session = ""
 
     def _note(self, error):
-        if error.code() in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN,
-                            grpc.StatusCode.DATA_LOSS):
-            self.unexpected.append(f"{error.code().name}: {error.details()}")
+        super()._note(error)
         if error.code() == grpc.StatusCode.NOT_FOUND:
             self.worker.session = ""
-
-    def _call(self, function, *arguments):
-        with self.gate.one_call():
-            return function(*arguments)
 
     def _run_one(self):
         if not self.worker.session:
@@ -120,46 +100,3 @@ class SimulatedWorker(threading.Thread):
             again = self._call(self.worker.finish, assignment, request, value)
             if again != answer:
                 self.unexpected.append(f"a repeated result was answered {again} after {answer}")
-
-
-class Gate:
-    """Lets calls through, or holds all of them: between two calls of everybody nothing changes."""
-
-    def __init__(self):
-        self._condition = threading.Condition()
-        self._inside = 0
-        self._closed = False
-
-    def one_call(self):
-        return _Pass(self)
-
-    def enter(self):
-        with self._condition:
-            self._condition.wait_for(lambda: not self._closed)
-            self._inside += 1
-
-    def leave(self):
-        with self._condition:
-            self._inside -= 1
-            self._condition.notify_all()
-
-    def __enter__(self):
-        with self._condition:
-            self._closed = True
-            self._condition.wait_for(lambda: self._inside == 0)
-
-    def __exit__(self, *failure):
-        with self._condition:
-            self._closed = False
-            self._condition.notify_all()
-
-
-class _Pass:
-    def __init__(self, gate):
-        self.gate = gate
-
-    def __enter__(self):
-        self.gate.enter()
-
-    def __exit__(self, *failure):
-        self.gate.leave()

@@ -8,7 +8,8 @@ import time
 from client import Channel
 from deployment import Deployment, wait_until
 from ledger import Ledger
-from simulated_workers import Gate, SimulatedWorker
+from simulated_client import Gate
+from simulated_workers import SimulatedWorker
 
 NUM_WORKERS = 6
 # A pool's idle threads come and go: the least of some looks counts.
