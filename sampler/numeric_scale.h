@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/search_space.h"
-#include "sampler/parzen_estimator.h"
+#include "sampler/normal_kernel.h"
 
 namespace hpo {
 

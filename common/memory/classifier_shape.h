@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/freezing.h"
+#include "common/memory/estimate_input.h"
 #include "common/memory/execution.h"
 #include "common/memory/lora.h"
-#include "common/memory/memory_estimate.h"
 #include "common/memory/optimizer_states.h"
 #include "common/model_parameters.h"
 #include "common/model_spec.h"

@@ -6,91 +6,16 @@
 // own kernels' tensors.
 #pragma once
 
-#include <compare>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/bytes.h"
-#include "common/freezing.h"
-#include "common/memory/execution.h"
+#include "common/memory/estimate_input.h"
 #include "common/memory/kernel_traits.h"
-#include "common/memory/lora.h"
-#include "common/memory/optimizer_states.h"
-#include "common/model_spec.h"
-#include "common/params.h"
-#include "common/study.h"
-#include "common/trial.h"
 #include "common/worker_facts.h"
-#include "common/workload.h"
 
 namespace hpo {
-
-// The part of a configuration that memory depends on, with the parameters' names.
-struct TrainingConfig {
-  int64_t batch_size = 8;             // train.batch_size
-  int64_t grad_accum = 1;             // train.grad_accum
-  int64_t max_length = 128;           // tok.max_length
-  int64_t eval_batch_multiplier = 1;  // train.eval_batch_multiplier
-  int64_t head_layers = 0;            // head.layers: hidden layers of the head, 0-3
-  int64_t head_sizes[3] = {0, 0, 0};  // head.size_1 ... head.size_3, the first head_layers of them
-  std::optional<double> dropout;  // model.dropout: of hidden states and attention; else the model's
-  std::optional<double> head_dropout;               // head.dropout; else that of hidden states
-  OptimizerKind optimizer = OptimizerKind::kAdamW;  // train.optimizer
-  double momentum = 0.9;                            // train.momentum: SGD's
-  Precision precision = Precision::kFloat32;        // train.precision
-  // memory.checkpoint_every: layers of a segment that backward computes again; 0: none is.
-  int64_t checkpoint_every = 0;
-  Freezing freezing;  // model.freeze_embeddings, model.freeze_layers
-  // Adapters on a frozen model, where lora.rank is above 0: lora.alpha, lora.dropout, lora.targets.
-  std::optional<LoraOptions> lora;
-  bool weighs_classes = false;  // train.class_weights is not none
-  bool smooths_labels = false;  // train.label_smoothing is not 0
-  // memory.loss_rows: tokens whose logits exist at a time, in language modelling; 0: by vocabulary.
-  int64_t loss_rows = 0;
-  // memory.clear_cache_every: steps between returns of the cache to the device; 0: never.
-  int64_t clear_cache_every = 0;
-  bool unpadded = false;         // memory.unpadded: batches are packed (common/packed_rows.h)
-  bool group_by_length = false;  // train.group_by_length: rows of like length make a batch
-  int64_t most_aspects = 0;      // aspects.max: of a training text; 0: any number
-  int64_t queries_at_once = 0;   // aspects.at_once: 0: all of a micro-batch's texts
-  bool pads_queries = false;     // aspects.padding is not none
-  auto operator<=>(const TrainingConfig&) const = default;
-
-  // At most the largest int64, whatever the two are.
-  int64_t EffectiveBatch() const {
-    int64_t product = 0;
-    return __builtin_mul_overflow(batch_size, grad_accum, &product) ? INT64_MAX : product;
-  }
-
-  std::vector<int64_t> HeadSizes() const { return {head_sizes, head_sizes + head_layers}; }
-  OptimizerSpec Optimizer() const { return {.kind = optimizer, .has_momentum = momentum != 0.0}; }
-};
-
-// How `plan` runs the model. One that checkpoints does so every config.checkpoint_every layers, or
-// where that is 0, every layer.
-Execution ExecutionOf(const TrainingConfig& config, const MemoryPlan& plan);
-
-// Whether what the configuration trains is there in the model.
-//   InvalidArgument  more frozen layers than it has; frozen parts besides adapters, which leave the
-//                    whole model as it is; as AdaptedLayers
-absl::Status CheckTrainedParts(const TrainingConfig& config, const ModelShape& shape);
-
-// Whether the model and the task can run without padding, where the configuration asks for it.
-//   InvalidArgument  another family than BERT, RoBERTa (XLM-RoBERTa, CamemBERT), ELECTRA and
-//                    DistilBERT; another task than text classification and regression
-absl::Status CheckUnpadded(const TrainingConfig& config, const ModelShape& shape, TaskKind task);
-
-// The parameters that memory depends on: model.name and those of TrainingConfigOf, but for
-// lora.alpha.
-std::span<const char* const> MemoryParameters();
-
-// Reads a TrainingConfig from a configuration over the study's trainer defaults.
-//   InvalidArgument  a value of the wrong type or out of its range; names it
-absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params, const TrainerSpec& trainer);
 
 // Bytes by class at the peak: weights, gradients, optimizer, activations and head add up to
 // `live_peak`, what our trainer's counting allocator would report as its peak, what it held before
@@ -122,21 +47,6 @@ struct MemoryEstimate {
   // Where tensors alone count.
   void SetPeaksToLive() {
     expected_live_peak = expected_reserved_peak = reserved_peak = needed_limit = live_peak;
-  }
-};
-
-// Everything an estimate is a function of, apart from the plan.
-struct EstimateInput {
-  ModelShape model;
-  TrainingConfig config;
-  Workload workload;
-  DeviceProfile device;
-  auto operator<=>(const EstimateInput&) const = default;
-
-  // Of the classifier's head; language modelling has none: its product is the word embeddings' or
-  // a part of the model.
-  int64_t NumOutputs() const {
-    return workload.task == TaskKind::kLanguageModeling ? 0 : workload.num_labels;
   }
 };
 

@@ -1,3 +1,5 @@
+#include "common/memory/training_config.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -9,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/describe_param.h"
-#include "common/memory/memory_estimate.h"
 #include "common/status.h"
 
 namespace hpo {

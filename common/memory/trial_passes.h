@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/memory/memory_estimate.h"
+#include "common/memory/estimate_input.h"
 #include "common/packed_rows.h"
 
 namespace hpo {
