@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "common/memory/fit_decision.h"
-#include "common/memory/memory_replay.h"
-#include "common/memory/trial_trace.h"
-#include "common/model_catalog.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/memory/need/memory_replay.h"
+#include "common/memory/need/trial_trace.h"
+#include "common/memory/plan/fit_decision.h"
+#include "common/study/model_catalog.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

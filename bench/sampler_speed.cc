@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/sampler/problem.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

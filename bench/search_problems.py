@@ -1,6 +1,6 @@
 """The problems of bench/search: the functions of BBOB as coco-experiment defines them, variants of them, quadratics.
 
-A problem is a space, in the JSON of common/search_space_json.h, and an objective with a known optimum. Everything
+A problem is a space, in the JSON of common/space/search_space_json.h, and an objective with a known optimum. Everything
 that is drawn, the noise of a trial too, depends on the problem's name and the trial's number alone, so that every
 sampler meets the same.
 """

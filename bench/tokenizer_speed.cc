@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/read_file.h"
+#include "common/base/read_file.h"
 #include "nlohmann/json.hpp"
-#include "worker/text/tokenizer.h"
+#include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {
 namespace {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/ids.h"
-#include "common/limits.h"
-#include "common/sha256.h"
-#include "common/status.h"
-#include "common/write_file.h"
+#include "common/base/ids.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "proto/convert/grpc_status.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/client.h"
-#include "cli/terminal.h"
+#include "cli/render/terminal.h"
 
 namespace hpo {
 
@@ -38,7 +38,7 @@ absl::Status SubmitStudyFile(Session& session, const std::string& path, bool val
 absl::Status ShowPresets(Session& session, const std::string& name);
 
 struct ImportanceOptions {
-  std::string method = "ped-anova";  // or "fanova": common/importance/importance.h
+  std::string method = "ped-anova";  // or "fanova": common/interop/importance/importance.h
   std::string metric;                // of an objective; empty: the first
 };
 //   FailedPrecondition  too few completed trials, or nothing that moves the metric

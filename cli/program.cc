@@ -11,15 +11,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/admin_commands.h"
 #include "cli/commands.h"
-#include "cli/export_commands.h"
-#include "cli/import_command.h"
-#include "cli/memory_program.h"
+#include "cli/commands/admin_commands.h"
+#include "cli/commands/export_commands.h"
+#include "cli/commands/import_command.h"
+#include "cli/memory/memory_program.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
-#include "common/status.h"
-#include "common/version.h"
 
 namespace hpo {
 namespace {

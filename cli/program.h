@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "cli/terminal.h"
+#include "cli/render/terminal.h"
 
 namespace hpo {
 

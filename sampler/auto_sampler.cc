@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/free_numbers.h"
-#include "sampler/gaussian_process/loss_scale.h"
+#include "common/space/free_numbers.h"
+#include "sampler/gp/loss_scale.h"
 #include "sampler/progress.h"
 
 namespace hpo {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "sampler/cma_es/cma_es_sampler.h"
-#include "sampler/gaussian_process/gp_sampler.h"
+#include "sampler/gp/gp_sampler.h"
 #include "sampler/sampler.h"
-#include "sampler/tpe_sampler.h"
+#include "sampler/tpe/tpe_sampler.h"
 
 namespace hpo {
 

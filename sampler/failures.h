@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "common/study.h"
+#include "common/study/study.h"
 #include "sampler/history.h"
 
 namespace hpo {

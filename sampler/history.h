@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "common/params.h"
-#include "common/study.h"
-#include "common/trial.h"
+#include "common/space/params.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/status.h"
-#include "sampler/candidate_pool.h"
-#include "sampler/modelled_part.h"
-#include "sampler/trial_split.h"
+#include "common/base/status.h"
+#include "sampler/space/candidate_pool.h"
+#include "sampler/space/modelled_part.h"
+#include "sampler/tpe/trial_split.h"
 
 namespace hpo {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "common/ids.h"
-#include "common/study.h"
+#include "common/base/ids.h"
+#include "common/study/study.h"
 #include "sampler/history.h"
 
 namespace hpo {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/ids.h"
-#include "common/memory/fit_decision.h"
-#include "common/search_space.h"
-#include "common/study.h"
+#include "common/base/ids.h"
+#include "common/memory/plan/fit_decision.h"
+#include "common/space/search_space.h"
+#include "common/study/study.h"
 #include "sampler/history.h"
 
 namespace hpo {

@@ -1,15 +1,15 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "sampler/auto_sampler.h"
 #include "sampler/cma_es/cma_es_sampler.h"
-#include "sampler/gaussian_process/gp_sampler.h"
-#include "sampler/grid_sampler.h"
-#include "sampler/qmc_sampler.h"
-#include "sampler/random_sampler.h"
+#include "sampler/gp/gp_sampler.h"
 #include "sampler/sampler.h"
-#include "sampler/tpe_sampler.h"
+#include "sampler/simple/grid_sampler.h"
+#include "sampler/simple/qmc_sampler.h"
+#include "sampler/simple/random_sampler.h"
+#include "sampler/tpe/tpe_sampler.h"
 
 namespace hpo {
 

@@ -1,8 +1,8 @@
 #include "sampler/termination.h"
 
 #include "absl/strings/str_cat.h"
-#include "sampler/grid_sampler.h"
 #include "sampler/progress.h"
+#include "sampler/simple/grid_sampler.h"
 
 namespace hpo {
 namespace {

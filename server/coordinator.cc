@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/ids.h"
-#include "common/status.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
 #include "server/http/metrics.h"
 #include "server/storage/store.h"
 #include "spdlog/spdlog.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/clock.h"
-#include "common/study_file.h"
+#include "common/base/clock.h"
+#include "common/study/study_file.h"
 #include "server/api/admin_api.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/status.h"
-#include "common/steady_wait.h"
+#include "common/base/status.h"
+#include "common/base/steady_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

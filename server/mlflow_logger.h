@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/ids.h"
-#include "common/tracking/mlflow_export.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/interop/mlflow/mlflow_export.h"
 
 namespace hpo {
 

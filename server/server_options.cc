@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
 #include "common/command_line/command_line.h"
-#include "common/status.h"
-#include "common/tracking/mlflow_client.h"
-#include "common/version.h"
+#include "common/interop/mlflow/mlflow_client.h"
 
 namespace hpo {
 namespace {

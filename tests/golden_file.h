@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/sampler/processor_time.h"
-#include "common/json_reader.h"
-#include "common/status.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "bench/sampler/memory_functions.h"
 #include "bench/sampler/problem.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

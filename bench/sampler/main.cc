@@ -15,10 +15,10 @@
 #include "bench/sampler/asked_study.h"
 #include "bench/sampler/processor_time.h"
 #include "bench/sampler/run.h"
-#include "common/json_reader.h"
-#include "common/read_file.h"
-#include "common/search_space_json.h"
-#include "common/status.h"
+#include "common/base/json_reader.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "common/space/search_space_json.h"
 
 namespace hpo {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/bytes.h"
-#include "common/random.h"
+#include "common/base/bytes.h"
+#include "common/base/random.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

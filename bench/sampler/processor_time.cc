@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "bench/sampler/problem.h"
-#include "sampler/numeric_scale.h"
+#include "sampler/space/numeric_scale.h"
 
 namespace hpo {
 namespace {

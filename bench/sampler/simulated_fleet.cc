@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "common/status.h"
-#include "server/scheduler/placement.h"
+#include "common/base/status.h"
+#include "server/scheduler/placement/placement.h"
 
 namespace hpo {
 namespace {

@@ -14,9 +14,9 @@
 #include "absl/strings/str_split.h"
 #include "bench/sampler/problem.h"
 #include "bench/sampler/table_curve.h"
-#include "common/json_reader.h"
-#include "common/read_file.h"
-#include "common/status.h"
+#include "common/base/json_reader.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/json_reader.h"
-#include "common/status.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

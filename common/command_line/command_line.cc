@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/spelling.h"
+#include "common/base/spelling.h"
 
 namespace hpo {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 namespace hpo {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "common/limits.h"
-#include "common/refusal.h"
+#include "common/base/limits.h"
+#include "common/protocol/refusal.h"
 #include "hpo/v1/worker.pb.h"
 #include "proto/convert/enum_pairs.h"
 

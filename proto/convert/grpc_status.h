@@ -1,5 +1,5 @@
-// absl::Status and grpc::Status share codes and messages; a Refusal (common/refusal.h) travels in
-// the details.
+// absl::Status and grpc::Status share codes and messages; a Refusal (common/protocol/refusal.h)
+// travels in the details.
 #pragma once
 
 #include <grpcpp/support/status.h>

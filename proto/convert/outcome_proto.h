@@ -1,9 +1,9 @@
-// What an attempt tells of itself, between value types (common/trial.h) and the wire: plan,
+// What an attempt tells of itself, between value types (common/study/trial.h) and the wire: plan,
 // measurements, memory report and records, outcome. Conventions: params_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/trial.h"
+#include "common/study/trial.h"
 #include "hpo/v1/trial.pb.h"
 
 namespace hpo {

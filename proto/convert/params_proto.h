@@ -1,4 +1,4 @@
-// Parameters between their value types (common/params.h) and the wire.
+// Parameters between their value types (common/space/params.h) and the wire.
 //
 // proto/convert is shared by the server and every client, so that both ends agree by construction.
 // ToProto is total. FromProto rejects what has no value: InvalidArgument names the field, what was
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/params.h"
+#include "common/space/params.h"
 #include "hpo/v1/trial.pb.h"
 
 namespace hpo {

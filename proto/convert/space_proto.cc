@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"
 

@@ -1,12 +1,12 @@
-// Studies between their value types (common/study_status.h, common/search_space.h) and the wire.
-// Conventions: params_proto.h.
+// Studies between their value types (common/study/study_status.h, common/space/search_space.h) and
+// the wire. Conventions: params_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/memory/memory_estimate.h"
-#include "common/search_space.h"
-#include "common/study.h"
-#include "common/study_status.h"
+#include "common/memory/need/memory_estimate.h"
+#include "common/space/search_space.h"
+#include "common/study/study.h"
+#include "common/study/study_status.h"
 #include "hpo/v1/study.pb.h"
 
 namespace hpo {

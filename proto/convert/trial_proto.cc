@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/convert/enum_pairs.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"

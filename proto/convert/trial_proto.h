@@ -1,10 +1,10 @@
-// Trials and attempts between their value types (common/trial.h) and the wire. Conventions:
+// Trials and attempts between their value types (common/study/trial.h) and the wire. Conventions:
 // params_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/imported_trial.h"
-#include "common/trial.h"
+#include "common/study/imported_trial.h"
+#include "common/study/trial.h"
 #include "hpo/v1/trial.pb.h"
 
 namespace hpo {

@@ -1,10 +1,10 @@
-// What a worker tells of itself (common/worker_facts.h), and a worker's directives and reasons, on
-// the wire. Conventions: params_proto.h.
+// What a worker tells of itself (common/protocol/worker_facts.h), and a worker's directives and
+// reasons, on the wire. Conventions: params_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/trial.h"
-#include "common/worker_facts.h"
+#include "common/protocol/worker_facts.h"
+#include "common/study/trial.h"
 #include "hpo/v1/worker.pb.h"
 
 namespace hpo {

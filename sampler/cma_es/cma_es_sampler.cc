@@ -8,14 +8,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "common/free_numbers.h"
-#include "sampler/candidate_pool.h"
+#include "common/space/free_numbers.h"
 #include "sampler/cma_es/evolution_strategy.h"
-#include "sampler/numeric_scale.h"
-#include "sampler/qmc_sampler.h"
-#include "sampler/random_configuration.h"
-#include "sampler/random_sampler.h"
-#include "sampler/random_stream.h"
+#include "sampler/simple/qmc_sampler.h"
+#include "sampler/simple/random_sampler.h"
+#include "sampler/space/candidate_pool.h"
+#include "sampler/space/numeric_scale.h"
+#include "sampler/space/random_configuration.h"
+#include "sampler/space/random_stream.h"
 
 namespace hpo {
 namespace {

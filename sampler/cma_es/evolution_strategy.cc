@@ -5,9 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "common/status.h"
-#include "sampler/portable_math.h"
-#include "sampler/truncated_normal.h"
+#include "common/base/status.h"
+#include "sampler/numeric/portable_math.h"
+#include "sampler/numeric/truncated_normal.h"
 
 namespace hpo {
 namespace {

@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
-#include "common/random.h"
-#include "sampler/gaussian_process/cholesky_factor.h"
+#include "common/base/random.h"
+#include "sampler/numeric/cholesky_factor.h"
 
 namespace hpo {
 

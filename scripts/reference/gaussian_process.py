@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/gaussian_process.json: reference numbers for sampler/gaussian_process.
+"""Writes tests/golden/gaussian_process.json: reference numbers for sampler/gp.
 
 Tails of the normal distribution come from mpmath, kernels, posteriors and likelihoods with their
 gradients from scikit-learn (categories as one-hot columns there), priors, transformations and

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/model_catalog.json: the parameters of every model of common/model_catalog as
+"""Writes tests/golden/model_catalog.json: the parameters of every model of common/study/model_catalog as
 Hugging Face's own code builds them.
 
 Models are built on torch's meta device from the configurations below, which are the published

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/parzen.json: reference numbers for sampler/truncated_normal and
-sampler/parzen_estimator.
+"""Writes tests/golden/parzen.json: reference numbers for sampler/numeric/truncated_normal and
+sampler/tpe/parzen_estimator.
 
 Normal probabilities come from SciPy and mpmath, bandwidths, weights and densities from Optuna's own
 estimator; none of it from our code. Run in a virtual environment with

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/portable_math.json: exp, log, log1p, expm1 and erfc to full precision by mpmath, and
-the coefficients that sampler/portable_math.h has for erfc.
+the coefficients that sampler/numeric/portable_math.h has for erfc.
 
 Those are of g(u) = (a + 1/2) exp(a^2) erfc(a) in u = (a - 4) / (a + 4), a >= 0: Chebyshev interpolation, as
 powers of u. Run in a virtual environment with

@@ -5,7 +5,7 @@ A study is a list of events in the order in which they happened: [trial, step, v
 report and the decision on it, [trial, state, value] for an end. Up to four trials run at a time,
 steps are left out, values are often equal, NaN or infinite. No two trials end equal, as the best of
 them would depend on the storage; and where a rung's end decides, no report ends two rungs at once
-(sampler/successive_halving.h says why). None of it comes from our code. Run in a virtual
+(sampler/pruners/successive_halving.h says why). None of it comes from our code. Run in a virtual
 environment with
     pip install optuna==5.0.0 scipy==1.17.1
     scripts/reference/pruners.py tests/golden/pruners.json

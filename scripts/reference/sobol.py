@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/sobol.json: points of Sobol's sequence for sampler/sobol_sequence.
+"""Writes tests/golden/sobol.json: points of Sobol's sequence for sampler/simple/sobol_sequence.
 
 SciPy's unscrambled points, as 32 binary digits. Run in a virtual environment with
     pip install scipy==1.17.1

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/sha256.h"
-#include "common/status.h"
-#include "common/version.h"
+#include "common/base/sha256.h"
+#include "common/base/status.h"
+#include "common/base/version.h"
 
 namespace hpo {
 namespace {

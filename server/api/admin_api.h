@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/server_status.h"
+#include "common/protocol/server_status.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/ids.h"
+#include "common/base/ids.h"
 #include "server/storage/trial_query.h"
 
 namespace hpo {

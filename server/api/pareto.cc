@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "sampler/history.h"
-#include "sampler/non_domination.h"
+#include "sampler/numeric/non_domination.h"
 
 namespace hpo {
 namespace {

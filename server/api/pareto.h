@@ -5,15 +5,15 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "common/study.h"
-#include "common/trial.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 
 // Of the feasible trials, or where there is none of the least violating ones, those that no other
 // one dominates (at least as good everywhere and better somewhere), in the order given. Trials that
 // lack a metric of an objective are left out; NaN is worst. For cost and source see
-// sampler/non_domination.h.
+// sampler/numeric/non_domination.h.
 //   Cancelled  `cancelled`, which is asked every thousand trials, returned true
 absl::StatusOr<std::vector<Trial>> ParetoFront(std::vector<Trial> completed,
                                                const std::vector<Objective>& objectives,

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/limits.h"
-#include "common/memory/fit_decision.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "common/memory/plan/fit_decision.h"
 #include "server/api/page_token.h"
 #include "server/api/pareto.h"
 #include "server/scheduler/trial_scheduler.h"

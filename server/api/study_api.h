@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/imported_trial.h"
-#include "common/memory/memory_plan.h"
-#include "common/study.h"
-#include "common/study_status.h"
-#include "common/trial_view.h"
+#include "common/memory/plan/memory_plan.h"
+#include "common/study/imported_trial.h"
+#include "common/study/study.h"
+#include "common/study/study_status.h"
+#include "common/study/trial_view.h"
 #include "server/scheduler/study_request.h"
 #include "server/storage/trial_query.h"
 

@@ -1,8 +1,8 @@
 #include "server/api/worker_api.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/refusal.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/protocol/refusal.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

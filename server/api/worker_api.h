@@ -2,8 +2,8 @@
 //
 // A call about a lease fails with Aborted when the lease went to a newer attempt or was taken back
 // for good: the caller stops its trainer. NotFound: unknown session, study, trial or attempt. Both
-// carry a Refusal (common/refusal.h), except for an unknown session. FailedPrecondition with a
-// Refusal: the lease is of another database.
+// carry a Refusal (common/protocol/refusal.h), except for an unknown session. FailedPrecondition
+// with a Refusal: the lease is of another database.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/search_space.h"
-#include "common/study.h"
-#include "common/trial.h"
-#include "common/worker_exchange.h"
-#include "common/worker_facts.h"
+#include "common/protocol/worker_exchange.h"
+#include "common/protocol/worker_facts.h"
+#include "common/space/search_space.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

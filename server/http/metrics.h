@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/server_status.h"
-#include "common/study_status.h"
+#include "common/protocol/server_status.h"
+#include "common/study/study_status.h"
 
 namespace hpo {
 

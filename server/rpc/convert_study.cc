@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/worker_exchange.h"
+#include "common/protocol/worker_exchange.h"
 #include "hpo/v1/worker.pb.h"
 
 namespace hpo {

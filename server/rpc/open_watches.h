@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 
 namespace hpo {
 

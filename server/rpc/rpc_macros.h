@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/request_check.h"
 

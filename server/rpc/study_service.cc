@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/status.h"
-#include "common/study_file.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "common/study/study_file.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/fit_decision.h"
-#include "common/status.h"
-#include "common/steady_wait.h"
+#include "common/base/status.h"
+#include "common/base/steady_wait.h"
+#include "common/memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/capability.h"
 #include "server/scheduler/lease_token.h"
+#include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

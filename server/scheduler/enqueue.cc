@@ -2,11 +2,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/random.h"
-#include "common/status.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "sampler/random_configuration.h"
-#include "server/scheduler/capability.h"
+#include "sampler/space/random_configuration.h"
+#include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/scheduler/typed_params.h"
 

@@ -1,6 +1,6 @@
 // TrialScheduler: what is kept only for a while.
-#include "common/limits.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
-#include "server/scheduler/capability.h"
+#include "common/base/status.h"
 #include "server/scheduler/outcome_value.h"
+#include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/scheduler/typed_params.h"
 

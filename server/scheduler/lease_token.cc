@@ -1,7 +1,7 @@
 #include "server/scheduler/lease_token.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 
 namespace hpo {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 
 namespace hpo {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "common/study.h"
-#include "common/trial.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

@@ -1,7 +1,7 @@
 // TrialScheduler: a worker registers.
-#include "common/refusal.h"
-#include "common/status.h"
-#include "server/scheduler/capability.h"
+#include "common/base/status.h"
+#include "common/protocol/refusal.h"
+#include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

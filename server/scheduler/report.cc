@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
 #include "server/scheduler/lease_token.h"
 #include "server/scheduler/trial_scheduler.h"
 

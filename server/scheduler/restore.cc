@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/scheduler/warm_start.h"
 #include "spdlog/spdlog.h"

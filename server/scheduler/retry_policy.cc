@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduler/capability.h"
+#include "server/scheduler/placement/capability.h"
 
 namespace hpo {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "common/bytes.h"
-#include "common/trial.h"
+#include "common/base/bytes.h"
+#include "common/study/trial.h"
 #include "server/storage/records.h"
 
 namespace hpo {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/capability.h"
+#include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/scheduler/warm_start.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/params.h"
+#include "common/space/params.h"
 
 namespace hpo {
 

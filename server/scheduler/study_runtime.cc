@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/steady_wait.h"
-#include "sampler/gaussian_process/regret_bound.h"
+#include "common/base/steady_wait.h"
+#include "sampler/gp/regret_bound.h"
 #include "sampler/termination.h"
 #include "server/scheduler/lease_token.h"
 

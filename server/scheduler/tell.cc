@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/attempt_residual.h"
 #include "server/scheduler/lease_token.h"
 #include "server/scheduler/outcome_value.h"
+#include "server/scheduler/placement/attempt_residual.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/storage/row_codec.h"
 

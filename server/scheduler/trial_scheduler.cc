@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/status.h"
-#include "common/steady_wait.h"
+#include "common/base/status.h"
+#include "common/base/steady_wait.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

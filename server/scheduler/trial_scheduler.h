@@ -18,17 +18,17 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/imported_trial.h"
-#include "common/study_status.h"
-#include "common/worker_exchange.h"
-#include "common/worker_facts.h"
+#include "common/base/clock.h"
+#include "common/protocol/worker_exchange.h"
+#include "common/protocol/worker_facts.h"
+#include "common/study/imported_trial.h"
+#include "common/study/study_status.h"
 #include "server/scheduler/lease.h"
-#include "server/scheduler/live_calibration.h"
-#include "server/scheduler/misfit_advice.h"
-#include "server/scheduler/placement.h"
+#include "server/scheduler/placement/live_calibration.h"
+#include "server/scheduler/placement/misfit_advice.h"
+#include "server/scheduler/placement/placement.h"
+#include "server/scheduler/placement/smaller_cards.h"
 #include "server/scheduler/retry_policy.h"
-#include "server/scheduler/smaller_cards.h"
 #include "server/scheduler/study_request.h"
 #include "server/scheduler/study_runtime.h"
 #include "server/scheduler/trial_writer.h"
@@ -239,8 +239,8 @@ class TrialScheduler {
   absl::Status SettleQueued(StudyRuntime& study, const StudySpec& spec, const QueuedTrial& queued);
   absl::Status StoreWallClock(StudyRuntime& study);
 
-  // forget.cc: request ids and changes beyond common/limits.h, every ten minutes. Only the ticking
-  // thread calls it.
+  // forget.cc: request ids and changes beyond common/base/limits.h, every ten minutes. Only the
+  // ticking thread calls it.
   absl::Status ForgetOld();
 
   const std::unique_ptr<Store> store_;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "server/scheduler/lease.h"
-#include "server/scheduler/live_calibration.h"
+#include "server/scheduler/placement/live_calibration.h"
 #include "server/scheduler/study_runtime.h"
 #include "server/storage/calibration_store.h"
 #include "server/storage/store.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/params.h"
-#include "common/search_space.h"
+#include "common/space/params.h"
+#include "common/space/search_space.h"
 
 namespace hpo {
 

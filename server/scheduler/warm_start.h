@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/study.h"
+#include "common/study/study.h"
 #include "sampler/sampler.h"
 #include "server/storage/records.h"
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/ids.h"
-#include "common/status.h"
-#include "server/scheduler/capability.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "server/scheduler/placement/capability.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -10,9 +10,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "common/clock.h"
-#include "common/study.h"
-#include "common/worker_facts.h"
+#include "common/base/clock.h"
+#include "common/protocol/worker_facts.h"
+#include "common/study/study.h"
 #include "server/scheduler/lease.h"
 #include "server/scheduler/worker_names.h"
 

@@ -14,7 +14,7 @@ CREATE TABLE memory_residual (
   reserved INTEGER NOT NULL,
   device_used INTEGER NOT NULL,
   usable INTEGER NOT NULL,           -- the trial's limit
-  score REAL NOT NULL,               -- see common/memory/calibration.h
+  score REAL NOT NULL,               -- see common/memory/need/calibration.h
   censored INTEGER NOT NULL,         -- the score is a lower bound
   device_kind TEXT NOT NULL,
   device TEXT NOT NULL,

@@ -1,6 +1,6 @@
 #include "server/storage/calibration_store.h"
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/storage/row_codec.h"
 
 namespace hpo {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/limits.h"
-#include "common/read_file.h"
-#include "common/sha256.h"
-#include "common/status.h"
+#include "common/base/limits.h"
+#include "common/base/read_file.h"
+#include "common/base/sha256.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -14,8 +14,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/read_file.h"
-#include "common/status.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

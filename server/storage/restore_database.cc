@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/read_file.h"
-#include "common/status.h"
-#include "common/write_file.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "server/storage/database.h"
 #include "server/storage/database_lock.h"
 #include "server/storage/integrity.h"

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/status.h"
-#include "common/trial.h"
+#include "common/base/status.h"
+#include "common/study/trial.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

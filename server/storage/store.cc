@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
-#include "common/steady_wait.h"
+#include "common/base/status.h"
+#include "common/base/steady_wait.h"
 #include "server/storage/integrity.h"
 #include "server/storage/migrations.h"
 

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/checksum.h"
-#include "common/json_reader.h"
-#include "common/limits.h"
-#include "common/sha256.h"
-#include "common/status.h"
+#include "common/base/checksum.h"
+#include "common/base/json_reader.h"
+#include "common/base/limits.h"
+#include "common/base/sha256.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

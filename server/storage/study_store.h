@@ -12,8 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/ids.h"
-#include "common/worker_facts.h"
+#include "common/base/ids.h"
+#include "common/protocol/worker_facts.h"
 #include "server/storage/database.h"
 #include "server/storage/records.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "common/trial.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

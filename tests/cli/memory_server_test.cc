@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/program.h"
-#include "common/model_catalog.h"
+#include "common/study/model_catalog.h"
 #include "nlohmann/json.hpp"
 #include "proto/convert/worker_proto.h"
 #include "tests/cli/run_program.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 namespace hpo {
 

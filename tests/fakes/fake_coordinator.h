@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "worker/agent/coordinator_client.h"
+#include "worker/agent/session/coordinator_client.h"
 
 namespace hpo {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "common/tracking/http_client.h"
+#include "common/interop/mlflow/http_client.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

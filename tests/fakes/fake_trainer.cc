@@ -54,7 +54,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/trainer_protocol.h"
+#include "common/protocol/trainer_protocol.h"
 
 namespace hpo {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 

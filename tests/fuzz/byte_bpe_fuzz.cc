@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tests/fuzz/check_encoding.h"
-#include "worker/text/bpe_files.h"
-#include "worker/text/byte_alphabet.h"
-#include "worker/text/pipeline_tokenizer.h"
-#include "worker/text/special_tokens.h"
-#include "worker/text/utf8.h"
+#include "worker/text/tokenizers/bpe_files.h"
+#include "worker/text/tokenizers/parts/byte_alphabet.h"
+#include "worker/text/tokenizers/parts/utf8.h"
+#include "worker/text/tokenizers/pipeline_tokenizer.h"
+#include "worker/text/tokenizers/special_tokens.h"
 
 namespace {
 

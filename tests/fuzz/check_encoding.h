@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "common/status.h"
-#include "worker/text/tokenizer.h"
+#include "common/base/status.h"
+#include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {
 

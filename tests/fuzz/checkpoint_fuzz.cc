@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 

@@ -9,10 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "common/status.h"
-#include "worker/text/aspect_file.h"
-#include "worker/text/readers.h"
-#include "worker/text/utf8.h"
+#include "common/base/status.h"
+#include "worker/text/data/aspect_file.h"
+#include "worker/text/data/readers.h"
+#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "server/api/study_api.h"
 #include "server/api/worker_api.h"
 #include "server/rpc/admin_service.h"

@@ -5,9 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "common/model_config.h"
-#include "common/model_parameters.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/models/model_config.h"
+#include "common/models/model_parameters.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view json(reinterpret_cast<const char*>(data), size);

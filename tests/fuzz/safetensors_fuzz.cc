@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "common/status.h"
-#include "worker/trainer/models/safetensors.h"
+#include "common/base/status.h"
+#include "worker/trainer/models/files/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

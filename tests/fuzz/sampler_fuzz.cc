@@ -12,10 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
-#include "sampler/effective_batch.h"
-#include "sampler/random_configuration.h"
+#include "common/base/status.h"
 #include "sampler/sampler.h"
+#include "sampler/space/effective_batch.h"
+#include "sampler/space/random_configuration.h"
 
 namespace hpo {
 namespace {

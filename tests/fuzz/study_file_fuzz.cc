@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "common/json_reader.h"
-#include "common/status.h"
-#include "common/study_file.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
+#include "common/study/study_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view yaml(reinterpret_cast<const char*>(data), size);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "common/sha256.h"
-#include "common/status.h"
-#include "worker/text/token_file.h"
+#include "common/base/sha256.h"
+#include "common/base/status.h"
+#include "worker/text/batching/token_file.h"
 
 namespace {
 

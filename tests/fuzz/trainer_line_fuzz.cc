@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <variant>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/request_check.h"
-#include "worker/agent/trainer_line.h"
+#include "worker/agent/process/trainer_line.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view line(reinterpret_cast<const char*>(data), size);

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sampler/trial_split.h"
+#include "sampler/tpe/trial_split.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

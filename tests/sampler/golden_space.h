@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "common/search_space.h"
+#include "common/space/search_space.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "sampler/grid_sampler.h"
-#include "sampler/numeric_scale.h"
+#include "sampler/simple/grid_sampler.h"
+#include "sampler/space/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -3,10 +3,10 @@
 #include <limits>
 #include <numeric>
 
-#include "common/random.h"
+#include "common/base/random.h"
 #include "gtest/gtest.h"
-#include "sampler/hypervolume.h"
-#include "sampler/non_domination.h"
+#include "sampler/numeric/hypervolume.h"
+#include "sampler/numeric/non_domination.h"
 #include "tests/golden_file.h"
 
 namespace hpo {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "sampler/density_ratio.h"
-#include "sampler/model_space.h"
-#include "sampler/trial_split.h"
+#include "sampler/tpe/density_ratio.h"
+#include "sampler/tpe/model_space.h"
+#include "sampler/tpe/trial_split.h"
 #include "tests/golden_file.h"
 #include "tests/sampler/golden_space.h"
 #include "tests/sampler/simulated_study.h"

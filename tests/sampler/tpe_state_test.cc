@@ -3,8 +3,8 @@
 #include <map>
 
 #include "gtest/gtest.h"
-#include "sampler/tpe_model.h"
-#include "sampler/tpe_sampler.h"
+#include "sampler/tpe/tpe_model.h"
+#include "sampler/tpe/tpe_sampler.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "server/storage/database.h"
 #include "server/storage/restore_database.h"

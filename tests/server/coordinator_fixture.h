@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "gtest/gtest.h"
 #include "hpo/v1/study.grpc.pb.h"
 #include "hpo/v1/worker.grpc.pb.h"

@@ -5,9 +5,9 @@
 #include <functional>
 #include <limits>
 
-#include "common/clock.h"
-#include "common/limits.h"
-#include "common/random.h"
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/random.h"
 #include "server/storage/database.h"
 #include "tests/fakes/random_message.h"
 #include "tests/server/coordinator_fixture.h"

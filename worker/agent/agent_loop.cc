@@ -6,20 +6,20 @@
 #include <map>
 #include <utility>
 
-#include "common/clock.h"
-#include "common/ids.h"
-#include "common/read_file.h"
-#include "common/status.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
 #include "spdlog/spdlog.h"
-#include "worker/agent/kept_models.h"
-#include "worker/agent/lease_keeper.h"
-#include "worker/agent/rpc_reaction.h"
-#include "worker/agent/runs_folder.h"
-#include "worker/agent/served_studies.h"
-#include "worker/agent/state_folder.h"
-#include "worker/agent/trainer_job.h"
-#include "worker/agent/wait_for_machine.h"
-#include "worker/agent/worker_session.h"
+#include "worker/agent/attempt/kept_models.h"
+#include "worker/agent/attempt/runs_folder.h"
+#include "worker/agent/attempt/state_folder.h"
+#include "worker/agent/attempt/trainer_job.h"
+#include "worker/agent/process/wait_for_machine.h"
+#include "worker/agent/session/lease_keeper.h"
+#include "worker/agent/session/rpc_reaction.h"
+#include "worker/agent/session/served_studies.h"
+#include "worker/agent/session/worker_session.h"
 
 namespace hpo {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "common/device/gpu_probe.h"
 #include "worker/agent/agent_loop.h"
-#include "worker/agent/stop_signal.h"
+#include "worker/agent/process/stop_signal.h"
 
 namespace hpo {
 

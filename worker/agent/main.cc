@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "common/clock.h"
+#include "common/base/clock.h"
+#include "common/base/status.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
-#include "common/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/agent_loop.h"
+#include "worker/agent/attempt/state_folder.h"
+#include "worker/agent/device/select_gpu.h"
 #include "worker/agent/fleet.h"
-#include "worker/agent/select_gpu.h"
-#include "worker/agent/state_folder.h"
-#include "worker/agent/stray_processes.h"
-#include "worker/agent/wait_for_machine.h"
+#include "worker/agent/process/stray_processes.h"
+#include "worker/agent/process/wait_for_machine.h"
 #include "worker/agent/worker_options.h"
 
 namespace hpo {

@@ -6,10 +6,10 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
 #include "common/command_line/command_line.h"
-#include "common/log.h"
-#include "common/memory/allocator_settings.h"
-#include "common/status.h"
+#include "common/memory/allocator/allocator_settings.h"
 #include "worker/agent/agent_loop.h"
 
 namespace hpo {

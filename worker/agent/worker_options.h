@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "common/bytes.h"
-#include "worker/agent/checkpoint_folders.h"
+#include "common/base/bytes.h"
+#include "worker/agent/attempt/checkpoint_folders.h"
 
 namespace hpo {
 

@@ -7,14 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
-#include "common/status.h"
 #include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/batch_tensors.h"
+#include "worker/trainer/training/optimizers/adamw.h"
 #include "worker/trainer/trial_device.h"
 
 namespace hpo {

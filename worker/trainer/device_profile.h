@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/device/gpu_probe.h"
-#include "common/worker_facts.h"
+#include "common/protocol/worker_facts.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "common/trainer_protocol.h"
+#include "common/protocol/trainer_protocol.h"
 
 namespace hpo {
 

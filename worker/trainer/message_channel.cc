@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 

@@ -1,5 +1,5 @@
 // The trainer's end of the protocol: JSON lines over a socket, both ways
-// (common/trainer_protocol.h).
+// (common/protocol/trainer_protocol.h).
 #pragma once
 
 #include <cstdint>

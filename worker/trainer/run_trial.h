@@ -1,8 +1,8 @@
 // One attempt of one trial, from its job to its outcome.
 #pragma once
 
-#include "common/trainer_protocol.h"
-#include "worker/text/token_cache.h"
+#include "common/protocol/trainer_protocol.h"
+#include "worker/text/batching/token_cache.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/trial_device.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/memory/memory_fault.h"
 #include "worker/trainer/memory/stage_log.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/trainer_protocol.h"
-#include "common/worker_facts.h"
+#include "common/protocol/trainer_protocol.h"
+#include "common/protocol/worker_facts.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/torch_headers.h"
 

@@ -1,10 +1,10 @@
 // The trainer's log, for code that sees torch: torch's headers bring their own fmt, which spdlog's
-// do not go together with. Lines go where common/log.h says.
+// do not go together with. Lines go where common/base/log.h says.
 #pragma once
 
 #include <string>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 #include "worker/trainer/event_sink.h"
 
 namespace hpo {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tests/chaos/simulation/simulated_server.h"
 #include "tests/chaos/simulation/trial_ledger.h"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "tests/chaos/simulation/study_image.h"
 
 namespace hpo {

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/random.h"
+#include "common/base/random.h"
 #include "tests/chaos/simulation/simulated_server.h"
 #include "tests/chaos/simulation/trial_ledger.h"
 

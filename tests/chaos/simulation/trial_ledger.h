@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "common/worker_exchange.h"
+#include "common/protocol/worker_exchange.h"
 #include "server/scheduler/lease.h"
 #include "server/storage/records.h"
 #include "server/storage/trial_store.h"

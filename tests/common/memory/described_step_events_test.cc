@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/described_step_trace.h"
-#include "common/memory/step_description.h"
+#include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/foreign/step_description.h"
 #include "gtest/gtest.h"
 #include "tests/golden_file.h"
 

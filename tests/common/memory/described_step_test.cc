@@ -1,9 +1,9 @@
 #include <string>
 
-#include "common/memory/described_step_trace.h"
-#include "common/memory/lora.h"
-#include "common/memory/step_advice.h"
-#include "common/memory/step_description.h"
+#include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/foreign/step_description.h"
+#include "common/memory/plan/step_advice.h"
+#include "common/memory/trace/lora.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

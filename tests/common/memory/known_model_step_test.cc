@@ -2,9 +2,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/described_step_trace.h"
-#include "common/memory/step_advice.h"
-#include "common/model_catalog.h"
+#include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/plan/step_advice.h"
+#include "common/study/model_catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "common/memory/memory_replay.h"
+#include "common/memory/need/memory_replay.h"
 #include "gtest/gtest.h"
 #include "tests/common/memory/random_input.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/memory/described_step_trace.h"
+#include "common/memory/foreign/described_step_trace.h"
 #include "gtest/gtest.h"
 
 namespace hpo {

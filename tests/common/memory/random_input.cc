@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "common/memory/memory_replay.h"
+#include "common/memory/need/memory_replay.h"
 
 namespace hpo {
 namespace {

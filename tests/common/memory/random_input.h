@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/memory/memory_estimate.h"
+#include "common/memory/need/memory_estimate.h"
 
 namespace hpo {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/memory/learned_need.h"
-#include "common/random.h"
+#include "common/base/random.h"
+#include "common/memory/learned/learned_need.h"
 
 namespace hpo {
 

@@ -1,7 +1,7 @@
 // The smallest BERT that has every kind of tensor, so that its memory can be added up by hand.
 #pragma once
 
-#include "common/memory/memory_estimate.h"
+#include "common/memory/need/memory_estimate.h"
 
 namespace hpo {
 

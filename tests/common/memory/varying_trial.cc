@@ -6,7 +6,7 @@
 #include <random>
 #include <span>
 
-#include "common/memory/memory_replay.h"
+#include "common/memory/need/memory_replay.h"
 
 namespace hpo {
 namespace {

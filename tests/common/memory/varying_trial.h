@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/memory/trial_passes.h"
+#include "common/memory/trace/trial_passes.h"
 #include "tests/common/memory/random_input.h"
 
 namespace hpo {

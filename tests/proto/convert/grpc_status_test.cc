@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/refusal.h"
+#include "common/protocol/refusal.h"
 
 namespace hpo {
 namespace {

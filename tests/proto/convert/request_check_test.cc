@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "google/protobuf/dynamic_message.h"
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/worker.pb.h"

@@ -1,6 +1,6 @@
 #include "server/api/worker_api.h"
 
-#include "common/refusal.h"
+#include "common/protocol/refusal.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

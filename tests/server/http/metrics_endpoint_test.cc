@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/tracking/http_client.h"
+#include "common/interop/mlflow/http_client.h"
 #include "gmock/gmock.h"
 #include "tests/server/coordinator_fixture.h"
 

@@ -1,5 +1,5 @@
 // What attempts use widens the margin of those that follow, on every worker and across restarts.
-#include "common/memory/fit_decision.h"
+#include "common/memory/plan/fit_decision.h"
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <set>
 
-#include "common/limits.h"
+#include "common/base/limits.h"
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "absl/strings/match.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "server/storage/database_lock.h"
 #include "server/storage/migrations.h"

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "absl/strings/match.h"
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "gtest/gtest.h"
 #include "server/storage/store.h"
 #include "tests/fakes/temporary_database.h"

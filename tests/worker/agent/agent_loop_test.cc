@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "common/read_file.h"
-#include "common/refusal.h"
+#include "common/base/read_file.h"
+#include "common/protocol/refusal.h"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
 #include "tests/worker/agent/agent_loop_fixture.h"

@@ -3,7 +3,7 @@
 #include <thread>
 #include <variant>
 
-#include "common/refusal.h"
+#include "common/protocol/refusal.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {

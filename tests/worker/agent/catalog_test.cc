@@ -5,11 +5,11 @@
 #include <fstream>
 #include <string>
 
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/agent/data_catalog.h"
-#include "worker/agent/model_catalog.h"
+#include "worker/agent/catalog/data_catalog.h"
+#include "worker/agent/catalog/model_catalog.h"
 
 namespace hpo {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/agent/capacity.h"
+#include "worker/agent/device/capacity.h"
+#include "worker/agent/device/select_gpu.h"
 #include "worker/agent/fleet.h"
-#include "worker/agent/select_gpu.h"
 
 namespace hpo {
 namespace {

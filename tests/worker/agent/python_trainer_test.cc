@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "common/read_file.h"
-#include "common/trainer_protocol.h"
+#include "common/base/read_file.h"
+#include "common/protocol/trainer_protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/agent/trainer_process.h"
+#include "worker/agent/process/trainer_process.h"
 
 namespace hpo {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/sha256.h"
+#include "common/base/sha256.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "worker/text/tokenizer.h"
+#include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {
 

@@ -1,5 +1,5 @@
 // The closed form against what the trainer's own loop allocates on a CPU, to the byte.
-#include "common/memory/memory_estimate.h"
+#include "common/memory/need/memory_estimate.h"
 
 #include <ATen/Parallel.h>
 
@@ -14,7 +14,7 @@
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/tasks/text_classification.h"
-#include "worker/trainer/training/adamw.h"
+#include "worker/trainer/training/optimizers/adamw.h"
 #include "worker/trainer/training/train_loop.h"
 
 namespace hpo {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/memory_replay.h"
+#include "common/memory/need/memory_replay.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/synthetic_trial.h"

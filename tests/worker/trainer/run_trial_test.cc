@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 
 namespace hpo {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/memory_replay.h"
-#include "common/memory/trial_trace.h"
+#include "common/memory/need/memory_replay.h"
+#include "common/memory/need/trial_trace.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/counting_allocator.h"

@@ -2,8 +2,8 @@
 // event, against the trace that memory's model generates for it.
 #pragma once
 
-#include "common/bytes.h"
-#include "common/trainer_protocol.h"
+#include "common/base/bytes.h"
+#include "common/protocol/trainer_protocol.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 
 namespace hpo {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/bytes.h"
-#include "common/ids.h"
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
 #include "gtest/gtest.h"
 
 namespace hpo {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "common/memory/lora.h"
+#include "common/memory/trace/lora.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {

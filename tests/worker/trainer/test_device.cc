@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "common/log.h"
-#include "common/status.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
 
 namespace hpo {
 

@@ -10,8 +10,8 @@
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/tasks/text_classification.h"
-#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/effective_batch.h"
+#include "worker/trainer/training/optimizers/adamw.h"
 
 namespace hpo {
 

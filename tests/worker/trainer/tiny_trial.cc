@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/ids.h"
-#include "common/random.h"
-#include "common/status.h"
+#include "common/base/ids.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/trainer_protocol.h"
+#include "common/protocol/trainer_protocol.h"
 #include "tests/worker/trainer/test_device.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/trial_device.h"

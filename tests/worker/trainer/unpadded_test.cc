@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {

@@ -1,8 +1,8 @@
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/json_reader.h"
-#include "common/status.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {

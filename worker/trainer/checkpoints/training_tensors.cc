@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
-#include "worker/trainer/models/safetensors.h"
-#include "worker/trainer/models/safetensors_writer.h"
-#include "worker/trainer/models/tensor_bytes.h"
+#include "common/base/status.h"
+#include "worker/trainer/models/files/safetensors.h"
+#include "worker/trainer/models/files/safetensors_writer.h"
+#include "worker/trainer/models/files/tensor_bytes.h"
 
 namespace hpo {
 namespace {

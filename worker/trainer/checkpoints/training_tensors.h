@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "worker/trainer/torch_headers.h"
-#include "worker/trainer/training/optimizer.h"
+#include "worker/trainer/training/optimizers/optimizer.h"
 
 namespace hpo {
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/read_file.h"
-#include "common/status.h"
-#include "common/write_file.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 #include "worker/trainer/checkpoints/training_tensors.h"
 #include "worker/trainer/trial_log.h"

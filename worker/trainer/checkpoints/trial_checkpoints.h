@@ -6,13 +6,13 @@
 #include <optional>
 #include <string>
 
-#include "common/clock.h"
-#include "common/trainer_protocol.h"
+#include "common/base/clock.h"
+#include "common/protocol/trainer_protocol.h"
 #include "worker/trainer/checkpoints/checkpoint_store.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/torch_headers.h"
 #include "worker/trainer/training/loop_state.h"
-#include "worker/trainer/training/optimizer.h"
+#include "worker/trainer/training/optimizers/optimizer.h"
 
 namespace hpo {
 

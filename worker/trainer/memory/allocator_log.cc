@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/cuda_module.h"
 #include "worker/trainer/memory/device_memory.h"

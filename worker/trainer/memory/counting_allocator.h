@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 #include "worker/trainer/memory/device_memory.h"
 
 namespace hpo {

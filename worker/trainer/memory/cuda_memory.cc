@@ -15,7 +15,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "common/memory/allocator_settings.h"
+#include "common/memory/allocator/allocator_settings.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/memory_fraction.h"
 

@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/status.h"
 #include "common/device/host_memory.h"
-#include "common/status.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/cuda_module.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 namespace hpo {
 

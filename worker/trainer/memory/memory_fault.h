@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "common/trial.h"
+#include "common/study/trial.h"
 #include "worker/trainer/memory/device_memory.h"
 
 namespace hpo {

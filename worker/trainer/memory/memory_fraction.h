@@ -1,7 +1,7 @@
 // Limits of CUDA's caching allocator, which wants them as a share of the card.
 #pragma once
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 namespace hpo {
 

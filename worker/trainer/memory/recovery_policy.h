@@ -19,8 +19,8 @@
 
 #include <cstdint>
 
-#include "common/study.h"
-#include "common/trial.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "common/memory/memory_plan.h"
-#include "common/memory/replay_table.h"
-#include "common/memory/trial_passes.h"
+#include "common/memory/need/replay_table.h"
+#include "common/memory/plan/memory_plan.h"
+#include "common/memory/trace/trial_passes.h"
 
 namespace hpo {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/trainer_protocol.h"
+#include "common/protocol/trainer_protocol.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/growth_watch.h"

@@ -2,7 +2,7 @@
 // memory it takes can be predicted.
 #pragma once
 
-#include "common/memory/attention_kernels.h"
+#include "common/memory/trace/attention_kernels.h"
 #include "worker/trainer/models/packed_input.h"
 #include "worker/trainer/torch_headers.h"
 
@@ -52,7 +52,7 @@ torch::Tensor AttendPacked(const torch::Tensor& query, const torch::Tensor& key,
                            const PackedAttention& options);
 
 // Which kernels Attend takes on a card while training with `dropout`, in each precision, without a
-// mask and with one; nothing is run. See common/memory/attention_kernels.h.
+// mask and with one; nothing is run. See common/memory/trace/attention_kernels.h.
 AttentionKernels AttentionKernelsOf(torch::Device device, double dropout);
 
 }  // namespace hpo

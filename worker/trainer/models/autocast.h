@@ -2,7 +2,7 @@
 // parameters, norms and losses stay in float32.
 #pragma once
 
-#include "common/trial.h"
+#include "common/study/trial.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "worker/trainer/models/adapters/frozen_parameters.h"
 #include "worker/trainer/models/autocast.h"
 #include "worker/trainer/models/bert_model.h"
 #include "worker/trainer/models/deberta_model.h"
-#include "worker/trainer/models/frozen_parameters.h"
 #include "worker/trainer/models/gpt2_model.h"
 #include "worker/trainer/models/layers.h"
 #include "worker/trainer/models/llama_model.h"

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "common/model_modules.h"
+#include "common/models/model_modules.h"
 #include "worker/trainer/models/attention.h"
 #include "worker/trainer/models/encoder_layer.h"
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "common/split_mix.h"
+#include "common/base/split_mix.h"
 
 namespace hpo {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "common/model_modules.h"
-#include "common/relative_positions.h"
+#include "common/models/model_modules.h"
+#include "common/models/relative_positions.h"
 #include "worker/trainer/models/attention.h"
 #include "worker/trainer/models/deberta_layer.h"
 

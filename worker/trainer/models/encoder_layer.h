@@ -1,11 +1,11 @@
 // A post-norm layer, as BERT and all its descendants have it: attention and a feed-forward network,
-// each closed by a residual sum and LayerNorm. Names come from common/model_modules.
+// each closed by a residual sum and LayerNorm. Names come from common/models/model_modules.
 // Source: Vaswani et al. 2017 (arXiv:1706.03762); Devlin et al. 2018 (arXiv:1810.04805).
 #pragma once
 
-#include "common/activation.h"
-#include "common/model_modules.h"
-#include "common/model_spec.h"
+#include "common/models/activation.h"
+#include "common/models/model_modules.h"
+#include "common/models/model_spec.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers.h"
 #include "worker/trainer/torch_headers.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/model_modules.h"
+#include "common/models/model_modules.h"
 #include "worker/trainer/models/attention.h"
 
 namespace hpo {

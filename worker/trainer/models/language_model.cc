@@ -1,9 +1,9 @@
 #include "worker/trainer/models/language_model.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/model_modules.h"
-#include "common/status.h"
-#include "worker/trainer/models/base_storage.h"
+#include "common/base/status.h"
+#include "common/models/model_modules.h"
+#include "worker/trainer/models/adapters/base_storage.h"
 
 namespace hpo {
 

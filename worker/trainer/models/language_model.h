@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/lora.h"
-#include "common/model_spec.h"
+#include "common/memory/trace/lora.h"
+#include "common/models/model_spec.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/layers.h"
 #include "worker/trainer/torch_headers.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "worker/trainer/models/base_storage.h"
+#include "worker/trainer/models/adapters/base_storage.h"
 #include "worker/trainer/models/cpu_dropout.h"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "common/activation.h"
-#include "worker/trainer/models/low_rank_adapter.h"
+#include "common/models/activation.h"
+#include "worker/trainer/models/adapters/low_rank_adapter.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <numbers>
 
-#include "common/model_modules.h"
+#include "common/models/model_modules.h"
 #include "worker/trainer/models/attention.h"
 
 namespace hpo {

@@ -1,7 +1,7 @@
 // Rows of a batch as the model takes them without padding.
 #pragma once
 
-#include "common/packed_rows.h"
+#include "common/models/packed_rows.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {

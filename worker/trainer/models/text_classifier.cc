@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/query_answers.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/models/query_answers.h"
+#include "worker/trainer/models/adapters/base_storage.h"
 #include "worker/trainer/models/autocast.h"
-#include "worker/trainer/models/base_storage.h"
 
 namespace hpo {
 namespace {

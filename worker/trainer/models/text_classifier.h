@@ -1,15 +1,15 @@
-// A text classifier: a backbone and a head. What families differ in, common/model_modules says;
-// callers get one from MakeTextClassifier and never name a family.
+// A text classifier: a backbone and a head. What families differ in, common/models/model_modules
+// says; callers get one from MakeTextClassifier and never name a family.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/execution.h"
-#include "common/memory/lora.h"
-#include "common/model_modules.h"
-#include "common/model_spec.h"
+#include "common/memory/trace/execution.h"
+#include "common/memory/trace/lora.h"
+#include "common/models/model_modules.h"
+#include "common/models/model_spec.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/models/classification_head.h"
 #include "worker/trainer/torch_headers.h"

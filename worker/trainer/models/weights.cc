@@ -10,11 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/random.h"
-#include "common/status.h"
+#include "common/base/random.h"
+#include "common/base/status.h"
+#include "worker/trainer/models/files/safetensors_writer.h"
+#include "worker/trainer/models/files/tensor_bytes.h"
 #include "worker/trainer/models/layers.h"
-#include "worker/trainer/models/safetensors_writer.h"
-#include "worker/trainer/models/tensor_bytes.h"
 
 namespace hpo {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {

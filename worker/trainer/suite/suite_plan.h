@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/memory/memory_estimate.h"
-#include "worker/text/encoded_dataset.h"
+#include "common/memory/need/memory_estimate.h"
+#include "worker/text/batching/encoded_dataset.h"
 
 namespace hpo {
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/memory/classifier_shape.h"
-#include "common/model_modules.h"
-#include "common/query_answers.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/memory/families/classifier_shape.h"
+#include "common/models/model_modules.h"
+#include "common/models/query_answers.h"
 #include "worker/trainer/tasks/language_modeling.h"
 #include "worker/trainer/tasks/multi_query.h"
 #include "worker/trainer/tasks/text_classification.h"

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "common/model_spec.h"
-#include "worker/trainer/models/model_folder.h"
+#include "common/models/model_spec.h"
+#include "worker/trainer/models/files/model_folder.h"
 #include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/training_options.h"
 

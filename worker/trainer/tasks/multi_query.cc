@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/query_answers.h"
+#include "common/models/query_answers.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
 #include "worker/trainer/training/span_scores.h"

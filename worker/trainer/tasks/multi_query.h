@@ -15,9 +15,9 @@ namespace hpo {
 // The model answers a query, an aspect with its text, by a logit for each class and two numbers.
 // The loss is the mean over aspects, those of the whole effective batch, of the class's cross
 // entropy, in training smoothed and times its class's weight, plus the mean squared error of the
-// two numbers, whatever the layout of the queries (worker/text/query_set.h). Metrics over aspects:
-// "accuracy" and "macro_f1" of the class; "valence_rmse", "arousal_rmse", and "va_rmse", the root
-// of the mean of both squared errors' sum, as DimABSA ranks; "loss".
+// two numbers, whatever the layout of the queries (worker/text/batching/query_set.h). Metrics over
+// aspects: "accuracy" and "macro_f1" of the class; "valence_rmse", "arousal_rmse", and "va_rmse",
+// the root of the mean of both squared errors' sum, as DimABSA ranks; "loss".
 //
 // With spans the model answers every query by two more logits for each token, where a span begins
 // and where one ends, and a query's loss is what it is asked for: that of its aspect, or the mean

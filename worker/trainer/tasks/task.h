@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "common/memory/execution.h"
-#include "common/trial.h"
-#include "worker/text/batcher.h"
+#include "common/memory/trace/execution.h"
+#include "common/study/trial.h"
+#include "worker/text/batching/batcher.h"
 #include "worker/trainer/tasks/trial_data.h"
 #include "worker/trainer/torch_headers.h"
 #include "worker/trainer/training/batch_tensors.h"

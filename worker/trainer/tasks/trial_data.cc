@@ -8,10 +8,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/model_config.h"
-#include "common/status.h"
-#include "worker/text/data_file_builder.h"
-#include "worker/text/dataset.h"
+#include "common/base/status.h"
+#include "common/models/model_config.h"
+#include "worker/text/data/data_file_builder.h"
+#include "worker/text/data/dataset.h"
 
 namespace hpo {
 namespace {

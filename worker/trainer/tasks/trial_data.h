@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/memory/memory_estimate.h"
-#include "common/model_spec.h"
-#include "common/task_kind.h"
-#include "common/trainer_protocol.h"
-#include "worker/text/encoded_dataset.h"
-#include "worker/text/query_set.h"
-#include "worker/text/token_cache.h"
-#include "worker/text/tokenizer.h"
+#include "common/memory/need/memory_estimate.h"
+#include "common/models/model_spec.h"
+#include "common/models/task_kind.h"
+#include "common/protocol/trainer_protocol.h"
+#include "worker/text/batching/encoded_dataset.h"
+#include "worker/text/batching/query_set.h"
+#include "worker/text/batching/token_cache.h"
+#include "worker/text/tokenizers/tokenizer.h"
 #include "worker/trainer/training/training_options.h"
 
 namespace hpo {
@@ -56,7 +56,7 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
 
 // Reads both data files as the job's task, which is one of ours, wants them, and tokenizes them or
 // takes their tokens from `tokens`.
-//   NotFound, Unavailable, InvalidArgument  see worker/text/dataset.h and EncodeDataset;
+//   NotFound, Unavailable, InvalidArgument  see worker/text/data/dataset.h and EncodeDataset;
 //                                           language modelling: a text of a single token
 absl::StatusOr<TextData> LoadTextData(const TrainerJob& job, const TrainingOptions& options,
                                       const ModelFolder& model, const TokenCache& tokens = {});

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "worker/text/batcher.h"
+#include "worker/text/batching/batcher.h"
 
 namespace hpo {
 

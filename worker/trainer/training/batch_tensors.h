@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker/text/batcher.h"
+#include "worker/text/batching/batcher.h"
 #include "worker/trainer/models/backbone.h"
 #include "worker/trainer/torch_headers.h"
 #include "worker/trainer/training/class_weights.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/trainer/models/recomputation.h"
 
 namespace hpo {

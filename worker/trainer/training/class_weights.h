@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker/text/encoded_dataset.h"
+#include "worker/text/batching/encoded_dataset.h"
 
 namespace hpo {
 

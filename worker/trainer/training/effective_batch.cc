@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/memory/memory_plan.h"
-#include "common/random.h"
+#include "common/base/random.h"
+#include "common/memory/plan/memory_plan.h"
 
 namespace hpo {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "common/trial.h"
-#include "worker/text/batcher.h"
+#include "common/study/trial.h"
+#include "worker/text/batching/batcher.h"
 #include "worker/trainer/memory/stage_log.h"
 #include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/batch_ahead.h"

@@ -1,8 +1,8 @@
 #include "worker/trainer/training/loop_state.h"
 
-#include "common/json_reader.h"
-#include "common/status.h"
-#include "common/trial_measurement.h"
+#include "common/base/json_reader.h"
+#include "common/base/status.h"
+#include "common/study/trial_measurement.h"
 
 namespace hpo {
 nlohmann::json LoopStateToJson(const LoopState& state) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/bytes.h"
-#include "common/trial.h"
+#include "common/base/bytes.h"
+#include "common/study/trial.h"
 #include "nlohmann/json.hpp"
 #include "worker/trainer/training/loss_scale.h"
 

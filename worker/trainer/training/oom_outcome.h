@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "common/trainer_protocol.h"
-#include "common/trial.h"
+#include "common/protocol/trainer_protocol.h"
+#include "common/study/trial.h"
 #include "worker/trainer/memory/memory_fault.h"
 
 namespace hpo {

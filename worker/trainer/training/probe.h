@@ -2,9 +2,9 @@
 // than any that will come, as a step that is thrown away.
 #pragma once
 
-#include "common/trial.h"
-#include "worker/text/batcher.h"
-#include "worker/text/encoded_dataset.h"
+#include "common/study/trial.h"
+#include "worker/text/batching/batcher.h"
+#include "worker/text/batching/encoded_dataset.h"
 
 namespace hpo {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "common/trial.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/query_answers.h"
+#include "common/models/query_answers.h"
 
 namespace hpo {
 namespace {

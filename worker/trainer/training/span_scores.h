@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "common/trial.h"
-#include "worker/text/span_queries.h"
+#include "common/study/trial.h"
+#include "worker/text/data/span_queries.h"
 
 namespace hpo {
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/clock.h"
-#include "common/memory/memory_plan.h"
+#include "common/base/clock.h"
+#include "common/memory/plan/memory_plan.h"
 #include "worker/trainer/random_state.h"
 #include "worker/trainer/training/backward_barrier.h"
 #include "worker/trainer/training/oom_outcome.h"

@@ -22,9 +22,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/trainer_protocol.h"
-#include "common/trial.h"
-#include "worker/text/batcher.h"
+#include "common/protocol/trainer_protocol.h"
+#include "common/study/trial.h"
+#include "worker/text/batching/batcher.h"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/memory/growth_watch.h"
@@ -37,8 +37,8 @@
 #include "worker/trainer/training/batch_ahead.h"
 #include "worker/trainer/training/effective_batch.h"
 #include "worker/trainer/training/loop_state.h"
-#include "worker/trainer/training/optimizer.h"
-#include "worker/trainer/training/schedule.h"
+#include "worker/trainer/training/optimizers/optimizer.h"
+#include "worker/trainer/training/optimizers/schedule.h"
 #include "worker/trainer/training/step_scalars.h"
 #include "worker/trainer/training/training_options.h"
 

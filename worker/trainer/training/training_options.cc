@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/describe_param.h"
-#include "common/spelling.h"
-#include "common/status.h"
+#include "common/base/spelling.h"
+#include "common/base/status.h"
+#include "common/space/describe_param.h"
 
 namespace hpo {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/memory/memory_estimate.h"
-#include "common/params.h"
-#include "worker/text/batcher.h"
-#include "worker/text/query_set.h"
+#include "common/memory/need/memory_estimate.h"
+#include "common/space/params.h"
+#include "worker/text/batching/batcher.h"
+#include "worker/text/batching/query_set.h"
 #include "worker/trainer/training/class_weights.h"
 
 namespace hpo {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/memory/memory_plan.h"
-#include "worker/text/batcher.h"
+#include "common/memory/plan/memory_plan.h"
+#include "worker/text/batching/batcher.h"
 #include "worker/trainer/training/probe.h"
 
 namespace hpo {

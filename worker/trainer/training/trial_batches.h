@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "common/memory/trial_passes.h"
-#include "common/trainer_protocol.h"
+#include "common/memory/trace/trial_passes.h"
+#include "common/protocol/trainer_protocol.h"
 #include "worker/trainer/tasks/trial_data.h"
 
 namespace hpo {
 
-// What a replay may want to know of (common/memory/ordered_replay.h).
+// What a replay may want to know of (common/memory/need/ordered_replay.h).
 constexpr int64_t kMostPassedSteps = 1000;
 
 // Every batch of `job` under `plan`, in order: the probe, then the steps of each epoch with its

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "common/json_reader.h"
+#include "common/base/json_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"

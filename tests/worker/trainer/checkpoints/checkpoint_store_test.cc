@@ -5,10 +5,10 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "common/ids.h"
-#include "common/read_file.h"
-#include "common/status.h"
-#include "common/write_file.h"
+#include "common/base/ids.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/small_disk.h"

@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/small_disk.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/safetensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/random.h"
+#include "common/base/random.h"
 #include "gtest/gtest.h"
 
 namespace hpo {

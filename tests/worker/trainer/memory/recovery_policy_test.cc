@@ -1,6 +1,6 @@
 #include "worker/trainer/memory/recovery_policy.h"
 
-#include "common/trial.h"
+#include "common/study/trial.h"
 #include "gtest/gtest.h"
 #include "worker/trainer/memory/thrash_guard.h"
 

@@ -1,12 +1,12 @@
-// What torch's sums take on a card, against common/memory/reduction_scratch. Needs a card, which
-// may be emulated: HPO_TEST_DEVICE=cuda:0.
-#include "common/memory/reduction_scratch.h"
+// What torch's sums take on a card, against common/memory/trace/reduction_scratch. Needs a card,
+// which may be emulated: HPO_TEST_DEVICE=cuda:0.
+#include "common/memory/trace/reduction_scratch.h"
 
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/memory_estimate.h"
+#include "common/memory/need/memory_estimate.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/trace_recorder.h"

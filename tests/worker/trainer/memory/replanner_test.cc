@@ -1,7 +1,7 @@
 #include "worker/trainer/memory/replanner.h"
 
-#include "common/memory/memory_replay.h"
-#include "common/memory/ordered_replay.h"
+#include "common/memory/need/memory_replay.h"
+#include "common/memory/need/ordered_replay.h"
 #include "gtest/gtest.h"
 
 namespace hpo {

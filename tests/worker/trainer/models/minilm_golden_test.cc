@@ -5,14 +5,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/model_config.h"
+#include "common/models/model_config.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "worker/trainer/models/text_classifier.h"
 #include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/adamw.h"
 #include "worker/trainer/training/batch_tensors.h"
+#include "worker/trainer/training/optimizers/adamw.h"
 
 namespace hpo {
 namespace {

@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "common/model_config.h"
-#include "common/model_parameters.h"
+#include "common/models/model_config.h"
+#include "common/models/model_parameters.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/packed_input.h"
+#include "worker/trainer/models/files/safetensors.h"
+#include "worker/trainer/models/files/weight_files.h"
 #include "worker/trainer/models/language_model.h"
-#include "worker/trainer/models/safetensors.h"
 #include "worker/trainer/models/text_classifier.h"
-#include "worker/trainer/models/weight_files.h"
 #include "worker/trainer/models/weights.h"
-#include "worker/trainer/training/adamw.h"
+#include "worker/trainer/training/optimizers/adamw.h"
 
 namespace hpo {
 namespace {

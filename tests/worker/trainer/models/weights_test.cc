@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
-#include "worker/trainer/models/safetensors_writer.h"
+#include "worker/trainer/models/files/safetensors_writer.h"
 #include "worker/trainer/models/text_classifier.h"
 
 namespace hpo {

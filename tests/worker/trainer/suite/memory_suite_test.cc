@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "common/read_file.h"
+#include "common/base/read_file.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/allocator_log.h"

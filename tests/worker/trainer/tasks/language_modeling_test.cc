@@ -5,14 +5,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/model_config.h"
+#include "common/models/model_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/weight_files.h"
+#include "worker/trainer/models/files/weight_files.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/training/effective_batch.h"

@@ -11,7 +11,7 @@
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/models/weight_files.h"
+#include "worker/trainer/models/files/weight_files.h"
 #include "worker/trainer/models/weights.h"
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/tasks/make_task.h"

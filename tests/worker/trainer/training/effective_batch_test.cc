@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "common/memory/memory_plan.h"
+#include "common/memory/plan/memory_plan.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/tiny_model.h"

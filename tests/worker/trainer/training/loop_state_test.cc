@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "common/json_reader.h"
+#include "common/base/json_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,0 +1,100 @@
+// `hpo study importance`: what mattered, computed here from the study's completed trials.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/commands.h"
+#include "cli/render/json.h"
+#include "cli/render/table.h"
+#include "common/base/status.h"
+#include "common/interop/importance/importance.h"
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kPageSize = 1000;
+constexpr int kBarWidth = 30;
+
+// The study's objective of that metric; the first where none is named.
+absl::StatusOr<Objective> FindObjective(const StudySpec& spec, const std::string& metric) {
+  if (metric.empty()) return spec.objectives.front();
+  std::vector<std::string> known;
+  for (const Objective& objective : spec.objectives) {
+    if (objective.metric == metric) return objective;
+    known.push_back(objective.metric);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--metric: expected an objective of ", spec.name,
+                                                 ", ", absl::StrJoin(known, " or "), "; got '",
+                                                 metric, "'"));
+}
+
+// The completed trials that have a finite value of the objective.
+absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(Client& client, const std::string& study,
+                                                         const Objective& objective) {
+  TrialQuery query{.study = study, .page_size = kPageSize};
+  query.states = {TrialState::kCompleted};
+  std::vector<AssessedTrial> assessed;
+  do {
+    HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
+    for (Trial& trial : listing.trials) {
+      const auto* completed =
+          trial.outcome.has_value() ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+      if (completed == nullptr || trial.demonstration) continue;
+      const auto value = completed->metrics.find(objective.metric);
+      if (value == completed->metrics.end() || !std::isfinite(value->second)) continue;
+      const double sign = objective.direction == Direction::kMaximize ? -1.0 : 1.0;
+      assessed.push_back({std::move(trial.params), sign * value->second});
+    }
+    query.page_token = listing.next_token;
+  } while (!query.page_token.empty());
+  return assessed;
+}
+
+void PrintTable(const std::vector<ParameterImportance>& shares, Session& session) {
+  Table table({{"PARAMETER"}, {"SHARE", Align::kRight}, {""}});
+  for (const ParameterImportance& parameter : shares) {
+    const auto length = static_cast<size_t>(std::lround(kBarWidth * parameter.share));
+    table.AddRow({parameter.name, absl::StrFormat("%.1f %%", 100.0 * parameter.share),
+                  std::string(length, '#')});
+  }
+  session.out << table.Render(session.terminal.columns);
+}
+
+}  // namespace
+
+absl::Status ShowImportance(Session& session, const ImportanceOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  const std::string& name = study.spec.name;
+  HPO_ASSIGN_OR_RETURN(const Objective objective, FindObjective(study.spec, options.metric));
+  HPO_ASSIGN_OR_RETURN(const std::vector<AssessedTrial> trials,
+                       ReadCompleted(session.client, name, objective));
+  const auto method = options.method == "fanova" ? FanovaImportance : PedAnovaImportance;
+  const auto shares = method(study.spec.space, trials);
+  if (!shares.ok()) return Annotate(shares.status(), absl::StrCat("study ", name));
+  if (!session.json) {
+    session.out << name << ": what moved " << objective.metric << ", by " << options.method
+                << " of " << trials.size() << " completed trials\n\n";
+    PrintTable(*shares, session);
+    return absl::OkStatus();
+  }
+  Json parameters = Json::array();
+  for (const ParameterImportance& parameter : *shares) {
+    parameters.push_back({{"parameter", parameter.name}, {"share", parameter.share}});
+  }
+  PrintJson(Json{{"study", name},
+                 {"metric", objective.metric},
+                 {"method", options.method},
+                 {"trials", trials.size()},
+                 {"importance", std::move(parameters)}},
+            session.out);
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

@@ -1,0 +1,209 @@
+// The commands on trials: the second half of commands.h.
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/commands/export_model.h"
+#include "cli/memory/memory_commands.h"
+#include "cli/memory/offline_card.h"
+#include "cli/render/json.h"
+#include "cli/render/param_words.h"
+#include "cli/render/text.h"
+#include "cli/render/wording.h"
+#include "common/base/spelling.h"
+#include "common/base/status.h"
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr TrialState kStates[] = {TrialState::kQueued,    TrialState::kRunning,
+                                  TrialState::kCompleted, TrialState::kPruned,
+                                  TrialState::kFailed,    TrialState::kCancelled};
+
+absl::StatusOr<TrialState> ParseState(const std::string& word) {
+  const std::string upper = absl::AsciiStrToUpper(word);
+  std::vector<std::string> names;
+  for (const TrialState state : kStates) {
+    if (upper == Name(state)) return state;
+    names.push_back(absl::AsciiStrToLower(Name(state)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--state: expected queued, running, completed, pruned, failed or cancelled, got '", word, "'",
+      DidYouMean(absl::AsciiStrToLower(word), names)));
+}
+
+// The server's pages are read one by one: its tokens name a place, not a number.
+absl::StatusOr<TrialListing> ReadPage(Client& client, TrialQuery query, int page) {
+  HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
+  for (int i = 1; i < page; ++i) {
+    if (listing.next_token.empty()) {
+      return absl::NotFoundError(absl::StrCat("--page: expected at most ", i, ", got ", page, " (",
+                                              listing.total, " trials)"));
+    }
+    query.page_token = listing.next_token;
+    HPO_ASSIGN_OR_RETURN(listing, client.ListTrials(query));
+  }
+  return listing;
+}
+
+// The only study's name, where none was given.
+absl::StatusOr<StudyStatus> FindStudy(Session& session) {
+  return session.client.GetStudy(session.study);
+}
+
+using TrialOrder = absl::StatusOr<Trial> (Client::*)(const std::string& study, TrialNumber number);
+
+// `outcome` follows "trial #N of STUDY".
+absl::Status OrderTrial(Session& session, TrialNumber number, TrialOrder order,
+                        absl::string_view outcome) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, (session.client.*order)(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(number) << " of " << study.spec.name << outcome << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
+  MemoryQuery query{.study = study.spec.name, .worker = options.worker};
+  HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
+  if (!options.limit.empty()) {
+    HPO_ASSIGN_OR_RETURN(query.limit, ParseSizeOption("--limit", options.limit));
+  }
+  return query;
+}
+
+}  // namespace
+
+absl::Status ListTrials(Session& session, const TrialListOptions& options) {
+  TrialQuery query{.page_size = options.limit, .newest_first = options.newest_first};
+  for (const std::string& state : options.states) {
+    HPO_ASSIGN_OR_RETURN(query.states.emplace_back(), ParseState(state));
+  }
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  query.study = study.spec.name;
+  HPO_ASSIGN_OR_RETURN(const TrialListing listing, ReadPage(session.client, query, options.page));
+  if (session.json) {
+    Json trials = Json::array();
+    for (const Trial& trial : listing.trials) trials.push_back(TrialJson(trial));
+    const Json json = {{"study", query.study},
+                       {"total", listing.total},
+                       {"page", options.page},
+                       {"last_page", listing.next_token.empty()},
+                       {"trials", std::move(trials)}};
+    PrintJson(json, session.out);
+    return absl::OkStatus();
+  }
+  session.out << TrialTable(listing.trials, session.terminal.columns);
+  if (!listing.next_token.empty()) {
+    session.out << listing.trials.size() << " of " << listing.total << " trials; more with --page "
+                << options.page + 1 << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShowTrial(Session& session, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study.spec.name, number));
+  if (session.json) {
+    PrintJson(TrialJson(view), session.out);
+  } else {
+    session.out << TrialText(view, study.spec.constraints, session.terminal.columns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PreemptTrial(Session& session, TrialNumber number) {
+  return OrderTrial(session, number, &Client::PreemptTrial,
+                    ": its worker saves and gives it back at its next heartbeat");
+}
+
+absl::Status StopTrial(Session& session, TrialNumber number) {
+  return OrderTrial(session, number, &Client::StopTrial,
+                    ": its worker ends it at its next heartbeat");
+}
+
+absl::Status CancelTrial(Session& session, TrialNumber number) {
+  return OrderTrial(session, number, &Client::CancelTrial, " cancelled");
+}
+
+absl::Status ShowBest(Session& session, int count, const std::string& export_to) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
+                       session.client.BestTrials(study.spec.name, count));
+  if (best.empty()) {
+    return absl::NotFoundError(absl::StrCat("no trial of study ", study.spec.name,
+                                            " has completed yet (", DescribeProgress(study),
+                                            " finished)"));
+  }
+  if (!export_to.empty()) {
+    // With attempts: they say on which worker the model is.
+    HPO_ASSIGN_OR_RETURN(const TrialView view,
+                         session.client.GetTrial(study.spec.name, best.front().id.number));
+    HPO_RETURN_IF_ERROR(ExportModel(view.trial, export_to));
+  }
+  if (session.json) {
+    Json trials = Json::array();
+    for (const Trial& trial : best) trials.push_back(TrialJson(trial));
+    Json json = {{"study", study.spec.name}, {"trials", std::move(trials)}};
+    if (!export_to.empty()) json["exported_to"] = export_to;
+    PrintJson(json, session.out);
+    return absl::OkStatus();
+  }
+  session.out << BestText(best, study, session.terminal.columns);
+  if (!export_to.empty()) session.out << "exported to " << export_to << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  EnqueuedTrial enqueued{.study = study.spec.name,
+                         .demonstration = options.demonstration,
+                         .skip_admission = options.skip_admission,
+                         .forced_micro_batch = options.micro_batch};
+  HPO_ASSIGN_OR_RETURN(enqueued.params, ParseParamWords(options.params, study.spec.space));
+  HPO_ASSIGN_OR_RETURN(const Trial trial, session.client.EnqueueTrial(enqueued));
+  if (session.json) {
+    PrintJson(TrialJson(trial), session.out);
+  } else {
+    session.out << "trial " << Hash(trial.id.number) << " of " << trial.id.study
+                << " queued: " << FormatParams(trial.params) << "\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.EstimateMemory(query));
+  if (session.json) {
+    PrintJson(MemoryJson(verdict), session.out);
+  } else {
+    session.out << MemoryText(verdict, session.terminal.columns);
+  }
+  return verdict.fits;
+}
+
+absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& options,
+                                   const std::vector<std::string>& compare) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(MemoryQuery query, QueryOf(study, options));
+  HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseParamWords(compare, study.spec.space));
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.EstimateMemory(query));
+  for (const auto& [name, value] : changed) query.params[name] = value;
+  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.EstimateMemory(query));
+  if (session.json) {
+    const Json json = {{"before", MemoryJson(before)}, {"after", MemoryJson(after)}};
+    PrintJson(json, session.out);
+  } else {
+    session.out << CompareText(before, after, session.terminal.columns);
+  }
+  return after.fits;
+}
+
+}  // namespace hpo

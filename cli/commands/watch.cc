@@ -1,0 +1,142 @@
+#include "cli/commands/watch.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace hpo {
+namespace {
+
+constexpr char kEraseLine[] = "\r\x1b[K";
+
+}  // namespace
+
+void WatchDisplay::Show(const StudyStatus& study) {
+  if (study.counts.running == 0) running_.clear();
+  if (study.waiting_for != waiting_for_) {
+    waiting_for_ = study.waiting_for;
+    const char* what = study.finished ? "ended: " : "waits: ";
+    if (!waiting_for_.empty()) PrintLine(absl::StrCat(what, Printable(waiting_for_)));
+  }
+  Redraw(study);
+}
+
+void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
+  const Trial& trial = change.trial;
+  if (trial.state == TrialState::kRunning) {
+    running_[trial.id.number] = trial.last_measurement ? trial.last_measurement->step : 0;
+  } else {
+    running_.erase(trial.id.number);
+  }
+  const std::string name = absl::StrCat("trial ", trial.id.number.value);
+  if (change.kind == "finished") {
+    PrintLine(FinishedLine(trial, study));
+  } else if (change.kind == "replanned") {
+    PrintLine(name + " met an out-of-memory error: goes on with a smaller plan for the same batch");
+  } else if (change.kind == "preempt_ordered") {
+    PrintLine(name + " is to be given back by its worker");
+  } else if (change.kind == "stop_ordered") {
+    PrintLine(name + " is to be ended by its worker");
+  } else if (change.kind == "requeued") {
+    PrintLine(name + " runs again");
+  }
+  Show(study);
+}
+
+void WatchDisplay::Redraw(const StudyStatus& study) {
+  if (!terminal_.interactive) return;
+  const std::string line = ProgressLine(study, running_);
+  const int columns = terminal_.columns > 1 ? terminal_.columns - 1 : 0;
+  out_ << kEraseLine << (columns > 0 ? FitTo(line, columns) : line) << std::flush;
+  drawn_ = true;
+}
+
+void WatchDisplay::PrintLine(const std::string& line) {
+  if (drawn_) out_ << kEraseLine;
+  drawn_ = false;
+  out_ << line << std::endl;
+}
+
+void WatchDisplay::Close() {
+  if (drawn_) out_ << std::endl;
+  drawn_ = false;
+}
+
+namespace {
+
+// One study's watch over any number of connections. `seen` is the last change that was shown: a new
+// connection goes on from there, so that what happened meanwhile is shown too.
+class StudyWatch {
+ public:
+  StudyWatch(Client& client, const WatchOptions& options, WatchDisplay& display, StudyStatus study)
+      : client_(client),
+        options_(options),
+        display_(display),
+        study_(std::move(study)),
+        seen_(study_.sequence) {}
+
+  const StudyStatus& study() const { return study_; }
+
+  bool IsOver() const {
+    return options_.until_finished && study_.finished && seen_ >= study_.sequence;
+  }
+
+  // Until the study is over (OK), the server ends the watch (OK) or is away (Unavailable).
+  absl::Status FollowOneConnection() {
+    absl::Status broken;
+    const absl::Status ended = client_.Watch(study_.spec.name, seen_, [&](const WatchEvent& event) {
+      broken = Take(event);
+      return broken.ok() && !IsOver();
+    });
+    return broken.ok() ? ended : broken;
+  }
+
+ private:
+  absl::Status Take(const WatchEvent& event) {
+    // A change says what happened to its trial; the counts come with the study.
+    HPO_ASSIGN_OR_RETURN(study_, client_.GetStudy(study_.spec.name));
+    if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
+      seen_ = std::max(seen_, change->sequence);
+      display_.Show(*change, study_);
+      return absl::OkStatus();
+    }
+    if (const NothingNew* nothing = std::get_if<NothingNew>(&event)) {
+      seen_ = std::max(seen_, nothing->sequence);
+    }
+    display_.Show(study_);
+    return absl::OkStatus();
+  }
+
+  Client& client_;
+  const WatchOptions options_;
+  WatchDisplay& display_;
+  StudyStatus study_;
+  int64_t seen_;
+};
+
+}  // namespace
+
+absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
+                                  WatchDisplay& display) {
+  HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
+  StudyWatch watch(client, options, display, std::move(found));
+  absl::Status status;
+  while (!watch.IsOver()) {
+    status = watch.FollowOneConnection();
+    // Cancelled: by a server that ended and waited no longer.
+    const bool may_come_back =
+        status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status);
+    if (!may_come_back || watch.IsOver()) break;
+    if (client.WaitUntilReachable(options.patience)) continue;
+    if (status.ok()) status = client.GetStudy(watch.study().spec.name).status();
+    break;
+  }
+  display.Close();
+  if (!watch.IsOver() && !status.ok()) return status;
+  return watch.study();
+}
+
+}  // namespace hpo

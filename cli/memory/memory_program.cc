@@ -1,0 +1,271 @@
+#include "cli/memory/memory_program.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/memory/memory_commands.h"
+#include "common/command_line/exit_status.h"
+
+namespace hpo {
+namespace {
+
+using OnChosen = std::function<void(CLI::App*, Action)>;
+
+Action Verdict(std::function<absl::StatusOr<bool>(Session&)> action) {
+  return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
+    const absl::StatusOr<bool> fits = action(session);
+    if (!fits.ok()) return fits.status();
+    return *fits ? static_cast<int>(kExitOk) : kExitDoesNotFit;
+  };
+}
+
+CLI::App* Add(CLI::App& group, const std::string& name, const std::string& help,
+              const std::string& example) {
+  CLI::App* const command = group.add_subcommand(name, help);
+  command->fallthrough();
+  command->footer("\nExample:\n  " + example + "\n");
+  return command;
+}
+
+void AddDevice(CLI::App* command, CardOptions& device, bool several) {
+  CLI::Option* const card =
+      command->add_option("--card", device.cards, "What the card has, such as 24GiB")
+          ->required(device.cards.empty())
+          ->allow_extra_args(false)
+          ->type_name(several ? "SIZE,..." : "SIZE");
+  if (!device.cards.empty()) card->capture_default_str();
+  if (several) {
+    card->delimiter(',');
+  } else {
+    card->expected(1);
+  }
+  command->add_option("--device", device.kind, "cuda, or cpu for a budget of live bytes")
+      ->check(CLI::IsMember({"cuda", "cpu"}))
+      ->capture_default_str();
+  command->add_option("--headroom", device.headroom, "Kept free [2 %, at least 256 MiB; cpu: 0]")
+      ->type_name("SIZE");
+  command
+      ->add_option("--base", device.base,
+                   "What context and libraries take, as a worker measured it [1.4GiB]")
+      ->type_name("SIZE");
+}
+
+void AddKernels(CLI::App* command, KernelOptions& options) {
+  command
+      ->add_option("--kernels", options.kernels,
+                   "Whose training step [hpo-trainer's where it runs the model]")
+      ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
+  command
+      ->add_option("--task", options.task,
+                   "text-classification or language-modeling [Hugging Face's decoders: the "
+                   "latter]")
+      ->check(CLI::IsMember({"text-classification", "language-modeling"}))
+      ->type_name("NAME");
+  command
+      ->add_option("--precision", options.precision,
+                   "Hugging Face's step: float32, bfloat16, bfloat16-autocast, ... [float32]")
+      ->type_name("NAME");
+  command
+      ->add_option("--optimizer", options.optimizer,
+                   "Hugging Face's step: adamw-foreach, adamw-fused, sgd, ... [adamw-foreach]")
+      ->type_name("NAME");
+}
+
+void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryOptions>();
+  const auto spec = std::make_shared<std::string>();
+  const auto compare = std::make_shared<std::vector<std::string>>();
+  CLI::App* const estimate =
+      Add(group, "estimate", "Bytes by class, and whether it fits",
+          "hpo memory estimate model.name=bert-large-uncased train.batch_size=48 --limit 24GiB");
+  CLI::Option* const params =
+      estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
+  estimate
+      ->add_option("--spec", *spec,
+                   "A step described in a JSON file (-: read it from standard "
+                   "input) instead of a study's; needs no server")
+      ->type_name("FILE")
+      ->excludes(params);
+  estimate
+      ->add_option("--compare", *compare,
+                   "Parameters to change: the estimate before and after them")
+      ->type_name("NAME=VALUE")
+      ->excludes("--spec");
+  estimate->add_option("--worker", options->worker, "On which worker [the largest]")
+      ->type_name("NAME");
+  estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
+      ->type_name("SIZE");
+  on_chosen(estimate, Verdict([options, spec, compare](Session& session) {
+              if (!spec->empty()) return EstimateDescribedStep(session, *spec);
+              return compare->empty() ? EstimateMemory(session, *options)
+                                      : CompareMemory(session, *options, *compare);
+            }));
+}
+
+void AddExplain(CLI::App& group, const OnChosen& on_chosen) {
+  const auto number = std::make_shared<int64_t>();
+  CLI::App* const explain =
+      Add(group, "explain", "Why a trial fit or did not: predicted and measured bytes",
+          "hpo memory explain 12");
+  explain->add_option("trial", *number, "The trial's number")
+      ->type_name("N")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  on_chosen(explain, Plain([number](Session& session) {
+              return ExplainTrialMemory(session, TrialNumber{*number});
+            }));
+}
+
+void AddStatus(CLI::App& group, const OnChosen& on_chosen) {
+  CLI::App* const status = Add(group, "status", "Memory of this machine's cards and of its host",
+                               "hpo memory status --output json");
+  on_chosen(status, Plain(ShowMemoryStatus));
+}
+
+void AddFit(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryFitOptions>();
+  options->lengths = {128, 256, 384, 512};
+  CLI::App* const fit =
+      Add(group, "fit", "The largest micro-batch for each length and card; needs no server",
+          "hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB,80GiB");
+  fit->add_option("--model", options->model, "A name of the catalogue, or a config.json")
+      ->required()
+      ->type_name("NAME");
+  fit->add_option("params", options->params,
+                  "Other parameters, such as lora.rank=16 lora.base=nf4 memory.checkpoint_every=1")
+      ->type_name("NAME=VALUE");
+  fit->add_option("--lengths", options->lengths, "Tokens of a row")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,...")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  fit->add_option("--grad-accum", options->grad_accum, "Parts of an effective batch")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  AddKernels(fit, options->kernels);
+  AddDevice(fit, options->device, /*several=*/true);
+  on_chosen(fit, Verdict([options](Session& session) { return ShowMemoryFit(session, *options); }));
+}
+
+void AddSpace(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemorySpaceOptions>();
+  CLI::App* const space =
+      Add(group, "space", "How much of a study's space fits each card, and what to cut",
+          "hpo memory space criteria --card 8GiB,16GiB,24GiB");
+  space
+      ->add_option("file", options->file,
+                   "A study file or the name of a preset; needs no server [--study of the server]")
+      ->type_name("STUDY.yaml");
+  AddDevice(space, options->device, /*several=*/true);
+  on_chosen(space,
+            Verdict([options](Session& session) { return ShowMemorySpace(session, *options); }));
+}
+
+void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryPlanOptions>();
+  CLI::App* const plan =
+      Add(group, "plan", "The cheapest changes that make a configuration fit; needs no server",
+          "hpo memory plan model.name=bert-large-uncased train.batch_size=48 tok.max_length=480 "
+          "--card 24GiB");
+  plan->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  AddKernels(plan, options->kernels);
+  AddDevice(plan, options->device, /*several=*/false);
+  on_chosen(plan,
+            Verdict([options](Session& session) { return ShowMemoryPlan(session, *options); }));
+}
+
+void AddTable(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryTableOptions>();
+  CLI::App* const table =
+      Add(group, "table", "What each configuration of a file needs; needs no server",
+          "hpo memory table examples/memory/criteria_24gb.csv --card 23.56GiB");
+  table
+      ->add_option("file", options->file,
+                   "CSV: a header of parameters (and note), a configuration a line (-: standard "
+                   "input)")
+      ->type_name("FILE")
+      ->required();
+  AddKernels(table, options->kernels);
+  AddDevice(table, options->device, /*several=*/false);
+  on_chosen(table,
+            Verdict([options](Session& session) { return ShowMemoryTable(session, *options); }));
+}
+
+void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryBudgetOptions>();
+  CLI::App* const budget =
+      Add(group, "budget", "What a run holds, class by class, before and after; needs no server",
+          "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
+          "lora.targets=all-linear lora.base=bf16\n    train.precision=bf16 "
+          "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048\n"
+          "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
+  budget->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
+  budget->add_option("--compare", options->compare, "Parameters to change: before and after them")
+      ->type_name("NAME=VALUE");
+  AddKernels(budget, options->kernels);
+  AddDevice(budget, options->device, /*several=*/false);
+  on_chosen(budget,
+            Verdict([options](Session& session) { return ShowMemoryBudget(session, *options); }));
+}
+
+void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
+  const auto options = std::make_shared<MemoryDatasetOptions>();
+  options->device.cards = {"16GiB"};
+  CLI::App* const dataset =
+      Add(group, "dataset", "What the batches of a data file take, and what would save how much",
+          "hpo memory dataset train.jsonl --passes 6 --batch-size 4 --card 16GiB");
+  const auto count = [dataset](const std::string& name, int64_t& value, const std::string& help) {
+    return dataset->add_option(name, value, help)->type_name("N")->check(CLI::Range(1, 1 << 20));
+  };
+  dataset->add_option("file", options->file, "JSON lines or CSV")->type_name("FILE")->required();
+  dataset
+      ->add_option("--tokenizer", options->tokenizer,
+                   "Folder of the model whose tokens are counted [words are]")
+      ->type_name("MODEL_DIR");
+  dataset
+      ->add_option("--model", options->model,
+                   "Name or config.json [the tokenizer's, else bert-base-uncased]")
+      ->type_name("NAME");
+  dataset
+      ->add_option("--items", options->items_key,
+                   "Member of a sample that lists its items [the first list of objects]")
+      ->type_name("KEY");
+  count("--batch-size", options->batch_size, "Samples of a batch")->capture_default_str();
+  count("--grad-accum", options->grad_accum, "Batches of an effective batch")
+      ->capture_default_str();
+  count("--passes", options->passes, "Forward passes over a batch before its backward")
+      ->capture_default_str();
+  count("--max-length", options->max_length, "Tokens of an input [the longest text's, else 128]");
+  count("--keep", options->keep_up_to,
+        "Try without larger samples [5 items, or the 99th percentile of the tokens]");
+  AddDevice(dataset, options->device, /*several=*/false);
+  on_chosen(dataset,
+            Verdict([options](Session& session) { return ShowMemoryDataset(session, *options); }));
+}
+
+}  // namespace
+
+Action Plain(std::function<absl::Status(Session&)> action) {
+  return [action = std::move(action)](Session& session) -> absl::StatusOr<int> {
+    if (absl::Status status = action(session); !status.ok()) return status;
+    return kExitOk;
+  };
+}
+
+void AddMemoryCommands(CLI::App& group, const OnChosen& on_chosen) {
+  AddEstimate(group, on_chosen);
+  AddFit(group, on_chosen);
+  AddSpace(group, on_chosen);
+  AddPlan(group, on_chosen);
+  AddTable(group, on_chosen);
+  AddBudget(group, on_chosen);
+  AddDataset(group, on_chosen);
+  AddExplain(group, on_chosen);
+  AddStatus(group, on_chosen);
+}
+
+}  // namespace hpo

@@ -1,0 +1,192 @@
+// `hpo memory space`.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/memory/memory_commands.h"
+#include "cli/memory/model_step.h"
+#include "cli/memory/offline_card.h"
+#include "cli/render/json.h"
+#include "cli/render/table.h"
+#include "cli/render/wording.h"
+#include "common/base/status.h"
+#include "common/memory/plan/space_survey.h"
+#include "common/study/study_file.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kStepBasis[] =
+    "float32, adamw-foreach, what its segments take without a limit (an upper bound)";
+
+// "71.4 %"; of nothing, 0.
+std::string Percent(int64_t part, int64_t whole) {
+  return absl::StrFormat(
+      "%.1f %%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+int64_t Known(const SpaceSurvey& survey) { return survey.configurations - survey.unknown; }
+
+constexpr char kTrainerKernels[] = "hpo-trainer";
+
+// Whose training step a known model's figures are.
+std::string KernelsOf(const ModelSurvey& model) {
+  const absl::StatusOr<ModelFacts> facts = FindModel(model.name);
+  return facts.ok() && !TrainerSupports(facts->shape) ? "Hugging Face" : kTrainerKernels;
+}
+
+Json CutJson(const std::optional<SpaceCut>& cut) {
+  if (!cut.has_value()) return nullptr;
+  return {{"parameter", cut->parameter},
+          {"cut", cut->description},
+          {"misfits_removed", cut->misfits_removed},
+          {"misfits_left", cut->misfits_left},
+          {"fits_lost", cut->fits_lost}};
+}
+
+Json CountJson(const PolicyCount& count) {
+  const int64_t all = count.fits + count.does_not_fit;
+  const Json share =
+      all == 0 ? Json(nullptr) : Json(static_cast<double>(count.fits) / static_cast<double>(all));
+  return {{"fits", count.fits},
+          {"does_not_fit", count.does_not_fit},
+          {"share", share},
+          {"cut", CutJson(count.cut)}};
+}
+
+Json SurveyJson(const StudySpec& study, const OfflineDevice& device, const SpaceSurvey& survey) {
+  Json models = Json::array();
+  for (const ModelSurvey& model : survey.models) {
+    Json entry = {
+        {"name", model.name}, {"configurations", model.configurations}, {"known", model.known}};
+    if (model.known) {
+      entry["kernels"] = KernelsOf(model);
+      entry["smallest_strict_bytes"] = model.smallest_literal.count;
+      entry["smallest_plan_bytes"] = model.smallest_plan.count;
+      entry["largest_strict_bytes"] = model.largest_literal.count;
+      entry["fits_strict"] = model.strict_fits;
+      entry["fits_plan"] = model.plan_fits;
+    }
+    models.push_back(std::move(entry));
+  }
+  Json cards = Json::array();
+  for (const CardSurvey& card : survey.cards) {
+    cards.push_back({{"card_bytes", card.capacity.count},
+                     {"usable_bytes", card.usable.count},
+                     {"strict", CountJson(card.strict)},
+                     {"plan", CountJson(card.plan)}});
+  }
+  return {{"study", study.name},
+          {"policy", std::string(Name(study.memory.policy))},
+          {"configurations", survey.configurations},
+          {"sampled", survey.sampled},
+          {"unknown", survey.unknown},
+          {"parameters", survey.parameters},
+          {"basis", BasisJson(TrainerBasis(device))},
+          {"huggingface_basis", kStepBasis},
+          {"cards", std::move(cards)},
+          {"models", std::move(models)}};
+}
+
+std::string CardTable(const SpaceSurvey& survey, int width) {
+  Table table({{"CARD", Align::kRight},
+               {"STRICT", Align::kRight},
+               {"PLAN", Align::kRight},
+               {"DO NOT FIT", Align::kRight},
+               {"CUT"}});
+  for (const CardSurvey& card : survey.cards) {
+    std::string cut = "-";
+    if (card.strict.cut.has_value()) {
+      cut = absl::StrCat(card.strict.cut->description, ": ", card.strict.cut->misfits_removed,
+                         " misfits less, ", card.strict.cut->fits_lost, " that fit lost");
+    }
+    table.AddRow(
+        {FormatBytes(card.capacity), Percent(card.strict.fits, Known(survey)),
+         Percent(card.plan.fits, Known(survey)),
+         absl::StrCat(card.strict.does_not_fit, " strict, ", card.plan.does_not_fit, " plan"),
+         cut});
+  }
+  return table.Render(width);
+}
+
+std::string ModelTable(const SpaceSurvey& survey, int width) {
+  Table table({{"MODEL"},
+               {"KERNELS"},
+               {"CONFIGURATIONS", Align::kRight},
+               {"SMALLEST", Align::kRight},
+               {"BY PLAN", Align::kRight},
+               {"LARGEST", Align::kRight},
+               {"FIT STRICT, BY CARD"}});
+  for (const ModelSurvey& model : survey.models) {
+    const std::string name = model.name.empty() ? "(the study's)" : model.name;
+    table.AddRow({name, model.known ? KernelsOf(model) : "-", absl::StrCat(model.configurations),
+                  OrDash(model.smallest_literal), OrDash(model.smallest_plan),
+                  OrDash(model.largest_literal),
+                  model.known ? absl::StrJoin(model.strict_fits, ", ") : "not known"});
+  }
+  return table.Render(width);
+}
+
+std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
+                       const SpaceSurvey& survey, int width) {
+  std::string text =
+      absl::StrCat("study ", study.name, ": ", survey.configurations, " configurations",
+                   survey.sampled ? ", drawn at random, of " : " of ",
+                   absl::StrJoin(survey.parameters, ", "), "\n");
+  if (survey.unknown > 0) {
+    absl::StrAppend(&text, survey.unknown,
+                    " of models whose steps cannot be traced are left out of the shares\n");
+  }
+  absl::StrAppend(&text, "\n", CardTable(survey, width), "\n", ModelTable(survey, width), "\n",
+                  BasisText(TrainerBasis(device)), "\n");
+  const bool has_step = std::any_of(
+      survey.models.begin(), survey.models.end(),
+      [](const ModelSurvey& model) { return model.known && KernelsOf(model) != kTrainerKernels; });
+  if (has_step) absl::StrAppend(&text, "Hugging Face: ", kStepBasis, "\n");
+  return text;
+}
+
+absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
+  if (!file.empty()) return LoadStudy(file, {});
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  return study.spec;
+}
+
+bool AllFit(const StudySpec& study, const SpaceSurvey& survey) {
+  const bool strict = study.memory.policy == MemoryPolicy::kStrict;
+  return std::all_of(survey.cards.begin(), survey.cards.end(), [strict](const CardSurvey& card) {
+    return (strict ? card.strict : card.plan).does_not_fit == 0;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ShowMemorySpace(Session& session, const MemorySpaceOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const OfflineDevice device, ParseDevice(options.device));
+  HPO_ASSIGN_OR_RETURN(const StudySpec study, FindSpec(session, options.file));
+  const FitDecider decider =
+      OfflineDecider(study, MemoryPolicy::kStrict, FindModels(study), device);
+  StepNeeds steps(study, device);
+  HPO_ASSIGN_OR_RETURN(
+      const SpaceSurvey survey,
+      SurveySpace(study, decider,
+                  {.cards = device.cards,
+                   .otherwise = [&steps](const ParamMap& params, const TrainingConfig& config,
+                                         const MemoryPlan& plan) {
+                     return steps.Of(params, config, plan);
+                   }}));
+  if (session.json) {
+    PrintJson(SurveyJson(study, device, survey), session.out);
+  } else {
+    session.out << SurveyText(study, device, survey, session.terminal.columns);
+  }
+  return AllFit(study, survey);
+}
+
+}  // namespace hpo

@@ -1,0 +1,288 @@
+// The trials' half of text.h.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "cli/render/table.h"
+#include "cli/render/terminal.h"
+#include "cli/render/text.h"
+#include "cli/render/wording.h"
+
+namespace hpo {
+namespace {
+
+absl::Duration TimeTaken(absl::Time started, absl::Time ended) {
+  const bool known = started != absl::InfinitePast() && ended != absl::InfinitePast();
+  return known ? ended - started : absl::ZeroDuration();
+}
+
+std::string TakenText(absl::Time started, absl::Time ended) {
+  return ended == absl::InfinitePast() ? "-" : ShortDuration(TimeTaken(started, ended));
+}
+
+// Final value, or the last that was measured of a trial that is still open.
+std::string ValueText(const Trial& trial) {
+  if (trial.value || !trial.last_measurement) return OrDash(trial.value);
+  return absl::StrCat("step ", trial.last_measurement->step);
+}
+
+Bytes UsedBy(const Attempt& attempt) {
+  return attempt.memory ? attempt.memory->live_peak : Bytes{};
+}
+
+Bytes AllowedFor(const Attempt& attempt) {
+  const bool measured = attempt.memory && attempt.memory->limit.count > 0;
+  return measured ? attempt.memory->limit : attempt.capacity;
+}
+
+std::string PlansOf(const Attempt& attempt) {
+  if (!attempt.final_plan || *attempt.final_plan == attempt.plan) return DescribePlan(attempt.plan);
+  return absl::StrCat(DescribePlan(attempt.plan), ", then ", DescribePlan(*attempt.final_plan));
+}
+
+std::string AttemptTable(const std::vector<Attempt>& attempts, int width) {
+  Table table({{"ATTEMPT", Align::kRight},
+               {"STATE"},
+               {"WORKER"},
+               {"BATCH = PARTS"},
+               {"PREDICTED", Align::kRight},
+               {"USED", Align::kRight},
+               {"ALLOWED", Align::kRight},
+               {"OOMS", Align::kRight},
+               {"TIME", Align::kRight},
+               {"NOTE"}});
+  for (const Attempt& attempt : attempts) {
+    table.AddRow({absl::StrCat(attempt.number.value), std::string(Name(attempt.state)),
+                  attempt.worker, PlansOf(attempt), OrDash(attempt.predicted),
+                  OrDash(UsedBy(attempt)), OrDash(AllowedFor(attempt)),
+                  attempt.memory ? absl::StrCat(attempt.memory->num_ooms) : "-",
+                  TakenText(attempt.started, attempt.ended), attempt.end_note});
+  }
+  return table.Render(width);
+}
+
+std::string ChangeText(const std::optional<Bytes>& change) {
+  if (!change) return "-";
+  return absl::StrCat(*change > Bytes{} ? "+" : "", FormatBytes(*change));
+}
+
+// Empty where no attempt has told anything.
+std::string StageTable(const std::vector<Attempt>& attempts, int width) {
+  Table table({{"ATTEMPT", Align::kRight},
+               {"MEMORY AT"},
+               {"STEP", Align::kRight},
+               {"ALLOCATED", Align::kRight},
+               {"CHANGE", Align::kRight},
+               {"RESERVED", Align::kRight},
+               {"FREE", Align::kRight},
+               {"TOTAL", Align::kRight},
+               {"PEAK", Align::kRight},
+               {"HOST", Align::kRight},
+               {"NOTE"}});
+  bool any = false;
+  for (const Attempt& attempt : attempts) {
+    for (size_t i = 0; i < attempt.memory_records.size(); ++i) {
+      const MemoryRecord& record = attempt.memory_records[i];
+      table.AddRow({absl::StrCat(attempt.number.value), record.stage, absl::StrCat(record.step),
+                    FormatBytes(record.allocated), ChangeText(AllocatedChange(attempt, i)),
+                    OrDash(record.reserved), OrDash(record.free), OrDash(record.total),
+                    OrDash(record.peak), OrDash(record.resident), DescribeRecord(record)});
+      any = true;
+    }
+  }
+  return any ? absl::StrCat("\n", table.Render(width)) : "";
+}
+
+// What attempts left behind, or kept growing.
+std::string LeakLines(const std::vector<Attempt>& attempts) {
+  std::string text;
+  for (const Attempt& attempt : attempts) {
+    if (!attempt.memory || attempt.memory->growth <= Bytes{}) continue;
+    absl::StrAppend(&text, "leak      attempt ", attempt.number.value, ": ",
+                    FormatBytes(attempt.memory->growth), " did not come back, from stage '",
+                    Printable(attempt.memory->growth_stage), "'\n");
+  }
+  return text;
+}
+
+std::string MeasurementTable(const std::vector<Measurement>& measurements, int width) {
+  Table table({{"STEP", Align::kRight}, {"EPOCH", Align::kRight}, {"METRICS"}});
+  for (const Measurement& measurement : measurements) {
+    std::string metrics;
+    for (const auto& [name, value] : measurement.metrics) {
+      absl::StrAppend(&metrics, metrics.empty() ? "" : "  ", name, " ", ShortNumber(value));
+    }
+    table.AddRow({absl::StrCat(measurement.step), ShortNumber(measurement.epoch), metrics});
+  }
+  return table.Render(width);
+}
+
+// The multi-line error of an out-of-memory, each line made printable on its own.
+std::string Indented(absl::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    absl::StrAppend(&lines, "  ", Printable(text.substr(0, end)), "\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
+  std::string text = absl::StrCat("\nOut of memory (", Name(oom.kind), ")\n");
+  const std::pair<const char*, std::string> lines[] = {
+      {"phase", oom.phase.empty() ? "-" : absl::StrCat(oom.phase, ", step ", oom.step)},
+      {"requested", OrDash(oom.requested)},
+      {"peak", OrDash(oom.peak)},
+      {"allowed", OrDash(oom.limit)},
+      {"predicted", OrDash(oom.needed)},
+      {"batch", DescribePlan(oom.plan)},
+      {"oom_config", OomConfig(params).dump()},
+      {"error", oom.message.empty() ? "-" : oom.message},
+  };
+  for (const auto& [name, value] : lines) {
+    absl::StrAppend(&text, "  ", name, std::string(12 - std::string(name).size(), ' '),
+                    Printable(value), "\n");
+  }
+  return absl::StrCat(text, Indented(oom.traceback));
+}
+
+std::string ParamLines(const ParamMap& params) {
+  std::string text;
+  for (const auto& [name, value] : params) {
+    absl::StrAppend(&text, "  ", Printable(name), "=", Printable(FormatParam(value)), "\n");
+  }
+  return text;
+}
+
+// The estimate by class, then its sums.
+std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verdict) {
+  const MemoryEstimate& estimate = verdict.estimate;
+  return {{"weights", estimate.weights},
+          {"gradients", estimate.gradients},
+          {"optimizer", estimate.optimizer},
+          {"activations", estimate.activations},
+          {"head", estimate.head},
+          {"workspaces", estimate.workspaces},
+          {"base", estimate.base},
+          {"live peak", estimate.live_peak},
+          {"reserved peak", estimate.reserved_peak},
+          {"needed limit", estimate.needed_limit},
+          {"usable", verdict.usable}};
+}
+
+// By what trials used: no class of it is known.
+bool IsLearned(const MemoryVerdict& verdict) { return verdict.estimate.weights == Bytes{}; }
+
+std::string VerdictText(const MemoryVerdict& verdict) {
+  const std::string text = IsLearned(verdict)
+                               ? ""
+                               : absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
+                                              Printable(verdict.estimate.peak_phase), ", batch ",
+                                              DescribePlan(verdict.plan), "\n");
+  if (verdict.explanation.empty()) return text;
+  return absl::StrCat(text, Printable(verdict.explanation), "\n");
+}
+
+}  // namespace
+
+std::string TrialTable(const std::vector<Trial>& trials, int width) {
+  Table table({{"TRIAL", Align::kRight},
+               {"STATE"},
+               {"VALUE", Align::kRight},
+               {"TIME", Align::kRight},
+               {"PARAMETERS"}});
+  for (const Trial& trial : trials) {
+    const char* mark = trial.demonstration ? " demonstration" : "";
+    table.AddRow({absl::StrCat(trial.id.number.value), absl::StrCat(DescribeState(trial), mark),
+                  ValueText(trial), TakenText(trial.started, trial.ended),
+                  FormatParams(trial.params)});
+  }
+  return table.Render(width);
+}
+
+std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
+                      int width) {
+  const Trial& trial = view.trial;
+  std::string text =
+      absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
+                   DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
+  if (trial.outcome) absl::StrAppend(&text, "outcome   ", Printable(DescribeEnd(trial)), "\n");
+  if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
+  for (const MetricConstraint& constraint : constraints) {
+    const std::string excess = DescribeExcess(trial, constraint);
+    if (!excess.empty()) absl::StrAppend(&text, "violates  ", Printable(excess), "\n");
+  }
+  if (!view.sampler.empty()) {
+    absl::StrAppend(&text, "proposed  by ", Printable(view.sampler), "\n");
+  }
+  if (!trial.origin.empty()) {
+    absl::StrAppend(&text, "imported  from ", Printable(trial.origin),
+                    trial.budgeted ? "" : ", outside the budget", "\n");
+  }
+  if (trial.min_capacity.count > 0) {
+    absl::StrAppend(&text, "waits for a worker with more than ", FormatBytes(trial.min_capacity),
+                    "\n");
+  }
+  if (trial.outcome) {
+    const Completed* completed = std::get_if<Completed>(&*trial.outcome);
+    if (completed != nullptr && !completed->model_path.empty()) {
+      absl::StrAppend(&text, "model     ", Printable(completed->model_path), "\n");
+    }
+  }
+  absl::StrAppend(&text, "created   ", LocalTime(trial.created), ", started ",
+                  LocalTime(trial.started), ", ended ", LocalTime(trial.ended), "\n\nParameters\n",
+                  ParamLines(trial.params));
+  if (!trial.attempts.empty()) {
+    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, width),
+                    StageTable(trial.attempts, width), LeakLines(trial.attempts));
+  }
+  if (!view.measurements.empty()) {
+    absl::StrAppend(&text, "\n", MeasurementTable(view.measurements, width));
+  }
+  if (!trial.outcome) return text;
+  const OutOfMemory* oom = std::get_if<OutOfMemory>(&*trial.outcome);
+  return oom == nullptr ? text : absl::StrCat(text, OomText(*oom, trial.params));
+}
+
+std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study, int width) {
+  const Trial& best = trials.front();
+  const char* infeasible = "no trial keeps the constraints yet; nearest to it:\n";
+  const std::string note = best.violation > 0.0 ? infeasible : "";
+  if (trials.size() != 1) return absl::StrCat(note, TrialTable(trials, width));
+  const std::string metric =
+      study.spec.objectives.empty() ? "value" : study.spec.objectives.front().metric;
+  std::string text =
+      absl::StrCat(note, "best trial of ", Printable(study.spec.name), ": ", Hash(best.id.number),
+                   ", ", Printable(metric), " ", OrDash(best.value), "\n", ParamLines(best.params));
+  const Completed* completed = best.outcome ? std::get_if<Completed>(&*best.outcome) : nullptr;
+  if (completed != nullptr && !completed->model_path.empty()) {
+    absl::StrAppend(&text, "model folder: ", Printable(completed->model_path), "\n");
+  }
+  return text;
+}
+
+std::string MemoryText(const MemoryVerdict& verdict, int width) {
+  if (IsLearned(verdict)) return VerdictText(verdict);
+  Table table({{"CLASS"}, {"BYTES", Align::kRight}});
+  for (const auto& [name, size] : MemoryLines(verdict)) table.AddRow({name, FormatBytes(size)});
+  return absl::StrCat(table.Render(width), "\n", VerdictText(verdict));
+}
+
+std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width) {
+  Table table(
+      {{"CLASS"}, {"BEFORE", Align::kRight}, {"AFTER", Align::kRight}, {"CHANGE", Align::kRight}});
+  const auto first = MemoryLines(before);
+  const auto second = MemoryLines(after);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Bytes change = second[i].second - first[i].second;
+    table.AddRow({first[i].first, FormatBytes(first[i].second), FormatBytes(second[i].second),
+                  ChangeText(change)});
+  }
+  return absl::StrCat(table.Render(width), "\nbefore: ", VerdictText(before),
+                      "after: ", VerdictText(after));
+}
+
+}  // namespace hpo

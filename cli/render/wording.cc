@@ -1,0 +1,152 @@
+#include "cli/render/wording.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace hpo {
+namespace {
+
+std::string Sentence(const Completed& completed) {
+  if (completed.metrics.empty()) return "no metrics";
+  return absl::StrJoin(completed.metrics, ", ", [](std::string* out, const auto& metric) {
+    absl::StrAppend(out, metric.first, " ", ShortNumber(metric.second));
+  });
+}
+
+std::string Sentence(const StoppedByPruner& stopped) {
+  return absl::StrCat("stopped by the ", stopped.pruner, " pruner at step ", stopped.step);
+}
+
+std::string Sentence(const OutOfMemory& oom) {
+  if (oom.predicted) {
+    return absl::StrCat("not started: needs ", OrDash(oom.needed), ", allowed ", OrDash(oom.limit));
+  }
+  const char* memory = oom.kind == OomKind::kHost ? "host memory" : "memory";
+  return absl::StrCat("out of ", memory, " in ", oom.phase.empty() ? "a step" : oom.phase,
+                      " at step ", oom.step, ": wanted ", OrDash(oom.requested),
+                      " more at a peak of ", OrDash(oom.peak), ", allowed ", OrDash(oom.limit));
+}
+
+std::string Sentence(const Failed& failed) {
+  return failed.message.empty() ? "no message" : failed.message;
+}
+
+std::string Sentence(const Cancelled& cancelled) {
+  return cancelled.reason.empty() ? "no reason given" : cancelled.reason;
+}
+
+}  // namespace
+
+std::string ShortDuration(absl::Duration duration) {
+  const int64_t seconds = absl::ToInt64Seconds(std::max(duration, absl::ZeroDuration()));
+  const struct {
+    int64_t size;
+    const char* name;
+  } units[] = {{86400, "d"}, {3600, "h"}, {60, "m"}, {1, "s"}};
+  for (size_t i = 0; i + 1 < std::size(units); ++i) {
+    if (seconds < units[i].size) continue;
+    const int64_t rest = seconds % units[i].size / units[i + 1].size;
+    return absl::StrCat(seconds / units[i].size, units[i].name,
+                        rest > 0 ? absl::StrCat(rest, units[i + 1].name) : "");
+  }
+  return absl::StrCat(seconds, "s");
+}
+
+std::string ShortNumber(double value) { return absl::StrFormat("%.4g", value); }
+
+std::string OrDash(const std::optional<double>& value) { return value ? ShortNumber(*value) : "-"; }
+
+std::string OrDash(Bytes size) { return size.count > 0 ? FormatBytes(size) : "-"; }
+
+std::string LocalTime(absl::Time time) {
+  if (time == absl::InfinitePast()) return "-";
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone());
+}
+
+std::string Hash(TrialNumber number) { return absl::StrCat("#", number.value); }
+
+std::string DescribeState(const Trial& trial) {
+  std::string text(Name(trial.state));
+  if (!trial.outcome) return text;
+  if (const auto reason = PruneReasonOf(*trial.outcome)) {
+    return absl::StrCat(text, " (", Name(*reason), ")");
+  }
+  if (const Failed* failed = std::get_if<Failed>(&*trial.outcome)) {
+    return absl::StrCat(text, " (", Name(failed->failure_class), ")");
+  }
+  if (trial.violation > 0.0) absl::StrAppend(&text, " (infeasible)");
+  return text;
+}
+
+std::string DescribeEnd(const Trial& trial) {
+  if (!trial.outcome) return "";
+  return std::visit([](const auto& held) { return Sentence(held); }, *trial.outcome);
+}
+
+std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
+  std::string text =
+      absl::StrCat(plan.effective_batch, " = ", plan.NumParts(), " x ", plan.micro_batch);
+  const int64_t rest = plan.effective_batch % plan.micro_batch;
+  if (rest != 0) {
+    text = absl::StrCat(plan.effective_batch, " = ", plan.NumParts() - 1, " x ", plan.micro_batch,
+                        " + ", rest);
+  }
+  if (plan.checkpointing) absl::StrAppend(&text, ", checkpointing");
+  if (plan.precision != Precision::kFloat32) {
+    absl::StrAppend(&text, ", ", precision.empty() ? Name(plan.precision) : precision);
+  }
+  return text;
+}
+
+std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index) {
+  if (index == 0) return std::nullopt;
+  return attempt.memory_records[index].allocated - attempt.memory_records[index - 1].allocated;
+}
+
+std::string DescribeRecord(const MemoryRecord& record) {
+  std::vector<std::string> notes;
+  if (record.plan) notes.push_back(absl::StrCat("batch ", DescribePlan(*record.plan)));
+  if (record.predicted > Bytes{}) {
+    notes.push_back(absl::StrCat("predicted ", FormatBytes(record.predicted)));
+  }
+  if (record.needed > Bytes{}) notes.push_back(absl::StrCat("needed ", FormatBytes(record.needed)));
+  if (record.growth > Bytes{}) {
+    notes.push_back(
+        absl::StrCat(FormatBytes(record.growth), " did not come back: ", record.growth_stage));
+  }
+  return absl::StrJoin(notes, ", ");
+}
+
+std::string DescribeProgress(const StudyStatus& study) {
+  const std::optional<int64_t> budget = study.spec.budget.trials;
+  return absl::StrCat(study.counts.Finished(),
+                      budget ? absl::StrCat(" of ", *budget) : " (no limit)");
+}
+
+std::string DescribeBest(const StudyStatus& study) {
+  if (!study.best_trial) return "-";
+  return absl::StrCat(OrDash(study.best_value), " (", Hash(*study.best_trial),
+                      study.best_violation > 0.0 ? ", infeasible)" : ")");
+}
+
+std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint) {
+  const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+  if (completed == nullptr || ExcessOf(constraint, completed->metrics) <= 0.0) return "";
+  const auto metric = completed->metrics.find(constraint.metric);
+  return absl::StrCat(DescribeConstraint(constraint), ": ",
+                      metric == completed->metrics.end()
+                          ? "not reported"
+                          : absl::StrCat("reported ", ShortNumber(metric->second)));
+}
+
+std::string DescribeOoms(const TrialCounts& counts) {
+  std::string text = absl::StrCat("OOM ", counts.oom_met, " met");
+  if (counts.oom_recovered > 0) absl::StrAppend(&text, " (", counts.oom_recovered, " recovered)");
+  return absl::StrCat(text, ", ", counts.oom_predicted, " predicted");
+}
+
+}  // namespace hpo

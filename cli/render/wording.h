@@ -1,0 +1,62 @@
+// How single values are put to people. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+#include "common/study/study_status.h"
+#include "common/study/trial.h"
+
+namespace hpo {
+
+// "45s", "3m10s", "1h12m", "2d4h": two units at most.
+std::string ShortDuration(absl::Duration duration);
+
+// Four significant digits: "0.7131", "3e-05".
+std::string ShortNumber(double value);
+
+// "-" where there is none.
+std::string OrDash(const std::optional<double>& value);
+std::string OrDash(Bytes size);  // 0 is unknown
+
+// "2026-11-21 11:07:27" in local time; "-" for a time that has not come.
+std::string LocalTime(absl::Time time);
+
+// "#7".
+std::string Hash(TrialNumber number);
+
+// "COMPLETED", "COMPLETED (infeasible)", "PRUNED (OUT_OF_MEMORY)", "FAILED (BAD_DATA)"; "RUNNING".
+std::string DescribeState(const Trial& trial);
+
+// How it ended, to follow its state: metrics, or what went wrong. Empty while it is open.
+std::string DescribeEnd(const Trial& trial);
+
+// "64 = 8 x 8", with checkpointing and precision where they are not the default. `precision`: a
+// name in place of the plan's.
+std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision = "");
+
+// What became of allocated bytes since the attempt's memory record before `index`; nullopt: it is
+// the first.
+std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index);
+
+// What a memory record says beyond its sizes: the new plan, what was predicted or needed, what
+// grew.
+std::string DescribeRecord(const MemoryRecord& record);
+
+// "12 of 100", "12 (no limit)".
+std::string DescribeProgress(const StudyStatus& study);
+
+// "0.7131 (#12)", "0.7131 (#12, infeasible)"; "-" where no trial has completed.
+std::string DescribeBest(const StudyStatus& study);
+
+// What a completed trial reported on a constraint that it violates: "latency_ms at most 50:
+// reported 61.2". Empty where it keeps the constraint, or has not completed.
+std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint);
+
+// "OOM 2 met (1 recovered), 1 predicted".
+std::string DescribeOoms(const TrialCounts& counts);
+
+}  // namespace hpo

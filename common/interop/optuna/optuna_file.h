@@ -1,0 +1,60 @@
+// A study as a file of Optuna's: SQLite in its schema 12, which Optuna from 3.2 on, its plots and
+// optuna-dashboard open. A file may hold several studies; writing one again replaces it.
+//
+// One owner; not thread-safe. Codes of every call:
+//   FailedPrecondition  the file cannot be opened or written, or is no such database; names it
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/study/study.h"
+#include "common/study/trial_view.h"
+
+struct sqlite3;
+
+namespace hpo {
+
+class OptunaFile {
+ public:
+  // Opens the file, or makes it, and begins to write `study` in place of one of that name. What is
+  // not committed is not written.
+  static absl::StatusOr<std::unique_ptr<OptunaFile>> Begin(const std::string& path,
+                                                           const StudySpec& study);
+  ~OptunaFile();
+  OptunaFile(const OptunaFile&) = delete;
+  OptunaFile& operator=(const OptunaFile&) = delete;
+
+  // Every trial of the study in the order of their numbers, from 0. Queued is WAITING; failed and
+  // cancelled are FAIL, and so is a completed one that lacks an objective, which Optuna does not
+  // know; a demonstration is PRUNED, so that it is never the best. A pruned trial's value is the
+  // last that was measured, as Optuna has it. How the trial ended is its user attribute
+  // "hpo:outcome", who proposed it "hpo:sampler". Of a completed trial the system attribute
+  // "constraints" holds how far it is beyond each of the study's, in their order, <= 0 where it
+  // keeps it; so Optuna's best trial is ours.
+  absl::Status Write(const TrialView& view);
+
+  absl::Status Commit();
+
+ private:
+  OptunaFile(std::string path, StudySpec study, sqlite3* database)
+      : path_(std::move(path)), study_(std::move(study)), database_(database) {}
+
+  absl::Status Prepare();
+  absl::Status Run(const char* sql, const nlohmann::json& values);
+  absl::Status RemoveStudy();
+  absl::Status WriteStudy();
+  absl::Status WriteParams(const Trial& trial, int64_t trial_id);
+  absl::Status WriteValues(const TrialView& view, absl::string_view state, int64_t trial_id);
+  absl::Status WriteIntermediate(const TrialView& view, int64_t trial_id);
+  absl::StatusOr<int64_t> ReadInt(const char* sql, const nlohmann::json& values);
+  absl::Status Error(absl::string_view doing) const;
+
+  const std::string path_;
+  const StudySpec study_;
+  sqlite3* const database_;
+  int64_t study_id_ = 0;
+};
+
+}  // namespace hpo

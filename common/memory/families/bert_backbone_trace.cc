@@ -1,0 +1,78 @@
+// worker/trainer/models/bert_model.cc: BERT, RoBERTa, ELECTRA, DistilBERT.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/families/trained_families.h"
+#include "common/models/model_modules.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kIndex = 8;  // bytes of an int64
+constexpr int64_t kScanBytes = 1279;
+
+class BertBackboneTrace final : public EncoderTraceBase {
+ public:
+  BertBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
+      : EncoderTraceBase(ops, shape, parameters),
+        family_(*ModelFamilyOf(shape.family)),
+        prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")) {}
+
+ private:
+  TracedContext ContextOf(const TracedBatch& batch) override {
+    if (batch.IsPacked()) return {};
+    return {.bias = PaddingBias(batch)};
+  }
+
+  // Positions of every row where they depend on the padding.
+  bool CountsTokens() const { return family_ == ModelFamily::kRoberta; }
+
+  TracedStorage PositionsOf(const TracedBatch& batch) const {
+    if (batch.IsPacked()) {
+      if (!CountsTokens()) return batch.positions;
+      const TraceOps::Number first(ops(), /*element_size=*/0);
+      return ops().tracer().Allocate(kIndex * batch.Tokens());
+    }
+    if (!CountsTokens()) return ops().tracer().Allocate(kIndex * batch.shape.tokens);
+    const TracedStorage positions = ops().tracer().Allocate(kIndex * batch.Tokens());
+    // CUB's, of a count along a single row.
+    if (!ops().traits().cpu && batch.shape.rows == 1) ops().tracer().Touch(kScanBytes);
+    const TraceOps::Number first(ops(), /*element_size=*/0);
+    return positions;
+  }
+
+  TracedTensor Embed(const TracedBatch& batch) override {
+    const int64_t width = shape().EmbeddingSize();
+    const auto table = [this](const char* name) {
+      return parameters().At(absl::StrCat(prefix_, "embeddings.", name, "_embeddings.weight"));
+    };
+    const TracedStorage positions = PositionsOf(batch);
+    TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
+    if (family_ != ModelFamily::kDistilBert) {
+      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
+    }
+    if (CountsTokens() || batch.IsPacked()) {
+      sum = ops().Add(sum, Lookup(positions, batch.Tokens(), table("position"), width));
+    } else {
+      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
+    }
+    const TracedTensor embedded =
+        Dropout(ops().LayerNorm(sum, parameters().Norm(prefix_ + "embeddings.LayerNorm")),
+                shape().hidden_dropout);
+    return width == shape().hidden_size
+               ? embedded
+               : ops().Linear(embedded, parameters().Linear(prefix_ + "embeddings_project"));
+  }
+
+  ModelFamily family_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                     const ModelParameters& parameters) {
+  return std::make_unique<BertBackboneTrace>(ops, shape, parameters);
+}
+
+}  // namespace hpo

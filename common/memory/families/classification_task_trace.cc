@@ -1,0 +1,84 @@
+// worker/trainer/tasks/text_classification.cc and text_regression.cc.
+#include <optional>
+
+#include "common/memory/families/task_trace.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kIndex = 8;
+constexpr int64_t kFloat = 4;
+
+class ClassificationTrace final : public TaskTrace {
+ public:
+  ClassificationTrace(TraceOps& ops, const ClassifierShape& shape)
+      : ops_(ops), shape_(shape), model_(ops, shape) {
+    if (shape.weighs_classes && !regression()) {
+      ops.tracer().Keep(ops.tracer().Allocate(kFloat * shape.num_labels));
+    }
+  }
+
+  const TracedParameterGroups& groups() const override { return model_.groups(); }
+  const BackboneTrace& backbone() const override { return model_.backbone(); }
+
+  TracedBatch BatchOf(const BatchShape& part) override {
+    const bool matrix = shape_.multi_label || regression();
+    const int64_t labels = matrix ? kFloat * shape_.num_labels : kIndex;
+    return BatchOnDevice(ops_.tracer(), part, labels * part.rows);
+  }
+
+  TracedTensor SumOfLosses(const TracedBatch& batch) override {
+    const TracedTensor logits = model_.Forward(batch, /*training=*/true);
+    if (regression()) return ops_.Scale(ops_.SquaredError(logits));
+    const TraceOps::LossOptions options{.weighted = shape_.weighs_classes,
+                                        .smoothed = shape_.smooths_labels};
+    return SumOfRowLosses(logits, batch.shape, options);
+  }
+
+  void Evaluate(const BatchShape& shape) override {
+    const TracedBatch batch = BatchOf(shape);
+    const TracedTensor logits = model_.Forward(batch, /*training=*/false);
+    if (regression()) return;
+    SumOfRowLosses(logits, shape, {});
+    shape_.multi_label ? FindPositive(logits) : ops_.tracer().Touch(kIndex * shape.rows);
+  }
+
+ private:
+  bool regression() const { return shape_.task == TaskKind::kTextRegression; }
+
+  TracedTensor SumOfRowLosses(const TracedTensor& logits, const BatchShape& batch,
+                              const TraceOps::LossOptions& options) {
+    if (!shape_.multi_label) {
+      return ops_.ClassLoss(logits, batch.rows, shape_.num_labels, options);
+    }
+    std::optional<int64_t> weights;
+    if (options.weighted) weights = shape_.num_labels;
+    return ops_.Scale(ops_.BinaryCrossEntropy(logits, weights));
+  }
+
+  // Which logits are larger than a number; on a CPU it becomes an integer, then a float.
+  void FindPositive(const TracedTensor& logits) {
+    StepTracer& tracer = ops_.tracer();
+    TracedStorage number;
+    TracedStorage converted;
+    if (ops_.traits().cpu) {
+      number = tracer.Allocate(kIndex, MemoryClass::kTemporary);
+      converted = tracer.Allocate(kFloat, MemoryClass::kTemporary);
+    }
+    const TracedStorage positive = tracer.Allocate(logits.elements, MemoryClass::kTemporary);
+    number.Reset();
+    converted.Reset();
+  }
+
+  TraceOps& ops_;
+  const ClassifierShape& shape_;
+  ClassifierTrace model_;
+};
+
+}  // namespace
+
+std::unique_ptr<TaskTrace> MakeClassificationTrace(TraceOps& ops, const ClassifierShape& shape) {
+  return std::make_unique<ClassificationTrace>(ops, shape);
+}
+
+}  // namespace hpo

@@ -1,0 +1,43 @@
+#include "common/memory/families/classifier_shape.h"
+
+#include <algorithm>
+
+#include "common/models/model_modules.h"
+
+namespace hpo {
+
+TaskHead HeadOf(TaskKind task) {
+  return {.kind = task == TaskKind::kLanguageModeling ? TaskHead::Kind::kCausalLm
+                                                      : TaskHead::Kind::kSequenceClassification};
+}
+
+int64_t LossRows(int64_t configured, int64_t vocab_size) {
+  constexpr int64_t kLogitsAtOnce = int64_t{16} << 20;
+  if (configured > 0) return configured;
+  return std::max<int64_t>(1, kLogitsAtOnce / std::max<int64_t>(1, vocab_size));
+}
+
+ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan) {
+  const TrainingConfig& config = input.config;
+  ClassifierShape shape{.model = input.model,
+                        .head_sizes = config.HeadSizes(),
+                        .head_dropout = 0.0,
+                        .num_labels = input.NumOutputs(),
+                        .multi_label = input.workload.multi_label,
+                        .task = input.workload.task,
+                        .weighs_classes = config.weighs_classes,
+                        .smooths_labels = config.smooths_labels,
+                        .loss_rows = LossRows(config.loss_rows, input.model.vocab_size),
+                        .optimizer = config.Optimizer(),
+                        .execution = ExecutionOf(config, plan),
+                        .freezing = config.freezing,
+                        .lora = config.lora};
+  if (config.dropout.has_value()) {
+    shape.model.hidden_dropout = *config.dropout;
+    shape.model.attention_dropout = *config.dropout;
+  }
+  shape.head_dropout = config.head_dropout.value_or(HeadDropoutOf(shape.model));
+  return shape;
+}
+
+}  // namespace hpo

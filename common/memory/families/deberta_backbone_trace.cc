@@ -1,0 +1,192 @@
+// worker/trainer/models/deberta_model.cc and deberta_layer.cc.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/memory/families/trained_families.h"
+#include "common/models/relative_positions.h"
+
+namespace hpo {
+namespace {
+
+constexpr int64_t kIndex = 8;
+constexpr int64_t kFloat = 4;
+
+class DebertaBackboneTrace final : public EncoderTraceBase {
+ public:
+  DebertaBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
+      : EncoderTraceBase(ops, shape, parameters), model_ops_(ops) {
+    const RelativeAttention& relative = shape.relative;
+    const bool own = relative.span > 0 && !relative.share_projections;
+    for (int64_t i = 0; i < shape.num_layers; ++i) {
+      const std::string self = absl::StrCat("deberta.encoder.layer.", i, ".attention.self.");
+      position_keys_.push_back(own && relative.content_to_position
+                                   ? parameters.Linear(self + "pos_key_proj")
+                                   : layer(i).key);
+      position_queries_.push_back(own && relative.position_to_content
+                                      ? parameters.Linear(self + "pos_query_proj")
+                                      : layer(i).query);
+    }
+  }
+
+ private:
+  TracedStorage Indices(int64_t count) const { return ops().tracer().Allocate(kIndex * count); }
+  // Distances between tokens of one text.
+  int64_t NumDistances() const { return 2 * batch().tokens - 1; }
+
+  TracedContext ContextOf(const TracedBatch& batch) override {
+    TracedContext context{.bias = PaddingBias(batch), .mask = batch.mask};
+    if (shape().relative.span == 0) return context;
+    const TracedParameter& table = parameters().At("deberta.encoder.rel_embeddings.weight");
+    context.relative = ops().Cast(
+        model_ops_.Narrow(ModelParameters::AsTensor(table), NumRows() * shape().hidden_size),
+        kFloat);
+    if (shape().relative_norm) {
+      context.relative =
+          ops().LayerNorm(context.relative, parameters().Norm("deberta.encoder.LayerNorm"));
+    }
+    {
+      const TraceOps::Number first(ops(), /*element_size=*/0);
+      context.falling_rows = Indices(NumDistances());
+    }
+    context.rising_rows = Indices(NumDistances());
+    return context;
+  }
+
+  // Of the relative table, those that this many tokens reach.
+  int64_t NumRows() const {
+    const auto row_of = [this](int64_t distance) {
+      return RelativeRow(shape().relative, shape().max_positions, distance);
+    };
+    return row_of(batch().tokens - 1) - row_of(1 - batch().tokens) + 1;
+  }
+
+  TracedTensor Embed(const TracedBatch& batch) override {
+    const int64_t width = shape().EmbeddingSize();
+    const auto table = [this](const char* name) {
+      return parameters().At(absl::StrCat("deberta.embeddings.", name, "_embeddings.weight"));
+    };
+    TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
+    if (!shape().no_positions) {
+      const TracedStorage positions = Indices(batch.shape.tokens);
+      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
+    }
+    if (shape().type_vocab_size > 0) {
+      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
+    }
+    if (width != shape().hidden_size) {
+      sum = ops().Linear(sum, parameters().Linear("deberta.embeddings.embed_proj"));
+    }
+    return Dropout(ops().LayerNorm(sum, parameters().Norm("deberta.embeddings.LayerNorm")),
+                   shape().hidden_dropout);
+  }
+
+  TracedTensor RunLayer(int64_t index, const TracedTensor& hidden,
+                        const TracedContext& context) override {
+    const TracedTensor output = EncoderTraceBase::RunLayer(index, hidden, context);
+    return index == 0 && shape().conv_kernel_size > 0 ? Convolve(hidden, output) : output;
+  }
+
+  AttentionShape WrittenAttention() const {
+    AttentionShape attention = Attention();
+    attention.written_out = true;
+    return attention;
+  }
+
+  TracedTensor SelfAttention(int64_t index, const TracedTensor& hidden,
+                             const TracedContext& context) override {
+    using Role = TraceOps::AttentionRole;
+    const AttentionShape attention = WrittenAttention();
+    const TracedTensor query = ops().Linear(hidden, layer(index).query);
+    const TracedTensor key = ops().Linear(hidden, layer(index).key);
+    TracedTensor scores;
+    {
+      // Where another gradient was there before, the key's is added to it as it comes.
+      const TracedTensor k = shape().relative.position_to_content
+                                 ? model_ops_.View(key)
+                                 : ops().SplitHeads(key, attention, Role::kKey);
+      const TracedTensor q =
+          ops().ByHeads(ops().SplitHeads(query, attention, Role::kQuery), attention);
+      scores = ops().BatchedProduct(q, ops().ByHeads(k, attention), attention.ScoreElements());
+    }
+    if (context.relative.elements > 0) {
+      const TracedTensor relative = Dropout(context.relative, shape().hidden_dropout);
+      if (shape().relative.content_to_position) {
+        const TracedTensor positions = ops().Linear(
+            relative, position_keys_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
+        scores =
+            model_ops_.AddInPlace(scores, PositionScores(query, positions, context.falling_rows));
+      }
+      if (shape().relative.position_to_content) {
+        const TracedTensor positions = ops().Linear(
+            relative, position_queries_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
+        scores = model_ops_.AddInPlace(scores, PositionScores(key, positions, context.rising_rows));
+      }
+    }
+    TracedTensor attended;
+    {
+      const TracedTensor value =
+          ops().SplitHeads(ops().Linear(hidden, layer(index).value), attention, Role::kValue);
+      attended = ops().AttendByScores(std::move(scores), value, attention);
+    }
+    return ops().Relayout(attended, attention.heads > 1, /*copies_back=*/false);
+  }
+
+  // Every distance's product with every token, then the one that each pair of tokens has.
+  TracedTensor PositionScores(const TracedTensor& tokens, const TracedTensor& positions,
+                              const TracedStorage& rows) {
+    const AttentionShape attention = WrittenAttention();
+    const int64_t pairs = attention.batch * attention.heads * attention.tokens;
+    TracedTensor products;
+    {
+      const TracedTensor by_distance =
+          model_ops_.Lookup(positions, rows, NumDistances(), shape().hidden_size);
+      const TracedTensor by_head =
+          ops().Relayout(tokens, /*copies=*/false, /*copies_back=*/attention.heads > 1);
+      products = ops().BatchedProduct(by_head, by_distance, pairs * NumDistances());
+    }
+    if (attention.tokens == 1) return products;
+    const TracedTensor shorter = model_ops_.Narrow(products, pairs * (2 * attention.tokens - 2));
+    return model_ops_.Narrow(shorter, pairs * attention.tokens);
+  }
+
+  TracedTensor Convolve(const TracedTensor& input, const TracedTensor& residual) {
+    const int64_t width = shape().conv_kernel_size;
+    const int64_t tokens = batch().rows * batch().tokens;
+    TracedTensor masked;
+    {
+      const TracedStorage mask = ops().tracer().Allocate(kFloat * tokens);
+      masked = model_ops_.MultiplyBy(input, mask);
+    }
+    TracedTensor neighbours;
+    {
+      const int64_t length = batch().tokens + width - 1;
+      TracedTensor padded = ops().tracer().NewTensor(batch().rows * length * shape().hidden_size);
+      padded.edge = ops().tracer().RecordLike(masked);
+      neighbours = model_ops_.Unfold(padded, tokens * shape().hidden_size * width, length);
+    }
+    const TracedLinear convolution{.weight = parameters().At("deberta.encoder.conv.conv.weight"),
+                                   .bias = parameters().At("deberta.encoder.conv.conv.bias"),
+                                   .in_features = shape().hidden_size * width,
+                                   .out_features = shape().hidden_size};
+    const TracedTensor mixed = ops().Linear(neighbours, convolution);
+    return ops().LayerNorm(
+        ops().Add(residual, ops().Activate(Dropout(mixed, shape().hidden_dropout),
+                                           *ActivationOf(shape().conv_act))),
+        parameters().Norm("deberta.encoder.conv.LayerNorm"));
+  }
+
+  ModelOps model_ops_;
+  std::vector<TracedLinear> position_keys_;
+  std::vector<TracedLinear> position_queries_;
+};
+
+}  // namespace
+
+std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+                                                        const ModelParameters& parameters) {
+  return std::make_unique<DebertaBackboneTrace>(ops, shape, parameters);
+}
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+// The models of model_trace.h; each kind in a file of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/memory/families/model_trace.h"
+#include "common/memory/trace/model_ops.h"
+
+namespace hpo {
+
+struct TracedModel {
+  ModelShape shape;
+  TaskHead head;                         // as MakeModelTrace takes it
+  std::vector<ParameterTensor> tensors;  // ParameterTensors(shape, head)
+  TracedAdapters adapters;
+  bool checkpointing = false;
+};
+
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model);
+
+// Of every layer, over all rows and tokens of a batch.
+AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch);
+
+// One layer of a model, from its input; held until backward has passed it where it is
+// checkpointed.
+TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
+                           std::function<TracedTensor()> layer);
+
+}  // namespace hpo

@@ -1,0 +1,36 @@
+#include "common/memory/families/task_trace.h"
+
+namespace hpo {
+
+TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes) {
+  constexpr int64_t kIndex = 8;
+  constexpr int64_t kOffset = 4;
+  TracedBatch batch{.shape = shape};
+  const int64_t bytes = kIndex * batch.Tokens();
+  batch.ids = tracer.Allocate(bytes);
+  if (batch.IsPacked()) {
+    batch.positions = tracer.Allocate(bytes);
+    batch.offsets = tracer.Allocate(kOffset * (shape.rows + 1));
+  } else {
+    batch.mask = tracer.Allocate(bytes);
+  }
+  batch.types = tracer.Allocate(bytes);
+  batch.labels = tracer.Allocate(label_bytes);
+  return batch;
+}
+
+std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& shape) {
+  switch (shape.task) {
+    case TaskKind::kTextClassification:
+    case TaskKind::kTextRegression:
+      return MakeClassificationTrace(ops, shape);
+    case TaskKind::kMultiQuery:
+    case TaskKind::kMultiQuerySpans:
+      return MakeMultiQueryTrace(ops, shape);
+    case TaskKind::kLanguageModeling:
+      break;
+  }
+  return MakeLanguageTrace(ops, shape);
+}
+
+}  // namespace hpo

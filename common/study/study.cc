@@ -1,0 +1,282 @@
+#include "common/study/study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/one_of.h"
+#include "common/base/status.h"
+#include "common/models/task_kind.h"
+#include "common/space/free_numbers.h"
+
+namespace hpo {
+namespace {
+
+absl::Status Expected(absl::string_view field, absl::string_view expected, absl::string_view got) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, ", got ", got));
+}
+
+absl::Status CheckAtLeast(absl::string_view field, int64_t low, int64_t value) {
+  if (value >= low) return absl::OkStatus();
+  return Expected(field, absl::StrCat(">= ", low), absl::StrCat(value));
+}
+
+// Names become file names, URL segments and database keys.
+bool IsStudyName(absl::string_view name) {
+  if (name.empty() || name.size() > 100 || name.front() == '.' || name.front() == '-') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+}
+
+absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
+  if (objectives.empty()) return Expected("objective", "at least one metric", "none");
+  std::set<std::string> seen;
+  for (const Objective& objective : objectives) {
+    if (objective.metric.empty()) return Expected("objective.metric", "a name", "nothing");
+    if (objective.metric.size() > static_cast<size_t>(kNameLimit.most)) {
+      return Expected("objective.metric", absl::StrCat("at most ", kNameLimit.most, " bytes"),
+                      absl::StrCat(objective.metric.size(), ": ", Quoted(objective.metric)));
+    }
+    if (!seen.insert(objective.metric).second) {
+      return Expected("objective", "distinct metrics", absl::StrCat(objective.metric, " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
+  if (trainer.task.empty()) return Expected("trainer.task", "a name", "nothing");
+  if (ParseTaskKind(trainer.task).has_value()) {
+    if (trainer.train.empty()) return Expected("trainer.train", "a file name", "nothing");
+    if (trainer.validation.empty()) return Expected("trainer.validation", "a file name", "nothing");
+  }
+  if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
+    return Expected("trainer.init", "pretrained or random",
+                    absl::StrCat("'", trainer.model_init, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.epochs", 1, trainer.epochs));
+  HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.measure_every_steps", 0, trainer.measure_every_steps));
+  if (trainer.labels.size() > static_cast<size_t>(kLabelLimit.most)) {
+    return Expected("trainer.labels", absl::StrCat("at most ", kLabelLimit.most),
+                    absl::StrCat(trainer.labels.size()));
+  }
+  std::set<std::string> labels;
+  for (const std::string& label : trainer.labels) {
+    if (!labels.insert(label).second) {
+      return Expected("trainer.labels", "distinct labels", absl::StrCat("'", label, "' twice"));
+    }
+  }
+  for (const auto& [name, value] : trainer.defaults) {
+    if (space.Find(name) == nullptr) continue;
+    return Expected(absl::StrCat("trainer.defaults.", name),
+                    "a parameter that the study does not search",
+                    "one of its parameters (give that one a default instead)");
+  }
+  return absl::OkStatus();
+}
+
+// A grid needs values that can be counted.
+absl::Status CheckGrid(const SearchSpace& space) {
+  for (const Parameter& parameter : space.parameters) {
+    if (!parameter.modelled || NumValues(parameter.domain).has_value()) continue;
+    return Expected(
+        "sampler.type",
+        absl::StrCat("a step or choices for ", parameter.name, ", as a grid takes every value"),
+        FormatDomain(parameter.domain));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCmaEs(const SearchSpace& space) {
+  const Parameter* unsuited = FirstNotFreeNumber(space);
+  if (unsuited == nullptr) return absl::OkStatus();
+  return Expected(
+      "sampler.type",
+      absl::StrCat("auto, tpe or gp, as cma-es needs numbers without conditions and ",
+                   unsuited->name, " is ", unsuited->when.empty() ? "a choice" : "conditional"),
+      "'cma-es'");
+}
+
+absl::Status CheckSampler(const StudySpec& spec) {
+  const SamplerSpec& sampler = spec.sampler;
+  constexpr absl::string_view kTypes[] = {
+      "auto", "tpe",    "tpe-joint", "tpe-group", "tpe-univariate",
+      "gp",   "cma-es", "random",    "qmc",       "grid"};
+  if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
+    return Expected("sampler.type", OneOf(kTypes), absl::StrCat("'", sampler.type, "'"));
+  }
+  if ((sampler.type == "gp" || sampler.type == "cma-es") && spec.objectives.size() > 1) {
+    return Expected("sampler.type", "auto, tpe or random for several objectives",
+                    absl::StrCat("'", sampler.type, "'"));
+  }
+  if (sampler.type == "cma-es") HPO_RETURN_IF_ERROR(CheckCmaEs(spec.space));
+  if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
+  if (sampler.startup != "sobol" && sampler.startup != "random") {
+    return Expected("sampler.startup", "random or sobol", absl::StrCat("'", sampler.startup, "'"));
+  }
+  return CheckAtLeast("sampler.startup_trials", 0, sampler.startup_trials);
+}
+
+absl::Status CheckRegretBound(const StudySpec& spec) {
+  if (!spec.budget.regret_bound.has_value()) return absl::OkStatus();
+  if (spec.objectives.size() > 1) {
+    return Expected("budget.regret_bound", "a study of one objective",
+                    absl::StrCat(spec.objectives.size(), " objectives"));
+  }
+  if (!spec.constraints.empty()) {
+    return Expected("budget.regret_bound", "a study without limits on metrics, as it knows none",
+                    absl::StrCat("'", DescribeConstraint(spec.constraints.front()), "'"));
+  }
+  const std::optional<double> gap = spec.budget.regret_bound->gap;
+  if (!gap.has_value() || (std::isfinite(*gap) && *gap > 0.0)) return absl::OkStatus();
+  return Expected("budget.regret_bound", "auto or a number > 0", absl::StrCat(*gap));
+}
+
+absl::Status CheckWarmStart(const StudySpec& spec) {
+  if (spec.warm_start.empty()) return absl::OkStatus();
+  const std::string& type = spec.sampler.type;
+  if (type != "auto" && type != "tpe" && type != "gp") {
+    return Expected("warm_start", "sampler.type auto, tpe or gp", absl::StrCat("'", type, "'"));
+  }
+  if (spec.objectives.size() > 1) {
+    return Expected("warm_start", "a study of one objective",
+                    absl::StrCat(spec.objectives.size(), " objectives"));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : spec.warm_start) {
+    if (!IsStudyName(name)) {
+      return Expected("warm_start", "names of studies", absl::StrCat("'", name, "'"));
+    }
+    if (name == spec.name) return Expected("warm_start", "an earlier study", "this study");
+    if (!seen.insert(name).second) {
+      return Expected("warm_start", "distinct studies", absl::StrCat("'", name, "' twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A limit in the direction of the only objective would rule out nothing but what is worse anyway.
+absl::Status CheckRestricts(const MetricConstraint& constraint,
+                            const std::vector<Objective>& objectives) {
+  if (objectives.size() > 1 || objectives.front().metric != constraint.metric) {
+    return absl::OkStatus();
+  }
+  const bool minimize = objectives.front().direction == Direction::kMinimize;
+  if ((minimize ? constraint.at_least : constraint.at_most).has_value()) return absl::OkStatus();
+  return Expected("constraints",
+                  absl::StrCat("a limit that the search does not head for anyway, as it ",
+                               minimize ? "minimizes " : "maximizes ", constraint.metric),
+                  absl::StrCat("'", DescribeConstraint(constraint), "'"));
+}
+
+absl::Status CheckConstraints(const StudySpec& spec) {
+  const std::optional<TaskKind> task = ParseTaskKind(spec.trainer.task);
+  std::set<std::string> seen;
+  for (const MetricConstraint& constraint : spec.constraints) {
+    HPO_RETURN_IF_ERROR(Annotate(ValidateConstraint(constraint), "constraints"));
+    if (!seen.insert(constraint.metric).second) {
+      return Expected("constraints", "each metric once, with both its limits",
+                      absl::StrCat("'", constraint.metric, "' twice"));
+    }
+    if (task.has_value()) {
+      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, constraint.metric), "constraints"));
+    }
+    HPO_RETURN_IF_ERROR(CheckRestricts(constraint, spec.objectives));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBudget(const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(CheckRegretBound(spec));
+  if (spec.budget.trials.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
+  }
+  if (spec.budget.no_progress.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("budget.no_progress", 1, *spec.budget.no_progress));
+  }
+  if (spec.budget.wall_clock.has_value() && *spec.budget.wall_clock < absl::ZeroDuration()) {
+    return Expected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
+  }
+  const auto& trial_limit = spec.budget.trial_wall_clock;
+  if (trial_limit.has_value() && *trial_limit <= absl::ZeroDuration()) {
+    return Expected("budget.trial_wall_clock", "> 0", absl::FormatDuration(*trial_limit));
+  }
+  const std::optional<double> share = spec.budget.failed_share;
+  if (share.has_value() && !(*share >= 0.0 && *share < 1.0)) {
+    return Expected("budget.failed_share", "a share from 0 to less than 1", absl::StrCat(*share));
+  }
+  return CheckAtLeast("budget.failures_in_a_row", 0, spec.budget.failures_in_a_row);
+}
+
+absl::Status CheckPolicies(const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(CheckBudget(spec));
+  if (spec.memory.headroom.has_value()) {
+    HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
+  }
+  for (const std::string& name : spec.memory.relevant) {
+    if (spec.space.Find(name) != nullptr) continue;
+    return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckSampler(spec));
+  HPO_RETURN_IF_ERROR(CheckWarmStart(spec));
+  return ValidatePruner(spec.pruner);
+}
+
+}  // namespace
+
+absl::string_view Name(Direction direction) {
+  return direction == Direction::kMinimize ? "minimize" : "maximize";
+}
+
+std::optional<Direction> ParseDirection(absl::string_view name) {
+  for (const Direction direction : {Direction::kMinimize, Direction::kMaximize}) {
+    if (name == Name(direction)) return direction;
+  }
+  return std::nullopt;
+}
+
+absl::string_view Name(MemoryPolicy policy) {
+  switch (policy) {
+    case MemoryPolicy::kPlan:
+      return "plan";
+    case MemoryPolicy::kStrict:
+      return "strict";
+    case MemoryPolicy::kOff:
+      return "off";
+  }
+  return "";
+}
+
+std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name) {
+  for (const MemoryPolicy policy :
+       {MemoryPolicy::kPlan, MemoryPolicy::kStrict, MemoryPolicy::kOff}) {
+    if (name == Name(policy)) return policy;
+  }
+  return std::nullopt;
+}
+
+absl::Status ValidateStudy(const StudySpec& spec) {
+  if (!IsStudyName(spec.name)) {
+    return Expected(
+        "name", "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
+        absl::StrCat("'", spec.name, "'"));
+  }
+  HPO_RETURN_IF_ERROR(CheckObjectives(spec.objectives));
+  HPO_RETURN_IF_ERROR(CheckTrainer(spec.trainer, spec.space));
+  if (const auto task = ParseTaskKind(spec.trainer.task)) {
+    for (const Objective& objective : spec.objectives) {
+      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, objective.metric), "objective.metric"));
+    }
+  }
+  HPO_RETURN_IF_ERROR(CheckConstraints(spec));
+  HPO_RETURN_IF_ERROR(CheckPolicies(spec));
+  if (spec.space.parameters.empty()) return Expected("parameters", "at least one", "none");
+  return ValidateSpace(spec.space);
+}
+
+}  // namespace hpo

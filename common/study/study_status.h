@@ -1,0 +1,88 @@
+// A study as people look at it: how far it is, what is best, who works on it. Plain values, filled
+// by server/api and shown by the CLI.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+#include "common/base/ids.h"
+#include "common/study/study.h"
+
+namespace hpo {
+
+// Demonstration trials are counted in `demonstration` alone, imported ones outside the budget in
+// `imported` alone.
+struct TrialCounts {
+  int64_t queued = 0;
+  int64_t running = 0;
+  int64_t completed = 0;
+  int64_t pruned = 0;
+  int64_t failed = 0;
+  int64_t cancelled = 0;
+  int64_t oom_met = 0;
+  int64_t oom_predicted = 0;
+  int64_t oom_recovered = 0;
+  int64_t demonstration = 0;
+  int64_t imported = 0;
+  int64_t infeasible = 0;  // of the completed ones: those that violate a constraint
+  bool operator==(const TrialCounts&) const = default;
+
+  int64_t Finished() const { return completed + pruned + failed + cancelled; }
+};
+
+// What people want of a study: that it hands out trials; that it hands out none, while workers
+// wait; or that it is over as soon as nothing runs.
+enum class StudyOrder { kRun, kPause, kStop };
+
+// "RUN", "PAUSE", "STOP".
+absl::string_view Name(StudyOrder order);
+// nullopt for an unknown name.
+std::optional<StudyOrder> ParseStudyOrder(absl::string_view name);
+
+struct WorkerStatus {
+  std::string name;
+  std::string device;
+  Bytes capacity;
+  bool alive = false;
+  std::optional<TrialId> trial;
+  absl::Time last_heartbeat = absl::InfinitePast();
+  std::string notice;  // what people should know of it; empty: nothing
+  bool operator==(const WorkerStatus&) const = default;
+};
+
+// What of an earlier study a warm start takes.
+struct PriorStatus {
+  std::string study;
+  int64_t num_trials = 0;   // that count
+  int64_t num_skipped = 0;  // completed ones that are no configuration of the new study's space
+  std::string why_skipped;  // of the first of those
+  bool operator==(const PriorStatus&) const = default;
+};
+
+struct StudyStatus {
+  StudySpec spec;
+  bool finished = false;
+  StudyOrder order = StudyOrder::kRun;
+  std::string failure;  // why failures ended it, and what the last one said; empty: they have not
+  TrialCounts counts;
+  std::optional<TrialNumber> best_trial;
+  std::optional<double> best_value;
+  double best_violation = 0.0;  // Trial::violation; above 0 where no trial is feasible yet
+  absl::Duration wall_clock_used;
+  std::vector<WorkerStatus> workers;
+  std::string waiting_for;  // why nothing runs, or who idles, and what helps; why it ended early
+  std::vector<PriorStatus> priors;
+  // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
+  std::string last_proposal;
+  std::string unreadable;  // which of its stored rows cannot be read and are left out; empty: none
+  absl::Time created = absl::InfinitePast();
+  int64_t sequence = 0;  // of its last change; a watch may go on from here
+  bool operator==(const StudyStatus&) const = default;
+};
+
+}  // namespace hpo

@@ -1,7 +1,0 @@
-#include "common/version.h"
-
-namespace hpo {
-
-absl::string_view Version() { return HPO_VERSION; }
-
-}  // namespace hpo

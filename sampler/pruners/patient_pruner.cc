@@ -1,0 +1,32 @@
+#include "sampler/pruners/patient_pruner.h"
+
+#include <iterator>
+
+#include "absl/strings/str_format.h"
+#include "sampler/pruners/reports.h"
+
+namespace hpo {
+
+std::optional<PruneDecision> PatientPruner::Decide(const History& history,
+                                                   TrialNumber trial) const {
+  const HistoryTrial* reporting = FindReporting(history, trial);
+  if (reporting == nullptr) return std::nullopt;
+  const auto& reports = reporting->intermediate;
+  if (static_cast<int64_t>(reports.size()) <= spec_.patience + 1) return std::nullopt;
+  const auto recent = std::prev(reports.end(), spec_.patience + 1);
+  const double before = BestValue(reports.begin(), recent);
+  const double since = BestValue(recent, reports.end());
+  if (!(before + spec_.min_delta < since)) return std::nullopt;
+
+  PruneDecision decision{.pruner = "patient", .step = reports.rbegin()->first, .why = {}};
+  decision.why = absl::StrFormat("best %.4g of the last %d reports up to step %d; before them %.4g",
+                                 InUnitOf(direction_, since), spec_.patience + 1, decision.step,
+                                 InUnitOf(direction_, before));
+  if (wrapped_ == nullptr) return decision;
+  const std::optional<PruneDecision> stop = wrapped_->Decide(history, trial);
+  if (!stop.has_value()) return std::nullopt;
+  decision.why = absl::StrFormat("%s; %s: %s", decision.why, stop->pruner, stop->why);
+  return decision;
+}
+
+}  // namespace hpo

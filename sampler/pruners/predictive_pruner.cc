@@ -1,0 +1,153 @@
+#include "sampler/pruners/predictive_pruner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/split_mix.h"
+#include "sampler/numeric/portable_math.h"
+#include "sampler/numeric/truncated_normal.h"
+#include "sampler/pruners/reports.h"
+
+namespace hpo {
+namespace {
+
+// The share of the trials that have ended which is good.
+constexpr double kGood = 0.25;
+// Of the prior: the correlation of a value's normal score with the end's, and its weight in trials.
+constexpr double kCorrelation = 0.7;
+constexpr double kPriorTrials = 3.0;
+constexpr size_t kNeighbours = 6;  // on either side
+// One of so many trials is never stopped.
+constexpr uint64_t kObserved = 6;
+
+constexpr double kWorst = std::numeric_limits<double>::infinity();
+
+// Known of another trial: its value at the step, and how it ended; kWorst where it did so badly,
+// nullopt while it runs or was stopped.
+struct Seen {
+  double value = 0.0;
+  std::optional<double> end;
+};
+
+// Its last value up to `step`, where it has gone so far.
+std::optional<double> ValueAt(const HistoryTrial& trial, int64_t step) {
+  const auto after = trial.intermediate.upper_bound(step);
+  if (after == trial.intermediate.begin()) return std::nullopt;
+  const bool went_so_far = trial.state == TrialState::kCompleted ||
+                           after != trial.intermediate.end() || std::prev(after)->first == step;
+  if (!went_so_far) return std::nullopt;
+  return NanAsWorst(std::prev(after)->second);
+}
+
+std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t step) {
+  std::vector<Seen> seen;
+  for (const auto& [number, trial] : history.trials()) {
+    if (number == except || trial.state == TrialState::kFailed) continue;
+    const std::optional<double> value = ValueAt(trial, step);
+    if (!value) continue;
+    Seen one{.value = *value, .end = std::nullopt};
+    if (trial.state == TrialState::kCompleted) {
+      const bool counts = IsFeasible(trial) && !trial.losses.empty();
+      one.end = counts ? NanAsWorst(trial.losses.front()) : kWorst;
+    }
+    seen.push_back(one);
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const Seen& a, const Seen& b) { return a.value < b.value; });
+  return seen;
+}
+
+// Of being good, by the rank of `value` among the others alone.
+double PriorOf(const std::vector<Seen>& seen, double value) {
+  double better = 0.0;
+  for (const Seen& other : seen) {
+    better += other.value < value ? 1.0 : other.value == value ? 0.5 : 0.0;
+  }
+  const double rank = (better + 1.0) / (static_cast<double>(seen.size()) + 2.0);
+  const double score = NormalQuantileOfLog(Log(rank));
+  const double limit = LowerNormalQuantile(kGood);
+  return Exp(
+      LogNormalCdf((limit - kCorrelation * score) / std::sqrt(1.0 - kCorrelation * kCorrelation)));
+}
+
+// The end up to which trials are good; nullopt for too few.
+std::optional<double> GoodUpTo(const std::vector<Seen>& seen) {
+  std::vector<double> ends;
+  for (const Seen& other : seen) {
+    if (other.end) ends.push_back(*other.end);
+  }
+  const auto num_good = static_cast<size_t>(kGood * static_cast<double>(ends.size()));
+  if (num_good == 0) return std::nullopt;
+  std::nth_element(ends.begin(), ends.begin() + static_cast<ptrdiff_t>(num_good - 1), ends.end());
+  return ends[num_good - 1];
+}
+
+// How many of the nearest that have ended are good, and how many they are.
+std::pair<double, double> CountNearest(const std::vector<Seen>& seen, double value, double good) {
+  const auto at = std::lower_bound(seen.begin(), seen.end(), value,
+                                   [](const Seen& s, double v) { return s.value < v; });
+  double num_good = 0.0;
+  double num = 0.0;
+  const auto count = [&](auto from, auto to) {
+    size_t taken = 0;
+    for (auto other = from; other != to && taken < kNeighbours; ++other) {
+      if (!other->end) continue;
+      ++taken;
+      num += 1.0;
+      num_good += *other->end <= good ? 1.0 : 0.0;
+    }
+  };
+  count(at, seen.end());
+  count(std::make_reverse_iterator(at), seen.rend());
+  return {num_good, num};
+}
+
+// How many times as likely as any trial it is to be good: one standard deviation above what is
+// expected, as a beta distribution has it.
+double WorthOf(const std::vector<Seen>& seen, double value) {
+  double good = kPriorTrials * PriorOf(seen, value);
+  double of = kPriorTrials;
+  if (const std::optional<double> limit = GoodUpTo(seen)) {
+    const auto [num_good, num] = CountNearest(seen, value, *limit);
+    good += num_good;
+    of += num;
+  }
+  const double mean = good / of;
+  return (mean + std::sqrt(mean * (1.0 - mean) / (of + 1.0))) / kGood;
+}
+
+// Spread evenly over the numbers.
+bool GoesOnWhatever(TrialNumber trial) {
+  return SplitMix64(static_cast<uint64_t>(trial.value) + kSplitMixStep) % kObserved == 0;
+}
+
+}  // namespace
+
+std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
+                                                      TrialNumber trial) const {
+  const HistoryTrial* reporting = FindReporting(history, trial);
+  if (reporting == nullptr || !IsCheckPoint(*reporting, spec_) || GoesOnWhatever(trial)) {
+    return std::nullopt;
+  }
+  const auto& [step, last] = *reporting->intermediate.rbegin();
+  const std::optional<int64_t> longest = LongestCompleted(history);
+  if (!longest || step >= *longest) return std::nullopt;
+  const std::vector<Seen> seen = SeenAt(history, trial, step);
+  if (seen.empty()) return std::nullopt;
+  const double left = 1.0 - static_cast<double>(step) / static_cast<double>(*longest);
+  const double worth = WorthOf(seen, NanAsWorst(last));
+  if (worth >= left) return std::nullopt;
+  return PruneDecision{
+      .pruner = spec_.type,
+      .step = step,
+      .why = absl::StrFormat("%.4g after step %d, with %.0f %% of a trial left: at most %.2g times "
+                             "as likely to end among the best quarter as any trial",
+                             InUnitOf(direction_, last), step, 100.0 * left, worth)};
+}
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// What pruners ask of a trial's reports, which are its intermediate values by step.
+#pragma once
+
+#include "common/study/study.h"
+#include "sampler/history.h"
+
+namespace hpo {
+
+// The trial, if it has reported; nullptr if not, or if the history does not know it.
+const HistoryTrial* FindReporting(const History& history, TrialNumber trial);
+
+// Whether the trial's last report, at step t, is the first one since the last check point: t is at
+// least warmup_steps and no other report lies in
+// [warmup_steps + floor((t - warmup_steps) / interval_steps) * interval_steps, t).
+bool IsCheckPoint(const HistoryTrial& trial, const PrunerSpec& spec);
+
+// Largest last step of the completed trials that have reported; nullopt without one.
+std::optional<int64_t> LongestCompleted(const History& history);
+
+// Smallest of the values whose steps are in [begin, end), NaN ignored; NaN where all are.
+double BestValue(std::map<int64_t, double>::const_iterator begin,
+                 std::map<int64_t, double>::const_iterator end);
+
+// A value in "smaller is better" sign as its metric has it, and the other way round.
+double InUnitOf(Direction direction, double value);
+
+}  // namespace hpo

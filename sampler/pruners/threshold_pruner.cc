@@ -1,0 +1,31 @@
+#include "sampler/pruners/threshold_pruner.h"
+
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "sampler/pruners/reports.h"
+
+namespace hpo {
+
+std::optional<PruneDecision> ThresholdPruner::Decide(const History& history,
+                                                     TrialNumber trial) const {
+  const HistoryTrial* reporting = FindReporting(history, trial);
+  if (reporting == nullptr || !IsCheckPoint(*reporting, spec_)) return std::nullopt;
+  const auto& [step, loss] = *reporting->intermediate.rbegin();
+  const double value = InUnitOf(direction_, loss);
+  PruneDecision decision{.pruner = "threshold", .step = step, .why = {}};
+  if (std::isnan(value)) {
+    decision.why = absl::StrFormat("no finite value at step %d", step);
+  } else if (spec_.lower.has_value() && value < *spec_.lower) {
+    decision.why =
+        absl::StrFormat("%.4g at step %d is below the limit %.4g", value, step, *spec_.lower);
+  } else if (spec_.upper.has_value() && value > *spec_.upper) {
+    decision.why =
+        absl::StrFormat("%.4g at step %d is above the limit %.4g", value, step, *spec_.upper);
+  } else {
+    return std::nullopt;
+  }
+  return decision;
+}
+
+}  // namespace hpo

@@ -1,0 +1,101 @@
+// Configurations as plain numbers, for a search that looks at thousands of them: one code per
+// parameter of the space, in its order. A choice or a value on a grid is its index, a continuous
+// value its position in [0, 1] on its scale (numeric_scale.h), NaN an inactive parameter.
+// Conditions and narrowings are resolved to codes once. Immutable; safe to share between threads.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/space/params.h"
+#include "common/space/search_space.h"
+#include "sampler/space/numeric_scale.h"
+
+namespace hpo {
+
+using Codes = std::vector<double>;
+
+// Stands for a choice that the space does not offer (any more).
+constexpr double kUnknownChoice = -1.0;
+
+// The codes that a parameter may take beside given others.
+struct AllowedCodes {
+  double low = 0.0;
+  double high = 0.0;
+  // Of a choice, where narrowed: the indices left, ascending. Then low and high mean nothing.
+  std::vector<double> choices;
+
+  bool Contains(double code) const;
+};
+
+class CodedSpace {
+ public:
+  enum class Kind { kContinuous, kGrid, kChoice };
+
+  // `space` must outlive this object.
+  explicit CodedSpace(const SearchSpace& space);
+
+  const SearchSpace& space() const { return space_; }
+  size_t size() const { return coded_.size(); }
+  Kind kind(size_t parameter) const { return coded_[parameter].kind; }
+  // Whether it has one value only.
+  bool constant(size_t parameter) const { return coded_[parameter].last == 0.0; }
+  // Whether what is modelled, and has more than one value, is continuous and without conditions.
+  bool all_continuous() const;
+
+  // nullopt where an unconditional parameter has no value, or a number is not in its domain.
+  std::optional<Codes> Encode(const ParamMap& params) const;
+
+  // A valid configuration; codes that rounding took off an allowed value are moved to the nearest.
+  // nullopt where constraints leave a parameter no value.
+  std::optional<ParamMap> Decode(const Codes& codes) const;
+
+  // Whether the parameter exists beside the codes before it.
+  bool Active(size_t parameter, const Codes& codes) const;
+
+  // What the parameter may take beside the codes before it; nullopt for nothing.
+  std::optional<AllowedCodes> Allowed(size_t parameter, const Codes& codes) const;
+
+  // Makes `codes` a valid configuration: each parameter that is active keeps its code where that is
+  // allowed and is drawn uniformly (in value; with log in its logarithm) where not; the others
+  // become NaN. False where a parameter is left no value.
+  bool Complete(Codes& codes, Rng& rng) const;
+
+  // Where a number's code lies in [0, 1].
+  double Position(size_t parameter, double code) const;
+
+ private:
+  // Holds where the code of `parameter` is one of `codes`.
+  struct CodedCondition {
+    size_t parameter = 0;
+    std::vector<double> codes;
+  };
+  struct CodedNarrowing {
+    std::vector<CodedCondition> when;
+    AllowedCodes allowed;
+    bool nothing = false;
+  };
+  struct CodedParameter {
+    Kind kind = Kind::kChoice;
+    double last = 0.0;  // largest code
+    std::optional<NumericScale> scale;
+    std::vector<double> positions;  // by code, of a grid of few values
+    std::vector<CodedCondition> when;
+    std::vector<CodedNarrowing> narrowings;
+  };
+
+  CodedParameter CodeParameter(const Parameter& parameter) const;
+  std::vector<CodedCondition> CodeConditions(const std::vector<Condition>& conditions) const;
+  CodedNarrowing CodeNarrowing(size_t parameter, const Narrowing& narrowing) const;
+  double CodeOf(size_t parameter, const ParamValue& value) const;
+  ParamValue ValueOf(size_t parameter, double code) const;
+  double DrawCode(size_t parameter, const AllowedCodes& allowed, Rng& rng) const;
+  static bool HoldAll(const std::vector<CodedCondition>& conditions, const Codes& codes);
+
+  const SearchSpace& space_;
+  std::vector<CodedParameter> coded_;
+};
+
+}  // namespace hpo

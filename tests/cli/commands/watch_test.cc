@@ -1,0 +1,82 @@
+#include "cli/commands/watch.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace hpo {
+namespace {
+
+StudyStatus Running() {
+  StudyStatus study;
+  study.spec.name = "criteria";
+  study.spec.budget.trials = 4;
+  study.counts = {.running = 1};
+  return study;
+}
+
+TrialChanged Change(const std::string& kind, TrialState state) {
+  TrialChanged change{.kind = kind};
+  change.trial.id.number = TrialNumber{2};
+  change.trial.state = state;
+  if (state == TrialState::kCompleted) change.trial.outcome = Completed{.metrics = {{"f1", 0.5}}};
+  return change;
+}
+
+TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
+  std::ostringstream out;
+  WatchDisplay display(Terminal{}, out);
+  display.Show(Running());
+  display.Show(Change("started", TrialState::kRunning), Running());
+  display.Show(Change("measured", TrialState::kRunning), Running());
+  display.Show(Change("replanned", TrialState::kRunning), Running());
+  display.Show(Change("preempt_ordered", TrialState::kRunning), Running());
+  display.Show(Change("finished", TrialState::kCompleted), Running());
+  display.Close();
+  EXPECT_EQ(out.str(),
+            "trial 2 met an out-of-memory error: goes on with a smaller plan for the same batch\n"
+            "trial 2 is to be given back by its worker\n"
+            "trial 2 COMPLETED: f1 0.5\n");
+}
+
+TEST(WatchDisplay, ATerminalGetsOneLineThatIsRedrawn) {
+  std::ostringstream out;
+  WatchDisplay display(Terminal{.interactive = true, .columns = 21}, out);
+  display.Show(Running());
+  EXPECT_EQ(out.str(), "\r\x1b[Kcriteria 0/4 | best…");
+  out.str("");
+  display.Show(Change("finished", TrialState::kCompleted), Running());
+  EXPECT_EQ(out.str(), "\r\x1b[Ktrial 2 COMPLETED: f1 0.5\n\r\x1b[Kcriteria 0/4 | best…");
+  out.str("");
+  display.Close();
+  EXPECT_EQ(out.str(), "\n");
+}
+
+TEST(WatchDisplay, TheStepOfARunningTrialIsShown) {
+  std::ostringstream out;
+  WatchDisplay display(Terminal{.interactive = true}, out);
+  TrialChanged measured = Change("measured", TrialState::kRunning);
+  measured.trial.last_measurement = Measurement{.step = 120};
+  display.Show(measured, Running());
+  EXPECT_NE(out.str().find("1 running (#2 step 120)"), std::string::npos) << out.str();
+  out.str("");
+  StudyStatus idle = Running();
+  idle.counts.running = 0;
+  display.Show(Change("finished", TrialState::kCompleted), idle);
+  EXPECT_NE(out.str().find("| 0 running |"), std::string::npos) << out.str();
+}
+
+TEST(WatchDisplay, WhatIsWaitedForIsSaidOnce) {
+  std::ostringstream out;
+  WatchDisplay display(Terminal{}, out);
+  StudyStatus waiting = Running();
+  waiting.waiting_for = "no worker is there";
+  display.Show(waiting);
+  display.Show(waiting);
+  display.Show(Running());
+  display.Show(waiting);
+  EXPECT_EQ(out.str(), "waits: no worker is there\nwaits: no worker is there\n");
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,53 @@
+#include "cli/render/param_words.h"
+
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+SearchSpace Space() {
+  return SearchSpace{
+      .parameters = {
+          {.name = "model.name",
+           .domain = CategoricalDomain{.choices = {std::string("bert"), std::string("roberta")}}},
+          {.name = "train.batch_size",
+           .domain = CategoricalDomain{.choices = {int64_t{8}, int64_t{16}}}},
+          {.name = "train.lr", .domain = FloatDomain{.low = 1e-6, .high = 1e-4, .log = true}},
+          {.name = "tok.max_length", .domain = IntDomain{.low = 128, .high = 512, .step = 32}}}};
+}
+
+TEST(ParamWords, ValuesTakeTheirParametersType) {
+  const absl::StatusOr<ParamMap> params = ParseParamWords(
+      {"model.name=bert", "train.batch_size=16", "train.lr=3e-5", "tok.max_length=256"}, Space());
+  ASSERT_TRUE(params.ok()) << params.status();
+  EXPECT_EQ(*params, (ParamMap{{"model.name", std::string("bert")},
+                               {"train.batch_size", int64_t{16}},
+                               {"train.lr", 3e-5},
+                               {"tok.max_length", int64_t{256}}}));
+  EXPECT_EQ(*ParseParamWords({"train.lr=1"}, Space()), (ParamMap{{"train.lr", 1.0}}));
+  EXPECT_TRUE(ParseParamWords({}, Space())->empty());
+}
+
+TEST(ParamWords, MistakesAreNamed) {
+  const struct {
+    std::vector<std::string> words;
+    const char* message;
+  } cases[] = {
+      {{"train.lr"}, "expected name=value, got 'train.lr'"},
+      {{"train.l=1"}, "the study has no parameter 'train.l'; did you mean 'train.lr'?"},
+      {{"model.name=robert"},
+       "parameter model.name: expected {bert, roberta}, got 'robert'; did you mean 'roberta'?"},
+      {{"train.batch_size=9"}, "parameter train.batch_size: expected {8, 16}, got '9'"},
+      {{"tok.max_length=1.5"}, "parameter tok.max_length: expected [128, 512] step 32, got '1.5'"},
+      {{"train.lr="}, "parameter train.lr: expected [1e-06, 0.0001] log, got ''"},
+      {{"train.lr=1", "train.lr=2"}, "parameter train.lr is given twice"},
+  };
+  for (const auto& test : cases) {
+    const absl::Status status = ParseParamWords(test.words, Space()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), test.message);
+  }
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,35 @@
+#include "common/space/params.h"
+
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+TEST(Params, JsonKeepsEveryType) {
+  const ParamMap params = {{"flag", true},
+                           {"length", int64_t{128}},
+                           {"lr", 3.0},
+                           {"model.name", std::string("bert-base-uncased")}};
+  const auto again = ParamsFromJson(nlohmann::json::parse(ParamsToJson(params).dump()));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, params);
+}
+
+TEST(Params, RefusesWhatIsNotAParameter) {
+  const auto nested = ParamsFromJson(nlohmann::json::parse(R"({"lr": [1, 2]})"));
+  ASSERT_FALSE(nested.ok());
+  EXPECT_NE(nested.status().message().find("lr"), absl::string_view::npos);
+  EXPECT_FALSE(ParamsFromJson(nlohmann::json::parse("[1]")).ok());
+}
+
+TEST(Params, LooksUpByNameAndType) {
+  const ParamMap params = {{"length", int64_t{128}}, {"lr", 3e-5}};
+  EXPECT_EQ(FindInt(params, "length"), 128);
+  EXPECT_EQ(FindDouble(params, "length"), 128.0);
+  EXPECT_EQ(FindInt(params, "lr"), std::nullopt);
+  EXPECT_EQ(FindString(params, "absent"), std::nullopt);
+  EXPECT_EQ(FormatParams(params), "length=128 lr=3e-05");
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,212 @@
+// The gRPC client against a scripted service on a loopback port.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "hpo/v1/study.grpc.pb.h"
+#include "hpo/v1/worker.grpc.pb.h"
+#include "worker/agent/session/coordinator_client.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Answers with what a test has put into its fields, and keeps the last request of each kind.
+class ScriptedWorkers final : public v1::WorkerService::Service {
+ public:
+  grpc::Status RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
+                              v1::RegisterWorkerResponse* response) override {
+    registered_ = *request;
+    response->set_session("s1");
+    return status_;
+  }
+  grpc::Status AcquireTrial(grpc::ServerContext* context, const v1::AcquireTrialRequest* request,
+                            v1::AcquireTrialResponse* response) override {
+    acquired_ = *request;
+    if (hold_) {
+      holding_.Notify();
+      // Until the caller cancels; a missed cancellation ends with the test's time-out.
+      while (!context->IsCancelled()) std::this_thread::yield();
+    }
+    response->set_waiting_for("nothing");
+    return status_;
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+                         v1::HeartbeatResponse* response) override {
+    beat_ = *request;
+    response->add_directives(v1::DIRECTIVE_LEASE_LOST);
+    return status_;
+  }
+  grpc::Status ReportMeasurements(grpc::ServerContext*,
+                                  const v1::ReportMeasurementsRequest* request,
+                                  v1::ReportMeasurementsResponse* response) override {
+    reported_ = *request;
+    response->set_should_stop(true);
+    return status_;
+  }
+  grpc::Status FinishTrial(grpc::ServerContext*, const v1::FinishTrialRequest* request,
+                           v1::FinishTrialResponse* response) override {
+    ++num_finishes_;
+    finished_ = *request;
+    response->set_state(v1::TRIAL_STATE_COMPLETED);
+    response->set_stored(true);
+    return num_finishes_ <= num_unavailable_
+               ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting")
+               : status_;
+  }
+  grpc::Status ReleaseTrial(grpc::ServerContext*, const v1::ReleaseTrialRequest* request,
+                            v1::ReleaseTrialResponse* response) override {
+    released_ = *request;
+    response->set_state(v1::TRIAL_STATE_QUEUED);
+    return status_;
+  }
+
+  grpc::Status status_;
+  bool hold_ = false;
+  int num_unavailable_ = 0;
+  absl::Notification holding_;
+  std::atomic<int> num_finishes_{0};
+  v1::RegisterWorkerRequest registered_;
+  v1::AcquireTrialRequest acquired_;
+  v1::HeartbeatRequest beat_;
+  v1::ReportMeasurementsRequest reported_;
+  v1::FinishTrialRequest finished_;
+  v1::ReleaseTrialRequest released_;
+};
+
+class ScriptedStudies final : public v1::StudyService::Service {
+ public:
+  // Two pages.
+  grpc::Status ListStudies(grpc::ServerContext*, const v1::ListStudiesRequest* request,
+                           v1::ListStudiesResponse* response) override {
+    v1::Study& study = *response->add_studies();
+    study.set_train("train.jsonl");
+    study.set_validation("valid.jsonl");
+    study.set_task("multi-query");
+    if (request->page_token().empty()) {
+      study.set_name("first");
+      v1::Study& finished = *response->add_studies();
+      finished.set_name("old");
+      finished.set_state(v1::STUDY_STATE_FINISHED);
+      response->set_next_page_token("second page");
+    } else {
+      study.set_name("second");
+    }
+    return grpc::Status::OK;
+  }
+};
+
+class GrpcCoordinatorClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&workers_);
+    builder.RegisterService(&studies_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    client_ = ConnectCoordinator("127.0.0.1:" + std::to_string(port));
+  }
+  void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  static LeaseRef Lease() {
+    return {.trial = {.study = "s", .number = {1}}, .attempt = {2}, .token = "t"};
+  }
+
+  ScriptedWorkers workers_;
+  ScriptedStudies studies_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<CoordinatorClient> client_;
+};
+
+TEST_F(GrpcCoordinatorClientTest, EveryCallCarriesItsSessionAndRequestId) {
+  EXPECT_EQ(client_->RegisterWorker({.worker = "w", .instance_key = "k"}, "")->session, "s1");
+  EXPECT_EQ(workers_.registered_.worker(), "w");
+
+  const auto acquired =
+      client_->AcquireTrial("s1", "r1", absl::Seconds(7), MiB(5), [] { return false; });
+  ASSERT_TRUE(acquired.ok()) << acquired.status();
+  EXPECT_EQ(acquired->waiting_for, "nothing");
+  EXPECT_EQ(workers_.acquired_.session(), "s1");
+  EXPECT_EQ(workers_.acquired_.request_id(), "r1");
+  EXPECT_EQ(workers_.acquired_.wait().seconds(), 7);
+  EXPECT_EQ(workers_.acquired_.capacity_bytes(), 5 << 20);
+
+  const auto beat =
+      client_->Heartbeat("s1", {{.lease = Lease(), .step = 3}}, MiB(6), "full", /*leaving=*/false);
+  EXPECT_THAT(beat->directives, ElementsAre(Directive::kLeaseLost));
+  EXPECT_EQ(workers_.beat_.session(), "s1");
+  EXPECT_EQ(workers_.beat_.leases(0).step(), 3);
+  EXPECT_EQ(workers_.beat_.capacity_bytes(), 6 << 20);
+  EXPECT_EQ(workers_.beat_.notice(), "full");
+
+  EXPECT_TRUE(client_->ReportMeasurements("s1", {.lease = Lease()})->should_stop);
+  EXPECT_EQ(workers_.reported_.session(), "s1");
+
+  EXPECT_EQ(client_->FinishTrial("s1", "r2", {.lease = Lease()})->state, TrialState::kCompleted);
+  EXPECT_EQ(workers_.finished_.session(), "s1");
+  EXPECT_EQ(workers_.finished_.request_id(), "r2");
+
+  EXPECT_EQ(*client_->ReleaseTrial("s1", "r3", {.lease = Lease()}), TrialState::kQueued);
+  EXPECT_EQ(workers_.released_.session(), "s1");
+  EXPECT_EQ(workers_.released_.request_id(), "r3");
+}
+
+TEST_F(GrpcCoordinatorClientTest, StudiesComeByPagesWithoutTheFinished) {
+  EXPECT_THAT(*client_->ListStudyData(),
+              ElementsAre(StudyData{"first", "train.jsonl", "valid.jsonl", "multi-query"},
+                          StudyData{"second", "train.jsonl", "valid.jsonl", "multi-query"}));
+}
+
+TEST_F(GrpcCoordinatorClientTest, AnErrorKeepsItsCodeAndMessage) {
+  workers_.status_ = grpc::Status(grpc::StatusCode::ABORTED, "attempt 3 holds the lease");
+  for (const absl::Status& status :
+       {client_->ReportMeasurements("s", {.lease = Lease()}).status(),
+        client_->FinishTrial("s", "r", {.lease = Lease()}).status(),
+        client_->ReleaseTrial("s", "r", {.lease = Lease()}).status(),
+        client_->AcquireTrial("s", "r", absl::Seconds(1), {}, [] { return false; }).status()}) {
+    EXPECT_TRUE(absl::IsAborted(status)) << status;
+    EXPECT_EQ(status.message(), "attempt 3 holds the lease");
+    EXPECT_FALSE(IsServerAway(status));
+  }
+}
+
+TEST_F(GrpcCoordinatorClientTest, AShortInterruptionIsRidden) {
+  workers_.num_unavailable_ = 2;
+  const auto finished = client_->FinishTrial("s", "r", {.lease = Lease()});
+  EXPECT_TRUE(finished.ok()) << finished.status();
+  EXPECT_EQ(workers_.num_finishes_, 3);
+}
+
+TEST_F(GrpcCoordinatorClientTest, ALongPollEndsWhenTheWorkerDrains) {
+  workers_.hold_ = true;
+  std::atomic<bool> draining{false};
+  std::thread signaller([&] {
+    workers_.holding_.WaitForNotification();
+    draining = true;
+  });
+  const absl::Time start = absl::Now();
+  const absl::Status status =
+      client_->AcquireTrial("s", "r", absl::Seconds(50), {}, [&] { return draining.load(); })
+          .status();
+  signaller.join();
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
+}
+
+TEST_F(GrpcCoordinatorClientTest, WithoutAServerCallsFailInsteadOfWaiting) {
+  server_->Shutdown(std::chrono::system_clock::now());
+  const absl::Status status = client_->RegisterWorker({.worker = "w"}, "").status();
+  EXPECT_TRUE(IsServerAway(status)) << status;
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,73 @@
+#include "worker/text/data/aspect_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/temporary_folder.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(AspectLines, AreTheTasksOwn) {
+  const auto file = ParseAspectLines(
+      R"({"ID":"1","Text":"the wine was good .","Quadruplet":[)"
+      R"({"Aspect":"wine","Category":"DRINKS#QUALITY","Opinion":"good","VA":"7.05#5.56"},)"
+      R"({"Aspect":"NULL","Category":"PLACE","Opinion":"NULL","VA":"-1#0"}]})"
+      "\n\n"
+      R"({"text":"b","aspects":[{"Aspect":"x","Category":"PLACE","VA":"1#2"}]})",
+      "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->rows.size(), 2u);
+  EXPECT_EQ(file->rows[0].text, "the wine was good .");
+  EXPECT_THAT(file->rows[0].aspects,
+              ElementsAre(Aspect{"wine", "good", "wine , good", "DRINKS#QUALITY", 7.05f, 5.56f},
+                          Aspect{"", "", "NULL", "PLACE", -1.0f, 0.0f}));
+  EXPECT_EQ(file->rows[1].line, 3);
+  EXPECT_THAT(file->rows[1].aspects, ElementsAre(Aspect{"x", "", "x", "PLACE", 1.0f, 2.0f}));
+  EXPECT_THAT(ClassesOf(*file), ElementsAre("DRINKS#QUALITY", "PLACE"));
+}
+
+TEST(AspectLines, WhatIsMalformedIsNamedWithItsLine) {
+  const auto with = [](const std::string& aspect) {
+    return "{\"Text\":\"a\",\"Quadruplet\":[" + aspect + "]}";
+  };
+  const std::string good = R"({"Aspect":"x","Category":"C","VA":"1#2"})";
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "data/file:1: expected rows, got an empty file"},
+      {with(good) + "\n{", "data/file:2: "},
+      {"[]", "data/file:1: expected a JSON object"},
+      {"{\"Quadruplet\":[" + good + "]}", "data/file:1: Text"},
+      {"{\"Text\":\"a\"}", "Quadruplet: expected a list of aspects, got none"},
+      {"{\"Text\":\"a\",\"Quadruplet\":3}", "Quadruplet: expected an array"},
+      {with(""), "Quadruplet: expected at least one aspect, got none"},
+      {with("7"), "Quadruplet: [0]"},
+      {with(good + R"(,{"Aspect":"x","VA":"1#2"})"), "Quadruplet: [1]: Category"},
+      {with(R"({"Aspect":"x","Category":"","VA":"1#2"})"), "Category: expected a class"},
+      {with(R"({"Aspect":"x","Category":"C"})"), "VA"},
+      {with(R"({"Aspect":"x","Category":"C","VA":"1"})"),
+       "VA: expected valence and arousal such as \"7.05#5.56\", got '1'"},
+      {with(R"({"Aspect":"x","Category":"C","VA":"1#2#3"})"), "got '1#2#3'"},
+      {with(R"({"Aspect":"x","Category":"C","VA":"nan#2"})"), "got 'nan#2'"},
+      {with(R"({"Aspect":"x","Category":"C","VA":"1#high"})"), "got '1#high'"},
+      {"{\"Text\":\"\xff\"}", "data/file:1: expected UTF-8"},
+  };
+  for (const auto& [content, expected] : cases) {
+    SCOPED_TRACE(content);
+    const auto file = ParseAspectLines(content, "data/file");
+    ASSERT_FALSE(file.ok());
+    EXPECT_EQ(file.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(file.status().message()), HasSubstr(expected));
+    EXPECT_THAT(std::string(file.status().message()), HasSubstr("data/file:"));
+  }
+}
+
+TEST(ReadAspectFile, SaysWhatIsMissing) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(ReadAspectFile(folder.path() + "/none.jsonl").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace hpo

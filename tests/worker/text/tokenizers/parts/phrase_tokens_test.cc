@@ -1,0 +1,90 @@
+#include "worker/text/tokenizers/parts/phrase_tokens.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/worker/text/golden_tokenizers.h"
+#include "worker/text/tokenizers/parts/wordpiece.h"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(FindPhrase, GivesEveryWholeWord) {
+  EXPECT_THAT(FindPhrase("bar barman (bar), bar", "bar"),
+              ElementsAre(ByteRange{0, 3}, ByteRange{12, 15}, ByteRange{18, 21}));
+  EXPECT_THAT(FindPhrase("not so cheap", "so cheap"), ElementsAre(ByteRange{4, 12}));
+  EXPECT_THAT(FindPhrase("Bar", "bar"), IsEmpty());
+  EXPECT_THAT(FindPhrase("bar", ""), IsEmpty());
+  EXPECT_THAT(FindPhrase("", "bar"), IsEmpty());
+  // A phrase that is no word has no words to cut.
+  EXPECT_THAT(FindPhrase("good!! bad!", "!!"), ElementsAre(ByteRange{4, 6}));
+}
+
+// Letters beyond ASCII are letters, on either side.
+TEST(FindPhrase, KnowsTheLettersOfOtherScripts) {
+  EXPECT_THAT(FindPhrase("котельной кот", "кот"), ElementsAre(ByteRange{19, 25}));
+  EXPECT_THAT(FindPhrase("übermut mut", "mut"), ElementsAre(ByteRange{9, 12}));
+}
+
+TEST(FindPhrase, TakesPartsOfWordsWhereNoneIsWhole) {
+  EXPECT_THAT(FindPhrase("服务好价格好", "好"), ElementsAre(ByteRange{6, 9}, ByteRange{15, 18}));
+  EXPECT_THAT(FindPhrase("aaaaa", "aa"), ElementsAre(ByteRange{0, 2}, ByteRange{2, 4}));
+}
+
+// Hugging Face's offsets of all words and pairs of words, in every family.
+TEST(TokenizedText, AgreesWithTheOffsetsOfHuggingFace) {
+  size_t phrases = 0;
+  size_t exact = 0;  // without a blank's token
+  for (const nlohmann::json& row : GoldenVectors("vectors_phrases.jsonl")) {
+    const std::string name = row.at("tokenizer");
+    const std::string text = row.at("text");
+    const auto tokenizer = GoldenTokenizer(name);
+    ASSERT_NE(tokenizer, nullptr);
+    const TokenizedText tokens(text, *tokenizer);
+    for (const auto& [begin, end, from, first, last] :
+         row.at("phrases").get<std::vector<std::array<int64_t, 5>>>()) {
+      const TokenRange range =
+          tokens.TokensOf({.begin = static_cast<size_t>(begin), .end = static_cast<size_t>(end)});
+      SCOPED_TRACE(absl::StrCat(name, ": '", text.substr(begin, end - begin), "' of '", text, "'"));
+      EXPECT_GE(range.begin, from);
+      EXPECT_LE(range.begin, first);
+      EXPECT_EQ(range.end, last);
+      exact += range.begin == first ? 1 : 0;
+      ++phrases;
+    }
+  }
+  EXPECT_EQ(phrases, 1287u);
+  EXPECT_EQ(exact, 1259u);
+}
+
+TEST(TokenizedText, ATokenThatAnEndCutsIsPartOfIt) {
+  const auto letters = MakeBertTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "aa", "##aa", "b"}, .digest = "letters"}, {});
+  // aa ##aa b
+  const std::string text = "aaaa b";
+  const TokenizedText tokens(text, *letters);
+  EXPECT_EQ(tokens.TokensOf({.begin = 0, .end = 2}), (TokenRange{0, 1}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 2, .end = 4}), (TokenRange{1, 2}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 0, .end = 4}), (TokenRange{0, 2}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 1, .end = 3}), (TokenRange{0, 2}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 3, .end = 6}), (TokenRange{1, 3}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 5, .end = 6}), (TokenRange{2, 3}));
+  EXPECT_EQ(TokenizedText("", *letters).TokensOf({.begin = 0, .end = 1}), (TokenRange{0, 0}));
+}
+
+// No more than a token's length is looked through: a word of a million letters takes no hour.
+TEST(TokenizedText, TakesTheTokensInCommonWhereNoEndIsNear) {
+  const std::string word(100, 'a');
+  const auto letters = MakeBertTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "b", word}, .digest = "letters"}, {});
+  const std::string text = absl::StrCat("b ", word, " b");
+  const TokenizedText tokens(text, *letters);
+  EXPECT_EQ(tokens.TokensOf({.begin = 2, .end = 102}), (TokenRange{1, 2}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 90, .end = 92}), (TokenRange{1, 2}));
+  EXPECT_EQ(tokens.TokensOf({.begin = 10, .end = 12}), (TokenRange{1, 2}));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,34 @@
+#include "worker/text/tokenizers/parts/utf8.h"
+
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+TEST(FindInvalidUtf8, GivesTheFirstBadByte) {
+  const std::pair<std::string, size_t> cases[] = {
+      {"", std::string::npos},
+      {std::string("a\0b", 3), std::string::npos},
+      {"é日\U0001F600", std::string::npos},
+      {"a\x80", 1},
+      {"é\xE2\x82", 2},
+      {"\xC0\xAF", 0},
+      {"ab\xED\xA0\x80", 2},
+      {"\xF4\x90\x80\x80", 0},
+  };
+  for (const auto& [text, expected] : cases) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(FindInvalidUtf8(text), expected);
+  }
+}
+
+TEST(CountCharacters, CountsCodePoints) {
+  EXPECT_EQ(CountCharacters(""), 0);
+  EXPECT_EQ(CountCharacters("aé日\U0001F600"), 4);
+}
+
+}  // namespace
+}  // namespace hpo

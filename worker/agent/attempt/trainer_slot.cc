@@ -1,0 +1,151 @@
+#include "worker/agent/attempt/trainer_slot.h"
+
+#include <poll.h>
+
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_replace.h"
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/device/host_memory.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent/process/exit_outcome.h"
+#include "worker/agent/process/poll_timeout.h"
+#include "worker/agent/process/trainer_line.h"
+#include "worker/agent/process/wait_for_machine.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kWriteTimeout = absl::Seconds(5);
+constexpr int kLogTailLines = 10;
+constexpr int kFirstLaunches = 3;
+
+absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
+                       const std::string& log_path,
+                       absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
+  std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
+  const std::string tail = LogTail(log_path, /*from=*/0, kLogTailLines);
+  if (!tail.empty()) {
+    absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
+  }
+  return absl::Status(code, message);
+}
+
+}  // namespace
+
+absl::Status TrainerSlot::Ensure() {
+  if (process_ != nullptr && !process_->Poll()) return absl::OkStatus();
+  Discard();
+  std::error_code ignored;
+  std::filesystem::remove(options_.log_path, ignored);
+  capacity_.TrainerStarting();
+  HPO_ASSIGN_OR_RETURN(process_, launcher_.Launch(options_.log_path));
+  ++num_launched_;
+  attempts_ = 0;
+  resident_ = {};
+  if (const absl::Status greeted = AwaitHello(); !greeted.ok()) {
+    Discard();
+    return greeted;
+  }
+  capacity_.TrainerRuns(process_->pid());
+  spdlog::debug("trainer {} (pid {}) is ready", hello_.program, process_->pid());
+  return absl::OkStatus();
+}
+
+absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
+  const auto ensure = [this] { return Ensure(); };
+  Backoff pause = pauses;
+  absl::Status ready = WaitForMachine(stop_, pauses, ensure);
+  for (int launches = 1; absl::IsInternal(ready) && launches < kFirstLaunches; ++launches) {
+    spdlog::warn("{}; it is started again", std::string(ready.message()));
+    stop_.WaitFor(pause.Next());
+    ready = WaitForMachine(stop_, pauses, ensure);
+  }
+  return ready;
+}
+
+absl::Status TrainerSlot::AwaitHello() {
+  const SystemClock clock;
+  const absl::Duration deadline = clock.Monotonic() + options_.hello_timeout;
+  while (stop_.level() != StopLevel::kNow) {
+    HPO_ASSIGN_OR_RETURN(const bool greeted, TakeHello());
+    if (greeted) return absl::OkStatus();
+    const absl::Duration left = deadline - clock.Monotonic();
+    if (left <= absl::ZeroDuration()) {
+      return NoTrainer(
+          launcher_,
+          absl::StrCat("said nothing on file descriptor 3 for ",
+                       absl::FormatDuration(options_.hello_timeout), ": expected a hello line"),
+          options_.log_path);
+    }
+    pollfd events[] = {{.fd = process_->channel().fd(), .events = POLLIN, .revents = 0},
+                       {.fd = stop_.fd(), .events = POLLIN, .revents = 0}};
+    poll(events, 2, PollTimeout(left));
+    if (events[1].revents != 0) stop_.Clear();
+  }
+  return absl::CancelledError("stopped while the trainer was starting");
+}
+
+// Whether the hello has come.
+absl::StatusOr<bool> TrainerSlot::TakeHello() {
+  const absl::StatusOr<ReceivedLines> received = process_->channel().ReadAvailable();
+  if (!received.ok()) {
+    return NoTrainer(launcher_, std::string(received.status().message()), options_.log_path);
+  }
+  if (received->lines.empty() && !received->closed) return false;
+  if (received->lines.empty()) {
+    const std::optional<ProcessExit> exit = process_->WaitFor(options_.shutdown_grace);
+    return NoTrainer(
+        launcher_,
+        absl::StrCat(exit ? DescribeExit(*exit) : "closed file descriptor 3",
+                     " before its hello line"),
+        options_.log_path,
+        exit && exit->signal ? absl::StatusCode::kInternal : absl::StatusCode::kFailedPrecondition);
+  }
+  const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
+  if (!message.ok() || !std::holds_alternative<Hello>(*message) || received->lines.size() > 1) {
+    return NoTrainer(launcher_,
+                     absl::StrCat("began with '", received->lines.front().substr(0, 120),
+                                  "': expected one hello line"),
+                     options_.log_path);
+  }
+  hello_ = std::get<Hello>(*message);
+  if (hello_.version != kTrainerProtocolVersion) {
+    return NoTrainer(launcher_,
+                     absl::StrCat("speaks protocol version ", hello_.version, ": expected ",
+                                  kTrainerProtocolVersion),
+                     options_.log_path);
+  }
+  return true;
+}
+
+std::optional<Bytes> TrainerSlot::AttemptEnded(bool clean, Bytes tensors) {
+  ++attempts_;
+  std::optional<Bytes> growth;
+  if (const auto resident = HostMemoryReader().ReadResident(process_->pid()); resident.ok()) {
+    growth = resident_.AfterAttempt(*resident, tensors);
+  }
+  const bool sound = clean && !growth && hello_.Has("reuse");
+  if (!sound || attempts_ >= options_.max_attempts) Shutdown();
+  return growth;
+}
+
+void TrainerSlot::Discard() {
+  process_.reset();
+  capacity_.TrainerRuns(std::nullopt);
+}
+
+void TrainerSlot::Shutdown() {
+  if (process_ == nullptr) return;
+  const absl::Status asked =
+      process_->channel().WriteLine(EncodeDown(ShutdownRequest{}), kWriteTimeout);
+  if (asked.ok()) {
+    process_->WaitFor(options_.shutdown_grace);
+  }
+  Discard();
+}
+
+}  // namespace hpo

@@ -1,0 +1,83 @@
+// The one trainer of a worker: started when it is needed, kept warm between attempts while it is
+// sound, replaced when it is not. One thread, the one that the trainer's life is tied to
+// (trainer_process.h).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/protocol/trainer_protocol.h"
+#include "worker/agent/device/capacity.h"
+#include "worker/agent/process/resident_watch.h"
+#include "worker/agent/process/stop_signal.h"
+#include "worker/agent/process/trainer_launcher.h"
+#include "worker/agent/session/backoff.h"
+
+namespace hpo {
+
+struct TrainerSlotOptions {
+  std::string log_path;                               // output of the process; begun anew with each
+  absl::Duration hello_timeout = absl::Seconds(120);  // loading torch from a cold disk is slow
+  absl::Duration shutdown_grace = absl::Seconds(10);
+  // Whatever the trainer says of itself, a process does not run more than this.
+  int max_attempts = 20;
+};
+
+class TrainerSlot {
+ public:
+  TrainerSlot(TrainerLauncher& launcher, DeviceCapacity& capacity, StopSignal& stop,
+              TrainerSlotOptions options)
+      : launcher_(launcher), capacity_(capacity), stop_(stop), options_(std::move(options)) {}
+
+  // A trainer that has said hello and runs nothing: the warm one, or a new one.
+  //   FailedPrecondition  what was started is no trainer: it ended, was silent for the hello
+  //                       time-out, or said something else; says which, with its last output
+  //   Internal            a signal ended it before that; it may be another one's victim
+  //   Unavailable         the machine lacks what a process needs, and may have it again
+  //   Cancelled           the stop signal reached kNow meanwhile
+  //   else                see TrainerProcess::Start
+  absl::Status Ensure();
+  // The same, up to three times while it is Internal, which says nothing of the program, and as
+  // long as it takes while it is Unavailable (wait_for_machine.h). `pauses` is between them.
+  absl::Status EnsureFirst(const Backoff& pauses);
+
+  // Of the trainer that Ensure() last gave.
+  TrainerProcess& process() { return *process_; }
+  const Hello& hello() const { return hello_; }
+  bool running() const { return process_ != nullptr; }
+  const TrainerLauncher& launcher() const { return launcher_; }
+
+  // How many processes were started so far.
+  int num_launched() const { return num_launched_; }
+
+  // An attempt ended and the process is still there. Keeps it warm, or ends it: when it is not
+  // `clean`, cannot be reused, has run max_attempts, or its resident bytes grow from attempt to
+  // attempt (resident_watch.h); then by how much. `tensors`: see there.
+  std::optional<Bytes> AttemptEnded(bool clean, Bytes tensors);
+
+  // Kills it, where there is one.
+  void Discard();
+
+  // Asks it to end, waits for the grace time, then kills.
+  void Shutdown();
+
+ private:
+  absl::Status AwaitHello();
+  absl::StatusOr<bool> TakeHello();
+
+  TrainerLauncher& launcher_;
+  DeviceCapacity& capacity_;
+  StopSignal& stop_;
+  TrainerSlotOptions options_;
+  std::unique_ptr<TrainerProcess> process_;
+  Hello hello_;
+  ResidentWatch resident_;
+  int attempts_ = 0;
+  int num_launched_ = 0;
+};
+
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// The models of this worker: what the folders under --models hold.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/protocol/worker_facts.h"
+#include "worker/text/tokenizers/tokenizer.h"
+
+namespace hpo {
+
+// Immutable after ScanModels.
+struct ModelCatalog {
+  std::string root;
+  std::vector<ModelFacts> models;  // by name
+  // One for each distinct tokenizer, by digest.
+  std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
+  // One line for each folder that was left out: the folder and what is wrong with it.
+  std::vector<std::string> warnings;
+};
+
+// A model is a folder with a config.json, in `root` or one level below ("org/name"). Folders that
+// cannot be read are left out with a warning. A model whose tokenizer cannot be used here keeps an
+// empty tokenizer digest, with a warning where its family is known. An empty `root` gives an empty
+// catalog.
+//   NotFound  `root` is not a folder
+absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
+
+// The folder of `model` as a trainer gets it: absolute, whether it is there or not; "" where there
+// is no model or no root. What the catalogue does not have must lie below its root.
+//   PermissionDenied  it leads out of the root
+absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model);
+
+}  // namespace hpo

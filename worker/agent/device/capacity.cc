@@ -1,0 +1,94 @@
+#include "worker/agent/device/capacity.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/base/status.h"
+#include "common/device/processors.h"
+#include "common/memory/need/device_defaults.h"
+
+namespace hpo {
+namespace {
+
+std::string ProcessorName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (absl::StartsWith(line, "model name")) {
+      const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(": ", 1));
+      return parts.back();
+    }
+  }
+  return "CPU";
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceProfile> CpuCapacity::Profile() {
+  DeviceProfile profile;
+  HPO_ASSIGN_OR_RETURN(profile.threads, TrainerThreads());
+  profile.kind = "cpu";
+  profile.name = ProcessorName();
+  profile.uuid = HostName();
+  profile.total = limit_;
+  return profile;
+}
+
+absl::StatusOr<DeviceProfile> GpuCapacity::Profile() {
+  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(index_));
+  DeviceProfile profile;
+  profile.kind = "cuda";
+  profile.name = gpu.name;
+  profile.uuid = gpu.uuid;
+  profile.driver = gpu.driver;
+  const Bytes for_processes = gpu.free + gpu.used;
+  profile.total = limit_ ? std::min(*limit_, for_processes) : for_processes;
+  profile.base = kDefaultCudaBase;
+  profile.workspace = kLargestCudaWorkspace;
+  return profile;
+}
+
+absl::StatusOr<Bytes> GpuCapacity::Available() {
+  HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(index_));
+  Bytes available = gpu.free;
+  absl::MutexLock lock(&mutex_);
+  const bool listed =
+      trainer_ && std::any_of(gpu.processes.begin(), gpu.processes.end(),
+                              [&](const GpuProcess& process) { return process.pid == *trainer_; });
+  for (const GpuProcess& process : gpu.processes) {
+    const bool ours =
+        trainer_ && (listed ? process.pid == *trainer_ : !strangers_.contains(process.pid));
+    if (ours) {
+      available += process.used.value_or(Bytes{});
+    }
+  }
+  return limit_ ? std::min(*limit_, available) : available;
+}
+
+void GpuCapacity::TrainerStarting() {
+  const absl::StatusOr<GpuState> gpu = probe_.Read(index_);
+  absl::MutexLock lock(&mutex_);
+  strangers_.clear();
+  if (!gpu.ok()) return;
+  for (const GpuProcess& process : gpu->processes) {
+    strangers_.insert(process.pid);
+  }
+}
+
+void GpuCapacity::TrainerRuns(std::optional<pid_t> pid) {
+  absl::MutexLock lock(&mutex_);
+  trainer_ = pid;
+}
+
+}  // namespace hpo

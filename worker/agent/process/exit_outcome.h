@@ -1,0 +1,59 @@
+// What an attempt came to, from what is known of how its trainer ended. Pure.
+//
+// Order of belief: the outcome line; then, for a trainer that never said hello, the protocol; then
+// the signal or exit status. Exit statuses: 0 done, 10 pruned, 20 out of device memory, 21 out of
+// host memory, 22 diverged, 23 data, 24 model, 25 stopped by its user, 64 and 78 configuration,
+// 99 internal (docs/TRAINER_PROTOCOL.md).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/bytes.h"
+#include "common/protocol/trainer_protocol.h"
+#include "common/study/trial.h"
+#include "worker/agent/process/trainer_process.h"
+
+namespace hpo {
+
+// Why the agent told the trainer to end; a later one beats an earlier one.
+enum class StopCause { kNone, kPreempted, kDrain, kTimeLimit, kPruned, kCancelled, kLeaseLost };
+
+// The reason in the protocol's stop line: "drain", "time limit", "pruned", ...
+const char* StopReason(StopCause cause);
+
+// The evidence.
+struct TrainerEnd {
+  bool said_hello = true;
+  StopCause stop_cause = StopCause::kNone;
+  bool killed_by_agent = false;  // `exit` is then the agent's doing
+  std::optional<OutcomeMessage> outcome;
+  ProcessExit exit;  // of no interest when `outcome` is set
+  // By how much the kernel's count of out-of-memory kills grew during the attempt.
+  int64_t oom_kills = 0;
+  // The first thing the trainer did against the protocol; empty: nothing.
+  std::string protocol_error;
+  // The pruner that had asked for a stop; empty: none had.
+  std::string pruner;
+  // What was assigned and how far it came.
+  MemoryPlan plan;  // the last one that the trainer told of
+  Bytes limit;
+  std::optional<Measurement> last_measurement;
+  std::string stage;     // of the last memory line
+  std::string log_tail;  // last lines of the trainer's own output
+};
+
+// The trainer's own end, whatever the agent had asked for.
+TrialOutcome ClassifyEnd(const TrainerEnd& end);
+
+// The attempt's result in view of what the agent had asked for; nullopt: none, the trial goes back
+// to the server. A lost lease has none either.
+std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end);
+
+// "exited with status 3", "was killed by SIGSEGV".
+std::string DescribeExit(const ProcessExit& exit);
+
+// "SIGSEGV"; "signal 64" for one without a name.
+std::string SignalName(int signal);
+
+}  // namespace hpo

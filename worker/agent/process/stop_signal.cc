@@ -1,0 +1,100 @@
+#include "worker/agent/process/stop_signal.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "spdlog/spdlog.h"
+#include "worker/agent/process/poll_timeout.h"
+
+namespace hpo {
+namespace {
+
+sigset_t WatchedSignals() {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    sigaddset(&watched, signal);
+  }
+  return watched;
+}
+
+}  // namespace
+
+void StopSignal::Raise() {
+  int level = level_.load();
+  while (level < static_cast<int>(StopLevel::kNow) &&
+         !level_.compare_exchange_weak(level, level + 1)) {
+  }
+  wake_.Notify();
+}
+
+bool StopSignal::WaitFor(absl::Duration timeout) {
+  if (raised()) return true;
+  pollfd raise{.fd = fd(), .events = POLLIN, .revents = 0};
+  poll(&raise, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  return raised();
+}
+
+void StopSignal::SetEndingTime(absl::Duration time) {
+  const int64_t nanoseconds = absl::ToInt64Nanoseconds(time);
+  if (ending_time_.exchange(nanoseconds) != nanoseconds) ending_time_changed_.Notify();
+}
+
+SignalWatcher::SignalWatcher(StopSignal& stop, const Clock& clock, absl::Duration time_limit)
+    : stop_(stop), clock_(clock), time_limit_(time_limit), began_(clock.Monotonic()) {
+  const sigset_t watched = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  signals_.Reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  HPO_CHECK(signals_.ok());
+  thread_ = std::thread([this] { Watch(); });
+}
+
+SignalWatcher::~SignalWatcher() {
+  end_.Notify();
+  thread_.join();
+}
+
+void SignalWatcher::Watch() {
+  for (;;) {
+    pollfd events[] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                       {.fd = end_.fd(), .events = POLLIN, .revents = 0},
+                       {.fd = stop_.ending_time_fd(), .events = POLLIN, .revents = 0}};
+    const absl::Duration wait =
+        stop_.raised() ? absl::InfiniteDuration() : DrainAt() - clock_.Monotonic();
+    poll(events, 3, PollTimeout(wait));
+    if (events[2].revents != 0) stop_.ClearEndingTimeChanged();
+    DrainIfDue();
+    signalfd_siginfo info{};
+    while (read(signals_.get(), &info, sizeof info) == sizeof info) {
+      Take(static_cast<int>(info.ssi_signo));
+    }
+    if (events[1].revents != 0) return;
+  }
+}
+
+absl::Duration SignalWatcher::DrainAt() const {
+  return began_ + std::max(time_limit_ - stop_.ending_time(), time_limit_ / 2);
+}
+
+void SignalWatcher::DrainIfDue() {
+  if (stop_.raised() || clock_.Monotonic() < DrainAt()) return;
+  stop_.Raise();
+  spdlog::info("the time limit is near: draining");
+}
+
+void SignalWatcher::Take(int signal) {
+  const absl::Duration now = clock_.Monotonic();
+  if (now - last_ < kOneWish) return;
+  last_ = now;
+  stop_.Raise();
+  spdlog::info("signal {}: {}", signal,
+               stop_.level() == StopLevel::kDrain
+                   ? "draining; another after a second kills the trainer"
+                   : "ending now");
+}
+
+}  // namespace hpo

@@ -1,0 +1,197 @@
+// The gRPC implementation of CoordinatorClient.
+#include <chrono>
+#include <utility>
+
+#include "common/base/status.h"
+#include "grpcpp/grpcpp.h"
+#include "hpo/v1/study.grpc.pb.h"
+#include "hpo/v1/worker.grpc.pb.h"
+#include "proto/convert/grpc_status.h"
+#include "proto/convert/time_proto.h"
+#include "proto/convert/trial_proto.h"
+#include "proto/convert/worker_proto.h"
+#include "worker/agent/session/convert_worker.h"
+#include "worker/agent/session/coordinator_client.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kHeartbeatDeadline = absl::Seconds(5);
+constexpr absl::Duration kReportDeadline = absl::Seconds(5);
+constexpr absl::Duration kFinishDeadline = absl::Seconds(15);
+constexpr absl::Duration kReleaseDeadline = absl::Seconds(5);
+constexpr absl::Duration kRegisterDeadline = absl::Seconds(15);
+constexpr absl::Duration kListDeadline = absl::Seconds(15);
+// On top of the time that an acquire waits on the server.
+constexpr absl::Duration kAcquireMargin = absl::Seconds(10);
+constexpr absl::Duration kCancelCheck = absl::Milliseconds(100);
+constexpr int kStudiesPerPage = 100;
+
+// Covers a lost connection within a call; a longer absence is the caller's to handle and to tell.
+constexpr char kServiceConfig[] = R"({
+  "methodConfig": [{
+    "name": [{"service": "hpo.v1.WorkerService"}, {"service": "hpo.v1.StudyService"}],
+    "retryPolicy": {"maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s",
+                    "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}
+  }]
+})";
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  // A connection of its own: by default gRPC would share one between equal channels, and heartbeats
+  // would queue behind everything else.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void SetDeadline(grpc::ClientContext& context, absl::Duration timeout) {
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout));
+}
+
+class GrpcCoordinatorClient final : public CoordinatorClient {
+ public:
+  explicit GrpcCoordinatorClient(const std::string& server)
+      : channel_(MakeChannel(server)),
+        workers_(v1::WorkerService::NewStub(channel_)),
+        studies_(v1::StudyService::NewStub(channel_)) {}
+
+  absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
+                                              const std::string& predecessor) override {
+    v1::RegisterWorkerRequest request = ToProto(facts);
+    request.set_predecessor(predecessor);
+    grpc::ClientContext context;
+    SetDeadline(context, kRegisterDeadline);
+    v1::RegisterWorkerResponse response;
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->RegisterWorker(&context, request, &response)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<AcquireResult> AcquireTrial(const std::string& session,
+                                             const std::string& request_id, absl::Duration wait,
+                                             Bytes capacity,
+                                             const std::function<bool()>& cancelled) override {
+    v1::AcquireTrialRequest request;
+    request.set_session(session);
+    request.set_request_id(request_id);
+    *request.mutable_wait() = ToProto(wait);
+    request.set_capacity_bytes(capacity.count);
+    v1::AcquireTrialResponse response;
+    HPO_RETURN_IF_ERROR(LongPoll(request, wait + kAcquireMargin, cancelled, response));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
+                                            const std::vector<LeaseBeat>& beats, Bytes capacity,
+                                            const std::string& notice, bool leaving) override {
+    v1::HeartbeatRequest request;
+    request.set_leaving(leaving);
+    request.set_session(session);
+    request.set_notice(notice);
+    request.set_capacity_bytes(capacity.count);
+    for (const LeaseBeat& beat : beats) {
+      *request.add_leases() = ToProto(beat);
+    }
+    grpc::ClientContext context;
+    SetDeadline(context, kHeartbeatDeadline);
+    v1::HeartbeatResponse response;
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->Heartbeat(&context, request, &response)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<ReportResult> ReportMeasurements(const std::string& session,
+                                                  const AttemptReport& report) override {
+    v1::ReportMeasurementsRequest request = ToProto(report);
+    request.set_session(session);
+    grpc::ClientContext context;
+    SetDeadline(context, kReportDeadline);
+    v1::ReportMeasurementsResponse response;
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->ReportMeasurements(&context, request, &response)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<FinishResult> FinishTrial(const std::string& session,
+                                           const std::string& request_id,
+                                           const FinishRequest& finish) override {
+    v1::FinishTrialRequest request = ToProto(finish);
+    request.set_session(session);
+    request.set_request_id(request_id);
+    grpc::ClientContext context;
+    SetDeadline(context, kFinishDeadline);
+    v1::FinishTrialResponse response;
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->FinishTrial(&context, request, &response)));
+    return FromProto(response);
+  }
+
+  absl::StatusOr<TrialState> ReleaseTrial(const std::string& session, const std::string& request_id,
+                                          const TrialRelease& release) override {
+    v1::ReleaseTrialRequest request = ToProto(release);
+    request.set_session(session);
+    request.set_request_id(request_id);
+    grpc::ClientContext context;
+    SetDeadline(context, kReleaseDeadline);
+    v1::ReleaseTrialResponse response;
+    HPO_RETURN_IF_ERROR(FromGrpc(workers_->ReleaseTrial(&context, request, &response)));
+    return FromProto(response.state());
+  }
+
+  absl::StatusOr<std::vector<StudyData>> ListStudyData() override {
+    std::vector<StudyData> data;
+    v1::ListStudiesRequest request;
+    request.set_page_size(kStudiesPerPage);
+    do {
+      grpc::ClientContext context;
+      SetDeadline(context, kListDeadline);
+      v1::ListStudiesResponse response;
+      HPO_RETURN_IF_ERROR(FromGrpc(studies_->ListStudies(&context, request, &response)));
+      for (const v1::Study& study : response.studies()) {
+        if (study.state() == v1::STUDY_STATE_FINISHED) continue;
+        data.push_back({study.name(), study.train(), study.validation(), study.task()});
+      }
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return data;
+  }
+
+ private:
+  // An AcquireTrial call that `cancelled` can end.
+  absl::Status LongPoll(const v1::AcquireTrialRequest& request, absl::Duration timeout,
+                        const std::function<bool()>& cancelled,
+                        v1::AcquireTrialResponse& response) {
+    grpc::ClientContext context;
+    SetDeadline(context, timeout);
+    grpc::CompletionQueue queue;
+    grpc::Status status;
+    const auto call = workers_->AsyncAcquireTrial(&context, request, &queue);
+    call->Finish(&response, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    const auto check = absl::ToChronoMilliseconds(kCancelCheck);
+    while (queue.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + check) ==
+           grpc::CompletionQueue::TIMEOUT) {
+      if (cancelled()) context.TryCancel();
+    }
+    return FromGrpc(status);
+  }
+
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::WorkerService::Stub> workers_;
+  std::unique_ptr<v1::StudyService::Stub> studies_;
+};
+
+}  // namespace
+
+bool IsServerAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server) {
+  return std::make_unique<GrpcCoordinatorClient>(server);
+}
+
+}  // namespace hpo

@@ -1,0 +1,119 @@
+#include "worker/text/data/aspect_file.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/json_reader.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "worker/text/data/data_file_builder.h"
+
+namespace hpo {
+namespace {
+
+// Of an opinion, or of an aspect, that the text does not spell out.
+constexpr const char* kNotSaid = "NULL";
+
+// "7.05#5.56".
+absl::Status ReadValenceAndArousal(const std::string& text, Aspect& aspect) {
+  const std::vector<absl::string_view> numbers = absl::StrSplit(text, '#');
+  if (numbers.size() == 2 && absl::SimpleAtof(numbers[0], &aspect.valence) &&
+      absl::SimpleAtof(numbers[1], &aspect.arousal) && std::isfinite(aspect.valence) &&
+      std::isfinite(aspect.arousal)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("VA: expected valence and arousal such as \"7.05#5.56\", got '", text, "'"));
+}
+
+absl::StatusOr<Aspect> AspectFromJson(const nlohmann::json& json) {
+  JsonReader reader(json, "");
+  Aspect aspect;
+  aspect.opinion = kNotSaid;
+  std::string valence_and_arousal;
+  reader.Required("Aspect", aspect.name);
+  reader.Required("Category", aspect.category);
+  reader.Optional("Opinion", aspect.opinion);
+  reader.Required("VA", valence_and_arousal);
+  HPO_RETURN_IF_ERROR(reader.status());
+  if (aspect.category.empty()) {
+    return absl::InvalidArgumentError("Category: expected a class, got an empty string");
+  }
+  aspect.question = aspect.name;
+  if (aspect.opinion != kNotSaid) absl::StrAppend(&aspect.question, " , ", aspect.opinion);
+  if (aspect.name == kNotSaid) aspect.name.clear();
+  if (aspect.opinion == kNotSaid) aspect.opinion.clear();
+  HPO_RETURN_IF_ERROR(ReadValenceAndArousal(valence_and_arousal, aspect));
+  return aspect;
+}
+
+// The name under which `json` has a member.
+const char* NameOf(const nlohmann::json& json, const char* name, const char* other) {
+  return json.contains(name) || !json.contains(other) ? name : other;
+}
+
+absl::StatusOr<AspectRow> RowFromJson(const nlohmann::json& json, int64_t line) {
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a JSON object, got ", DescribeJson(json)));
+  }
+  AspectRow row{.line = line};
+  JsonReader reader(json, "");
+  reader.Required(NameOf(json, "Text", "text"), row.text);
+  HPO_RETURN_IF_ERROR(reader.status());
+  const char* const list = NameOf(json, "Quadruplet", "aspects");
+  if (!json.contains(list)) {
+    return absl::InvalidArgumentError("Quadruplet: expected a list of aspects, got none");
+  }
+  absl::StatusOr<std::vector<Aspect>> aspects = ArrayFromJson<Aspect>(json[list], AspectFromJson);
+  if (!aspects.ok()) return Annotate(aspects.status(), list);
+  if (aspects->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(list, ": expected at least one aspect, got none"));
+  }
+  row.aspects = *std::move(aspects);
+  return row;
+}
+
+absl::StatusOr<AspectRow> ParseLine(absl::string_view text, int64_t line) {
+  HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
+  return RowFromJson(json, line);
+}
+
+}  // namespace
+
+absl::StatusOr<AspectFile> ParseAspectLines(absl::string_view content, const std::string& origin) {
+  AspectFile file{.path = origin};
+  int64_t line = 0;
+  for (const absl::string_view text : absl::StrSplit(WithoutByteOrderMark(content), '\n')) {
+    ++line;
+    HPO_RETURN_IF_ERROR(CheckRecord(text, origin, line));
+    if (absl::StripAsciiWhitespace(text).empty()) continue;
+    absl::StatusOr<AspectRow> row = ParseLine(text, line);
+    if (!row.ok()) return DataError(origin, line, row.status().message());
+    file.rows.push_back(*std::move(row));
+  }
+  if (file.rows.empty()) return DataError(origin, 1, "expected rows, got an empty file");
+  return file;
+}
+
+std::vector<std::string> ClassesOf(const AspectFile& file) {
+  std::set<std::string> classes;
+  for (const AspectRow& row : file.rows) {
+    for (const Aspect& aspect : row.aspects) classes.insert(aspect.category);
+  }
+  return {classes.begin(), classes.end()};
+}
+
+absl::StatusOr<AspectFile> ReadAspectFile(const std::string& path) {
+  HPO_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  return ParseAspectLines(content, path);
+}
+
+}  // namespace hpo

@@ -1,0 +1,80 @@
+#include "worker/trainer/models/files/weight_files.h"
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/json_reader.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+
+namespace hpo {
+namespace {
+
+// Tensor names by the shard that holds them.
+using Shards = std::map<std::string, std::set<std::string>>;
+
+absl::StatusOr<Shards> ReadIndex(const std::string& path) {
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const absl::StatusOr<nlohmann::json> json = ParseJson(text);
+  if (!json.ok()) return Annotate(json.status(), path);
+  const auto map = json->is_object() ? json->find("weight_map") : json->end();
+  if (!json->is_object() || map == json->end() || !map->is_object() || map->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": weight_map: expected tensor names with their files"));
+  }
+  Shards shards;
+  for (const auto& [tensor, file] : map->items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (name.empty() || absl::StrContains(name, '/')) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": weight_map: ", tensor,
+                                                     ": expected a file of this folder, got ",
+                                                     DescribeJson(file)));
+    }
+    shards[name].insert(tensor);
+  }
+  return shards;
+}
+
+absl::Status CheckShard(const SafetensorsFile& file, const std::set<std::string>& expected,
+                        const std::string& index) {
+  for (const std::string& name : expected) {
+    if (file.Find(name) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(file.origin(), ": tensor '", name,
+                                                     "' is missing; ", index, " says it is here"));
+    }
+  }
+  for (const auto& [name, view] : file.tensors()) {
+    if (expected.count(name) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.origin(), ": tensor '", name, "' is one that ", index, " does not know of here"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SafetensorsFile>> OpenWeights(const std::string& folder) {
+  const std::string single = folder + "/model.safetensors";
+  const std::string index = folder + "/model.safetensors.index.json";
+  std::vector<SafetensorsFile> files;
+  if (std::filesystem::exists(single) || !std::filesystem::exists(index)) {
+    HPO_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(single));
+    files.push_back(std::move(file));
+    return files;
+  }
+  HPO_ASSIGN_OR_RETURN(const Shards shards, ReadIndex(index));
+  for (const auto& [name, tensors] : shards) {
+    HPO_ASSIGN_OR_RETURN(SafetensorsFile file,
+                         SafetensorsFile::Open(absl::StrCat(folder, "/", name)));
+    HPO_RETURN_IF_ERROR(CheckShard(file, tensors, index));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace hpo
