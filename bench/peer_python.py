@@ -11,8 +11,8 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".ca
 
 
 def installed(name):
-    """Its folder in the cache, with the packages of bench/<name>_requirements.txt, made anew when they change."""
-    requirements = HERE / f"{name}_requirements.txt"
+    """Its folder in the cache, with the packages of bench/peers/<name>.txt, made anew when they change."""
+    requirements = HERE / "peers" / f"{name}.txt"
     folder = CACHE / "bench-python" / name
     stamp = folder / "requirements.txt"
     wanted = requirements.read_text(encoding="utf-8")

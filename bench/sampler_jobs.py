@@ -44,5 +44,5 @@ def median_at(result, count):
 
 def stored_peers():
     """What bench/sampler_peers stored; empty where it did not."""
-    stored = pathlib.Path(__file__).resolve().parent / "sampler_peers.json"
+    stored = pathlib.Path(__file__).resolve().parent / "results/sampler_peers.json"
     return json.loads(stored.read_text(encoding="utf-8")) if stored.exists() else {}

@@ -8,6 +8,7 @@
 #include "bench/sampler/processor_time.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {

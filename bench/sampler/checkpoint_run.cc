@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "bench/sampler/run.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

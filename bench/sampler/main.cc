@@ -19,6 +19,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/space/search_space_json.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

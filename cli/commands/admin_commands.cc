@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/json.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

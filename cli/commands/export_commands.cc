@@ -14,6 +14,7 @@
 #include "common/base/write_file.h"
 #include "common/interop/mlflow/mlflow_export.h"
 #include "common/interop/optuna/optuna_file.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

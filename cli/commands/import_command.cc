@@ -6,6 +6,7 @@
 #include "cli/render/json.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_study.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -13,6 +13,7 @@
 #include "cli/render/table.h"
 #include "common/base/status.h"
 #include "common/interop/importance/importance.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

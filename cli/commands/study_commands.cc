@@ -9,6 +9,7 @@
 #include "cli/render/wording.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

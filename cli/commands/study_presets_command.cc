@@ -13,6 +13,7 @@
 #include "common/base/spelling.h"
 #include "common/study/study_file.h"
 #include "common/study/study_presets.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

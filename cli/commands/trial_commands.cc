@@ -13,6 +13,7 @@
 #include "cli/render/wording.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -11,6 +11,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/data/readers.h"
 
 namespace hpo {

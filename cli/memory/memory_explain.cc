@@ -10,6 +10,7 @@
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

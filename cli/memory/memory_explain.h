@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/client.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

@@ -15,6 +15,7 @@
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 #include "common/device/nvml.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

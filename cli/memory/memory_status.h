@@ -7,7 +7,7 @@
 
 #include "common/device/gpu_probe.h"
 #include "common/device/host_memory.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

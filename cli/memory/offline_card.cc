@@ -13,6 +13,7 @@
 #include "common/models/model_config.h"
 #include "common/models/task_kind.h"
 #include "common/study/model_catalog.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

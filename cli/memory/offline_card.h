@@ -14,7 +14,7 @@
 #include "common/memory/plan/fit_decision.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

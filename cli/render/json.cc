@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "cli/render/wording.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

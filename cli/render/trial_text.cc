@@ -9,6 +9,7 @@
 #include "cli/render/terminal.h"
 #include "cli/render/text.h"
 #include "cli/render/wording.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -9,6 +9,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/models/activation.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/models/task_kind.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

@@ -8,6 +8,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/trial_measurement.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

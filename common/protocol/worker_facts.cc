@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

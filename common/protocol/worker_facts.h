@@ -12,7 +12,7 @@
 #include "common/base/bytes.h"
 #include "common/models/model_spec.h"
 #include "common/models/workload.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/space/search_space.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

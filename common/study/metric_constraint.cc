@@ -9,6 +9,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/space/params.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

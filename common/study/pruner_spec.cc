@@ -11,6 +11,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/one_of.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

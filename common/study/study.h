@@ -15,7 +15,7 @@
 #include "common/space/search_space.h"
 #include "common/study/metric_constraint.h"
 #include "common/study/pruner_spec.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "common/space/search_space_json.h"
 #include "common/study/study.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

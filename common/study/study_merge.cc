@@ -6,6 +6,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/study.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

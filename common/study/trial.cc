@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -14,7 +14,7 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 #include "common/space/params.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

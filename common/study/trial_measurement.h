@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/study/trial.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
 

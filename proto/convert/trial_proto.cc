@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "proto/convert/enum_pairs.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"

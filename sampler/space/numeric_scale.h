@@ -4,6 +4,7 @@
 // Source: Optuna 5.0 (optuna/_transform.py, optuna/samplers/_tpe/parzen_estimator.py).
 #pragma once
 
+#include "common/base/random.h"
 #include "common/space/search_space.h"
 #include "sampler/numeric/normal_kernel.h"
 

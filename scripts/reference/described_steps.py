@@ -10,14 +10,14 @@ requirements:
     export PYTHONPATH=$HOME/.cache/hpo/torch-2.11.0:DIR
     scripts/with_emulated_card a100 python3.11 scripts/reference/described_steps.py \\
         golden tests/golden/described_steps.json
-    ... described_steps.py published bench/memory_published.csv bench/memory_published_dry_runs.csv
-    ... described_steps.py published bench/memory_published_base.csv \\
-        bench/memory_published_base_dry_runs.csv
+    ... described_steps.py published bench/published/memory_published.csv bench/published/memory_published_dry_runs.csv
+    ... described_steps.py published bench/published/memory_published_base.csv \\
+        bench/published/memory_published_base_dry_runs.csv
     ... described_steps.py models tests/golden/known_model_peaks.json
 
 `golden` writes the events of CASES, `models` the peaks of MODELS, which are transformers' (install
 transformers==5.23.0 to DIR too). `published` runs the programs of published measurements (rows
-as in bench/memory_published.csv) as their authors did, to the end of an epoch and beyond, and
+as in bench/published/memory_published.csv) as their authors did, to the end of an epoch and beyond, and
 writes each one's peaks.
 """
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "server/scheduler/outcome_value.h"
 #include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"

@@ -1,6 +1,7 @@
 #include "server/storage/calibration_store.h"
 
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
 namespace hpo {

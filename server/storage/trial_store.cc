@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "server/storage/row_codec.h"
 
 namespace hpo {

@@ -8,11 +8,11 @@ import unittest
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
-import emulated_card  # noqa: E402
-import emulated_end_to_end  # noqa: E402
-import emulated_jobs  # noqa: E402
-import emulated_matrix  # noqa: E402
-import emulated_suite  # noqa: E402
+from emulated import card as emulated_card  # noqa: E402
+from emulated import end_to_end as emulated_end_to_end  # noqa: E402
+from emulated import jobs as emulated_jobs  # noqa: E402
+from emulated import matrix as emulated_matrix  # noqa: E402
+from emulated import suite as emulated_suite  # noqa: E402
 
 MIB = 1 << 20
 

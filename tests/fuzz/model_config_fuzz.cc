@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/models/model_config.h"
 #include "common/models/model_parameters.h"
+#include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view json(reinterpret_cast<const char*>(data), size);

@@ -7,6 +7,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/study_file.h"
+#include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view yaml(reinterpret_cast<const char*>(data), size);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
 #include "tests/fuzz/check_encoding.h"
 #include "worker/text/tokenizers/tokenizer_json.h"
 

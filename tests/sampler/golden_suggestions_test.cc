@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 #include "tests/sampler/simulated_study.h"
 

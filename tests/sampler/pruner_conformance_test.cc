@@ -3,6 +3,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "sampler/pruner.h"
 #include "tests/golden_file.h"
 

@@ -5,6 +5,7 @@
 
 #include "common/base/random.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "sampler/numeric/hypervolume.h"
 #include "sampler/numeric/non_domination.h"
 #include "tests/golden_file.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "sampler/tpe/density_ratio.h"
 #include "sampler/tpe/model_space.h"
 #include "sampler/tpe/trial_split.h"

@@ -25,6 +25,7 @@
 #include "common/device/processors.h"
 #include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_facts.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/batching/token_cache.h"
 #include "worker/text/batching/tokenize_lines.h"
 #include "worker/text/tokenizers/tokenizer.h"

@@ -13,6 +13,7 @@
 #include "common/memory/need/memory_replay.h"
 #include "common/memory/plan/fit_decision.h"
 #include "common/memory/plan/memory_plan.h"
+#include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/trial_checkpoints.h"
 #include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/memory/stage_log.h"

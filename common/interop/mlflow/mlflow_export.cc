@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/space/params.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -14,6 +14,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_database.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -14,6 +14,7 @@
 #include "common/memory/families/model_trace.h"
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

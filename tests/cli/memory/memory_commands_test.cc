@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/memory/memory_status.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
 namespace hpo {

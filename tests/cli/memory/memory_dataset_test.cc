@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
 namespace hpo {

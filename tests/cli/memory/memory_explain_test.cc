@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/render/text.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/memory/plan/step_advice.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/run_program.h"
 
 namespace hpo {

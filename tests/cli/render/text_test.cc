@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "cli/render/json.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -8,6 +8,7 @@
 #include "common/memory/foreign/described_step_trace.h"
 #include "common/memory/foreign/step_description.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-// The third program of bench/memory_published.csv.
+// The third program of bench/published/memory_published.csv.
 constexpr char kPublished[] = R"({
   "layers": [
     {"type": "embedding", "rows": 700962, "width": 768},

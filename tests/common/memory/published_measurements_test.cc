@@ -18,7 +18,7 @@ namespace {
 using Row = std::map<std::string, int64_t>;
 
 std::vector<Row> ReadRows(const std::string& name) {
-  std::ifstream file(std::string(HPO_SOURCE_DIR) + "/bench/" + name);
+  std::ifstream file(std::string(HPO_SOURCE_DIR) + "/bench/published/" + name);
   const auto cells = [](const std::string& line) {
     std::istringstream text(line);
     std::vector<std::string> values;

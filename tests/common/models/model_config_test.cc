@@ -3,6 +3,7 @@
 #include "common/study/model_catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

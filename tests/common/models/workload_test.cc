@@ -1,6 +1,7 @@
 #include "common/models/workload.h"
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "common/study/model_catalog.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -1,6 +1,7 @@
 #include "common/space/params.h"
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

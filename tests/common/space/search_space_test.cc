@@ -5,6 +5,7 @@
 #include "common/base/limits.h"
 #include "common/space/search_space_json.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

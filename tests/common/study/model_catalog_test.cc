@@ -4,6 +4,7 @@
 
 #include "common/models/model_config.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

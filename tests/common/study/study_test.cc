@@ -6,6 +6,7 @@
 #include "common/study/study_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

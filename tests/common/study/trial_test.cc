@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

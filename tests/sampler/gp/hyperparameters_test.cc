@@ -4,6 +4,7 @@
 
 #include "common/base/random.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 #include "tests/sampler/gp/point_rows.h"
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "sampler/tpe/model_space.h"
 #include "tests/golden_file.h"
 #include "tests/sampler/golden_space.h"

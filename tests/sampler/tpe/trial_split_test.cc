@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "nlohmann/json.hpp"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -1,6 +1,7 @@
 #include "server/scheduler/retry_policy.h"
 
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
 #include "server/storage/store.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"

@@ -12,6 +12,7 @@
 
 #include "common/base/read_file.h"
 #include "common/protocol/refusal.h"
+#include "nlohmann/json.hpp"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
 #include "tests/worker/agent/agent_loop_fixture.h"

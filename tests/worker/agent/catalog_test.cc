@@ -8,6 +8,7 @@
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "worker/agent/catalog/data_catalog.h"
 #include "worker/agent/catalog/model_catalog.h"
 

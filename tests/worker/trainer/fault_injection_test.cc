@@ -1,6 +1,7 @@
 // Refuses the k-th allocation, for every k of a piece of training: whatever was being done then,
 // live bytes return to the baseline and the redone piece equals an undisturbed one, bit for bit.
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/failing_allocations.h"
 #include "tests/worker/trainer/tiny_model.h"
 #include "worker/text/batching/batcher.h"

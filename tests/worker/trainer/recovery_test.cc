@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/scripted_memory.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/counting_allocator.h"

@@ -9,6 +9,7 @@
 #include "common/memory/need/memory_replay.h"
 #include "common/memory/need/trial_trace.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/counting_allocator.h"
 #include "worker/trainer/memory/trace_recorder.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "common/memory/trace/lora.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/run_trial.h"

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/synthetic_trial.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/models/files/safetensors.h"

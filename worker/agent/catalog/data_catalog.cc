@@ -9,6 +9,7 @@
 #include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "worker/agent/catalog/contained_path.h"
 #include "worker/text/data/data_set_facts.h"

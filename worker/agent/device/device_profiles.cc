@@ -13,6 +13,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/write_file.h"
+#include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -21,6 +21,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/protocol/trainer_protocol.h"
+#include "nlohmann/json.hpp"
 #include "worker/agent/process/stray_processes.h"
 
 namespace hpo {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/data/readers.h"
 
 namespace hpo {

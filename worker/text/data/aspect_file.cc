@@ -12,6 +12,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/data/data_file_builder.h"
 
 namespace hpo {

@@ -8,6 +8,7 @@
 #include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/bpe_files.h"
 #include "worker/text/tokenizers/pipeline_tokenizer.h"
 #include "worker/text/tokenizers/special_tokens.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/byte_bpe_tokenizer.h"
 #include "worker/text/tokenizers/parts/wordpiece.h"
 #include "worker/text/tokenizers/sentencepiece_tokenizer.h"

@@ -7,6 +7,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/special_tokens.h"
 #include "worker/text/tokenizers/tokenizer_json_parts.h"
 

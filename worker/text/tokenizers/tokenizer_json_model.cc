@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/parts/unigram.h"
 #include "worker/text/tokenizers/parts/wordpiece.h"
 #include "worker/text/tokenizers/special_tokens.h"

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "worker/text/tokenizers/bpe_files.h"
 #include "worker/text/tokenizers/pipeline_tokenizer.h"
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/tokenizer_json_parts.h"
 
 namespace hpo {

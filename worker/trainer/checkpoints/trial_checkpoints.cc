@@ -8,6 +8,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/write_file.h"
+#include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/checkpoint_state.h"
 #include "worker/trainer/checkpoints/training_tensors.h"
 #include "worker/trainer/trial_log.h"

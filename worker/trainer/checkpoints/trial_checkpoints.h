@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/protocol/trainer_protocol.h"
+#include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/checkpoint_store.h"
 #include "worker/trainer/event_sink.h"
 #include "worker/trainer/torch_headers.h"

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/base/write_file.h"
 #include "common/memory/need/memory_replay.h"
+#include "nlohmann/json.hpp"
 #include "worker/trainer/device_profile.h"
 #include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/models/weights.h"

@@ -3,6 +3,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/trial_measurement.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 nlohmann::json LoopStateToJson(const LoopState& state) {

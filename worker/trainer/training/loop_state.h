@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
 #include "common/study/trial.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 #include "worker/trainer/training/loss_scale.h"
 
 namespace hpo {

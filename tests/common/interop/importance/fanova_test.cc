@@ -5,6 +5,7 @@
 #include "common/interop/importance/importance.h"
 #include "common/interop/importance/partition_tree.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/common/interop/importance/golden_study.h"
 
 namespace hpo {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/interop/importance/importance.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

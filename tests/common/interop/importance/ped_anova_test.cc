@@ -2,6 +2,7 @@
 #include "common/interop/importance/importance.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/common/interop/importance/golden_study.h"
 
 namespace hpo {

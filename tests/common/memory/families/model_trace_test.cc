@@ -9,6 +9,7 @@
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 
 namespace hpo {

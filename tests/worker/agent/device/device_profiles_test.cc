@@ -5,6 +5,7 @@
 
 #include "common/base/read_file.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -6,6 +6,7 @@
 #include "common/base/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 #include "worker/text/tokenizers/parts/sentencepiece_model.h"

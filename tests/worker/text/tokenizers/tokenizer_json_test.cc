@@ -7,6 +7,7 @@
 #include "common/base/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 
 namespace hpo {

@@ -7,6 +7,7 @@
 #include "common/base/json_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "worker/trainer/checkpoints/checkpoint_manifest.h"
 
 namespace hpo {

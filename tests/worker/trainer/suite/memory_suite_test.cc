@@ -7,6 +7,7 @@
 
 #include "common/base/read_file.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/allocator_log.h"
 #include "worker/trainer/suite/suite_plan.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/trainer/golden_tensors.h"
 #include "tests/worker/trainer/same_events.h"
 #include "tests/worker/trainer/tiny_trial.h"

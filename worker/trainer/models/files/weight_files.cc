@@ -10,6 +10,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/parts/wordpiece.h"
 

@@ -9,6 +9,7 @@
 #include "common/base/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/worker/text/golden_tokenizers.h"
 
 namespace hpo {

@@ -15,7 +15,7 @@ import sys
 
 import torch
 import transformers
-from train_speed_peer import parameter_groups
+from train_speed import parameter_groups
 
 EVALUATED_TOGETHER = 64
 

@@ -6,7 +6,7 @@ import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 
-import emulated_card
+from emulated import card as emulated_card
 import figures
 
 SECONDS = 900

@@ -4,8 +4,8 @@ against what the trainer predicted for them. Both sides hold the baseline: what 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
-import emulated_card
-import emulated_jobs
+from emulated import card as emulated_card
+from emulated import jobs as emulated_jobs
 import figures
 
 JOB_SECONDS = 300  # of a machine that has other work: most take a second or two of a processor

@@ -2,7 +2,7 @@
 
 import os
 
-import emulated_card
+from emulated import card as emulated_card
 import figures
 
 SECONDS = 600

@@ -5,7 +5,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import emulated_card
+from emulated import card as emulated_card
 import figures
 
 STUDY_SECONDS = 900

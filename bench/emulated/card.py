@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 WITH_CARD = str(ROOT / "scripts" / "with_emulated_card")
 CARDS = ("t4", "rtx3060", "l4", "a100", "h100", "h200")
 ALLOCATORS = {"default": "", "expandable": "expandable_segments:True"}
