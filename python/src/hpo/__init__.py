@@ -1,0 +1,23 @@
+"""Hyperparameter search that out-of-memory errors cannot stop.
+
+    import hpo
+
+    def train(trial):
+        return (trial["x"] - 2) ** 2
+
+    best = hpo.minimize(train, {"x": hpo.uniform(-10, 10)}, trials=20)
+    print(best.value, best.params)
+"""
+
+from .errors import (BadData, HpoError, InvalidInput, OutOfMemory, ServerError, Stopped,
+                     StudyFailed)
+from .search import maximize, minimize
+from .space import Domain, choice, integer, log, uniform
+from .study import Study, TrialRecord
+from .trial import Trial
+
+int = integer  # of the space: hpo.int(1, 8)
+
+__all__ = ["BadData", "Domain", "HpoError", "InvalidInput", "OutOfMemory", "ServerError",
+           "Stopped", "Study", "StudyFailed", "Trial", "TrialRecord", "choice", "int", "integer",
+           "log", "maximize", "minimize", "uniform"]

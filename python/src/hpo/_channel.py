@@ -1,0 +1,53 @@
+"""The trainer's end of the trainer protocol (docs/TRAINER_PROTOCOL.md): JSON lines on a socket."""
+
+import json
+import math
+import os
+import select
+import socket
+from typing import Any, Mapping
+
+from .errors import InvalidInput
+
+
+def finite(metrics: "Mapping[str, Any]") -> "dict[str, float | None]":
+    """Plain numbers as JSON has them: what is not finite becomes null."""
+    plain: "dict[str, float | None]" = {}
+    for name, given in metrics.items():
+        try:
+            value = float(given)
+        except (TypeError, ValueError):
+            raise InvalidInput(f"metric {name!r}: expected a number, got {given!r}") from None
+        plain[name] = value if math.isfinite(value) else None
+    return plain
+
+
+class LineChannel:
+    """Blocks while it sends and where it is told to receive; one thread at a time."""
+
+    def __init__(self, fd: int) -> None:
+        self.socket = socket.socket(fileno=fd)
+        self._unread = b""
+
+    def send(self, **message: Any) -> None:
+        self.socket.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
+
+    def receive(self, timeout_s: "float | None" = None) -> "dict[str, Any] | None":
+        """None where nothing came in time. The end of the channel is a shutdown."""
+        while b"\n" not in self._unread:
+            if timeout_s is not None and not select.select([self.socket], [], [], timeout_s)[0]:
+                return None
+            try:
+                data = self.socket.recv(1 << 16)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return {"type": "shutdown"}
+            self._unread += data
+        line, self._unread = self._unread.split(b"\n", 1)
+        return dict(json.loads(line))
+
+
+def inherited() -> LineChannel:
+    """The one that hpo-worker hands over."""
+    return LineChannel(int(os.environ.get("HPO_TRAINER_FD", "3")))

@@ -1,0 +1,34 @@
+"""How a trial ended: from the trainer protocol's words to the server's messages."""
+
+import math
+from typing import Any, Mapping
+
+from . import _wire
+
+
+def numbers(metrics: "Mapping[str, Any]") -> "dict[str, float]":
+    """The protocol writes what is not finite as null."""
+    return {key: math.nan if value is None else float(value) for key, value in metrics.items()}
+
+
+def outcome(told: "Mapping[str, Any]") -> Any:
+    """`told`: the outcome of a message "outcome" (docs/TRAINER_PROTOCOL.md)."""
+    kind = told["kind"]
+    if kind == "completed":
+        fields: "dict[str, Any]" = {"metrics": numbers(told["metrics"])}
+    elif kind == "stopped_by_pruner":
+        fields = {"step": told["step"], "metrics": numbers(told["metrics"])}
+    elif kind == "out_of_memory":
+        fields = {key: told[key] for key in ("error_message", "error_traceback", "needed_bytes",
+                                             "peak_bytes", "limit_bytes") if told.get(key)}
+        fields["kind"] = _wire.number("OomKind", "OOM_KIND_CONFIGURATION")
+    elif kind == "cancelled":
+        fields = {}
+    else:
+        fields = {"message": told["message"],
+                  "failure_class": _wire.number("FailureClass", "FAILURE_CLASS_" + told["class"])}
+    return _wire.message("Outcome")(**{kind: fields})
+
+
+def memory(told: "Mapping[str, int]", limit_bytes: int) -> Any:
+    return _wire.message("MemoryReport")(limit_bytes=limit_bytes, **told)

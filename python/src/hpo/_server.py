@@ -1,0 +1,64 @@
+"""hpo-server as a child of this process."""
+
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from .errors import HpoError
+
+START_S = 60.0
+STOP_S = 30.0
+
+
+def program(name: str) -> str:
+    """Of HPO_BIN_DIR, the wheel or the PATH."""
+    folders = [os.environ.get("HPO_BIN_DIR"), str(pathlib.Path(__file__).with_name("bin"))]
+    for folder in folders:
+        if folder and os.access(os.path.join(folder, name), os.X_OK):
+            return os.path.join(folder, name)
+    found = shutil.which(name)
+    if found is None:
+        raise HpoError(f"{name} was not found: install the wheel, put it on the PATH or name its "
+                       "folder in HPO_BIN_DIR")
+    return found
+
+
+def die_with_parent() -> None:
+    """The kernel ends the calling process when its parent ends (Linux)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+class Server:
+    """Runs from start to close() over the database of a folder."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        address_file, self.log = folder / "address", folder / "server.log"
+        address_file.unlink(missing_ok=True)
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                [program("hpo-server"), "--listen", "127.0.0.1:0", "--db", str(folder / "hpo.db"),
+                 "--address-file", str(address_file)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                preexec_fn=die_with_parent)
+        deadline = time.monotonic() + START_S
+        while not address_file.exists() or not address_file.read_text().strip():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.close()
+                tail = self.log.read_text(errors="replace").strip().splitlines()[-5:]
+                raise HpoError("hpo-server did not start:\n" + "\n".join(tail))
+            time.sleep(0.01)
+        self.address = address_file.read_text().strip()
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()

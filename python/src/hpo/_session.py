@@ -1,0 +1,150 @@
+"""A worker of the server in this process: takes trials, keeps their leases, reports how they end."""
+
+import threading
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _wire
+from .errors import ServerError
+
+_STOPS = {"stop_pruned": "pruned", "lease_lost": "lease lost", "cancelled": "cancelled",
+          "preempted": "preempted", "time_limit": "time limit"}
+
+
+@dataclass
+class Device:
+    """What a session's trials run on. `capacity_bytes` of it may be used by one trial."""
+
+    kind: str = "cpu"
+    name: str = "this machine"
+    uuid: str = ""
+    total_bytes: int = 0
+    capacity_bytes: int = 0
+    environment: "dict[str, str]" = field(default_factory=lambda: {})
+
+
+@dataclass
+class Lease:
+    """A trial that this process runs. `stop`: why it is to end; empty: it is not."""
+
+    assignment: Any
+    stop: str = ""
+
+    def fill(self, request: Any) -> Any:
+        for key in ("study", "trial", "attempt", "lease_token", "database"):
+            setattr(request, key, getattr(self.assignment, key))
+        return request
+
+
+class Session:
+    """Safe from any thread. A thread of its own tells the server that the leases live."""
+
+    def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
+                 plans: bool = False) -> None:
+        self.device = device
+        self._channel = channel
+        self._register = _wire.message("RegisterWorkerRequest")(
+            worker=worker, instance_key=uuid.uuid4().hex, version="python", trainer="python",
+            plans=plans, capacity_bytes=device.capacity_bytes,
+            device=_wire.message("DeviceProfile")(kind=device.kind, name=device.name,
+                                                  uuid=device.uuid, total_bytes=device.total_bytes),
+            serves=_wire.message("StudyNames")(names=[study]))
+        self._leases: "list[Lease]" = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._id, self._interval = "", 10.0
+        self._register_now()
+        self._thread = threading.Thread(target=self._beat, name="hpo-heartbeat", daemon=True)
+        self._thread.start()
+
+    def acquire(self, wait_s: float) -> "tuple[Lease | None, Any]":
+        """A trial, where one comes within `wait_s`, and the answer, which says why there is none."""
+        request = _wire.message("AcquireTrialRequest")(
+            request_id=uuid.uuid4().hex, capacity_bytes=self.device.capacity_bytes)
+        request.wait.FromNanoseconds(int(wait_s * 1e9))
+        answer = self._call("AcquireTrial", request, wait_s + _wire.CALL_S)
+        if not answer.HasField("assignment"):
+            return None, answer
+        lease = Lease(answer.assignment)
+        with self._lock:
+            self._leases.append(lease)
+        return lease, answer
+
+    def report(self, lease: Lease, step: int, epoch: float, metrics: "dict[str, float]") -> None:
+        """Sets the lease's `stop` where the server wants the trial to end."""
+        request = lease.fill(_wire.message("ReportMeasurementsRequest")())
+        request.measurements.add(step=step, epoch=epoch, metrics=metrics)
+        answer = self._call("ReportMeasurements", request)
+        if answer.should_stop:
+            lease.stop = lease.stop or "pruned"
+        self._obey(lease, answer.directive)
+
+    def finish(self, lease: Lease, outcome: Any, memory: Any = None) -> str:
+        """The state that the trial has now: "completed", ..."""
+        plan = lease.assignment.plan if lease.assignment.HasField("plan") else None
+        request = lease.fill(_wire.message("FinishTrialRequest")(
+            request_id=uuid.uuid4().hex, outcome=outcome, memory=memory, final_plan=plan))
+        answer = self._call("FinishTrial", request)
+        self._forget(lease)
+        return _wire.name("TrialState", answer.state)
+
+    def release(self, lease: Lease, note: str) -> None:
+        """Gives the trial back: it is queued again."""
+        self._forget(lease)
+        request = lease.fill(_wire.message("ReleaseTrialRequest")(
+            request_id=uuid.uuid4().hex, note=note,
+            reason=_wire.number("ReleaseReason", "RELEASE_REASON_PREEMPTED")))
+        self._call("ReleaseTrial", request)
+
+    def close(self) -> None:
+        """Says goodbye; what is still leased goes to others at once."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._thread.join()
+        try:
+            self._call("Heartbeat", _wire.message("HeartbeatRequest")(leaving=True), 5)
+        except ServerError:
+            pass  # The server finds out by itself.
+
+    def _forget(self, lease: Lease) -> None:
+        with self._lock:
+            if lease in self._leases:
+                self._leases.remove(lease)
+
+    def _register_now(self) -> None:
+        answer = self._channel.call("WorkerService/RegisterWorker", self._register)
+        self._id = answer.session
+        self._interval = answer.heartbeat_interval.ToNanoseconds() / 1e9 or self._interval
+
+    def _call(self, method: str, request: Any, timeout: float = _wire.CALL_S) -> Any:
+        """Registers again where the server has forgotten the session (it was restarted)."""
+        for last in (False, True):
+            request.session = self._id
+            try:
+                return self._channel.call(f"WorkerService/{method}", request, timeout)
+            except ServerError as error:
+                if last or error.code not in ("NOT_FOUND", "UNAUTHENTICATED"):
+                    raise
+                self._register_now()
+        raise AssertionError("unreachable")
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._interval):
+            with self._lock:
+                leases = list(self._leases)
+            request = _wire.message("HeartbeatRequest")(capacity_bytes=self.device.capacity_bytes)
+            for lease in leases:
+                lease.fill(request.leases.add())
+            try:
+                answer = self._call("Heartbeat", request, self._interval)
+                if answer.register_again:
+                    self._register_now()
+            except ServerError:
+                continue  # Again at the next one: a lease outlives several.
+            for lease, directive in zip(leases, answer.directives):
+                self._obey(lease, directive)
+
+    def _obey(self, lease: Lease, directive: int) -> None:
+        lease.stop = lease.stop or _STOPS.get(_wire.name("Directive", directive), "")

@@ -1,0 +1,116 @@
+"""Calls to the server. Messages are made from the descriptors of proto/, which the build writes
+beside this file; grpc is imported with the first channel, since that takes longer than all else."""
+
+import functools
+import pathlib
+import time
+from typing import Any, Callable, Iterator
+
+from .errors import HpoError, InvalidInput, ServerError
+
+CALL_S = 60.0
+_OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
+            ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20)]
+_DESCRIPTORS = pathlib.Path(__file__).with_name("protocol.desc")
+
+
+@functools.lru_cache(maxsize=None)
+def _pool() -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    if not _DESCRIPTORS.exists():
+        raise HpoError(f"{_DESCRIPTORS} is missing: install the wheel, or build the target "
+                       "python_sdk and use build/dev/python")
+    pool: Any = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes()).file:
+        pool.Add(file)
+    return pool
+
+
+@functools.lru_cache(maxsize=None)
+def message(name: str) -> Any:
+    """The class of a message of hpo.v1."""
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"hpo.v1.{name}"))
+
+
+def number(enum: str, value: str) -> int:
+    """Of an enum's value: number("StudyOrder", "STUDY_ORDER_STOP")."""
+    return int(_pool().FindEnumTypeByName(f"hpo.v1.{enum}").values_by_name[value].number)
+
+
+def name(enum: str, value: int) -> str:
+    """The reverse of `number`, without the enum's prefix, in small letters: "completed"."""
+    descriptor = _pool().FindEnumTypeByName(f"hpo.v1.{enum}")
+    prefix = descriptor.values_by_number[0].name[: -len("UNSPECIFIED")]
+    return str(descriptor.values_by_number[value].name)[len(prefix):].lower()
+
+
+def pack(value: object) -> Any:
+    """A Value; its type is kept."""
+    for kind, field in ((bool, "bool_value"), (int, "int_value"), (float, "double_value"),
+                        (str, "string_value")):
+        if isinstance(value, kind):
+            return message("Value")(**{field: value})
+    raise InvalidInput(f"a parameter: expected a flag, a number or text, got {value!r}")
+
+
+def unpack(value: Any) -> Any:
+    return getattr(value, value.WhichOneof("kind"))
+
+
+def params_of(packed: Any) -> "dict[str, Any]":
+    return {key: unpack(packed[key]) for key in sorted(packed)}
+
+
+class Channel:
+    """Calls by name, from any thread. A server that is away is waited for, as long as a call may
+    take; every call is safe to repeat."""
+
+    def __init__(self, address: str) -> None:
+        import grpc
+
+        self._grpc: Any = grpc
+        self.address = address
+        self._channel: Any = grpc.insecure_channel(address, _OPTIONS)
+        self._methods: "dict[str, Callable[..., Any]]" = {}
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def call(self, method: str, request: Any, timeout: float = CALL_S) -> Any:
+        """`method`: "StudyService/GetStudy". The request's class tells the answer's."""
+        deadline = time.monotonic() + timeout
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                return self._bound(method, request)(request, timeout=left, wait_for_ready=True)
+            except self._grpc.RpcError as error:
+                code = str(error.code().name)
+                if code != "UNAVAILABLE" or time.monotonic() + 0.2 > deadline:
+                    raise self._refusal(error, code) from None
+                time.sleep(0.2)
+
+    def stream(self, method: str, request: Any) -> "Iterator[Any]":
+        try:
+            yield from self._bound(method, request, stream=True)(request, wait_for_ready=True)
+        except self._grpc.RpcError as error:
+            code = str(error.code().name)
+            if code not in ("CANCELLED", "UNAVAILABLE"):
+                raise self._refusal(error, code) from None
+
+    def _bound(self, method: str, request: Any, stream: bool = False) -> "Callable[..., Any]":
+        if method not in self._methods:
+            make = self._channel.unary_stream if stream else self._channel.unary_unary
+            answer = request.DESCRIPTOR.name.removesuffix("Request") + "Response"
+            self._methods[method] = make(f"/hpo.v1.{method}",
+                                         request_serializer=lambda one: one.SerializeToString(),
+                                         response_deserializer=message(answer).FromString)
+        return self._methods[method]
+
+    def _refusal(self, error: Any, code: str) -> HpoError:
+        text = str(error.details())
+        if code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
+            text = f"the server at {self.address} does not answer: {text}"
+        return InvalidInput(text) if code == "INVALID_ARGUMENT" else ServerError(code, text)

@@ -1,0 +1,288 @@
+"""A study by ask and tell: the loop is yours, the search and the memory of it are the server's."""
+
+import contextlib
+import datetime
+import os
+import pathlib
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Optional, Union
+
+from . import _outcomes, _wire
+from ._channel import finite
+from ._server import Server
+from ._session import Device, Lease, Session
+from .errors import HpoError, InvalidInput, StudyFailed
+from .sizes import num_bytes
+from .space import Space, Value, study_file
+from .trainer import metrics_of, outcome_of
+from .trial import Trial
+
+WAIT_S = 5.0
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """A trial as the server keeps it."""
+
+    number: int
+    state: str  # "queued", "running", "completed", "pruned", "failed" or "cancelled"
+    params: "dict[str, Value]"
+    value: Optional[float]  # of the first objective
+    metrics: "dict[str, float]"
+    why: str  # of one that was pruned, failed or cancelled
+    started: Optional[datetime.datetime]
+    ended: Optional[datetime.datetime]
+
+
+def record_of(trial: Any) -> TrialRecord:
+    kind = trial.outcome.WhichOneof("kind") if trial.HasField("outcome") else None
+    end = getattr(trial.outcome, kind) if kind else None
+    metrics = end.metrics if kind in ("completed", "stopped_by_pruner") and end else None
+    why = {"out_of_memory": "error_message", "failed": "message", "cancelled": "reason",
+           "stopped_by_pruner": "pruner"}.get(kind or "")
+    times = [getattr(trial, name).ToDatetime(datetime.timezone.utc) if trial.HasField(name) else None
+             for name in ("started", "ended")]
+    return TrialRecord(
+        number=trial.number, state=_wire.name("TrialState", trial.state),
+        params=_wire.params_of(trial.params), value=trial.value if trial.HasField("value") else None,
+        metrics=dict(metrics if metrics is not None else trial.last_measurement.metrics),
+        why=str(getattr(end, why)) if why else "", started=times[0], ended=times[1])
+
+
+def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None") -> "dict[str, Any]":
+    """The trainer protocol's job, as far as a function needs one."""
+    given = lease.assignment
+    return {"type": "job", "study": given.study, "trial": given.trial, "attempt": given.attempt,
+            "params": _wire.params_of(given.params), "objective": {"metric": given.objective.metric},
+            "device": device.kind, "limit_bytes": given.limit_bytes, "seed": given.seed,
+            "epochs": given.epochs,
+            "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
+
+
+class SessionSink:
+    """A trial of this process: its words go straight to the server."""
+
+    def __init__(self, session: Session, lease: Lease) -> None:
+        self.session = session
+        self.lease = lease
+
+    def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None:
+        self.session.report(self.lease, step, epoch, _outcomes.numbers(finite(metrics)))
+
+    def stage(self, name: str, peak_bytes: int) -> None:
+        pass  # A worker's records; the peak comes with the trial's end.
+
+    def stop_reason(self) -> str:
+        return self.lease.stop
+
+
+class Study:
+    """Opens the study `name`, or makes it where a space is given and it is not there.
+
+    `storage`: a folder of your own, whose server runs as long as this object; or `server`, the
+    address of one that runs already; neither: a folder that is gone afterwards. `trials`: the
+    budget; None: any number. `memory`: what one trial may use at most ("24GiB"). For one process;
+    several may share one `server`. Close it, or use it as a context."""
+
+    def __init__(self, name: str = "study", space: "Space | None" = None, *,
+                 direction: str = "minimize", metric: str = "value",
+                 objectives: "Mapping[str, str] | None" = None, trials: "int | None" = None,
+                 memory: "int | str | None" = None, storage: "str | os.PathLike[str] | None" = None,
+                 server: "str | None" = None, device: "Device | None" = None,
+                 seed: "int | None" = None, **sections: Any) -> None:
+        if seed is not None:
+            sections["sampler"] = {**sections.get("sampler", {}), "seed": seed}
+        limit = num_bytes(memory, "memory") if memory is not None else 0
+        given = device or Device()
+        self.device = Device(given.kind, given.name, given.uuid, given.total_bytes or limit,
+                             limit or given.capacity_bytes, given.environment)
+        file = self._file(name, space, objectives or {metric: direction}, trials, sections)
+        with contextlib.ExitStack() as cleanup:
+            self.folder: "pathlib.Path | None" = None
+            if server is None:
+                temporary = storage is None and tempfile.TemporaryDirectory(prefix="hpo-")
+                if temporary:
+                    cleanup.enter_context(temporary)
+                self.folder = pathlib.Path(temporary.name if temporary else storage or ".")
+                own = Server(self.folder)
+                cleanup.callback(own.close)
+                server = own.address
+            self.channel = _wire.Channel(server)
+            cleanup.callback(self.channel.close)
+            self.name = self._open(name, file)
+            self._cleanup = cleanup.pop_all()
+        self._session: "Session | None" = None
+        self._asked: "dict[int, Lease]" = {}
+
+    def _file(self, name: str, space: "Space | None", objectives: "Mapping[str, str]",
+              trials: "int | None", sections: "dict[str, Any]") -> str:
+        for metric, way in objectives.items():
+            if way not in ("minimize", "maximize"):
+                raise InvalidInput(f"direction of {metric}: expected \"minimize\" or \"maximize\", "
+                                   f"got {way!r}")
+        if trials is not None and (isinstance(trials, bool) or trials < 1):
+            raise InvalidInput(f"trials: expected a whole number from 1, got {trials!r}")
+        if space is None:
+            return ""
+        limited = self.device.capacity_bytes > 0
+        sections.setdefault("memory", {"policy": "strict" if limited else "off"})
+        sections["budget"] = {**({"trials": trials} if trials else {}), **sections.get("budget", {})}
+        return study_file(name, space, objectives, **sections)
+
+    def _open(self, name: str, file: str) -> str:
+        if not file:
+            request = _wire.message("GetStudyRequest")(name=name)
+            return str(self.channel.call("StudyService/GetStudy", request).study.name)
+        request = _wire.message("CreateStudyRequest")(yaml=file, origin=name)
+        return str(self.channel.call("StudyService/CreateStudy", request).study.name)
+
+    def __enter__(self) -> "Study":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """What was asked and not told is queued again."""
+        if self._session is not None:
+            for lease in self._asked.values():
+                with contextlib.suppress(HpoError):
+                    self._session.release(lease, "the study was closed")
+            self._session.close()
+            self._session = None
+        self._cleanup.close()
+
+    def session(self) -> Session:
+        """A worker of this study, for what runs its trials itself."""
+        return Session(self.channel, self.name, self.device, f"python-{os.getpid()}")
+
+    def ask(self, wait_s: float = 600.0) -> "Trial | None":
+        """A configuration to try. None: the budget is used up, or nothing came within `wait_s`."""
+        if self._session is None:
+            self._session = self.session()
+        lease = next_lease(self._session, wait_s)
+        if lease is None:
+            raise_if_failed(self.state())
+            return None
+        self._asked[lease.assignment.trial] = lease
+        checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
+        return Trial(job_of(lease, self.device, checkpoints), SessionSink(self._session, lease))
+
+    def tell(self, trial: Trial, result: "Union[float, Mapping[str, float], Exception, None]") -> str:
+        """How the trial ended: the objective's value, all metrics, or what was raised (OutOfMemory
+        or anything alike teaches the sampler the limit). None only for a trial that was to stop.
+        Returns the state that it has now."""
+        lease = self._asked.get(trial.number)
+        if lease is None or self._session is None:
+            raise InvalidInput(f"trial {trial.number} was told already, or asked by someone else")
+        if not isinstance(result, Exception) and not (result is None and trial.should_stop()):
+            try:
+                metrics_of(result, lease.assignment.objective.metric)
+            except TypeError as error:
+                raise InvalidInput(f"trial {trial.number}: "
+                                   f"{str(error).replace('the function returned', 'got')}") from None
+
+        def told(_: Trial) -> Any:
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        end = outcome_of(told, trial)
+        del self._asked[trial.number]
+        if end is None:
+            self._session.release(lease, lease.stop)
+            return "queued"
+        used = _outcomes.memory({"live_peak_bytes": trial.used_bytes}, trial.limit_bytes)
+        return self._session.finish(lease, _outcomes.outcome(end), used)
+
+    def enqueue(self, params: "Mapping[str, Value]") -> int:
+        """Has these parameters tried next; those left out are drawn. The number of the trial."""
+        request = _wire.message("EnqueueTrialRequest")(study=self.name)
+        for key, value in params.items():
+            request.params[key].CopyFrom(_wire.pack(value))
+        return int(self.channel.call("StudyService/EnqueueTrial", request).trial.number)
+
+    def state(self) -> Any:
+        """The server's message Study (proto/hpo/v1/study.proto): counts, order, what it waits for."""
+        request = _wire.message("GetStudyRequest")(name=self.name)
+        return self.channel.call("StudyService/GetStudy", request).study
+
+    def best_trials(self, count: int = 0) -> "list[TrialRecord]":
+        """In order, the best one unless more are asked for; of several objectives, the Pareto front."""
+        request = _wire.message("ListBestTrialsRequest")(study=self.name, count=count)
+        answer = self.channel.call("StudyService/ListBestTrials", request)
+        return [record_of(trial) for trial in answer.trials]
+
+    @property
+    def best(self) -> TrialRecord:
+        """Of one objective."""
+        found = self.best_trials()
+        if not found:
+            state = self.state()
+            raise_if_failed(state)
+            counts = state.counts
+            raise HpoError(f"study {self.name}: no trial completed ({counts.pruned} pruned, "
+                           f"{counts.failed} failed, {counts.cancelled} cancelled)")
+        return found[0]
+
+    @property
+    def trials(self) -> "list[TrialRecord]":
+        return list(self._trials())
+
+    def _trials(self) -> "Iterator[TrialRecord]":
+        token = ""
+        while True:
+            request = _wire.message("ListTrialsRequest")(study=self.name, page_size=_PAGE,
+                                                         page_token=token)
+            answer = self.channel.call("StudyService/ListTrials", request)
+            yield from map(record_of, answer.trials)
+            token = answer.next_page_token
+            if not token:
+                return
+
+    def dataframe(self) -> Any:
+        """Every trial as a row of pandas: number, state, value, why, times, then parameters."""
+        try:
+            import pandas
+        except ImportError:
+            raise HpoError("study.dataframe() needs pandas: pip install pandas") from None
+        rows = [{"number": one.number, "state": one.state, "value": one.value, "why": one.why,
+                 "started": one.started, "ended": one.ended,
+                 **{f"params_{key}": value for key, value in one.params.items()},
+                 **{f"metrics_{key}": value for key, value in one.metrics.items()}}
+                for one in self._trials()]
+        frame: Any = pandas
+        return frame.DataFrame(rows)
+
+    def watch(self) -> "Iterator[tuple[str, TrialRecord]]":
+        """What happens from now on: "queued", "started", "finished", ... and the trial."""
+        request = _wire.message("WatchStudyRequest")(study=self.name)
+        for answer in self.channel.stream("StudyService/WatchStudy", request):
+            if answer.WhichOneof("kind") == "change":
+                yield answer.change.kind, record_of(answer.change.trial)
+
+    def stop(self, running_trials: bool = False) -> None:
+        """Hands out no more trials; `running_trials`: ends those that run as well."""
+        request = _wire.message("OrderStudyRequest")(
+            name=self.name, order=_wire.number("StudyOrder", "STUDY_ORDER_STOP"),
+            stop_running_trials=running_trials)
+        self.channel.call("StudyService/OrderStudy", request)
+
+
+def next_lease(session: Session, wait_s: float, stop: Any = None) -> "Lease | None":
+    """Waits until a trial comes, the study has ended, the time is over, or `stop` (an Event)."""
+    deadline = time.monotonic() + wait_s
+    while not (stop is not None and stop.is_set()):
+        left = deadline - time.monotonic()
+        lease, answer = session.acquire(max(0.0, min(WAIT_S, left)))
+        if lease is not None or answer.all_studies_finished or left <= WAIT_S:
+            return lease
+    return None
+
+
+def raise_if_failed(state: Any) -> None:
+    if state.failure:
+        raise StudyFailed(f"study {state.name}: {state.failure}")

@@ -1,0 +1,84 @@
+"""A running trial, as the function that trains sees it."""
+
+import pathlib
+from typing import Any, Callable, Mapping, Optional, Protocol
+
+from .errors import InvalidInput
+from .sizes import num_bytes
+
+
+class Sink(Protocol):
+    """Where a trial's words go: to the server, or to the worker that started the process."""
+
+    def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None: ...
+
+    def stage(self, name: str, peak_bytes: int) -> None: ...
+
+    def stop_reason(self) -> str: ...
+
+
+class Trial:
+    """One configuration being trained. Not for several threads at once."""
+
+    def __init__(self, job: "Mapping[str, Any]", sink: Sink) -> None:
+        self.job = job  # every field of the protocol's job
+        self.number = int(job["trial"])
+        self.params: "dict[str, Any]" = dict(job["params"])
+        self.used_bytes = 0
+        self.last_step = 0
+        self.last_metrics: "dict[str, Any]" = {}
+        self._metric = str(job["objective"]["metric"])
+        self._sink = sink
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.params:
+            raise InvalidInput(f"trial {self.number} has no parameter {name!r}, only "
+                               f"{', '.join(map(repr, self.params))}")
+        return self.params[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Of a parameter with `when=` that this trial may lack."""
+        return self.params.get(name, default)
+
+    @property
+    def seed(self) -> int:
+        return int(self.job.get("seed", 0))
+
+    @property
+    def limit_bytes(self) -> int:
+        """What the trial may use; 0: no limit."""
+        return int(self.job.get("limit_bytes", 0))
+
+    @property
+    def checkpoint_dir(self) -> Optional[pathlib.Path]:
+        """A folder that all attempts of this trial share; None: nothing is kept."""
+        folder = str(self.job.get("checkpoint_dir") or "")
+        return pathlib.Path(folder) if folder else None
+
+    def report(self, step: int, value: "float | None" = None, *, epoch: float = 0.0,
+               **metrics: float) -> None:
+        """An intermediate result; the pruner judges by the objective's."""
+        if value is not None:
+            metrics = {self._metric: value, **metrics}
+        self.last_step, self.last_metrics = int(step), dict(metrics)
+        self._sink.measurement(int(step), float(epoch), metrics)
+
+    def should_stop(self) -> bool:
+        """Whether the trial is to end now: return what there is, or raise hpo.Stopped."""
+        return self.stop_reason() != ""
+
+    def stop_reason(self) -> str:
+        """"pruned", "time limit", "cancelled", ...; empty: go on."""
+        return self._sink.stop_reason()
+
+    def stage(self, name: str) -> None:
+        """Says what begins, with the memory used so far: `hpo trial show` has them all."""
+        self._sink.stage(name, self.used_bytes)
+
+    def used(self, size: "int | str") -> None:
+        """Tells how much memory was used so far; the most of several counts. What torch used of a
+        card, and else the process' own peak, is told without it."""
+        self.used_bytes = max(self.used_bytes, num_bytes(size, "used"))
+
+
+Train = Callable[[Trial], Any]

@@ -1,0 +1,187 @@
+"""hpo.minimize and hpo.maximize against a server of their own."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import hpo
+
+SPACE = {"x": hpo.uniform(-10, 10), "kind": ["a", "b"]}
+
+
+def quiet(train, space=SPACE, **options):
+    return hpo.minimize(train, space, verbose=False, **options)
+
+
+def test_the_best_trial_of_a_plain_function():
+    best = quiet(lambda trial: (trial["x"] - 2) ** 2 + (trial["kind"] == "b"), trials=25, seed=3)
+    assert best.state == "completed"
+    assert best.value == (best.params["x"] - 2) ** 2 + (best.params["kind"] == "b")
+    assert best.value < 4
+
+
+def test_maximize_by_one_of_several_metrics():
+    best = hpo.maximize(lambda trial: {"loss": -trial["n"], "score": trial["n"]},
+                        {"n": hpo.int(1, 3)}, trials=8, metric="score", verbose=False)
+    assert best.value == 3
+    assert best.metrics == {"loss": -3, "score": 3}
+
+
+def test_every_trial_has_a_process_of_its_own():
+    def train(trial):
+        if trial["x"] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(os.getpid())
+
+    with hpo.Study("study", SPACE) as study:
+        pass  # an empty one is closed without a trial
+    with pytest.raises(hpo.HpoError, match="no trial completed"):
+        quiet(train, {"x": hpo.uniform(-2, -1)}, trials=3)
+    assert quiet(train, {"x": hpo.uniform(-1, 9)}, trials=10).value != os.getpid()
+
+
+def test_trials_at_once(tmp_path):
+    def train(trial):
+        begin = time.time()
+        time.sleep(0.5)
+        (tmp_path / str(trial.number)).write_text(f"{begin} {time.time()}")
+        return 1.0
+
+    quiet(train, trials=6, parallel=3)
+    spans = [tuple(map(float, file.read_text().split())) for file in tmp_path.iterdir()]
+    assert len(spans) == 6
+    assert max(sum(begin <= at < end for begin, end in spans) for at, _ in spans) == 3
+
+
+def test_a_study_goes_on_where_it_was(tmp_path):
+    quiet(lambda trial: trial["x"], trials=4, storage=tmp_path)
+    quiet(lambda trial: trial["x"], trials=7, storage=tmp_path)
+    with hpo.Study("study", storage=tmp_path) as study:
+        assert [one.number for one in study.trials] == list(range(7))
+        assert {one.state for one in study.trials} == {"completed"}
+
+
+def test_memory_over_the_limit_costs_a_trial_and_is_learnt(tmp_path):
+    def train(trial):
+        block = bytearray(trial["mib"] << 20)
+        block[::4096] = b"x" * len(block[::4096])
+        time.sleep(0.2)
+        return -trial["mib"]
+
+    best = quiet(train, {"mib": hpo.int(1, 800, log=True)}, trials=12, memory="300MiB", storage=tmp_path)
+    with hpo.Study("study", storage=tmp_path) as study:
+        pruned = [one for one in study.trials if one.state == "pruned"]
+        completed = [one.params["mib"] for one in study.trials if one.state == "completed"]
+    assert max(completed) < 300
+    assert best.value == -max(completed)
+    assert all(one.params["mib"] > 150 for one in pruned)
+
+
+def test_an_error_of_memory_is_no_failure(tmp_path):
+    def train(trial):
+        if trial["x"] > 0:
+            raise MemoryError("cannot allocate")
+        return trial["x"]
+
+    quiet(train, {"x": hpo.uniform(-1, 1)}, trials=10, storage=tmp_path)
+    with hpo.Study("study", storage=tmp_path) as study:
+        states = {(one.params["x"] > 0, one.state) for one in study.trials}
+    assert states == {(True, "pruned"), (False, "completed")}
+
+
+def test_a_function_that_raises_ends_the_study_with_its_traceback():
+    def train(trial):
+        return {}["missing"]
+
+    with pytest.raises(hpo.StudyFailed) as failed:
+        quiet(train, trials=50)
+    assert "5 " in str(failed.value) and "KeyError: 'missing'" in str(failed.value)
+    assert 'return {}["missing"]' in str(failed.value)
+
+
+@pytest.mark.parametrize("returned, said", [
+    (None, "must return a number or a dict of metrics, got None (NoneType)"),
+    ("good", "must return a number or a dict of metrics, got 'good' (str)"),
+    ({"loss": 1.0}, "returned the metrics 'loss', but the study's objective is 'value'")])
+def test_what_is_no_result_is_said(returned, said):
+    with pytest.raises(hpo.StudyFailed) as failed:
+        quiet(lambda trial: returned, trials=50)
+    assert said in str(failed.value)
+
+
+def test_a_missing_parameter_is_named():
+    with pytest.raises(hpo.StudyFailed, match="has no parameter 'lr', only 'kind', 'x'"):
+        quiet(lambda trial: trial["lr"], trials=10)
+
+
+@pytest.mark.parametrize("space, options, said", [
+    ({}, {}, "expected at least one parameter, got none"),
+    ({"x": 3}, {}, "x: expected hpo.uniform, hpo.log, hpo.int or a list of choices, got 3"),
+    (SPACE, {"trials": 0}, "trials: expected a whole number from 1, got 0"),
+    (SPACE, {"parallel": 0}, "parallel: expected a whole number from 1, got 0"),
+    (SPACE, {"memory": "lots"}, "memory: expected bytes or a size such as \"24GiB\", got 'lots'"),
+    (SPACE, {"sampler": {"type": "magic"}}, "magic")])
+def test_bad_input(space, options, said):
+    with pytest.raises(hpo.InvalidInput) as refused:
+        quiet(lambda trial: 1.0, space, **{"trials": 3, **options})
+    assert said in str(refused.value)
+
+
+def test_bad_ranges():
+    for make, said in ((lambda: hpo.log(0, 1), "expected low > 0, got 0"),
+                       (lambda: hpo.uniform(2, 1), "expected low <= high, got 2.0 and 1.0"),
+                       (lambda: hpo.int(1, 2.5), "expected whole numbers, got 1 and 2.5"),
+                       (lambda: hpo.choice([]), "expected at least one value")):
+        with pytest.raises(hpo.InvalidInput, match=said):
+            make()
+
+
+def test_conditions(tmp_path):
+    space = {"kind": ["a", "b"], "x": hpo.uniform(0, 1, when={"kind": "a"})}
+    quiet(lambda trial: trial.get("x", 2.0), space, trials=10, storage=tmp_path)
+    with hpo.Study("study", storage=tmp_path) as study:
+        assert all(("x" in one.params) == (one.params["kind"] == "a") for one in study.trials)
+
+
+def test_in_this_process():
+    numbers = []
+
+    def train(trial):
+        trial.report(1, 5.0)
+        numbers.append(trial.number)
+        return 1.0
+
+    quiet(train, trials=3, isolate=False)
+    assert numbers == [0, 1, 2]
+
+
+def test_an_interrupt_ends_everything_and_loses_nothing(tmp_path):
+    program = f"""
+import hpo, os, pathlib, time
+def train(trial):
+    pathlib.Path({str(tmp_path)!r}, "running").write_text(str(os.getpid()))
+    time.sleep(60)
+hpo.minimize(train, {{"x": hpo.uniform(0, 1)}}, trials=3, storage={str(tmp_path)!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    running = pathlib.Path(tmp_path, "running")
+    while not (running.exists() and running.read_text()):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert "KeyboardInterrupt" in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(running.read_text()), 0)
+    with hpo.Study("study", storage=tmp_path) as study:
+        assert [one.state for one in study.trials] == ["queued"]
+
+
+def test_the_import_is_light():
+    code = "import hpo, sys; print('grpc' in sys.modules, 'google.protobuf' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False False\n"
