@@ -24,6 +24,9 @@ absl::Status FileError(int error, const std::string& path) {
     return absl::PermissionDeniedError(message);
   }
   if (error == ENOSPC || error == EDQUOT) return absl::ResourceExhaustedError(message);
+  if (error == EISDIR || error == ELOOP || error == ENAMETOOLONG) {
+    return absl::InvalidArgumentError(message);
+  }
   return absl::UnavailableError(message);
 }
 

@@ -11,7 +11,8 @@ namespace hpo {
 // The content of `path`, unchanged.
 //   NotFound          no such file
 //   PermissionDenied  not readable
-//   Unavailable       reading failed half way, or it is a folder
+//   InvalidArgument   it is a folder, or no name of a file
+//   Unavailable       reading failed half way, or this machine lacks something at the moment
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // The same codes for an errno value that came with `path`: "path: No such file or directory".

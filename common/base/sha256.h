@@ -36,7 +36,8 @@ std::string Sha256Hex(absl::string_view bytes);
 //   Cancelled         `stopped` returned true
 //   NotFound          no such file
 //   PermissionDenied  not readable
-//   Unavailable       reading failed half way, or it is a folder
+//   InvalidArgument   it is a folder, or no name of a file
+//   Unavailable       reading failed half way, or this machine lacks something at the moment
 absl::StatusOr<std::string> Sha256File(const std::string& path,
                                        const std::function<bool()>& stopped = nullptr);
 

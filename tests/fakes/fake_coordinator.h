@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "common/base/clock.h"
 #include "worker/agent/session/coordinator_client.h"
 
 namespace hpo {
@@ -190,6 +191,14 @@ class FakeCoordinator final : public CoordinatorClient {
     const auto reached = [&] { return capacities_.size() >= count; };
     return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
   }
+  // A registration with data sets.
+  bool AwaitDataSets() const {
+    absl::MutexLock lock(&mutex_);
+    const auto reached = [&] {
+      return !registrations_.empty() && !registrations_.back().data_sets.empty();
+    };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
+  }
   bool AwaitFinishCalls(int count) const {
     absl::MutexLock lock(&mutex_);
     const auto reached = [&] { return num_finish_calls_ >= count; };
@@ -246,7 +255,9 @@ class FakeCoordinator final : public CoordinatorClient {
     const auto over = [&] {
       return away_ || !queue_.empty() || session != session_ || version != studies_version_;
     };
-    while (!over() && !cancelled()) {
+    const SystemClock clock;
+    const absl::Duration deadline = clock.Monotonic() + wait;
+    while (!over() && !cancelled() && clock.Monotonic() < deadline) {
       mutex_.AwaitWithTimeout(absl::Condition(&over), absl::Milliseconds(10));
     }
     if (cancelled()) return absl::CancelledError("cancelled");

@@ -30,7 +30,8 @@ constexpr int kMaxFailures = 3;
 // How much longer to wait for others to leave a card or a disk than for a server to come back.
 constexpr int kCrowdedPauses = 10;
 
-constexpr absl::Duration kWaitWhileOwing = absl::Seconds(2);
+// For a trial, while there is something else to do.
+constexpr absl::Duration kShortWait = absl::Seconds(2);
 
 WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
                      const ModelCatalog& models) {
@@ -111,14 +112,14 @@ class AgentLoop {
     return AgentResult{name_taken ? ExitCode::kNameTaken : ExitCode::kConfiguration, failure};
   }
 
-  // Studies wait, and the data of none of them is here.
+  // Studies wait, and the data of none of them is here or may come to be readable.
   std::optional<AgentResult> NoDataAtAll() const {
-    if (options_.stay || studies_.empty() || has_data_) return std::nullopt;
+    if (options_.stay || studies_.empty() || has_data_ || measure_again_at_) return std::nullopt;
     return AgentResult{ExitCode::kConfiguration,
                        absl::NotFoundError(absl::StrCat(
                            "this worker has the data of no study (give --data or --train and "
                            "--validation): ",
-                           last_warnings_.empty() ? "" : last_warnings_.front()))};
+                           data_failures_.empty() ? "" : data_failures_.front().message()))};
   }
 
   // Asks which data the studies need, measures it and tells the server. A result when the worker
@@ -135,21 +136,31 @@ class AgentLoop {
       return std::nullopt;
     }
     has_data_ = !scan.complete_studies.empty();
-    if (scan.warnings != last_warnings_) {
-      for (const std::string& warning : scan.warnings) {
-        spdlog::warn("{}", warning);
-      }
-      last_warnings_ = scan.warnings;
-    }
+    NoteData(std::move(scan.failures));
     WorkerFacts facts = session_.facts();
-    status = Annotate(ReadDevice(facts), "device");
-    if (!status.ok()) return CountFailure(status);
+    const absl::Status device = ReadDevice(facts);
+    status = Annotate(device, "device");
+    if (!MayTake("device", device)) return std::nullopt;
     facts.data_sets = std::move(scan.facts);
     facts.serves = serves_;
     session_.SetFacts(std::move(facts));
     asked_ = false;
     status = session_.Register(services_.client);
     return EndFor(Rpc::kRegisterWorker, status);
+  }
+
+  // What could not be read for what this machine lacks at the moment is measured again.
+  void NoteData(std::vector<absl::Status> failures) {
+    if (failures != data_failures_) {
+      for (const absl::Status& failure : failures) {
+        spdlog::warn("{}", std::string(failure.message()));
+      }
+    }
+    data_failures_ = std::move(failures);
+    const bool may_pass = std::any_of(data_failures_.begin(), data_failures_.end(),
+                                      [](const absl::Status& failure) { return MayPass(failure); });
+    measure_again_at_.reset();
+    if (may_pass) measure_again_at_ = clock_.Monotonic() + crowded_.Next();
   }
 
   static std::optional<std::vector<std::string>> ServedAtFirst(const AgentOptions& options) {
@@ -173,12 +184,15 @@ class AgentLoop {
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
       return Pause(delivered);
     }
-    if (!HasRoomForRuns()) {
+    // While attempts could not leave their files, or the card does not answer, nothing is asked
+    // for.
+    const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
+    const bool may_take = MayTake("disk", CheckRoom(options_.runs_folder));
+    if (!MayTake("device", capacity.status()) || !may_take) {
       services_.stop.WaitFor(backoff_.Next());
       return std::nullopt;
     }
-    const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
-    if (!capacity.ok()) return CountFailure(capacity.status());
+    if (measure_again_at_ && clock_.Monotonic() >= *measure_again_at_) return TakeNewStudies();
 
     const Registration registration = session_.current();
     const absl::StatusOr<AcquireResult> acquired =
@@ -200,11 +214,11 @@ class AgentLoop {
   }
 
   // The first ask does not wait, so that what there is to wait for is told at once. A result that
-  // is owed is tried again soon.
+  // is owed, and data that could not be read, are tried again soon.
   absl::Duration AcquireWait() {
     if (!std::exchange(asked_, true)) return absl::ZeroDuration();
-    return courier_.owes() ? std::min(options_.acquire_wait, kWaitWhileOwing)
-                           : options_.acquire_wait;
+    return courier_.owes() || measure_again_at_ ? std::min(options_.acquire_wait, kShortWait)
+                                                : options_.acquire_wait;
   }
 
   // A result that is owed is worth staying for, and so are the studies of the database that the
@@ -214,13 +228,12 @@ class AgentLoop {
            registration.database == database_;
   }
 
-  // Whether an attempt could leave its files; while the disk is full nothing is asked for.
-  bool HasRoomForRuns() {
-    const absl::Status room = CheckRoom(options_.runs_folder);
-    const std::string why = room.ok() ? "" : absl::StrCat("takes no trials: ", room.message());
-    if (std::exchange(no_room_, why) != why) {
-      spdlog::warn("{}", why.empty() ? "there is room for trials again" : why);
-      keeper_.SetNotice("disk", why);
+  // Whether trials may be taken as far as `topic` goes; log and server are told when that changes.
+  bool MayTake(const std::string& topic, const absl::Status& state) {
+    const std::string why = state.ok() ? "" : absl::StrCat("takes no trials: ", state.message());
+    if (std::exchange(obstacles_[topic], why) != why) {
+      spdlog::warn("{}: {}", topic, why.empty() ? "takes trials again" : why);
+      keeper_.SetNotice(topic, why);
     }
     return why.empty();
   }
@@ -418,7 +431,7 @@ class AgentLoop {
     return {courier_.owes() ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
   }
 
-  // The card or the trainer failed: a pause, or the end after several in a row.
+  // The trainer could not be started: a pause, or the end after several in a row.
   std::optional<AgentResult> CountFailure(const absl::Status& status) {
     spdlog::error("{}", std::string(status.message()));
     if (++num_failures_ >= kMaxFailures) return AgentResult{ExitCode::kUnhealthy, status};
@@ -426,8 +439,9 @@ class AgentLoop {
     return std::nullopt;
   }
 
-  // Once for each code in a row.
+  // Once for each code in a row. A card that does not answer is told by MayTake.
   void NoteAway(const absl::Status& status) {
+    if (!obstacles_["device"].empty()) return;
     if (std::exchange(away_, status.code()) == status.code()) return;
     spdlog::warn("waiting for the server at {}: {}", options_.server, status.ToString());
   }
@@ -454,7 +468,7 @@ class AgentLoop {
   const CheckpointFolders checkpoints_;
   ResultCourier courier_;
   Backoff backoff_;
-  Backoff crowded_;  // after an attempt that found the device, or this machine, full
+  Backoff crowded_;  // after an attempt, or a look at the data, that found this machine full
   KeptModels kept_models_;
   // Results that the server does not have, by their attempts' folders.
   std::map<std::string, std::pair<Assignment, AttemptEnd>> unsettled_;
@@ -462,10 +476,11 @@ class AgentLoop {
   std::optional<std::vector<std::string>> serves_ = ServedAtFirst(options_);
   std::vector<StudyData> studies_;  // that it serves
   bool has_data_ = false;
-  std::vector<std::string> last_warnings_;
-  bool asked_ = false;  // for a trial, since it registered
+  std::vector<absl::Status> data_failures_;
+  std::optional<absl::Duration> measure_again_at_;  // set: some of them may pass
+  bool asked_ = false;                              // for a trial, since it registered
   std::string last_waiting_;
-  std::string no_room_;  // why attempts could not leave their files; empty: they can
+  std::map<std::string, std::string> obstacles_;  // by topic; empty: none
   // Kept until the server has answered, so that a lost reply does not lose an assignment.
   std::string acquire_id_ = RandomId();
   // That of the last call that failed; kOk: the server answers.

@@ -51,6 +51,9 @@ class FakeCapacity final : public DeviceCapacity {
     return DeviceProfile{.kind = "cpu", .name = "test"};
   }
   absl::StatusOr<Bytes> Available() override {
+    if (num_silent_reads_ > 0 && num_silent_reads_-- > 0) {
+      return absl::UnavailableError("NVML: nvmlDeviceGetMemoryInfo failed");
+    }
     return Bytes{num_reads_++ < reads_before_drop_ ? available_.load() : dropped_.load()};
   }
   void TrainerStarting() override {}
@@ -60,6 +63,7 @@ class FakeCapacity final : public DeviceCapacity {
   // From the read of this number on, `dropped_` is free.
   std::atomic<int64_t> reads_before_drop_{INT64_MAX};
   std::atomic<int64_t> dropped_{0};
+  std::atomic<int> num_silent_reads_{0};  // the next reads fail
 
  private:
   std::atomic<int64_t> num_reads_{0};
@@ -108,8 +112,9 @@ class AgentLoopTest : public ::testing::Test {
   AgentResult Run(StopSignal& stop) {
     Outbox outbox = Outbox::Open((folder_ / "outbox").string()).value();
     ModelCatalog models;
-    DataCatalog data(
-        {.folder = folder_.string(), .cache_folder = (folder_ / "data_facts").string()});
+    DataCatalog data({.folder = folder_.string(),
+                      .train_file = train_file_,
+                      .cache_folder = (folder_ / "data_facts").string()});
     const AgentServices services{.client = coordinator_,
                                  .heartbeat_client = coordinator_,
                                  .launcher = launcher_,
@@ -151,6 +156,7 @@ class AgentLoopTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::string train_file_;  // --train
   FakeCoordinator coordinator_;
   CountingLauncher launcher_{{}};
   FakeCapacity capacity_;

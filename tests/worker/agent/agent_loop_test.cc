@@ -673,6 +673,37 @@ TEST_F(AgentLoopTest, WithoutTheDataOfAnyStudyItSaysWhichFileIsMissing) {
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("/nowhere/train.jsonl"));
 }
 
+TEST_F(AgentLoopTest, DataThatCannotBeReadForNowAreMeasuredAgain) {
+  coordinator_.NeverFinish();
+  const std::filesystem::path train = folder_ / "train.jsonl";
+  std::filesystem::create_symlink("/proc/self/mem", train);  // a read gives EIO
+  train_file_ = train.string();
+  options_.acquire_wait = absl::Milliseconds(10);
+  coordinator_.SetStudies({{.study = "criteria", .train = "train.jsonl", .validation = ""}});
+  std::thread disk([&] {
+    EXPECT_TRUE(coordinator_.AwaitAcquires(2));
+    EXPECT_THAT(coordinator_.registrations().back().data_sets, IsEmpty());
+    std::ofstream(folder_ / "whole.jsonl") << R"({"text": "a b", "label": "yes"})"
+                                           << "\n";
+    std::filesystem::rename(folder_ / "whole.jsonl", train);
+    EXPECT_TRUE(coordinator_.AwaitDataSets());
+    stop_.Raise();
+  });
+  const AgentResult result = Run();
+  disk.join();
+  EXPECT_EQ(result.code, ExitCode::kTryAgain) << result.status;
+  ASSERT_THAT(coordinator_.registrations().back().data_sets, SizeIs(1));
+  EXPECT_EQ(coordinator_.registrations().back().data_sets[0].rows, 1);
+}
+
+TEST_F(AgentLoopTest, ACardThatDoesNotAnswerIsWaitedFor) {
+  capacity_.num_silent_reads_ = 10;
+  Add(0);
+  const AgentResult result = Run();
+  EXPECT_EQ(result.code, ExitCode::kDone) << result.status;
+  EXPECT_THAT(coordinator_.results(), SizeIs(1));
+}
+
 TEST_F(AgentLoopTest, NewStudiesMakeItRegisterAgain) {
   coordinator_.NeverFinish();
   std::ofstream(folder_ / "train.jsonl") << R"({"text": "a b", "label": "yes"})"

@@ -190,7 +190,7 @@ TEST_F(CatalogTest, MeasuresWhatStudiesNeedOnce) {
   // [CLS] a alpha [SEP]; [CLS] a [SEP]
   EXPECT_EQ(train.lengths.at(models.models[0].tokenizer_digest), (LengthHistogram{{3, 1}, {4, 1}}));
   EXPECT_THAT(scan.complete_studies, ElementsAre("one", "two"));
-  EXPECT_THAT(scan.warnings, IsEmpty());
+  EXPECT_THAT(scan.failures, IsEmpty());
 }
 
 // The lengths of texts without labels count for a task that has none.
@@ -211,7 +211,7 @@ TEST_F(CatalogTest, ATasksRowsAreReadAsItWants) {
               (LengthHistogram{{3, 1}, {4, 1}}));
   }
   // Nor is what one task made of the file another's.
-  EXPECT_THAT(measure("text-classification").warnings, SizeIs(1));
+  EXPECT_THAT(measure("text-classification").failures, SizeIs(1));
 }
 
 TEST_F(CatalogTest, FactsComeFromTheCacheUntilTheFileOrAVocabularyIsNew) {
@@ -254,8 +254,9 @@ TEST_F(CatalogTest, AMissingFileIsNamedAndItsStudyIsNotComplete) {
   const DataCatalog::Scan scan = DataCatalog(Options()).Measure(
       {{"has", "train.jsonl", "train.jsonl"}, {"lacks", "train.jsonl", "valid.jsonl"}}, {});
   EXPECT_THAT(scan.complete_studies, ElementsAre("has"));
-  ASSERT_THAT(scan.warnings, SizeIs(1));
-  EXPECT_THAT(scan.warnings[0], HasSubstr((folder_ / "data/valid.jsonl").string()));
+  ASSERT_THAT(scan.failures, SizeIs(1));
+  EXPECT_THAT(std::string(scan.failures[0].message()),
+              HasSubstr((folder_ / "data/valid.jsonl").string()));
 }
 
 TEST_F(CatalogTest, FlagsBeatTheFolder) {
@@ -285,8 +286,8 @@ TEST_F(CatalogTest, AStudyOpensNothingOutsideOfTheFolder) {
     const DataCatalog::Scan scan = catalog.Measure({{"evil", name, name}}, {});
     EXPECT_THAT(scan.facts, IsEmpty()) << name;
     EXPECT_THAT(scan.complete_studies, IsEmpty());
-    ASSERT_THAT(scan.warnings, SizeIs(1));
-    EXPECT_THAT(scan.warnings[0], HasSubstr("expected a path below --data"));
+    ASSERT_THAT(scan.failures, SizeIs(1));
+    EXPECT_THAT(std::string(scan.failures[0].message()), HasSubstr("expected a path below --data"));
   }
   EXPECT_EQ(*catalog.TrainPath("stays_in.jsonl"), (folder_ / "data/inside.jsonl").string());
 }
@@ -297,7 +298,7 @@ TEST_F(CatalogTest, WhatIsNoRegularFileIsNotOpened) {
   for (const char* name : {"folder", "pipe", ""}) {
     const DataCatalog::Scan scan = DataCatalog(Options()).Measure({{"s", name, ""}}, {});
     EXPECT_THAT(scan.facts, IsEmpty());
-    EXPECT_THAT(scan.warnings, SizeIs(*name == 0 ? 0 : 1)) << name;
+    EXPECT_THAT(scan.failures, SizeIs(*name == 0 ? 0 : 1)) << name;
   }
 }
 

@@ -105,7 +105,7 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
     if (facts.ok()) {
       scan.facts.push_back(*std::move(facts));
     } else {
-      scan.warnings.push_back(absl::StrCat("data file ", name, ": ", facts.status().message()));
+      scan.failures.push_back(Annotate(facts.status(), absl::StrCat("data file ", name)));
     }
     return facts.ok();
   };

@@ -44,8 +44,9 @@ class DataCatalog {
 
   struct Scan {
     std::vector<DataSetFacts> facts;
-    // One line for each file that is missing or broken.
-    std::vector<std::string> warnings;
+    // Why files are not among `facts`: the message names the file; Unavailable where it may be read
+    // later (MayPass in wait_for_machine.h).
+    std::vector<absl::Status> failures;
     // Names of studies that have all their files.
     std::vector<std::string> complete_studies;
   };
