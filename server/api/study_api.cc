@@ -78,9 +78,11 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
 }  // namespace
 
 absl::StatusOr<StudyApi::Created> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
-                                                        const std::string& request_id) {
+                                                        const std::string& request_id,
+                                                        const std::function<bool()>& cancelled) {
   if (scheduler_.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(const bool created, scheduler_.AddStudy(spec, validate_only, request_id));
+  HPO_ASSIGN_OR_RETURN(const bool created,
+                       scheduler_.AddStudy(spec, validate_only, request_id, cancelled));
   if (validate_only && created) {
     return Created{.status = StudyStatus{.spec = spec}, .created = false};
   }

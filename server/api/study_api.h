@@ -51,12 +51,14 @@ class StudyApi {
   // Stores `spec`, or takes budget and added choices into the stored one of that name.
   //   InvalidArgument     the spec is not valid
   //   FailedPrecondition  anything else changed; names the field
+  //   Cancelled           `cancelled` returned true while earlier studies were looked through
   struct Created {
     StudyStatus status;
     bool created = false;
   };
-  absl::StatusOr<Created> CreateStudy(const StudySpec& spec, bool validate_only,
-                                      const std::string& request_id);
+  absl::StatusOr<Created> CreateStudy(
+      const StudySpec& spec, bool validate_only, const std::string& request_id,
+      const std::function<bool()>& cancelled = [] { return false; });
 
   //   NotFound  no such study; lists those there are. An empty name is the only study.
   absl::StatusOr<StudyStatus> GetStudy(const std::string& name) const;

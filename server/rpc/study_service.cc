@@ -28,14 +28,15 @@ absl::Status CallerLeft() { return absl::CancelledError("the caller has left"); 
 
 }  // namespace
 
-grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext*,
+grpc::Status StudyServiceImpl::CreateStudy(grpc::ServerContext* context,
                                            const v1::CreateStudyRequest* request,
                                            v1::CreateStudyResponse* response) {
   HPO_RPC_CHECK(*request);
   const std::string origin = request->origin().empty() ? "study" : request->origin();
   HPO_RPC_ASSIGN(const StudySpec spec, ParseStudyFile(request->yaml(), origin, StudyOverrides()));
   HPO_RPC_ASSIGN(const StudyApi::Created created,
-                 api_.CreateStudy(spec, request->validate_only(), request->request_id()));
+                 api_.CreateStudy(spec, request->validate_only(), request->request_id(),
+                                  [context] { return Left(context); }));
   *response->mutable_study() = ToProto(created.status);
   response->set_created(created.created);
   return grpc::Status::OK;

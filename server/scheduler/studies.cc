@@ -112,14 +112,15 @@ std::string BodyOf(const std::string& name, const StudyUpdate& update) {
 }  // namespace
 
 absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool validate_only,
-                                              const std::string& request_id) {
+                                              const std::string& request_id,
+                                              absl::FunctionRef<bool()> cancelled) {
   HPO_RETURN_IF_ERROR(ValidateStudy(spec));
   absl::MutexLock spec_lock(&spec_mutex_);
   const absl::StatusOr<StudyRuntime*> stored = FindStudy(spec.name);
   if (absl::IsDataLoss(stored.status())) return stored.status();
   if (validate_only) {
     if (!stored.ok() || !(*stored)->has_trials()) {
-      HPO_RETURN_IF_ERROR(ChoosePriors(spec).status());
+      HPO_RETURN_IF_ERROR(ChoosePriors(spec, cancelled).status());
       return !stored.ok();
     }
     HPO_RETURN_IF_ERROR(MergeStated(**stored, spec).status());
@@ -133,7 +134,7 @@ absl::StatusOr<bool> TrialScheduler::AddStudy(const StudySpec& spec, bool valida
   };
   HPO_RETURN_IF_ERROR(store_->Read(read));
   if (answer) return *answer == "created";
-  return AddOrMerge(spec, request_id, body);
+  return AddOrMerge(spec, request_id, body, cancelled);
 }
 
 absl::StatusOr<StudySpec> TrialScheduler::MergeStated(const StudyRuntime& known,
@@ -151,7 +152,8 @@ absl::StatusOr<StudySpec> TrialScheduler::MergeStated(const StudyRuntime& known,
 
 absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
                                                 const std::string& request_id,
-                                                const std::string& body) {
+                                                const std::string& body,
+                                                absl::FunctionRef<bool()> cancelled) {
   StudyRuntime* known = nullptr;
   for (StudyRuntime* study : Studies()) {
     if (study->name() == spec.name) known = study;
@@ -164,7 +166,7 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
   const bool starts = known == nullptr || !known->has_trials();
   std::vector<PriorStudy> priors;
   if (starts) {
-    HPO_ASSIGN_OR_RETURN(record.priors, ChoosePriors(taken));
+    HPO_ASSIGN_OR_RETURN(record.priors, ChoosePriors(taken, cancelled));
     HPO_ASSIGN_OR_RETURN(priors, CollectPriors(taken, record.priors));
   }
   int64_t version = 0;
@@ -201,13 +203,14 @@ absl::StatusOr<bool> TrialScheduler::AddOrMerge(const StudySpec& spec,
   return known == nullptr;
 }
 
-absl::StatusOr<std::vector<StudyPrior>> TrialScheduler::ChoosePriors(const StudySpec& spec) const {
+absl::StatusOr<std::vector<StudyPrior>> TrialScheduler::ChoosePriors(
+    const StudySpec& spec, absl::FunctionRef<bool()> cancelled) const {
   std::vector<StudyPrior> chosen;
   for (const std::string& name : spec.warm_start) {
     const absl::StatusOr<StudyRuntime*> found = FindStudy(name);
     if (!found.ok()) return Annotate(found.status(), "warm_start");
     HPO_ASSIGN_OR_RETURN(StudyPrior prior,
-                         ChoosePrior(spec, {(*found)->spec(), (*found)->history()}));
+                         ChoosePrior(spec, {(*found)->spec(), (*found)->history()}, cancelled));
     chosen.push_back(std::move(prior));
   }
   return chosen;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -68,8 +69,9 @@ class TrialScheduler {
   // ---- Studies ---- (codes: StudyApi)
 
   // Whether the study was created; false: it was there.
-  absl::StatusOr<bool> AddStudy(const StudySpec& spec, bool validate_only,
-                                const std::string& request_id);
+  absl::StatusOr<bool> AddStudy(
+      const StudySpec& spec, bool validate_only, const std::string& request_id,
+      absl::FunctionRef<bool()> cancelled = [] { return false; });
   absl::Status UpdateStudy(const std::string& name, const StudyUpdate& update,
                            const std::string& request_id);
   absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
@@ -140,11 +142,12 @@ class TrialScheduler {
   // What a study becomes by its file; the file's budget and choices count where the file changed.
   absl::StatusOr<StudySpec> MergeStated(const StudyRuntime& known, const StudySpec& spec) const;
   absl::StatusOr<bool> AddOrMerge(const StudySpec& spec, const std::string& request_id,
-                                  const std::string& body);
+                                  const std::string& body, absl::FunctionRef<bool()> cancelled);
   // What a study of `spec` takes from those that it names, and the trials themselves.
   //   NotFound            no such study; lists those there are
-  //   FailedPrecondition  ChoosePrior
-  absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudySpec& spec) const;
+  //   FailedPrecondition, Cancelled  ChoosePrior
+  absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudySpec& spec,
+                                                       absl::FunctionRef<bool()> cancelled) const;
   absl::StatusOr<std::vector<PriorStudy>> CollectPriors(
       const StudySpec& spec, const std::vector<StudyPrior>& chosen) const;
   std::vector<WorkerStatus> WorkersOf(const StudyRuntime& study) const;

@@ -11,6 +11,8 @@
 namespace hpo {
 namespace {
 
+constexpr int64_t kTrialsBetweenLooks = 1000;
+
 std::string Words(const std::vector<Objective>& objectives) {
   return absl::StrJoin(objectives, ", ", [](std::string* out, const Objective& objective) {
     absl::StrAppend(out, Name(objective.direction), " ", objective.metric);
@@ -48,12 +50,17 @@ absl::Status Unusable(const EarlierStudy& earlier, absl::string_view expected,
 
 }  // namespace
 
-absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy& earlier) {
+absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy& earlier,
+                                       absl::FunctionRef<bool()> cancelled) {
   if (earlier.spec.objectives != spec.objectives) {
     return Unusable(earlier, Words(spec.objectives), Words(earlier.spec.objectives));
   }
   StudyPrior chosen{.study = earlier.spec.name};
+  int64_t num_seen = 0;
   for (const auto& [number, trial] : earlier.history.trials()) {
+    if (num_seen++ % kTrialsBetweenLooks == 0 && cancelled()) {
+      return absl::CancelledError("the caller has left");
+    }
     if (!Teaches(trial)) continue;
     const absl::Status usable = ConfigurationIn(spec.space, trial.params).status();
     if (usable.ok()) {

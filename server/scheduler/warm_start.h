@@ -1,6 +1,7 @@
 // What a new study takes from earlier ones that its file names (StudySpec::warm_start). Pure.
 #pragma once
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "common/study/study.h"
 #include "sampler/sampler.h"
@@ -18,7 +19,10 @@ struct EarlierStudy {
 // whose parameters, without the ones that the new space does not have, are a configuration of it.
 //   FailedPrecondition  other objectives; no completed trial; or none is such a configuration:
 //                       says what was expected of the first, and what it has
-absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy& earlier);
+//   Cancelled           `cancelled`, which is asked every thousand trials, returned true
+absl::StatusOr<StudyPrior> ChoosePrior(
+    const StudySpec& spec, const EarlierStudy& earlier,
+    absl::FunctionRef<bool()> cancelled = [] { return false; });
 
 // The trials that were chosen, as the sampler takes them. Which were feasible counts where the
 // constraints are the same.

@@ -12,9 +12,10 @@ from simulated_client import Gate
 from simulated_workers import SimulatedWorker
 
 NUM_WORKERS = 6
-# A pool's idle threads come and go: the least of some looks counts.
-SETTLING_S = 6.0
-LOOKS = 12
+# Pools of threads shrink when nobody calls: gRPC's poll for 10 s before one too many of them ends.
+# The least of some looks over a longer time counts.
+SETTLING_S = 15.0
+LOOKS = 30
 
 
 def footprint(deployment):

@@ -39,7 +39,7 @@ TEST_F(ReadFileTest, NamesWhatCannotBeRead) {
   const std::string missing = folder_ / "missing";
   EXPECT_EQ(ReadFile(missing).status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(ReadFile(missing).status().message().find(missing), absl::string_view::npos);
-  EXPECT_EQ(ReadFile(folder_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ReadFile(folder_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(FileError, TellsMissingFromForbiddenFromBroken) {

@@ -107,6 +107,13 @@ class WarmStartTest : public SchedulerFixture {
   }
 };
 
+TEST_F(WarmStartTest, AStudyWhoseCallerLeavesMeanwhileIsNotThere) {
+  const absl::Status left =
+      scheduler_->AddStudy(Second(), /*validate_only=*/false, "", [] { return true; }).status();
+  EXPECT_TRUE(absl::IsCancelled(left)) << left;
+  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("first"));
+}
+
 TEST_F(WarmStartTest, TheSamplerIsGivenTheTrialsAndAgainAfterARestart) {
   AddStudy(Second());
   const PriorStatus expected{.study = "first", .num_trials = 3};
