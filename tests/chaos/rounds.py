@@ -184,6 +184,7 @@ class Chapter:
         figures["differences"] = len(self.differences)
         for client in self.clients:
             self.found += client.unexpected
+        figures["unexpected"] = len(self.found)  # answers, ends of workers, rounds without a result
         self.found += [f"seed {self.seed}: {text}" for text in found] + self.differences
         return figures
 
@@ -191,7 +192,8 @@ class Chapter:
 def run(num_rounds, seed, keep=False):
     """Figures over all chapters."""
     total = {"acknowledged_lost": 0, "told_twice": 0, "trials_stuck": 0, "integrity": "ok",
-             "trials": 0, "acknowledged": 0, "acknowledged_to_people": 0, "differences": 0}
+             "trials": 0, "acknowledged": 0, "acknowledged_to_people": 0, "differences": 0,
+             "unexpected": 0}
     # At least two chapters: with and without a proxy.
     length = min(LONGEST_CHAPTER, (num_rounds + 1) // 2)
     for first in range(0, num_rounds, length):
