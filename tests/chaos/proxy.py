@@ -12,7 +12,8 @@ import grpc
 from client import OPTIONS
 from simulated_client import Gate
 
-CALL_S = 60.0
+# Also how long a quiet takes at most: while the study is paused, asking for a trial waits.
+CALL_S = 5.0
 LONGEST_DELAY_S = 0.3
 KEPT_REQUESTS = 500
 FATES = ["forward"] * 6 + ["twice", "delayed", "request lost", "answer lost"]

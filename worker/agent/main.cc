@@ -109,8 +109,25 @@ absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
   return GpuDevice(*std::move(probe), gpu, options);
 }
 
-std::string OwnTrainer() {
-  return (fs::read_symlink("/proc/self/exe").parent_path() / "hpo-trainer").string();
+std::string BesideThisProgram(const char* name) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+std::string OwnTrainer() { return BesideThisProgram("hpo-trainer"); }
+
+// A program that does not speak the trainer protocol runs below one of ours that does.
+std::vector<std::string> TrainerArguments(const WorkerOptions& options) {
+  if (options.trainer.empty()) return {OwnTrainer()};
+  if (!options.is_plain_program) return {"/bin/sh", "-c", "exec " + options.trainer};
+  std::vector<std::string> arguments = {BesideThisProgram("hpo-command-trainer")};
+  for (const std::string& pattern : options.metric_patterns) {
+    arguments.insert(arguments.end(), {"--metric-pattern", pattern});
+  }
+  if (!options.metrics_file.empty()) {
+    arguments.insert(arguments.end(), {"--metrics-file", options.metrics_file});
+  }
+  arguments.insert(arguments.end(), {"--", options.trainer});
+  return arguments;
 }
 
 // Measures a card, with our own trainer; nullopt where there is nothing to measure.
@@ -126,13 +143,9 @@ std::optional<DeviceProfiles> MakeProfiles(const WorkerOptions& options, const D
 
 std::unique_ptr<TrainerLauncher> MakeLauncher(const WorkerOptions& options, const Device& device,
                                               const std::string& mark) {
-  if (!options.trainer.empty()) {
-    return std::make_unique<CommandLauncher>(
-        std::vector<std::string>{"/bin/sh", "-c", "exec " + options.trainer},
-        device.trainer_environment, mark, options.trainer);
-  }
-  return std::make_unique<CommandLauncher>(std::vector<std::string>{OwnTrainer()},
-                                           device.trainer_environment, mark, "hpo-trainer");
+  return std::make_unique<CommandLauncher>(
+      TrainerArguments(options), device.trainer_environment, mark,
+      options.trainer.empty() ? "hpo-trainer" : options.trainer);
 }
 
 // Kills that the kernel has counted against our control group, in which the trainer also lives.

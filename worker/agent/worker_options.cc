@@ -11,6 +11,8 @@
 #include "common/command_line/command_line.h"
 #include "common/memory/allocator/allocator_settings.h"
 #include "worker/agent/agent_loop.h"
+#include "worker/command/command_template.h"
+#include "worker/command/metric_reader.h"
 
 namespace hpo {
 namespace {
@@ -21,7 +23,7 @@ constexpr char kDescription[] =
     "\n"
     "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
     "  hpo-worker --device cpu --memory-limit 2GiB\n"
-    "  hpo-worker --device cpu --memory-limit 1GiB --trainer \"python3 train.py\" --study mine\n";
+    "  hpo-worker --gpu 0 --trainer \"python3 train.py --lr {train.lr}\" --study mine\n";
 
 constexpr char kFooter[] =
     "\n"
@@ -89,6 +91,23 @@ void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) 
                  "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
 }
 
+void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
+  app.add_option(
+      "--trainer", options.trainer,
+      "command of any program (run by /bin/sh): with places such as {train.lr} or {args} "
+      "of one that knows nothing of hpo, else of one that speaks "
+      "docs/TRAINER_PROTOCOL.md; default: hpo-trainer beside this program");
+  app.add_option("--metric-pattern", options.metric_patterns,
+                 "regular expression that finds the objective's number in a line that --trainer "
+                 "prints, e.g. 'acc: ([0-9.]+)'; (?P<loss>...) finds the metric loss (repeatable)")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  app.add_option("--metrics-file", options.metrics_file,
+                 "JSON file of metrics that --trainer writes, e.g. {output_dir}/metrics.json; "
+                 "default: lines of JSON that it prints")
+      ->type_name("PATH");
+}
+
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--gpu", options.gpu, "card: number of nvidia-smi, UUID, or all (one worker each)")
       ->take_last();
@@ -111,9 +130,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(CLI::ExistingFile);
   app.add_option("--validation", options.validation, "use this validation file for every study")
       ->check(CLI::ExistingFile);
-  app.add_option("--trainer", options.trainer,
-                 "command of any program that speaks docs/TRAINER_PROTOCOL.md (run by /bin/sh); "
-                 "default: hpo-trainer beside this program");
+  DeclareTrainer(app, options);
   app.add_option("--threads", options.threads,
                  "CPU threads of the trainer; default: HPO_NUM_THREADS, or all processors")
       ->check(CLI::PositiveNumber);
@@ -161,7 +178,22 @@ absl::Status ConvertDuration(absl::string_view option, const std::string& text,
       absl::StrCat(option, ": expected a duration such as 30s or 5m, got '", text, "'"));
 }
 
+absl::Status ConvertTrainer(WorkerOptions& options) {
+  const bool says_metrics = !options.metric_patterns.empty() || !options.metrics_file.empty();
+  if (says_metrics && options.trainer.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.metrics_file.empty() ? "--metric-pattern" : "--metrics-file",
+                     ": expected --trainer \"COMMAND\" too, whose metrics it finds"));
+  }
+  for (const std::string& text : options.metric_patterns) {
+    HPO_RETURN_IF_ERROR(ParseMetricPattern(text).status());
+  }
+  options.is_plain_program = says_metrics || CommandTemplate(options.trainer).HasPlaces();
+  return absl::OkStatus();
+}
+
 absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
+  HPO_RETURN_IF_ERROR(ConvertTrainer(options));
   options.cpu = raw.device == "cpu";
   HPO_RETURN_IF_ERROR(
       ConvertDuration("--connect-timeout", raw.connect_timeout, options.connect_timeout));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/protocol/trainer_protocol.h"
+#include "worker/channel/event_sink.h"
 #include "worker/text/batching/token_cache.h"
-#include "worker/trainer/event_sink.h"
 #include "worker/trainer/trial_device.h"
 
 namespace hpo {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/base/ids.h"
-#include "worker/trainer/event_sink.h"
+#include "worker/channel/event_sink.h"
 
 namespace hpo {
 

@@ -122,6 +122,13 @@ TEST_F(WorkerOptionsTest, TheLastCardAndNameCount) {
   EXPECT_EQ(options.name, "b");
 }
 
+TEST_F(WorkerOptionsTest, ATrainerWithPlacesIsAPlainProgram) {
+  EXPECT_TRUE(Options({"--trainer", "python3 t.py --lr {train.lr}"}).is_plain_program);
+  EXPECT_FALSE(Options({"--trainer", "f() { python3 ${HOME}/t.py; }; f"}).is_plain_program);
+  EXPECT_TRUE(Options({"--trainer", "t", "--metrics-file", "m.json"}).is_plain_program);
+  EXPECT_TRUE(Options({"--trainer", "t", "--metric-pattern", "acc: (.*)"}).is_plain_program);
+}
+
 TEST_F(WorkerOptionsTest, DeviceCudaIsTheFirstCard) {
   EXPECT_EQ(Options({"--device", "cuda"}).gpu, "0");
   EXPECT_EQ(Options({"--device", "cuda", "--gpu", "3"}).gpu, "3");
@@ -137,6 +144,8 @@ TEST_F(WorkerOptionsTest, WrongCommandLinesAreOneLineAndStatus78) {
       {{"--train", "/nowhere/rows.jsonl"}, "/nowhere/rows.jsonl"},
       {{"--sever", "x"}, "--server"},
       {{"--max-trials", "-1"}, "--max-trials"},
+      {{"--metrics-file", "m.json"}, "--metrics-file: expected --trainer"},
+      {{"--trainer", "t", "--metric-pattern", "acc"}, "round brackets"},
       {{"--log-level", "loud"}, "loud"},
   };
   for (const auto& [arguments, message] : cases) {

@@ -8,7 +8,7 @@
 
 #include "common/protocol/trainer_protocol.h"
 #include "tests/worker/trainer/test_device.h"
-#include "worker/trainer/event_sink.h"
+#include "worker/channel/event_sink.h"
 #include "worker/trainer/trial_device.h"
 
 namespace hpo {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/protocol/trainer_protocol.h"
-#include "worker/trainer/event_sink.h"
+#include "worker/channel/event_sink.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/growth_watch.h"
 

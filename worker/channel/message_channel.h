@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker/trainer/event_sink.h"
+#include "worker/channel/event_sink.h"
 
 namespace hpo {
 

@@ -1,4 +1,4 @@
-#include "worker/trainer/message_channel.h"
+#include "worker/channel/message_channel.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

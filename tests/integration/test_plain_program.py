@@ -1,0 +1,58 @@
+"""Programs that know nothing of hpo, as trainers: values into their arguments, metrics out of what they print."""
+
+import unittest
+
+from harness import Deployment, wait_until
+
+# A stranger's program: argparse, prints, and no import of ours.
+PROGRAM = """\
+import argparse, json
+parser = argparse.ArgumentParser()
+parser.add_argument("--x", type=float)
+parser.add_argument("--y", type=float)
+parser.add_argument("--out")
+options = parser.parse_args()
+print("loading")
+if options.x > 0.8:
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+for epoch in range(3):
+    print(json.dumps({"epoch": epoch + 1, "macro_f1": (1 - options.x) * (epoch + 1) / 3, "y": options.y}))
+"""
+
+
+class PlainProgram(Deployment):
+    def run_study(self, trainer, *options):
+        (self.folder / "train.py").write_text(PROGRAM)
+        self.start_server()
+        worker = self.start_worker("w0", *options, trainer=trainer)
+        self.assertEqual(worker.wait(), 0, worker.output())
+        return self.trials()
+
+    def test_values_go_into_arguments_and_the_last_line_of_metrics_is_the_result(self):
+        trials = self.run_study("python3 train.py --x {x} --y={y}")
+        self.assertEqual(len(trials), 6)
+        for trial in trials:
+            x = trial["params"]["x"]
+            if x > 0.8:
+                self.assertEqual(trial["outcome"]["kind"], "out_of_memory", trial)
+                continue
+            self.assertAlmostEqual(trial["outcome"]["metrics"]["macro_f1"], 1 - x)
+            self.assertEqual(trial["outcome"]["metrics"]["y"], trial["params"]["y"])
+        self.assertTrue(any(trial["params"]["x"] > 0.8 for trial in trials), "the study's seed meets no cliff")
+
+    def test_a_pattern_finds_the_metric(self):
+        trials = self.run_study("echo score is {x}", "--metric-pattern", "score is ([0-9.e-]+)")
+        for trial in trials:
+            self.assertAlmostEqual(trial["outcome"]["metrics"]["macro_f1"], trial["params"]["x"])
+
+    def test_a_place_that_no_trial_has_ends_the_study_and_says_which(self):
+        (self.folder / "toy.yaml").write_text(self.STUDY.replace("{trials: 6}", "{trials: 6, failures_in_a_row: 2}"))
+        self.start_server()
+        worker = self.start_worker(trainer="echo {learning_rate}")
+        wait_until(lambda: not worker.alive(), "the worker's end")
+        self.assertEqual(worker.wait(), 7, worker.output())
+        self.assertIn("{learning_rate}: this trial has no such value; it has accumulation, args", self.hpo("study", "show", "toy"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,64 @@
+#include "worker/command/command_template.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+const ParamMap kParams = {
+    {"train.lr", 3e-5}, {"train.batch_size", int64_t{16}}, {"kind", std::string("it's a $HOME")}};
+
+std::string Filled(const std::string& text, const ParamMap& params = kParams) {
+  absl::StatusOr<std::string> filled =
+      CommandTemplate(text).Fill(params, {{"trial", "12"}}, /*for_shell=*/true);
+  return filled.ok() ? *filled : std::string(filled.status().message());
+}
+
+TEST(CommandTemplate, PutsValuesIntoTheirPlaces) {
+  EXPECT_EQ(Filled("python train.py --lr {train.lr} --bs={train.batch_size} -n {trial}"),
+            "python train.py --lr 3e-05 --bs=16 -n 12");
+}
+
+TEST(CommandTemplate, WritesRealNumbersWithAllTheirDigits) {
+  EXPECT_EQ(Filled("{x} {args}", {{"x", 0.46469479835439886}}),
+            "0.46469479835439886 --x=0.46469479835439886");
+}
+
+TEST(CommandTemplate, QuotesForTheShell) {
+  EXPECT_EQ(Filled("run {kind}"), "run 'it'\\''s a $HOME'");
+  EXPECT_EQ(Filled("run {kind}", {{"kind", std::string()}}), "run ''");
+  EXPECT_EQ(*CommandTemplate("{kind}/a").Fill(kParams, {}, /*for_shell=*/false), "it's a $HOME/a");
+}
+
+TEST(CommandTemplate, GivesEveryParameterAsAnArgument) {
+  EXPECT_EQ(Filled("run {args}", {{"a", int64_t{1}}, {"b", std::string("x y")}}),
+            "run --a=1 '--b=x y'");
+}
+
+TEST(CommandTemplate, LeavesTheShellsBracesAndThoseThatAreDoubled) {
+  EXPECT_EQ(Filled("f() { echo ${trial} {{trial}} {1..3} {a,b}; }; f {trial}"),
+            "f() { echo ${trial} {trial} {1..3} {a,b}; }; f 12");
+  EXPECT_FALSE(CommandTemplate("f() { echo ${trial} {{trial}}; }").HasPlaces());
+  EXPECT_TRUE(CommandTemplate("run {trial}").HasPlaces());
+}
+
+TEST(CommandTemplate, NamesTheValueThatATrialHasNot) {
+  const std::string error = Filled("run {train.lrr}");
+  EXPECT_THAT(error, HasSubstr("{train.lrr}: this trial has no such value; it has args, kind, "
+                               "train.batch_size, train.lr, trial"));
+}
+
+TEST(CommandTemplate, AJobHasItsPlanAndItsPaths) {
+  TrainerJob job;
+  job.output_dir = "/out";
+  const auto values = JobValues(job, {.effective_batch = 32, .micro_batch = 12});
+  EXPECT_EQ(values.at("micro_batch"), "12");
+  EXPECT_EQ(values.at("accumulation"), "3");
+  EXPECT_EQ(values.at("output_dir"), "/out");
+}
+
+}  // namespace
+}  // namespace hpo

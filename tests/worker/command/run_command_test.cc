@@ -1,0 +1,189 @@
+#include "worker/command/run_command.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hpo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+class Events final : public EventSink {
+ public:
+  void Send(const UpMessage& message) override { messages.push_back(message); }
+
+  template <typename Message>
+  std::vector<Message> Of() const {
+    std::vector<Message> found;
+    for (const UpMessage& message : messages) {
+      if (const auto* one = std::get_if<Message>(&message)) found.push_back(*one);
+    }
+    return found;
+  }
+
+  std::vector<UpMessage> messages;
+};
+
+class Stop final : public StopSource {
+ public:
+  std::optional<StopRequest> Poll() override {
+    if (absl::Now() < at) return std::nullopt;
+    return StopRequest{.reason = reason};
+  }
+
+  absl::Time at = absl::InfiniteFuture();
+  std::string reason = "pruned";
+};
+
+class RunCommandTest : public testing::Test {
+ protected:
+  RunCommandTest()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                absl::StrCat("run_command_", getpid())) {
+    std::filesystem::create_directories(folder_);
+    job_.params = {{"lr", 0.5}};
+    job_.objective = {.metric = "acc"};
+    job_.output_dir = folder_.string();
+  }
+  ~RunCommandTest() override { std::filesystem::remove_all(folder_); }
+
+  CommandEnd Run(const std::string& command, const std::string& metrics_file = "") {
+    CommandOptions options{.command = CommandTemplate(command),
+                           .metrics_file = CommandTemplate(metrics_file)};
+    options.stop_grace = absl::Milliseconds(300);
+    return RunCommand(options, job_, events_, stop_);
+  }
+
+  template <typename Outcome>
+  static Outcome As(const CommandEnd& end) {
+    const Outcome* const outcome =
+        end.message.outcome ? std::get_if<Outcome>(&*end.message.outcome) : nullptr;
+    if (outcome == nullptr) {
+      ADD_FAILURE() << "another outcome: " << EncodeUp(end.message);
+      return Outcome();
+    }
+    return *outcome;
+  }
+
+  std::filesystem::path folder_;
+  TrainerJob job_;
+  Events events_;
+  Stop stop_;
+};
+
+TEST_F(RunCommandTest, ReportsWhatItPrintsAndEndsWithTheLast) {
+  const CommandEnd end =
+      Run(R"(echo '{"acc": 0.1}'; echo 'no metric' >&2; echo "{\"acc\": {lr}, \"step\": 7}")");
+  EXPECT_THAT(As<Completed>(end).metrics, ElementsAre(Pair("acc", 0.5)));
+  const std::vector<MeasurementMessage> measured = events_.Of<MeasurementMessage>();
+  ASSERT_EQ(measured.size(), 2U);
+  EXPECT_EQ(measured[0].measurement.metrics.at("acc"), 0.1);
+  EXPECT_EQ(measured[1].measurement.step, 7);
+  EXPECT_GT(end.message.memory.live_peak.count, 0);
+}
+
+TEST_F(RunCommandTest, TakesMetricsFromAFileThatTheProgramHasWritten) {
+  const std::string path = "{output_dir}/metrics.json";
+  EXPECT_THAT(
+      As<Completed>(Run(R"(echo '{"acc": 0.7}' > {output_dir}/metrics.json)", path)).metrics,
+      ElementsAre(Pair("acc", 0.7)));
+  EXPECT_THAT(As<Failed>(Run("true {lr}", path)).message, HasSubstr("which it has not written"));
+}
+
+TEST_F(RunCommandTest, SaysWhichMetricsCameInstead) {
+  const Failed failed = As<Failed>(Run(R"(echo '{"accuracy": 0.7, "loss": 1}' # {lr})"));
+  EXPECT_EQ(failed.failure_class, FailureClass::kBadConfiguration);
+  EXPECT_THAT(failed.message, HasSubstr("without the metric acc"));
+  EXPECT_THAT(failed.message, HasSubstr("got accuracy, loss"));
+}
+
+TEST_F(RunCommandTest, AProgramThatFailsFailsTheTrialWithItsLastOutput) {
+  const Failed failed = As<Failed>(Run("echo ValueError: bad {lr} >&2; exit 3"));
+  EXPECT_THAT(failed.message, HasSubstr("status 3"));
+  EXPECT_THAT(failed.message, HasSubstr("ValueError: bad 0.5"));
+}
+
+TEST_F(RunCommandTest, AValueThatATrialHasNotFailsIt) {
+  const Failed failed = As<Failed>(Run("true {lrr}"));
+  EXPECT_EQ(failed.failure_class, FailureClass::kBadConfiguration);
+  EXPECT_THAT(failed.message, HasSubstr("--trainer: {lrr}"));
+}
+
+TEST_F(RunCommandTest, GivesOnTheSignalThatKilledIt) {
+  EXPECT_EQ(Run("kill -SEGV $$ {lr}").signal, SIGSEGV);
+  // A shell that waits for it says 128 + signal.
+  EXPECT_EQ(Run("sh -c 'kill -KILL $$'; exit $? {lr}").signal, SIGKILL);
+  EXPECT_EQ(Run("exit 3 {lr}").signal, 0);
+}
+
+TEST_F(RunCommandTest, MemoryThatRanOutIsItsOutcome) {
+  const OutOfMemory oom =
+      As<OutOfMemory>(Run("echo 'torch.OutOfMemoryError: CUDA out of memory.' {lr}; exit 1"));
+  EXPECT_THAT(oom.message, HasSubstr("CUDA out of memory"));
+  EXPECT_EQ(oom.kind, OomKind::kConfiguration);
+  EXPECT_EQ(events_.Of<MemoryMessage>().size(), 1U);
+  // One that went on and has a result met it and got over it.
+  EXPECT_THAT(As<Completed>(Run("echo CUDA out of memory; echo '{\"acc\": 1}' # {lr}")).metrics,
+              ElementsAre(Pair("acc", 1.0)));
+}
+
+TEST_F(RunCommandTest, RunsAgainSmallerWhereTheMicroBatchHasAPlace) {
+  job_.plan = {.effective_batch = 32, .micro_batch = 32};
+  const std::string command =
+      "if [ {micro_batch} -gt 8 ]; then echo CUDA out of memory; exit 1; fi; "
+      "echo \"{'acc': {micro_batch}, 'parts': {accumulation}}\"";
+  const CommandEnd end = Run(command);
+  EXPECT_THAT(As<Completed>(end).metrics, ElementsAre(Pair("acc", 8), Pair("parts", 4)));
+  EXPECT_EQ(end.message.final_plan.micro_batch, 8);
+  EXPECT_EQ(end.message.memory.num_ooms, 2);
+  EXPECT_EQ(end.message.memory.num_replans, 2);
+  std::vector<std::string> stages;
+  for (const MemoryMessage& message : events_.Of<MemoryMessage>()) stages.push_back(message.stage);
+  EXPECT_THAT(stages, ElementsAre("OOM Error", "replan", "OOM Error", "replan"));
+
+  job_.policy = MemoryPolicy::kStrict;
+  As<OutOfMemory>(Run(command));
+}
+
+TEST_F(RunCommandTest, EndsWhatHoldsMoreHostMemoryThanItsLimit) {
+  job_.limit = MiB(60);
+  const OutOfMemory oom = As<OutOfMemory>(
+      Run("python3 -c 'import time; x = bytearray(200 << 20); time.sleep(60)' {lr}"));
+  EXPECT_GT(oom.peak, job_.limit);
+  EXPECT_THAT(oom.message, HasSubstr("the trial's limit is 60.00 MiB"));
+}
+
+TEST_F(RunCommandTest, StopsWithWhatWasMeasured) {
+  stop_.at = absl::Now() + absl::Milliseconds(500);
+  const CommandEnd end = Run("echo '{\"acc\": 0.5, \"step\": 3}'; sleep 60 {lr}");
+  const StoppedByPruner pruned = As<StoppedByPruner>(end);
+  EXPECT_EQ(pruned.step, 3);
+  EXPECT_THAT(pruned.metrics, ElementsAre(Pair("acc", 0.5)));
+}
+
+TEST_F(RunCommandTest, KillsWhatDoesNotStop) {
+  stop_ = {};
+  stop_.at = absl::Now();
+  stop_.reason = "drain";
+  const absl::Time begin = absl::Now();
+  EXPECT_FALSE(Run("trap '' TERM; while :; do sleep 0.1; done # {lr}").message.outcome);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
+TEST_F(RunCommandTest, DoesNotWaitForProcessesThatTheProgramLeaves) {
+  const absl::Time begin = absl::Now();
+  EXPECT_THAT(As<Completed>(Run("sleep 60 & echo '{\"acc\": 0.5}' # {lr}")).metrics,
+              ElementsAre(Pair("acc", 0.5)));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,166 @@
+#include "worker/command/child_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/read_file.h"
+#include "common/device/host_memory.h"
+
+namespace hpo {
+namespace {
+
+// A line without an end, such as a progress bar's, must not fill the memory.
+constexpr size_t kLongestLine = 1 << 20;
+
+std::vector<std::string> Environment(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!changes.contains(text.substr(0, text.find('=')))) merged.push_back(text);
+  }
+  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
+  return merged;
+}
+
+// Runs in the child, between fork and exec: system calls alone.
+[[noreturn]] void BecomeCommand(const char* command, char* const* environment, int output,
+                                pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  signal(SIGPIPE, SIG_DFL);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  const char* const argv[] = {"/bin/sh", "-c", command, nullptr};
+  execve("/bin/sh", const_cast<char* const*>(argv), environment);
+  _exit(127);
+}
+
+// The process group of a process; 0 once it is gone. /proc/PID/stat: "PID (NAME) STATE PPID PGRP".
+pid_t GroupOf(const std::string& pid) {
+  const absl::StatusOr<std::string> stat = ReadFile("/proc/" + pid + "/stat");
+  if (!stat.ok()) return 0;
+  const size_t name_end = stat->rfind(") ");
+  if (name_end == std::string::npos) return 0;
+  const std::vector<absl::string_view> fields =
+      absl::StrSplit(absl::string_view(*stat).substr(name_end + 2), ' ');
+  pid_t group = 0;
+  return fields.size() > 2 && absl::SimpleAtoi(fields[2], &group) ? group : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
+    const std::string& command, const std::map<std::string, std::string>& environment) {
+  const std::vector<std::string> variables = Environment(environment);
+  std::vector<char*> pointers;
+  for (const std::string& variable : variables) {
+    pointers.push_back(const_cast<char*>(variable.c_str()));
+  }
+  pointers.push_back(nullptr);
+  std::array<int, 2> pipe_ends;
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
+    return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
+  }
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) BecomeCommand(command.c_str(), pointers.data(), pipe_ends[1], parent);
+  const int error = errno;
+  close(pipe_ends[1]);
+  if (pid < 0) {
+    close(pipe_ends[0]);
+    return absl::UnavailableError(absl::StrCat("fork: ", strerror(error)));
+  }
+  setpgid(pid, pid);  // Whoever of the two comes first.
+  return std::unique_ptr<ChildProcess>(new ChildProcess(pid, pipe_ends[0]));
+}
+
+ChildProcess::~ChildProcess() {
+  Signal(SIGKILL);
+  Wait();
+  close(output_);
+}
+
+bool ChildProcess::ReadLines(absl::Duration timeout,
+                             const std::function<void(absl::string_view)>& on_line) {
+  pollfd readable{.fd = output_, .events = POLLIN, .revents = 0};
+  if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) <= 0) return true;
+  std::array<char, 65536> piece;
+  const ssize_t count = read(output_, piece.data(), piece.size());
+  if (count < 0) return errno == EINTR;
+  if (count == 0) {
+    if (!partial_.empty()) on_line(partial_);
+    partial_.clear();
+    return false;
+  }
+  const absl::string_view text(piece.data(), static_cast<size_t>(count));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  TakeLines(text, on_line);
+  return true;
+}
+
+void ChildProcess::TakeLines(absl::string_view text,
+                             const std::function<void(absl::string_view)>& on_line) {
+  for (const char c : text) {
+    // A progress bar goes back to the beginning of its line.
+    const bool ends = c == '\n' || c == '\r';
+    if (!ends) partial_ += c;
+    if (!ends && partial_.size() < kLongestLine) continue;
+    if (!partial_.empty()) on_line(partial_);
+    partial_.clear();
+  }
+}
+
+bool ChildProcess::HasEnded() {
+  if (reaped_) return true;
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
+void ChildProcess::Signal(int signal) {
+  if (!reaped_) kill(-pid_, signal);
+}
+
+Bytes ChildProcess::Resident() const {
+  Bytes total;
+  DIR* const processes = opendir("/proc");
+  if (processes == nullptr) return total;
+  const HostMemoryReader memory;
+  while (const dirent* const entry = readdir(processes)) {
+    int64_t pid = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &pid) || GroupOf(entry->d_name) != pid_) continue;
+    const absl::StatusOr<Bytes> resident = memory.ReadResident(pid);
+    if (resident.ok()) total += *resident;
+  }
+  closedir(processes);
+  return total;
+}
+
+int ChildProcess::Wait() {
+  rusage used{};
+  while (!reaped_ && wait4(pid_, &status_, 0, &used) < 0 && errno == EINTR) {
+  }
+  if (!reaped_) largest_resident_ = KiB(used.ru_maxrss);
+  reaped_ = true;
+  return status_;
+}
+
+}  // namespace hpo

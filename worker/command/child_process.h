@@ -1,0 +1,66 @@
+// One run of a shell command: its output as lines, its host memory, its end. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+
+namespace hpo {
+
+class ChildProcess {
+ public:
+  // Runs `command` by /bin/sh in a process group of its own, with `environment` put over ours,
+  // output and errors into one pipe. It is killed when the thread that calls ends.
+  //   Unavailable  no process or pipe can be had
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
+      const std::string& command, const std::map<std::string, std::string>& environment);
+
+  // Kills what is left of the group, and reaps.
+  ~ChildProcess();
+
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Readable when ReadLines has something to do.
+  int output_fd() const { return output_; }
+
+  // Gives what was printed to `on_line`, line by line and without the newline; also copies it to
+  // standard output. False: nothing more will come. Waits for output at most `timeout`.
+  bool ReadLines(absl::Duration timeout, const std::function<void(absl::string_view)>& on_line);
+
+  // Whether the command itself has ended; its children may live, and print.
+  bool HasEnded();
+
+  // Sends the signal to the whole group.
+  void Signal(int signal);
+
+  // Resident host memory of the group's processes now.
+  Bytes Resident() const;
+
+  // Waits for the end: as waitpid() tells it.
+  int Wait();
+
+  // After Wait: the most that one of its processes held.
+  Bytes largest_resident() const { return largest_resident_; }
+
+ private:
+  ChildProcess(pid_t pid, int output) : pid_(pid), output_(output) {}
+  void TakeLines(absl::string_view text, const std::function<void(absl::string_view)>& on_line);
+
+  const pid_t pid_;
+  const int output_;
+  std::string partial_;
+  bool reaped_ = false;
+  int status_ = 0;
+  Bytes largest_resident_;
+};
+
+}  // namespace hpo

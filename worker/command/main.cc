@@ -1,0 +1,88 @@
+// hpo-command-trainer: the trainer of `hpo-worker --trainer "python train.py --lr {train.lr}"`.
+#include <fcntl.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "common/base/version.h"
+#include "common/command_line/command_line.h"
+#include "common/protocol/trainer_protocol.h"
+#include "worker/channel/message_channel.h"
+#include "worker/command/run_command.h"
+
+namespace hpo {
+namespace {
+
+int ProtocolFd() {
+  const char* const fd = std::getenv("HPO_TRAINER_FD");
+  return fd == nullptr ? kTrainerProtocolFd : std::atoi(fd);
+}
+
+// What the program died of is for the worker to judge: it knows what the kernel has killed.
+[[noreturn]] void DieOf(int fatal) {
+  signal(fatal, SIG_DFL);
+  raise(fatal);
+  std::exit(128 + fatal);
+}
+
+int Serve(const CommandOptions& options) {
+  const int fd = ProtocolFd();
+  if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+    std::cerr << "hpo-command-trainer: file descriptor " << fd
+              << ": expected the worker's end of the trainer protocol, got none; it is started by: "
+                 "hpo-worker --trainer \"COMMAND {NAME}\"\n";
+    return trainer_exit::kUsage;
+  }
+  MessageChannel channel(fd);
+  Hello hello{.program = absl::StrCat("hpo-command-trainer ", Version()), .capabilities = {"stop"}};
+  if (options.Plans()) hello.capabilities.emplace_back("plan");
+  channel.Send(hello);
+  const absl::StatusOr<TrainerJob> job = channel.NextJob();
+  if (absl::IsCancelled(job.status())) return trainer_exit::kDone;
+  if (!job.ok()) {
+    std::cerr << "hpo-command-trainer: " << job.status().message() << "\n";
+    return trainer_exit::kInternal;
+  }
+  const CommandEnd end = RunCommand(options, *job, channel, channel);
+  if (end.signal != 0) DieOf(end.signal);
+  channel.Send(end.message);
+  return trainer_exit::kDone;
+}
+
+int Main(int argc, const char* const* argv) {
+  std::string command;
+  std::string metrics_file;
+  std::vector<std::string> patterns;
+  CLI::App app(
+      "Runs a program that knows nothing of hpo as the trainer of hpo-worker, which starts it.",
+      "hpo-command-trainer");
+  app.add_option("command", command, "for /bin/sh, with places such as {train.lr}")->required();
+  app.add_option("--metric-pattern", patterns, "regular expression of a line with a metric")
+      ->allow_extra_args(false);
+  app.add_option("--metrics-file", metrics_file, "where the program writes its metrics");
+  app.set_version_flag("--version", absl::StrCat("hpo-command-trainer ", Version()));
+  if (const std::optional<int> over = ParseCommandLine(app, argc, argv, std::cout, std::cerr)) {
+    return *over == 0 ? 0 : trainer_exit::kUsage;
+  }
+  CommandOptions options{.command = CommandTemplate(command),
+                         .metrics_file = CommandTemplate(metrics_file)};
+  for (const std::string& text : patterns) {
+    const absl::StatusOr<MetricPattern> pattern = ParseMetricPattern(text);
+    if (!pattern.ok()) {
+      std::cerr << "hpo-command-trainer: " << pattern.status().message() << "\n";
+      return trainer_exit::kUsage;
+    }
+    options.patterns.push_back(*pattern);
+  }
+  return Serve(options);
+}
+
+}  // namespace
+}  // namespace hpo
+
+int main(int argc, char** argv) { return hpo::Main(argc, argv); }

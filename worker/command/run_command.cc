@@ -1,0 +1,259 @@
+#include "worker/command/run_command.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "common/base/read_file.h"
+#include "worker/command/child_process.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::Duration kPollTime = absl::Milliseconds(50);
+constexpr absl::Duration kMemoryTime = absl::Milliseconds(200);
+// What a program's children may still print once it has ended itself.
+constexpr absl::Duration kLastWords = absl::Seconds(1);
+
+using FileTime = std::optional<std::filesystem::file_time_type>;
+
+FileTime WrittenAt(const std::string& path) {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(path, error);
+  return error ? FileTime() : time;
+}
+
+// How a run ended: one of the two is not 0 where it ended badly. A shell says 128 + signal for what
+// it ran.
+struct RunExit {
+  int code = 0;
+  int signal = 0;
+};
+
+RunExit ExitOf(int status) {
+  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+  const int code = WEXITSTATUS(status);
+  if (code > 128 && code < 128 + NSIG) return {.signal = code - 128};
+  return {.code = code};
+}
+
+class CommandRun {
+ public:
+  CommandRun(const CommandOptions& options, const TrainerJob& job, MemoryPlan plan,
+             EventSink& events, StopSource& stop)
+      : options_(options),
+        job_(job),
+        plan_(plan),
+        events_(events),
+        stop_(stop),
+        reader_(job.objective.metric, options.patterns) {}
+
+  // How the program ended; nullopt: stopped on request without a result.
+  std::optional<TrialOutcome> Run() {
+    const std::map<std::string, std::string> values = JobValues(job_, plan_);
+    const absl::StatusOr<std::string> command =
+        options_.command.Fill(job_.params, values, /*for_shell=*/true);
+    if (!command.ok()) return Misconfigured("--trainer", command.status());
+    absl::StatusOr<std::string> metrics_file =
+        options_.metrics_file.Fill(job_.params, values, /*for_shell=*/false);
+    if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
+    metrics_file_ = *std::move(metrics_file);
+    const FileTime before = WrittenAt(metrics_file_);
+    std::map<std::string, std::string> environment;
+    // Python would keep what it prints until there is enough of it.
+    if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment["PYTHONUNBUFFERED"] = "1";
+    absl::StatusOr<std::unique_ptr<ChildProcess>> child =
+        ChildProcess::Start(*command, environment);
+    if (!child.ok()) {
+      return Failed{.failure_class = FailureClass::kInternal,
+                    .message = std::string(child.status().message())};
+    }
+    Watch(**child);
+    (*child)->Signal(SIGKILL);
+    exit_ = ExitOf((*child)->Wait());
+    peak_ = std::max(peak_, (*child)->largest_resident());
+    metrics_file_is_new_ = WrittenAt(metrics_file_) != before;
+    return Judge();
+  }
+
+  bool stopped() const { return stop_reason_.has_value(); }
+  int signal() const { return exit_.signal; }
+  // Host memory at its peak; 0 on a card, whose memory is not seen from here.
+  Bytes peak() const { return job_.device == "cpu" ? peak_ : Bytes(); }
+
+ private:
+  static TrialOutcome Misconfigured(const char* option, const absl::Status& status) {
+    return Failed{.failure_class = FailureClass::kBadConfiguration,
+                  .message = absl::StrCat(option, ": ", status.message())};
+  }
+
+  void Watch(ChildProcess& child) {
+    absl::Time kill_at = absl::InfiniteFuture();
+    absl::Time look_at = absl::InfinitePast();
+    absl::Time quiet_at = absl::InfiniteFuture();
+    const auto on_line = [this](absl::string_view line) {
+      if (const std::optional<Measurement> measured = reader_.Take(line)) {
+        events_.Send(MeasurementMessage{*measured});
+      }
+    };
+    while (child.ReadLines(kPollTime, on_line) || !child.HasEnded()) {
+      const absl::Time now = absl::Now();
+      if (child.HasEnded()) quiet_at = std::min(quiet_at, now + kLastWords);
+      if (now >= quiet_at) return;
+      if (!stop_reason_) {
+        if (const std::optional<StopRequest> asked = stop_.Poll()) {
+          stop_reason_ = asked->reason;
+          child.Signal(SIGTERM);
+          kill_at = now + options_.stop_grace;
+        }
+      }
+      if (now >= look_at) {
+        look_at = now + kMemoryTime;
+        WatchMemory(child);
+      }
+      if (now >= kill_at) child.Signal(SIGKILL);
+    }
+  }
+
+  void WatchMemory(ChildProcess& child) {
+    if (job_.device != "cpu" || over_limit_) return;
+    peak_ = std::max(peak_, child.Resident());
+    if (job_.limit.count == 0 || peak_ <= job_.limit) return;
+    over_limit_ = true;
+    child.Signal(SIGKILL);
+  }
+
+  std::optional<TrialOutcome> Judge() {
+    const bool ended_well = exit_.code == 0 && exit_.signal == 0;
+    if (over_limit_) {
+      return RanOut(OomKind::kConfiguration, absl::StrCat("the program held ", FormatBytes(peak_),
+                                                          " of host memory; the trial's limit is ",
+                                                          FormatBytes(job_.limit)));
+    }
+    if (stopped() && !ended_well) return Stopped();
+    const std::optional<Metrics> metrics = Result();
+    const bool has_result = metrics && metrics->contains(job_.objective.metric);
+    if (ended_well && has_result) {
+      return Completed{.metrics = *metrics,
+                       .model_path = options_.command.Has("output_dir") ? job_.output_dir : ""};
+    }
+    if (!reader_.oom_line().empty()) {
+      return RanOut(reader_.is_host_oom() ? OomKind::kHost : OomKind::kConfiguration,
+                    reader_.oom_line());
+    }
+    if (stopped()) return Stopped();
+    if (ended_well) return WithoutResult(metrics);
+    return Failed{.failure_class = FailureClass::kInternal,
+                  .message = absl::StrCat("the program exited with status ", exit_.code,
+                                          "; its last output:\n", reader_.Tail())};
+  }
+
+  std::optional<TrialOutcome> Stopped() const {
+    if (*stop_reason_ != "pruned" && *stop_reason_ != "time limit") return std::nullopt;
+    StoppedByPruner pruned;
+    if (reader_.last()) {
+      pruned.step = reader_.last()->step;
+      pruned.metrics = reader_.last()->metrics;
+    }
+    return pruned;
+  }
+
+  std::optional<Metrics> Result() const {
+    if (!metrics_file_.empty()) {
+      const absl::StatusOr<std::string> text = ReadFile(metrics_file_);
+      return text.ok() && metrics_file_is_new_ ? ParseMetrics(*text) : std::nullopt;
+    }
+    if (!reader_.last()) return std::nullopt;
+    return reader_.last()->metrics;
+  }
+
+  TrialOutcome WithoutResult(const std::optional<Metrics>& metrics) const {
+    const std::string& metric = job_.objective.metric;
+    const Metrics& came = metrics ? *metrics : reader_.other_metrics();
+    std::string text = absl::StrCat("the program exited with status 0 without the metric ", metric);
+    if (metrics_file_.empty()) {
+      absl::StrAppend(&text, ": expected a line such as {\"", metric,
+                      "\": 0.5}, or one that --metric-pattern finds");
+    } else {
+      absl::StrAppend(&text, ": expected {\"", metric, "\": 0.5} in ", metrics_file_,
+                      metrics_file_is_new_ ? "" : ", which it has not written");
+    }
+    if (!came.empty()) {
+      absl::StrAppend(&text, "; got ",
+                      absl::StrJoin(came, ", ", [](std::string* out, const auto& entry) {
+                        out->append(entry.first);
+                      }));
+    }
+    absl::StrAppend(&text, "; its last output:\n", reader_.Tail());
+    return Failed{.failure_class = FailureClass::kBadConfiguration, .message = std::move(text)};
+  }
+
+  TrialOutcome RanOut(OomKind kind, std::string message) const {
+    OutOfMemory oom;
+    oom.kind = kind;
+    oom.peak = peak();
+    oom.limit = job_.limit;
+    oom.step = reader_.last() ? reader_.last()->step : 0;
+    oom.plan = plan_;
+    oom.message = std::move(message);
+    oom.traceback = reader_.Tail();
+    return oom;
+  }
+
+  const CommandOptions& options_;
+  const TrainerJob& job_;
+  const MemoryPlan plan_;
+  EventSink& events_;
+  StopSource& stop_;
+  MetricReader reader_;
+  std::string metrics_file_;
+  bool metrics_file_is_new_ = false;
+  std::optional<std::string> stop_reason_;
+  RunExit exit_;
+  Bytes peak_;
+  bool over_limit_ = false;
+};
+
+}  // namespace
+
+CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
+                      StopSource& stop) {
+  CommandEnd end;
+  MemoryPlan plan = job.plan;
+  MemoryReport& memory = end.message.memory;
+  memory.limit = job.limit;
+  for (;;) {
+    CommandRun run(options, job, plan, events, stop);
+    end.message.outcome = run.Run();
+    end.message.final_plan = plan;
+    memory.live_peak = std::max(memory.live_peak, run.peak());
+    const auto* const oom =
+        end.message.outcome ? std::get_if<OutOfMemory>(&*end.message.outcome) : nullptr;
+    if (oom == nullptr) {
+      const bool failed =
+          end.message.outcome && std::holds_alternative<Failed>(*end.message.outcome);
+      end.signal = failed ? run.signal() : 0;
+      return end;
+    }
+    ++memory.num_ooms;
+    events.Send(MemoryMessage{
+        .stage = "OOM Error", .peak = run.peak(), .predicted = job.predicted, .step = oom->step});
+    const bool may_plan = options.Plans() && job.policy == MemoryPolicy::kPlan;
+    if (!may_plan || plan.micro_batch <= 1 || run.stopped()) return end;
+    plan.micro_batch /= 2;
+    ++memory.num_replans;
+    events.Send(MemoryMessage{.stage = "replan", .plan = plan});
+  }
+}
+
+}  // namespace hpo

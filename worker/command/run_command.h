@@ -1,0 +1,38 @@
+// A trial as runs of a command: one, or more of a smaller plan after an out-of-memory error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "worker/channel/event_sink.h"
+#include "worker/command/command_template.h"
+#include "worker/command/metric_reader.h"
+
+namespace hpo {
+
+struct CommandOptions {
+  CommandTemplate command;
+  std::vector<MetricPattern> patterns;
+  // Holds an object of metrics when the program has ended; empty: what it prints counts.
+  CommandTemplate metrics_file{""};
+  // From SIGTERM to SIGKILL where the trial is to stop.
+  absl::Duration stop_grace = absl::Seconds(25);
+
+  // Where {micro_batch} is in the command, a trial is planned, and planned again after an
+  // out-of-memory error.
+  bool Plans() const { return command.Has("micro_batch"); }
+};
+
+struct CommandEnd {
+  OutcomeMessage message;
+  // Of a program that a signal killed which was not ours: the worker tells what it means. 0: none.
+  int signal = 0;
+};
+
+// Runs the job until it has an end or `stop` is asked for. Without a card the host memory of the
+// program and its children is watched: above the job's limit it is out of memory.
+CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
+                      StopSource& stop);
+
+}  // namespace hpo
