@@ -15,6 +15,7 @@
 #include "cli/commands/admin_commands.h"
 #include "cli/commands/export_commands.h"
 #include "cli/commands/import_command.h"
+#include "cli/commands/run_command.h"
 #include "cli/memory/memory_program.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
@@ -26,6 +27,7 @@ namespace {
 
 constexpr char kExamples[] = R"(
 Examples:
+  hpo run study.yaml --trainer "python train.py --lr {train.lr}"    a whole study, on this machine
   hpo status                                what runs, what is best, what is waited for
   hpo watch --until-finished                follow a study to its end
   hpo trial list --state pruned             trials that were ended early
@@ -61,6 +63,7 @@ class Commands {
   Commands(CLI::App& app, GlobalOptions& global) : app_(app), global_(global) {
     app_.require_subcommand(1);
     app_.fallthrough();
+    AddRun();
     AddStatus();
     AddStudy();
     AddTrial();
@@ -97,6 +100,57 @@ class Commands {
   void AddNameArgument(CLI::App* command) {
     command->add_option("name", global_.study, "The study; may be left out where there is one")
         ->type_name("NAME");
+  }
+
+  void AddRun() {
+    const auto options = std::make_shared<RunOptions>();
+    CLI::App* run = Add(&app_, "run", "Run a study to its end here: server, workers, best trial");
+    run->add_option("file", options->study, "A study file (YAML), or a preset's name")
+        ->type_name("FILE|NAME")
+        ->required();
+    run->add_option("--dir", options->folder,
+                    "Folder of its database, logs and models [~/.local/share/hpo/runs/STUDY]")
+        ->type_name("DIR");
+    run->add_option("--trials", options->trials, "Budget of trials, over the study file's")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    run->add_option("--add", options->add_trials, "Trials on top of the budget")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->excludes("--trials");
+    run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
+        ->type_name("DIR");
+    run->add_option("--gpu", options->gpu, "Card: number, UUID or all [all, where there is one]")
+        ->type_name("CARD");
+    run->add_option("--device", options->device, "cpu, or cuda for card 0")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
+    run->add_option("--memory-limit", options->memory_limit,
+                    "What trials may use [a card's memory; on a CPU half of what is free]")
+        ->type_name("SIZE");
+    for (const auto& [name, help] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"--models", "Folder of model folders"},
+             {"--data", "Folder of the files that the study names"},
+             {"--trainer", "Command of a program of your own, such as 'python train.py {args}'"},
+             {"--metric-pattern", "Regular expression of a line with the metric"},
+             {"--metrics-file", "Where the program writes its metrics"}}) {
+      PassOn(run, name, help, options);
+    }
+    run->add_option("worker-options", options->worker_arguments,
+                    "After --: any other options of hpo-worker")
+        ->type_name("...");
+    On(run, [options](Session& session) { return RunStudy(session, *options); });
+  }
+
+  // An option of hpo-worker.
+  static void PassOn(CLI::App* run, const std::string& name, const std::string& help,
+                     const std::shared_ptr<RunOptions>& options) {
+    run->add_option_function<std::string>(
+           name,
+           [name, options](const std::string& value) {
+             options->passed_on.emplace_back(name, value);
+           },
+           help + ", as hpo-worker takes it")
+        ->type_name("VALUE");
   }
 
   void AddStatus() {

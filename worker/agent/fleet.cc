@@ -1,67 +1,36 @@
 #include "worker/agent/fleet.h"
 
 #include <poll.h>
-#include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/spawn.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
 namespace {
-
-constexpr char kParentVariable[] = "HPO_WORKER_PARENT";
 
 struct CardWorker {
   pid_t pid;
   UniqueFd exit_fd;
 };
 
-// posix_spawn's attributes: an own process group, so that a Ctrl-C at the terminal reaches the
-// workers once, through us; and no blocked signals.
-class SpawnAttributes {
- public:
-  SpawnAttributes() {
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
-  const posix_spawnattr_t* get() const { return &attributes_; }
-
- private:
-  posix_spawnattr_t attributes_;
-};
-
-bool Spawn(const std::string& program, const std::vector<std::string>& arguments,
-           std::vector<CardWorker>& workers) {
-  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-  for (const std::string& argument : arguments) {
-    argv.push_back(const_cast<char*>(argument.c_str()));
-  }
-  argv.push_back(nullptr);
-  const SpawnAttributes attributes;
-  pid_t pid = -1;
-  const int error =
-      posix_spawn(&pid, program.c_str(), nullptr, attributes.get(), argv.data(), environ);
-  if (error != 0) {
-    spdlog::error("cannot start {}: {}", program, strerror(error));
+bool StartWorker(const std::string& program, const std::vector<std::string>& arguments,
+                 std::vector<CardWorker>& workers) {
+  SpawnRequest request{.argv = {program}, .signal_of_parents_death = SIGTERM};
+  request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
+  const absl::StatusOr<pid_t> pid = Spawn(request);
+  if (!pid.ok()) {
+    spdlog::error("cannot start a worker: {}", std::string(pid.status().message()));
     return false;
   }
-  workers.push_back({pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))});
+  workers.push_back({*pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)))});
   return true;
 }
 
@@ -126,11 +95,10 @@ std::vector<std::string> CardArguments(const std::vector<std::string>& own, cons
 
 ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std::string>>& workers,
                   StopSignal& stop) {
-  setenv(kParentVariable, absl::StrCat(getpid()).c_str(), /*replace=*/1);
   std::vector<CardWorker> running;
   std::vector<int> codes;
   for (const std::vector<std::string>& arguments : workers) {
-    if (!Spawn(program, arguments, running)) {
+    if (!StartWorker(program, arguments, running)) {
       codes.push_back(static_cast<int>(ExitCode::kInternal));
       SignalAll(running);
       break;
@@ -140,18 +108,6 @@ ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std:
     WaitForOne(running, stop, codes);
   }
   return CombineExitCodes(codes);
-}
-
-void FollowFleetParent() {
-  const char* parent = std::getenv(kParentVariable);
-  if (parent == nullptr) return;
-  const auto expected = static_cast<pid_t>(std::atoi(parent));
-  unsetenv(kParentVariable);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // It may have died before prctl took effect.
-  if (getppid() != expected) {
-    kill(getpid(), SIGTERM);
-  }
 }
 
 }  // namespace hpo

@@ -270,7 +270,6 @@ int Main(int argc, const char* const* argv) {
   // A fleet's workers watch their own time.
   const SignalWatcher signals(stop, clock,
                               options.gpu == "all" ? absl::InfiniteDuration() : options.time_limit);
-  FollowFleetParent();
   const absl::StatusOr<AgentResult> result =
       options.gpu == "all" ? RunAllCards(options, {argv + 1, argv + argc}, stop)
                            : RunWorker(options, stop);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,11 +14,11 @@
 #include <cstring>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/read_file.h"
+#include "common/base/spawn.h"
 #include "common/device/host_memory.h"
 
 namespace hpo {
@@ -27,30 +26,6 @@ namespace {
 
 // A line without an end, such as a progress bar's, must not fill the memory.
 constexpr size_t kLongestLine = 1 << 20;
-
-std::vector<std::string> Environment(const std::map<std::string, std::string>& changes) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!changes.contains(text.substr(0, text.find('=')))) merged.push_back(text);
-  }
-  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
-  return merged;
-}
-
-// Runs in the child, between fork and exec: system calls alone.
-[[noreturn]] void BecomeCommand(const char* command, char* const* environment, int output,
-                                pid_t parent) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
-  signal(SIGPIPE, SIG_DFL);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
-  const char* const argv[] = {"/bin/sh", "-c", command, nullptr};
-  execve("/bin/sh", const_cast<char* const*>(argv), environment);
-  _exit(127);
-}
 
 // The process group of a process; 0 once it is gone. /proc/PID/stat: "PID (NAME) STATE PPID PGRP".
 pid_t GroupOf(const std::string& pid) {
@@ -68,27 +43,18 @@ pid_t GroupOf(const std::string& pid) {
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const std::string& command, const std::map<std::string, std::string>& environment) {
-  const std::vector<std::string> variables = Environment(environment);
-  std::vector<char*> pointers;
-  for (const std::string& variable : variables) {
-    pointers.push_back(const_cast<char*>(variable.c_str()));
-  }
-  pointers.push_back(nullptr);
   std::array<int, 2> pipe_ends;
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
   }
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid == 0) BecomeCommand(command.c_str(), pointers.data(), pipe_ends[1], parent);
-  const int error = errno;
+  const absl::StatusOr<pid_t> pid = Spawn({.argv = {"/bin/sh", "-c", command},
+                                           .environment = environment,
+                                           .output = pipe_ends[1],
+                                           .signal_of_parents_death = SIGKILL});
   close(pipe_ends[1]);
-  if (pid < 0) {
-    close(pipe_ends[0]);
-    return absl::UnavailableError(absl::StrCat("fork: ", strerror(error)));
-  }
-  setpgid(pid, pid);  // Whoever of the two comes first.
-  return std::unique_ptr<ChildProcess>(new ChildProcess(pid, pipe_ends[0]));
+  if (pid.ok()) return std::unique_ptr<ChildProcess>(new ChildProcess(*pid, pipe_ends[0]));
+  close(pipe_ends[0]);
+  return pid.status();
 }
 
 ChildProcess::~ChildProcess() {

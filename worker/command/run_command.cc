@@ -154,8 +154,13 @@ class CommandRun {
     if (stopped()) return Stopped();
     if (ended_well) return WithoutResult(metrics);
     return Failed{.failure_class = FailureClass::kInternal,
-                  .message = absl::StrCat("the program exited with status ", exit_.code,
-                                          "; its last output:\n", reader_.Tail())};
+                  .message = WithTail(absl::StrCat("the program exited with status ", exit_.code))};
+  }
+
+  std::string WithTail(std::string message) const {
+    const std::string tail = reader_.Tail();
+    absl::StrAppend(&message, tail.empty() ? "; it printed nothing" : "; its last output:\n", tail);
+    return message;
   }
 
   std::optional<TrialOutcome> Stopped() const {
@@ -194,8 +199,8 @@ class CommandRun {
                         out->append(entry.first);
                       }));
     }
-    absl::StrAppend(&text, "; its last output:\n", reader_.Tail());
-    return Failed{.failure_class = FailureClass::kBadConfiguration, .message = std::move(text)};
+    return Failed{.failure_class = FailureClass::kBadConfiguration,
+                  .message = WithTail(std::move(text))};
   }
 
   TrialOutcome RanOut(OomKind kind, std::string message) const {

@@ -1,0 +1,218 @@
+#include "cli/commands/local_service.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "common/base/read_file.h"
+#include "common/base/spawn.h"
+#include "common/base/status.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kServerStart = absl::Seconds(60);
+constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr size_t kQuotedLines = 12;
+
+// Counts the signals that came to this process: the one thing that a handler may do.
+int signal_events = -1;
+
+void CountSignal(int /*signal*/) {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(signal_events, &one, sizeof one);
+}
+
+absl::Status CountSignals() {
+  if (signal_events < 0) signal_events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (signal_events < 0) return absl::UnavailableError(absl::StrCat("eventfd: ", strerror(errno)));
+  struct sigaction action {};
+  action.sa_handler = CountSignal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return absl::OkStatus();
+}
+
+// Signals since the last call.
+uint64_t SignalsSeen() {
+  uint64_t count = 0;
+  return read(signal_events, &count, sizeof count) == sizeof count ? count : 0;
+}
+
+// The end of a log from byte `from` on, as one line for an error message.
+std::string LastLines(const std::string& path, uintmax_t from) {
+  const absl::StatusOr<std::string> log = ReadFile(path);
+  if (!log.ok() || from >= log->size()) return "";
+  std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::StripAsciiWhitespace(absl::string_view(*log).substr(from)), '\n');
+  if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
+  return absl::StrJoin(lines, "; ");
+}
+
+uintmax_t SizeOf(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  return error ? 0 : size;
+}
+
+std::string DescribeEnd(int status) {
+  if (WIFSIGNALED(status)) return absl::StrCat("was killed by signal ", WTERMSIG(status));
+  return absl::StrCat("ended with status ", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+absl::StatusOr<LocalService::Process> LocalService::StartProgram(
+    const std::vector<std::string>& argv, const std::string& log) {
+  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (output < 0) return FileError(errno, log);
+  // SIGTERM: also where this command is killed, the running trial is given back.
+  const absl::StatusOr<pid_t> pid =
+      Spawn({.argv = argv, .output = output, .signal_of_parents_death = SIGTERM});
+  close(output);
+  HPO_RETURN_IF_ERROR(pid.status());
+  return Process{.pid = *pid, .fd = static_cast<int>(syscall(SYS_pidfd_open, *pid, 0))};
+}
+
+// Waits for a process' end, at most so long, or until `events` has something to read (-1: none).
+// Its status as waitpid() tells it, once it has ended.
+std::optional<int> LocalService::WaitForProcess(Process& process, int events,
+                                                absl::Duration timeout) {
+  std::array<pollfd, 2> waited = {{{.fd = process.fd, .events = POLLIN, .revents = 0},
+                                   {.fd = events, .events = POLLIN, .revents = 0}}};
+  const bool forever = timeout == absl::InfiniteDuration();
+  poll(waited.data(), waited.size(),
+       forever ? -1 : static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  int status = 0;
+  if (waitpid(process.pid, &status, WNOHANG) != process.pid) return std::nullopt;
+  process.pid = 0;
+  return status;
+}
+
+void LocalService::Tell(const Process& process, int signal) {
+  syscall(SYS_pidfd_send_signal, process.fd, signal, nullptr, 0);
+}
+
+absl::StatusOr<std::unique_ptr<LocalService>> LocalService::Start(
+    const LocalServiceOptions& options) {
+  std::unique_ptr<LocalService> service(new LocalService(options));
+  HPO_RETURN_IF_ERROR(service->StartServer());
+  return service;
+}
+
+absl::Status LocalService::StartServer() {
+  std::error_code error;
+  fs::create_directories(options_.folder, error);
+  if (error) return FileError(error.value(), options_.folder);
+  const std::string log = options_.folder + "/server.log";
+  const std::string address_file = options_.folder + "/address";
+  fs::remove(address_file, error);
+  const uintmax_t log_begin = SizeOf(log);
+  std::vector<std::string> argv = {options_.programs + "/hpo-server",
+                                   "--db",
+                                   options_.folder + "/hpo.db",
+                                   "--listen",
+                                   "127.0.0.1:0",
+                                   "--address-file",
+                                   address_file};
+  argv.insert(argv.end(), options_.server_arguments.begin(), options_.server_arguments.end());
+  HPO_ASSIGN_OR_RETURN(server_, StartProgram(argv, log));
+  for (const absl::Time end = absl::Now() + kServerStart; absl::Now() < end;) {
+    if (WaitForProcess(server_, /*events=*/-1, kLook)) {
+      return absl::FailedPreconditionError(LastLines(log, log_begin));
+    }
+    const absl::StatusOr<std::string> address = ReadFile(address_file);
+    if (!address.ok()) continue;
+    address_ = std::string(absl::StripAsciiWhitespace(*address));
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError(absl::StrCat("hpo-server gave no address within ",
+                                                  absl::FormatDuration(kServerStart),
+                                                  "; its log: ", log));
+}
+
+absl::Status LocalService::StartWorker() {
+  std::vector<std::string> argv = {options_.programs + "/hpo-worker",
+                                   "--server",
+                                   address_,
+                                   "--study",
+                                   options_.study,
+                                   "--state-dir",
+                                   options_.folder + "/worker"};
+  argv.insert(argv.end(), options_.worker_arguments.begin(), options_.worker_arguments.end());
+  HPO_RETURN_IF_ERROR(CountSignals());
+  const std::string log = options_.folder + "/worker.log";
+  worker_log_begin_ = SizeOf(log);
+  HPO_ASSIGN_OR_RETURN(worker_, StartProgram(argv, log));
+  watcher_ = std::thread([this] { Watch(); });
+  return absl::OkStatus();
+}
+
+LocalService::~LocalService() {
+  if (watcher_.joinable()) {
+    Tell(worker_, SIGTERM);
+    watcher_.join();
+  }
+  if (server_.pid != 0) {
+    Tell(server_, SIGTERM);
+    WaitForProcess(server_, /*events=*/-1, absl::InfiniteDuration());
+  }
+  if (worker_.fd >= 0) close(worker_.fd);
+  if (server_.fd >= 0) close(server_.fd);
+}
+
+std::string LocalService::WorkerFailure() const {
+  const std::lock_guard lock(mutex_);
+  return worker_failure_;
+}
+
+bool LocalService::WaitForEnd(absl::Duration timeout) {
+  std::unique_lock lock(mutex_);
+  return ended_.wait_for(lock, absl::ToChronoMilliseconds(timeout),
+                         [this] { return worker_has_ended_; });
+}
+
+void LocalService::Watch() {
+  const std::string log = options_.folder + "/worker.log";
+  std::optional<int> status;
+  while (!status) {
+    status = WaitForProcess(worker_, signal_events, absl::InfiniteDuration());
+    for (uint64_t signals = status ? 0 : SignalsSeen(); signals > 0; --signals) {
+      interrupted_ = true;
+      Tell(worker_, SIGTERM);
+    }
+  }
+  Client client(address_);
+  const absl::StatusOr<StudyStatus> study = client.GetStudy(options_.study);
+  const bool finished = study.ok() && study->finished;
+  {
+    const std::lock_guard lock(mutex_);
+    worker_has_ended_ = true;
+    if (!finished && !interrupted_) {
+      worker_failure_ = absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
+                                     LastLines(log, worker_log_begin_));
+    }
+  }
+  ended_.notify_all();
+  // Ends the watch of a study that goes on, too. The destructor reaps it.
+  if (!finished) Tell(server_, SIGTERM);
+}
+
+}  // namespace hpo

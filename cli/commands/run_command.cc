@@ -1,0 +1,180 @@
+#include "cli/commands/run_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "cli/commands/local_service.h"
+#include "cli/commands/watch.h"
+#include "cli/render/text.h"
+#include "cli/render/wording.h"
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+#include "common/base/user_folder.h"
+#include "common/command_line/exit_status.h"
+#include "common/device/host_memory.h"
+#include "common/device/nvml.h"
+#include "common/study/study_file.h"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kInterrupted = 130;
+constexpr absl::Duration kLook = absl::Milliseconds(50);
+
+bool HasCard() {
+  const absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
+  if (!probe.ok()) return false;
+  const absl::StatusOr<std::vector<GpuState>> cards = (*probe)->List();
+  return cards.ok() && !cards->empty();
+}
+
+// The worker's device: every card, else the CPU with a limit.
+absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& options) {
+  std::vector<std::string> arguments;
+  const bool cpu =
+      options.device == "cpu" || (options.device.empty() && options.gpu.empty() && !HasCard());
+  std::string limit = options.memory_limit;
+  if (!cpu) {
+    arguments = {"--gpu", !options.gpu.empty()       ? options.gpu
+                          : options.device == "cuda" ? "0"
+                                                     : "all"};
+  } else {
+    arguments = {"--device", "cpu"};
+    if (!options.gpu.empty()) arguments.insert(arguments.end(), {"--gpu", options.gpu});
+    if (limit.empty()) {
+      HPO_ASSIGN_OR_RETURN(const Bytes free, HostMemoryReader().ReadAllowed());
+      limit = absl::StrCat(std::max<int64_t>(1, free.count / 2 / MiB(1).count), "MiB");
+    }
+  }
+  if (!limit.empty()) arguments.insert(arguments.end(), {"--memory-limit", limit});
+  return arguments;
+}
+
+std::string FolderOf(const RunOptions& options, const std::string& study) {
+  if (!options.folder.empty()) return fs::absolute(options.folder).string();
+  return UserFolder("XDG_DATA_HOME", ".local/share") + "/hpo/runs/" + study;
+}
+
+std::string ShellWord(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:=,+@%", c);
+  });
+  return plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+// What runs this study again; its budget is kept in the database.
+std::string Again(const RunOptions& options) {
+  std::vector<std::string> words = {"hpo", "run", ShellWord(options.study)};
+  const std::pair<const char*, const std::string*> own[] = {
+      {"--dir", &options.folder},
+      {"--gpu", &options.gpu},
+      {"--device", &options.device},
+      {"--memory-limit", &options.memory_limit}};
+  for (const auto& [name, value] : own) {
+    if (!value->empty()) words.insert(words.end(), {name, ShellWord(*value)});
+  }
+  for (const auto& [name, value] : options.passed_on) {
+    words.insert(words.end(), {name, ShellWord(value)});
+  }
+  if (!options.worker_arguments.empty()) words.emplace_back("--");
+  for (const std::string& word : options.worker_arguments) words.push_back(ShellWord(word));
+  return absl::StrJoin(words, " ");
+}
+
+absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const StudyStatus& study) {
+  if (!session.json) {
+    session.out << "\n"
+                << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
+                << FailureText(study);
+  }
+  if (study.counts.completed > 0) {
+    HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));
+  }
+  if (!study.failure.empty()) return kExitStudyFailed;
+  if (!session.json) session.out << "more trials: add --add 20 to: " << Again(options) << "\n";
+  return study.counts.completed > 0 ? kExitOk : kExitNothingCompleted;
+}
+
+// Until the study has a worker, so that nobody is told that it waits for one.
+void WaitForWorker(Session& session, LocalService& service) {
+  while (!service.WaitForEnd(kLook)) {
+    const absl::StatusOr<StudyStatus> study = session.client.GetStudy(session.study);
+    if (!study.ok() || study->finished) return;
+    for (const WorkerStatus& worker : study->workers) {
+      if (worker.alive) return;
+    }
+  }
+}
+
+// Follows the study of a service that runs.
+absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service) {
+  WaitForWorker(session, service);
+  // Its server's end is the end: nobody starts another.
+  const WatchOptions watch{
+      .study = session.study, .until_finished = true, .patience = absl::ZeroDuration()};
+  std::ostream nowhere(nullptr);
+  WatchDisplay display(session.terminal, session.json ? nowhere : session.out);
+  const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, display);
+  if (study.ok() && study->finished) return ShowEnd(session, options, *study);
+  if (service.interrupted()) {
+    if (!session.json) session.out << "stopped; to go on: " << Again(options) << "\n";
+    return kInterrupted;
+  }
+  const std::string failure = service.WorkerFailure();
+  if (!failure.empty()) return absl::FailedPreconditionError(failure);
+  HPO_RETURN_IF_ERROR(study.status());
+  return absl::InternalError("hpo-server has ended while the study went on");
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
+  HPO_ASSIGN_OR_RETURN(StudyOverrides overrides, OverridesFromEnvironment());
+  overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
+  HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
+  LocalServiceOptions local{.programs = fs::read_symlink("/proc/self/exe").parent_path().string(),
+                            .folder = FolderOf(options, spec.name),
+                            .server_arguments = {"--study", options.study, "--resume"},
+                            .study = spec.name};
+  if (options.trials) {
+    local.server_arguments.insert(local.server_arguments.end(),
+                                  {"--trials", absl::StrCat(*options.trials)});
+  }
+  HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
+  for (const auto& [name, value] : options.passed_on) {
+    local.worker_arguments.insert(local.worker_arguments.end(), {name, value});
+  }
+  local.worker_arguments.insert(local.worker_arguments.end(), options.worker_arguments.begin(),
+                                options.worker_arguments.end());
+  HPO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalService> service, LocalService::Start(local));
+  Client client(service->address());
+  Session own{.client = client,
+              .out = session.out,
+              .terminal = session.terminal,
+              .json = session.json,
+              .study = spec.name};
+  if (options.add_trials) {
+    HPO_RETURN_IF_ERROR(
+        client.UpdateStudy({.name = spec.name, .add_trials = options.add_trials}).status());
+  }
+  if (!own.json) {
+    own.out << "study " << spec.name << ": hpo-worker "
+            << absl::StrJoin(local.worker_arguments, " ") << "\n"
+            << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
+            << " hpo status\n";
+  }
+  HPO_RETURN_IF_ERROR(service->StartWorker());
+  return Follow(own, options, *service);
+}
+
+}  // namespace hpo

@@ -1,0 +1,36 @@
+// `hpo run`: a study from its file to its best trial, with a server and a worker of its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/commands.h"
+
+namespace hpo {
+
+struct RunOptions {
+  std::string study;   // a file, or a preset's name
+  std::string folder;  // empty: $XDG_DATA_HOME/hpo/runs/NAME
+  std::optional<int64_t> trials;
+  std::optional<int64_t> add_trials;
+  std::string export_to;     // folder for the best model; empty: none
+  std::string memory_limit;  // empty: without a card, half of what is free
+  std::string gpu;           // as hpo-worker's --gpu; empty: all cards, where there is one
+  std::string device;        // empty, "cpu" or "cuda"
+  // hpo-worker's options with their values, and any others of its arguments.
+  std::vector<std::pair<std::string, std::string>> passed_on;
+  std::vector<std::string> worker_arguments;
+};
+
+// Runs until the study is finished, or until SIGINT or SIGTERM: running it again goes on.
+// An exit status:
+//   0    a trial has completed and the study is finished
+//   6    it is finished, and no trial has completed
+//   7    failures ended it
+//   130  a signal came
+absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options);
+
+}  // namespace hpo

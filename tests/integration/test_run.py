@@ -1,0 +1,81 @@
+"""hpo run: a server and a worker of its own, the best trial, and again."""
+
+import os
+import pathlib
+import signal
+import unittest
+
+from harness import BIN, Deployment, wait_until
+
+class Run(Deployment):
+    def run_hpo(self, name, *words, pause="0"):
+        command = f"sleep {pause}; echo \"{{'macro_f1':\" {{x}} '}}'"
+        return self.start(name, BIN / "hpo", "run", "toy.yaml", "--dir", self.folder / "run", "--device", "cpu",
+                          "--memory-limit", "1GiB", "--trainer", command, *words)
+
+    def alone(self):
+        """No process of the run is left."""
+        mark = str(self.folder / "run").encode()
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if mark in words and int(entry.name) != os.getpid():
+                return False
+        return True
+
+    def test_runs_to_the_best_trial_and_goes_on_with_more(self):
+        first = self.run_hpo("first")
+        self.assertEqual(first.wait(), 0, first.output())
+        self.assertIn("6 of 6 trials", first.output())
+        self.assertIn("best trial of toy: #", first.output())
+        self.assertNotIn("no worker is there", first.output())
+        wait_until(self.alone, "the end of its processes")
+        again = self.run_hpo("again", "--add", "2")
+        self.assertEqual(again.wait(), 0, again.output())
+        self.assertIn("8 of 8 trials", again.output())
+        self.assertIn("trial 7 COMPLETED", again.output())
+
+    def test_a_signal_gives_the_trial_back_and_running_again_goes_on(self):
+        first = self.run_hpo("first", pause="0.5")
+        wait_until(lambda: "trial 1 COMPLETED" in first.output(), "two trials")
+        first.send(signal.SIGINT)
+        self.assertEqual(first.wait(), 130, first.output())
+        self.assertIn("stopped; to go on: hpo run toy.yaml --dir", first.output())
+        wait_until(self.alone, "the end of its processes")
+        again = self.run_hpo("again")
+        self.assertEqual(again.wait(), 0, again.output())
+        self.assertIn("6 of 6 trials", again.output())
+        self.assertNotIn("trial 1 COMPLETED", again.output())
+
+    def test_a_killed_run_leaves_no_process(self):
+        first = self.run_hpo("first", pause="0.5")
+        wait_until(lambda: "trial 0 COMPLETED" in first.output(), "a trial")
+        first.kill9()
+        wait_until(self.alone, "the end of its processes")
+
+    def test_says_why_it_cannot_begin(self):
+        (self.folder / "bad.yaml").write_text(self.STUDY.replace("maximize", "maximise"))
+        for words, status, text in [
+                (("bad.yaml",), 2, "bad.yaml:2:"),
+                (("nowhere.yaml",), 3, "nowhere.yaml: No such file or directory"),
+                (("toy.yaml", "--", "--bogus"), 4, "hpo-worker ended with status 78: hpo-worker: no option --bogus"),
+                (("toy.yaml", "--trials", "2", "--add", "1"), 2, "--add"),
+        ]:
+            with self.subTest(words=words):
+                run = self.start("begin", BIN / "hpo", "run", "--dir", self.folder / "run", *words)
+                self.assertEqual(run.wait(), status, run.output())
+                self.assertIn(text, run.output())
+                wait_until(self.alone, "the end of its processes")
+
+    def test_a_program_that_always_fails_ends_the_run_with_what_it_said(self):
+        run = self.start("fails", BIN / "hpo", "run", "toy.yaml", "--dir", self.folder / "run", "--device", "cpu",
+                         "--trainer", "echo no such data: {x}; exit 3")
+        self.assertEqual(run.wait(), 7, run.output())
+        self.assertIn("the program exited with status 3; its last output:\n            no such data: 0.",
+                      run.output())
+
+
+if __name__ == "__main__":
+    unittest.main()
