@@ -151,6 +151,13 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
                                   {"--trials", absl::StrCat(*options.trials)});
   }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
+  // Whoever runs a file runs its program, unless they name another.
+  const bool has_trainer =
+      std::any_of(options.passed_on.begin(), options.passed_on.end(),
+                  [](const auto& option) { return option.first == "--trainer"; });
+  if (!spec.trainer.command.empty() && !has_trainer) {
+    local.worker_arguments.emplace_back("--allow-commands");
+  }
   for (const auto& [name, value] : options.passed_on) {
     local.worker_arguments.insert(local.worker_arguments.end(), {name, value});
   }

@@ -47,6 +47,9 @@ inline constexpr Limit kStatusTextLimit = {
     2000, "bytes", "an error's text in an answer", "shortened in its middle",
     "gRPC breaks off calls whose trailers are longer than 8 KiB, and a byte may take three there"};
 
+inline constexpr Limit kCommandLimit = {16 << 10, "bytes", "a study's command and its folder",
+                                        "refused", "every list of studies has them"};
+
 inline constexpr Limit kStudyFileLimit = {1 << 20, "bytes", "a study file", "refused",
                                           "files of people are a thousand times smaller"};
 

@@ -49,6 +49,24 @@ absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCommand(const TrainerSpec& trainer) {
+  if (trainer.command.empty() && !trainer.workdir.empty()) {
+    return Expected("trainer.workdir", "trainer.command too", "none");
+  }
+  if (!trainer.command.empty() && trainer.command[0].empty()) {
+    return Expected("trainer.command", "a program first", "nothing");
+  }
+  int64_t num_bytes = static_cast<int64_t>(trainer.workdir.size());
+  for (const std::string& word : trainer.command) {
+    num_bytes += static_cast<int64_t>(word.size()) + 1;
+  }
+  if (num_bytes > kCommandLimit.most) {
+    return Expected("trainer.command", absl::StrCat("at most ", kCommandLimit.most, " bytes"),
+                    absl::StrCat(num_bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
   if (trainer.task.empty()) return Expected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
@@ -65,6 +83,7 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
     return Expected("trainer.labels", absl::StrCat("at most ", kLabelLimit.most),
                     absl::StrCat(trainer.labels.size()));
   }
+  HPO_RETURN_IF_ERROR(CheckCommand(trainer));
   std::set<std::string> labels;
   for (const std::string& label : trainer.labels) {
     if (!labels.insert(label).second) {

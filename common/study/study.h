@@ -42,6 +42,10 @@ struct TrainerSpec {
   std::vector<std::string> labels;
   // Values for parameters that the space does not search, e.g. {"train.lr": 3e-5}. Same names.
   ParamMap defaults;
+  // A program of the user's own, its words with places for a trial's values ("{train.lr}"), and the
+  // folder it runs in; empty: the worker's. Only workers that allow it run it.
+  std::vector<std::string> command;
+  std::string workdir;
   bool operator==(const TrainerSpec&) const = default;
 };
 

@@ -88,6 +88,10 @@ absl::StatusOr<ParamMap> ReadDefaults(const YamlValue& value) {
 absl::StatusOr<TrainerSpec> ReadTrainer(const YamlValue& value) {
   TrainerSpec trainer;
   YamlMap map(value);
+  map.Read("command", trainer.command, ReadStrings);
+  map.Read("workdir", trainer.workdir, ReadString);
+  // What the program trains it knows itself.
+  if (!trainer.command.empty()) trainer.task = "custom";
   map.Read("task", trainer.task, ReadString);
   map.Read("train", trainer.train, ReadString);
   map.Read("validation", trainer.validation, ReadString);

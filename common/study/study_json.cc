@@ -32,7 +32,9 @@ nlohmann::json ToJson(const TrainerSpec& trainer) {
           {"init", trainer.model_init},
           {"measure_every_steps", trainer.measure_every_steps},
           {"labels", trainer.labels},
-          {"defaults", ParamsToJson(trainer.defaults)}};
+          {"defaults", ParamsToJson(trainer.defaults)},
+          {"command", trainer.command},
+          {"workdir", trainer.workdir}};
 }
 
 absl::StatusOr<TrainerSpec> TrainerFromJson(const nlohmann::json& json) {
@@ -46,6 +48,8 @@ absl::StatusOr<TrainerSpec> TrainerFromJson(const nlohmann::json& json) {
   reader.Required("measure_every_steps", trainer.measure_every_steps);
   reader.Required("labels", trainer.labels);
   reader.RequiredWith("defaults", trainer.defaults, ParamsFromJson);
+  reader.Optional("command", trainer.command);
+  reader.Optional("workdir", trainer.workdir);
   HPO_RETURN_IF_ERROR(reader.status());
   return trainer;
 }

@@ -145,6 +145,9 @@ StudySpec AlignedWith(const StudySpec& merged, StudySpec file) {
 absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
   StudySpec merged = stored;
   merged.budget = file.budget;
+  // As a worker's --trainer, which nobody here sees change.
+  merged.trainer.command = file.trainer.command;
+  merged.trainer.workdir = file.trainer.workdir;
   TakeAddedChoices(file, merged);
   TakeFactsOfAddedModels(stored, file, merged);
   const std::optional<Difference> difference =
@@ -152,7 +155,7 @@ absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const Study
   if (!difference.has_value()) return merged;
   return absl::FailedPreconditionError(absl::StrCat(
       difference->field, ": stored ", difference->stored, ", file has ", difference->file,
-      "; a study that has begun takes only budget and added choices"));
+      "; a study that has begun takes only budget, trainer.command and added choices"));
 }
 
 }  // namespace hpo

@@ -207,6 +207,9 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_task(study.spec.trainer.task);
   proto.set_train(study.spec.trainer.train);
   proto.set_validation(study.spec.trainer.validation);
+  proto.mutable_command()->Assign(study.spec.trainer.command.begin(),
+                                  study.spec.trainer.command.end());
+  proto.set_workdir(study.spec.trainer.workdir);
   proto.set_sampler(study.spec.sampler.type);
   proto.set_pruner(study.spec.pruner.type);
   proto.set_seed(study.spec.sampler.seed);
@@ -245,6 +248,8 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
   study.spec.trainer.task = proto.task();
   study.spec.trainer.train = proto.train();
   study.spec.trainer.validation = proto.validation();
+  study.spec.trainer.command.assign(proto.command().begin(), proto.command().end());
+  study.spec.trainer.workdir = proto.workdir();
   study.spec.sampler.type = proto.sampler();
   study.spec.sampler.seed = proto.seed();
   study.spec.pruner.type = proto.pruner();

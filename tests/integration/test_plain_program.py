@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import Deployment, wait_until
+from harness import BIN, Deployment, wait_until
 
 # A stranger's program: argparse, prints, and no import of ours.
 PROGRAM = """\
@@ -39,6 +39,23 @@ class PlainProgram(Deployment):
             self.assertAlmostEqual(trial["outcome"]["metrics"]["macro_f1"], 1 - x)
             self.assertEqual(trial["outcome"]["metrics"]["y"], trial["params"]["y"])
         self.assertTrue(any(trial["params"]["x"] > 0.8 for trial in trials), "the study's seed meets no cliff")
+
+    def test_the_study_names_its_program(self):
+        self.folder.joinpath("sub dir").mkdir()
+        (self.folder / "sub dir" / "train.py").write_text(PROGRAM)
+        (self.folder / "toy.yaml").write_text(self.STUDY.replace(
+            "{task: custom, epochs: 1}",
+            '{command: [python3, train.py, "--x={x}", --y, "{y}"], workdir: sub dir}'))
+        self.start_server()
+        worker = self.start("w0", BIN / "hpo-worker", "--server", self.address, "--device", "cpu", "--memory-limit",
+                            "1GiB", "--state-dir", self.folder / "state", "--allow-commands")
+        self.assertEqual(worker.wait(), 0, worker.output())
+        self.assertIn("runs the program that study toy names", worker.output())
+        states = [trial["state"] for trial in self.trials()]
+        self.assertEqual(len(states), 6)
+        self.assertIn("COMPLETED", states)
+        self.assertNotIn("FAILED", states)
+        self.assertEqual(self.start("refused", BIN / "hpo-worker", "--allow-commands", "--trainer", "x").wait(), 78)
 
     def test_a_pattern_finds_the_metric(self):
         trials = self.run_study("echo score is {x}", "--metric-pattern", "score is ([0-9.e-]+)")

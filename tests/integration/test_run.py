@@ -37,6 +37,13 @@ class Run(Deployment):
         self.assertIn("8 of 8 trials", again.output())
         self.assertIn("trial 7 COMPLETED", again.output())
 
+    def test_runs_the_program_that_the_file_names(self):
+        (self.folder / "toy.yaml").write_text(self.STUDY.replace(
+            "{task: custom, epochs: 1}", "{command: [echo, \"{'macro_f1': {x}}\"]}"))
+        run = self.start("own", BIN / "hpo", "run", "toy.yaml", "--dir", self.folder / "run", "--device", "cpu")
+        self.assertEqual(run.wait(), 0, run.output())
+        self.assertIn("6 of 6 trials", run.output())
+
     def test_a_signal_gives_the_trial_back_and_running_again_goes_on(self):
         first = self.run_hpo("first", pause="0.5")
         wait_until(lambda: "trial 1 COMPLETED" in first.output(), "two trials")

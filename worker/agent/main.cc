@@ -23,6 +23,7 @@
 #include "worker/agent/fleet.h"
 #include "worker/agent/process/stray_processes.h"
 #include "worker/agent/process/wait_for_machine.h"
+#include "worker/agent/session/study_command.h"
 #include "worker/agent/worker_options.h"
 
 namespace hpo {
@@ -118,7 +119,7 @@ std::string OwnTrainer() { return BesideThisProgram("hpo-trainer"); }
 // A program that does not speak the trainer protocol runs below one of ours that does.
 std::vector<std::string> TrainerArguments(const WorkerOptions& options) {
   if (options.trainer.empty()) return {OwnTrainer()};
-  if (!options.is_plain_program) return {"/bin/sh", "-c", "exec " + options.trainer};
+  if (!options.IsPlainProgram()) return {"/bin/sh", "-c", "exec " + options.trainer};
   std::vector<std::string> arguments = {BesideThisProgram("hpo-command-trainer")};
   for (const std::string& pattern : options.metric_patterns) {
     arguments.insert(arguments.end(), {"--metric-pattern", pattern});
@@ -185,7 +186,28 @@ absl::StatusOr<OwnState> WaitForState(const WorkerOptions& options, const std::s
   return state;
 }
 
-absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& stop) {
+// With the program of the study that it serves, where that names one.
+absl::StatusOr<WorkerOptions> WithStudysCommand(WorkerOptions options, CoordinatorClient& client,
+                                                StopSignal& stop) {
+  if (!options.allow_commands) return options;
+  const AgentOptions times;
+  HPO_ASSIGN_OR_RETURN(
+      const std::optional<StudyCommand> found,
+      FindStudyCommand(client, options.studies, options.connect_timeout,
+                       Backoff(times.first_retry, times.longest_retry, getpid()), stop));
+  if (!found) return options;
+  spdlog::info("runs the program that study {} names: {}", found->study, found->command);
+  options.trainer = found->command;
+  options.studies = {found->study};
+  return options;
+}
+
+absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& given, StopSignal& stop) {
+  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(given.server);
+  const absl::StatusOr<WorkerOptions> with_command = WithStudysCommand(given, *client, stop);
+  if (absl::IsCancelled(with_command.status())) return StoppedAtStart(stop);
+  HPO_RETURN_IF_ERROR(with_command.status());
+  const WorkerOptions& options = *with_command;
   HPO_ASSIGN_OR_RETURN(Device device, ChooseDevice(options));
   absl::StatusOr<OwnState> own = WaitForState(options, device.card_uuid, stop);
   if (absl::IsCancelled(own.status())) return StoppedAtStart(stop);
@@ -205,7 +227,6 @@ absl::StatusOr<AgentResult> RunWorker(const WorkerOptions& options, StopSignal& 
                     .stopped = [&stop] { return stop.raised(); }});
   const std::unique_ptr<TrainerLauncher> launcher = MakeLauncher(options, device, mark);
   std::optional<DeviceProfiles> profiles = MakeProfiles(options, device, state);
-  const std::unique_ptr<CoordinatorClient> client = ConnectCoordinator(options.server);
   const std::unique_ptr<CoordinatorClient> heartbeats = ConnectCoordinator(options.server);
   const AgentServices services{.client = *client,
                                .heartbeat_client = *heartbeats,

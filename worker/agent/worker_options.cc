@@ -92,11 +92,15 @@ void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) 
 }
 
 void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
-  app.add_option(
+  CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
       "command of any program (run by /bin/sh): with places such as {train.lr} or {args} "
       "of one that knows nothing of hpo, else of one that speaks "
       "docs/TRAINER_PROTOCOL.md; default: hpo-trainer beside this program");
+  app.add_flag("--allow-commands", options.allow_commands,
+               "run the program that the study names (trainer.command of its file); its author can "
+               "then run anything here")
+      ->excludes(trainer);
   app.add_option("--metric-pattern", options.metric_patterns,
                  "regular expression that finds the objective's number in a line that --trainer "
                  "prints, e.g. 'acc: ([0-9.]+)'; (?P<loss>...) finds the metric loss (repeatable)")
@@ -180,7 +184,7 @@ absl::Status ConvertDuration(absl::string_view option, const std::string& text,
 
 absl::Status ConvertTrainer(WorkerOptions& options) {
   const bool says_metrics = !options.metric_patterns.empty() || !options.metrics_file.empty();
-  if (says_metrics && options.trainer.empty()) {
+  if (says_metrics && options.trainer.empty() && !options.allow_commands) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.metrics_file.empty() ? "--metric-pattern" : "--metrics-file",
                      ": expected --trainer \"COMMAND\" too, whose metrics it finds"));
@@ -188,7 +192,6 @@ absl::Status ConvertTrainer(WorkerOptions& options) {
   for (const std::string& text : options.metric_patterns) {
     HPO_RETURN_IF_ERROR(ParseMetricPattern(text).status());
   }
-  options.is_plain_program = says_metrics || CommandTemplate(options.trainer).HasPlaces();
   return absl::OkStatus();
 }
 
@@ -246,6 +249,10 @@ absl::Status Convert(const RawOptions& raw, WorkerOptions& options) {
 }
 
 }  // namespace
+
+bool WorkerOptions::IsPlainProgram() const {
+  return !metric_patterns.empty() || !metrics_file.empty() || CommandTemplate(trainer).HasPlaces();
+}
 
 const char* WorkerVersion() { return HPO_VERSION; }
 

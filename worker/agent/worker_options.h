@@ -24,12 +24,13 @@ struct WorkerOptions {
   std::string data;
   std::string train;
   std::string validation;
-  std::string trainer;  // a command; empty: the hpo-trainer beside this program
-  // Of a command that does not speak the trainer protocol (worker/command): it has places for a
-  // trial's values, or one of the two says where its metrics are.
-  bool is_plain_program = false;
+  std::string trainer;          // a command; empty: the hpo-trainer beside this program
+  bool allow_commands = false;  // the study's own command takes its place
   std::vector<std::string> metric_patterns;
   std::string metrics_file;
+  // Of a command that does not speak the trainer protocol (worker/command): it has places for a
+  // trial's values, or one of the two says where its metrics are.
+  bool IsPlainProgram() const;
   std::string allocator;  // of a card's memory, as FormatAllocatorSettings; empty: torch's defaults
   std::optional<int> threads;  // of the trainer on the CPU; nullopt: HPO_NUM_THREADS, or all
   std::string state_dir;

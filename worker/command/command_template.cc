@@ -56,6 +56,25 @@ std::string AllParameters(const ParamMap& params) {
   });
 }
 
+// A word with what is not a place quoted.
+std::string QuotedAroundPlaces(absl::string_view word) {
+  std::string quoted;
+  std::string plain;
+  while (!word.empty()) {
+    const size_t length = PlaceLength(word);
+    if (length == 0) {
+      plain += word[0];
+      word.remove_prefix(1);
+      continue;
+    }
+    if (!plain.empty()) quoted += Quoted(std::exchange(plain, ""));
+    absl::StrAppend(&quoted, word.substr(0, length));
+    word.remove_prefix(length);
+  }
+  if (!plain.empty() || quoted.empty()) quoted += Quoted(plain);
+  return quoted;
+}
+
 using Values = std::map<std::string, std::string>;
 
 std::optional<std::string> Find(const std::string& name, const ParamMap& params,
@@ -121,6 +140,12 @@ absl::StatusOr<std::string> CommandTemplate::Fill(const ParamMap& params,
     filled += value;
   }
   return filled;
+}
+
+std::string ShellCommand(const std::vector<std::string>& words) {
+  return absl::StrJoin(words, " ", [](std::string* out, const std::string& word) {
+    absl::StrAppend(out, QuotedAroundPlaces(word));
+  });
 }
 
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan) {

@@ -36,6 +36,9 @@ class CommandTemplate {
   std::vector<std::string> names_;
 };
 
+// Words as a command for /bin/sh, each one word of it whatever is in it, but for its places.
+std::string ShellCommand(const std::vector<std::string>& words);
+
 // What a place may name beside the trial's parameters, which come first: trial, attempt, study,
 // seed, device, epochs, train_path, validation_path, model_name, model_path, output_dir,
 // checkpoint_dir, limit_bytes, micro_batch, accumulation, effective_batch.

@@ -121,6 +121,16 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
   EXPECT_EQ(spec->heavy_models, std::vector<std::string>{"small"});
 }
 
+TEST(StudyFile, AProgramOfTheStudysOwnNeedsNoTask) {
+  const StudySpec spec = *ParseStudyFile(
+      "name: s\nobjective: {metric: m, direction: minimize}\n"
+      "trainer: {command: [python, \"{x}\"], workdir: there}\nparameters: {x: {int: [1, 2]}}\n",
+      "s.yaml", {});
+  EXPECT_EQ(spec.trainer.task, "custom");
+  EXPECT_THAT(spec.trainer.command, ::testing::ElementsAre("python", "{x}"));
+  EXPECT_EQ(spec.trainer.workdir, "there");
+}
+
 TEST(StudyFile, ReadsRegretBoundsAndWarmStarts) {
   const auto read = [](const std::string& bound) {
     return ParseStudyFile(

@@ -51,7 +51,9 @@ TEST(StudyJson, KeepsEveryField) {
                   .model_init = "random",
                   .measure_every_steps = 9,
                   .labels = {"x"},
-                  .defaults = {{"train.warmup", 0.1}, {"flag", true}, {"steps", int64_t{3}}}};
+                  .defaults = {{"train.warmup", 0.1}, {"flag", true}, {"steps", int64_t{3}}},
+                  .command = {"python", "{train.lr}"},
+                  .workdir = "there"};
   spec.budget = {.trials = 3,
                  .wall_clock = absl::Milliseconds(1500),
                  .trial_wall_clock = absl::Minutes(5),
@@ -168,6 +170,14 @@ TEST(ValidateStudy, NamesTheFieldAtFault) {
       {[](StudySpec& spec) { spec.trainer.epochs = 0; }, "trainer.epochs: expected >= 1, got 0"},
       {[](StudySpec& spec) { spec.trainer.measure_every_steps = -1; },
        "trainer.measure_every_steps: expected >= 0, got -1"},
+      {[](StudySpec& spec) { spec.trainer.workdir = "/"; },
+       "trainer.workdir: expected trainer.command too, got none"},
+      {[](StudySpec& spec) { spec.trainer.command = {""}; },
+       "trainer.command: expected a program first, got nothing"},
+      {[](StudySpec& spec) {
+         spec.trainer.command = {"x", std::string(16 << 10, 'y')};
+       },
+       "trainer.command: expected at most 16384 bytes, got 16387"},
       {[](StudySpec& spec) { spec.trainer.model_init = "zero"; },
        "trainer.init: expected pretrained or random, got 'zero'"},
       {[](StudySpec& spec) {

@@ -123,10 +123,10 @@ TEST_F(WorkerOptionsTest, TheLastCardAndNameCount) {
 }
 
 TEST_F(WorkerOptionsTest, ATrainerWithPlacesIsAPlainProgram) {
-  EXPECT_TRUE(Options({"--trainer", "python3 t.py --lr {train.lr}"}).is_plain_program);
-  EXPECT_FALSE(Options({"--trainer", "f() { python3 ${HOME}/t.py; }; f"}).is_plain_program);
-  EXPECT_TRUE(Options({"--trainer", "t", "--metrics-file", "m.json"}).is_plain_program);
-  EXPECT_TRUE(Options({"--trainer", "t", "--metric-pattern", "acc: (.*)"}).is_plain_program);
+  EXPECT_TRUE(Options({"--trainer", "python3 t.py --lr {train.lr}"}).IsPlainProgram());
+  EXPECT_FALSE(Options({"--trainer", "f() { python3 ${HOME}/t.py; }; f"}).IsPlainProgram());
+  EXPECT_TRUE(Options({"--trainer", "t", "--metrics-file", "m.json"}).IsPlainProgram());
+  EXPECT_TRUE(Options({"--trainer", "t", "--metric-pattern", "acc: (.*)"}).IsPlainProgram());
 }
 
 TEST_F(WorkerOptionsTest, DeviceCudaIsTheFirstCard) {

@@ -45,6 +45,13 @@ TEST(CommandTemplate, LeavesTheShellsBracesAndThoseThatAreDoubled) {
   EXPECT_TRUE(CommandTemplate("run {trial}").HasPlaces());
 }
 
+TEST(CommandTemplate, QuotesWordsAroundTheirPlaces) {
+  const std::string command =
+      ShellCommand({"my program", "--lr={train.lr}", "it's", "", "a {kind}"});
+  EXPECT_EQ(command, "'my program' --lr={train.lr} 'it'\\''s' '' 'a '{kind}");
+  EXPECT_EQ(Filled(command), "'my program' --lr=3e-05 'it'\\''s' '' 'a ''it'\\''s a $HOME'");
+}
+
 TEST(CommandTemplate, NamesTheValueThatATrialHasNot) {
   const std::string error = Filled("run {train.lrr}");
   EXPECT_THAT(error, HasSubstr("{train.lrr}: this trial has no such value; it has args, kind, "

@@ -20,12 +20,14 @@
 
 namespace hpo {
 
-// Which data files a study that still runs needs, as its file names them.
+// What a study that still runs needs of a worker, as its file names it.
 struct StudyData {
   std::string study;
   std::string train;
   std::string validation;
   std::string task = "text-classification";
+  std::vector<std::string> command;  // TrainerSpec
+  std::string workdir;
   bool operator==(const StudyData&) const = default;
 };
 

@@ -151,7 +151,12 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
       HPO_RETURN_IF_ERROR(FromGrpc(studies_->ListStudies(&context, request, &response)));
       for (const v1::Study& study : response.studies()) {
         if (study.state() == v1::STUDY_STATE_FINISHED) continue;
-        data.push_back({study.name(), study.train(), study.validation(), study.task()});
+        data.push_back({.study = study.name(),
+                        .train = study.train(),
+                        .validation = study.validation(),
+                        .task = study.task(),
+                        .command = {study.command().begin(), study.command().end()},
+                        .workdir = study.workdir()});
       }
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "tests/worker/agent/agent_loop_fixture.h"
+#include "worker/agent/session/study_command.h"
 
 namespace hpo {
 namespace {
@@ -70,6 +71,21 @@ TEST_F(ServedByAgentTest, DataOfAnotherStudyAreNotLookedFor) {
   Add(0);
   options_.max_trials = 1;
   EXPECT_EQ(Run().code, ExitCode::kDone) << "else 78: no study's data are here";
+}
+
+TEST_F(ServedByAgentTest, RunsTheCommandOfTheOneStudyThatHasOne) {
+  const auto find = [this](const Names& served) {
+    return FindStudyCommand(coordinator_, served, absl::ZeroDuration(),
+                            Backoff(absl::Milliseconds(1), absl::Milliseconds(1), 1), stop_);
+  };
+  coordinator_.SetStudies({{.study = "a"},
+                           {.study = "b", .command = {"run it", "{x}"}, .workdir = "/my data"},
+                           {.study = "c", .command = {"run"}}});
+  EXPECT_EQ((*find({"b"}))->command, "cd '/my data' && 'run it' {x}");
+  EXPECT_EQ((*find({"a", "c"}))->study, "c");
+  EXPECT_EQ(*find({"a"}), std::nullopt);
+  EXPECT_EQ(*find({"elsewhere"}), std::nullopt);
+  EXPECT_THAT(find({}).status().message(), ::testing::HasSubstr("got b, c; give --study NAME"));
 }
 
 }  // namespace
