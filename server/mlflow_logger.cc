@@ -115,8 +115,8 @@ absl::Status MlflowLogger::Write(const TrialId& trial) {
   if (!study.ok()) return absl::InternalError(study.status().message());
   MlflowExport& runs =
       exports_.try_emplace(trial.study, *client_, trial.study, trial.study).first->second;
-  HPO_RETURN_IF_ERROR(runs.Write(*view));
-  return runs.WriteStudy(*study, clock_.Now());
+  HPO_RETURN_IF_ERROR(runs.WriteStudy(*study, clock_.Now()));
+  return runs.Write(*view);
 }
 
 void MlflowLogger::Written() {

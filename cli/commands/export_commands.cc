@@ -78,10 +78,10 @@ absl::Status ExportMlflow(Session& session, const std::string& uri, const std::s
   const std::string& name = study.spec.name;
   MlflowClient client(uri, *http);
   MlflowExport runs(client, name, experiment.empty() ? name : experiment);
+  HPO_RETURN_IF_ERROR(runs.WriteStudy(study, SystemClock().Now()));
   HPO_ASSIGN_OR_RETURN(const int64_t count,
                        ForEach(Which::kStarted, session, name,
                                [&](const TrialView& view) { return runs.Write(view); }));
-  HPO_RETURN_IF_ERROR(runs.WriteStudy(study, SystemClock().Now()));
   Tell(session, name, client.uri(), count);
   return absl::OkStatus();
 }

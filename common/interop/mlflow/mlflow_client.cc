@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/json_reader.h"
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -21,7 +22,7 @@ constexpr char kApi[] = "/api/2.0/mlflow/";
 // Of one log-batch call; with 100 params and 100 tags, 1,000 in all.
 constexpr size_t kMostMetrics = 800;
 constexpr size_t kMostPairs = 100;
-constexpr size_t kLongestValue = 5000;  // of params and tags, in bytes
+constexpr Limit kValueLimit = {.most = 5000, .unit = "bytes"};  // of params and tags
 constexpr int kRunsPerPage = 1000;
 constexpr size_t kLongestQuote = 300;  // of an answer that is not MLflow's, in an error
 
@@ -33,7 +34,7 @@ Json NumberJson(double value) {
 }
 
 Json PairJson(const std::string& key, const std::string& value) {
-  return {{"key", key}, {"value", value.substr(0, kLongestValue)}};
+  return {{"key", key}, {"value", Shortened(value, kValueLimit)}};
 }
 
 Json MetricJson(const MlflowMetric& metric) {

@@ -19,6 +19,7 @@ namespace {
 constexpr char kStudyTag[] = "hpo.study";
 constexpr char kKeyTag[] = "hpo.key";
 constexpr char kLoggedTag[] = "hpo.logged";
+constexpr char kParentTag[] = "mlflow.parentRunId";  // MLflow's own: shows a run below another
 
 // MLflow's names are letters, digits and _-./: and blanks.
 std::string MlflowName(const std::string& name) {
@@ -63,6 +64,15 @@ std::string WhyEnded(const Trial& trial) {
   return "";
 }
 
+// An out-of-memory end under the names of its parts in Optuna's user attributes.
+void AddOomTags(const Trial& trial, std::map<std::string, std::string>& tags) {
+  const auto* oom = trial.outcome ? std::get_if<OutOfMemory>(&*trial.outcome) : nullptr;
+  if (oom == nullptr) return;
+  tags["oom_error"] = "true";
+  tags["error_message"] = oom->message;
+  if (!oom->traceback.empty()) tags["error_traceback"] = oom->traceback;
+}
+
 void AddAttemptTags(const Trial& trial, std::map<std::string, std::string>& tags) {
   int64_t num_ooms = 0;
   for (const Attempt& attempt : trial.attempts) {
@@ -83,6 +93,7 @@ std::map<std::string, std::string> TagsOf(const TrialView& view) {
                                              {"hpo.state", StateText(trial)}};
   if (!view.sampler.empty()) tags["hpo.sampler"] = view.sampler;
   if (const std::string why = WhyEnded(trial); !why.empty()) tags["hpo.end"] = why;
+  AddOomTags(trial, tags);
   AddAttemptTags(trial, tags);
   return tags;
 }
@@ -225,6 +236,7 @@ absl::StatusOr<MlflowRun*> MlflowExport::RunOf(const std::string& key, const std
 absl::Status MlflowExport::WriteCounts(const StudyStatus& study, absl::Time now) {
   const std::string key = absl::StrCat(study_, "@", absl::ToUnixMicros(study.created));
   HPO_ASSIGN_OR_RETURN(MlflowRun* const run, RunOf(key, study_, study.created));
+  study_run_ = run->id;
   const std::map<std::string, double> values = CountsOf(study);
   MlflowBatch batch;
   for (const auto& [name, value] : values) {
@@ -249,6 +261,7 @@ absl::Status MlflowExport::WriteImage(const TrialView& view, MlflowRunImage imag
   const bool had_end = run.tags["hpo.state"] == image.batch.tags["hpo.state"];
   if (!had_end) AddEnd(view, image.batch.metrics);
   image.batch.tags[kLoggedTag] = image.logged;
+  if (!study_run_.empty()) image.batch.tags[kParentTag] = study_run_;
   HPO_RETURN_IF_ERROR(client_.LogBatch(run.id, image.batch));
   HPO_RETURN_IF_ERROR(client_.UpdateRun(run.id, image.status, view.trial.ended));
   for (const auto& [key, value] : image.batch.tags) run.tags[key] = value;

@@ -34,7 +34,8 @@ class MlflowExport {
   MlflowExport(MlflowClient& client, std::string study, std::string experiment)
       : client_(client), study_(std::move(study)), experiment_(std::move(experiment)) {}
 
-  // Creates the trial's run or brings it up to date. A trial that has never started is left out.
+  // Creates the trial's run or brings it up to date, below the study's own where that has been
+  // written. A trial that has never started is left out.
   // After an error the runs that are there are looked up again before the next is made.
   absl::Status Write(const TrialView& view);
 
@@ -57,6 +58,7 @@ class MlflowExport {
   bool found_ = false;
   std::string experiment_id_;
   std::map<std::string, MlflowRun> runs_;  // by key
+  std::string study_run_;                  // the id of the study's own
 };
 
 }  // namespace hpo

@@ -84,12 +84,18 @@ TEST_F(MlflowExportTest, ARunTellsEverything) {
 
 TEST_F(MlflowExportTest, TheMemoryOfATrialThatDidNotFitIsTold) {
   TrialView view = Running();
-  view.trial.outcome = OutOfMemory{};
+  view.trial.outcome =
+      OutOfMemory{.message = "CUDA out of memory", .traceback = std::string(9000, 'x') + "\nend"};
   view.trial.state = TrialState::kPruned;
   view.trial.attempts.push_back({.number = AttemptNumber{2}, .worker = "lost"});
   ASSERT_TRUE(export_.Write(view).ok());
   EXPECT_EQ(mlflow_.runs()[0].metrics.back()["key"], "memory.predicted_bytes");
   EXPECT_EQ(mlflow_.runs()[0].metrics.back()["value"], 900 << 20);
+  const std::map<std::string, std::string> tags = mlflow_.runs()[0].tags;
+  EXPECT_EQ(tags.at("oom_error"), "true");
+  EXPECT_EQ(tags.at("error_message"), "CUDA out of memory");
+  EXPECT_THAT(tags.at("error_traceback"), ::testing::EndsWith("x\nend"));
+  EXPECT_LE(tags.at("error_traceback").size(), 5000U);
 }
 
 TEST_F(MlflowExportTest, AStudyHasARunOfItsOwnWithItsTrialsByState) {
@@ -107,6 +113,7 @@ TEST_F(MlflowExportTest, AStudyHasARunOfItsOwnWithItsTrialsByState) {
         << "of another program run";
   }
   ASSERT_THAT(mlflow_.runs(), SizeIs(2));
+  EXPECT_EQ(mlflow_.runs()[1].tags.at("mlflow.parentRunId"), "run-100");
   FakeMlflow::Run run = mlflow_.runs()[0];
   EXPECT_EQ(run.name, "criteria");
   EXPECT_EQ(run.status, "RUNNING");
