@@ -66,16 +66,23 @@ absl::Status CopyFiles(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-absl::Status ExportModel(const Trial& trial, const std::string& destination) {
-  HPO_ASSIGN_OR_RETURN(const fs::path folder, ModelFolder(trial));
+absl::Status CheckExportTarget(const std::string& destination) {
   std::error_code error;
-  fs::path target = fs::absolute(destination, error).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();  // "out/"
+  const fs::path target = destination;
   if (fs::exists(target, error) &&
       !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     return absl::FailedPreconditionError(absl::StrCat(
         "expected ", destination, " to be new or an empty folder, but something is there"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ExportModel(const Trial& trial, const std::string& destination) {
+  HPO_ASSIGN_OR_RETURN(const fs::path folder, ModelFolder(trial));
+  HPO_RETURN_IF_ERROR(CheckExportTarget(destination));
+  std::error_code error;
+  fs::path target = fs::absolute(destination, error).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "out/"
   const fs::path temporary = target.string() + "." + RandomId() + ".tmp";
   const absl::Cleanup remove_rest = [&temporary] {
     std::error_code ignored;

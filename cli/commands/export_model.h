@@ -16,4 +16,7 @@ namespace hpo {
 //   Unavailable         the disk refuses
 absl::Status ExportModel(const Trial& trial, const std::string& destination);
 
+// Whether a model can be put there: what ExportModel says of `destination`.
+absl::Status CheckExportTarget(const std::string& destination);
+
 }  // namespace hpo

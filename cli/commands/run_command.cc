@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
+#include "cli/commands/export_model.h"
 #include "cli/commands/local_service.h"
 #include "cli/commands/watch.h"
 #include "cli/render/text.h"
@@ -139,6 +140,9 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
 }  // namespace
 
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
+  // Now, not when the night is over.
+  HPO_RETURN_IF_ERROR(options.export_to.empty() ? absl::OkStatus()
+                                                : CheckExportTarget(options.export_to));
   HPO_ASSIGN_OR_RETURN(StudyOverrides overrides, OverridesFromEnvironment());
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
@@ -178,7 +182,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
     own.out << "study " << spec.name << ": hpo-worker "
             << absl::StrJoin(local.worker_arguments, " ") << "\n"
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
-            << " hpo status\n";
+            << " hpo status" << std::endl;
   }
   HPO_RETURN_IF_ERROR(service->StartWorker());
   return Follow(own, options, *service);

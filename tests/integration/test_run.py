@@ -68,6 +68,7 @@ class Run(Deployment):
                 (("bad.yaml",), 2, "bad.yaml:2:"),
                 (("nowhere.yaml",), 3, "nowhere.yaml: No such file or directory"),
                 (("toy.yaml", "--", "--bogus"), 4, "hpo-worker ended with status 78: hpo-worker: no option --bogus"),
+                (("toy.yaml", "--export", "."), 4, "expected . to be new or an empty folder"),
                 (("toy.yaml", "--trials", "2", "--add", "1"), 2, "--add"),
         ]:
             with self.subTest(words=words):
