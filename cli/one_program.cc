@@ -1,5 +1,5 @@
-// hpo, hpo-server and hpo-worker in one file, for installations: gRPC and all else is there once
-// instead of three times. bin/hpo-server and bin/hpo-worker start it with --program=NAME
+// hpo, hpo-server, hpo-worker and hpo-command-trainer in one file, for installations: gRPC and all
+// else is there once. bin/hpo-server and its like start it with --program=NAME
 // (scripts/packaged_alias); without, it is hpo.
 
 #include <sys/prctl.h>
@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 
 // The main() of each program, renamed by the build (cmake/HpoInstall.cmake).
+int HpoCommandTrainerMain(int argc, char** argv);
 int HpoMain(int argc, char** argv);
 int HpoServerMain(int argc, char** argv);
 int HpoWorkerMain(int argc, char** argv);
@@ -21,13 +22,16 @@ int main(int argc, char** argv) {
   if (argc < 2 || !absl::StartsWith(argv[1], kFlag)) return HpoMain(argc, argv);
   char* const name = argv[1] + kFlag.size();
   constexpr std::pair<absl::string_view, int (*)(int, char**)> kPrograms[] = {
-      {"hpo", &HpoMain}, {"hpo-server", &HpoServerMain}, {"hpo-worker", &HpoWorkerMain}};
+      {"hpo-server", &HpoServerMain},
+      {"hpo-worker", &HpoWorkerMain},
+      {"hpo-command-trainer", &HpoCommandTrainerMain}};
   for (const auto& [known, program] : kPrograms) {
     if (name != known) continue;
     prctl(PR_SET_NAME, name);
     argv[1] = name;  // the program's own name, where it expects it
     return program(argc - 1, argv + 1);
   }
-  std::cerr << "hpo: --program: expected hpo, hpo-server or hpo-worker, got '" << name << "'\n";
+  std::cerr << "hpo: --program: expected hpo-server, hpo-worker or hpo-command-trainer, got '"
+            << name << "'\n";
   return 2;
 }

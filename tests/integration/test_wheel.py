@@ -11,7 +11,7 @@ import zipfile
 
 BIN = pathlib.Path(os.environ["HPO_BIN_DIR"])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ("hpo", "hpo-server", "hpo-worker")
+PROGRAMS = ("hpo", "hpo-server", "hpo-worker", "hpo-command-trainer")
 STUDY = """\
 import hpo
 
