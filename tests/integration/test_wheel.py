@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,44 @@ class Wheel(unittest.TestCase):
                    PATH=os.environ["PATH"])
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^wheel: cmake --install ")
+
+
+class PackagedTrainer(unittest.TestCase):
+    """scripts/packaged_trainer: which torch hpo-trainer gets."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hpo-test-trainer-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name in ("bin", "libexec"):
+            (self.folder / name).mkdir()
+        self.start = self.folder / "bin" / "hpo-trainer"
+        shutil.copy(ROOT / "scripts" / "packaged_trainer", self.start)
+        self.script(self.folder / "libexec" / "hpo-trainer", 'echo "$LD_LIBRARY_PATH $1"')
+
+    def script(self, path, text):
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def torch(self, name):
+        library = self.folder / name / "lib" / "libtorch_cpu.so"
+        library.parent.mkdir(parents=True)
+        library.touch()
+        return self.folder / name
+
+    def test_is_that_of_the_python_of_the_wheel(self):
+        self.script(self.folder / "python", f"echo {self.torch('installed')}")
+        done = run(self.start, "--version", HPO_PYTHON=str(self.folder / "python"))
+        self.assertEqual(done.stdout, f"{self.folder}/installed/lib --version\n", done.stderr)
+
+    def test_is_the_named_one_before(self):
+        done = run(self.start, "-v", HPO_PYTHON="/nowhere", HPO_TORCH_ROOT=str(self.torch("named")))
+        self.assertEqual(done.stdout, f"{self.folder}/named/lib -v\n", done.stderr)
+
+    def test_is_asked_for_where_there_is_none(self):
+        done = run(self.start, HPO_PYTHON="/nowhere/python3")
+        self.assertEqual(done.returncode, 24)
+        self.assertRegex(done.stderr, r"^hpo-trainer: no LibTorch: .*looked in '/nowhere/python3'\)\n\Z")
 
 
 if __name__ == "__main__":
