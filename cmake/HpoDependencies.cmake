@@ -10,7 +10,6 @@ find_package(yaml-cpp CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED)
-find_package(CURL REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 
@@ -26,6 +25,14 @@ endif()
 # yaml-cpp's target was renamed between the releases we support.
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+
+if(HPO_STATIC_DEPENDENCIES)
+  include(HpoStaticDependencies)
+  hpo_use_static_dependencies()
+  add_library(hpo_spdlog ALIAS spdlog::spdlog_header_only)
+else()
+  add_library(hpo_spdlog ALIAS spdlog::spdlog)
 endif()
 
 if(HPO_BUILD_TRAINER)

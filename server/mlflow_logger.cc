@@ -73,13 +73,7 @@ void MlflowLogger::Finish(absl::Duration grace) {
 
 void MlflowLogger::RunLoop() {
   if (http_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<HttpClient>> made =
-        MakeMlflowHttp({.timeout = kRequestTimeout, .cancelled = &cancelled_});
-    if (!made.ok()) {
-      spdlog::warn("MLflow at {}: {}", uri_, made.status().ToString());
-      return;
-    }
-    http_ = *std::move(made);
+    http_ = MakeMlflowHttp({.timeout = kRequestTimeout, .cancelled = &cancelled_});
   }
   client_ = std::make_unique<MlflowClient>(uri_, *http_);
   TrialId trial;

@@ -274,8 +274,7 @@ absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
   }
   if (workers.empty()) return absl::NotFoundError("--gpu all: there is no card");
   probe->reset();
-  return AgentResult{RunFleet(fs::read_symlink("/proc/self/exe").string(), workers, stop),
-                     absl::OkStatus()};
+  return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }
 
 int Main(int argc, const char* const* argv) {

@@ -71,7 +71,7 @@ class CommandRun {
     const FileTime before = WrittenAt(metrics_file_);
     std::map<std::string, std::string> environment;
     // Python would keep what it prints until there is enough of it.
-    if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment["PYTHONUNBUFFERED"] = "1";
+    if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment.emplace("PYTHONUNBUFFERED", "1");
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
         ChildProcess::Start(*command, environment);
     if (!child.ok()) {

@@ -213,7 +213,7 @@ absl::Status CheckMlflowUri(const std::string& uri) {
       absl::StrContains(uri, '@') ? "(an address with a user)" : uri, "'"));
 }
 
-absl::StatusOr<std::unique_ptr<HttpClient>> MakeMlflowHttp(HttpOptions options) {
+std::unique_ptr<HttpClient> MakeMlflowHttp(HttpOptions options) {
   options.token = FromEnvironment("MLFLOW_TRACKING_TOKEN");
   options.user = FromEnvironment("MLFLOW_TRACKING_USERNAME");
   options.password = FromEnvironment("MLFLOW_TRACKING_PASSWORD");

@@ -83,6 +83,6 @@ absl::Status CheckMlflowUri(const std::string& uri);
 
 // An HTTP client with the credentials that MLflow's own clients take from the environment:
 // MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.
-absl::StatusOr<std::unique_ptr<HttpClient>> MakeMlflowHttp(HttpOptions options);
+std::unique_ptr<HttpClient> MakeMlflowHttp(HttpOptions options);
 
 }  // namespace hpo

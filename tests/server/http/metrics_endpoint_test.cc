@@ -16,8 +16,7 @@ constexpr char kHost[] = "127.0.0.1";
 
 absl::StatusOr<HttpResponse> Scrape(const std::string& url) {
   const auto client = MakeHttpClient(HttpOptions{.timeout = absl::Seconds(10)});
-  if (!client.ok()) return client.status();
-  return (*client)->Send(HttpRequest{.method = "GET", .url = url});
+  return client->Send(HttpRequest{.method = "GET", .url = url});
 }
 
 std::unique_ptr<MetricsEndpoint> StartSaying(const std::string& text) {

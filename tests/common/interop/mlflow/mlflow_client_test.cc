@@ -143,19 +143,5 @@ TEST(MlflowUri, IsAWebAddressWithoutCredentials) {
   EXPECT_EQ(CheckMlflowUri("http://me:secret@h").message().find("secret"), absl::string_view::npos);
 }
 
-TEST(HttpClient, NobodyThereIsUnavailableAndACancelledRequestEnds) {
-  const auto http = MakeHttpClient({.connect_timeout = absl::Seconds(2)});
-  ASSERT_TRUE(http.ok()) << http.status();
-  // Port 1 of loopback: nothing listens there.
-  const HttpRequest request{.method = "GET", .url = "http://127.0.0.1:1/"};
-  EXPECT_TRUE(absl::IsUnavailable((*http)->Send(request).status()));
-  EXPECT_TRUE(absl::IsUnavailable((*http)->Send({.method = "GET", .url = "file:///etc"}).status()))
-      << "no other protocol";
-  EXPECT_EQ((*http)->Escape("a b/c&d"), "a%20b%2Fc%26d");
-  const std::atomic<bool> cancelled = true;
-  const auto given_up = MakeHttpClient({.cancelled = &cancelled});
-  EXPECT_FALSE((*given_up)->Send(request).ok());
-}
-
 }  // namespace
 }  // namespace hpo
