@@ -183,7 +183,8 @@ int64_t KeepUpTo(const MemoryDatasetOptions& options, const DatasetReport& repor
 }  // namespace
 
 absl::StatusOr<bool> ShowMemoryDataset(Session& session, const MemoryDatasetOptions& options) {
-  DatasetReport report{.file = options.file};
+  DatasetReport report;
+  report.file = options.file;
   HPO_ASSIGN_OR_RETURN(report.device, ParseDevice(options.device));
   HPO_ASSIGN_OR_RETURN(report.model, FindTraceableModel(ModelOf(options)));
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer,

@@ -118,7 +118,9 @@ std::string OomVerdict(const OutOfMemory& oom) {
     return absl::StrCat("was not started: needs ", OrDash(oom.needed), ", allowed ",
                         OrDash(oom.limit), "; nothing is known of how well it learns");
   }
-  return absl::StrCat(DescribeEnd(Trial{.outcome = oom}), ": ", Meaning(oom.kind));
+  Trial trial;
+  trial.outcome = oom;
+  return absl::StrCat(DescribeEnd(trial), ": ", Meaning(oom.kind));
 }
 
 std::string FitVerdict(const AttemptExplanation& attempt) {
