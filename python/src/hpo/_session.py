@@ -80,9 +80,13 @@ class Session:
             lease.stop = lease.stop or "pruned"
         self._obey(lease, answer.directive)
 
-    def finish(self, lease: Lease, outcome: Any, memory: Any = None) -> str:
-        """The state that the trial has now: "completed", ..."""
+    def finish(self, lease: Lease, outcome: Any, memory: Any = None,
+               final_plan: "dict[str, int] | None" = None) -> str:
+        """The state that the trial has now: "completed", ... `final_plan`: what it ran by, where
+        that is not the assignment's."""
         plan = lease.assignment.plan if lease.assignment.HasField("plan") else None
+        if final_plan:
+            plan = _wire.message("MemoryPlan")(**final_plan)
         request = lease.fill(_wire.message("FinishTrialRequest")(
             request_id=uuid.uuid4().hex, outcome=outcome, memory=memory, final_plan=plan))
         answer = self._call("FinishTrial", request)

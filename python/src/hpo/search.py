@@ -32,6 +32,8 @@ def minimize(train: Train, space: Space, *, trials: int, **options: Any) -> Tria
     `metric`: which of them is searched for, where train returns a dict of metrics.
     `memory`: what a trial may use of its card, or without one of this machine; more is an
     out-of-memory, and the search learns where not to look.
+    `plan`: train runs its batches in parts that fit (hpo.torch, hpo.hf), so that the batch rules
+    no configuration out.
     `parallel`: trials at a time; by default one per card, without a card one.
     `storage`: a folder that keeps the study; the same call again goes on where it was.
     `server`: the address of an hpo-server that keeps it instead. `name`: of the study.
@@ -65,7 +67,7 @@ def cards() -> "list[Device]":
 def _search(train: Train, space: Space, direction: str, trials: int, *, metric: str = "value",
             memory: "int | str | None" = None, parallel: "int | None" = None,
             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None,
-            name: str = "study", isolate: bool = True, verbose: bool = True,
+            name: str = "study", isolate: bool = True, verbose: bool = True, plan: bool = False,
             **sections: Any) -> TrialRecord:
     if not callable(train):
         raise InvalidInput(f"train: expected a function of one trial, got {train!r}")
@@ -84,7 +86,7 @@ def _search(train: Train, space: Space, direction: str, trials: int, *, metric: 
             cleanup.callback(forker.close)
         study = cleanup.enter_context(Study(
             name, space, direction=direction, metric=metric, trials=trials, storage=storage,
-            server=server, device=slots[0], **sections))
+            server=server, device=slots[0], plan=plan, **sections))
         runner = _Runner(study, verbose)
         if isolate:
             _in_threads(runner, forkers, slots)
@@ -124,12 +126,13 @@ class _Runner:
 
     def serve(self, forker: Forker, device: Device) -> None:
         session = Session(self._study.channel, self._study.name, device,
-                          f"python-{os.getpid()}-{threading.current_thread().name}")
+                          f"python-{os.getpid()}-{threading.current_thread().name}",
+                          self._study.plan)
         try:
             while (lease := next_lease(session, _FOREVER_S, self.stop)) is not None:
-                end, used = _Attempt(forker, session, lease, self.stop).run(
-                    job_of(lease, device, self._checkpoints))
-                self._finish(session, lease, end, used)
+                attempt = _Attempt(forker, session, lease, self.stop)
+                end = attempt.run(job_of(lease, device, self._checkpoints))
+                self._finish(session, lease, end, attempt.used, attempt.final_plan)
         except BaseException as error:  # told by the thread that waits for this one
             self.error = self.error or error
             self.stop.set()
@@ -147,12 +150,13 @@ class _Runner:
                 except BaseException:
                     session.release(lease, "interrupted")
                     raise
-                self._finish(session, lease, end, memory_used(trial, own_process=False))
+                self._finish(session, lease, end, memory_used(trial, own_process=False),
+                             trial.final_plan)
         finally:
             session.close()
 
     def _finish(self, session: Session, lease: Lease, end: "dict[str, Any] | None",
-                used: "dict[str, int]") -> None:
+                used: "dict[str, int]", final_plan: "dict[str, int] | None") -> None:
         if end is None and lease.stop == "cancelled":
             end = {"kind": "cancelled"}
         if end is None:
@@ -160,7 +164,9 @@ class _Runner:
                 session.release(lease, lease.stop or "interrupted")
             return
         state = session.finish(lease, _outcomes.outcome(end),
-                               _outcomes.memory(used, lease.assignment.limit_bytes))
+                               _outcomes.memory(used, lease.assignment.limit_bytes), final_plan)
+        if state != "queued":
+            shutil.rmtree(self._checkpoints / str(lease.assignment.trial), ignore_errors=True)
         if self._verbose:
             print(_line(lease, end, state), file=sys.stderr, flush=True)
 
@@ -178,18 +184,20 @@ def _line(lease: Lease, end: "dict[str, Any]", state: str) -> str:
 
 
 class _Attempt:
-    """A trial in its child: passes on what it says, ends it where it must end."""
+    """A trial in its child: passes on what it says, ends it where it must end. `used`: its memory,
+    once it has run; `final_plan`: by which it did."""
 
     def __init__(self, forker: Forker, session: Session, lease: Lease, stop: threading.Event) -> None:
         self._forker, self._session, self._lease, self._stop = forker, session, lease, stop
         self._peak_bytes = 0
         self._end: "dict[str, Any] | None" = None
-        self._used: "dict[str, int]" = {}
+        self.used: "dict[str, int]" = {}
+        self.final_plan: "dict[str, int] | None" = None
         self._last: "dict[str, Any]" = {"step": 0, "metrics": {}}
         self._killed = ""
 
-    def run(self, job: "dict[str, Any]") -> "tuple[dict[str, Any] | None, dict[str, int]]":
-        """The outcome as the trainer protocol says it, and the memory used. None: no result."""
+    def run(self, job: "dict[str, Any]") -> "dict[str, Any] | None":
+        """The outcome as the trainer protocol says it. None: no result."""
         child = self._forker.start(self._session.device.environment)
         try:
             child.channel.send(**job)
@@ -201,7 +209,7 @@ class _Attempt:
                 child.kill()
             status = self._forker.wait()
             child.channel.socket.close()
-        return (self._end if answered else self._without_answer(status)), self._used
+        return self._end if answered else self._without_answer(status)
 
     def _follow(self, child: Child) -> bool:
         """Until the child says how its trial ended (True), ends without a word or is killed."""
@@ -215,7 +223,8 @@ class _Attempt:
                 self._session.report(self._lease, message["step"], message["epoch"],
                                      _outcomes.numbers(message["metrics"]))
             elif message["type"] == "outcome":
-                self._end, self._used = message["outcome"], message["memory"]
+                self._end, self.used = message["outcome"], message["memory"]
+                self.final_plan = message.get("final_plan")
                 return True
             elif message["type"] == "shutdown":
                 return False
@@ -241,7 +250,7 @@ class _Attempt:
     def _without_answer(self, status: int) -> "dict[str, Any] | None":
         limit = self._lease.assignment.limit_bytes
         if self._killed == "memory":
-            self._used = {"live_peak_bytes": self._peak_bytes}
+            self.used = {"live_peak_bytes": self._peak_bytes}
             return {"kind": "out_of_memory", "limit_bytes": limit, "peak_bytes": self._peak_bytes,
                     "error_message": f"the trial used {readable(self._peak_bytes)} of "
                                      f"{readable(limit)}"}

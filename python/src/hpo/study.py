@@ -58,6 +58,7 @@ def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None") -> 
     return {"type": "job", "study": given.study, "trial": given.trial, "attempt": given.attempt,
             "params": _wire.params_of(given.params), "objective": {"metric": given.objective.metric},
             "device": device.kind, "limit_bytes": given.limit_bytes, "seed": given.seed,
+            "policy": given.memory_policy,
             "epochs": given.epochs,
             "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
 
@@ -72,7 +73,7 @@ class SessionSink:
     def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None:
         self.session.report(self.lease, step, epoch, _outcomes.numbers(finite(metrics)))
 
-    def stage(self, name: str, peak_bytes: int) -> None:
+    def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
         pass  # A worker's records; the peak comes with the trial's end.
 
     def stop_reason(self) -> str:
@@ -84,17 +85,19 @@ class Study:
 
     `storage`: a folder of your own, whose server runs as long as this object; or `server`, the
     address of one that runs already; neither: a folder that is gone afterwards. `trials`: the
-    budget; None: any number. `memory`: what one trial may use at most ("24GiB"). For one process;
-    several may share one `server`. Close it, or use it as a context."""
+    budget; None: any number. `memory`: what one trial may use at most ("24GiB"); `plan`: its batches
+    run in parts that fit (hpo.torch, hpo.hf). For one process; several may share one `server`.
+    Close it, or use it as a context."""
 
     def __init__(self, name: str = "study", space: "Space | None" = None, *,
                  direction: str = "minimize", metric: str = "value",
                  objectives: "Mapping[str, str] | None" = None, trials: "int | None" = None,
                  memory: "int | str | None" = None, storage: "str | os.PathLike[str] | None" = None,
                  server: "str | None" = None, device: "Device | None" = None,
-                 seed: "int | None" = None, **sections: Any) -> None:
+                 seed: "int | None" = None, plan: bool = False, **sections: Any) -> None:
         if seed is not None:
             sections["sampler"] = {**sections.get("sampler", {}), "seed": seed}
+        self.plan = plan
         limit = num_bytes(memory, "memory") if memory is not None else 0
         given = device or Device()
         self.device = Device(given.kind, given.name, given.uuid, given.total_bytes or limit,
@@ -128,7 +131,8 @@ class Study:
         if space is None:
             return ""
         limited = self.device.capacity_bytes > 0
-        sections.setdefault("memory", {"policy": "strict" if limited else "off"})
+        policy = "plan" if self.plan else "strict"
+        sections.setdefault("memory", {"policy": policy if limited else "off"})
         sections["budget"] = {**({"trials": trials} if trials else {}), **sections.get("budget", {})}
         return study_file(name, space, objectives, **sections)
 
@@ -157,7 +161,7 @@ class Study:
 
     def session(self) -> Session:
         """A worker of this study, for what runs its trials itself."""
-        return Session(self.channel, self.name, self.device, f"python-{os.getpid()}")
+        return Session(self.channel, self.name, self.device, f"python-{os.getpid()}", self.plan)
 
     def ask(self, wait_s: float = 600.0) -> "Trial | None":
         """A configuration to try. None: the budget is used up, or nothing came within `wait_s`."""
@@ -195,8 +199,9 @@ class Study:
         if end is None:
             self._session.release(lease, lease.stop)
             return "queued"
-        used = _outcomes.memory({"live_peak_bytes": trial.used_bytes}, trial.limit_bytes)
-        return self._session.finish(lease, _outcomes.outcome(end), used)
+        used = _outcomes.memory({**trial.memory, "live_peak_bytes": trial.used_bytes},
+                                trial.limit_bytes)
+        return self._session.finish(lease, _outcomes.outcome(end), used, trial.final_plan)
 
     def enqueue(self, params: "Mapping[str, Value]") -> int:
         """Has these parameters tried next; those left out are drawn. The number of the trial."""

@@ -2,13 +2,17 @@
 
     hpo-worker --device cpu --memory-limit 4GiB --trainer "python train.py"
 
-where train.py ends with hpo.trainer.main(train)."""
+where train.py ends with hpo.trainer.main(train). A script without such a function asks for its
+trial by hpo.trainer.current()."""
 
+import atexit
 import os
 import resource
+import stat
 import sys
 import traceback
-from typing import Any, Mapping
+from types import TracebackType
+from typing import Any, Mapping, Optional, Type
 
 from . import _channel
 from .errors import BadData, OutOfMemory, Stopped
@@ -17,7 +21,9 @@ from .trial import Train, Trial
 _PRUNED = ("pruned", "time limit")
 _OOM_TYPES = ("OutOfMemoryError", "ResourceExhaustedError")  # torch's; TensorFlow's
 _OOM_TEXTS = ("CUDA out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED",
-              "RESOURCE_EXHAUSTED: Out of memory", "cudaErrorMemoryAllocation")
+              "CUDA error: out of memory", "RESOURCE_EXHAUSTED: Out of memory",
+              "cudaErrorMemoryAllocation", "DefaultCPUAllocator: can't allocate memory",
+              "DefaultCPUAllocator: not enough memory", "std::bad_alloc")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -38,8 +44,8 @@ class _WorkerSink:
         self._channel.send(type="measurement", step=step, epoch=epoch,
                            metrics=_channel.finite(metrics))
 
-    def stage(self, name: str, peak_bytes: int) -> None:
-        self._channel.send(type="memory", stage=name, peak_bytes=peak_bytes)
+    def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
+        self._channel.send(type="memory", stage=name, **memory)
 
     def stop_reason(self) -> str:
         message = self._channel.receive(timeout_s=0) if not self._reason else None
@@ -54,13 +60,17 @@ def _cuda() -> Any:
 
 
 def memory_used(trial: Trial, own_process: bool) -> "dict[str, int]":
-    """The trial's peak in bytes: what it told, else torch's on a card, else the process' own."""
-    if not trial.used_bytes and _cuda():
-        return {"live_peak_bytes": int(_cuda().max_memory_allocated()),
-                "reserved_peak_bytes": int(_cuda().max_memory_reserved())}
-    if not trial.used_bytes and own_process and trial.job.get("device") == "cpu":
-        return {"live_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    return {"live_peak_bytes": trial.used_bytes}
+    """The trial's peak in bytes: what it told, else torch's on a card, else the process' own; and
+    how often it ran out of memory and went on."""
+    if trial.used_bytes:
+        return {**trial.memory, "live_peak_bytes": trial.used_bytes}
+    if _cuda():
+        trial.measured(live_peak_bytes=int(_cuda().max_memory_allocated()),
+                       reserved_peak_bytes=int(_cuda().max_memory_reserved()))
+    elif own_process and trial.job.get("device") == "cpu":
+        trial.measured(
+            live_peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    return trial.memory
 
 
 def metrics_of(returned: Any, metric: str) -> "dict[str, float | None]":
@@ -102,24 +112,95 @@ def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
     return None
 
 
+def _send_outcome(channel: _channel.LineChannel, trial: Trial, train: Train,
+                  own_process: bool) -> None:
+    outcome = outcome_of(train, trial)
+    plan = {"final_plan": trial.final_plan} if trial.final_plan else {}
+    channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process), **plan)
+
+
 def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
             own_process: bool) -> None:
     if _cuda():
         _cuda().reset_peak_memory_stats()
-    trial = Trial(job, _WorkerSink(channel))
-    outcome = outcome_of(train, trial)
-    channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process))
+    _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process)
 
 
-def main(train: Train, reuse: bool = False) -> None:
-    """Serves hpo-worker until it has no more trials. `reuse`: several in one process, which must
-    leave no memory behind."""
-    channel = _channel.inherited()
+def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
     channel.send(type="hello", version=1, program=os.path.basename(sys.argv[0]),
-                 capabilities=["stop", "reuse"] if reuse else ["stop"])
+                 capabilities=["stop", *capabilities])
+
+
+def main(train: Train, reuse: bool = False, plan: bool = False) -> None:
+    """Serves hpo-worker until it has no more trials. `reuse`: several in one process, which must
+    leave no memory behind. `plan`: the function runs its batches in parts that fit (hpo.torch,
+    hpo.hf)."""
+    channel = _channel.inherited()
+    _hello(channel, *["reuse"] * reuse, *["plan", "memory"] * plan)
     while True:
         message = channel.receive()
         if message is None or message["type"] == "shutdown":
             return
         if message["type"] == "job":
             run_job(channel, message, train, own_process=not reuse)
+
+
+class _Script:
+    """The trial of a process whose main program knows nothing of trials: it ends as the script
+    does. After an orderly end its last report is the result (docs/TRAINER_PROTOCOL.md, "Exit
+    status")."""
+
+    def __init__(self) -> None:
+        channel = _channel.inherited()
+        _hello(channel, "plan", "memory")
+        job = channel.receive()
+        if job is None or job["type"] != "job":
+            sys.exit(0)
+        self._channel = channel
+        self.trial = Trial(job, _WorkerSink(channel))
+        self._told = False
+        self._other_hook = sys.excepthook
+        sys.excepthook = self._failed
+        atexit.register(self._ended)
+
+    def _failed(self, kind: Type[BaseException], error: BaseException,
+                trace: Optional[TracebackType]) -> None:
+        if not isinstance(error, Stopped):
+            self._other_hook(kind, error, trace)
+
+        def raised(_: Trial) -> Any:
+            raise error
+
+        if isinstance(error, Exception):
+            self._told = True
+            _send_outcome(self._channel, self.trial, raised, own_process=True)
+
+    def _ended(self) -> None:
+        if self._told:
+            return
+        used = memory_used(self.trial, own_process=True)
+        self._channel.send(type="memory", stage="Training End",
+                           peak_bytes=used.get("live_peak_bytes", 0))
+        if self.trial.stop_reason():
+            _send_outcome(self._channel, self.trial, lambda _: None, own_process=True)
+
+
+_script: "_Script | None" = None
+
+
+def current() -> "Trial | None":
+    """The trial that hpo-worker started this program for; None where it did not, so that the
+    program runs as ever."""
+    global _script
+    if _script is None and _started_by_worker():
+        _script = _Script()
+    return _script.trial if _script is not None else None
+
+
+def _started_by_worker() -> bool:
+    if "HPO_TRAINER_FD" not in os.environ and "HPO_TRAINER_MARK" not in os.environ:
+        return False
+    try:
+        return stat.S_ISSOCK(os.fstat(int(os.environ.get("HPO_TRAINER_FD", "3"))).st_mode)
+    except OSError:
+        return False

@@ -12,7 +12,7 @@ class Sink(Protocol):
 
     def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None: ...
 
-    def stage(self, name: str, peak_bytes: int) -> None: ...
+    def stage(self, name: str, memory: "Mapping[str, Any]") -> None: ...
 
     def stop_reason(self) -> str: ...
 
@@ -25,6 +25,8 @@ class Trial:
         self.number = int(job["trial"])
         self.params: "dict[str, Any]" = dict(job["params"])
         self.used_bytes = 0
+        self.memory: "dict[str, int]" = {}  # of the protocol's outcome: what was measured so far
+        self.final_plan: "dict[str, int] | None" = None
         self.last_step = 0
         self.last_metrics: "dict[str, Any]" = {}
         self._metric = str(job["objective"]["metric"])
@@ -73,7 +75,24 @@ class Trial:
 
     def stage(self, name: str) -> None:
         """Says what begins, with the memory used so far: `hpo trial show` has them all."""
-        self._sink.stage(name, self.used_bytes)
+        self._sink.stage(name, {"peak_bytes": self.used_bytes})
+
+    def out_of_memory(self, plan: "Mapping[str, int] | None", **memory: int) -> None:
+        """One was met, and the trial goes on by a smaller plan; None: with none."""
+        self._count("num_ooms")
+        self._sink.stage("OOM Error", {"step": self.last_step, **memory})
+        if plan is not None:
+            self._count("num_replans")
+            self.final_plan = dict(plan)
+            self._sink.stage("replan", {"step": self.last_step, "plan": self.final_plan})
+
+    def measured(self, **memory: int) -> None:
+        """Peaks of what was measured: the most of several counts."""
+        for name, size in memory.items():
+            self.memory[name] = max(self.memory.get(name, 0), size)
+
+    def _count(self, name: str) -> None:
+        self.memory[name] = self.memory.get(name, 0) + 1
 
     def used(self, size: "int | str") -> None:
         """Tells how much memory was used so far; the most of several counts. What torch used of a
