@@ -49,13 +49,13 @@ install(FILES ${hpo_python_modules} ${CMAKE_SOURCE_DIR}/python/src/hpo/py.typed
   DESTINATION lib/hpo/python/hpo COMPONENT python)
 
 if(TARGET hpo-trainer)
-  install(TARGETS hpo-trainer
+  install(TARGETS hpo-trainer hpo_cuda
     RUNTIME_DEPENDENCY_SET hpo_trainer
-    RUNTIME DESTINATION libexec COMPONENT trainer)
+    RUNTIME DESTINATION libexec COMPONENT trainer
+    LIBRARY DESTINATION lib COMPONENT trainer)
   install(RUNTIME_DEPENDENCY_SET hpo_trainer
     PRE_EXCLUDE_REGEXES ${hpo_not_ours}
     LIBRARY DESTINATION lib/hpo COMPONENT trainer)
-  install(TARGETS hpo_cuda LIBRARY DESTINATION lib COMPONENT trainer)
   install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/packaged_trainer
     DESTINATION bin RENAME hpo-trainer COMPONENT trainer)
 endif()

@@ -58,6 +58,8 @@ class Packaging(unittest.TestCase):
         for path in [*ROOT.glob("*/**/CMakeLists.txt"), ROOT / "CMakeLists.txt"]:
             if BUILD not in path.parents and (ROOT / "build") not in path.parents:
                 self.assertNotRegex(path.read_text(), r"(?m)^\s*install\(")
+        installed = (ROOT / "cmake" / "HpoInstall.cmake").read_text()
+        self.assertNotRegex(installed, "fake|emulated")
         package = (ROOT / "scripts" / "package").read_text()
         self.assertIn("-DHPO_BUILD_TESTS=OFF", package)
         self.assertIn('scripts/check_archive "$stage"', package)
