@@ -3,6 +3,7 @@
 #include <grpc/support/log.h>
 
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -290,6 +291,24 @@ absl::StatusOr<std::vector<Trial>> Client::BestTrials(const std::string& study, 
     HPO_ASSIGN_OR_RETURN(trials.emplace_back(), FromProto(trial));
   }
   return trials;
+}
+
+absl::Status Client::AddFront(StudyStatus& study) {
+  const std::vector<Objective>& objectives = study.spec.objectives;
+  if (objectives.size() < 2) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best, BestTrials(study.spec.name, /*count=*/0));
+  study.front.clear();
+  for (const Trial& trial : best) {
+    const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+    if (completed == nullptr) continue;
+    FrontTrial& on_front = study.front.emplace_back(FrontTrial{.number = trial.id.number});
+    for (const Objective& objective : objectives) {
+      const auto value = completed->metrics.find(objective.metric);
+      const bool known = value != completed->metrics.end();
+      on_front.values.push_back(known ? value->second : std::nan(""));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<MemoryVerdict> Client::EstimateMemory(const MemoryQuery& query) {

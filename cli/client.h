@@ -112,7 +112,10 @@ class Client {
                                          bool stop_running_trials);
   absl::StatusOr<TrialListing> ListTrials(const TrialQuery& query);
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
+  // `count` 0: the best one; of several objectives the whole Pareto front.
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);
+  // Fills `study.front` where the study has several objectives.
+  absl::Status AddFront(StudyStatus& study);
   absl::StatusOr<MemoryVerdict> EstimateMemory(const MemoryQuery& query);
 
   // Calls `on_event` for the study as it is and then for every change after `after_sequence` (0:

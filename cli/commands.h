@@ -20,6 +20,7 @@ struct Session {
   std::ostream& out;
   Terminal terminal;
   bool json = false;
+  bool yaml = false;  // of hpo best alone
   std::string study;  // empty: the only one
 };
 
@@ -31,8 +32,14 @@ absl::Status ShowStudy(Session& session);
 absl::Status ExtendStudy(Session& session, const StudyChange& change);
 // Pauses or stops the study, or has it go on. `stop_running_trials`: only with kStop.
 absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_trials);
-// Sends the file's text to the server. `validate_only` stores nothing.
-absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only);
+struct StudyFileOptions {
+  std::string path;  // or a preset's name
+  std::string name;  // over the file's; empty: that one
+};
+// Checks the file here, and where a server is there also against the study of that name.
+absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file);
+// Sends the file's text to the server.
+absl::Status CreateStudy(Session& session, const StudyFileOptions& file);
 // The study files that are compiled in: one line each, or with a name the file. Asks no server.
 //   NotFound  no preset has that name
 absl::Status ShowPresets(Session& session, const std::string& name);
@@ -49,9 +56,20 @@ struct TrialListOptions {
   int limit = 50;                   // trials a page
   int page = 1;
   bool newest_first = false;
+  std::string sort;                // cli/commands/trial_selection.h
+  std::vector<std::string> where;  // likewise
 };
 absl::Status ListTrials(Session& session, const TrialListOptions& options);
 absl::Status ShowTrial(Session& session, TrialNumber number);
+
+struct TrialLogOptions {
+  TrialNumber number;
+  std::optional<int64_t> attempt;  // nullopt: the last
+  std::string state_dir;           // the workers'; empty: their default
+};
+// What the trial's program printed, where its worker's files are on this machine.
+//   NotFound  no such trial or attempt, or its worker's files are not here
+absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options);
 
 // Its worker saves and gives it back; it is queued again.
 //   FailedPrecondition  no worker runs it
@@ -62,8 +80,9 @@ absl::Status PreemptTrial(Session& session, TrialNumber number);
 absl::Status StopTrial(Session& session, TrialNumber number);
 absl::Status CancelTrial(Session& session, TrialNumber number);
 
+// `count` left out: the best one, of several objectives the whole Pareto front.
 //   NotFound  no trial has completed yet
-absl::Status ShowBest(Session& session, int count, const std::string& export_to);
+absl::Status ShowBest(Session& session, std::optional<int> count, const std::string& export_to);
 
 struct EnqueueOptions {
   std::vector<std::string> params;  // "name=value"

@@ -9,16 +9,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "cli/commands.h"
 #include "cli/commands/admin_commands.h"
+#include "cli/commands/doctor_command.h"
 #include "cli/commands/export_commands.h"
 #include "cli/commands/import_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/memory/memory_program.h"
+#include "common/base/server_address.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
 
@@ -45,10 +51,46 @@ Examples:
   hpo import optuna study.db                take the trials that Optuna ran
   hpo admin backup hpo-backup.db            a copy of the server's database, while it runs
 
---server and HPO_SERVER say where the server listens. --study may be left out where there is one.
+--server and HPO_SERVER say where the server listens (port 50051 where none is given), --study and
+HPO_STUDY which study is meant; both may be left out where there is one.
 Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
 6 finished without a completed trial, 7 a study that failures ended.
 )";
+
+// Of what the list above leaves out, for the commands' own --help.
+constexpr char kMoreExamples[] = R"(
+  hpo status --study criteria --output json
+  hpo doctor                                card, driver, torch, disk, server and versions
+  hpo trial logs 12                         on the machine of the worker that ran it
+  hpo study list
+  hpo study show criteria
+  hpo study presets                         what there is to start from
+  hpo study importance criteria --method fanova
+  hpo study extend criteria --wall-clock 8h
+  hpo study stop criteria --now
+  hpo study resume criteria
+  hpo study validate my.yaml                all that is wrong with it; needs no server
+  hpo study create my.yaml --name second    another study of the same file
+  hpo trial list --sort train.lr --where state=completed --where 'train.lr>1e-5'
+  hpo trial cancel 12                       one that waits
+  hpo best --n 5
+  hpo best -o yaml                          the parameters, to paste into a file
+  hpo export tensorboard --to ./runs
+  hpo export optuna study.db
+  hpo admin restore hpo-backup.db           the server must have been stopped
+)";
+
+// Those lines of the examples that begin with `command`, such as "hpo trial list".
+std::string ExamplesOf(const std::string& command) {
+  std::string text;
+  const std::string all = absl::StrCat(kExamples, kMoreExamples);
+  for (const absl::string_view line : absl::StrSplit(all, '\n')) {
+    const absl::string_view words = absl::StripLeadingAsciiWhitespace(line);
+    const bool is_own = words == command || absl::StartsWith(words, absl::StrCat(command, " "));
+    if (is_own) absl::StrAppend(&text, line, "\n");
+  }
+  return text.empty() ? "" : absl::StrCat("\nExamples:\n", text);
+}
 
 struct GlobalOptions {
   std::string server = "127.0.0.1:50051";
@@ -65,6 +107,7 @@ class Commands {
     app_.fallthrough();
     AddRun();
     AddStatus();
+    On(Add(&app_, "doctor", "What keeps trials from running here"), RunDoctor);
     AddStudy();
     AddTrial();
     AddBest();
@@ -83,6 +126,11 @@ class Commands {
   CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& help) {
     CLI::App* command = parent->add_subcommand(name, help);
     command->fallthrough();
+    std::string words = name;
+    for (const CLI::App* above = parent; above != nullptr; above = above->get_parent()) {
+      words = absl::StrCat(above->get_name(), " ", words);
+    }
+    command->footer(ExamplesOf(words));
     return command;
   }
 
@@ -173,7 +221,8 @@ class Commands {
     AddImportance(group);
     AddExtend(group);
     AddOrders(group);
-    AddFileCommand(group, "validate", "Check a study file; nothing is stored", true);
+    AddFileCommand(group, "validate", "Check a study file; nothing is stored, and no server needed",
+                   true);
     AddFileCommand(group, "create", "Add the study of a file to the server", false);
   }
 
@@ -203,10 +252,10 @@ class Commands {
     AddNameArgument(extend);
     extend->add_option("--trials", values->change.trials, "New total of trials")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(AtLeast(0));
     extend->add_option("--add", values->change.add_trials, "Trials on top of the budget")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(AtLeast(1))
         ->excludes("--trials");
     extend->add_option("--wall-clock", values->wall_clock, "Time that trials may run, such as 2h")
         ->type_name("DURATION");
@@ -214,12 +263,12 @@ class Commands {
         ->add_option("--failures-in-a-row", values->change.failures_in_a_row,
                      "Trials that may fail before the first one completes (0: any number)")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(AtLeast(0));
     extend
         ->add_option("--failed-share", values->change.failed_share,
                      "Share of the trials that may fail (1: all)")
         ->type_name("S")
-        ->check(CLI::Range(0.0, 1.0));
+        ->check(Between(0.0, 1.0));
     On(extend, Plain([this, values](Session& session) -> absl::Status {
          StudyChange change = values->change;
          change.name = session.study;
@@ -262,37 +311,79 @@ class Commands {
 
   void AddFileCommand(CLI::App* group, const std::string& name, const std::string& help,
                       bool validate_only) {
-    const auto path = std::make_shared<std::string>();
+    const auto file = std::make_shared<StudyFileOptions>();
     CLI::App* command = Add(group, name, help);
-    command->add_option("file", *path, "The study file (YAML)")->type_name("FILE")->required();
-    On(command, Plain([path, validate_only](Session& session) {
-         return SubmitStudyFile(session, *path, validate_only);
+    command->add_option("file", file->path, "The study file (YAML)")->type_name("FILE")->required();
+    command->add_option("--name", file->name, "The study's name, over the file's")
+        ->type_name("NAME");
+    On(command, Plain([file, validate_only](Session& session) {
+         return validate_only ? ValidateStudyFile(session, *file) : CreateStudy(session, *file);
        }));
   }
 
   void AddTrial() {
     CLI::App* group = AddGroup("trial", "List, show and steer trials");
     const auto options = std::make_shared<TrialListOptions>();
+    const auto descending = std::make_shared<bool>(false);
     CLI::App* list = Add(group, "list", "One line a trial");
     list->add_option("--state", options->states,
                      "queued, running, completed, pruned, failed or cancelled (repeatable)")
         ->type_name("STATE");
     list->add_option("--limit", options->limit, "Trials a page, at most 1000")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000))
+        ->check(Between(1, 1000))
         ->capture_default_str();
     list->add_option("--page", options->page, "Which page")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(AtLeast(1))
         ->capture_default_str();
     list->add_flag("--newest-first", options->newest_first, "The last trial first");
-    On(list, Plain([options](Session& session) { return ListTrials(session, *options); }));
+    CLI::Option* const sort =
+        list->add_option("--sort", options->sort,
+                         "By this parameter or metric, or number, value or time")
+            ->type_name("NAME")
+            ->excludes("--newest-first");
+    list->add_flag("--descending", *descending, "The largest first")->needs(sort);
+    list->add_option("--where", options->where,
+                     "Only trials of which this holds: NAME=VALUE, also !=, <, <=, > and >=; NAME "
+                     "as for --sort, or state (repeatable)")
+        ->type_name("CONDITION");
+    On(list, Plain([options, descending](Session& session) {
+         TrialListOptions chosen = *options;
+         if (*descending) chosen.sort.insert(0, "-");
+         return ListTrials(session, chosen);
+       }));
 
     AddNumbered(group, "show", "One trial: parameters, outcome, attempts and memory", ShowTrial);
+    AddLogs(group);
     AddNumbered(group, "preempt", "Have its worker save and give it back; it is queued again",
                 PreemptTrial);
     AddNumbered(group, "stop", "Have its worker end it; it is CANCELLED", StopTrial);
     AddNumbered(group, "cancel", "Take it from the queue; it is CANCELLED", CancelTrial);
+  }
+
+  void AddLogs(CLI::App* group) {
+    struct Values {
+      int64_t number = 0;
+      std::optional<int64_t> attempt;
+      std::string state_dir;
+    };
+    const auto values = std::make_shared<Values>();
+    CLI::App* logs = Add(group, "logs", "What its program printed; on the worker's machine");
+    logs->add_option("number", values->number, "The trial's number")
+        ->type_name("N")
+        ->required()
+        ->check(AtLeast(0));
+    logs->add_option("--attempt", values->attempt, "Which attempt [the last]")
+        ->type_name("K")
+        ->check(AtLeast(1));
+    logs->add_option("--state-dir", values->state_dir, "The --state-dir of the worker, if it has")
+        ->type_name("DIR");
+    On(logs, Plain([values](Session& session) {
+         return ShowTrialLog(session, {.number = TrialNumber{values->number},
+                                       .attempt = values->attempt,
+                                       .state_dir = values->state_dir});
+       }));
   }
 
   // A command on the one trial that its argument names.
@@ -303,22 +394,21 @@ class Commands {
     command->add_option("number", *number, "The trial's number")
         ->type_name("N")
         ->required()
-        ->check(CLI::NonNegativeNumber);
+        ->check(AtLeast(0));
     On(command,
        Plain([number, run](Session& session) { return run(session, TrialNumber{*number}); }));
   }
 
   void AddBest() {
     struct Values {
-      int count = 1;
+      std::optional<int> count;
       std::string export_to;
     };
     const auto values = std::make_shared<Values>();
-    CLI::App* best = Add(&app_, "best", "The best completed trials");
-    best->add_option("--n", values->count, "How many")
+    CLI::App* best = Add(&app_, "best", "The best trial; of several objectives the Pareto front");
+    best->add_option("--n", values->count, "How many [1; of several objectives all of the front]")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
+        ->check(Between(1, 1000));
     best->add_option("--export", values->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
     On(best, Plain([values](Session& session) {
@@ -336,7 +426,7 @@ class Commands {
                       "Start it even where the estimate says that it cannot fit");
     enqueue->add_option("--micro-batch", options->micro_batch, "Micro-batch of the first plan")
         ->type_name("M")
-        ->check(CLI::PositiveNumber);
+        ->check(AtLeast(1));
     On(enqueue, Plain([options](Session& session) { return Enqueue(session, *options); }));
   }
 
@@ -427,9 +517,11 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
       ->type_name("ADDRESS")
       ->envname("HPO_SERVER")
       ->capture_default_str();
-  app.add_option("--study", global.study, "Which study [the only one]")->type_name("NAME");
-  app.add_option("--output", global.output, "table for people, json for programs")
-      ->check(CLI::IsMember({"table", "json"}))
+  app.add_option("--study", global.study, "Which study [HPO_STUDY, or the only one]")
+      ->type_name("NAME");
+  app.add_option("-o,--output", global.output,
+                 "table for people, json for programs; of best also yaml")
+      ->check(CLI::IsMember({"table", "json", "yaml"}))
       ->capture_default_str();
   app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
   app.footer(kExamples);
@@ -444,15 +536,25 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
   DeclareGlobals(app, global);
   const Commands commands(app, global);
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return *over;
-  Client client(global.server);
+  const char* const usual_study = std::getenv("HPO_STUDY");
+  if (global.study.empty() && usual_study != nullptr) global.study = usual_study;
+  Client client(WithDefaultPort(global.server));
   Session session{.client = client,
                   .out = out,
                   .terminal = terminal,
                   .json = global.output == "json",
+                  .yaml = global.output == "yaml",
                   .study = global.study};
+  if (session.yaml && !app.got_subcommand("best")) {
+    err << "hpo: --output: expected table or json, got 'yaml', which is for hpo best alone\n";
+    return kUsageExit;
+  }
   const absl::StatusOr<int> status = commands.chosen()(session);
   if (status.ok()) return *status;
-  err << "hpo: " << Printable(status.status().message()) << "\n";
+  const char* before = "hpo: ";
+  for (const absl::string_view line : absl::StrSplit(status.status().message(), '\n')) {
+    err << std::exchange(before, "") << Printable(line) << "\n";
+  }
   return ExitStatusOf(status.status());
 }
 

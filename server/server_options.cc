@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
+#include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/interop/mlflow/mlflow_client.h"
 
@@ -50,16 +51,19 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
       ->type_name("FILE");
   app.add_option("--trials", raw.flags.trials, "Budget of trials, over the study file's")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial, over the study file's")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app.add_option("--train", raw.flags.train, "Training data, over the study file's")
       ->type_name("FILE");
   app.add_option("--validation", raw.flags.validation, "Validation data, over the study file's")
       ->type_name("FILE");
   app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials, over the study file's")
       ->type_name("N");
+  app.add_option("--name", raw.flags.name,
+                 "The study's name, over the study file's: for a second study of one file")
+      ->type_name("NAME");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->type_name("LEVEL")
       ->capture_default_str();
@@ -98,6 +102,7 @@ absl::StatusOr<StudyOverrides> OverEnvironment(StudyOverrides flags) {
   Prefer(flags.train, merged.train);
   Prefer(flags.validation, merged.validation);
   Prefer(flags.seed, merged.seed);
+  Prefer(flags.name, merged.name);
   return merged;
 }
 
@@ -132,6 +137,10 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
   HPO_ASSIGN_OR_RETURN(options.lease_ttl, ParseTtl(raw.lease_ttl));
   HPO_ASSIGN_OR_RETURN(options.metrics, ParseMetricsAddress(raw.metrics));
   HPO_ASSIGN_OR_RETURN(options.overrides, OverEnvironment(std::move(raw.flags)));
+  if (options.overrides.name.has_value() && options.studies.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--name: expected one --study, got ", options.studies.size()));
+  }
   if (!options.mlflow.empty()) HPO_RETURN_IF_ERROR(CheckMlflowUri(options.mlflow));
   if (options.database.empty()) {
     HPO_ASSIGN_OR_RETURN(options.database, DefaultDatabase());

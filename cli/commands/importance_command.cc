@@ -58,6 +58,14 @@ absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(Client& client, const s
   return assessed;
 }
 
+// What is drawn and never modelled, such as a seed, moves the metric by chance only.
+SearchSpace Modelled(const SearchSpace& space) {
+  SearchSpace modelled = space;
+  std::erase_if(modelled.parameters,
+                [](const Parameter& parameter) { return !parameter.modelled; });
+  return modelled;
+}
+
 void PrintTable(const std::vector<ParameterImportance>& shares, Session& session) {
   Table table({{"PARAMETER"}, {"SHARE", Align::kRight}, {""}});
   for (const ParameterImportance& parameter : shares) {
@@ -77,7 +85,7 @@ absl::Status ShowImportance(Session& session, const ImportanceOptions& options) 
   HPO_ASSIGN_OR_RETURN(const std::vector<AssessedTrial> trials,
                        ReadCompleted(session.client, name, objective));
   const auto method = options.method == "fanova" ? FanovaImportance : PedAnovaImportance;
-  const auto shares = method(study.spec.space, trials);
+  const auto shares = method(Modelled(study.spec.space), trials);
   if (!shares.ok()) return Annotate(shares.status(), absl::StrCat("study ", name));
   if (!session.json) {
     session.out << name << ": what moved " << objective.metric << ", by " << options.method

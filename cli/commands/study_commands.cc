@@ -1,7 +1,11 @@
 // The commands on studies: the first half of commands.h.
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "cli/commands.h"
 #include "cli/commands/watch.h"
 #include "cli/render/json.h"
@@ -9,6 +13,8 @@
 #include "cli/render/wording.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/study/study_file.h"
+#include "common/study/study_presets.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -40,6 +46,37 @@ std::string ServerText(const ServerStatus& server) {
   return text;
 }
 
+struct StudySource {
+  std::string yaml;
+  std::string origin;  // what errors start with
+};
+
+absl::StatusOr<StudySource> ReadFileOrPreset(const std::string& path) {
+  absl::StatusOr<std::string> yaml = ReadFile(path);
+  if (yaml.ok()) return StudySource{*std::move(yaml), path};
+  for (const StudyPreset& preset : StudyPresets()) {
+    if (path == preset.name) return StudySource{preset.yaml, preset.origin};
+  }
+  return yaml.status();
+}
+
+// The line of the name is replaced, so that errors keep their lines.
+absl::StatusOr<StudySource> ReadStudySource(const StudyFileOptions& file) {
+  HPO_ASSIGN_OR_RETURN(StudySource text, ReadFileOrPreset(file.path));
+  if (file.name.empty()) return text;
+  std::vector<std::string> lines = absl::StrSplit(text.yaml, '\n');
+  const auto named = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StartsWith(line, "name:");
+  });
+  if (named == lines.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(text.origin, ": --name: expected a line that begins with 'name:', got none"));
+  }
+  *named = absl::StrCat("name: ", Json(file.name).dump());
+  text.yaml = absl::StrJoin(lines, "\n");
+  return text;
+}
+
 }  // namespace
 
 absl::Status ShowStatus(Session& session) {
@@ -49,6 +86,7 @@ absl::Status ShowStatus(Session& session) {
   } else {
     HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
   }
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
   HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
   if (session.json) {
     const Json json = {{"server", session.client.address()},
@@ -67,7 +105,8 @@ absl::Status ShowStatus(Session& session) {
 }
 
 absl::Status ListStudies(Session& session) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<StudyStatus> studies, session.client.ListStudies());
+  HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, session.client.ListStudies());
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
@@ -77,7 +116,8 @@ absl::Status ListStudies(Session& session) {
 }
 
 absl::Status ShowStudy(Session& session) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(StudyStatus study, session.client.GetStudy(session.study));
+  HPO_RETURN_IF_ERROR(session.client.AddFront(study));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();
@@ -121,25 +161,45 @@ absl::Status OrderStudy(Session& session, StudyOrder order, bool stop_running_tr
   return absl::OkStatus();
 }
 
-absl::Status SubmitStudyFile(Session& session, const std::string& path, bool validate_only) {
-  HPO_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
-  HPO_ASSIGN_OR_RETURN(const Client::StudyCheck check,
-                       session.client.CreateStudy(yaml, path, validate_only));
+absl::Status ValidateStudyFile(Session& session, const StudyFileOptions& file) {
+  HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
+  HPO_ASSIGN_OR_RETURN(const StudySpec spec, ParseStudyFile(text.yaml, text.origin, {}));
+  const absl::StatusOr<Client::StudyCheck> check =
+      session.client.CreateStudy(text.yaml, text.origin, /*validate_only=*/true);
+  if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
   if (session.json) {
-    const Json json = {{"valid", true},
-                       {"stored", !validate_only},
-                       {"created", check.created},
-                       {"study", StudyJson(check.study)}};
-    PrintJson(json, session.out);
+    const StudyStatus study = check.ok() ? check->study : StudyStatus{.spec = spec};
+    PrintJson({{"valid", true},
+               {"stored", false},
+               {"created", check.ok() ? Json(check->created) : Json(nullptr)},
+               {"compared_with_server", check.ok()},
+               {"study", StudyJson(study)}},
+              session.out);
     return absl::OkStatus();
   }
-  const std::string& name = check.study.spec.name;
-  if (validate_only) {
-    session.out << path << " is valid: study " << name << "\n\n"
-                << SpaceTable(check.study.spec.space, session.terminal.columns);
-  } else {
-    session.out << "study " << name << (check.created ? " created\n" : " was there already\n");
+  session.out << text.origin << " is valid: study " << spec.name << "\n";
+  if (!check.ok()) {
+    session.out << "no server answers at " << session.client.address()
+                << ": not compared with what it may hold of that name\n";
   }
+  session.out << "\n" << SpaceTable(spec.space, session.terminal.columns);
+  return absl::OkStatus();
+}
+
+absl::Status CreateStudy(Session& session, const StudyFileOptions& file) {
+  HPO_ASSIGN_OR_RETURN(const StudySource text, ReadStudySource(file));
+  HPO_ASSIGN_OR_RETURN(const Client::StudyCheck check,
+                       session.client.CreateStudy(text.yaml, text.origin, false));
+  if (session.json) {
+    PrintJson({{"valid", true},
+               {"stored", true},
+               {"created", check.created},
+               {"study", StudyJson(check.study)}},
+              session.out);
+    return absl::OkStatus();
+  }
+  session.out << "study " << check.study.spec.name
+              << (check.created ? " created\n" : " was there already\n");
   return absl::OkStatus();
 }
 
@@ -148,7 +208,7 @@ absl::StatusOr<StudyStatus> WatchStudy(Session& session, bool until_finished) {
   const WatchOptions options{.study = session.study, .until_finished = until_finished};
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, Watch(session.client, options, display));
   session.out << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
-              << FailureText(study);
+              << BestLines(study) << FailureText(study);
   return study;
 }
 

@@ -1,16 +1,21 @@
 // The commands on trials: the second half of commands.h.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/commands/export_model.h"
+#include "cli/commands/trial_selection.h"
 #include "cli/memory/memory_commands.h"
 #include "cli/memory/offline_card.h"
 #include "cli/render/json.h"
 #include "cli/render/param_words.h"
+#include "cli/render/params_yaml.h"
 #include "cli/render/text.h"
 #include "cli/render/wording.h"
+#include "common/base/limits.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
@@ -50,6 +55,26 @@ absl::StatusOr<TrialListing> ReadPage(Client& client, TrialQuery query, int page
   return listing;
 }
 
+// Conditions and orders that the server does not know are applied here, to all its trials.
+absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const StudySpec& study,
+                                        const TrialListOptions& options) {
+  std::vector<Trial> all;
+  query.page_size = kPageLimit.most;
+  do {
+    HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
+    std::move(listing.trials.begin(), listing.trials.end(), std::back_inserter(all));
+    query.page_token = listing.next_token;
+  } while (!query.page_token.empty());
+  HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
+                       SelectTrials(std::move(all), study, options.where, options.sort));
+  const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
+  const size_t end = std::min(selected.size(), begin + options.limit);
+  TrialListing listing{.next_token = end < selected.size() ? "more" : "",
+                       .total = static_cast<int64_t>(selected.size())};
+  for (size_t i = begin; i < end; ++i) listing.trials.push_back(std::move(selected[i]));
+  return listing;
+}
+
 // The only study's name, where none was given.
 absl::StatusOr<StudyStatus> FindStudy(Session& session) {
   return session.client.GetStudy(session.study);
@@ -86,9 +111,12 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
   for (const std::string& state : options.states) {
     HPO_ASSIGN_OR_RETURN(query.states.emplace_back(), ParseState(state));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  HPO_ASSIGN_OR_RETURN(StudyStatus study, FindStudy(session));
   query.study = study.spec.name;
-  HPO_ASSIGN_OR_RETURN(const TrialListing listing, ReadPage(session.client, query, options.page));
+  const bool selects = !options.where.empty() || !options.sort.empty();
+  HPO_ASSIGN_OR_RETURN(const TrialListing listing,
+                       selects ? SelectPage(session.client, query, study.spec, options)
+                               : ReadPage(session.client, query, options.page));
   if (session.json) {
     Json trials = Json::array();
     for (const Trial& trial : listing.trials) trials.push_back(TrialJson(trial));
@@ -100,7 +128,8 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
-  session.out << TrialTable(listing.trials, session.terminal.columns);
+  HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  session.out << TrialTable(listing.trials, study, session.terminal.columns);
   if (!listing.next_token.empty()) {
     session.out << listing.trials.size() << " of " << listing.total << " trials; more with --page "
                 << options.page + 1 << "\n";
@@ -133,10 +162,10 @@ absl::Status CancelTrial(Session& session, TrialNumber number) {
   return OrderTrial(session, number, &Client::CancelTrial, " cancelled");
 }
 
-absl::Status ShowBest(Session& session, int count, const std::string& export_to) {
+absl::Status ShowBest(Session& session, std::optional<int> count, const std::string& export_to) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
-                       session.client.BestTrials(study.spec.name, count));
+                       session.client.BestTrials(study.spec.name, count.value_or(0)));
   if (best.empty()) {
     return absl::NotFoundError(absl::StrCat("no trial of study ", study.spec.name,
                                             " has completed yet (", DescribeProgress(study),
@@ -154,6 +183,10 @@ absl::Status ShowBest(Session& session, int count, const std::string& export_to)
     Json json = {{"study", study.spec.name}, {"trials", std::move(trials)}};
     if (!export_to.empty()) json["exported_to"] = export_to;
     PrintJson(json, session.out);
+    return absl::OkStatus();
+  }
+  if (session.yaml) {
+    session.out << ParamsYaml(best, study.spec);
     return absl::OkStatus();
   }
   session.out << BestText(best, study, session.terminal.columns);

@@ -97,7 +97,7 @@ class StudyWatch {
  private:
   absl::Status Take(const WatchEvent& event) {
     // A change says what happened to its trial; the counts come with the study.
-    HPO_ASSIGN_OR_RETURN(study_, client_.GetStudy(study_.spec.name));
+    HPO_RETURN_IF_ERROR(ReadStudy());
     if (const TrialChanged* change = std::get_if<TrialChanged>(&event)) {
       seen_ = std::max(seen_, change->sequence);
       display_.Show(*change, study_);
@@ -108,6 +108,20 @@ class StudyWatch {
     }
     display_.Show(study_);
     return absl::OkStatus();
+  }
+
+  // The front is read anew only where another trial has completed.
+  absl::Status ReadStudy() {
+    StudyStatus before = std::exchange(study_, {});
+    absl::StatusOr<StudyStatus> now = client_.GetStudy(before.spec.name);
+    if (!now.ok()) {
+      study_ = std::move(before);
+      return now.status();
+    }
+    study_ = *std::move(now);
+    study_.front = std::move(before.front);
+    const bool is_current = study_.counts.completed == before.counts.completed;
+    return is_current && !study_.front.empty() ? absl::OkStatus() : client_.AddFront(study_);
   }
 
   Client& client_;
@@ -122,6 +136,7 @@ class StudyWatch {
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchDisplay& display) {
   HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
+  HPO_RETURN_IF_ERROR(client.AddFront(found));
   StudyWatch watch(client, options, display, std::move(found));
   absl::Status status;
   while (!watch.IsOver()) {

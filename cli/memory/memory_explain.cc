@@ -78,9 +78,10 @@ AttemptExplanation ExplainAttempt(const Trial& trial, const Attempt& attempt, bo
   AttemptExplanation explained{.number = attempt.number,
                                .worker = attempt.worker,
                                .plan = attempt.final_plan.value_or(attempt.plan),
+                               .first_plan = attempt.plan,
                                .predicted = attempt.predicted,
                                .allowed = attempt.capacity};
-  explained.replanned = explained.plan != attempt.plan;
+  explained.replanned = explained.plan != explained.first_plan;
   if (attempt.memory.has_value()) {
     SetMeasured(*attempt.memory, explained);
     if (attempt.memory->limit.count > 0) explained.allowed = attempt.memory->limit;
@@ -167,6 +168,7 @@ Json ExplanationJson(const TrialExplanation& explanation) {
                         {"worker", attempt.worker},
                         {"effective_batch", attempt.plan.effective_batch},
                         {"micro_batch", attempt.plan.micro_batch},
+                        {"first_micro_batch", attempt.first_plan.micro_batch},
                         {"replanned", attempt.replanned},
                         {"predicted_bytes", OrNull(attempt.predicted)},
                         {"used_bytes", OrNull(attempt.used)},
@@ -198,9 +200,16 @@ std::string ExplanationText(const TrialExplanation& explanation, int width) {
   for (const AttemptExplanation& attempt : explanation.attempts) {
     std::string used = OrDash(attempt.used);
     if (!attempt.measured.empty()) absl::StrAppend(&used, " ", attempt.measured);
-    table.AddRow({absl::StrCat(attempt.number.value), attempt.worker, DescribePlan(attempt.plan),
-                  OrDash(attempt.predicted), used, attempt.error ? Share(*attempt.error) : "-",
-                  OrDash(attempt.allowed), attempt.lesson});
+    // What was predicted and what it taught is of the plan that it began with.
+    std::string plans = DescribePlan(attempt.first_plan);
+    std::string predicted = OrDash(attempt.predicted);
+    if (attempt.replanned) {
+      absl::StrAppend(&plans, ", then ", DescribePlan(attempt.plan));
+      if (attempt.predicted > Bytes{}) absl::StrAppend(&predicted, " for the first");
+    }
+    table.AddRow({absl::StrCat(attempt.number.value), attempt.worker, plans, predicted, used,
+                  attempt.error ? Share(*attempt.error) : "-", OrDash(attempt.allowed),
+                  attempt.lesson});
   }
   return absl::StrCat(text, "\n", table.Render(width));
 }

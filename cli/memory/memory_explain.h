@@ -15,8 +15,9 @@ struct AttemptExplanation {
   std::string worker;
   MemoryPlan plan;  // what it ended with
   bool replanned = false;
-  Bytes predicted;  // for the plan it began with; 0: no estimate
-  Bytes used;       // 0: not told
+  MemoryPlan first_plan;  // that it began with
+  Bytes predicted;        // for `first_plan`; 0: no estimate
+  Bytes used;             // 0: not told
   // Of what `used` is: "device" (the process' share of the card), "reserved" or "live"; empty.
   std::string measured;
   Bytes allowed;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/memory/memory_commands.h"
+#include "common/command_line/bounds.h"
 #include "common/command_line/exit_status.h"
 
 namespace hpo {
@@ -112,7 +113,7 @@ void AddExplain(CLI::App& group, const OnChosen& on_chosen) {
   explain->add_option("trial", *number, "The trial's number")
       ->type_name("N")
       ->required()
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   on_chosen(explain, Plain([number](Session& session) {
               return ExplainTrialMemory(session, TrialNumber{*number});
             }));
@@ -140,11 +141,11 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(Between(1, 1 << 20))
       ->capture_default_str();
   fit->add_option("--grad-accum", options->grad_accum, "Parts of an effective batch")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(Between(1, 1 << 20))
       ->capture_default_str();
   AddKernels(fit, options->kernels);
   AddDevice(fit, options->device, /*several=*/true);
@@ -219,7 +220,7 @@ void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
       Add(group, "dataset", "What the batches of a data file take, and what would save how much",
           "hpo memory dataset train.jsonl --passes 6 --batch-size 4 --card 16GiB");
   const auto count = [dataset](const std::string& name, int64_t& value, const std::string& help) {
-    return dataset->add_option(name, value, help)->type_name("N")->check(CLI::Range(1, 1 << 20));
+    return dataset->add_option(name, value, help)->type_name("N")->check(Between(1, 1 << 20));
   };
   dataset->add_option("file", options->file, "JSON lines or CSV")->type_name("FILE")->required();
   dataset

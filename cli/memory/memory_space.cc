@@ -153,7 +153,10 @@ std::string SurveyText(const StudySpec& study, const OfflineDevice& device,
 }
 
 absl::StatusOr<StudySpec> FindSpec(Session& session, const std::string& file) {
-  if (!file.empty()) return LoadStudy(file, {});
+  if (!file.empty()) {
+    HPO_ASSIGN_OR_RETURN(const StudyOverrides overrides, OverridesFromEnvironment());
+    return LoadStudy(file, overrides);
+  }
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
   return study.spec;
 }

@@ -224,6 +224,18 @@ Json RegretBoundJson(const Budget& budget) {
   return budget.regret_bound->gap ? Json(*budget.regret_bound->gap) : Json("auto");
 }
 
+Json FrontJson(const StudyStatus& study) {
+  Json front = Json::array();
+  for (const FrontTrial& trial : study.front) {
+    Json values = Json::object();
+    for (size_t i = 0; i < trial.values.size(); ++i) {
+      values[study.spec.objectives[i].metric] = trial.values[i];
+    }
+    front.push_back({{"trial", trial.number.value}, {"values", std::move(values)}});
+  }
+  return front;
+}
+
 Json PruneReasonJson(const Trial& trial) {
   const auto reason = trial.outcome ? PruneReasonOf(*trial.outcome) : std::nullopt;
   return reason ? Json(std::string(Name(*reason))) : Json(nullptr);
@@ -269,6 +281,7 @@ Json StudyJson(const StudyStatus& study) {
           {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
           {"best_value", OrNull(study.best_value)},
           {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
+          {"front", FrontJson(study)},
           {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
           {"workers", std::move(workers)},
           {"waiting_for", study.waiting_for},

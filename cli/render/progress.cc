@@ -46,8 +46,9 @@ std::string ProgressLine(const StudyStatus& study, const RunningSteps& running) 
   std::string end = left ? absl::StrCat("time left ", ShortDuration(*left)) : "time left unknown";
   if (study.finished) end = "finished";
   return absl::StrCat(Printable(study.spec.name), " ", study.counts.Finished(),
-                      budget ? absl::StrCat("/", *budget) : "", " | best ", DescribeBest(study),
-                      " | ", RunningText(study, running), " | OOM ", study.counts.oom_met, " met, ",
+                      budget ? absl::StrCat("/", *budget) : "", " | ",
+                      study.front.empty() ? "best " : "", DescribeBest(study), " | ",
+                      RunningText(study, running), " | OOM ", study.counts.oom_met, " met, ",
                       study.counts.oom_predicted, " predicted | ", end);
 }
 
@@ -59,6 +60,7 @@ std::string FinishedLine(const Trial& trial, const StudyStatus& study) {
     absl::StrAppend(&text, " in ", ShortDuration(trial.ended - trial.started));
   }
   if (!study.best_trial) return text;
+  if (!study.front.empty()) return absl::StrCat(text, "; ", DescribeBest(study));
   return absl::StrCat(text, "; best is ", Hash(*study.best_trial), " with ",
                       OrDash(study.best_value), study.best_violation > 0.0 ? ", infeasible" : "");
 }

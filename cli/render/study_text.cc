@@ -12,6 +12,8 @@
 namespace hpo {
 namespace {
 
+constexpr size_t kMostOfFront = 5;  // trials of a Pareto front that are shown
+
 std::string StateOf(const StudyStatus& study) {
   if (study.spec.objectives.empty() && !study.unreadable.empty()) return "unreadable";
   if (!study.failure.empty()) return "failed";
@@ -63,6 +65,16 @@ std::string TimeOf(const StudyStatus& study) {
   return absl::StrCat(ShortDuration(study.wall_clock_used),
                       limit ? absl::StrCat(" of ", ShortDuration(*limit)) : "",
                       each ? absl::StrCat(", ", ShortDuration(*each), " a trial at most") : "");
+}
+
+std::string ConditionsText(const std::vector<Condition>& conditions) {
+  return absl::StrJoin(conditions, " and ", [](std::string* out, const Condition& condition) {
+    absl::StrAppend(out, condition.name, " is ",
+                    absl::StrJoin(condition.values, " or ",
+                                  [](std::string* value_out, const ParamValue& value) {
+                                    absl::StrAppend(value_out, FormatParam(value));
+                                  }));
+  });
 }
 
 std::string PriorOf(const PriorStatus& prior) {
@@ -117,6 +129,21 @@ std::string StudyTable(const std::vector<StudyStatus>& studies, int width) {
   return table.Render(width);
 }
 
+std::string BestLines(const StudyStatus& study) {
+  if (study.front.empty()) return absl::StrCat("best        ", DescribeBest(study), "\n");
+  const std::vector<std::string> trials = DescribeFront(study);
+  std::string text;
+  for (size_t i = 0; i < std::min(trials.size(), kMostOfFront); ++i) {
+    absl::StrAppend(&text, i == 0 ? "front       " : "            ", Printable(trials[i]), "\n");
+  }
+  if (study.best_violation > 0.0) {
+    absl::StrAppend(&text, "            no trial is feasible yet; these are the nearest\n");
+  }
+  if (trials.size() <= kMostOfFront) return text;
+  return absl::StrCat(text, "            and ", trials.size() - kMostOfFront,
+                      " more: hpo best --study ", Printable(study.spec.name), "\n");
+}
+
 std::string StudyText(const StudyStatus& study, int width) {
   if (study.spec.objectives.empty() && !study.unreadable.empty()) {
     return absl::StrCat("study       ", Printable(study.spec.name), " (unreadable)\n",
@@ -126,7 +153,7 @@ std::string StudyText(const StudyStatus& study, int width) {
       "study       ", Printable(study.spec.name), " (", StateOf(study), ")\n", "objective   ",
       Printable(ObjectivesOf(study)), "\n", "trials      ", DescribeProgress(study), ": ",
       CountsOf(study.counts), "\n", "memory      ", DescribeOoms(study.counts), "\n",
-      "best        ", DescribeBest(study), "\n", "time        ", TimeOf(study), "\n");
+      BestLines(study), "time        ", TimeOf(study), "\n");
   if (!study.spec.constraints.empty()) {
     absl::StrAppend(&text, "constraints ", Printable(ConstraintsOf(study)), "\n");
   }
@@ -161,17 +188,15 @@ std::string FailureText(const StudyStatus& study) {
 std::string SpaceTable(const SearchSpace& space, int width) {
   Table table({{"PARAMETER"}, {"VALUES"}, {"ONLY WHEN"}});
   for (const Parameter& parameter : space.parameters) {
-    const std::string when =
-        absl::StrJoin(parameter.when, " and ", [](std::string* out, const Condition& condition) {
-          absl::StrAppend(out, condition.name, " is ",
-                          absl::StrJoin(condition.values, " or ",
-                                        [](std::string* value_out, const ParamValue& value) {
-                                          absl::StrAppend(value_out, FormatParam(value));
-                                        }));
-        });
-    table.AddRow({parameter.name, FormatDomain(parameter.domain), when});
+    table.AddRow({parameter.name, FormatDomain(parameter.domain), ConditionsText(parameter.when)});
   }
-  return table.Render(width);
+  if (space.narrowings.empty()) return table.Render(width);
+  Table narrowings({{"NARROWED"}, {"TO"}, {"WHEN"}});
+  for (const Narrowing& narrowing : space.narrowings) {
+    narrowings.AddRow(
+        {narrowing.name, FormatDomain(narrowing.domain), ConditionsText(narrowing.when)});
+  }
+  return absl::StrCat(table.Render(width), "\n", narrowings.Render(width));
 }
 
 }  // namespace hpo

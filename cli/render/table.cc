@@ -52,6 +52,12 @@ std::vector<int> Table::Widths(int width) const {
   return widths;
 }
 
+bool Table::Fits(int width) const {
+  const std::vector<int> widths = Widths(width);
+  const int gaps = kGap * static_cast<int>(columns_.size() - 1);
+  return width <= 0 || std::accumulate(widths.begin(), widths.end(), gaps) <= width;
+}
+
 std::string Table::Render(int width) const {
   const std::vector<int> widths = Widths(width);
   std::string text;

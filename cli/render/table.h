@@ -24,6 +24,9 @@ class Table {
   // be longer than `width` (0: unlimited), the widest left-aligned columns are cut, down to 8 each.
   std::string Render(int width) const;
 
+  // Whether lines of `width` hold it, cut as Render does.
+  bool Fits(int width) const;
+
  private:
   std::vector<int> Widths(int width) const;
 

@@ -14,21 +14,6 @@
 namespace hpo {
 namespace {
 
-absl::Duration TimeTaken(absl::Time started, absl::Time ended) {
-  const bool known = started != absl::InfinitePast() && ended != absl::InfinitePast();
-  return known ? ended - started : absl::ZeroDuration();
-}
-
-std::string TakenText(absl::Time started, absl::Time ended) {
-  return ended == absl::InfinitePast() ? "-" : ShortDuration(TimeTaken(started, ended));
-}
-
-// Final value, or the last that was measured of a trial that is still open.
-std::string ValueText(const Trial& trial) {
-  if (trial.value || !trial.last_measurement) return OrDash(trial.value);
-  return absl::StrCat("step ", trial.last_measurement->step);
-}
-
 Bytes UsedBy(const Attempt& attempt) {
   return attempt.memory ? attempt.memory->live_peak : Bytes{};
 }
@@ -38,12 +23,18 @@ Bytes AllowedFor(const Attempt& attempt) {
   return measured ? attempt.memory->limit : attempt.capacity;
 }
 
-std::string PlansOf(const Attempt& attempt) {
+// A trainer of the user's own may know of no batch: its plan is then nobody's.
+bool HasBatch(const ParamMap& params, const MemoryPlan& plan) {
+  return plan.effective_batch > 1 || params.contains("train.batch_size");
+}
+
+std::string PlansOf(const Attempt& attempt, const ParamMap& params) {
+  if (!HasBatch(params, attempt.plan)) return "-";
   if (!attempt.final_plan || *attempt.final_plan == attempt.plan) return DescribePlan(attempt.plan);
   return absl::StrCat(DescribePlan(attempt.plan), ", then ", DescribePlan(*attempt.final_plan));
 }
 
-std::string AttemptTable(const std::vector<Attempt>& attempts, int width) {
+std::string AttemptTable(const std::vector<Attempt>& attempts, const ParamMap& params, int width) {
   Table table({{"ATTEMPT", Align::kRight},
                {"STATE"},
                {"WORKER"},
@@ -56,7 +47,7 @@ std::string AttemptTable(const std::vector<Attempt>& attempts, int width) {
                {"NOTE"}});
   for (const Attempt& attempt : attempts) {
     table.AddRow({absl::StrCat(attempt.number.value), std::string(Name(attempt.state)),
-                  attempt.worker, PlansOf(attempt), OrDash(attempt.predicted),
+                  attempt.worker, PlansOf(attempt, params), OrDash(attempt.predicted),
                   OrDash(UsedBy(attempt)), OrDash(AllowedFor(attempt)),
                   attempt.memory ? absl::StrCat(attempt.memory->num_ooms) : "-",
                   TakenText(attempt.started, attempt.ended), attempt.end_note});
@@ -139,7 +130,7 @@ std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
       {"peak", OrDash(oom.peak)},
       {"allowed", OrDash(oom.limit)},
       {"predicted", OrDash(oom.needed)},
-      {"batch", DescribePlan(oom.plan)},
+      {"batch", HasBatch(params, oom.plan) ? DescribePlan(oom.plan) : "-"},
       {"oom_config", OomConfig(params).dump()},
       {"error", oom.message.empty() ? "-" : oom.message},
   };
@@ -189,21 +180,6 @@ std::string VerdictText(const MemoryVerdict& verdict) {
 
 }  // namespace
 
-std::string TrialTable(const std::vector<Trial>& trials, int width) {
-  Table table({{"TRIAL", Align::kRight},
-               {"STATE"},
-               {"VALUE", Align::kRight},
-               {"TIME", Align::kRight},
-               {"PARAMETERS"}});
-  for (const Trial& trial : trials) {
-    const char* mark = trial.demonstration ? " demonstration" : "";
-    table.AddRow({absl::StrCat(trial.id.number.value), absl::StrCat(DescribeState(trial), mark),
-                  ValueText(trial), TakenText(trial.started, trial.ended),
-                  FormatParams(trial.params)});
-  }
-  return table.Render(width);
-}
-
 std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
                       int width) {
   const Trial& trial = view.trial;
@@ -237,7 +213,7 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
                   LocalTime(trial.started), ", ended ", LocalTime(trial.ended), "\n\nParameters\n",
                   ParamLines(trial.params));
   if (!trial.attempts.empty()) {
-    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, width),
+    absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, trial.params, width),
                     StageTable(trial.attempts, width), LeakLines(trial.attempts));
   }
   if (!view.measurements.empty()) {
@@ -252,9 +228,11 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
   const Trial& best = trials.front();
   const char* infeasible = "no trial keeps the constraints yet; nearest to it:\n";
   const std::string note = best.violation > 0.0 ? infeasible : "";
-  if (trials.size() != 1) return absl::StrCat(note, TrialTable(trials, width));
-  const std::string metric =
-      study.spec.objectives.empty() ? "value" : study.spec.objectives.front().metric;
+  const std::vector<Objective>& objectives = study.spec.objectives;
+  if (trials.size() != 1 || objectives.size() > 1) {
+    return absl::StrCat(note, TrialTable(trials, study, width));
+  }
+  const std::string metric = objectives.empty() ? "value" : objectives.front().metric;
   std::string text =
       absl::StrCat(note, "best trial of ", Printable(study.spec.name), ": ", Hash(best.id.number),
                    ", ", Printable(metric), " ", OrDash(best.value), "\n", ParamLines(best.params));

@@ -1,6 +1,7 @@
 #include "cli/render/wording.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -10,33 +11,18 @@
 namespace hpo {
 namespace {
 
-std::string Sentence(const Completed& completed) {
-  if (completed.metrics.empty()) return "no metrics";
-  return absl::StrJoin(completed.metrics, ", ", [](std::string* out, const auto& metric) {
-    absl::StrAppend(out, metric.first, " ", ShortNumber(metric.second));
-  });
-}
+constexpr int kFewestDigits = 4;
+constexpr int kMostDigits = 12;
+constexpr size_t kMostOfFront = 4;  // trials that a line names
 
-std::string Sentence(const StoppedByPruner& stopped) {
-  return absl::StrCat("stopped by the ", stopped.pruner, " pruner at step ", stopped.step);
-}
-
-std::string Sentence(const OutOfMemory& oom) {
-  if (oom.predicted) {
-    return absl::StrCat("not started: needs ", OrDash(oom.needed), ", allowed ", OrDash(oom.limit));
+std::string FrontLine(const StudyStatus& study) {
+  std::string text = "front";
+  const size_t shown = std::min(study.front.size(), kMostOfFront);
+  for (size_t i = 0; i < shown; ++i) absl::StrAppend(&text, " ", Hash(study.front[i].number));
+  if (shown < study.front.size()) {
+    absl::StrAppend(&text, " and ", study.front.size() - shown, " more");
   }
-  const char* memory = oom.kind == OomKind::kHost ? "host memory" : "memory";
-  return absl::StrCat("out of ", memory, " in ", oom.phase.empty() ? "a step" : oom.phase,
-                      " at step ", oom.step, ": wanted ", OrDash(oom.requested),
-                      " more at a peak of ", OrDash(oom.peak), ", allowed ", OrDash(oom.limit));
-}
-
-std::string Sentence(const Failed& failed) {
-  return failed.message.empty() ? "no message" : failed.message;
-}
-
-std::string Sentence(const Cancelled& cancelled) {
-  return cancelled.reason.empty() ? "no reason given" : cancelled.reason;
+  return absl::StrCat(text, study.best_violation > 0.0 ? ", infeasible" : "");
 }
 
 }  // namespace
@@ -56,15 +42,46 @@ std::string ShortDuration(absl::Duration duration) {
   return absl::StrCat(seconds, "s");
 }
 
-std::string ShortNumber(double value) { return absl::StrFormat("%.4g", value); }
+std::string NumberOf(double value, int digits) { return absl::StrFormat("%.*g", digits, value); }
+
+int DigitsThatTell(const std::vector<double>& values) {
+  const size_t different = std::set<double>(values.begin(), values.end()).size();
+  for (int digits = kFewestDigits; digits < kMostDigits; ++digits) {
+    std::set<std::string> shown;
+    for (const double value : values) shown.insert(NumberOf(value, digits));
+    if (shown.size() >= different) return digits;
+  }
+  return kMostDigits;
+}
 
 std::string OrDash(const std::optional<double>& value) { return value ? ShortNumber(*value) : "-"; }
 
 std::string OrDash(Bytes size) { return size.count > 0 ? FormatBytes(size) : "-"; }
 
+std::string TakenText(absl::Time started, absl::Time ended) {
+  if (ended == absl::InfinitePast()) return "-";
+  return ShortDuration(started == absl::InfinitePast() ? absl::ZeroDuration() : ended - started);
+}
+
 std::string LocalTime(absl::Time time) {
   if (time == absl::InfinitePast()) return "-";
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone());
+}
+
+std::optional<double> MetricOf(const Trial& trial, const std::string& metric) {
+  const auto find = [&metric](const Metrics& metrics) -> std::optional<double> {
+    const auto found = metrics.find(metric);
+    return found == metrics.end() ? std::nullopt : std::optional<double>(found->second);
+  };
+  std::optional<double> value;
+  if (trial.outcome) {
+    const auto* completed = std::get_if<Completed>(&*trial.outcome);
+    const auto* stopped = std::get_if<StoppedByPruner>(&*trial.outcome);
+    if (completed != nullptr) value = find(completed->metrics);
+    if (stopped != nullptr) value = find(stopped->metrics);
+  }
+  if (!value && trial.last_measurement) value = find(trial.last_measurement->metrics);
+  return value;
 }
 
 std::string Hash(TrialNumber number) { return absl::StrCat("#", number.value); }
@@ -83,8 +100,7 @@ std::string DescribeState(const Trial& trial) {
 }
 
 std::string DescribeEnd(const Trial& trial) {
-  if (!trial.outcome) return "";
-  return std::visit([](const auto& held) { return Sentence(held); }, *trial.outcome);
+  return trial.outcome ? DescribeOutcome(*trial.outcome) : "";
 }
 
 std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
@@ -129,8 +145,29 @@ std::string DescribeProgress(const StudyStatus& study) {
 
 std::string DescribeBest(const StudyStatus& study) {
   if (!study.best_trial) return "-";
+  if (!study.front.empty()) return FrontLine(study);
   return absl::StrCat(OrDash(study.best_value), " (", Hash(*study.best_trial),
                       study.best_violation > 0.0 ? ", infeasible)" : ")");
+}
+
+std::vector<std::string> DescribeFront(const StudyStatus& study) {
+  const std::vector<Objective>& objectives = study.spec.objectives;
+  std::vector<int> digits;
+  for (size_t i = 0; i < objectives.size(); ++i) {
+    std::vector<double> values;
+    for (const FrontTrial& trial : study.front) values.push_back(trial.values[i]);
+    digits.push_back(DigitsThatTell(values));
+  }
+  std::vector<std::string> lines;
+  for (const FrontTrial& trial : study.front) {
+    std::string line = Hash(trial.number);
+    for (size_t i = 0; i < objectives.size(); ++i) {
+      absl::StrAppend(&line, i == 0 ? " " : ", ", objectives[i].metric, " ",
+                      NumberOf(trial.values[i], digits[i]));
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint) {

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
+#include "common/study/outcome_text.h"
 #include "common/study/study_status.h"
 #include "common/study/trial.h"
 
@@ -15,15 +17,22 @@ namespace hpo {
 // "45s", "3m10s", "1h12m", "2d4h": two units at most.
 std::string ShortDuration(absl::Duration duration);
 
-// Four significant digits: "0.7131", "3e-05".
-std::string ShortNumber(double value);
+// The fewest significant digits, at least 4 and at most 12, by which all different `values` differ.
+int DigitsThatTell(const std::vector<double>& values);
+std::string NumberOf(double value, int digits);
 
 // "-" where there is none.
 std::string OrDash(const std::optional<double>& value);
 std::string OrDash(Bytes size);  // 0 is unknown
 
+// As ShortDuration; "-" for what has not ended.
+std::string TakenText(absl::Time started, absl::Time ended);
+
 // "2026-11-21 11:07:27" in local time; "-" for a time that has not come.
 std::string LocalTime(absl::Time time);
+
+// The latest that is known of a metric: the outcome's, else the last measurement's.
+std::optional<double> MetricOf(const Trial& trial, const std::string& metric);
 
 // "#7".
 std::string Hash(TrialNumber number);
@@ -49,8 +58,12 @@ std::string DescribeRecord(const MemoryRecord& record);
 // "12 of 100", "12 (no limit)".
 std::string DescribeProgress(const StudyStatus& study);
 
-// "0.7131 (#12)", "0.7131 (#12, infeasible)"; "-" where no trial has completed.
+// "0.7131 (#12)", "0.7131 (#12, infeasible)"; "-" where no trial has completed. Of several
+// objectives, the front: "front #12 #7 #4 and 9 more".
 std::string DescribeBest(const StudyStatus& study);
+
+// Each trial of the front with its values: "#12 macro_f1 0.71, latency 10.5".
+std::vector<std::string> DescribeFront(const StudyStatus& study);
 
 // What a completed trial reported on a constraint that it violates: "latency_ms at most 50:
 // reported 61.2". Empty where it keeps the constraint, or has not completed.

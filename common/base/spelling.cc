@@ -2,9 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace hpo {
+namespace {
+
+constexpr size_t kBeginning = 3;  // letters that say which word is meant
+
+}  // namespace
 
 int EditDistance(absl::string_view a, absl::string_view b) {
   // Rows of the dynamic programme: two back, one back, current.
@@ -28,6 +34,11 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 
 std::optional<std::string> ClosestWord(absl::string_view word,
                                        const std::vector<std::string>& candidates) {
+  if (word.size() >= kBeginning) {
+    for (const std::string& candidate : candidates) {
+      if (absl::StartsWith(candidate, word)) return candidate;
+    }
+  }
   const int size = static_cast<int>(word.size());
   int allowed = std::min(std::max(1, size / 3), size - 1);
   std::optional<std::string> closest;

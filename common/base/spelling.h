@@ -13,7 +13,8 @@ namespace hpo {
 // Source: optimal string alignment, Damerau 1964 restricted to non-overlapping edits.
 int EditDistance(absl::string_view a, absl::string_view b);
 
-// The candidate nearest to `word`; the first of equals; nullopt where none is within a third of the
+// The candidate nearest to `word`; the first of equals; one that begins with `word` (of three
+// letters or more) before all others; nullopt where none is within a third of the
 // word's length (at least one edit, and never the whole word).
 std::optional<std::string> ClosestWord(absl::string_view word,
                                        const std::vector<std::string>& candidates);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/one_of.h"
 #include "common/base/status.h"
@@ -232,8 +233,7 @@ absl::Status CheckBudget(const StudySpec& spec) {
   return CheckAtLeast("budget.failures_in_a_row", 0, spec.budget.failures_in_a_row);
 }
 
-absl::Status CheckPolicies(const StudySpec& spec) {
-  HPO_RETURN_IF_ERROR(CheckBudget(spec));
+absl::Status CheckMemory(const StudySpec& spec) {
   if (spec.memory.headroom.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("memory.headroom", 0, spec.memory.headroom->count));
   }
@@ -241,9 +241,30 @@ absl::Status CheckPolicies(const StudySpec& spec) {
     if (spec.space.Find(name) != nullptr) continue;
     return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
   }
-  HPO_RETURN_IF_ERROR(CheckSampler(spec));
-  HPO_RETURN_IF_ERROR(CheckWarmStart(spec));
-  return ValidatePruner(spec.pruner);
+  return absl::OkStatus();
+}
+
+absl::Status CheckName(const std::string& name) {
+  if (IsStudyName(name)) return absl::OkStatus();
+  return Expected("name",
+                  "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
+                  absl::StrCat("'", name, "'"));
+}
+
+// The objectives, and what is asked of metrics: of each other, and of the task.
+absl::Status CheckMetrics(const StudySpec& spec) {
+  HPO_RETURN_IF_ERROR(CheckObjectives(spec.objectives));
+  if (const auto task = ParseTaskKind(spec.trainer.task)) {
+    for (const Objective& objective : spec.objectives) {
+      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, objective.metric), "objective.metric"));
+    }
+  }
+  return CheckConstraints(spec);
+}
+
+absl::Status CheckSpace(const SearchSpace& space) {
+  return space.parameters.empty() ? Expected("parameters", "at least one", "none")
+                                  : ValidateSpace(space);
 }
 
 }  // namespace
@@ -280,22 +301,14 @@ std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name) {
 }
 
 absl::Status ValidateStudy(const StudySpec& spec) {
-  if (!IsStudyName(spec.name)) {
-    return Expected(
-        "name", "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
-        absl::StrCat("'", spec.name, "'"));
+  absl::Status errors;
+  for (const absl::Status& part :
+       {CheckName(spec.name), CheckMetrics(spec), CheckTrainer(spec.trainer, spec.space),
+        CheckBudget(spec), CheckMemory(spec), CheckSampler(spec), CheckWarmStart(spec),
+        ValidatePruner(spec.pruner), CheckSpace(spec.space)}) {
+    errors = Both(errors, part);
   }
-  HPO_RETURN_IF_ERROR(CheckObjectives(spec.objectives));
-  HPO_RETURN_IF_ERROR(CheckTrainer(spec.trainer, spec.space));
-  if (const auto task = ParseTaskKind(spec.trainer.task)) {
-    for (const Objective& objective : spec.objectives) {
-      HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, objective.metric), "objective.metric"));
-    }
-  }
-  HPO_RETURN_IF_ERROR(CheckConstraints(spec));
-  HPO_RETURN_IF_ERROR(CheckPolicies(spec));
-  if (spec.space.parameters.empty()) return Expected("parameters", "at least one", "none");
-  return ValidateSpace(spec.space);
+  return errors;
 }
 
 }  // namespace hpo

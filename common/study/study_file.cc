@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/joined_errors.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
@@ -213,8 +214,8 @@ absl::StatusOr<std::vector<YamlValue>> ReadMetricConstraints(
 absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   StudySpec spec;
   YamlMap map(root);
-  const std::optional<YamlValue> name = map.Require("name");
-  const std::optional<YamlValue> objective = map.Require("objective");
+  map.Require("name");
+  map.Require("objective");
   map.Read("name", spec.name, ReadString);
   map.Read("objective", spec.objectives, ReadObjectives);
   map.Read("trainer", spec.trainer, ReadTrainer);
@@ -226,12 +227,17 @@ absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   map.Read("warm_start", spec.warm_start, ReadStrings);
   const std::optional<YamlValue> parameters = map.Require("parameters");
   const std::optional<YamlValue> constraints = map.Take("constraints");
-  HPO_RETURN_IF_ERROR(map.Finish());
-  std::vector<YamlValue> narrowings;
-  if (constraints.has_value()) {
-    HPO_ASSIGN_OR_RETURN(narrowings, ReadMetricConstraints(*constraints, spec.constraints));
+  absl::Status errors = map.Finish();
+  absl::StatusOr<std::vector<YamlValue>> narrowings = std::vector<YamlValue>();
+  if (constraints.has_value()) narrowings = ReadMetricConstraints(*constraints, spec.constraints);
+  errors = Both(errors, narrowings.status());
+  if (parameters.has_value()) {
+    absl::StatusOr<SearchSpace> space =
+        ReadSpace(*parameters, narrowings.ok() ? *narrowings : std::vector<YamlValue>());
+    errors = Both(errors, space.status());
+    if (space.ok()) spec.space = *std::move(space);
   }
-  HPO_ASSIGN_OR_RETURN(spec.space, ReadSpace(*parameters, narrowings));
+  HPO_RETURN_IF_ERROR(errors);
   return spec;
 }
 

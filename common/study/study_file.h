@@ -23,6 +23,7 @@ struct StudyOverrides {
   std::optional<std::string> train;
   std::optional<std::string> validation;
   std::optional<uint64_t> seed;
+  std::optional<std::string> name;  // of the study; by flag alone
 };
 
 // The overrides that the environment states.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/space/value_set.h"
@@ -127,18 +128,24 @@ class SpaceReader {
 absl::Status SpaceReader::ReadParameters(const YamlValue& value) {
   YamlMap map(value);
   HPO_RETURN_IF_ERROR(CheckCount(value, value.node.size(), kParameterLimit));
+  absl::Status errors;
   for (const auto& [name, entry] : map.TakeAll()) {
-    HPO_ASSIGN_OR_RETURN(Parameter parameter, ReadParameter(name, entry));
-    space_.parameters.push_back(std::move(parameter));
+    absl::StatusOr<Parameter> parameter = ReadParameter(name, entry);
+    errors = Both(errors, parameter.status());
+    if (!parameter.ok()) continue;
+    space_.parameters.push_back(*std::move(parameter));
     places_.emplace(name, entry);
   }
-  HPO_RETURN_IF_ERROR(map.Finish());
+  // A condition on a parameter that could not be read would be one on none.
+  HPO_RETURN_IF_ERROR(Both(errors, map.Finish()));
   for (Parameter& parameter : space_.parameters) {
     const auto when = conditions_.find(parameter.name);
     if (when == conditions_.end()) continue;
-    HPO_ASSIGN_OR_RETURN(parameter.when, ReadConditions(when->second));
+    absl::StatusOr<std::vector<Condition>> conditions = ReadConditions(when->second);
+    errors = Both(errors, conditions.status());
+    if (conditions.ok()) parameter.when = *std::move(conditions);
   }
-  return absl::OkStatus();
+  return errors;
 }
 
 absl::StatusOr<Parameter> SpaceReader::ReadParameter(const std::string& name,
@@ -275,14 +282,17 @@ absl::Status SpaceReader::SortParents() {
 
 absl::StatusOr<SearchSpace> SpaceReader::Finish() && {
   HPO_RETURN_IF_ERROR(SortParents());
+  absl::Status errors;
   for (size_t i = 0; i < space_.parameters.size(); ++i) {
     const YamlValue& place = places_.at(space_.parameters[i].name);
-    HPO_RETURN_IF_ERROR(place.Locate(ValidateParameter(space_, i)));
+    errors = Both(errors, place.Locate(ValidateParameter(space_, i)));
   }
+  HPO_RETURN_IF_ERROR(errors);
   for (size_t i = 0; i < space_.narrowings.size(); ++i) {
-    HPO_RETURN_IF_ERROR(
-        narrowing_places_[i].Locate(ValidateNarrowing(space_, space_.narrowings[i])));
+    errors =
+        Both(errors, narrowing_places_[i].Locate(ValidateNarrowing(space_, space_.narrowings[i])));
   }
+  HPO_RETURN_IF_ERROR(errors);
   return std::move(space_);
 }
 
@@ -292,7 +302,9 @@ absl::StatusOr<SearchSpace> ReadSpace(const YamlValue& parameters,
                                       const std::vector<YamlValue>& narrowings) {
   SpaceReader reader;
   HPO_RETURN_IF_ERROR(reader.ReadParameters(parameters));
-  for (const YamlValue& element : narrowings) HPO_RETURN_IF_ERROR(reader.ReadNarrowing(element));
+  absl::Status errors;
+  for (const YamlValue& element : narrowings) errors = Both(errors, reader.ReadNarrowing(element));
+  HPO_RETURN_IF_ERROR(errors);
   return std::move(reader).Finish();
 }
 

@@ -99,6 +99,7 @@ absl::Status ApplyOverrides(const StudyOverrides& overrides, StudySpec& spec) {
   }
   if (overrides.train.has_value()) spec.trainer.train = *overrides.train;
   if (overrides.validation.has_value()) spec.trainer.validation = *overrides.validation;
+  if (overrides.name.has_value()) spec.name = *overrides.name;
   if (overrides.seed.has_value()) spec.sampler.seed = *overrides.seed;
   if (!overrides.model_choices.has_value()) return absl::OkStatus();
   return OverrideModels(*overrides.model_choices, spec.space);

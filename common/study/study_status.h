@@ -64,6 +64,13 @@ struct PriorStatus {
   bool operator==(const PriorStatus&) const = default;
 };
 
+// A trial of the Pareto front, with its value of each objective in the study's order.
+struct FrontTrial {
+  TrialNumber number;
+  std::vector<double> values;
+  bool operator==(const FrontTrial&) const = default;
+};
+
 struct StudyStatus {
   StudySpec spec;
   bool finished = false;
@@ -73,6 +80,8 @@ struct StudyStatus {
   std::optional<TrialNumber> best_trial;
   std::optional<double> best_value;
   double best_violation = 0.0;  // Trial::violation; above 0 where no trial is feasible yet
+  // Of several objectives; empty also where nobody asked for it (cli/client.h).
+  std::vector<FrontTrial> front;
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
   std::string waiting_for;  // why nothing runs, or who idles, and what helps; why it ended early

@@ -1,5 +1,6 @@
 #include "common/study/yaml_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <utility>
@@ -8,6 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
@@ -140,17 +143,24 @@ std::string YamlDocument::Place(const YAML::Mark& mark) const {
   return absl::StrCat(origin_, ":", known.line + 1, ":", known.column + 1);
 }
 
-absl::Status YamlDocument::AtPath(const absl::Status& status) const {
-  if (status.ok()) return status;
-  const std::string message(status.message());
-  std::string path = message.substr(0, message.find(": "));
+std::string YamlDocument::PlaceOfPath(absl::string_view message) const {
+  std::string path(message.substr(0, message.find(": ")));
   while (!path.empty()) {
     const auto found = places_.find(path);
-    if (found != places_.end()) return Annotate(status, Place(found->second));
+    if (found != places_.end()) return Place(found->second);
     const size_t dot = path.rfind('.');
     path = dot == std::string::npos ? "" : path.substr(0, dot);
   }
-  return Annotate(status, Place(YAML::Mark()));
+  return Place(YAML::Mark());
+}
+
+absl::Status YamlDocument::AtPath(const absl::Status& status) const {
+  if (status.ok()) return status;
+  absl::Status located;
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    located = Both(located, Annotate(absl::Status(status.code(), line), PlaceOfPath(line)));
+  }
+  return located;
 }
 
 absl::StatusOr<std::string> ReadString(const YamlValue& value) {
@@ -220,7 +230,8 @@ absl::StatusOr<std::vector<std::string>> ReadStrings(const YamlValue& value) {
   return strings;
 }
 
-YamlMap::YamlMap(const YamlValue& value) : value_(value), status_(ReadEntries()) {
+YamlMap::YamlMap(const YamlValue& value)
+    : value_(value), status_(ReadEntries()), is_mapping_(status_.ok()) {
   // What was not read to its end has no unknown keys.
   if (!status_.ok()) entries_.clear();
 }
@@ -248,11 +259,11 @@ absl::Status YamlMap::ReadEntries() {
 }
 
 std::optional<YamlValue> YamlMap::Take(const char* key) {
-  asked_.push_back(key);
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
   for (Entry& entry : entries_) {
     if (entry.key != key) continue;
-    entry.known = true;  // also after an error, which must not make good keys look unknown
-    if (status_.ok()) return entry.value;
+    entry.known = true;
+    return entry.value;
   }
   return std::nullopt;
 }
@@ -273,14 +284,14 @@ std::vector<std::pair<std::string, YamlValue>> YamlMap::TakeAll() {
 }
 
 void YamlMap::Fail(const absl::Status& status) {
-  if (status_.ok()) status_ = status;
+  if (is_mapping_) status_ = Both(status_, status);
 }
 
 absl::Status YamlMap::Finish() {
   for (const Entry& entry : entries_) {
     if (entry.known) continue;
     const YamlValue key{entry.value.node, entry.key_mark, entry.value.path, value_.document};
-    return key.Error(absl::StrCat("unknown key '", entry.key, "'", Suggest(entry.key, asked_)));
+    Fail(key.Error(absl::StrCat("unknown key '", entry.key, "'", Suggest(entry.key, asked_))));
   }
   return status_;
 }

@@ -44,8 +44,8 @@ class YamlDocument {
 
   YamlValue root();
 
-  // `status`, whose message starts with "path: ", with the place of that path put in front: that of
-  // the nearest enclosing value that the document has. OK stays OK.
+  // `status`, each line of which starts with "path: ", with the place of that path put in front:
+  // that of the nearest enclosing value that the document has. OK stays OK.
   absl::Status AtPath(const absl::Status& status) const;
 
  private:
@@ -53,6 +53,7 @@ class YamlDocument {
   friend class YamlMap;
 
   std::string Place(const YAML::Mark& mark) const;
+  std::string PlaceOfPath(absl::string_view message) const;
 
   std::string origin_;
   YAML::Node root_;
@@ -72,11 +73,12 @@ absl::StatusOr<std::vector<std::string>> ReadStrings(const YamlValue& value);
 // numbers, anything else and everything quoted text.
 absl::StatusOr<ParamValue> ReadParam(const YamlValue& value);
 
-// One mapping, read key by key. Remembers the first error; once there is one, later reads do
-// nothing and Finish returns it.
+// One mapping, read key by key. Collects the errors of its values, which Finish returns, a line
+// each.
 class YamlMap {
  public:
-  // What is no mapping, or has a key twice or a key that is no text, is the first error.
+  // What is no mapping, or has a key twice or a key that is no text, is the only error: then later
+  // reads do nothing.
   explicit YamlMap(const YamlValue& value);
 
   // The value of `key` through `parse`, a function from YamlValue to StatusOr<T>. `out` keeps its
@@ -104,7 +106,7 @@ class YamlMap {
 
   void Fail(const absl::Status& status);
 
-  // The first error, or an unknown key with a suggestion.
+  // The errors, unknown keys with a suggestion among them.
   absl::Status Finish();
 
  private:
@@ -120,7 +122,8 @@ class YamlMap {
   YamlValue value_;
   std::vector<Entry> entries_;
   std::vector<std::string> asked_;
-  absl::Status status_;  // the first error; set last, by ReadEntries
+  absl::Status status_;  // the errors; set last, by ReadEntries
+  const bool is_mapping_;
 };
 
 // "; did you mean 'X'?" for the candidate nearest to `word`, or "; expected one of X, Y" where none

@@ -192,6 +192,11 @@ absl::StatusOr<std::optional<Assignment>> TrialScheduler::TryAcquire(const Asker
     HPO_ASSIGN_OR_RETURN(std::optional<Assignment> assignment, Propose(*study, asker, waiting_for));
     if (assignment) return assignment;
   }
+  if (waiting_for.empty() && !able.empty()) {
+    waiting_for = absl::StrCat("study ", able.front()->name(),
+                               ": what is left of its budget runs on other workers; what one of "
+                               "them gives back is taken up");
+  }
   return std::nullopt;
 }
 

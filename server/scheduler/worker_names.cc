@@ -33,7 +33,8 @@ absl::StatusOr<NameGrant> WorkerNames::Claim(const NamedProcess& process, absl::
   if (now - since > patience_) return grant(NameGrant::kTakenOver);
   return absl::UnavailableError(absl::StrCat(
       "worker ", process.name, ": another process has this name; it is free if that one stays ",
-      "silent for ", absl::FormatDuration(patience_ - (now - since)), " more"));
+      "silent for ", absl::FormatDuration(absl::Ceil(patience_ - (now - since), absl::Seconds(1))),
+      " more"));
 }
 
 void WorkerNames::Beat(const NamedProcess& process, absl::Duration now) {

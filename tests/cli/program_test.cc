@@ -79,8 +79,83 @@ TEST_F(ProgramTest, AStudyFileIsValidatedThenCreated) {
   std::string changed = kPlainStudy;
   changed.replace(changed.find("maximize"), 8, "minimize");
   ExpectFails({"study", "create", WriteStudy(changed)}, 4, "direction");
-  ExpectFails({"study", "validate", WriteStudy("name: x\nbugdet: {}\n")}, 2, "study.yaml:2:");
+  ExpectFails({"study", "validate", WriteStudy(std::string(kPlainStudy) + "bugdet: {}\n")}, 2,
+              "did you mean 'budget'?");
   ExpectFails({"study", "validate", folder_ / "absent.yaml"}, 3, "absent.yaml");
+}
+
+TEST_F(ProgramTest, AStudyFileIsValidatedWithoutAServerWithAllItsErrors) {
+  const std::string nobody = "127.0.0.1:1";
+  const std::string path = WriteStudy(kPlainStudy);
+  const ProgramResult valid = RunProgram({"study", "validate", path, "--server", nobody});
+  EXPECT_EQ(valid.status, 0) << valid.err;
+  EXPECT_THAT(valid.out, StartsWith(path + " is valid: study plain\nno server answers at"));
+  EXPECT_EQ(ParsedOutput(RunProgram({"study", "validate", path, "--name", "second", "--output",
+                                     "json", "--server", nobody}))["study"]["name"],
+            "second");
+
+  WriteStudy(
+      "name: x\nbugdet: {}\nobjective: {metric: f1, direction: up}\n"
+      "parameters:\n  a: {int: [5, 1]}\n  b: {flaot: [0, 1]}\n");
+  const ProgramResult wrong = RunProgram({"study", "validate", path, "--server", nobody});
+  EXPECT_EQ(wrong.status, 2);
+  for (const char* part : {"yaml:3:", "expected minimize or maximize, got 'up'",
+                           "yaml:2:", "did you mean 'budget'?", "yaml:5:", "yaml:6:", "'float'"}) {
+    EXPECT_THAT(wrong.err, HasSubstr(part));
+  }
+}
+
+TEST_F(ProgramTest, ASecondStudyOfOneFileHasANameOfItsOwn) {
+  const std::string path = WriteStudy(kPlainStudy);
+  EXPECT_EQ(Run({"study", "create", path}).out, "study plain created\n");
+  EXPECT_EQ(Run({"study", "create", path, "--name", "second"}).out, "study second created\n");
+  EXPECT_EQ(Run({"study", "create", "criteria", "--name", "third"}).out, "study third created\n");
+  ExpectFails({"study", "create", path, "--name", "-no"}, 2, "study.yaml:2:");
+  setenv("HPO_STUDY", "second", 1);
+  EXPECT_EQ(RunJson({"study", "show"})["name"], "second");
+  EXPECT_EQ(RunJson({"study", "show", "plain"})["name"], "plain") << "a word beats it";
+  EXPECT_EQ(RunJson({"study", "show", "--study", "third"})["name"], "third");
+  unsetenv("HPO_STUDY");
+}
+
+TEST_F(ProgramTest, TrialsAreSortedAndChosenByWhatTheyHave) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const std::string session = Register();
+  for (const double score : {0.5, 0.9, 0.7}) {
+    Complete(Acquire(session, "a" + std::to_string(score)).assignment(), score);
+  }
+  const auto numbers = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"trial", "list"});
+    std::vector<int> found;
+    const nlohmann::json listed = RunJson(words);
+    for (const auto& trial : listed["trials"]) found.push_back(trial["number"]);
+    return found;
+  };
+  EXPECT_EQ(numbers({"--sort", "score", "--descending"}), (std::vector<int>{1, 2, 0}));
+  EXPECT_EQ(numbers({"--sort", "score", "--descending", "--limit", "2", "--page", "2"}),
+            (std::vector<int>{0}));
+  EXPECT_EQ(numbers({"--where", "score>=0.7", "--where", "state=completed"}),
+            (std::vector<int>{1, 2}));
+  ExpectFails({"trial", "list", "--sort", "scroe"}, 2, "did you mean 'score'?");
+
+  const ProgramResult yaml = Run({"best", "-o", "yaml"});
+  EXPECT_THAT(yaml.out, StartsWith("# trial #1 of plain, score 0.9\nhead: \""));
+  ExpectFails({"trial", "list", "-o", "yaml"}, 2, "--output: expected table or json, got 'yaml'");
+}
+
+TEST_F(ProgramTest, AWrongNumberIsToldItsRange) {
+  ExpectFails({"trial", "list", "--limit", "0"}, 2,
+              "--limit: expected a number from 1 to 1000, got '0'");
+  ExpectFails({"study", "extend", "--trials", "-1"}, 2,
+              "--trials: expected a number of at least 0, got '-1'");
+}
+
+TEST_F(ProgramTest, HelpHasTheExamplesOfTheCommandAtHand) {
+  const ProgramResult list = RunProgram({"trial", "list", "--help"});
+  EXPECT_THAT(list.out, HasSubstr("Examples:\n  hpo trial list --state pruned"));
+  EXPECT_THAT(list.out, testing::Not(HasSubstr("hpo best")));
+  EXPECT_THAT(RunProgram({"trial", "--help"}).out, HasSubstr("hpo trial stop 12"));
+  EXPECT_THAT(RunProgram({"--help"}).out, HasSubstr("hpo best --export"));
 }
 
 TEST_F(ProgramTest, TrialsAreListedShownAndFiltered) {
@@ -128,6 +203,35 @@ TEST_F(ProgramTest, TheBestTrialIsShownAndExported) {
   EXPECT_THAT(Run({"best", "--export", out}).out, HasSubstr("exported to " + out));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "exported" / "model.safetensors"));
   ExpectFails({"best", "--export", out}, 4, "something is there");
+}
+
+TEST_F(ProgramTest, TwoObjectivesAreShownAsTwoWithTheirFront) {
+  std::string yaml = kPlainStudy;
+  const std::string one = "objective: {metric: score, direction: maximize}";
+  yaml.replace(yaml.find(one), one.size(),
+               "objective:\n  - {metric: score, direction: maximize}\n"
+               "  - {metric: cost, direction: minimize}");
+  ASSERT_TRUE(Create(yaml).ok());
+  const std::string session = Register();
+  const std::pair<double, double> values[] = {{0.5, 3.0}, {0.9, 9.0}, {0.4, 4.0}};
+  for (size_t i = 0; i < std::size(values); ++i) {
+    v1::Outcome outcome;
+    auto& metrics = *outcome.mutable_completed()->mutable_metrics();
+    metrics["score"] = values[i].first;
+    metrics["cost"] = values[i].second;
+    Finish(Acquire(session, "a" + std::to_string(i)).assignment(), outcome);
+  }
+  EXPECT_EQ(RunJson({"best"})["trials"].size(), 2u) << "the front, without --n";
+  EXPECT_EQ(RunJson({"best", "--n", "1"})["trials"].size(), 1u);
+  EXPECT_THAT(Run({"best"}).out, StartsWith("TRIAL  STATE      score  cost  TIME"));
+  EXPECT_THAT(Run({"trial", "list"}).out, StartsWith("TRIAL  STATE      FRONT  score  cost  TIME"));
+  for (const std::string& out : {Run({"status"}).out, Run({"study", "show"}).out}) {
+    EXPECT_THAT(out, HasSubstr("front       #1 score 0.9, cost 9\n"
+                               "            #0 score 0.5, cost 3\n"));
+  }
+  EXPECT_THAT(Run({"study", "list"}).out, HasSubstr("front #1 #0\n"));
+  ASSERT_EQ(Run({"study", "extend", "--trials", "3"}).status, 0);
+  EXPECT_THAT(Run({"watch", "--until-finished"}).out, HasSubstr("front       #1 score 0.9"));
 }
 
 TEST_F(ProgramTest, ATrialIsEnqueuedWithTypedValues) {

@@ -206,15 +206,16 @@ class AgentLoop {
     if (acquired->assignment) return RunAssignment(*acquired->assignment, *capacity);
     if (MayLeave(*acquired, registration)) return AllFinished(acquired->finished);
     if (acquired->studies_version != registration.studies_version) return TakeNewStudies();
-    NoteWaiting(acquired->waiting_for);
+    NoteWaiting(acquired->all_studies_finished ? "no study has trials left to run"
+                                               : acquired->waiting_for);
     if (acquired->draining || acquired->all_studies_finished) {
       services_.stop.WaitFor(backoff_.Next());
     }
     return std::nullopt;
   }
 
-  // The first ask does not wait, so that what there is to wait for is told at once. A result that
-  // is owed, and data that could not be read, are tried again soon.
+  // The first ask, also after a trial, does not wait, so that what there is to wait for is told at
+  // once. A result that is owed, and data that could not be read, are tried again soon.
   absl::Duration AcquireWait() {
     if (!std::exchange(asked_, true)) return absl::ZeroDuration();
     return courier_.owes() || measure_again_at_ ? std::min(options_.acquire_wait, kShortWait)
@@ -272,6 +273,8 @@ class AgentLoop {
   // ---- One trial ----
 
   std::optional<AgentResult> RunAssignment(const Assignment& assignment, Bytes capacity) {
+    asked_ = false;
+    last_waiting_.clear();
     const LeaseRef& lease = assignment.lease;
     keeper_.Hold(lease);
     spdlog::info("trial #{} of {} (attempt {}): {}", lease.trial.number.value, lease.trial.study,

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/log.h"
+#include "common/base/server_address.h"
 #include "common/base/status.h"
+#include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/memory/allocator/allocator_settings.h"
 #include "worker/agent/agent_loop.h"
@@ -85,7 +87,7 @@ void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) 
       ->capture_default_str();
   app.add_option("--checkpoint-every-steps", options.checkpoints.every_steps,
                  "optimizer steps between checkpoints; 0: by time alone")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   app.add_option("--checkpoint-quota", raw.checkpoint_quota,
                  "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
@@ -119,7 +121,8 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
                  "bytes that trials may use, e.g. 2GiB; needed with --device cpu");
-  app.add_option("--server", options.server, "HOST:PORT or unix:PATH")
+  app.add_option("--server", options.server,
+                 "HOST[:PORT] or unix:PATH; port 50051 where none is given")
       ->envname("HPO_SERVER")
       ->capture_default_str();
   app.add_option("--study", options.studies,
@@ -137,7 +140,7 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   DeclareTrainer(app, options);
   app.add_option("--threads", options.threads,
                  "CPU threads of the trainer; default: HPO_NUM_THREADS, or all processors")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   app.add_option("--allocator", options.allocator,
                  "settings of torch's allocator on a card, as in PYTORCH_ALLOC_CONF, e.g. "
                  "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
@@ -146,11 +149,11 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--name", options.name, "of this worker; default: HOST:GPU-... or HOST:cpu-...")
       ->take_last();
   app.add_option("--max-trials", options.max_trials, "end after this many results")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   CLI::Option* const num_kept =
       app.add_option("--keep-models", options.num_kept_models,
                      "how many trained models to keep below --state-dir, of each study the best")
-          ->check(CLI::PositiveNumber)
+          ->check(AtLeast(1))
           ->capture_default_str();
   app.add_flag("--keep-all-models", options.keep_all_models,
                "keep every completed trial's trained model below --state-dir")
@@ -271,6 +274,7 @@ std::variant<WorkerOptions, int> ReadWorkerOptions(int argc, const char* const* 
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) {
     return *over == 0 ? 0 : kConfigurationError;
   }
+  options.server = WithDefaultPort(options.server);
   absl::Status valid = Convert(raw, options);
   if (valid.ok()) valid = InitLog(options.log_level, options.log_json);
   if (valid.ok()) return options;

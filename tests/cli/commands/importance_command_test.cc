@@ -45,6 +45,19 @@ TEST_F(ImportanceTest, AssessesCompletedTrials) {
   }
 }
 
+TEST_F(ImportanceTest, WhatIsNotModelledIsNotImportant) {
+  ASSERT_TRUE(Create(absl::StrCat(kPlainStudy, "  seed: {int: [1, 65535], model: false}\n")).ok());
+  const std::string session = Register();
+  for (const double score : {0.5, 0.9, 0.7}) {
+    Complete(Acquire(session, absl::StrCat("a", score)).assignment(), score);
+  }
+  for (const char* method : {"ped-anova", "fanova"}) {
+    const auto json = ParsedOutput(Run({"--method", method, "--output", "json"}));
+    EXPECT_EQ(json["importance"].size(), 3u);
+    EXPECT_THAT(json["importance"].dump(), testing::Not(HasSubstr("seed")));
+  }
+}
+
 TEST_F(ImportanceTest, NamesWhatIsMissing) {
   EXPECT_EQ(Run({"absent"}).status, 3);
   ASSERT_TRUE(Create(kPlainStudy).ok());

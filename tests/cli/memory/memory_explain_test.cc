@@ -67,6 +67,9 @@ TEST(ExplainTrial, AReplanIsNotComparedWithItsFirstPrediction) {
   EXPECT_TRUE(explained.attempts[0].replanned);
   EXPECT_FALSE(explained.attempts[0].error.has_value());
   EXPECT_EQ(explained.attempts[0].lesson, "a bound: micro-batch 16 needs more than 9.00 GiB");
+  const std::string text = ExplanationText(explained, 0);
+  EXPECT_THAT(text, HasSubstr("64 = 4 x 16, then 64 = 8 x 8  8.00 GiB for the first"));
+  EXPECT_EQ(ExplanationJson(explained)["attempts"][0]["first_micro_batch"], 16);
   EXPECT_THAT(explained.verdict, HasSubstr("after 1 out-of-memory errors it recovered from"));
 }
 

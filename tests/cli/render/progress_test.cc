@@ -71,5 +71,13 @@ TEST(Progress, AFinishedTrialIsOneLine) {
             "0.713");
 }
 
+TEST(Progress, SeveralObjectivesHaveAFrontAndNoBest) {
+  StudyStatus study = HalfDone();
+  study.front = {{.number = TrialNumber{4}}, {.number = TrialNumber{2}}};
+  EXPECT_EQ(ProgressLine(study, {}).find("criteria 7/12 | front #4 #2 | 1 running"), 0u);
+  EXPECT_EQ(FinishedLine({.id = {.number = TrialNumber{2}}}, study),
+            "trial 2 QUEUED: ; front #4 #2");
+}
+
 }  // namespace
 }  // namespace hpo

@@ -109,6 +109,21 @@ TEST(Text, AStudyAtAGlance) {
   }
 }
 
+TEST(Text, TheFrontOfSeveralObjectivesStandsForTheBest) {
+  StudyStatus study = Study();
+  study.spec.objectives = {{.metric = "f1"}, {.metric = "ms"}};
+  for (int i = 0; i < 7; ++i) {
+    study.front.push_back({.number = TrialNumber{i}, .values = {0.98231 + 1e-5 * i, 10.0 + i}});
+  }
+  const std::string text = StudyText(study, 0);
+  EXPECT_THAT(text, HasSubstr("front       #0 f1 0.98231, ms 10\n"
+                              "            #1 f1 0.98232, ms 11\n"));
+  EXPECT_THAT(text, HasSubstr("            and 2 more: hpo best --study criteria\n"));
+  EXPECT_THAT(text, Not(HasSubstr("best        ")));
+  EXPECT_THAT(StudyTable({study}, 0), HasSubstr("front #0 #1 #2 #3 and 3 more"));
+  EXPECT_EQ(StudyJson(study)["front"][1]["values"]["ms"], 11.0);
+}
+
 TEST(Text, AStudyThatWaitsSaysForWhat) {
   StudyStatus study = Study();
   study.counts.running = 0;
@@ -176,6 +191,15 @@ TEST(Text, TheSpaceNamesConditions) {
             "head.size_1  [64, 512] step 64  head.layers is 1 or 2\n");
 }
 
+TEST(Text, TheSpaceShowsItsNarrowings) {
+  SearchSpace space = Study().spec.space;
+  space.narrowings = {{.when = {{.name = "model.class", .values = {std::string("heavy")}}},
+                       .name = "head.layers",
+                       .domain = IntDomain{.low = 0, .high = 1}}};
+  EXPECT_THAT(SpaceTable(space, 0), HasSubstr("\n\nNARROWED     TO      WHEN\n"
+                                              "head.layers  [0, 1]  model.class is heavy\n"));
+}
+
 TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
   const std::string text = TrialText(OomView(), {}, 0);
   for (const char* part :
@@ -189,6 +213,18 @@ TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Text, ATrainerWithoutABatchShowsNone) {
+  TrialView view = OomView();
+  view.trial.params.erase("train.batch_size");
+  EXPECT_THAT(TrialText(view, {}, 0), HasSubstr("64 = 4 x 16"));
+  view.trial.attempts[0].plan = MemoryPlan();
+  view.trial.attempts[0].final_plan.reset();
+  std::get<OutOfMemory>(*view.trial.outcome).plan = MemoryPlan();
+  const std::string text = TrialText(view, {}, 0);
+  EXPECT_THAT(text, Not(HasSubstr("1 = 1 x 1")));
+  EXPECT_THAT(text, HasSubstr("  batch       -\n"));
 }
 
 TEST(Text, MemoryIsShownByStageWithItsChangeAndLeaks) {
@@ -221,7 +257,7 @@ TEST(Text, TheBestTrialIsReadyToPaste) {
             "best trial of criteria: #4, macro_f1 0.713\n"
             "  train.lr=3e-05\n"
             "model folder: /out/4/best\n");
-  EXPECT_THAT(BestText({best, best}, Study(), 0), HasSubstr("TRIAL  STATE      VALUE"));
+  EXPECT_THAT(BestText({best, best}, Study(), 0), HasSubstr("TRIAL  STATE      macro_f1"));
 }
 
 TEST(Text, AnEstimateEndsWithAVerdict) {

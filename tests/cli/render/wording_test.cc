@@ -15,9 +15,30 @@ TEST(Wording, DurationsHaveTwoUnitsAtMost) {
   for (const auto& [duration, text] : cases) EXPECT_EQ(ShortDuration(duration), text);
 }
 
+TEST(Wording, NumbersHaveTheDigitsThatTellThemApart) {
+  EXPECT_EQ(DigitsThatTell({}), 4);
+  EXPECT_EQ(DigitsThatTell({0.5, 0.5, 0.25}), 4);
+  EXPECT_EQ(DigitsThatTell({0.98231, 0.98234}), 5);
+  EXPECT_EQ(DigitsThatTell({1.0, 1.0 + 1e-15}), 12);
+  EXPECT_EQ(NumberOf(0.98231, 4), "0.9823");
+}
+
+TEST(Wording, TheValueOfATrialIsTheLatestThatIsKnown) {
+  Trial trial;
+  EXPECT_EQ(MetricOf(trial, "f1"), std::nullopt);
+  trial.last_measurement = Measurement{.metrics = {{"f1", 0.1}}};
+  EXPECT_EQ(MetricOf(trial, "f1"), 0.1);
+  trial.outcome = StoppedByPruner{};
+  EXPECT_EQ(MetricOf(trial, "f1"), 0.1);
+  trial.outcome = StoppedByPruner{.metrics = {{"f1", 0.2}}};
+  EXPECT_EQ(MetricOf(trial, "f1"), 0.2);
+  trial.outcome = Completed{.metrics = {{"f1", 0.3}}};
+  EXPECT_EQ(MetricOf(trial, "f1"), 0.3);
+}
+
 TEST(Wording, UnknownIsADash) {
   EXPECT_EQ(OrDash(std::optional<double>()), "-");
-  EXPECT_EQ(OrDash(0.71312), "0.7131");
+  EXPECT_EQ(OrDash(0.71312), "0.71312");
   EXPECT_EQ(OrDash(Bytes{}), "-");
   EXPECT_EQ(OrDash(GiB(2)), "2.00 GiB");
   EXPECT_EQ(LocalTime(absl::InfinitePast()), "-");
@@ -42,8 +63,8 @@ TEST(Wording, EveryEndingIsASentence) {
   } cases[] = {
       {Completed{.metrics = {{"macro_f1", 0.7131}}}, TrialState::kCompleted, "COMPLETED",
        "macro_f1 0.7131"},
-      {StoppedByPruner{.pruner = "median", .step = 40}, TrialState::kPruned, "PRUNED (PRUNER)",
-       "stopped by the median pruner at step 40"},
+      {StoppedByPruner{.pruner = "median", .step = 40, .metrics = {{"f1", 0.25}}},
+       TrialState::kPruned, "PRUNED (PRUNER)", "stopped by the median pruner at step 40, f1 0.25"},
       {OutOfMemory{
            .requested = MiB(20), .peak = GiB(1), .limit = GiB(2), .phase = "backward", .step = 3},
        TrialState::kPruned, "PRUNED (OUT_OF_MEMORY)",

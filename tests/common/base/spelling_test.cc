@@ -42,5 +42,12 @@ TEST(Spelling, WritesTheSuggestionOrNothing) {
   EXPECT_EQ(DidYouMean("zzz", {"pruner"}), "");
 }
 
+TEST(Spelling, WhatBeginsWithTheWordIsMeant) {
+  const std::vector<std::string> models = {"bert-base-cased", "bert-large-uncased",
+                                           "bert-large-cased"};
+  EXPECT_EQ(ClosestWord("bert-large", models), "bert-large-uncased");
+  EXPECT_EQ(ClosestWord("be", models), std::nullopt) << "too short to say";
+}
+
 }  // namespace
 }  // namespace hpo

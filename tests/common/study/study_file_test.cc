@@ -192,7 +192,7 @@ TEST(StudyFile, LeavesDefaultsWhereTheFileSaysNothing) {
   EXPECT_EQ(*spec, expected);
 }
 
-// A text after kHead, and what the error for it starts with.
+// A text after kHead, and what a line of the error for it starts with.
 using BadFile = std::pair<const char*, const char*>;
 
 void ExpectErrors(std::initializer_list<BadFile> files) {
@@ -201,7 +201,8 @@ void ExpectErrors(std::initializer_list<BadFile> files) {
     const auto spec = ParseAfterHead(text);
     ASSERT_FALSE(spec.ok());
     EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(spec.status().message()), ::testing::StartsWith(expected));
+    const std::vector<std::string> lines = absl::StrSplit(spec.status().message(), '\n');
+    EXPECT_THAT(lines, ::testing::Contains(::testing::StartsWith(expected)));
   }
 }
 
@@ -438,11 +439,33 @@ TEST(StudyFile, RefusesWhatIsNotOneMapping) {
       std::string(ParseStudyFile(std::string(2 << 20, '#'), "my.yaml", {}).status().message()),
       HasSubstr("expected at most 1 MiB of YAML"));
   EXPECT_EQ(ParseStudyFile("name: x\nobjective: {metric: f1}\n", "my.yaml", {}).status().message(),
-            "my.yaml:2:12: objective: expected a key 'direction', got none");
+            "my.yaml:2:12: objective: expected a key 'direction', got none\n"
+            "my.yaml:1:1: expected a key 'parameters', got none");
   EXPECT_EQ(ParseStudyFile("name: x\nobjective: {metric: f1, direction: up}\n", "my.yaml", {})
                 .status()
                 .message(),
-            "my.yaml:2:36: objective.direction: expected minimize or maximize, got 'up'");
+            "my.yaml:2:36: objective.direction: expected minimize or maximize, got 'up'\n"
+            "my.yaml:1:1: expected a key 'parameters', got none");
+}
+
+TEST(StudyFile, TellsAllThatIsWrongAtOnce) {
+  const std::string head = "name: .x\nobjective: {metric: f1, direction: maximize}\n";
+  EXPECT_EQ(ParseStudyFile(head + "budget: {trials: many}\nparameters:\n  a: {int: [5, 1]}\n"
+                                  "  b: {float: [0, 1], when: {c: 1}}\n",
+                           "my.yaml", {})
+                .status()
+                .message(),
+            "my.yaml:3:18: budget.trials: expected an integer, got 'many'\n"
+            "my.yaml:5:6: parameters.a: expected low <= high, got [5, 1]");
+  const auto meant =
+      ParseStudyFile(head +
+                         "trainer: {task: custom, epochs: 0}\nbudget: {trials: -1}\nparameters:\n"
+                         "  a: {int: [1, 5]}\n",
+                     "my.yaml", {});
+  const std::vector<std::string> lines = absl::StrSplit(meant.status().message(), '\n');
+  EXPECT_THAT(lines, ::testing::ElementsAre(HasSubstr("my.yaml:1:7: name: expected"),
+                                            HasSubstr("my.yaml:3:33: trainer.epochs: expected"),
+                                            HasSubstr("my.yaml:4:18: budget.trials: expected")));
 }
 
 // Found by tests/fuzz: JSON, in which studies are stored, has no place for other bytes.

@@ -46,14 +46,16 @@ TEST(ReadParam, TakesTheTypeFromHowAValueIsWritten) {
   }
 }
 
-TEST(YamlMap, RemembersTheFirstError) {
+TEST(YamlMap, CollectsItsErrors) {
   YamlDocument document = Parse("a: x\nb: y\n");
   YamlMap map(document.root());
   int64_t a = 1;
   int64_t b = 2;
   map.Read("a", a, ReadInt);
   map.Read("b", b, ReadInt);
-  EXPECT_EQ(map.Finish().message(), "f:1:4: a: expected an integer, got 'x'");
+  EXPECT_EQ(map.Finish().message(),
+            "f:1:4: a: expected an integer, got 'x'\n"
+            "f:2:4: b: expected an integer, got 'y'");
   EXPECT_EQ(a, 1);
   EXPECT_EQ(b, 2);
 }

@@ -34,6 +34,8 @@ TEST(WorkerNames, ANewcomerTakesTheNameOfASilentHolder) {
   ASSERT_TRUE(names.Claim(Process("1"), At(0)).ok());
   EXPECT_TRUE(absl::IsUnavailable(names.Claim(Process("2"), At(100)).status()));
   EXPECT_TRUE(absl::IsUnavailable(names.Claim(Process("2"), At(120)).status()));
+  const absl::Status waits = names.Claim(Process("2"), At(119) + absl::Milliseconds(750)).status();
+  EXPECT_NE(waits.message().find("silent for 1s more"), std::string::npos) << waits;
   EXPECT_EQ(*names.Claim(Process("2"), At(121)), NameGrant::kTakenOver);
   EXPECT_EQ(*names.Claim(Process("2"), At(122)), NameGrant::kTakenOver) << "tells it again";
   names.Beat(Process("1"), At(123));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "common/study/outcome_text.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/session/message_size.h"
 #include "worker/agent/session/rpc_reaction.h"
@@ -143,7 +144,8 @@ absl::Status ResultCourier::TakeRefusal(const OutboxEntry& entry, const absl::St
 void ResultCourier::Settle(const OutboxEntry& entry, const absl::StatusOr<FinishResult>& answer) {
   const LeaseRef& lease = entry.request.lease;
   if (answer.ok()) {
-    spdlog::info("{}: {}{}", Describe(lease), std::string(Name(answer->state)),
+    spdlog::info("{}: {}, {}{}", Describe(lease), std::string(Name(answer->state)),
+                 LastLine(DescribeOutcome(entry.request.outcome)),
                  answer->stored ? "" : " (the server had a result already)");
     // It takes results again: those that it refused need not wait longer.
     for (auto& [id, deferred] : deferred_) deferred.due = clock_.Monotonic();

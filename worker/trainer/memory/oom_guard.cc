@@ -37,6 +37,9 @@ BatchAttempt TryBatch(DeviceMemory& memory, Bytes baseline, absl::FunctionRef<vo
   if (attempt.fault->refused.has_value()) {
     attempt.use.live = attempt.fault->refused->live;
     attempt.use.reserved = std::max(attempt.use.reserved, attempt.use.live);
+    // The unwinding has freed much since: of one moment are these with what was free then.
+    const Bytes left = std::max(Bytes{}, attempt.use.total - attempt.use.reserved);
+    attempt.use.free = std::min(attempt.use.free, left);
   }
   drop();
   attempt.clean = ReturnsToBaseline(memory, baseline);

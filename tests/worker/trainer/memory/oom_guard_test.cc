@@ -49,6 +49,7 @@ TEST_F(OomGuardTest, AfterAnOutOfMemoryErrorEverythingIsFree) {
   EXPECT_EQ(attempt.fault->refused->requested, KiB(256));
   EXPECT_EQ(attempt.fault->refused->limit, baseline_ + MiB(1));
   EXPECT_GT(attempt.use.peak, baseline_ + KiB(512));
+  EXPECT_EQ(attempt.use.live + attempt.use.free, attempt.use.total) << "of one moment";
 }
 
 TEST_F(OomGuardTest, AnErrorInsideBackwardFreesTheGraph) {

@@ -1,0 +1,84 @@
+// `hpo trial logs`: what a trial's program printed, as its worker left it on this machine's disk.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "cli/commands.h"
+#include "cli/render/json.h"
+#include "cli/render/terminal.h"
+#include "cli/render/wording.h"
+#include "common/base/read_file.h"
+#include "common/base/status.h"
+#include "common/base/user_folder.h"
+#include "nlohmann/json.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<Attempt> ChooseAttempt(const Trial& trial, std::optional<int64_t> wanted) {
+  if (trial.attempts.empty()) {
+    return absl::NotFoundError(absl::StrCat("trial ", Hash(trial.id.number), " of ", trial.id.study,
+                                            " was never started: it has no log"));
+  }
+  if (!wanted) return trial.attempts.back();
+  for (const Attempt& attempt : trial.attempts) {
+    if (attempt.number.value == *wanted) return attempt;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("--attempt: expected 1 to ", trial.attempts.size(), ", got ", *wanted));
+}
+
+// Below any of the workers' folders; only the one that ran the attempt has it. As
+// worker/agent/attempt/trainer_job.cc names it.
+absl::StatusOr<fs::path> FindLog(const fs::path& state, const TrialId& trial,
+                                 const Attempt& attempt) {
+  const std::string below =
+      absl::StrFormat("runs/%s/%06d-%d/trainer.log", absl::StrReplaceAll(trial.study, {{"/", "_"}}),
+                      trial.number.value, attempt.number.value);
+  std::error_code error;
+  for (const fs::directory_entry& worker : fs::directory_iterator(state, error)) {
+    if (fs::exists(worker.path() / below, error)) return worker.path() / below;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("trial ", Hash(trial.number), " of ", trial.study, " ran on worker ",
+                   attempt.worker, ": expected its log as ", (state / "*" / below).string(),
+                   ", found none; ask on that machine, or say the worker's --state-dir"));
+}
+
+}  // namespace
+
+absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
+  HPO_ASSIGN_OR_RETURN(const TrialView view,
+                       session.client.GetTrial(study.spec.name, options.number));
+  HPO_ASSIGN_OR_RETURN(const Attempt attempt, ChooseAttempt(view.trial, options.attempt));
+  const std::string usual = UserFolder("XDG_STATE_HOME", ".local/state") + "/hpo/worker";
+  HPO_ASSIGN_OR_RETURN(
+      const fs::path path,
+      FindLog(options.state_dir.empty() ? usual : options.state_dir, view.trial.id, attempt));
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path.string()));
+  if (session.json) {
+    PrintJson({{"trial", options.number.value},
+               {"attempt", attempt.number.value},
+               {"worker", attempt.worker},
+               {"path", path.string()},
+               {"text", absl::StrReplaceAll(text, {{std::string(1, '\0'), ""}})}},
+              session.out);
+    return absl::OkStatus();
+  }
+  std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (const absl::string_view line : lines) session.out << Printable(line) << "\n";
+  if (lines.empty()) session.out << path.string() << " is empty: the program printed nothing\n";
+  return absl::OkStatus();
+}
+
+}  // namespace hpo

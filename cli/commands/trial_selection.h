@@ -1,0 +1,22 @@
+// `hpo trial list --where ... --sort ...`: which trials, and in which order. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
+
+namespace hpo {
+
+// Those of `trials` of which every condition ("NAME=VALUE", also !=, <, <=, > and >=) holds, by
+// `sort` ("NAME", "-NAME": largest first; empty: as they are). NAME is a parameter, a metric, or
+// number, state, value or time (in seconds). Numbers are compared as numbers, all else as text; of
+// a trial that has no NAME no condition holds, and it comes last.
+//   InvalidArgument  no condition, or a NAME that neither study nor trials have
+absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const StudySpec& study,
+                                                const std::vector<std::string>& where,
+                                                const std::string& sort);
+
+}  // namespace hpo

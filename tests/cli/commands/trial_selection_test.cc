@@ -1,0 +1,80 @@
+#include "cli/commands/trial_selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+StudySpec Study() {
+  StudySpec study;
+  study.objectives = {{.metric = "f1"}};
+  study.space.parameters = {{.name = "lr", .domain = FloatDomain()},
+                            {.name = "model", .domain = CategoricalDomain()}};
+  return study;
+}
+
+Trial Make(int64_t number, TrialState state, double lr, const std::string& model,
+           std::optional<double> f1) {
+  Trial trial{.id = {.study = "s", .number = TrialNumber{number}},
+              .state = state,
+              .params = {{"lr", lr}, {"model", model}}};
+  if (f1) trial.last_measurement = Measurement{.metrics = {{"f1", *f1}}};
+  return trial;
+}
+
+std::vector<Trial> Trials() {
+  return {Make(0, TrialState::kCompleted, 3e-5, "bert", 0.5),
+          Make(1, TrialState::kFailed, 1e-5, "roberta", std::nullopt),
+          Make(2, TrialState::kCompleted, 2e-5, "roberta", 0.75)};
+}
+
+std::vector<int64_t> Numbers(const std::vector<std::string>& where, const std::string& sort) {
+  const auto selected = SelectTrials(Trials(), Study(), where, sort);
+  EXPECT_TRUE(selected.ok()) << selected.status();
+  std::vector<int64_t> numbers;
+  for (const Trial& trial : *selected) numbers.push_back(trial.id.number.value);
+  return numbers;
+}
+
+TEST(SelectTrials, SortsByParametersAndMetrics) {
+  EXPECT_THAT(Numbers({}, ""), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Numbers({}, "lr"), ElementsAre(1, 2, 0));
+  EXPECT_THAT(Numbers({}, "-lr"), ElementsAre(0, 2, 1));
+  EXPECT_THAT(Numbers({}, "-f1"), ElementsAre(2, 0, 1)) << "without a value last";
+  EXPECT_THAT(Numbers({}, "f1"), ElementsAre(0, 2, 1)) << "without a value last";
+  EXPECT_THAT(Numbers({}, "-number"), ElementsAre(2, 1, 0));
+}
+
+TEST(SelectTrials, KeepsThoseOfWhichEveryConditionHolds) {
+  EXPECT_THAT(Numbers({"state=COMPLETED"}, ""), ElementsAre(0, 2));
+  EXPECT_THAT(Numbers({"model!=bert"}, ""), ElementsAre(1, 2));
+  EXPECT_THAT(Numbers({"lr>=2e-5", "f1<0.75"}, ""), ElementsAre(0));
+  EXPECT_THAT(Numbers({"f1 > 0.75"}, ""), IsEmpty());
+  EXPECT_THAT(Numbers({"lr<=1e-5"}, ""), ElementsAre(1));
+}
+
+TEST(SelectTrials, SaysWhatWasExpected) {
+  const struct {
+    std::vector<std::string> where;
+    std::string sort;
+    const char* message;
+  } cases[] = {
+      {{"lr"}, "", "--where: expected NAME=VALUE"},
+      {{"=3"}, "", "--where: expected NAME=VALUE"},
+      {{"modle=bert"}, "", "got 'modle'; did you mean 'model'?"},
+      {{}, "-valeu", "--sort: expected a parameter, a metric"},
+  };
+  for (const auto& test : cases) {
+    EXPECT_THAT(
+        std::string(SelectTrials(Trials(), Study(), test.where, test.sort).status().message()),
+        HasSubstr(test.message));
+  }
+}
+
+}  // namespace
+}  // namespace hpo

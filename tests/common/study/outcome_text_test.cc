@@ -1,0 +1,28 @@
+#include "common/study/outcome_text.h"
+
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+TEST(OutcomeText, AnEndSaysItsValuesOrItsReason) {
+  const std::pair<TrialOutcome, const char*> cases[] = {
+      {Completed{.metrics = {{"f1", 0.71312}, {"loss", 0.4}}}, "f1 0.71312, loss 0.4"},
+      {Completed{}, "no metrics"},
+      {StoppedByPruner{.pruner = "median", .step = 40}, "stopped by the median pruner at step 40"},
+      {StoppedByPruner{.pruner = "median", .step = 40, .metrics = {{"f1", 0.25}}},
+       "stopped by the median pruner at step 40, f1 0.25"},
+      {Failed{.message = "no label 'maybe'"}, "no label 'maybe'"},
+      {Cancelled{}, "no reason given"},
+  };
+  for (const auto& [outcome, text] : cases) EXPECT_EQ(DescribeOutcome(outcome), text);
+}
+
+TEST(OutcomeText, TheLastLineOfATracebackNamesTheError) {
+  EXPECT_EQ(LastLine("Traceback:\n  line 3\nValueError: bad\n\n"), "ValueError: bad");
+  EXPECT_EQ(LastLine("one"), "one");
+  EXPECT_EQ(LastLine(""), "");
+}
+
+}  // namespace
+}  // namespace hpo
