@@ -21,12 +21,12 @@
 #include "cli/commands/import_command.h"
 #include "cli/commands/run_command.h"
 #include "cli/memory/memory_program.h"
-#include "common/base/server_address.h"
 #include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/exit_status.h"
+#include "common/command_line/server_address.h"
 
 namespace hpo {
 namespace {

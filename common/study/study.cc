@@ -6,12 +6,12 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/one_of.h"
 #include "common/base/status.h"
 #include "common/models/task_kind.h"
 #include "common/space/free_numbers.h"
+#include "common/study/joined_errors.h"
 
 namespace hpo {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/space/value_set.h"
+#include "common/study/joined_errors.h"
 
 namespace hpo {
 namespace {

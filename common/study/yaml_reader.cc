@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/joined_errors.h"
 #include "common/base/limits.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
 #include "common/base/utf8.h"
+#include "common/study/joined_errors.h"
 #include "yaml-cpp/eventhandler.h"
 
 namespace hpo {

@@ -1,4 +1,4 @@
-#include "common/base/server_address.h"
+#include "common/command_line/server_address.h"
 
 #include <gtest/gtest.h>
 
