@@ -156,6 +156,8 @@ class Commands {
     run->add_option("file", options->study, "A study file (YAML), or a preset's name")
         ->type_name("FILE|NAME")
         ->required();
+    run->add_option("--name", options->name, "The study's name, over the file's")
+        ->type_name("NAME");
     run->add_option("--dir", options->folder,
                     "Folder of its database, logs and models [~/.local/share/hpo/runs/STUDY]")
         ->type_name("DIR");

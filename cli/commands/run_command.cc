@@ -77,6 +77,7 @@ std::string ShellWord(const std::string& word) {
 std::string Again(const RunOptions& options) {
   std::vector<std::string> words = {"hpo", "run", ShellWord(options.study)};
   const std::pair<const char*, const std::string*> own[] = {
+      {"--name", &options.name},
       {"--dir", &options.folder},
       {"--gpu", &options.gpu},
       {"--device", &options.device},
@@ -117,12 +118,16 @@ void WaitForWorker(Session& session, LocalService& service) {
   }
 }
 
-// Follows the study of a service that runs.
+// Starts the worker and follows the study.
 absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
+  HPO_RETURN_IF_ERROR(service.StartWorker());
   WaitForWorker(session, service);
   // Its server's end is the end: nobody starts another.
-  const WatchOptions watch{
-      .study = session.study, .until_finished = true, .patience = absl::ZeroDuration()};
+  const WatchOptions watch{.study = session.study,
+                           .until_finished = true,
+                           .after_sequence = before.sequence,
+                           .patience = absl::ZeroDuration()};
   std::ostream nowhere(nullptr);
   WatchDisplay display(session.terminal, session.json ? nowhere : session.out);
   const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, display);
@@ -144,12 +149,16 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   HPO_RETURN_IF_ERROR(options.export_to.empty() ? absl::OkStatus()
                                                 : CheckExportTarget(options.export_to));
   HPO_ASSIGN_OR_RETURN(StudyOverrides overrides, OverridesFromEnvironment());
+  if (!options.name.empty()) overrides.name = options.name;
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
   LocalServiceOptions local{.programs = fs::read_symlink("/proc/self/exe").parent_path().string(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = {"--study", options.study, "--resume"},
                             .study = spec.name};
+  if (!options.name.empty()) {
+    local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
+  }
   if (options.trials) {
     local.server_arguments.insert(local.server_arguments.end(),
                                   {"--trials", absl::StrCat(*options.trials)});
@@ -184,7 +193,6 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
             << " hpo status" << std::endl;
   }
-  HPO_RETURN_IF_ERROR(service->StartWorker());
   return Follow(own, options, *service);
 }
 

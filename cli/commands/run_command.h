@@ -13,6 +13,7 @@ namespace hpo {
 
 struct RunOptions {
   std::string study;   // a file, or a preset's name
+  std::string name;    // of the study, over the file's; empty: the file's
   std::string folder;  // empty: $XDG_DATA_HOME/hpo/runs/NAME
   std::optional<int64_t> trials;
   std::optional<int64_t> add_trials;

@@ -76,7 +76,7 @@ class StudyWatch {
         options_(options),
         display_(display),
         study_(std::move(study)),
-        seen_(study_.sequence) {}
+        seen_(options.after_sequence.value_or(study_.sequence)) {}
 
   const StudyStatus& study() const { return study_; }
 

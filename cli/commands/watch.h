@@ -1,6 +1,7 @@
 // `hpo watch`: follows a study as it happens.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -39,6 +40,8 @@ class WatchDisplay {
 struct WatchOptions {
   std::string study;
   bool until_finished = false;
+  // What happened after this change of the study is shown, too; nullopt: what happens from now on.
+  std::optional<int64_t> after_sequence;
   // How long a server may be away before the watch gives up.
   absl::Duration patience = absl::Seconds(60);
 };

@@ -27,8 +27,11 @@ constexpr char kHost[] = "127.0.0.1";
 class TestServer {
  public:
   explicit TestServer(std::unique_ptr<httplib::Server> server)
-      : server_(std::move(server)), port_(server_->bind_to_any_port(kHost)) {}
-  ~TestServer() {
+      : server_(std::move(server)), port_(BoundPort(*server_)) {}
+  ~TestServer() { Stop(); }
+
+  // Before anything goes away that its handlers use.
+  void Stop() {
     server_->stop();
     if (thread_.joinable()) thread_.join();
   }
@@ -41,6 +44,13 @@ class TestServer {
   int port() const { return port_; }
 
  private:
+  // Not with the library's SO_REUSEPORT: two tests at a time would get one port.
+  static int BoundPort(httplib::Server& server) {
+    server.set_socket_options([](int) {});
+    server.set_keep_alive_timeout(1);  // seconds that Stop waits for an idle connection
+    return server.bind_to_any_port(kHost);
+  }
+
   const std::unique_ptr<httplib::Server> server_;
   const int port_;
   std::thread thread_;
@@ -150,6 +160,7 @@ TEST_F(HttpClientTest, TheTimeOfAWholeRequestIsBounded) {
     EXPECT_LT(clock.Monotonic() - start, absl::Seconds(5)) << target;
   }
   over.Notify();
+  server_.Stop();
 }
 
 TEST_F(HttpClientTest, ACancelledRequestEndsAndTheNextOneWorks) {
@@ -177,6 +188,7 @@ TEST_F(HttpClientTest, ACancelledRequestEndsAndTheNextOneWorks) {
   cancelled = false;
   EXPECT_TRUE(client->Send({.method = "GET", .url = Url("/")}).ok());
   over.Notify();
+  server_.Stop();
 }
 
 TEST_F(HttpClientTest, AnAnswerWithoutEndIsBrokenOff) {
