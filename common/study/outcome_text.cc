@@ -34,6 +34,10 @@ std::string Sentence(const OutOfMemory& oom) {
                         SizeText(oom.limit));
   }
   const char* memory = oom.kind == OomKind::kHost ? "host memory" : "memory";
+  // A program of the user's own has its error's words alone.
+  if (oom.requested == Bytes() && oom.phase.empty() && !oom.message.empty()) {
+    return absl::StrCat("out of ", memory, ": ", LastLine(oom.message));
+  }
   return absl::StrCat("out of ", memory, " in ", oom.phase.empty() ? "a step" : oom.phase,
                       " at step ", oom.step, ": wanted ", SizeText(oom.requested),
                       " more at a peak of ", SizeText(oom.peak), ", allowed ", SizeText(oom.limit));

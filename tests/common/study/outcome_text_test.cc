@@ -12,6 +12,11 @@ TEST(OutcomeText, AnEndSaysItsValuesOrItsReason) {
       {StoppedByPruner{.pruner = "median", .step = 40}, "stopped by the median pruner at step 40"},
       {StoppedByPruner{.pruner = "median", .step = 40, .metrics = {{"f1", 0.25}}},
        "stopped by the median pruner at step 40, f1 0.25"},
+      {OutOfMemory{.peak = MiB(3), .message = "CUDA out of memory"},
+       "out of memory: CUDA out of memory"},
+      {OutOfMemory{.requested = MiB(2), .limit = GiB(1), .phase = "backward", .message = "CUDA"},
+       "out of memory in backward at step 0: wanted 2.00 MiB more at a peak of -, allowed 1.00 "
+       "GiB"},
       {Failed{.message = "no label 'maybe'"}, "no label 'maybe'"},
       {Cancelled{}, "no reason given"},
   };
