@@ -16,6 +16,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kLog[] = "trainer.log";  // of a program that has a trial's folder for its own
+
+// What our trainer writes is whole, or was not written to its end. What another program leaves is
+// its own business; it must have left something.
+absl::Status CheckWhole(const fs::path& folder) {
+  std::error_code error;
+  size_t num_files = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    num_files += entry.path().filename() == kLog ? 0 : 1;
+  }
+  if (num_files == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("expected a model in ", folder.string(), ", got nothing"));
+  }
+  const bool has_config = fs::is_regular_file(folder / "config.json", error);
+  const bool has_weights = fs::is_regular_file(folder / "model.safetensors", error) ||
+                           fs::is_regular_file(folder / "model.safetensors.index.json", error);
+  if (has_config == has_weights) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("expected ",
+                                          has_config ? "model.safetensors" : "config.json",
+                                          " in the model folder ", folder.string(), ", got none"));
+}
+
 absl::StatusOr<fs::path> ModelFolder(const Trial& trial) {
   const Completed* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
   const auto* stopped = trial.outcome ? std::get_if<StoppedByPruner>(&*trial.outcome) : nullptr;
@@ -38,11 +61,7 @@ absl::StatusOr<fs::path> ModelFolder(const Trial& trial) {
                                             ", and not on this machine: run hpo there, or copy "
                                             "that folder"));
   }
-  for (const char* needed : {"config.json", "model.safetensors"}) {
-    if (fs::is_regular_file(folder / needed, error)) continue;
-    return absl::NotFoundError(
-        absl::StrCat("expected ", needed, " in the model folder ", folder.string(), ", got none"));
-  }
+  HPO_RETURN_IF_ERROR(CheckWhole(folder));
   return folder;
 }
 
@@ -54,13 +73,9 @@ absl::Status CopyFiles(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_directories(to, error);
   if (error) return DiskError(absl::StrCat("create ", to.string()), error);
-  for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
-    if (!entry.is_regular_file(error)) continue;
-    const fs::path target = to / entry.path().filename();
-    fs::copy_file(entry.path(), target, error);
-    if (error) return DiskError(absl::StrCat("write ", target.string()), error);
-  }
-  if (error) return DiskError(absl::StrCat("read ", from.string()), error);
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::skip_symlinks, error);
+  if (error) return DiskError(absl::StrCat("copy ", from.string(), " to ", to.string()), error);
+  fs::remove(to / kLog, error);
   return absl::OkStatus();
 }
 

@@ -57,6 +57,18 @@ TEST_F(ExportModelTest, CopiesEveryFile) {
   EXPECT_EQ(Entries(), 5u);  // and nothing temporary
 }
 
+TEST_F(ExportModelTest, WhatAnotherProgramLeavesIsCopiedWithItsFolders) {
+  fs::create_directories(folder_ / "own" / "checkpoint-3");
+  std::ofstream(folder_ / "own" / "trainer.log") << "printed";
+  std::ofstream(folder_ / "own" / "checkpoint-3" / "weights.pt") << "w";
+  ASSERT_TRUE(ExportModel(TrialAt(folder_ / "own"), folder_ / "newer").ok());
+  EXPECT_EQ(ReadFile(folder_ / "newer" / "checkpoint-3" / "weights.pt").value(), "w");
+  EXPECT_FALSE(fs::exists(folder_ / "newer" / "trainer.log"));
+  fs::remove_all(folder_ / "own" / "checkpoint-3");
+  EXPECT_EQ(ExportModel(TrialAt(folder_ / "own"), folder_ / "newest").code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(ExportModelTest, NeverTouchesWhatIsThere) {
   fs::create_directory(folder_ / "full");
   std::ofstream(folder_ / "full" / "mine") << "x";
