@@ -9,8 +9,9 @@
 namespace hpo {
 
 // Copies every file of the trial's best-weights folder (config.json, model.safetensors, vocabulary
-// and tokenizer settings; or whatever a program of the user's own has left) to `destination`, which must not exist or be an empty folder. It appears
-// whole or not at all: copied under a temporary name beside it, then renamed.
+// and tokenizer settings; or whatever a program of the user's own has left) to `destination`, which
+// must not exist or be an empty folder. It appears whole or not at all: copied under a temporary
+// name beside it, then renamed.
 //   FailedPrecondition  the trial kept no model; `destination` is not empty
 //   NotFound            the model's folder is not on this machine, or lacks a file
 //   Unavailable         the disk refuses
