@@ -163,10 +163,10 @@ class Commands {
         ->type_name("DIR");
     run->add_option("--trials", options->trials, "Budget of trials, over the study file's")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(AtLeast(1));
     run->add_option("--add", options->add_trials, "Trials on top of the budget")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(AtLeast(1))
         ->excludes("--trials");
     run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");

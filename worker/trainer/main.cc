@@ -22,6 +22,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
+#include "common/command_line/bounds.h"
 #include "common/device/processors.h"
 #include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_facts.h"
@@ -301,7 +302,7 @@ int main(int argc, char** argv) {
                  "Run the job of this JSON file alone; the protocol's lines go to standard output")
       ->type_name("FILE");
   app.add_option("--threads", arguments.threads, "CPU threads; default: HPO_NUM_THREADS, or all")
-      ->check(CLI::PositiveNumber);
+      ->check(hpo::AtLeast(1));
   app.add_option("--token-cache", arguments.token_cache,
                  "Folder where tokenized data are kept for later trials, or none; default: "
                  "hpo/tokens in $XDG_CACHE_HOME or ~/.cache")
@@ -323,11 +324,11 @@ int main(int argc, char** argv) {
       ->type_name("FOLDER");
   app.add_option("--suite-seconds", arguments.suite_seconds,
                  "How long that may take; what would end later is left out")
-      ->check(CLI::PositiveNumber)
+      ->check(hpo::AtLeast(1))
       ->capture_default_str();
   app.add_option("--storm-cycles", arguments.storm_cycles,
                  "Out-of-memory errors in a row that the suite meets")
-      ->check(CLI::PositiveNumber)
+      ->check(hpo::AtLeast(1))
       ->capture_default_str();
   app.add_option("--device", arguments.device, "The device of both: cpu or cuda:N")
       ->capture_default_str();
