@@ -11,13 +11,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
 #include "common/base/version.h"
 #include "common/command_line/exit_status.h"
+#include "common/command_line/shell_word.h"
 #include "common/device/nvml.h"
 #include "nlohmann/json.hpp"
 
@@ -119,8 +119,8 @@ std::optional<absl::StatusOr<std::string>> ReadTrainer() {
   const fs::path trainer =
       fs::read_symlink("/proc/self/exe", error).replace_filename("hpo-trainer");
   if (error || !fs::exists(trainer, error)) return std::nullopt;
-  const std::string quoted = absl::StrReplaceAll(trainer.string(), {{"'", "'\\''"}});
-  std::FILE* const pipe = popen(absl::StrCat("'", quoted, "' --version 2>&1").c_str(), "r");
+  const std::string command = absl::StrCat(ShellWord(trainer.string()), " --version 2>&1");
+  std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::UnavailableError("hpo-trainer cannot be started");
   std::string said;
   char piece[4096];

@@ -5,11 +5,8 @@
 #include <iostream>
 #include <memory>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "cli/commands/export_model.h"
 #include "cli/commands/local_service.h"
@@ -20,6 +17,7 @@
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
 #include "common/command_line/exit_status.h"
+#include "common/command_line/shell_word.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "common/study/study_file.h"
@@ -64,13 +62,6 @@ absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& optio
 std::string FolderOf(const RunOptions& options, const std::string& study) {
   if (!options.folder.empty()) return fs::absolute(options.folder).string();
   return UserFolder("XDG_DATA_HOME", ".local/share") + "/hpo/runs/" + study;
-}
-
-std::string ShellWord(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_./:=,+@%", c);
-  });
-  return plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 // What runs this study again; its budget is kept in the database.

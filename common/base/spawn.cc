@@ -16,25 +16,6 @@
 namespace hpo {
 namespace {
 
-std::vector<std::string> Environment(const std::map<std::string, std::string>& changes) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!changes.contains(text.substr(0, text.find('=')))) merged.push_back(text);
-  }
-  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
-  return merged;
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const std::string& string : strings) {
-    pointers.push_back(const_cast<char*>(string.c_str()));
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // All that the child needs between fork and exec, where it may only make system calls.
 struct Plan {
   char* const* argv;
@@ -66,10 +47,32 @@ struct Plan {
 
 }  // namespace
 
+std::vector<std::string> MergedEnvironment(
+    const std::map<std::string, std::string>& changes,
+    absl::FunctionRef<bool(absl::string_view name)> left_out) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::string name = text.substr(0, text.find('='));
+    if (!changes.contains(name) && !left_out(name)) merged.push_back(text);
+  }
+  for (const auto& [name, value] : changes) merged.push_back(absl::StrCat(name, "=", value));
+  return merged;
+}
+
+std::vector<char*> ExecPointers(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& string : strings) {
+    pointers.push_back(const_cast<char*>(string.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 absl::StatusOr<pid_t> Spawn(const SpawnRequest& request) {
-  const std::vector<std::string> environment = Environment(request.environment);
-  const std::vector<char*> argv_pointers = Pointers(request.argv);
-  const std::vector<char*> environment_pointers = Pointers(environment);
+  const std::vector<std::string> environment = MergedEnvironment(request.environment);
+  const std::vector<char*> argv_pointers = ExecPointers(request.argv);
+  const std::vector<char*> environment_pointers = ExecPointers(environment);
   std::array<int, 2> errors;
   if (pipe2(errors.data(), O_CLOEXEC) != 0) {
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));

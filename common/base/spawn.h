@@ -1,4 +1,5 @@
-// Starts a program in a process group of its own, which a Ctrl-C at the terminal does not reach.
+// Starts a program in a process group of its own, which a Ctrl-C at the terminal does not reach;
+// and what every start of one needs.
 #pragma once
 
 #include <sys/types.h>
@@ -7,9 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace hpo {
+
+// "NAME=value" for each variable of our own environment but those that `left_out` says, `changes`
+// put over it.
+std::vector<std::string> MergedEnvironment(
+    const std::map<std::string, std::string>& changes,
+    absl::FunctionRef<bool(absl::string_view name)> left_out = [](absl::string_view) {
+      return false;
+    });
+
+// What execve() takes. They live as long as `strings`.
+std::vector<char*> ExecPointers(const std::vector<std::string>& strings);
 
 struct SpawnRequest {
   std::vector<std::string> argv;  // the program by its path, never searched for, and its arguments

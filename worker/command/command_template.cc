@@ -11,7 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "common/command_line/shell_word.h"
 
 namespace hpo {
 namespace {
@@ -32,15 +32,6 @@ size_t PlaceLength(absl::string_view text) {
   return static_cast<size_t>(end - text.begin()) + 1;
 }
 
-// One word for /bin/sh.
-std::string Quoted(const std::string& value) {
-  const bool plain = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
-    return IsNameCharacter(c) || c == '/' || c == ':' || c == '+' || c == ',' || c == '=';
-  });
-  if (plain) return value;
-  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
-}
-
 // The value itself, not what is shown to people: a real number with all its digits.
 std::string ValueText(const ParamValue& value) {
   const auto* const number = std::get_if<double>(&value);
@@ -52,7 +43,7 @@ std::string ValueText(const ParamValue& value) {
 
 std::string AllParameters(const ParamMap& params) {
   return absl::StrJoin(params, " ", [](std::string* out, const auto& param) {
-    absl::StrAppend(out, Quoted(absl::StrCat("--", param.first, "=", ValueText(param.second))));
+    absl::StrAppend(out, ShellWord(absl::StrCat("--", param.first, "=", ValueText(param.second))));
   });
 }
 
@@ -67,11 +58,11 @@ std::string QuotedAroundPlaces(absl::string_view word) {
       word.remove_prefix(1);
       continue;
     }
-    if (!plain.empty()) quoted += Quoted(std::exchange(plain, ""));
+    if (!plain.empty()) quoted += ShellWord(std::exchange(plain, ""));
     absl::StrAppend(&quoted, word.substr(0, length));
     word.remove_prefix(length);
   }
-  if (!plain.empty() || quoted.empty()) quoted += Quoted(plain);
+  if (!plain.empty() || quoted.empty()) quoted += ShellWord(plain);
   return quoted;
 }
 
@@ -135,7 +126,7 @@ absl::StatusOr<std::string> CommandTemplate::Fill(const ParamMap& params,
     } else if (piece.is_place) {
       const std::optional<std::string> found = Find(piece.text, params, values);
       if (!found) return NoSuchValue(piece.text, params, values);
-      value = for_shell ? Quoted(*found) : *found;
+      value = for_shell ? ShellWord(*found) : *found;
     }
     filled += value;
   }

@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kMaxTailBytes = 4096;
 
-// As PyTorch, TensorFlow, JAX and CUDA's libraries word it (python/src/hpo/trainer.py has the
-// same).
+// As PyTorch, TensorFlow, JAX and CUDA's libraries word it; python/src/hpo/trainer.py has a list of
+// its own, for exceptions.
 constexpr std::array kCardTexts = {
     "CUDA out of memory",         "OutOfMemoryError",          "RESOURCE_EXHAUSTED: Out of memory",
     "OOM when allocating tensor", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED",

@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
+#include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "common/protocol/trainer_protocol.h"
 #include "nlohmann/json.hpp"
@@ -72,30 +73,6 @@ bool IsOwnToken(absl::string_view name) {
   return absl::StartsWith(name, "HPO_") && absl::EndsWith(name, "_TOKEN");
 }
 
-// "NAME=value" for every variable of the agent's own environment, `changes` put over it.
-std::vector<std::string> MergedEnvironment(const std::map<std::string, std::string>& changes) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string name = std::string(*entry).substr(0, std::string(*entry).find('='));
-    if (!changes.contains(name) && !IsOwnToken(name)) {
-      merged.emplace_back(*entry);
-    }
-  }
-  for (const auto& [name, value] : changes) {
-    merged.push_back(absl::StrCat(name, "=", value));
-  }
-  return merged;
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const std::string& string : strings) {
-    pointers.push_back(const_cast<char*>(string.c_str()));
-  }
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // A copy of `fd` above the descriptors that the child's dup2 calls write to; none of none, errno as
 // it was.
 UniqueFd AboveStandard(const UniqueFd& fd) {
@@ -146,9 +123,9 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
 
   std::map<std::string, std::string> changes = command.environment;
   if (!command.mark.empty()) changes[kTrainerMarkVariable] = command.mark;
-  const std::vector<std::string> environment = MergedEnvironment(changes);
-  const std::vector<char*> argv_pointers = Pointers(command.argv);
-  const std::vector<char*> environment_pointers = Pointers(environment);
+  const std::vector<std::string> environment = MergedEnvironment(changes, IsOwnToken);
+  const std::vector<char*> argv_pointers = ExecPointers(command.argv);
+  const std::vector<char*> environment_pointers = ExecPointers(environment);
   ChildPlan plan{.program = command.argv[0].c_str(),
                  .argv = argv_pointers.data(),
                  .environment = environment_pointers.data(),
