@@ -19,7 +19,6 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 
 if(HPO_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)
-  include(GoogleTest)
 endif()
 
 # yaml-cpp's target was renamed between the releases we support.

@@ -36,18 +36,31 @@ function(hpo_program name)
   hpo_warnings(${name})
 endfunction()
 
-# hpo_test(NAME LABEL unit|trainer|gpu|slow SOURCES a_test.cc ... LINK dependency ...)
-#   One GoogleTest binary per folder of tests/; every TEST becomes a ctest test.
+# hpo_test(NAME LABEL unit|trainer|chaos [STATISTICAL b_test.cc ...] SOURCES a_test.cc ...
+#          LINK dependency ...)
+#   One GoogleTest binary per folder of tests/; every *_test.cc of it becomes a ctest test. Files
+#   after STATISTICAL, of SOURCES, have that label: they judge many runs of something random.
 function(hpo_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL" "STATISTICAL;SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} hpo_test_main)
   target_compile_definitions(${name} PRIVATE
     HPO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HPO_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   hpo_warnings(${name})
-  gtest_discover_tests(${name}
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 300)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
+    OUTPUT_VARIABLE folder)
+  foreach(source IN LISTS ARG_SOURCES)
+    if(NOT source MATCHES "_test\\.cc$")
+      continue()
+    endif()
+    set(file ${folder}/${source})
+    add_test(NAME ${file} COMMAND ${name} --file=${file})
+    set(label ${ARG_LABEL})
+    if(source IN_LIST ARG_STATISTICAL)
+      set(label statistical)
+    endif()
+    set_tests_properties(${file} PROPERTIES LABELS ${label} TIMEOUT 900)
+  endforeach()
 endfunction()
