@@ -105,18 +105,27 @@ void ChildProcess::Signal(int signal) {
   if (!reaped_) kill(-pid_, signal);
 }
 
+std::vector<pid_t> ChildProcess::Processes() const {
+  std::vector<pid_t> group;
+  DIR* const processes = opendir("/proc");
+  if (processes == nullptr) return group;
+  while (const dirent* const entry = readdir(processes)) {
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(entry->d_name, &pid) && GroupOf(entry->d_name) == pid_) {
+      group.push_back(pid);
+    }
+  }
+  closedir(processes);
+  return group;
+}
+
 Bytes ChildProcess::Resident() const {
   Bytes total;
-  DIR* const processes = opendir("/proc");
-  if (processes == nullptr) return total;
   const HostMemoryReader memory;
-  while (const dirent* const entry = readdir(processes)) {
-    int64_t pid = 0;
-    if (!absl::SimpleAtoi(entry->d_name, &pid) || GroupOf(entry->d_name) != pid_) continue;
+  for (const pid_t pid : Processes()) {
     const absl::StatusOr<Bytes> resident = memory.ReadResident(pid);
     if (resident.ok()) total += *resident;
   }
-  closedir(processes);
   return total;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -41,6 +42,9 @@ class ChildProcess {
 
   // Sends the signal to the whole group.
   void Signal(int signal);
+
+  // The processes of the group now.
+  std::vector<pid_t> Processes() const;
 
   // Resident host memory of the group's processes now.
   Bytes Resident() const;

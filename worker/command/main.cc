@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/version.h"
 #include "common/command_line/command_line.h"
+#include "common/device/nvml.h"
 #include "common/protocol/trainer_protocol.h"
 #include "worker/channel/message_channel.h"
 #include "worker/command/run_command.h"
@@ -28,6 +30,22 @@ int ProtocolFd() {
   signal(fatal, SIG_DFL);
   raise(fatal);
   std::exit(128 + fatal);
+}
+
+std::string FromEnvironment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// What watches the job's card; null on a CPU, and where there is no driver to ask.
+std::unique_ptr<GpuProbe> ProbeFor(const TrainerJob& job, EventSink& events) {
+  if (job.device == "cpu") return nullptr;
+  absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
+  if (probe.ok()) return *std::move(probe);
+  events.Send(LogMessage{.level = "warning",
+                         .text = absl::StrCat("what the program takes of the card is not seen: ",
+                                              probe.status().message())});
+  return nullptr;
 }
 
 int Serve(const CommandOptions& options) {
@@ -48,7 +66,10 @@ int Serve(const CommandOptions& options) {
     std::cerr << "hpo-command-trainer: " << job.status().message() << "\n";
     return trainer_exit::kInternal;
   }
-  const CommandEnd end = RunCommand(options, *job, channel, channel);
+  const std::unique_ptr<GpuProbe> probe = ProbeFor(*job, channel);
+  // The worker shows its trainer one card, by its UUID.
+  const CommandEnd end = RunCommand(options, *job, channel, channel, probe.get(),
+                                    FromEnvironment("CUDA_VISIBLE_DEVICES"));
   if (end.signal != 0) DieOf(end.signal);
   channel.Send(end.message);
   return trainer_exit::kDone;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/base/read_file.h"
+#include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
 
 namespace hpo {
@@ -47,13 +48,37 @@ RunExit ExitOf(int status) {
   return {.code = code};
 }
 
+// Python would keep what it prints until there is enough of it; TensorFlow and JAX would take the
+// whole card at once, so that what a trial needs could not be seen.
+std::map<std::string, std::string> ProgramEnvironment() {
+  std::map<std::string, std::string> environment;
+  for (const auto& [name, value] :
+       {std::pair{"PYTHONUNBUFFERED", "1"}, std::pair{"TF_FORCE_GPU_ALLOW_GROWTH", "true"},
+        std::pair{"XLA_PYTHON_CLIENT_PREALLOCATE", "false"}}) {
+    if (std::getenv(name) == nullptr) environment.emplace(name, value);
+  }
+  return environment;
+}
+
+// The card as it is now; nullopt where it cannot be watched.
+std::optional<CardWatch> WatchCard(GpuProbe* probe, const std::string& uuid) {
+  if (probe == nullptr) return std::nullopt;
+  const absl::StatusOr<std::vector<GpuState>> cards = probe->List();
+  if (!cards.ok()) return std::nullopt;
+  const auto card = std::find_if(cards->begin(), cards->end(),
+                                 [&uuid](const GpuState& one) { return one.uuid == uuid; });
+  if (card == cards->end()) return std::nullopt;
+  return CardWatch(*probe, *card, HasTheDriversProcessNumbers());
+}
+
 class CommandRun {
  public:
   CommandRun(const CommandOptions& options, const TrainerJob& job, MemoryPlan plan,
-             EventSink& events, StopSource& stop)
+             std::optional<CardWatch> card, EventSink& events, StopSource& stop)
       : options_(options),
         job_(job),
         plan_(plan),
+        card_(std::move(card)),
         events_(events),
         stop_(stop),
         reader_(job.objective.metric, options.patterns) {}
@@ -69,11 +94,8 @@ class CommandRun {
     if (!metrics_file.ok()) return Misconfigured("--metrics-file", metrics_file.status());
     metrics_file_ = *std::move(metrics_file);
     const FileTime before = WrittenAt(metrics_file_);
-    std::map<std::string, std::string> environment;
-    // Python would keep what it prints until there is enough of it.
-    if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment.emplace("PYTHONUNBUFFERED", "1");
     absl::StatusOr<std::unique_ptr<ChildProcess>> child =
-        ChildProcess::Start(*command, environment);
+        ChildProcess::Start(*command, ProgramEnvironment());
     if (!child.ok()) {
       return Failed{.failure_class = FailureClass::kInternal,
                     .message = std::string(child.status().message())};
@@ -81,17 +103,19 @@ class CommandRun {
     Watch(**child);
     (*child)->Signal(SIGKILL);
     exit_ = ExitOf((*child)->Wait());
-    peak_ = std::max(peak_, (*child)->largest_resident());
+    if (on_cpu()) peak_ = std::max(peak_, (*child)->largest_resident());
     metrics_file_is_new_ = WrittenAt(metrics_file_) != before;
     return Judge();
   }
 
   bool stopped() const { return stop_reason_.has_value(); }
   int signal() const { return exit_.signal; }
-  // Host memory at its peak; 0 on a card, whose memory is not seen from here.
-  Bytes peak() const { return job_.device == "cpu" ? peak_ : Bytes(); }
+  // Of the device's memory; 0 where a card is not seen.
+  Bytes peak() const { return peak_; }
 
  private:
+  bool on_cpu() const { return job_.device == "cpu"; }
+
   static TrialOutcome Misconfigured(const char* option, const absl::Status& status) {
     return Failed{.failure_class = FailureClass::kBadConfiguration,
                   .message = absl::StrCat(option, ": ", status.message())};
@@ -126,7 +150,8 @@ class CommandRun {
   }
 
   void WatchMemory(ChildProcess& child) {
-    if (job_.device != "cpu" || over_limit_) return;
+    if (card_.has_value()) peak_ = std::max(peak_, card_->Held(child.Processes()));
+    if (!on_cpu() || over_limit_) return;
     peak_ = std::max(peak_, child.Resident());
     if (job_.limit.count == 0 || peak_ <= job_.limit) return;
     over_limit_ = true;
@@ -218,6 +243,7 @@ class CommandRun {
   const CommandOptions& options_;
   const TrainerJob& job_;
   const MemoryPlan plan_;
+  std::optional<CardWatch> card_;
   EventSink& events_;
   StopSource& stop_;
   MetricReader reader_;
@@ -232,16 +258,17 @@ class CommandRun {
 }  // namespace
 
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
-                      StopSource& stop) {
+                      StopSource& stop, GpuProbe* probe, const std::string& card) {
   CommandEnd end;
   MemoryPlan plan = job.plan;
   MemoryReport& memory = end.message.memory;
   memory.limit = job.limit;
+  Bytes& peak = job.device == "cpu" ? memory.live_peak : memory.device_peak;
   for (;;) {
-    CommandRun run(options, job, plan, events, stop);
+    CommandRun run(options, job, plan, WatchCard(probe, card), events, stop);
     end.message.outcome = run.Run();
     end.message.final_plan = plan;
-    memory.live_peak = std::max(memory.live_peak, run.peak());
+    peak = std::max(peak, run.peak());
     const auto* const oom =
         end.message.outcome ? std::get_if<OutOfMemory>(&*end.message.outcome) : nullptr;
     if (oom == nullptr) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/device/gpu_probe.h"
 #include "worker/channel/event_sink.h"
 #include "worker/command/command_template.h"
 #include "worker/command/metric_reader.h"
@@ -30,9 +31,12 @@ struct CommandEnd {
   int signal = 0;
 };
 
-// Runs the job until it has an end or `stop` is asked for. Without a card the host memory of the
-// program and its children is watched: above the job's limit it is out of memory.
+// Runs the job until it has an end or `stop` is asked for. On the CPU the host memory of the
+// program and its children is watched: above the job's limit it is out of memory. On a card it is
+// what they hold of that, which ends nothing: the card itself says when it is full.
+//   `probe`  of the cards; null: a card's memory is not seen
+//   `card`   UUID of the job's card
 CommandEnd RunCommand(const CommandOptions& options, const TrainerJob& job, EventSink& events,
-                      StopSource& stop);
+                      StopSource& stop, GpuProbe* probe = nullptr, const std::string& card = "");
 
 }  // namespace hpo
