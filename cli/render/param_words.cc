@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/spelling.h"
@@ -23,9 +24,27 @@ std::optional<ParamValue> Parse(const IntDomain&, const std::string& text) {
   return ParamValue(value);
 }
 
+// Whether `text` is another way to write `choice`: 0.0 and 1e-1 for numbers, True for true.
+bool Writes(const std::string& text, const ParamValue& choice) {
+  double number = 0.0;
+  if (const bool* const truth = std::get_if<bool>(&choice)) {
+    return absl::EqualsIgnoreCase(text, *truth ? "true" : "false");
+  }
+  if (!absl::SimpleAtod(text, &number)) return false;
+  if (const auto* const whole = std::get_if<int64_t>(&choice)) {
+    return number == static_cast<double>(*whole);
+  }
+  const auto* const real = std::get_if<double>(&choice);
+  return real != nullptr && number == *real;
+}
+
 std::optional<ParamValue> Parse(const CategoricalDomain& domain, const std::string& text) {
+  // As it is printed comes first: texts such as "1" may stand beside the number 1.0.
   for (const ParamValue& choice : domain.choices) {
     if (FormatParam(choice) == text) return choice;
+  }
+  for (const ParamValue& choice : domain.choices) {
+    if (Writes(text, choice)) return choice;
   }
   return std::nullopt;
 }

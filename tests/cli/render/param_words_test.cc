@@ -28,6 +28,20 @@ TEST(ParamWords, ValuesTakeTheirParametersType) {
   EXPECT_TRUE(ParseParamWords({}, Space())->empty());
 }
 
+TEST(ParamWords, AChoiceMayBeWrittenInAnotherWay) {
+  const SearchSpace space{
+      .parameters = {
+          {.name = "dropout", .domain = CategoricalDomain{.choices = {0.0, 0.1}}},
+          {.name = "batch", .domain = CategoricalDomain{.choices = {int64_t{8}, int64_t{16}}}},
+          {.name = "frozen", .domain = CategoricalDomain{.choices = {false, true}}},
+          {.name = "text", .domain = CategoricalDomain{.choices = {1.0, std::string("1")}}}}};
+  EXPECT_EQ(*ParseParamWords({"dropout=0.0", "batch=8.0", "frozen=True", "text=1.0"}, space),
+            (ParamMap{{"dropout", 0.0}, {"batch", int64_t{8}}, {"frozen", true}, {"text", 1.0}}));
+  EXPECT_EQ(*ParseParamWords({"dropout=1e-1"}, space), (ParamMap{{"dropout", 0.1}}));
+  EXPECT_FALSE(ParseParamWords({"batch=8.5"}, space).ok());
+  EXPECT_FALSE(ParseParamWords({"batch=true"}, space).ok());
+}
+
 TEST(ParamWords, MistakesAreNamed) {
   const struct {
     std::vector<std::string> words;
