@@ -99,6 +99,13 @@ class MlflowTest(Deployment):
         self.assertEqual(self.history(run, "oom_trials")[-1][1], 0)
         self.assertEqual(self.history(run, "best_value")[-1][1], self.study()["best_value"])
 
+    def check_refusal(self):
+        experiment = self.ask("experiments/create", {"name": "gone"})
+        self.ask("experiments/delete", {"experiment_id": experiment["experiment_id"]})
+        said = self.hpo("export", "mlflow", "--to", self.uri, "--experiment", "gone", status=2)
+        self.assertIn(f"MLflow at {self.uri}", said)
+        self.assertIn("experiment 'gone'", said)
+
     def test_an_export_writes_runs_and_a_second_one_doubles_nothing(self):
         self.start_mlflow()
         self.run_study()
@@ -115,6 +122,7 @@ class MlflowTest(Deployment):
         self.check_run(again["toy #4"], 4)
         self.hpo("export", "mlflow", "--to", self.uri, "--experiment", "another one")
         self.assertEqual(len(self.runs("another%20one")), 7)
+        self.check_refusal()
 
     def test_live_logging_survives_an_mlflow_that_is_away(self):
         server = self.start_mlflow()
@@ -132,15 +140,6 @@ class MlflowTest(Deployment):
         wait_until(lambda: len(self.runs()) == 9, "what was missing")
         self.check_study(self.runs()["toy"])
         self.check_run(self.runs()["toy #7"], 7)
-
-    def test_mlflows_refusal_is_told(self):
-        self.start_mlflow()
-        self.run_study()
-        experiment = self.ask("experiments/create", {"name": "gone"})
-        self.ask("experiments/delete", {"experiment_id": experiment["experiment_id"]})
-        said = self.hpo("export", "mlflow", "--to", self.uri, "--experiment", "gone", status=2)
-        self.assertIn(f"MLflow at {self.uri}", said)
-        self.assertIn("experiment 'gone'", said)
 
 
 @unittest.skipUnless(HAS_TENSORBOARD,
