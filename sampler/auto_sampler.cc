@@ -88,7 +88,7 @@ AutoSampler::AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors)
               .budget_trials = {}},
       tpe_(study, priors),
       process_(study, std::move(priors)),
-      cma_es_(study.sampler, kMostForProcess, study.memory.policy) {}
+      cma_es_(study.sampler, study.memory.policy) {}
 
 void AutoSampler::Observe(const HistoryEvent& event) {
   tpe_.Observe(event);

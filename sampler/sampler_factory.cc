@@ -19,8 +19,7 @@ std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorSt
     return std::make_unique<GpSampler>(study, std::move(priors));
   }
   if (study.sampler.type == "cma-es") {
-    return std::make_unique<CmaEsSampler>(study.sampler, study.sampler.startup_trials,
-                                          study.memory.policy);
+    return std::make_unique<CmaEsSampler>(study.sampler, study.memory.policy);
   }
   if (study.sampler.type == "qmc") return std::make_unique<QmcSampler>(study.sampler);
   if (study.sampler.type == "grid") return std::make_unique<GridSampler>(study.sampler);

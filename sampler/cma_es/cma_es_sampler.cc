@@ -10,8 +10,8 @@
 #include "absl/synchronization/mutex.h"
 #include "common/space/free_numbers.h"
 #include "sampler/cma_es/evolution_strategy.h"
-#include "sampler/simple/qmc_sampler.h"
 #include "sampler/simple/random_sampler.h"
+#include "sampler/simple/startup.h"
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/numeric_scale.h"
 #include "sampler/space/random_configuration.h"
@@ -164,13 +164,14 @@ class EvolutionCache {
   std::optional<Evolution> kept_ ABSL_GUARDED_BY(mutex_);
 };
 
-CmaEsSampler::CmaEsSampler(const SamplerSpec& spec, int64_t startup_trials, MemoryPolicy policy)
-    : spec_(spec),
-      startup_trials_(std::max<int64_t>(1, startup_trials)),
-      policy_(policy),
-      cache_(std::make_unique<EvolutionCache>()) {}
+CmaEsSampler::CmaEsSampler(const SamplerSpec& spec, MemoryPolicy policy)
+    : spec_(spec), policy_(policy), cache_(std::make_unique<EvolutionCache>()) {}
 
 CmaEsSampler::~CmaEsSampler() = default;
+
+absl::StatusOr<Suggestion> CmaEsSampler::Suggest(const AskContext& context) const {
+  return SuggestAfter(std::max<int64_t>(1, StartupTrials(spec_, context)), context);
+}
 
 absl::StatusOr<Suggestion> CmaEsSampler::SuggestAfter(int64_t startup_trials,
                                                       const AskContext& context) const {

@@ -23,20 +23,17 @@ class EvolutionCache;
 // Threads: as Sampler.
 class CmaEsSampler final : public Sampler {
  public:
-  // `startup_trials`: finished ones that the distribution begins from.
-  CmaEsSampler(const SamplerSpec& spec, int64_t startup_trials, MemoryPolicy policy);
+  CmaEsSampler(const SamplerSpec& spec, MemoryPolicy policy);
   ~CmaEsSampler() override;
 
   void Observe(const HistoryEvent& event) override { history_.Apply(event); }
-  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override {
-    return SuggestAfter(startup_trials_, context);
-  }
-  // As Suggest of a sampler with so many startup trials, at least 1.
+  // The distribution begins from the first trials (StartupTrials).
+  absl::StatusOr<Suggestion> Suggest(const AskContext& context) const override;
+  // The same from so many finished trials, at least 1.
   absl::StatusOr<Suggestion> SuggestAfter(int64_t startup_trials, const AskContext& context) const;
 
  private:
   SamplerSpec spec_;
-  int64_t startup_trials_;
   MemoryPolicy policy_;
   History history_;
   std::unique_ptr<EvolutionCache> cache_;

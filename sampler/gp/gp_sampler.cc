@@ -17,7 +17,7 @@
 #include "sampler/gp/training_data.h"
 #include "sampler/gp/trust_region.h"
 #include "sampler/numeric/packet_math.h"
-#include "sampler/simple/qmc_sampler.h"
+#include "sampler/simple/startup.h"
 #include "sampler/simple/random_sampler.h"
 #include "sampler/space/random_stream.h"
 
@@ -167,7 +167,7 @@ GpSampler::Barriers GpSampler::FindBarriers(const InputSpace& inputs,
 }
 
 absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
-  if (history_.num_finished() < spec_.startup_trials) {
+  if (history_.num_finished() < StartupTrials(spec_, context)) {
     return SuggestAtStartup(context, history_, spec_, priors_.studies());
   }
   const CodedSpace space(context.space);

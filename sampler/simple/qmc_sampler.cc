@@ -72,20 +72,4 @@ absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const H
                     .reason = "the next point of a sequence that covers the space evenly"};
 }
 
-absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const History& history,
-                                            const SamplerSpec& spec,
-                                            std::span<const PriorStudy> priors) {
-  if (auto suggestion = SuggestFromPriors(context, history, priors); suggestion.has_value()) {
-    return *std::move(suggestion);
-  }
-  absl::StatusOr<Suggestion> first = spec.startup == "sobol"
-                                         ? SuggestQuasiRandom(context, history, spec)
-                                         : SuggestAtRandom(context, history, spec, "");
-  if (first.ok()) {
-    first->reason = absl::StrCat("one of the first ", spec.startup_trials,
-                                 " trials, from which a model is made");
-  }
-  return first;
-}
-
 }  // namespace hpo

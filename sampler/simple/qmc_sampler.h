@@ -20,13 +20,6 @@ namespace hpo {
 absl::StatusOr<Suggestion> SuggestQuasiRandom(const AskContext& context, const History& history,
                                               const SamplerSpec& spec);
 
-// What a sampler proposes before it has a model: what priors say where it is their turn
-// (SuggestFromPriors), else as spec.startup says.
-//   FailedPrecondition  as Sampler::Suggest
-absl::StatusOr<Suggestion> SuggestAtStartup(const AskContext& context, const History& history,
-                                            const SamplerSpec& spec,
-                                            std::span<const PriorStudy> priors);
-
 // Threads: as Sampler.
 class QmcSampler final : public Sampler {
  public:

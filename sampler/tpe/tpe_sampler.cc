@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler/simple/qmc_sampler.h"
+#include "sampler/simple/startup.h"
 #include "sampler/simple/random_sampler.h"
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/random_stream.h"
@@ -108,7 +108,7 @@ bool TpeSampler::SuggestByModel(const AskContext& context, const TpeModel& own,
 }
 
 absl::StatusOr<Suggestion> TpeSampler::Suggest(const AskContext& context) const {
-  if (history_.num_finished() < spec_.startup_trials) {
+  if (history_.num_finished() < StartupTrials(spec_, context)) {
     return SuggestAtStartup(context, history_, spec_, priors_.studies());
   }
   Suggestion suggestion{.sampler = form_.name, .history_sequence = history_.sequence()};

@@ -48,7 +48,8 @@ Suggestion SimulatedStudy::Suggest(int64_t number) const {
   auto suggestion = sampler_->Suggest({.number = TrialNumber{number},
                                        .space = study_.space,
                                        .capacity = capacity_,
-                                       .feasibility = feasibility_});
+                                       .feasibility = feasibility_,
+                                       .budget_trials = study_.budget.trials});
   HPO_CHECK(suggestion.ok());
   return *std::move(suggestion);
 }

@@ -34,7 +34,8 @@ Parameter MakeParameter(const std::string& name, Domain domain);
 // Asks, runs and tells one trial after another.
 class SimulatedStudy {
  public:
-  // `study.space` and `study.sampler` count. OOM happens at `capacity`.
+  // Of the study its space, sampler, metric constraints and budget of trials count. OOM happens at
+  // `capacity`.
   SimulatedStudy(const StudySpec& study, SimulatedObjective objective, Bytes capacity = GiB(16),
                  std::vector<PriorStudy> priors = {});
 

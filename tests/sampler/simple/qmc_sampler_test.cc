@@ -135,17 +135,5 @@ TEST(QmcSampler, FiveHundredParameters) {
   EXPECT_NEAR(sum / 16.0, 0.5, 0.3);
 }
 
-TEST(SuggestAtStartup, FollowsTheStudy) {
-  StudySpec study = StudyOf({MakeParameter("x", FloatDomain{})});
-  const AskContext context{TrialNumber{4}, study.space, GiB(16), nullptr};
-  for (const char* startup : {"sobol", "random"}) {
-    study.sampler.startup = startup;
-    const auto suggestion = SuggestAtStartup(context, {}, study.sampler, {});
-    ASSERT_TRUE(suggestion.ok());
-    EXPECT_EQ(suggestion->sampler, startup);
-    EXPECT_FALSE(suggestion->score.has_value());
-  }
-}
-
 }  // namespace
 }  // namespace hpo
