@@ -201,8 +201,8 @@ void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
   CLI::App* const budget =
       Add(group, "budget", "What a run holds, class by class, before and after; needs no server",
           "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
-          "lora.targets=all-linear lora.base=bf16\n    train.precision=bf16 "
-          "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048\n"
+          "lora.targets=all-linear lora.base=bf16 \\\n    train.precision=bf16 "
+          "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048 \\\n"
           "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
   budget->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
   budget->add_option("--compare", options->compare, "Parameters to change: before and after them")

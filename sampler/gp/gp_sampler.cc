@@ -17,8 +17,8 @@
 #include "sampler/gp/training_data.h"
 #include "sampler/gp/trust_region.h"
 #include "sampler/numeric/packet_math.h"
-#include "sampler/simple/startup.h"
 #include "sampler/simple/random_sampler.h"
+#include "sampler/simple/startup.h"
 #include "sampler/space/random_stream.h"
 
 namespace hpo {

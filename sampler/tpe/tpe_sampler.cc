@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sampler/simple/startup.h"
 #include "sampler/simple/random_sampler.h"
+#include "sampler/simple/startup.h"
 #include "sampler/space/candidate_pool.h"
 #include "sampler/space/random_stream.h"
 

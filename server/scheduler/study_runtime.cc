@@ -321,25 +321,26 @@ void StudyRuntime::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {
 absl::StatusOr<Suggestion> StudyRuntime::Suggest(
     const std::function<AskContext(const History&)>& make_context) {
   std::deque<HistoryEvent> events;
-  History seen;
   std::optional<StudySpec> bounded;
   {
     absl::MutexLock lock(&mutex_);
     events.swap(unobserved_);
-    seen = history_;
     if (spec_.budget.regret_bound.has_value()) bounded = spec_;
   }
-  for (const HistoryEvent& event : events) sampler_->Observe(event);
+  for (const HistoryEvent& event : events) {
+    sampler_->Observe(event);
+    observed_.Apply(event);
+  }
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
   std::optional<std::string> why;
-  if (bounded.has_value()) why = WhyRegretBounded(seen, *bounded);
+  if (bounded.has_value()) why = WhyRegretBounded(observed_, *bounded);
   if (why.has_value()) {
     absl::MutexLock lock(&mutex_);
     regret_bounded_ = why;
     undecided_ = true;
     return absl::FailedPreconditionError(*std::move(why));
   }
-  return sampler_->Suggest(make_context(seen));
+  return sampler_->Suggest(make_context(observed_));
 }
 
 std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {

@@ -192,6 +192,9 @@ class StudyRuntime {
 
   mutable absl::Mutex propose_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::unique_ptr<Sampler> sampler_ ABSL_GUARDED_BY(propose_mutex_);
+  // history_ as far as the sampler has seen it. A second one, because a copy at each suggestion
+  // takes longer the more trials there are.
+  History observed_ ABSL_GUARDED_BY(propose_mutex_);
 
   mutable absl::Mutex mutex_;
   StudySpec spec_ ABSL_GUARDED_BY(mutex_);
