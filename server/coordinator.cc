@@ -26,13 +26,14 @@ absl::Status CreateFolderOf(const std::string& path) {
 
 }  // namespace
 
-Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler,
+Coordinator::Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store,
                          std::unique_ptr<MlflowLogger> mlflow, const Clock& clock)
     : mlflow_(std::move(mlflow)),
       scheduler_(std::move(scheduler)),
       studies_(*scheduler_),
       workers_(*scheduler_),
       admin_(*scheduler_),
+      optuna_(store, studies_, clock),
       clock_(clock) {
   for (const std::string& found : admin_.GetServer().damage) {
     spdlog::error("the database is damaged: {}", found);
@@ -59,6 +60,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
     const CoordinatorOptions& options, const Clock& clock) {
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.database));
+  Store& stored = *store;
   SchedulerOptions scheduling = options.scheduler;
   std::unique_ptr<MlflowLogger> mlflow;
   if (!options.mlflow.empty()) {
@@ -70,16 +72,17 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::TryStart(
   HPO_ASSIGN_OR_RETURN(std::unique_ptr<TrialScheduler> scheduler,
                        TrialScheduler::Create(std::move(store), clock, scheduling));
   std::unique_ptr<Coordinator> coordinator(
-      new Coordinator(std::move(scheduler), std::move(mlflow), clock));
+      new Coordinator(std::move(scheduler), stored, std::move(mlflow), clock));
   for (const StudySpec& study : options.studies) {
     const absl::Status added =
         coordinator->studies_.CreateStudy(study, /*validate_only=*/false, RandomId()).status();
     // The scheduler has said so; the other studies go on.
     if (!absl::IsDataLoss(added)) HPO_RETURN_IF_ERROR(added);
   }
-  HPO_ASSIGN_OR_RETURN(coordinator->rpc_,
-                       RpcServer::Start(options.listen, coordinator->studies_,
-                                        coordinator->workers_, coordinator->admin_));
+  HPO_ASSIGN_OR_RETURN(
+      coordinator->rpc_,
+      RpcServer::Start(options.listen, coordinator->studies_, coordinator->workers_,
+                       coordinator->admin_, coordinator->optuna_));
   if (options.metrics) {
     HPO_ASSIGN_OR_RETURN(
         coordinator->metrics_, MetricsEndpoint::Start(*options.metrics, [&served = *coordinator] {

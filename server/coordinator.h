@@ -17,6 +17,7 @@
 #include "server/health_log.h"
 #include "server/http/metrics_endpoint.h"
 #include "server/mlflow_logger.h"
+#include "server/optuna/optuna_api.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/trial_scheduler.h"
 
@@ -58,10 +59,12 @@ class Coordinator {
   StudyApi& studies() { return studies_; }
   WorkerApi& workers() { return workers_; }
   AdminApi& admin() { return admin_; }
+  OptunaApi& optuna() { return optuna_; }
 
  private:
-  Coordinator(std::unique_ptr<TrialScheduler> scheduler, std::unique_ptr<MlflowLogger> mlflow,
-              const Clock& clock);
+  // `store` is the scheduler's.
+  Coordinator(std::unique_ptr<TrialScheduler> scheduler, Store& store,
+              std::unique_ptr<MlflowLogger> mlflow, const Clock& clock);
 
   static absl::StatusOr<std::unique_ptr<Coordinator>> TryStart(const CoordinatorOptions& options,
                                                                const Clock& clock);
@@ -72,6 +75,7 @@ class Coordinator {
   StudyApi studies_;
   WorkerApi workers_;
   AdminApi admin_;
+  OptunaApi optuna_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<MetricsEndpoint> metrics_;  // null: monitoring asks nowhere
   const Clock& clock_;

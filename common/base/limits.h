@@ -112,6 +112,26 @@ inline constexpr Limit kEventLimit = {
     100'000, "a study", "changes that a watch can go back to", "the oldest are forgotten",
     "a watch that was away longer lists the trials and goes on from the newest"};
 
+inline constexpr Limit kOptunaNameLimit = {
+    2048, "bytes", "a name in a study of Optuna's: of the study, a parameter, an attribute",
+    "refused", "Optuna's own database takes 512 characters"};
+
+inline constexpr Limit kOptunaJsonLimit = {1 << 20, "bytes",
+                                           "an attribute or a distribution in a study of Optuna's",
+                                           "refused", "each reader of the trial gets all of them"};
+
+inline constexpr Limit kOptunaAttributeLimit = {10'000, "a call",
+                                                "attributes of a trial that an Optuna client adds",
+                                                "refused", "they are written in one transaction"};
+
+inline constexpr Limit kOptunaUnfinishedLimit = {
+    1'000'000, "a call", "trials that an Optuna client asks for by their ids", "refused",
+    "it asks so for what had not finished when it asked last"};
+
+inline constexpr Limit kOptunaAnswerLimit = {
+    512 << 20, "bytes", "the trials in an answer to an Optuna client", "refused",
+    "it takes one answer for all there is, so there are no pages; some 500,000 trials fit"};
+
 inline constexpr Limit kRequestIdDays = {
     7, "days", "the answer to a request id", "forgotten: the id asks anew",
     "longer than any worker keeps a result that it cannot deliver unseen"};

@@ -52,7 +52,18 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.StopTrialRequest.reason", &kTextLimit},
     {"hpo.v1.CancelTrialRequest.reason", &kTextLimit},
     {"hpo.v1.HeartbeatRequest.notice", &kTextLimit},
+    {"optuna.SetStudyUserAttributeRequest.value", &kOptunaJsonLimit},
+    {"optuna.SetStudySystemAttributeRequest.value", &kOptunaJsonLimit},
+    {"optuna.SetTrialUserAttributeRequest.value", &kOptunaJsonLimit},
+    {"optuna.SetTrialSystemAttributeRequest.value", &kOptunaJsonLimit},
+    {"optuna.SetTrialParameterRequest.distribution", &kOptunaJsonLimit},
+    {"optuna.Trial.DistributionsEntry.value", &kOptunaJsonLimit},
+    {"optuna.Trial.UserAttributesEntry.value", &kOptunaJsonLimit},
+    {"optuna.Trial.SystemAttributesEntry.value", &kOptunaJsonLimit},
 };
+
+// Of every message of Optuna's; names and keys are the rest of its texts.
+constexpr char kOptunaPackage[] = "optuna";
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.
 constexpr FieldLimit kLists[] = {
@@ -76,6 +87,10 @@ constexpr FieldLimit kLists[] = {
     {"hpo.v1.HeartbeatRequest.leases", &kLeaseLimit},
     {"hpo.v1.DataSet.labels", &kLabelLimit},
     {"hpo.v1.LengthHistogram.rows_by_length", &kLengthLimit},
+    {"optuna.Trial.intermediate_values", &kMeasurementLimit},
+    {"optuna.Trial.user_attributes", &kOptunaAttributeLimit},
+    {"optuna.Trial.system_attributes", &kOptunaAttributeLimit},
+    {"optuna.GetTrialsRequest.included_trial_ids", &kOptunaUnfinishedLimit},
 };
 
 struct FieldRange {
@@ -100,6 +115,10 @@ constexpr const char* kAnyReal[] = {
     "hpo.v1.Completed.MetricsEntry.value",
     "hpo.v1.StoppedByPruner.MetricsEntry.value",
     "hpo.v1.Measurement.MetricsEntry.value",
+    "optuna.SetTrialIntermediateValueRequest.intermediate_value",
+    "optuna.SetTrialStateValuesRequest.values",
+    "optuna.Trial.values",
+    "optuna.Trial.IntermediateValuesEntry.value",
 };
 
 // google/protobuf/duration.proto and timestamp.proto: 10,000 years; 0001-01-01 to 9999-12-31.
@@ -158,7 +177,11 @@ absl::Status CheckRange(int64_t low, int64_t high, int64_t value) {
   return Expected(absl::StrCat(low, " to ", high), absl::StrCat(value));
 }
 
+bool IsOptunas(const FieldDescriptor& field) { return field.file()->package() == kOptunaPackage; }
+
 absl::Status CheckNumber(const FieldDescriptor& field, int64_t value) {
+  // Ids, numbers and steps that are looked up or kept as they are; nothing is reckoned with them.
+  if (IsOptunas(field)) return absl::OkStatus();
   const auto [low, high] =
       FindOr(TheRules().ranges, field, std::pair<int64_t, int64_t>(0, kNumberLimit.most));
   return CheckRange(low, high, value);
@@ -170,7 +193,8 @@ absl::Status CheckReal(const FieldDescriptor& field, double value) {
 }
 
 absl::Status CheckText(const FieldDescriptor& field, const std::string& text) {
-  const Limit& limit = *FindOr(TheRules().texts, field, &kNameLimit);
+  const Limit& limit =
+      *FindOr(TheRules().texts, field, IsOptunas(field) ? &kOptunaNameLimit : &kNameLimit);
   if (text.size() <= static_cast<size_t>(limit.most)) return absl::OkStatus();
   return Expected(absl::StrCat("at most ", limit.most, " bytes"),
                   absl::StrCat(text.size(), ": ", Quoted(text)));

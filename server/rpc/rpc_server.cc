@@ -16,6 +16,8 @@ namespace hpo {
 namespace {
 
 constexpr int kLargestMessageBytes = static_cast<int>(kMessageLimit.most);
+// Clients of ours take no more than a request may have; Optuna's take any number of trials at once.
+constexpr int kLargestAnswerBytes = static_cast<int>(kOptunaAnswerLimit.most + kMessageLimit.most);
 // Every waiting worker and every watcher holds a thread; beyond this many, calls are refused with
 // RESOURCE_EXHAUSTED rather than queued behind long polls.
 constexpr int kMostThreads = 2048;
@@ -33,7 +35,7 @@ void LogGrpc(gpr_log_func_args* args) {
 
 void Configure(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(kLargestMessageBytes);
-  builder.SetMaxSendMessageSize(kLargestMessageBytes);
+  builder.SetMaxSendMessageSize(kLargestAnswerBytes);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kShortestPingMilliseconds);
@@ -47,11 +49,11 @@ void Configure(grpc::ServerBuilder& builder) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress& address,
                                                             StudyApi& studies, WorkerApi& workers,
-                                                            AdminApi& admin) {
+                                                            AdminApi& admin, OptunaApi& optuna) {
   gpr_set_log_function(LogGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin));
+  std::unique_ptr<RpcServer> server(new RpcServer(studies, workers, admin, optuna));
   HPO_ASSIGN_OR_RETURN(server->acceptor_,
                        ConnectionAcceptor::Listen(address, ConnectionsFor(RaiseDescriptorLimit())));
   grpc::ServerBuilder builder;
@@ -62,6 +64,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenAddress&
   builder.RegisterService(&server->study_service_);
   builder.RegisterService(&server->worker_service_);
   builder.RegisterService(&server->admin_service_);
+  builder.RegisterService(&server->optuna_service_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
     return absl::UnavailableError(absl::StrCat("cannot serve ", FormatListenAddress(address)));

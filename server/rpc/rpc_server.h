@@ -15,6 +15,7 @@
 #include "server/rpc/admin_service.h"
 #include "server/rpc/connection_acceptor.h"
 #include "server/rpc/listen_address.h"
+#include "server/rpc/optuna_service.h"
 #include "server/rpc/study_service.h"
 #include "server/rpc/worker_service.h"
 
@@ -28,7 +29,7 @@ class RpcServer {
   //   Unavailable  the address is in use, or the system refuses it
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const ListenAddress& address,
                                                           StudyApi& studies, WorkerApi& workers,
-                                                          AdminApi& admin);
+                                                          AdminApi& admin, OptunaApi& optuna);
   RpcServer(const RpcServer&) = delete;
   ~RpcServer();
 
@@ -43,12 +44,16 @@ class RpcServer {
   void Shutdown(absl::Duration grace);
 
  private:
-  RpcServer(StudyApi& studies, WorkerApi& workers, AdminApi& admin)
-      : study_service_(studies), worker_service_(workers), admin_service_(admin) {}
+  RpcServer(StudyApi& studies, WorkerApi& workers, AdminApi& admin, OptunaApi& optuna)
+      : study_service_(studies),
+        worker_service_(workers),
+        admin_service_(admin),
+        optuna_service_(optuna) {}
 
   StudyServiceImpl study_service_;
   WorkerServiceImpl worker_service_;
   AdminServiceImpl admin_service_;
+  OptunaServiceImpl optuna_service_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::unique_ptr<grpc::Server> server_;

@@ -51,6 +51,14 @@ absl::StatusOr<std::string> StudyStore::TokenSecret() const {
 }
 
 absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
+  Statement optunas = database_.Prepare("SELECT 1 FROM optuna_study WHERE name = ?1");
+  HPO_ASSIGN_OR_RETURN(const bool taken, optunas.Bind(spec.name).Next());
+  if (taken) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("study ", spec.name,
+                     ": expected a name that no study has, got that of an Optuna client's; choose "
+                     "another, or delete that one with optuna.delete_study"));
+  }
   HPO_RETURN_IF_ERROR(
       database_.Prepare("INSERT INTO study (name, spec, stated, created) VALUES (?1, ?2, ?2, ?3)")
           .Bind(spec.name, StudyToJson(spec).dump(), now)
@@ -89,6 +97,16 @@ absl::StatusOr<bool> StudyStore::WasStated(int64_t study_id, const StudySpec& sp
 
 absl::Status StudyStore::BumpStudiesVersion() {
   return database_.Prepare("UPDATE server SET studies_version = studies_version + 1").Run();
+}
+
+absl::StatusOr<std::map<int64_t, std::string>> StudyStore::Names() const {
+  std::map<int64_t, std::string> names;
+  Statement rows = database_.Prepare("SELECT id, name FROM study");
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return names;
+    names[rows.Int(0)] = rows.Text(1);
+  }
 }
 
 absl::StatusOr<int64_t> StudyStore::StudiesVersion() const {

@@ -30,7 +30,7 @@ class StudyStore {
   absl::StatusOr<std::string> DatabaseId() const;
 
   // Returns the study's id.
-  //   AlreadyExists  a study of this name
+  //   AlreadyExists  a study of this name, also one of an Optuna client's
   absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);
   absl::Status UpdateSpec(int64_t study_id, const StudySpec& spec);
   absl::Status UpdateOrder(int64_t study_id, StudyOrder order, TrialNumber failures_from);
@@ -45,6 +45,8 @@ class StudyStore {
     std::map<std::string, std::string> unreadable;  // by name: why its row cannot be read
   };
   absl::StatusOr<Studies> LoadAll() const;
+  // Of all of them, also of those whose row cannot be read.
+  absl::StatusOr<std::map<int64_t, std::string>> Names() const;
   absl::StatusOr<int64_t> StudiesVersion() const;
   // Random, of this database.
   absl::StatusOr<std::string> TokenSecret() const;

@@ -10,8 +10,6 @@
 namespace hpo {
 
 constexpr int kOptunaSchema = 12;
-// Times have no zone and are the local ones.
-constexpr char kOptunaTime[] = "%Y-%m-%d %H:%M:%E6S";
 
 // A prepared statement, finalized at the end of its scope.
 struct FinalizeStatement {

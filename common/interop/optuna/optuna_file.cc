@@ -3,13 +3,9 @@
 #include <sqlite3.h>
 
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/time.h"
-#include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_database.h"
 #include "nlohmann/json.hpp"
@@ -67,28 +63,6 @@ constexpr const char* kTrialTables[] = {
 constexpr const char* kStudyTables[] = {"study_directions", "study_user_attributes",
                                         "study_system_attributes", "trials", "studies"};
 
-absl::string_view StateName(const Trial& trial) {
-  switch (trial.state) {
-    case TrialState::kQueued:
-      return "WAITING";
-    case TrialState::kRunning:
-      return "RUNNING";
-    case TrialState::kCompleted:
-      return trial.demonstration ? "PRUNED" : "COMPLETE";
-    case TrialState::kPruned:
-      return "PRUNED";
-    case TrialState::kFailed:
-    case TrialState::kCancelled:
-      return "FAIL";
-  }
-  return "";
-}
-
-Json TimeText(absl::Time time) {
-  if (time == absl::InfinitePast()) return nullptr;
-  return absl::FormatTime(kOptunaTime, time, absl::LocalTimeZone());
-}
-
 // Numbers that are not finite have a type instead of a value.
 const char* ValueType(double value) {
   if (std::isnan(value)) return "NAN";
@@ -98,57 +72,7 @@ const char* ValueType(double value) {
 
 Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json DistributionJson(const FloatDomain& domain) {
-  double high = domain.high;
-  if (domain.step.has_value()) {
-    high = domain.low + *domain.step * std::floor((high - domain.low) / *domain.step + 1e-8);
-  }
-  return {{"name", "FloatDistribution"},
-          {"attributes",
-           {{"low", domain.low},
-            {"high", high},
-            {"log", domain.log},
-            {"step", domain.step.has_value() ? Json(*domain.step) : Json(nullptr)}}}};
-}
-
-Json DistributionJson(const IntDomain& domain) {
-  const int64_t num_steps = (domain.high - domain.low) / domain.step;
-  return {{"name", "IntDistribution"},
-          {"attributes",
-           {{"low", domain.low},
-            {"high", domain.low + num_steps * domain.step},
-            {"log", domain.log},
-            {"step", domain.step}}}};
-}
-
-Json DistributionJson(const CategoricalDomain& domain) {
-  Json choices = Json::array();
-  for (const ParamValue& choice : domain.choices) choices.push_back(ParamToJson(choice));
-  return {{"name", "CategoricalDistribution"}, {"attributes", {{"choices", std::move(choices)}}}};
-}
-
-// As Python's json writes it: a constraint that was not reported is infinitely exceeded.
-std::string ConstraintsText(const std::vector<MetricConstraint>& constraints,
-                            const Metrics& metrics) {
-  return absl::StrCat(
-      "[",
-      absl::StrJoin(constraints, ", ",
-                    [&metrics](std::string* out, const MetricConstraint& constraint) {
-                      const double excess = ExcessOf(constraint, metrics);
-                      out->append(std::isfinite(excess) ? DumpJson(excess) : "Infinity");
-                    }),
-      "]");
-}
-
-// A number, or the index of a choice; nullopt where the domain does not have it.
-std::optional<double> StoredValue(const Domain& domain, const ParamValue& value) {
-  const auto* categorical = std::get_if<CategoricalDomain>(&domain);
-  if (categorical == nullptr) return AsNumber(value);
-  for (size_t i = 0; i < categorical->choices.size(); ++i) {
-    if (categorical->choices[i] == value) return static_cast<double>(i);
-  }
-  return std::nullopt;
-}
+Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
 
@@ -226,103 +150,59 @@ absl::Status OptunaFile::WriteStudy() {
   HPO_RETURN_IF_ERROR(
       Run("INSERT INTO studies (study_name) VALUES (?)", Json::array({study_.name})));
   study_id_ = sqlite3_last_insert_rowid(database_);
-  Json metrics = Json::array();
+  int objective_number = 0;
   for (const Objective& objective : study_.objectives) {
     const bool minimize = objective.direction == Direction::kMinimize;
     HPO_RETURN_IF_ERROR(
         Run("INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)",
-            Json::array({minimize ? "MINIMIZE" : "MAXIMIZE", study_id_, metrics.size()})));
-    metrics.push_back(objective.metric);
+            Json::array({minimize ? "MINIMIZE" : "MAXIMIZE", study_id_, objective_number++})));
   }
   return Run(
       "INSERT INTO study_system_attributes (study_id, \"key\", value_json) "
-      "VALUES (?, 'study:metric_names', ?)",
-      Json::array({study_id_, DumpJson(metrics)}));
+      "VALUES (?, ?, ?)",
+      Json::array({study_id_, kOptunaMetricNames, OptunaMetricNames(study_)}));
 }
 
 absl::Status OptunaFile::Write(const TrialView& view) {
-  const Trial& trial = view.trial;
-  std::string state(StateName(trial));
-  if (state == "COMPLETE") {
-    const Metrics& metrics = std::get<Completed>(*trial.outcome).metrics;
-    for (const Objective& objective : study_.objectives) {
-      const auto found = metrics.find(objective.metric);
-      if (found == metrics.end() || std::isnan(found->second)) state = "FAIL";
-    }
-  }
+  const OptunaTrial trial = ToOptuna(study_, view);
   HPO_RETURN_IF_ERROR(
       Run("INSERT INTO trials (number, study_id, state, datetime_start, datetime_complete) "
           "VALUES (?, ?, ?, ?, ?)",
-          Json::array({trial.id.number.value, study_id_, state, TimeText(trial.started),
-                       TimeText(trial.ended)})));
+          Json::array({trial.number, study_id_, std::string(Name(trial.state)),
+                       TextOrNull(trial.started), TextOrNull(trial.completed)})));
   const int64_t id = sqlite3_last_insert_rowid(database_);
-  HPO_RETURN_IF_ERROR(WriteParams(trial, id));
-  HPO_RETURN_IF_ERROR(WriteValues(view, state, id));
-  HPO_RETURN_IF_ERROR(WriteIntermediate(view, id));
-  std::vector<std::pair<const char*, Json>> attributes = {{"hpo:sampler", view.sampler}};
-  if (trial.outcome) attributes.emplace_back("hpo:outcome", OutcomeToJson(*trial.outcome));
-  if (trial.demonstration) attributes.emplace_back("hpo:demonstration", true);
-  for (const auto& [key, value] : attributes) {
-    HPO_RETURN_IF_ERROR(
-        Run("INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
-            Json::array({id, key, DumpJson(value)})));
-  }
-  const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;
-  if (completed == nullptr || study_.constraints.empty()) return absl::OkStatus();
-  return Run(
-      "INSERT INTO trial_system_attributes (trial_id, \"key\", value_json) "
-      "VALUES (?, 'constraints', ?)",
-      Json::array({id, ConstraintsText(study_.constraints, completed->metrics)}));
-}
-
-absl::Status OptunaFile::WriteParams(const Trial& trial, int64_t trial_id) {
-  for (const auto& [name, value] : trial.params) {
-    const Parameter* parameter = study_.space.Find(name);
-    if (parameter == nullptr) continue;
-    const std::optional<double> stored = StoredValue(parameter->domain, value);
-    if (!stored.has_value()) continue;
-    const Json distribution =
-        std::visit([](const auto& domain) { return DistributionJson(domain); }, parameter->domain);
+  for (const OptunaParam& param : trial.params) {
     HPO_RETURN_IF_ERROR(
         Run("INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) "
             "VALUES (?, ?, ?, ?)",
-            Json::array({trial_id, name, *stored, DumpJson(distribution)})));
+            Json::array({id, param.name, param.value, param.distribution})));
+  }
+  HPO_RETURN_IF_ERROR(WriteNumbers(trial, id));
+  for (const auto& [key, value] : trial.user_attributes) {
+    HPO_RETURN_IF_ERROR(
+        Run("INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
+            Json::array({id, key, value})));
+  }
+  for (const auto& [key, value] : trial.system_attributes) {
+    HPO_RETURN_IF_ERROR(
+        Run("INSERT INTO trial_system_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
+            Json::array({id, key, value})));
   }
   return absl::OkStatus();
 }
 
-absl::Status OptunaFile::WriteValues(const TrialView& view, absl::string_view state,
-                                     int64_t trial_id) {
-  std::vector<double> values;
-  if (state == "COMPLETE") {
-    const Metrics& metrics = std::get<Completed>(*view.trial.outcome).metrics;
-    for (const Objective& objective : study_.objectives) {
-      values.push_back(metrics.at(objective.metric));
-    }
-  } else if (state == "PRUNED" && study_.objectives.size() == 1 && !view.measurements.empty()) {
-    const Metrics& metrics = view.measurements.back().metrics;
-    const auto last = metrics.find(study_.objectives.front().metric);
-    if (last != metrics.end() && !std::isnan(last->second)) values.push_back(last->second);
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
+absl::Status OptunaFile::WriteNumbers(const OptunaTrial& trial, int64_t trial_id) {
+  for (size_t i = 0; i < trial.values.size(); ++i) {
+    const double value = trial.values[i];
     HPO_RETURN_IF_ERROR(
         Run("INSERT INTO trial_values (trial_id, objective, value, value_type) VALUES (?, ?, ?, ?)",
-            Json::array({trial_id, i, FiniteOrNull(values[i]), ValueType(values[i])})));
+            Json::array({trial_id, i, FiniteOrNull(value), ValueType(value)})));
   }
-  return absl::OkStatus();
-}
-
-absl::Status OptunaFile::WriteIntermediate(const TrialView& view, int64_t trial_id) {
-  if (study_.objectives.size() != 1) return absl::OkStatus();
-  std::set<int64_t> written;  // of several at one step, the first counts
-  for (const Measurement& measurement : view.measurements) {
-    const auto found = measurement.metrics.find(study_.objectives.front().metric);
-    if (found == measurement.metrics.end() || !written.insert(measurement.step).second) continue;
+  for (const auto& [step, value] : trial.intermediate_values) {
     HPO_RETURN_IF_ERROR(
         Run("INSERT INTO trial_intermediate_values (trial_id, step, intermediate_value, "
             "intermediate_value_type) VALUES (?, ?, ?, ?)",
-            Json::array({trial_id, measurement.step, FiniteOrNull(found->second),
-                         ValueType(found->second)})));
+            Json::array({trial_id, step, FiniteOrNull(value), ValueType(value)})));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/interop/optuna/optuna_trial.h"
 #include "common/study/study.h"
 #include "common/study/trial_view.h"
 
@@ -26,13 +27,7 @@ class OptunaFile {
   OptunaFile(const OptunaFile&) = delete;
   OptunaFile& operator=(const OptunaFile&) = delete;
 
-  // Every trial of the study in the order of their numbers, from 0. Queued is WAITING; failed and
-  // cancelled are FAIL, and so is a completed one that lacks an objective, which Optuna does not
-  // know; a demonstration is PRUNED, so that it is never the best. A pruned trial's value is the
-  // last that was measured, as Optuna has it. How the trial ended is its user attribute
-  // "hpo:outcome", who proposed it "hpo:sampler". Of a completed trial the system attribute
-  // "constraints" holds how far it is beyond each of the study's, in their order, <= 0 where it
-  // keeps it; so Optuna's best trial is ours.
+  // Every trial of the study in the order of their numbers, from 0 (ToOptuna).
   absl::Status Write(const TrialView& view);
 
   absl::Status Commit();
@@ -45,9 +40,7 @@ class OptunaFile {
   absl::Status Run(const char* sql, const nlohmann::json& values);
   absl::Status RemoveStudy();
   absl::Status WriteStudy();
-  absl::Status WriteParams(const Trial& trial, int64_t trial_id);
-  absl::Status WriteValues(const TrialView& view, absl::string_view state, int64_t trial_id);
-  absl::Status WriteIntermediate(const TrialView& view, int64_t trial_id);
+  absl::Status WriteNumbers(const OptunaTrial& trial, int64_t trial_id);
   absl::StatusOr<int64_t> ReadInt(const char* sql, const nlohmann::json& values);
   absl::Status Error(absl::string_view doing) const;
 

@@ -1,16 +1,18 @@
 """Optuna's or Rustuna's suggestions in turns with ours, for bench/sampler_speed; runs in the peers' own Python.
 
-usage: sampler_speed_peer.py optuna|rustuna tpe|gp TRIALS.jsonl < one line per turn
+usage: sampler_speed.py optuna|rustuna tpe|gp TRIALS.jsonl < one line per turn
 Writes what bin/sampler_speed does: for each turn the microseconds of processor time of a suggestion (ask and the
 ten parameters; telling is not counted).
 """
 
 import json
+import pathlib
 import sys
 import time
 import warnings
 
-import sampler_history
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import sampler_history  # noqa: E402
 
 
 def sampler_of(peer, library, kind):

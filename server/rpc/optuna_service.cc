@@ -1,0 +1,286 @@
+#include "server/rpc/optuna_service.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "proto/convert/grpc_status.h"
+#include "server/rpc/rpc_macros.h"
+
+namespace hpo {
+namespace {
+
+using TextMap = google::protobuf::Map<std::string, std::string>;
+
+constexpr auto kMostBytes = static_cast<size_t>(kOptunaAnswerLimit.most);
+
+// Both enumerations have Optuna's numbers.
+static_assert(static_cast<int>(OptunaState::kWaiting) == optuna::WAITING);
+static_assert(static_cast<int>(OptunaState::kComplete) == optuna::COMPLETE);
+
+OptunaState FromProto(optuna::TrialState state) { return static_cast<OptunaState>(state); }
+
+std::map<std::string, std::string> FromProto(const TextMap& map) {
+  return {map.begin(), map.end()};
+}
+
+void ToProto(const std::map<std::string, std::string>& map, TextMap& proto) {
+  proto.insert(map.begin(), map.end());
+}
+
+std::vector<Direction> FromProto(const google::protobuf::RepeatedField<int>& proto) {
+  std::vector<Direction> directions;
+  for (const int direction : proto) {
+    directions.push_back(direction == optuna::MINIMIZE ? Direction::kMinimize
+                                                       : Direction::kMaximize);
+  }
+  return directions;
+}
+
+optuna::StudyDirection ToProto(Direction direction) {
+  return direction == Direction::kMinimize ? optuna::MINIMIZE : optuna::MAXIMIZE;
+}
+
+absl::StatusOr<OptunaTrial> FromProto(const optuna::Trial& proto) {
+  OptunaTrial trial;
+  trial.state = FromProto(proto.state());
+  trial.values = {proto.values().begin(), proto.values().end()};
+  trial.started = proto.datetime_start();
+  trial.completed = proto.datetime_complete();
+  for (const auto& [name, value] :
+       std::map<std::string, double>(proto.params().begin(), proto.params().end())) {
+    const auto distribution = proto.distributions().find(name);
+    if (distribution == proto.distributions().end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("distributions: expected one of parameter ", Quoted(name), ", got none"));
+    }
+    trial.params.push_back({name, value, distribution->second});
+  }
+  if (proto.distributions_size() != proto.params_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("distributions: expected ", proto.params_size(),
+                                                   ", one of each parameter, got ",
+                                                   proto.distributions_size()));
+  }
+  trial.intermediate_values = {proto.intermediate_values().begin(),
+                               proto.intermediate_values().end()};
+  trial.user_attributes = FromProto(proto.user_attributes());
+  trial.system_attributes = FromProto(proto.system_attributes());
+  return trial;
+}
+
+void ToProto(const OptunaTrial& trial, optuna::Trial& proto) {
+  proto.set_trial_id(trial.id);
+  proto.set_number(trial.number);
+  proto.set_state(static_cast<optuna::TrialState>(trial.state));
+  proto.mutable_values()->Add(trial.values.begin(), trial.values.end());
+  proto.set_datetime_start(trial.started);
+  proto.set_datetime_complete(trial.completed);
+  for (const OptunaParam& param : trial.params) {
+    (*proto.mutable_params())[param.name] = param.value;
+    (*proto.mutable_distributions())[param.name] = param.distribution;
+  }
+  proto.mutable_intermediate_values()->insert(trial.intermediate_values.begin(),
+                                              trial.intermediate_values.end());
+  ToProto(trial.user_attributes, *proto.mutable_user_attributes());
+  ToProto(trial.system_attributes, *proto.mutable_system_attributes());
+}
+
+}  // namespace
+
+grpc::Status OptunaServiceImpl::CreateNewStudy(grpc::ServerContext*,
+                                               const optuna::CreateNewStudyRequest* request,
+                                               optuna::CreateNewStudyReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const int64_t study,
+                 api_.CreateStudy(request->study_name(), FromProto(request->directions())));
+  response->set_study_id(study);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::DeleteStudy(grpc::ServerContext*,
+                                            const optuna::DeleteStudyRequest* request,
+                                            optuna::DeleteStudyReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.DeleteStudy(request->study_id()));
+}
+
+grpc::Status OptunaServiceImpl::SetStudyUserAttribute(
+    grpc::ServerContext*, const optuna::SetStudyUserAttributeRequest* request,
+    optuna::SetStudyUserAttributeReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kUser, request->key(),
+                                       request->value()));
+}
+
+grpc::Status OptunaServiceImpl::SetStudySystemAttribute(
+    grpc::ServerContext*, const optuna::SetStudySystemAttributeRequest* request,
+    optuna::SetStudySystemAttributeReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetStudyAttribute(request->study_id(), OptunaAttribute::kSystem,
+                                       request->key(), request->value()));
+}
+
+grpc::Status OptunaServiceImpl::GetStudyIdFromName(grpc::ServerContext*,
+                                                   const optuna::GetStudyIdFromNameRequest* request,
+                                                   optuna::GetStudyIdFromNameReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const int64_t study, api_.FindStudy(request->study_name()));
+  response->set_study_id(study);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetStudyNameFromId(grpc::ServerContext*,
+                                                   const optuna::GetStudyNameFromIdRequest* request,
+                                                   optuna::GetStudyNameFromIdReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
+  response->set_study_name(study.name);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetStudyDirections(grpc::ServerContext*,
+                                                   const optuna::GetStudyDirectionsRequest* request,
+                                                   optuna::GetStudyDirectionsReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
+  for (const Direction direction : study.directions) response->add_directions(ToProto(direction));
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetStudyUserAttributes(
+    grpc::ServerContext*, const optuna::GetStudyUserAttributesRequest* request,
+    optuna::GetStudyUserAttributesReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
+  ToProto(study.user_attributes, *response->mutable_user_attributes());
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetStudySystemAttributes(
+    grpc::ServerContext*, const optuna::GetStudySystemAttributesRequest* request,
+    optuna::GetStudySystemAttributesReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OptunaStudySummary study, api_.GetStudy(request->study_id()));
+  ToProto(study.system_attributes, *response->mutable_system_attributes());
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetAllStudies(grpc::ServerContext*,
+                                              const optuna::GetAllStudiesRequest* request,
+                                              optuna::GetAllStudiesReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const std::vector<OptunaStudySummary> studies, api_.ListStudies());
+  for (const OptunaStudySummary& study : studies) {
+    optuna::Study& proto = *response->add_studies();
+    proto.set_study_id(study.id);
+    proto.set_study_name(study.name);
+    for (const Direction direction : study.directions) proto.add_directions(ToProto(direction));
+    ToProto(study.user_attributes, *proto.mutable_user_attributes());
+    ToProto(study.system_attributes, *proto.mutable_system_attributes());
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::CreateNewTrial(grpc::ServerContext*,
+                                               const optuna::CreateNewTrialRequest* request,
+                                               optuna::CreateNewTrialReply* response) {
+  HPO_RPC_CHECK(*request);
+  if (request->template_trial_is_none()) {
+    HPO_RPC_ASSIGN(const int64_t trial, api_.StartTrial(request->study_id()));
+    response->set_trial_id(trial);
+    return grpc::Status::OK;
+  }
+  HPO_RPC_ASSIGN(const OptunaTrial given, FromProto(request->template_trial()));
+  HPO_RPC_ASSIGN(const int64_t trial, api_.CreateTrial(request->study_id(), given));
+  response->set_trial_id(trial);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::SetTrialParameter(grpc::ServerContext*,
+                                                  const optuna::SetTrialParameterRequest* request,
+                                                  optuna::SetTrialParameterReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetParam(
+      request->trial_id(),
+      {request->param_name(), request->param_value_internal(), request->distribution()}));
+}
+
+grpc::Status OptunaServiceImpl::GetTrialIdFromStudyIdTrialNumber(
+    grpc::ServerContext*, const optuna::GetTrialIdFromStudyIdTrialNumberRequest* request,
+    optuna::GetTrialIdFromStudyIdTrialNumberReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const int64_t trial, api_.FindTrial(request->study_id(), request->trial_number()));
+  response->set_trial_id(trial);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::SetTrialStateValues(
+    grpc::ServerContext*, const optuna::SetTrialStateValuesRequest* request,
+    optuna::SetTrialStateValuesReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const bool updated,
+                 api_.SetState(request->trial_id(), FromProto(request->state()),
+                               {request->values().begin(), request->values().end()}));
+  response->set_trial_updated(updated);
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::SetTrialIntermediateValue(
+    grpc::ServerContext*, const optuna::SetTrialIntermediateValueRequest* request,
+    optuna::SetTrialIntermediateValueReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetIntermediateValue(request->trial_id(), request->step(),
+                                          request->intermediate_value()));
+}
+
+grpc::Status OptunaServiceImpl::SetTrialUserAttribute(
+    grpc::ServerContext*, const optuna::SetTrialUserAttributeRequest* request,
+    optuna::SetTrialUserAttributeReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kUser, request->key(),
+                                       request->value()));
+}
+
+grpc::Status OptunaServiceImpl::SetTrialSystemAttribute(
+    grpc::ServerContext*, const optuna::SetTrialSystemAttributeRequest* request,
+    optuna::SetTrialSystemAttributeReply*) {
+  HPO_RPC_CHECK(*request);
+  return ToGrpc(api_.SetTrialAttribute(request->trial_id(), OptunaAttribute::kSystem,
+                                       request->key(), request->value()));
+}
+
+grpc::Status OptunaServiceImpl::GetTrial(grpc::ServerContext*,
+                                         const optuna::GetTrialRequest* request,
+                                         optuna::GetTrialReply* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const OptunaTrial trial, api_.GetTrial(request->trial_id()));
+  ToProto(trial, *response->mutable_trial());
+  return grpc::Status::OK;
+}
+
+grpc::Status OptunaServiceImpl::GetTrials(grpc::ServerContext* context,
+                                          const optuna::GetTrialsRequest* request,
+                                          optuna::GetTrialsReply* response) {
+  HPO_RPC_CHECK(*request);
+  OptunaTrialQuery query{.after = request->trial_id_greater_than()};
+  query.included = {request->included_trial_ids().begin(), request->included_trial_ids().end()};
+  // The client takes an answer for all there is, so that it cannot be cut into pages.
+  size_t bytes = 0;
+  return ToGrpc(
+      api_.GetTrials(request->study_id(), query, [&](const OptunaTrial& trial) -> absl::Status {
+        if (context->IsCancelled()) return absl::CancelledError("the caller has left");
+        optuna::Trial& proto = *response->add_trials();
+        ToProto(trial, proto);
+        bytes += proto.ByteSizeLong();
+        if (bytes <= kMostBytes) return absl::OkStatus();
+        return absl::ResourceExhaustedError(absl::StrCat("expected trials of at most ", kMostBytes,
+                                                         " bytes together, got more by trial ",
+                                                         trial.number));
+      }));
+}
+
+}  // namespace hpo
