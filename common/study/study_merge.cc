@@ -6,6 +6,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/study.h"
+#include "common/study/study_edit.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -156,6 +157,35 @@ absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const Study
   return absl::FailedPreconditionError(absl::StrCat(
       difference->field, ": stored ", difference->stored, ", file has ", difference->file,
       "; a study that has begun takes only budget, trainer.command and added choices"));
+}
+
+absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& file) {
+  StudySpec edited = stored;
+  for (Parameter& parameter : edited.space.parameters) {
+    const Parameter* const wanted = file.space.Find(parameter.name);
+    if (wanted == nullptr) continue;
+    HPO_RETURN_IF_ERROR(CheckSameKind(parameter, wanted->domain));
+    parameter.domain = wanted->domain;
+    parameter.default_value = wanted->default_value;
+  }
+  edited.space.narrowings = file.space.narrowings;
+  absl::StatusOr<StudySpec> merged = MergeChangedStudy(edited, file);
+  if (!merged.ok())
+    return Annotate(merged.status(), "an edit takes ranges, choices, defaults and narrowings");
+  merged->budget = stored.budget;
+  return merged;
+}
+
+absl::Status CheckSameKind(const Parameter& parameter, const Domain& domain) {
+  const auto* before = std::get_if<CategoricalDomain>(&parameter.domain);
+  const auto* after = std::get_if<CategoricalDomain>(&domain);
+  const bool same = parameter.domain.index() == domain.index() &&
+                    (before == nullptr || after->choices.empty() ||
+                     before->choices.front().index() == after->choices.front().index());
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("parameter ", parameter.name, ": expected the kind that its trials have, ",
+                   FormatDomain(parameter.domain), ", got ", FormatDomain(domain)));
 }
 
 }  // namespace hpo

@@ -262,6 +262,7 @@ absl::Status OptunaFile::Write(const TrialView& view) {
   std::vector<std::pair<const char*, Json>> attributes = {{"hpo:sampler", view.sampler}};
   if (trial.outcome) attributes.emplace_back("hpo:outcome", OutcomeToJson(*trial.outcome));
   if (trial.demonstration) attributes.emplace_back("hpo:demonstration", true);
+  HPO_RETURN_IF_ERROR(WriteAttributes(trial.attributes, id));
   for (const auto& [key, value] : attributes) {
     HPO_RETURN_IF_ERROR(
         Run("INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
@@ -273,6 +274,24 @@ absl::Status OptunaFile::Write(const TrialView& view) {
       "INSERT INTO trial_system_attributes (trial_id, \"key\", value_json) "
       "VALUES (?, 'constraints', ?)",
       Json::array({id, ConstraintsText(study_.constraints, completed->metrics)}));
+}
+
+absl::Status OptunaFile::WriteStudyAttributes(const Attributes& attributes) {
+  for (const auto& [key, value] : attributes) {
+    HPO_RETURN_IF_ERROR(
+        Run("INSERT INTO study_user_attributes (study_id, \"key\", value_json) VALUES (?, ?, ?)",
+            Json::array({study_id_, key, value})));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OptunaFile::WriteAttributes(const Attributes& attributes, int64_t trial_id) {
+  for (const auto& [key, value] : attributes) {
+    HPO_RETURN_IF_ERROR(
+        Run("INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES (?, ?, ?)",
+            Json::array({trial_id, key, value})));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OptunaFile::WriteParams(const Trial& trial, int64_t trial_id) {

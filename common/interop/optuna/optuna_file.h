@@ -34,6 +34,9 @@ class OptunaFile {
   // "constraints" holds how far it is beyond each of the study's, in their order, <= 0 where it
   // keeps it; so Optuna's best trial is ours.
   absl::Status Write(const TrialView& view);
+  // What people note of the study: its user attributes. Notes and tags have our keys, "hpo.note"
+  // and "hpo.tags", here and in a trial's.
+  absl::Status WriteStudyAttributes(const Attributes& attributes);
 
   absl::Status Commit();
 
@@ -45,6 +48,7 @@ class OptunaFile {
   absl::Status Run(const char* sql, const nlohmann::json& values);
   absl::Status RemoveStudy();
   absl::Status WriteStudy();
+  absl::Status WriteAttributes(const Attributes& attributes, int64_t trial_id);
   absl::Status WriteParams(const Trial& trial, int64_t trial_id);
   absl::Status WriteValues(const TrialView& view, absl::string_view state, int64_t trial_id);
   absl::Status WriteIntermediate(const TrialView& view, int64_t trial_id);
