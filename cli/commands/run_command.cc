@@ -89,6 +89,10 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
     session.out << "\n"
                 << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
                 << FailureText(study);
+    // Why it ended before its budget was used up.
+    if (study.failure.empty() && !study.waiting_for.empty()) {
+      session.out << Printable(study.waiting_for) << "\n";
+    }
   }
   if (study.counts.completed > 0) {
     HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));

@@ -141,9 +141,8 @@ StudySpec AlignedWith(const StudySpec& merged, StudySpec file) {
   return file;
 }
 
-}  // namespace
-
-absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
+// What a file may change without more: budget, program and added choices.
+StudySpec Merged(const StudySpec& stored, const StudySpec& file) {
   StudySpec merged = stored;
   merged.budget = file.budget;
   // As a worker's --trainer, which nobody here sees change.
@@ -151,12 +150,27 @@ absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const Study
   merged.trainer.workdir = file.trainer.workdir;
   TakeAddedChoices(file, merged);
   TakeFactsOfAddedModels(stored, file, merged);
+  return merged;
+}
+
+//   FailedPrecondition  `file` differs from `merged`; `takes`: what would have been taken
+absl::Status CheckSame(const StudySpec& merged, const StudySpec& file, absl::string_view takes) {
   const std::optional<Difference> difference =
       FirstDifference(Comparable(merged), Comparable(AlignedWith(merged, file)), "");
-  if (!difference.has_value()) return merged;
-  return absl::FailedPreconditionError(absl::StrCat(
-      difference->field, ": stored ", difference->stored, ", file has ", difference->file,
-      "; a study that has begun takes only budget, trainer.command and added choices"));
+  if (!difference.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(difference->field, ": stored ",
+                                                    difference->stored, ", file has ",
+                                                    difference->file, "; ", takes));
+}
+
+}  // namespace
+
+absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
+  StudySpec merged = Merged(stored, file);
+  HPO_RETURN_IF_ERROR(CheckSame(merged, file,
+                                "a study that has begun takes only budget, trainer.command and "
+                                "added choices; for ranges: hpo study edit"));
+  return merged;
 }
 
 absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& file) {
@@ -169,11 +183,11 @@ absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& 
     parameter.default_value = wanted->default_value;
   }
   edited.space.narrowings = file.space.narrowings;
-  absl::StatusOr<StudySpec> merged = MergeChangedStudy(edited, file);
-  if (!merged.ok())
-    return Annotate(merged.status(), "an edit takes ranges, choices, defaults and narrowings");
-  merged->budget = stored.budget;
-  return merged;
+  edited = Merged(edited, file);
+  HPO_RETURN_IF_ERROR(
+      CheckSame(edited, file, "an edit takes only ranges, choices, defaults and narrowings"));
+  edited.budget = stored.budget;
+  return edited;
 }
 
 absl::Status CheckSameKind(const Parameter& parameter, const Domain& domain) {
