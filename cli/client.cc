@@ -27,6 +27,7 @@ namespace {
 constexpr auto kDeadline = std::chrono::seconds(30);
 constexpr auto kImportDeadline = std::chrono::minutes(10);
 constexpr int kTrialsAtOnce = 100;
+constexpr size_t kArchivePiece = size_t{1} << 20;
 constexpr int kOwnerOnly = 0600;       // a backup holds what workers prove their leases by
 constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
 
@@ -172,11 +173,97 @@ absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
   if (change.add_trials) request.set_add_trials(*change.add_trials);
   if (change.failures_in_a_row) request.set_failures_in_a_row(*change.failures_in_a_row);
   if (change.failed_share) request.set_failed_share(*change.failed_share);
+  if (change.target) request.set_target(*change.target);
+  if (change.remove_target) request.set_remove_target(true);
   if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
   request.set_request_id(RandomId());
   v1::UpdateStudyResponse response;
   HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::UpdateStudy, request, response));
   return FromProto(response.study());
+}
+
+absl::StatusOr<Client::Archived> Client::ArchiveStudy(const std::string& name,
+                                                      const std::string& path) {
+  DurableFile file(path, kOwnerOnly);
+  HPO_RETURN_IF_ERROR(file.Create());
+  grpc::ClientContext context;
+  v1::ArchiveStudyRequest request;
+  request.set_name(name);
+  const auto reader = stub_->ArchiveStudy(&context, request);
+  Sha256 digest;
+  v1::ArchiveStudyResponse message;
+  absl::Status written;
+  while (written.ok() && reader->Read(&message)) {
+    digest.Update(message.data());
+    written = file.Write(message.data().data(), message.data().size());
+  }
+  if (!written.ok()) context.TryCancel();
+  const grpc::Status over = reader->Finish();
+  HPO_RETURN_IF_ERROR(written);
+  HPO_RETURN_IF_ERROR(Describe(over));
+  const std::string received = digest.HexDigest();
+  if (!message.has_end() || message.end().sha256() != received) {
+    return absl::DataLossError(absl::StrCat("archive: expected digest ", message.end().sha256(),
+                                            ", received ", received, "; try again"));
+  }
+  HPO_RETURN_IF_ERROR(file.Commit());
+  return Archived{.size = Bytes{message.end().size_bytes()},
+                  .sha256 = received,
+                  .num_trials = message.end().trials()};
+}
+
+absl::StatusOr<StudyStatus> Client::RestoreStudy(const std::string& name,
+                                                 absl::string_view archive) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kImportDeadline);
+  v1::RestoreStudyResponse response;
+  const auto writer = stub_->RestoreStudy(&context, &response);
+  v1::RestoreStudyRequest request;
+  request.set_name(name);
+  do {
+    request.set_data(std::string(archive.substr(0, kArchivePiece)));
+    archive.remove_prefix(request.data().size());
+  } while (writer->Write(request) && !archive.empty());
+  writer->WritesDone();
+  HPO_RETURN_IF_ERROR(Describe(writer->Finish()));
+  return FromProto(response.study());
+}
+
+absl::StatusOr<int64_t> Client::DeleteStudy(const std::string& name,
+                                            const std::string& archive_sha256) {
+  v1::DeleteStudyRequest request;
+  request.set_name(name);
+  request.set_archive_sha256(archive_sha256);
+  v1::DeleteStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::DeleteStudy, request, response));
+  return response.trials();
+}
+
+absl::StatusOr<StudyEdited> Client::EditStudy(const StudyEditing& edit) {
+  v1::EditStudyRequest request;
+  request.set_name(edit.study);
+  request.set_yaml(edit.yaml);
+  request.set_origin(edit.origin);
+  request.set_validate_only(edit.validate_only);
+  for (const auto& [parameter, domain] : edit.ranges) {
+    v1::ParameterRange& range = *request.add_ranges();
+    range.set_parameter(parameter);
+    *range.mutable_domain() = ToProto(domain);
+  }
+  v1::EditStudyResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EditStudy, request, response));
+  StudyEdited edited{.study = {}, .num_outside = response.outside()};
+  HPO_ASSIGN_OR_RETURN(edited.study, FromProto(response.study()));
+  for (const v1::ParameterRange& range : response.before()) {
+    HPO_ASSIGN_OR_RETURN(edited.before[range.parameter()], FromProto(range.domain()));
+  }
+  for (const v1::ParameterRange& range : response.after()) {
+    HPO_ASSIGN_OR_RETURN(edited.after[range.parameter()], FromProto(range.domain()));
+  }
+  for (const int64_t number : response.cancelled()) {
+    edited.cancelled.push_back(TrialNumber{number});
+  }
+  return edited;
 }
 
 absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
@@ -190,6 +277,40 @@ absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
   v1::EnqueueTrialResponse response;
   HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
   return FromProto(response.trial());
+}
+
+absl::StatusOr<Attributes> Client::ChangeAttributes(const std::string& study,
+                                                    std::optional<TrialNumber> number,
+                                                    const AttributeChange& change) {
+  v1::AnnotateRequest request;
+  request.set_study(study);
+  if (number) request.set_number(number->value);
+  if (change.note) request.set_note(*change.note);
+  request.mutable_add_tags()->Assign(change.add_tags.begin(), change.add_tags.end());
+  request.mutable_remove_tags()->Assign(change.remove_tags.begin(), change.remove_tags.end());
+  *request.mutable_attributes() = ToProto(change.set);
+  v1::AnnotateResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::Annotate, request, response));
+  return FromProto(response.attributes());
+}
+
+absl::StatusOr<RetriedTrials> Client::RetryTrials(const std::string& study,
+                                                  const std::vector<TrialNumber>& numbers) {
+  v1::RetryTrialsRequest request;
+  request.set_study(study);
+  for (const TrialNumber number : numbers) request.add_numbers(number.value);
+  request.set_all_failed(numbers.empty());
+  request.set_request_id(RandomId());
+  v1::RetryTrialsResponse response;
+  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::RetryTrials, request, response));
+  RetriedTrials retried;
+  for (const v1::Trial& trial : response.trials()) {
+    HPO_ASSIGN_OR_RETURN(retried.trials.emplace_back(), FromProto(trial));
+  }
+  for (const v1::RetryTrialsResponse::Skipped& skipped : response.skipped()) {
+    retried.skipped.emplace_back(TrialNumber{skipped.number()}, skipped.why());
+  }
+  return retried;
 }
 
 absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {

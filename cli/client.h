@@ -5,9 +5,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -45,7 +47,32 @@ struct StudyChange {
   std::optional<absl::Duration> wall_clock;
   std::optional<int64_t> failures_in_a_row;
   std::optional<double> failed_share;  // 1: no limit
+  std::optional<double> target = {};
+  bool remove_target = false;
   bool operator==(const StudyChange&) const = default;
+};
+
+// A changed file's text, or ranges.
+struct StudyEditing {
+  std::string study;
+  std::string yaml;
+  std::string origin;
+  std::map<std::string, Domain> ranges;
+  bool validate_only = false;
+};
+
+struct StudyEdited {
+  StudyStatus study;
+  // Of each parameter that has changed.
+  std::map<std::string, Domain> before;
+  std::map<std::string, Domain> after;
+  int64_t num_outside = 0;
+  std::vector<TrialNumber> cancelled;
+};
+
+struct RetriedTrials {
+  std::vector<Trial> trials;                                 // that wait now
+  std::vector<std::pair<TrialNumber, std::string>> skipped;  // and why
 };
 
 struct EnqueuedTrial {
@@ -102,7 +129,28 @@ class Client {
                                          bool validate_only);
   absl::StatusOr<StudyStatus> UpdateStudy(const StudyChange& change);
 
+  // Writes the study's archive to `path`, whole or not at all; what was there is replaced.
+  //   DataLoss  it arrived damaged
+  //   NotFound, PermissionDenied, ResourceExhausted  `path` cannot be written
+  struct Archived {
+    Bytes size;
+    std::string sha256;
+    int64_t num_trials = 0;
+  };
+  absl::StatusOr<Archived> ArchiveStudy(const std::string& name, const std::string& path);
+  // The study of an archive's text, called `name` where that is not empty.
+  absl::StatusOr<StudyStatus> RestoreStudy(const std::string& name, absl::string_view archive);
+  // How many trials it had. `archive_sha256`: only where it is as it was archived; empty: anyhow.
+  absl::StatusOr<int64_t> DeleteStudy(const std::string& name, const std::string& archive_sha256);
+  absl::StatusOr<StudyEdited> EditStudy(const StudyEditing& edit);
   absl::StatusOr<Trial> EnqueueTrial(const EnqueuedTrial& trial);
+  // Of the study itself where no trial is named. All that is noted then.
+  absl::StatusOr<Attributes> ChangeAttributes(const std::string& study,
+                                              std::optional<TrialNumber> number,
+                                              const AttributeChange& change);
+  // `numbers` empty: every trial that failed.
+  absl::StatusOr<RetriedTrials> RetryTrials(const std::string& study,
+                                            const std::vector<TrialNumber>& numbers);
   // In one transaction, however many; no deadline of 30 s but of 10 minutes.
   absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);

@@ -26,7 +26,37 @@ struct Session {
 
 absl::Status ShowStatus(Session& session);
 
-absl::Status ListStudies(Session& session);
+// `tags`: only studies that have all of them.
+absl::Status ListStudies(Session& session, const std::vector<std::string>& tags);
+
+struct DeleteOptions {
+  std::string archive;  // where to; empty: STUDY.hpo-study in the present folder
+  bool no_archive = false;
+};
+// Archives the study and deletes it; nothing is deleted that is not archived whole.
+absl::Status DeleteStudy(Session& session, const DeleteOptions& options);
+// Adds the study of an archive, called `name` where that is not empty.
+absl::Status RestoreStudy(Session& session, const std::string& file, const std::string& name);
+
+struct EditOptions {
+  std::string file;              // the study's changed file; or
+  std::vector<std::string> set;  // "NAME=LOW..HIGH", "NAME=CHOICE,CHOICE"
+  bool dry_run = false;          // only shows what would come of it
+};
+// Changes ranges and choices; shows them before and after.
+absl::Status EditStudy(Session& session, const EditOptions& options);
+
+struct AnnotateOptions {
+  std::optional<TrialNumber> trial;  // nullopt: the study itself
+  std::optional<std::string> note;   // empty: there is none any more
+  std::vector<std::string> tags;
+  std::vector<std::string> untags;
+  std::vector<std::string> set;  // "key=value": JSON, or else a text
+  std::vector<std::string> unset;
+};
+// Changes what is noted of a study or a trial, and shows what there is then.
+//   InvalidArgument  nothing to change, or what the server does not take
+absl::Status ChangeAttributes(Session& session, const AnnotateOptions& options);
 absl::Status ShowStudy(Session& session);
 // At least one of the change's fields is set.
 absl::Status ExtendStudy(Session& session, const StudyChange& change);
@@ -58,6 +88,7 @@ struct TrialListOptions {
   bool newest_first = false;
   std::string sort;                // cli/commands/trial_selection.h
   std::vector<std::string> where;  // likewise
+  std::vector<std::string> tags;   // only trials that have all of them
 };
 absl::Status ListTrials(Session& session, const TrialListOptions& options);
 absl::Status ShowTrial(Session& session, TrialNumber number);
@@ -74,6 +105,10 @@ absl::Status ShowTrialLog(Session& session, const TrialLogOptions& options);
 // Its worker saves and gives it back; it is queued again.
 //   FailedPrecondition  no worker runs it
 absl::Status PreemptTrial(Session& session, TrialNumber number);
+
+// Queues their configurations again; `numbers` empty: of every trial that failed.
+//   FailedPrecondition  one that did not fail, and that memory did not end
+absl::Status RetryTrials(Session& session, const std::vector<int64_t>& numbers);
 
 // A running trial ends as CANCELLED, at its worker's next heartbeat; a queued one at once.
 //   FailedPrecondition  it does not run, is not queued

@@ -1,6 +1,7 @@
 #include "cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "cli/change_program.h"
 #include "cli/commands.h"
 #include "cli/commands/admin_commands.h"
 #include "cli/commands/doctor_command.h"
@@ -71,6 +74,16 @@ constexpr char kMoreExamples[] = R"(
   hpo study resume criteria
   hpo study validate my.yaml                all that is wrong with it; needs no server
   hpo study create my.yaml --name second    another study of the same file
+  hpo study annotate criteria --note "baseline of May" --tag paper
+  hpo study list --tag paper
+  hpo study edit criteria --set train.lr=1e-5..1e-3 --set head=linear,deep
+  hpo study delete criteria                 into criteria.hpo-study, for: hpo study restore
+  hpo study restore criteria.hpo-study --name again
+  hpo study extend criteria --target 0.9    end once a trial reaches it
+  hpo trial annotate 12 --tag good --set reviewed=true
+  hpo trial list --tag good
+  hpo trial retry 12 15
+  hpo trial retry --failed
   hpo trial list --sort train.lr --where state=completed --where 'train.lr>1e-5'
   hpo trial cancel 12                       one that waits
   hpo best --n 5
@@ -144,12 +157,6 @@ class Commands {
     command->callback([this, action = std::move(action)] { chosen_ = action; });
   }
 
-  // A study's name as the command's own argument; the same as --study.
-  void AddNameArgument(CLI::App* command) {
-    command->add_option("name", global_.study, "The study; may be left out where there is one")
-        ->type_name("NAME");
-  }
-
   void AddRun() {
     const auto options = std::make_shared<RunOptions>();
     CLI::App* run = Add(&app_, "run", "Run a study to its end here: server, workers, best trial");
@@ -168,6 +175,8 @@ class Commands {
         ->type_name("N")
         ->check(AtLeast(1))
         ->excludes("--trials");
+    run->add_option("--target", options->target, "Value of the objective that ends the study")
+        ->type_name("VALUE");
     run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
     run->add_option("--gpu", options->gpu, "Card: number, UUID or all [all, where there is one]")
@@ -209,10 +218,14 @@ class Commands {
 
   void AddStudy() {
     CLI::App* group = AddGroup("study", "List, show, assess, steer, validate and create studies");
-    On(Add(group, "list", "One line a study"), Plain(ListStudies));
+    const auto tags = std::make_shared<std::vector<std::string>>();
+    CLI::App* list = Add(group, "list", "One line a study");
+    AddTagFilter(list, *tags);
+    On(list, Plain([tags](Session& session) { return ListStudies(session, *tags); }));
+    AddChanges(group, AddStudyChanges);
 
     CLI::App* show = Add(group, "show", "One study and its search space");
-    AddNameArgument(show);
+    AddNameArgument(show, global_.study);
     On(show, Plain(ShowStudy));
 
     const auto preset = std::make_shared<std::string>();
@@ -228,10 +241,17 @@ class Commands {
     AddFileCommand(group, "create", "Add the study of a file to the server", false);
   }
 
+  void AddChanges(CLI::App* group, void (*add)(const ChangeCommands&)) {
+    add({.add = [this, group](const std::string& name,
+                              const std::string& help) { return Add(group, name, help); },
+         .on = [this](CLI::App* command, Action action) { On(command, std::move(action)); },
+         .study = global_.study});
+  }
+
   void AddImportance(CLI::App* group) {
     const auto options = std::make_shared<ImportanceOptions>();
     CLI::App* importance = Add(group, "importance", "How much each parameter mattered");
-    AddNameArgument(importance);
+    AddNameArgument(importance, global_.study);
     importance
         ->add_option(
             "--method", options->method,
@@ -248,10 +268,11 @@ class Commands {
     struct Values {
       StudyChange change;
       std::string wall_clock;
+      std::string target;
     };
     const auto values = std::make_shared<Values>();
     CLI::App* extend = Add(group, "extend", "Change a study's budget");
-    AddNameArgument(extend);
+    AddNameArgument(extend, global_.study);
     extend->add_option("--trials", values->change.trials, "New total of trials")
         ->type_name("N")
         ->check(AtLeast(0));
@@ -271,6 +292,10 @@ class Commands {
                      "Share of the trials that may fail (1: all)")
         ->type_name("S")
         ->check(Between(0.0, 1.0));
+    extend
+        ->add_option("--target", values->target,
+                     "Value of the objective that ends the study; none: no such value")
+        ->type_name("VALUE");
     On(extend, Plain([this, values](Session& session) -> absl::Status {
          StudyChange change = values->change;
          change.name = session.study;
@@ -284,13 +309,29 @@ class Commands {
            }
            change.wall_clock = wall_clock;
          }
+         HPO_RETURN_IF_ERROR(ReadTarget(values->target, change));
          if (change == StudyChange{.name = change.name}) {
            return absl::InvalidArgumentError(
-               "expected --trials, --add, --wall-clock, --failures-in-a-row or --failed-share, got "
-               "none");
+               "expected --trials, --add, --wall-clock, --failures-in-a-row, --failed-share or "
+               "--target, got none");
          }
          return ExtendStudy(session, change);
        }));
+  }
+
+  static absl::Status ReadTarget(const std::string& text, StudyChange& change) {
+    if (text.empty()) return absl::OkStatus();
+    if (text == "none") {
+      change.remove_target = true;
+      return absl::OkStatus();
+    }
+    double target = 0.0;
+    if (!absl::SimpleAtod(text, &target) || !std::isfinite(target)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--target: expected a number or none, got '", text, "'"));
+    }
+    change.target = target;
+    return absl::OkStatus();
   }
 
   void AddOrders(CLI::App* group) {
@@ -305,7 +346,7 @@ class Commands {
   }
 
   void AddOrder(CLI::App* command, StudyOrder order, const std::shared_ptr<bool>& now) {
-    AddNameArgument(command);
+    AddNameArgument(command, global_.study);
     On(command, Plain([order, now](Session& session) {
          return OrderStudy(session, order, now != nullptr && *now);
        }));
@@ -350,6 +391,7 @@ class Commands {
                      "Only trials of which this holds: NAME=VALUE, also !=, <, <=, > and >=; NAME "
                      "as for --sort, or state (repeatable)")
         ->type_name("CONDITION");
+    AddTagFilter(list, options->tags);
     On(list, Plain([options, descending](Session& session) {
          TrialListOptions chosen = *options;
          if (*descending) chosen.sort.insert(0, "-");
@@ -357,6 +399,7 @@ class Commands {
        }));
 
     AddNumbered(group, "show", "One trial: parameters, outcome, attempts and memory", ShowTrial);
+    AddChanges(group, AddTrialChanges);
     AddLogs(group);
     AddNumbered(group, "preempt", "Have its worker save and give it back; it is queued again",
                 PreemptTrial);
@@ -474,7 +517,7 @@ class Commands {
     optuna->add_option("file", *path, "SQLite file; other studies in it stay")
         ->type_name("FILE.db")
         ->required();
-    AddNameArgument(optuna);
+    AddNameArgument(optuna, global_.study);
     On(optuna, Plain([path](Session& session) { return ExportOptuna(session, *path); }));
   }
 
@@ -484,7 +527,7 @@ class Commands {
         Add(group, "optuna", "A study in a database of Optuna's; again: what is new");
     const auto options = std::make_shared<ImportOptions>();
     optuna->add_option("file", options->path, "SQLite file")->type_name("FILE.db")->required();
-    AddNameArgument(optuna);
+    AddNameArgument(optuna, global_.study);
     optuna->add_option("--from", options->study, "Its study [the only one]")->type_name("NAME");
     optuna->add_flag("--count", options->count_against_budget,
                      "Count them against the study's budget of trials");

@@ -27,6 +27,22 @@ std::optional<std::string> WhyNoProgress(const History& history, const Budget& b
 
 }  // namespace
 
+std::optional<std::string> WhyTargetReached(const History& history, const StudySpec& study) {
+  if (!study.budget.target.has_value()) return std::nullopt;
+  const Objective& objective = study.objectives.front();
+  const bool minimize = objective.direction == Direction::kMinimize;
+  const double target = *study.budget.target;
+  for (const auto& [number, trial] : history.trials()) {
+    if (!IsFeasible(trial) || trial.losses.empty()) continue;
+    const double value = minimize ? trial.losses.front() : -trial.losses.front();
+    if (minimize ? value > target : value < target) continue;
+    return absl::StrCat("trial #", number.value, " reached the target: ", objective.metric, " ",
+                        value, ", at ", minimize ? "most " : "least ", target,
+                        "; to go on: hpo study extend ", study.name, " --target VALUE, or none");
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study) {
   if (study.sampler.type == "grid" && GridIsUsedUp(history, study.space)) {
     return "every configuration of the grid has been tried";

@@ -21,4 +21,9 @@ namespace hpo {
 // Source: the stagnation of the best value in optuna.terminator, there with completed trials only.
 std::optional<std::string> WhyTerminate(const History& history, const StudySpec& study);
 
+// Which trial has reached budget.target and how to go on: the first feasible one by its number that
+// completed with that value of the objective or a better one. nullopt: none has, or there is none.
+// O(trials).
+std::optional<std::string> WhyTargetReached(const History& history, const StudySpec& study);
+
 }  // namespace hpo

@@ -52,6 +52,9 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--trials", raw.flags.trials, "Budget of trials, over the study file's")
       ->type_name("N")
       ->check(AtLeast(1));
+  app.add_option("--target", raw.flags.target,
+                 "Value of the objective that ends the study, over the study file's")
+      ->type_name("VALUE");
   app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial, over the study file's")
       ->type_name("N")
       ->check(AtLeast(1));
@@ -99,6 +102,7 @@ absl::StatusOr<StudyOverrides> OverEnvironment(StudyOverrides flags) {
   HPO_ASSIGN_OR_RETURN(StudyOverrides merged, OverridesFromEnvironment());
   Prefer(flags.epochs, merged.epochs);
   Prefer(flags.trials, merged.trials);
+  Prefer(flags.target, merged.target);
   Prefer(flags.train, merged.train);
   Prefer(flags.validation, merged.validation);
   Prefer(flags.seed, merged.seed);

@@ -101,6 +101,7 @@ absl::Status ExportOptuna(Session& session, const std::string& path) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus study, session.client.GetStudy(session.study));
   const std::string& name = study.spec.name;
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<OptunaFile> file, OptunaFile::Begin(path, study.spec));
+  HPO_RETURN_IF_ERROR(file->WriteStudyAttributes(study.attributes));
   HPO_ASSIGN_OR_RETURN(const int64_t count,
                        ForEach(Which::kAll, session, name,
                                [&](const TrialView& view) { return file->Write(view); }));

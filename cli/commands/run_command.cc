@@ -89,6 +89,10 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
     session.out << "\n"
                 << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
                 << FailureText(study);
+    // Why it ended before its budget was used up.
+    if (study.failure.empty() && !study.waiting_for.empty()) {
+      session.out << Printable(study.waiting_for) << "\n";
+    }
   }
   if (study.counts.completed > 0) {
     HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));
@@ -142,6 +146,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   HPO_ASSIGN_OR_RETURN(StudyOverrides overrides, OverridesFromEnvironment());
   if (!options.name.empty()) overrides.name = options.name;
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
+  overrides.target = options.target;
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
   LocalServiceOptions local{.programs = fs::read_symlink("/proc/self/exe").parent_path().string(),
                             .folder = FolderOf(options, spec.name),
@@ -153,6 +158,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (options.trials) {
     local.server_arguments.insert(local.server_arguments.end(),
                                   {"--trials", absl::StrCat(*options.trials)});
+  }
+  if (options.target) {
+    local.server_arguments.insert(local.server_arguments.end(),
+                                  {"--target", FormatParam(*options.target)});
   }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
   // Whoever runs a file runs its program, unless they name another.

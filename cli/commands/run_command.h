@@ -17,6 +17,7 @@ struct RunOptions {
   std::string folder;  // empty: $XDG_DATA_HOME/hpo/runs/NAME
   std::optional<int64_t> trials;
   std::optional<int64_t> add_trials;
+  std::optional<double> target;
   std::string export_to;     // folder for the best model; empty: none
   std::string memory_limit;  // empty: without a card, half of what is free
   std::string gpu;           // as hpo-worker's --gpu; empty: all cards, where there is one

@@ -104,8 +104,12 @@ absl::Status ShowStatus(Session& session) {
   return absl::OkStatus();
 }
 
-absl::Status ListStudies(Session& session) {
+absl::Status ListStudies(Session& session, const std::vector<std::string>& tags) {
   HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, session.client.ListStudies());
+  std::erase_if(studies, [&tags](const StudyStatus& study) {
+    return std::any_of(tags.begin(), tags.end(),
+                       [&study](const std::string& tag) { return !HasTag(study.attributes, tag); });
+  });
   for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
@@ -134,10 +138,12 @@ absl::Status ExtendStudy(Session& session, const StudyChange& change) {
     return absl::OkStatus();
   }
   const Budget& budget = study.spec.budget;
+  const std::string target =
+      budget.target ? absl::StrCat(", target ", ShortNumber(*budget.target)) : "";
   session.out << study.spec.name << ": budget of "
               << (budget.trials ? absl::StrCat(*budget.trials, " trials") : "any number of trials")
               << (budget.wall_clock ? absl::StrCat(" and ", ShortDuration(*budget.wall_clock)) : "")
-              << ", " << study.counts.Finished() << " done\n";
+              << target << ", " << study.counts.Finished() << " done\n";
   return absl::OkStatus();
 }
 

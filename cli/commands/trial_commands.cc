@@ -65,6 +65,10 @@ absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const 
     std::move(listing.trials.begin(), listing.trials.end(), std::back_inserter(all));
     query.page_token = listing.next_token;
   } while (!query.page_token.empty());
+  std::erase_if(all, [&options](const Trial& trial) {
+    return std::any_of(options.tags.begin(), options.tags.end(),
+                       [&trial](const std::string& tag) { return !HasTag(trial.attributes, tag); });
+  });
   HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
                        SelectTrials(std::move(all), study, options.where, options.sort));
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
@@ -113,7 +117,7 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
   }
   HPO_ASSIGN_OR_RETURN(StudyStatus study, FindStudy(session));
   query.study = study.spec.name;
-  const bool selects = !options.where.empty() || !options.sort.empty();
+  const bool selects = !options.where.empty() || !options.sort.empty() || !options.tags.empty();
   HPO_ASSIGN_OR_RETURN(const TrialListing listing,
                        selects ? SelectPage(session.client, query, study.spec, options)
                                : ReadPage(session.client, query, options.page));
@@ -144,6 +148,35 @@ absl::Status ShowTrial(Session& session, TrialNumber number) {
     PrintJson(TrialJson(view), session.out);
   } else {
     session.out << TrialText(view, study.spec.constraints, session.terminal.columns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RetryTrials(Session& session, const std::vector<int64_t>& numbers) {
+  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
+  std::vector<TrialNumber> named;
+  for (const int64_t number : numbers) named.push_back(TrialNumber{number});
+  HPO_ASSIGN_OR_RETURN(const RetriedTrials retried,
+                       session.client.RetryTrials(study.spec.name, named));
+  if (session.json) {
+    Json json = {{"study", study.spec.name}, {"trials", Json::array()}, {"skipped", Json::array()}};
+    for (const Trial& trial : retried.trials) json["trials"].push_back(TrialJson(trial));
+    for (const auto& [number, why] : retried.skipped) {
+      json["skipped"].push_back({{"number", number.value}, {"why", why}});
+    }
+    PrintJson(json, session.out);
+    return absl::OkStatus();
+  }
+  for (const Trial& trial : retried.trials) {
+    session.out << "trial " << Hash(trial.id.number) << " queued: trial #"
+                << trial.attributes.at(kRetryOfKey) << " again, " << FormatParams(trial.params)
+                << "\n";
+  }
+  for (const auto& [number, why] : retried.skipped) {
+    session.out << "trial " << Hash(number) << " skipped: " << Printable(why) << "\n";
+  }
+  if (retried.trials.empty() && retried.skipped.empty()) {
+    session.out << "no trial of " << study.spec.name << " has failed\n";
   }
   return absl::OkStatus();
 }

@@ -134,7 +134,7 @@ Json ChoicesJson(const std::vector<ParamValue>& choices) {
   return json;
 }
 
-Json DomainJson(const FloatDomain& domain) {
+Json JsonOf(const FloatDomain& domain) {
   return {{"type", "float"},
           {"low", domain.low},
           {"high", domain.high},
@@ -142,7 +142,7 @@ Json DomainJson(const FloatDomain& domain) {
           {"log", domain.log}};
 }
 
-Json DomainJson(const IntDomain& domain) {
+Json JsonOf(const IntDomain& domain) {
   return {{"type", "int"},
           {"low", domain.low},
           {"high", domain.high},
@@ -150,15 +150,14 @@ Json DomainJson(const IntDomain& domain) {
           {"log", domain.log}};
 }
 
-Json DomainJson(const CategoricalDomain& domain) {
+Json JsonOf(const CategoricalDomain& domain) {
   return {{"type", "categorical"}, {"choices", ChoicesJson(domain.choices)}};
 }
 
 Json SpaceJson(const SearchSpace& space) {
   Json json = Json::object();
   for (const Parameter& parameter : space.parameters) {
-    json[parameter.name] =
-        std::visit([](const auto& held) { return DomainJson(held); }, parameter.domain);
+    json[parameter.name] = DomainJson(parameter.domain);
   }
   return json;
 }
@@ -236,12 +235,23 @@ Json FrontJson(const StudyStatus& study) {
   return front;
 }
 
+void AddAttributes(const Attributes& attributes, Json& json) {
+  const std::string note = NoteOf(attributes);
+  json["note"] = note.empty() ? Json(nullptr) : Json(note);
+  json["tags"] = TagsOf(attributes);
+  json["attributes"] = Json(AttributesToJson(UsersOwn(attributes)));
+}
+
 Json PruneReasonJson(const Trial& trial) {
   const auto reason = trial.outcome ? PruneReasonOf(*trial.outcome) : std::nullopt;
   return reason ? Json(std::string(Name(*reason))) : Json(nullptr);
 }
 
 }  // namespace
+
+Json DomainJson(const Domain& domain) {
+  return std::visit([](const auto& held) { return JsonOf(held); }, domain);
+}
 
 Json StudyJson(const StudyStatus& study) {
   Json objectives = Json::array();
@@ -263,62 +273,71 @@ Json StudyJson(const StudyStatus& study) {
   const auto seconds = [](const std::optional<absl::Duration>& limit) {
     return limit ? Json(absl::ToDoubleSeconds(*limit)) : Json(nullptr);
   };
-  return {{"name", study.spec.name},
-          {"state", study.finished ? "FINISHED" : "ACTIVE"},
-          {"objectives", std::move(objectives)},
-          {"constraints", ConstraintsJson(study.spec.constraints)},
-          {"budget",
-           {{"trials", OrNull(budget.trials)},
-            {"wall_clock_seconds", seconds(budget.wall_clock)},
-            {"trial_wall_clock_seconds", seconds(budget.trial_wall_clock)},
-            {"no_progress", OrNull(budget.no_progress)},
-            {"regret_bound", RegretBoundJson(budget)},
-            {"failures_in_a_row", budget.failures_in_a_row},
-            {"failed_share", OrNull(budget.failed_share)}}},
-          {"order", std::string(Name(study.order))},
-          {"failure", study.failure.empty() ? Json(nullptr) : Json(study.failure)},
-          {"counts", CountsJson(study.counts)},
-          {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
-          {"best_value", OrNull(study.best_value)},
-          {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
-          {"front", FrontJson(study)},
-          {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
-          {"workers", std::move(workers)},
-          {"waiting_for", study.waiting_for},
-          {"warm_start", std::move(priors)},
-          {"last_proposal", study.last_proposal},
-          {"unreadable", study.unreadable},
-          {"parameters", SpaceJson(study.spec.space)},
-          {"train", study.spec.trainer.train},
-          {"validation", study.spec.trainer.validation},
-          {"sampler", study.spec.sampler.type},
-          {"pruner", study.spec.pruner.type},
-          {"seed", study.spec.sampler.seed},
-          {"created", TimeJson(study.created)}};
+  Json json = {
+      {"name", study.spec.name},
+      {"state", study.finished ? "FINISHED" : "ACTIVE"},
+      {"objectives", std::move(objectives)},
+      {"constraints", ConstraintsJson(study.spec.constraints)},
+      {"budget",
+       {{"trials", OrNull(budget.trials)},
+        {"wall_clock_seconds", seconds(budget.wall_clock)},
+        {"trial_wall_clock_seconds", seconds(budget.trial_wall_clock)},
+        {"no_progress", OrNull(budget.no_progress)},
+        {"regret_bound", RegretBoundJson(budget)},
+        {"target", OrNull(budget.target)},
+        {"failures_in_a_row", budget.failures_in_a_row},
+        {"failed_share", OrNull(budget.failed_share)}}},
+      {"order", std::string(Name(study.order))},
+      {"failure", study.failure.empty() ? Json(nullptr) : Json(study.failure)},
+      {"counts", CountsJson(study.counts)},
+      {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
+      {"best_value", OrNull(study.best_value)},
+      {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
+      {"front", FrontJson(study)},
+      {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
+      {"workers", std::move(workers)},
+      {"waiting_for", study.waiting_for},
+      {"warm_start", std::move(priors)},
+      {"last_proposal", study.last_proposal},
+      {"unreadable", study.unreadable},
+      {"parameters", SpaceJson(study.spec.space)},
+      {"train", study.spec.trainer.train},
+      {"validation", study.spec.trainer.validation},
+      {"sampler", study.spec.sampler.type},
+      {"pruner", study.spec.pruner.type},
+      {"seed", study.spec.sampler.seed},
+      {"created", TimeJson(study.created)}};
+  AddAttributes(study.attributes, json);
+  return json;
 }
 
 Json TrialJson(const Trial& trial) {
   const bool completed = trial.state == TrialState::kCompleted;
-  return {{"study", trial.id.study},
-          {"number", trial.id.number.value},
-          {"state", std::string(Name(trial.state))},
-          {"prune_reason", PruneReasonJson(trial)},
-          {"value", OrNull(trial.value)},
-          {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
-          {"violation", std::isfinite(trial.violation) ? Json(trial.violation) : Json(nullptr)},
-          {"params", ParamsJson(trial.params)},
-          {"demonstration", trial.demonstration},
-          {"origin", trial.origin},
-          {"budgeted", trial.budgeted},
-          {"admission", trial.admission},
-          {"forced_micro_batch", trial.forced_micro_batch},
-          {"min_capacity_bytes", trial.min_capacity.count},
-          {"outcome", OutcomeOrNull(trial)},
-          {"last_measurement",
-           trial.last_measurement ? MeasurementJson(*trial.last_measurement) : Json(nullptr)},
-          {"created", TimeJson(trial.created)},
-          {"started", TimeJson(trial.started)},
-          {"ended", TimeJson(trial.ended)}};
+  Json json = {
+      {"study", trial.id.study},
+      {"number", trial.id.number.value},
+      {"state", std::string(Name(trial.state))},
+      {"prune_reason", PruneReasonJson(trial)},
+      {"value", OrNull(trial.value)},
+      {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
+      {"violation", std::isfinite(trial.violation) ? Json(trial.violation) : Json(nullptr)},
+      {"params", ParamsJson(trial.params)},
+      {"demonstration", trial.demonstration},
+      {"origin", trial.origin},
+      {"budgeted", trial.budgeted},
+      {"admission", trial.admission},
+      {"forced_micro_batch", trial.forced_micro_batch},
+      {"min_capacity_bytes", trial.min_capacity.count},
+      {"outcome", OutcomeOrNull(trial)},
+      {"last_measurement",
+       trial.last_measurement ? MeasurementJson(*trial.last_measurement) : Json(nullptr)},
+      {"created", TimeJson(trial.created)},
+      {"started", TimeJson(trial.started)},
+      {"ended", TimeJson(trial.ended)}};
+  AddAttributes(trial.attributes, json);
+  const auto retry = trial.attributes.find(kRetryOfKey);
+  json["retry_of"] = retry == trial.attributes.end() ? Json(nullptr) : Json::parse(retry->second);
+  return json;
 }
 
 Json TrialJson(const TrialView& view) {

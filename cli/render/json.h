@@ -21,6 +21,8 @@ nlohmann::ordered_json TrialJson(const TrialView& view);
 // Without them: what lists carry.
 nlohmann::ordered_json TrialJson(const Trial& trial);
 
+nlohmann::ordered_json DomainJson(const Domain& domain);
+
 nlohmann::ordered_json MemoryJson(const MemoryVerdict& verdict);
 
 }  // namespace hpo

@@ -12,6 +12,7 @@
 namespace hpo {
 namespace {
 
+constexpr int kNameColumns = 12;
 constexpr size_t kMostOfFront = 5;  // trials of a Pareto front that are shown
 
 std::string StateOf(const StudyStatus& study) {
@@ -157,11 +158,17 @@ std::string StudyText(const StudyStatus& study, int width) {
   if (!study.spec.constraints.empty()) {
     absl::StrAppend(&text, "constraints ", Printable(ConstraintsOf(study)), "\n");
   }
+  if (study.spec.budget.target) {
+    const bool minimize = study.spec.objectives.front().direction == Direction::kMinimize;
+    absl::StrAppend(&text, "target      ", Printable(study.spec.objectives.front().metric),
+                    minimize ? " at most " : " at least ", ShortNumber(*study.spec.budget.target),
+                    "\n");
+  }
   if (!study.waiting_for.empty()) {
     absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
                     Printable(study.waiting_for), "\n");
   }
-  absl::StrAppend(&text, FailureText(study));
+  absl::StrAppend(&text, FailureText(study), AttributeLines(study.attributes, kNameColumns));
   for (const PriorStatus& prior : study.priors) {
     absl::StrAppend(&text, "warm start  ", Printable(PriorOf(prior)), "\n");
   }

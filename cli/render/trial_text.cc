@@ -14,6 +14,8 @@
 namespace hpo {
 namespace {
 
+constexpr int kNameColumns = 10;
+
 Bytes UsedBy(const Attempt& attempt) {
   return attempt.memory ? attempt.memory->live_peak : Bytes{};
 }
@@ -209,9 +211,9 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
       absl::StrAppend(&text, "model     ", Printable(completed->model_path), "\n");
     }
   }
-  absl::StrAppend(&text, "created   ", LocalTime(trial.created), ", started ",
-                  LocalTime(trial.started), ", ended ", LocalTime(trial.ended), "\n\nParameters\n",
-                  ParamLines(trial.params));
+  absl::StrAppend(&text, AttributeLines(trial.attributes, kNameColumns), "created   ",
+                  LocalTime(trial.created), ", started ", LocalTime(trial.started), ", ended ",
+                  LocalTime(trial.ended), "\n\nParameters\n", ParamLines(trial.params));
   if (!trial.attempts.empty()) {
     absl::StrAppend(&text, "\n", AttemptTable(trial.attempts, trial.params, width),
                     StageTable(trial.attempts, width), LeakLines(trial.attempts));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/render/terminal.h"
 
 namespace hpo {
 namespace {
@@ -178,6 +179,22 @@ std::string DescribeExcess(const Trial& trial, const MetricConstraint& constrain
                       metric == completed->metrics.end()
                           ? "not reported"
                           : absl::StrCat("reported ", ShortNumber(metric->second)));
+}
+
+std::string AttributeLines(const Attributes& attributes, int width) {
+  std::string text;
+  const auto add = [&](absl::string_view name, absl::string_view value) {
+    const size_t columns = static_cast<size_t>(width);
+    const size_t blanks = name.size() < columns ? columns - name.size() : 1;
+    absl::StrAppend(&text, Printable(name), std::string(blanks, ' '), Printable(value), "\n");
+  };
+  if (const std::string note = NoteOf(attributes); !note.empty()) add("note", note);
+  const std::vector<std::string> tags = TagsOf(attributes);
+  if (!tags.empty()) add("tags", absl::StrJoin(tags, ", "));
+  const auto retry = attributes.find(kRetryOfKey);
+  if (retry != attributes.end()) add("retries", absl::StrCat("trial #", retry->second));
+  for (const auto& [key, value] : UsersOwn(attributes)) add(key, value);
+  return text;
 }
 
 std::string DescribeOoms(const TrialCounts& counts) {

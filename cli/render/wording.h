@@ -69,6 +69,9 @@ std::vector<std::string> DescribeFront(const StudyStatus& study);
 // reported 61.2". Empty where it keeps the constraint, or has not completed.
 std::string DescribeExcess(const Trial& trial, const MetricConstraint& constraint);
 
+// Note, tags and attributes, a line each, every name padded to `width` columns; empty: none.
+std::string AttributeLines(const Attributes& attributes, int width);
+
 // "OOM 2 met (1 recovered), 1 predicted".
 std::string DescribeOoms(const TrialCounts& counts);
 

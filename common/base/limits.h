@@ -32,8 +32,13 @@ inline constexpr Limit kNameLimit = {
     200, "bytes", "a name: of a worker, metric, parameter, stage, session, request id", "refused",
     "names are keys in memory and in the database, and stand in most error messages"};
 
-inline constexpr Limit kTextLimit = {4096, "bytes", "a path, a value that is text, a note, a label",
+inline constexpr Limit kTextLimit = {4096, "bytes",
+                                     "a path, a value that is text, a note, an attribute, a label",
                                      "refused", "the longest path of Linux"};
+
+inline constexpr Limit kAttributeLimit = {
+    100, "a study or trial", "attributes, note and tags among them",
+    "refused, left out of a result", "every list of trials has them"};
 
 inline constexpr Limit kErrorTextLimit = {
     64 << 10, "bytes", "the message or traceback of a trial that failed", "refused",
@@ -52,6 +57,10 @@ inline constexpr Limit kCommandLimit = {16 << 10, "bytes", "a study's command an
 
 inline constexpr Limit kStudyFileLimit = {1 << 20, "bytes", "a study file", "refused",
                                           "files of people are a thousand times smaller"};
+
+inline constexpr Limit kArchiveLimit = {int64_t{2} << 30, "bytes", "a study's archive",
+                                        "refused when it is restored",
+                                        "it is read in memory and written in one transaction"};
 
 inline constexpr Limit kParameterLimit = {
     1000, "a study", "parameters; also the values of one configuration", "refused",

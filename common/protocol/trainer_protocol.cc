@@ -88,6 +88,9 @@ struct UpWriter {
   nlohmann::json operator()(const LogMessage& message) const {
     return {{"type", "log"}, {"level", message.level}, {"text", message.text}};
   }
+  nlohmann::json operator()(const AttributesMessage& message) const {
+    return {{"type", "attributes"}, {"attributes", AttributesToJson(message.attributes)}};
+  }
   nlohmann::json operator()(const OutcomeMessage& message) const {
     return {{"type", "outcome"},
             {"outcome",
@@ -208,6 +211,12 @@ UpMessage ReadLog(JsonReader& reader) {
   return message;
 }
 
+UpMessage ReadAttributes(JsonReader& reader) {
+  AttributesMessage message;
+  reader.RequiredWith("attributes", message.attributes, AttributesFromJson);
+  return message;
+}
+
 UpMessage ReadOutcome(JsonReader& reader) {
   OutcomeMessage message;
   reader.RequiredWith("outcome", message.outcome, OptionalOutcomeFromJson);
@@ -221,10 +230,10 @@ constexpr NamedForm<DownMessage> kDownForms[] = {
     {"job", ReadJob}, {"stop", ReadStop}, {"shutdown", ReadShutdown}};
 
 constexpr NamedForm<UpMessage> kUpForms[] = {
-    {"hello", ReadHello},       {"measurement", ReadMeasurementMessage},
-    {"memory", ReadMemory},     {"checkpoint", ReadCheckpoint},
-    {"progress", ReadProgress}, {"log", ReadLog},
-    {"outcome", ReadOutcome}};
+    {"hello", ReadHello},           {"measurement", ReadMeasurementMessage},
+    {"memory", ReadMemory},         {"checkpoint", ReadCheckpoint},
+    {"progress", ReadProgress},     {"log", ReadLog},
+    {"attributes", ReadAttributes}, {"outcome", ReadOutcome}};
 
 }  // namespace
 

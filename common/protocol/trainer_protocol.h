@@ -118,6 +118,12 @@ struct MeasurementMessage {
 // Memory at a stage of the attempt.
 using MemoryMessage = MemoryRecord;
 
+// What the trainer notes of the trial; a key that was there gets the new value.
+struct AttributesMessage {
+  Attributes attributes;
+  bool operator==(const AttributesMessage&) const = default;
+};
+
 // A file worth keeping: `kind` is "best" or "resume".
 struct CheckpointMessage {
   std::string kind;
@@ -154,7 +160,7 @@ struct OutcomeMessage {
 };
 
 using UpMessage = std::variant<Hello, MeasurementMessage, MemoryMessage, CheckpointMessage,
-                               ProgressMessage, LogMessage, OutcomeMessage>;
+                               ProgressMessage, LogMessage, AttributesMessage, OutcomeMessage>;
 
 // One line without the newline. Numbers that are not finite are written as null (and a null metric
 // or loss is read back as NaN); bytes that are not UTF-8 as U+FFFD.

@@ -100,6 +100,7 @@ struct AttemptReport {
   std::optional<MemoryPlan> new_plan;  // set when the trainer re-planned since the last report
   int64_t num_ooms = 0;
   std::vector<MemoryRecord> memory_records;
+  Attributes attributes = {};  // those that are new or have changed
   // Part of a result that is too large for one message: the token suffices, the lease may be gone.
   bool of_result = false;
 };
@@ -120,6 +121,7 @@ struct FinishRequest {
   // Not yet acknowledged.
   std::vector<Measurement> measurements;
   std::vector<MemoryRecord> memory_records;
+  Attributes attributes = {};
   bool operator==(const FinishRequest&) const = default;
 };
 

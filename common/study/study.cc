@@ -211,8 +211,19 @@ absl::Status CheckConstraints(const StudySpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTarget(const StudySpec& spec) {
+  if (!spec.budget.target.has_value()) return absl::OkStatus();
+  if (spec.objectives.size() > 1) {
+    return Expected("budget.target", "a study of one objective",
+                    absl::StrCat(spec.objectives.size(), " objectives"));
+  }
+  if (std::isfinite(*spec.budget.target)) return absl::OkStatus();
+  return Expected("budget.target", "a finite number", absl::StrCat(*spec.budget.target));
+}
+
 absl::Status CheckBudget(const StudySpec& spec) {
   HPO_RETURN_IF_ERROR(CheckRegretBound(spec));
+  HPO_RETURN_IF_ERROR(CheckTarget(spec));
   if (spec.budget.trials.has_value()) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.trials", 0, *spec.budget.trials));
   }

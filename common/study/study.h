@@ -58,8 +58,8 @@ struct RegretBound {
   bool operator==(const RegretBound&) const = default;
 };
 
-// The study ends when any of trials, wall_clock, no_progress and regret_bound is used up, and fails
-// by the failures that it allows; nullopt: unlimited.
+// The study ends when any of trials, wall_clock, no_progress and regret_bound is used up or its
+// target is reached, and fails by the failures that it allows; nullopt: unlimited.
 struct Budget {
   // Trials that reach a terminal state (demonstration trials are not counted).
   std::optional<int64_t> trials;
@@ -71,6 +71,9 @@ struct Budget {
   // Trials that may end without one that improves the study (sampler/termination.h).
   std::optional<int64_t> no_progress;
   std::optional<RegretBound> regret_bound;
+  // The study ends once a feasible trial has completed with this value of its objective, or a
+  // better one.
+  std::optional<double> target;
   // Trials that may fail before the first one completes or is pruned; 0: any number.
   int64_t failures_in_a_row = 5;
   // The share of failed ones among trials that ended, from the tenth on; nullopt: any.

@@ -121,6 +121,7 @@ absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
   map.Read("trial_wall_clock", budget.trial_wall_clock, ReadDuration);
   map.Read("no_progress", budget.no_progress, ReadInt);
   map.Read("regret_bound", budget.regret_bound, ReadRegretBound);
+  map.Read("target", budget.target, ReadDouble);
   map.Read("failures_in_a_row", budget.failures_in_a_row, ReadInt);
   map.Read("failed_share", budget.failed_share, ReadDouble);
   HPO_RETURN_IF_ERROR(map.Finish());

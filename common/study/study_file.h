@@ -20,6 +20,7 @@ struct StudyOverrides {
   std::optional<std::vector<std::string>> model_choices;
   std::optional<int64_t> epochs;
   std::optional<int64_t> trials;
+  std::optional<double> target;  // of the objective; by flag alone
   std::optional<std::string> train;
   std::optional<std::string> validation;
   std::optional<uint64_t> seed;

@@ -77,6 +77,7 @@ nlohmann::json ToJson(const Budget& budget) {
   }
   if (budget.no_progress.has_value()) json["no_progress"] = *budget.no_progress;
   if (budget.regret_bound.has_value()) json["regret_bound"] = ToJson(*budget.regret_bound);
+  if (budget.target.has_value()) json["target"] = *budget.target;
   // Left out where it says nothing, so that studies stored before it was known read as they were.
   if (budget.failures_in_a_row != Budget().failures_in_a_row) {
     json["failures_in_a_row"] = budget.failures_in_a_row;
@@ -99,6 +100,8 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   reader.Optional("no_progress", no_progress);
   std::optional<RegretBound> regret_bound;
   reader.OptionalWith("regret_bound", regret_bound, RegretBoundFromJson);
+  double target = 0.0;
+  reader.Optional("target", target);
   reader.Optional("failures_in_a_row", budget.failures_in_a_row);
   reader.Optional("failed_share", failed_share);
   HPO_RETURN_IF_ERROR(reader.status());
@@ -106,6 +109,7 @@ absl::StatusOr<Budget> BudgetFromJson(const nlohmann::json& json) {
   if (seconds >= 0.0) budget.wall_clock = absl::Seconds(seconds);
   if (no_progress >= 0) budget.no_progress = no_progress;
   budget.regret_bound = regret_bound;
+  if (reader.Has("target")) budget.target = target;
   if (failed_share >= 0.0) budget.failed_share = failed_share;
   if (trial_seconds >= 0.0) budget.trial_wall_clock = absl::Seconds(trial_seconds);
   return budget;

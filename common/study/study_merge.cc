@@ -6,6 +6,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/study/study.h"
+#include "common/study/study_edit.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -140,9 +141,8 @@ StudySpec AlignedWith(const StudySpec& merged, StudySpec file) {
   return file;
 }
 
-}  // namespace
-
-absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
+// What a file may change without more: budget, program and added choices.
+StudySpec Merged(const StudySpec& stored, const StudySpec& file) {
   StudySpec merged = stored;
   merged.budget = file.budget;
   // As a worker's --trainer, which nobody here sees change.
@@ -150,12 +150,56 @@ absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const Study
   merged.trainer.workdir = file.trainer.workdir;
   TakeAddedChoices(file, merged);
   TakeFactsOfAddedModels(stored, file, merged);
+  return merged;
+}
+
+//   FailedPrecondition  `file` differs from `merged`; `takes`: what would have been taken
+absl::Status CheckSame(const StudySpec& merged, const StudySpec& file, absl::string_view takes) {
   const std::optional<Difference> difference =
       FirstDifference(Comparable(merged), Comparable(AlignedWith(merged, file)), "");
-  if (!difference.has_value()) return merged;
-  return absl::FailedPreconditionError(absl::StrCat(
-      difference->field, ": stored ", difference->stored, ", file has ", difference->file,
-      "; a study that has begun takes only budget, trainer.command and added choices"));
+  if (!difference.has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(difference->field, ": stored ",
+                                                    difference->stored, ", file has ",
+                                                    difference->file, "; ", takes));
+}
+
+}  // namespace
+
+absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file) {
+  StudySpec merged = Merged(stored, file);
+  HPO_RETURN_IF_ERROR(CheckSame(merged, file,
+                                "a study that has begun takes only budget, trainer.command and "
+                                "added choices; for ranges: hpo study edit"));
+  return merged;
+}
+
+absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& file) {
+  StudySpec edited = stored;
+  for (Parameter& parameter : edited.space.parameters) {
+    const Parameter* const wanted = file.space.Find(parameter.name);
+    if (wanted == nullptr) continue;
+    HPO_RETURN_IF_ERROR(CheckSameKind(parameter, wanted->domain));
+    parameter.domain = wanted->domain;
+    parameter.default_value = wanted->default_value;
+  }
+  edited.space.narrowings = file.space.narrowings;
+  edited = Merged(edited, file);
+  HPO_RETURN_IF_ERROR(
+      CheckSame(edited, file, "an edit takes only ranges, choices, defaults and narrowings"));
+  edited.budget = stored.budget;
+  return edited;
+}
+
+absl::Status CheckSameKind(const Parameter& parameter, const Domain& domain) {
+  const auto* before = std::get_if<CategoricalDomain>(&parameter.domain);
+  const auto* after = std::get_if<CategoricalDomain>(&domain);
+  const bool same = parameter.domain.index() == domain.index() &&
+                    (before == nullptr || after->choices.empty() ||
+                     before->choices.front().index() == after->choices.front().index());
+  if (same) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("parameter ", parameter.name, ": expected the kind that its trials have, ",
+                   FormatDomain(parameter.domain), ", got ", FormatDomain(domain)));
 }
 
 }  // namespace hpo

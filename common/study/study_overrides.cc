@@ -97,6 +97,7 @@ absl::Status ApplyOverrides(const StudyOverrides& overrides, StudySpec& spec) {
       return BadOverride("trials", ">= 0", absl::StrCat(*overrides.trials));
     spec.budget.trials = *overrides.trials;
   }
+  if (overrides.target.has_value()) spec.budget.target = overrides.target;
   if (overrides.train.has_value()) spec.trainer.train = *overrides.train;
   if (overrides.validation.has_value()) spec.trainer.validation = *overrides.validation;
   if (overrides.name.has_value()) spec.name = *overrides.name;

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
+#include "common/study/attributes.h"
 #include "common/study/study.h"
 
 namespace hpo {
@@ -88,6 +89,7 @@ struct StudyStatus {
   std::vector<PriorStatus> priors;
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;
+  Attributes attributes;
   std::string unreadable;  // which of its stored rows cannot be read and are left out; empty: none
   absl::Time created = absl::InfinitePast();
   int64_t sequence = 0;  // of its last change; a watch may go on from here

@@ -14,6 +14,7 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 #include "common/space/params.h"
+#include "common/study/attributes.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
@@ -211,6 +212,7 @@ struct Trial {
   // How far a completed trial's metrics are from what the study's constraints allow (ViolationOf);
   // 0: feasible, or not completed.
   double violation = 0.0;
+  Attributes attributes;
   absl::Time created = absl::InfinitePast();
   absl::Time started = absl::InfinitePast();
   absl::Time ended = absl::InfinitePast();

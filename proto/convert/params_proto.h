@@ -7,6 +7,7 @@
 
 #include <google/protobuf/map.h>
 
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,15 @@ namespace hpo {
 
 v1::Value ToProto(const ParamValue& value);
 absl::StatusOr<ParamValue> FromProto(const v1::Value& proto);
+
+// Texts by key, such as attributes.
+using TextMap = google::protobuf::Map<std::string, std::string>;
+inline TextMap ToProto(const std::map<std::string, std::string>& texts) {
+  return TextMap(texts.begin(), texts.end());
+}
+inline std::map<std::string, std::string> FromProto(const TextMap& texts) {
+  return {texts.begin(), texts.end()};
+}
 
 google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params);
 absl::StatusOr<ParamMap> FromProto(const google::protobuf::Map<std::string, v1::Value>& proto);

@@ -31,6 +31,9 @@ struct FieldLimit {
 constexpr FieldLimit kTexts[] = {
     {"hpo.v1.CreateStudyRequest.yaml", &kStudyFileLimit},
     {"hpo.v1.CreateStudyRequest.origin", &kTextLimit},
+    {"hpo.v1.EditStudyRequest.yaml", &kStudyFileLimit},
+    {"hpo.v1.EditStudyRequest.origin", &kTextLimit},
+    {"hpo.v1.RestoreStudyRequest.data", &kMessageLimit},
     {"hpo.v1.Value.string_value", &kTextLimit},
     {"hpo.v1.Completed.model_path", &kTextLimit},
     {"hpo.v1.OutOfMemory.error_message", &kErrorTextLimit},
@@ -60,6 +63,10 @@ constexpr FieldLimit kTexts[] = {
     {"optuna.Trial.DistributionsEntry.value", &kOptunaJsonLimit},
     {"optuna.Trial.UserAttributesEntry.value", &kOptunaJsonLimit},
     {"optuna.Trial.SystemAttributesEntry.value", &kOptunaJsonLimit},
+    {"hpo.v1.AnnotateRequest.note", &kTextLimit},
+    {"hpo.v1.AnnotateRequest.AttributesEntry.value", &kTextLimit},
+    {"hpo.v1.ReportMeasurementsRequest.AttributesEntry.value", &kTextLimit},
+    {"hpo.v1.FinishTrialRequest.AttributesEntry.value", &kTextLimit},
 };
 
 // Of every message of Optuna's; names and keys are the rest of its texts.
@@ -80,6 +87,8 @@ constexpr FieldLimit kLists[] = {
     {"hpo.v1.ReportMeasurementsRequest.memory_records", &kMemoryRecordLimit},
     {"hpo.v1.FinishTrialRequest.memory_records", &kMemoryRecordLimit},
     {"hpo.v1.UpdateStudyRequest.added_choices", &kParameterLimit},
+    {"hpo.v1.EditStudyRequest.ranges", &kParameterLimit},
+    {"hpo.v1.CategoricalDomain.choices", &kChoiceLimit},
     {"hpo.v1.AddedChoices.choices", &kChoiceLimit},
     {"hpo.v1.ImportTrialsRequest.trials", &kImportLimit},
     {"hpo.v1.ListTrialsRequest.states", &kFilterLimit},
@@ -91,6 +100,12 @@ constexpr FieldLimit kLists[] = {
     {"optuna.Trial.user_attributes", &kOptunaAttributeLimit},
     {"optuna.Trial.system_attributes", &kOptunaAttributeLimit},
     {"optuna.GetTrialsRequest.included_trial_ids", &kOptunaUnfinishedLimit},
+    {"hpo.v1.AnnotateRequest.add_tags", &kAttributeLimit},
+    {"hpo.v1.AnnotateRequest.remove_tags", &kAttributeLimit},
+    {"hpo.v1.AnnotateRequest.attributes", &kAttributeLimit},
+    {"hpo.v1.ReportMeasurementsRequest.attributes", &kAttributeLimit},
+    {"hpo.v1.FinishTrialRequest.attributes", &kAttributeLimit},
+    {"hpo.v1.RetryTrialsRequest.numbers", &kPageLimit},
 };
 
 struct FieldRange {

@@ -158,6 +158,7 @@ v1::Budget ToProto(const Budget& budget) {
   }
   proto.set_failures_in_a_row(budget.failures_in_a_row);
   if (budget.failed_share) proto.set_failed_share(*budget.failed_share);
+  if (budget.target) proto.set_target(*budget.target);
   return proto;
 }
 
@@ -171,6 +172,7 @@ Budget FromProto(const v1::Budget& proto) {
   if (proto.has_regret_auto()) budget.regret_bound = RegretBound{};
   if (proto.has_failures_in_a_row()) budget.failures_in_a_row = proto.failures_in_a_row();
   if (proto.has_failed_share()) budget.failed_share = proto.failed_share();
+  if (proto.has_target()) budget.target = proto.target();
   return budget;
 }
 
@@ -224,6 +226,7 @@ v1::Study ToProto(const StudyStatus& study) {
   proto.set_best_violation(study.best_violation);
   proto.set_order(ToProto(study.order));
   proto.set_failure(study.failure);
+  *proto.mutable_attributes() = ToProto(study.attributes);
   if (study.created != absl::InfinitePast()) *proto.mutable_created() = ToProto(study.created);
   return proto;
 }
@@ -264,6 +267,7 @@ absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto) {
     study.spec.constraints.push_back(FromProto(constraint));
   }
   study.best_violation = proto.best_violation();
+  study.attributes = FromProto(proto.attributes());
   if (proto.has_created()) study.created = FromProto(proto.created());
   return study;
 }

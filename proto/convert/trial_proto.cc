@@ -121,6 +121,7 @@ v1::Trial ToProto(const Trial& trial) {
   }
   if (trial.value) proto.set_value(*trial.value);
   proto.set_violation(trial.violation);
+  *proto.mutable_attributes() = ToProto(trial.attributes);
   if (IsSet(trial.created)) *proto.mutable_created() = ToProto(trial.created);
   if (IsSet(trial.started)) *proto.mutable_started() = ToProto(trial.started);
   if (IsSet(trial.ended)) *proto.mutable_ended() = ToProto(trial.ended);
@@ -146,6 +147,7 @@ absl::StatusOr<Trial> FromProto(const v1::Trial& proto) {
   if (proto.has_last_measurement()) trial.last_measurement = FromProto(proto.last_measurement());
   if (proto.has_value()) trial.value = proto.value();
   trial.violation = proto.violation();
+  trial.attributes = FromProto(proto.attributes());
   if (proto.has_created()) trial.created = FromProto(proto.created());
   if (proto.has_started()) trial.started = FromProto(proto.started());
   if (proto.has_ended()) trial.ended = FromProto(proto.ended());

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/limits.h"
+#include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/memory/plan/fit_decision.h"
 #include "server/api/page_token.h"
@@ -20,6 +21,7 @@ constexpr int64_t kLargestPage = kPageLimit.most;
 constexpr absl::Duration kBookmarkEach = absl::Seconds(15);
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 constexpr int kEventBatch = 256;
+constexpr size_t kPiece = size_t{1} << 20;  // of an archive
 
 absl::Status DrainingError() {
   return absl::UnavailableError("hpo-server is shutting down; try again soon");
@@ -110,6 +112,49 @@ absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
   return scheduler_.Status(name);
 }
 
+absl::StatusOr<StudyApi::Edited> StudyApi::EditStudy(const std::string& name,
+                                                     const StudyEdit& edit) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(EditResult result, scheduler_.EditStudy(name, edit));
+  HPO_ASSIGN_OR_RETURN(StudyStatus status, scheduler_.Status(name));
+  return Edited{.result = std::move(result), .status = std::move(status)};
+}
+
+absl::StatusOr<StudyApi::ArchiveEnd> StudyApi::ArchiveStudy(
+    const std::string& name, const std::function<bool(absl::string_view)>& sink) const {
+  ArchiveEnd end;
+  Sha256 digest;
+  std::string piece;
+  const auto send = [&]() -> absl::Status {
+    digest.Update(piece);
+    end.size += static_cast<int64_t>(piece.size());
+    if (!sink(piece)) return absl::CancelledError("the caller of the archive has gone");
+    piece.clear();
+    return absl::OkStatus();
+  };
+  const auto take = [&](absl::string_view line) -> absl::Status {
+    piece.append(line.data(), line.size());
+    return piece.size() < kPiece ? absl::OkStatus() : send();
+  };
+  HPO_ASSIGN_OR_RETURN(end.num_trials, scheduler_.ArchiveStudy(name, take));
+  HPO_RETURN_IF_ERROR(send());
+  end.sha256 = digest.HexDigest();
+  return end;
+}
+
+absl::StatusOr<StudyStatus> StudyApi::RestoreStudy(const std::string& name,
+                                                   const std::string& archive) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const std::string restored, scheduler_.RestoreStudy(name, archive));
+  return scheduler_.Status(restored);
+}
+
+absl::StatusOr<int64_t> StudyApi::DeleteStudy(const std::string& name,
+                                              const std::string& archive_sha256) {
+  if (scheduler_.draining()) return DrainingError();
+  return scheduler_.DeleteStudy(name, archive_sha256);
+}
+
 absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
                                              const EnqueueRequest& request,
                                              const std::string& request_id) {
@@ -118,6 +163,27 @@ absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
                        scheduler_.EnqueueTrial(study, request, request_id));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
+}
+
+absl::StatusOr<Attributes> StudyApi::ChangeAttributes(const std::string& study,
+                                                      std::optional<TrialNumber> number,
+                                                      const AttributeChange& change) {
+  if (scheduler_.draining()) return DrainingError();
+  return scheduler_.ChangeAttributes(study, number, change);
+}
+
+absl::StatusOr<StudyApi::Retried> StudyApi::RetryTrials(const std::string& study,
+                                                        const RetryRequest& request,
+                                                        const std::string& request_id) {
+  if (scheduler_.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const RetryResult result,
+                       scheduler_.RetryTrials(study, request, request_id));
+  Retried retried{.trials = {}, .skipped = result.skipped};
+  for (const TrialNumber number : result.queued) {
+    HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
+    retried.trials.push_back(std::move(detail.trial));
+  }
+  return retried;
 }
 
 absl::StatusOr<ImportResult> StudyApi::ImportTrials(const TrialImport& import) {

@@ -70,9 +70,64 @@ class StudyApi {
   absl::StatusOr<StudyStatus> UpdateStudy(const std::string& name, const StudyUpdate& update,
                                           const std::string& request_id);
 
+  // Other ranges and choices, and by a file also narrowings and defaults. Trials outside stay;
+  // those that wait and have never run are cancelled, whatever runs goes on.
+  //   NotFound            no such study
+  //   InvalidArgument     an unknown parameter, or a space that is none (ValidateSpace)
+  //   FailedPrecondition  a parameter of another kind, or the file differs in anything else
+  struct Edited {
+    EditResult result;
+    StudyStatus status;
+  };
+  absl::StatusOr<Edited> EditStudy(const std::string& name, const StudyEdit& edit);
+
+  // All that is stored of a study, as study_archive.h writes it.
+  //   NotFound   no such study
+  //   Cancelled  `sink` returned false
+  struct ArchiveEnd {
+    int64_t size = 0;    // bytes
+    std::string sha256;  // hexadecimal
+    int64_t num_trials = 0;
+  };
+  absl::StatusOr<ArchiveEnd> ArchiveStudy(const std::string& name,
+                                          const std::function<bool(absl::string_view)>& sink) const;
+  // The study of an archive; its name, or `name` where that is not empty.
+  //   InvalidArgument  no archive, one that is not whole or of a newer version, rows that cannot be
+  //                    read
+  //   AlreadyExists    there is a study of this name
+  absl::StatusOr<StudyStatus> RestoreStudy(const std::string& name, const std::string& archive);
+  // Forgets a study; how many trials it had. `archive_sha256`: only where its archive is still
+  // that; empty: whatever it is.
+  //   NotFound            no such study
+  //   FailedPrecondition  a worker runs one of its trials, another study starts from it, or it has
+  //                       changed since it was archived
+  absl::StatusOr<int64_t> DeleteStudy(const std::string& name, const std::string& archive_sha256);
+
   //   InvalidArgument  an unknown parameter, or a value outside its domain
   absl::StatusOr<Trial> EnqueueTrial(const std::string& study, const EnqueueRequest& request,
                                      const std::string& request_id);
+
+  // Notes something of a study, or of the trial that is named; what there is then. Neither a watch
+  // nor the sampler hears of it.
+  //   NotFound         no such study or trial
+  //   InvalidArgument  Changed (common/study/attributes.h)
+  absl::StatusOr<Attributes> ChangeAttributes(const std::string& study,
+                                              std::optional<TrialNumber> number,
+                                              const AttributeChange& change);
+
+  // Queues the configurations of trials that failed or that memory ended, as new trials that carry
+  // kRetryOfKey. What waits, runs or has completed since is skipped; with all_failed also what was
+  // refused by its estimate, and what the study's space no longer has.
+  //   NotFound            no such study or trial
+  //   InvalidArgument     neither numbers nor all_failed, or both; a configuration that the space
+  //                       no longer has
+  //   FailedPrecondition  a named trial ended otherwise or is open; a study that hands out nothing
+  struct Retried {
+    std::vector<Trial> trials;
+    std::vector<std::pair<TrialNumber, std::string>> skipped;
+  };
+  absl::StatusOr<Retried> RetryTrials(const std::string& study, const RetryRequest& request,
+                                      const std::string& request_id);
 
   // Adds trials that another program finished, all or none, in one transaction. Those whose origin
   // is there already are left as they are.

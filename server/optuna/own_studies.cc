@@ -41,8 +41,10 @@ absl::StatusOr<std::string> NameOfRow(const Store& store, int64_t row) {
   return absl::NotFoundError(absl::StrCat("expected the id of a study, got that of row ", row));
 }
 
-OptunaStudySummary Summarize(int64_t row, const StudySpec& spec) {
+OptunaStudySummary Summarize(int64_t row, const StudyStatus& status) {
+  const StudySpec& spec = status.spec;
   OptunaStudySummary study{.id = kFirstOwnId + row, .name = spec.name};
+  study.user_attributes = status.attributes;
   for (const Objective& objective : spec.objectives)
     study.directions.push_back(objective.direction);
   study.system_attributes[kOptunaMetricNames] = OptunaMetricNames(spec);
@@ -67,7 +69,7 @@ absl::StatusOr<std::vector<OptunaStudySummary>> OwnStudies::List() const {
     if (absl::IsNotFound(study.status()) || absl::IsDataLoss(study.status())) continue;
     HPO_RETURN_IF_ERROR(study.status());
     // One whose row cannot be read has no objectives; Optuna knows no such study.
-    if (!study->spec.objectives.empty()) studies.push_back(Summarize(row, study->spec));
+    if (!study->spec.objectives.empty()) studies.push_back(Summarize(row, *study));
   }
   return studies;
 }
@@ -83,7 +85,7 @@ absl::StatusOr<std::string> OwnStudies::StudyOf(int64_t trial) const {
 absl::StatusOr<OptunaStudySummary> OwnStudies::Get(int64_t study) const {
   HPO_ASSIGN_OR_RETURN(const std::string name, NameOf(study));
   HPO_ASSIGN_OR_RETURN(const StudyStatus status, api_.GetStudy(name));
-  return Summarize(RowOfStudy(study), status.spec);
+  return Summarize(RowOfStudy(study), status);
 }
 
 absl::StatusOr<OptunaTrial> OwnStudies::Load(int64_t row, const StudySpec& spec,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/study/study_file.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
 #include "proto/convert/study_proto.h"
@@ -21,6 +22,8 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
   if (proto.has_wall_clock()) update.wall_clock = FromProto(proto.wall_clock());
   if (proto.has_failures_in_a_row()) update.failures_in_a_row = proto.failures_in_a_row();
   if (proto.has_failed_share()) update.failed_share = proto.failed_share();
+  if (proto.has_target()) update.target = proto.target();
+  update.remove_target = proto.remove_target();
   for (const v1::AddedChoices& added : proto.added_choices()) {
     std::vector<ParamValue>& choices = update.added_choices[added.parameter()];
     for (const v1::Value& choice : added.choices()) {
@@ -28,6 +31,47 @@ absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto) {
     }
   }
   return update;
+}
+
+absl::StatusOr<StudyEdit> FromProto(const v1::EditStudyRequest& proto) {
+  StudyEdit edit{.file = {}, .ranges = {}, .validate_only = proto.validate_only()};
+  if (proto.yaml().empty() == proto.ranges().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("ranges: expected them or yaml, got ",
+                                                   proto.yaml().empty() ? "neither" : "both"));
+  }
+  for (const v1::ParameterRange& range : proto.ranges()) {
+    HPO_ASSIGN_OR_RETURN(edit.ranges[range.parameter()], FromProto(range.domain()));
+  }
+  if (proto.yaml().empty()) return edit;
+  const std::string origin = proto.origin().empty() ? "study" : proto.origin();
+  HPO_ASSIGN_OR_RETURN(edit.file, ParseStudyFile(proto.yaml(), origin, StudyOverrides()));
+  return edit;
+}
+
+v1::EditStudyResponse ToProto(const StudyApi::Edited& edited) {
+  v1::EditStudyResponse proto;
+  const auto add = [](const std::map<std::string, Domain>& ranges, auto* out) {
+    for (const auto& [parameter, domain] : ranges) {
+      v1::ParameterRange& range = *out->Add();
+      range.set_parameter(parameter);
+      *range.mutable_domain() = ToProto(domain);
+    }
+  };
+  *proto.mutable_study() = ToProto(edited.status);
+  add(edited.result.before, proto.mutable_before());
+  add(edited.result.after, proto.mutable_after());
+  proto.set_outside(edited.result.num_outside);
+  for (const TrialNumber number : edited.result.cancelled) proto.add_cancelled(number.value);
+  return proto;
+}
+
+AttributeChange FromProto(const v1::AnnotateRequest& proto) {
+  AttributeChange change{.note = {},
+                         .add_tags = {proto.add_tags().begin(), proto.add_tags().end()},
+                         .remove_tags = {proto.remove_tags().begin(), proto.remove_tags().end()},
+                         .set = FromProto(proto.attributes())};
+  if (proto.has_note()) change.note = proto.note();
+  return change;
 }
 
 absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto) {

@@ -10,6 +10,11 @@ namespace hpo {
 
 //   InvalidArgument  a choice without a value
 absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
+//   InvalidArgument  not a study file, a range without a domain, a file as well as ranges or
+//   neither
+absl::StatusOr<StudyEdit> FromProto(const v1::EditStudyRequest& proto);
+v1::EditStudyResponse ToProto(const StudyApi::Edited& edited);
+AttributeChange FromProto(const v1::AnnotateRequest& proto);
 //   InvalidArgument  a parameter without a value, or a micro-batch < 0
 absl::StatusOr<EnqueueRequest> FromProto(const v1::EnqueueTrialRequest& proto);
 //   InvalidArgument  a state or reason that this server does not know

@@ -160,6 +160,7 @@ absl::StatusOr<ReportCall> FromProto(const v1::ReportMeasurementsRequest& proto)
     HPO_ASSIGN_OR_RETURN(report.new_plan, FromProto(proto.plan()));
   }
   HPO_ASSIGN_OR_RETURN(report.memory_records, MemoryRecordsOf(proto));
+  HPO_ASSIGN_OR_RETURN(report.attributes, CheckedAttributes(FromProto(proto.attributes())));
   return call;
 }
 
@@ -182,6 +183,7 @@ absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto) {
   }
   call.request.measurements = MeasurementsOf(proto);
   HPO_ASSIGN_OR_RETURN(call.request.memory_records, MemoryRecordsOf(proto));
+  HPO_ASSIGN_OR_RETURN(call.request.attributes, CheckedAttributes(FromProto(proto.attributes())));
   return call;
 }
 

@@ -81,6 +81,62 @@ grpc::Status StudyServiceImpl::UpdateStudy(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status StudyServiceImpl::EditStudy(grpc::ServerContext*, const v1::EditStudyRequest* request,
+                                         v1::EditStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const StudyEdit edit, FromProto(*request));
+  HPO_RPC_ASSIGN(const StudyApi::Edited edited, api_.EditStudy(request->name(), edit));
+  *response = ToProto(edited);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::ArchiveStudy(grpc::ServerContext*,
+                                            const v1::ArchiveStudyRequest* request,
+                                            grpc::ServerWriter<v1::ArchiveStudyResponse>* writer) {
+  HPO_RPC_CHECK(*request);
+  v1::ArchiveStudyResponse message;
+  HPO_RPC_ASSIGN(const StudyApi::ArchiveEnd end,
+                 api_.ArchiveStudy(request->name(), [&](absl::string_view bytes) {
+                   message.set_data(bytes.data(), bytes.size());
+                   return writer->Write(message);
+                 }));
+  message.mutable_end()->set_size_bytes(end.size);
+  message.mutable_end()->set_sha256(end.sha256);
+  message.mutable_end()->set_trials(end.num_trials);
+  writer->Write(message);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::RestoreStudy(grpc::ServerContext*,
+                                            grpc::ServerReader<v1::RestoreStudyRequest>* reader,
+                                            v1::RestoreStudyResponse* response) {
+  std::string name;
+  std::string archive;
+  v1::RestoreStudyRequest request;
+  for (bool first = true; reader->Read(&request); first = false) {
+    HPO_RPC_CHECK(request);
+    if (first) name = request.name();
+    if (archive.size() + request.data().size() > static_cast<size_t>(kArchiveLimit.most)) {
+      return ToGrpc(absl::InvalidArgumentError(
+          absl::StrCat("data: expected at most ", kArchiveLimit.most, " bytes, got more")));
+    }
+    archive += request.data();
+  }
+  HPO_RPC_ASSIGN(const StudyStatus study, api_.RestoreStudy(name, archive));
+  *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::DeleteStudy(grpc::ServerContext*,
+                                           const v1::DeleteStudyRequest* request,
+                                           v1::DeleteStudyResponse* response) {
+  HPO_RPC_CHECK(*request);
+  HPO_RPC_ASSIGN(const int64_t trials,
+                 api_.DeleteStudy(request->name(), request->archive_sha256()));
+  response->set_trials(trials);
+  return grpc::Status::OK;
+}
+
 grpc::Status StudyServiceImpl::EnqueueTrial(grpc::ServerContext*,
                                             const v1::EnqueueTrialRequest* request,
                                             v1::EnqueueTrialResponse* response) {
@@ -130,6 +186,34 @@ grpc::Status StudyServiceImpl::OrderStudy(grpc::ServerContext*,
   HPO_RPC_ASSIGN(const StudyStatus study,
                  api_.OrderStudy(request->name(), order, request->stop_running_trials()));
   *response->mutable_study() = ToProto(study);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::Annotate(grpc::ServerContext*, const v1::AnnotateRequest* request,
+                                        v1::AnnotateResponse* response) {
+  HPO_RPC_CHECK(*request);
+  std::optional<TrialNumber> number;
+  if (request->has_number()) number = TrialNumber{request->number()};
+  HPO_RPC_ASSIGN(const Attributes attributes,
+                 api_.ChangeAttributes(request->study(), number, FromProto(*request)));
+  *response->mutable_attributes() = ToProto(attributes);
+  return grpc::Status::OK;
+}
+
+grpc::Status StudyServiceImpl::RetryTrials(grpc::ServerContext*,
+                                           const v1::RetryTrialsRequest* request,
+                                           v1::RetryTrialsResponse* response) {
+  HPO_RPC_CHECK(*request);
+  RetryRequest retry{.numbers = {}, .all_failed = request->all_failed()};
+  for (const int64_t number : request->numbers()) retry.numbers.push_back(TrialNumber{number});
+  HPO_RPC_ASSIGN(const StudyApi::Retried retried,
+                 api_.RetryTrials(request->study(), retry, request->request_id()));
+  for (const Trial& trial : retried.trials) *response->add_trials() = ToListed(trial);
+  for (const auto& [number, why] : retried.skipped) {
+    v1::RetryTrialsResponse::Skipped& skipped = *response->add_skipped();
+    skipped.set_number(number.value);
+    skipped.set_why(why);
+  }
   return grpc::Status::OK;
 }
 

@@ -22,6 +22,15 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                            v1::ListStudiesResponse* response) override;
   grpc::Status UpdateStudy(grpc::ServerContext* context, const v1::UpdateStudyRequest* request,
                            v1::UpdateStudyResponse* response) override;
+  grpc::Status EditStudy(grpc::ServerContext* context, const v1::EditStudyRequest* request,
+                         v1::EditStudyResponse* response) override;
+  grpc::Status ArchiveStudy(grpc::ServerContext* context, const v1::ArchiveStudyRequest* request,
+                            grpc::ServerWriter<v1::ArchiveStudyResponse>* writer) override;
+  grpc::Status RestoreStudy(grpc::ServerContext* context,
+                            grpc::ServerReader<v1::RestoreStudyRequest>* reader,
+                            v1::RestoreStudyResponse* response) override;
+  grpc::Status DeleteStudy(grpc::ServerContext* context, const v1::DeleteStudyRequest* request,
+                           v1::DeleteStudyResponse* response) override;
   grpc::Status EnqueueTrial(grpc::ServerContext* context, const v1::EnqueueTrialRequest* request,
                             v1::EnqueueTrialResponse* response) override;
   grpc::Status PreemptTrial(grpc::ServerContext* context, const v1::PreemptTrialRequest* request,
@@ -32,6 +41,10 @@ class StudyServiceImpl final : public v1::StudyService::Service {
                            v1::CancelTrialResponse* response) override;
   grpc::Status OrderStudy(grpc::ServerContext* context, const v1::OrderStudyRequest* request,
                           v1::OrderStudyResponse* response) override;
+  grpc::Status Annotate(grpc::ServerContext* context, const v1::AnnotateRequest* request,
+                        v1::AnnotateResponse* response) override;
+  grpc::Status RetryTrials(grpc::ServerContext* context, const v1::RetryTrialsRequest* request,
+                           v1::RetryTrialsResponse* response) override;
   grpc::Status ImportTrials(grpc::ServerContext* context,
                             grpc::ServerReader<v1::ImportTrialsRequest>* reader,
                             v1::ImportTrialsResponse* response) override;

@@ -46,6 +46,33 @@ absl::StatusOr<ParamMap> TrialScheduler::CompleteEnqueued(const StudyRuntime& st
   return params;
 }
 
+absl::Status TrialScheduler::CheckTakesTrials(const StudyRuntime& study) {
+  const std::string expected =
+      absl::StrCat("study ", study.name(), ": expected one that goes on, got one ");
+  if (study.order() == StudyOrder::kStop || study.failure()) {
+    return absl::FailedPreconditionError(absl::StrCat(expected, "that has ",
+                                                      study.failure() ? "failed" : "been stopped",
+                                                      "; run: hpo study resume ", study.name()));
+  }
+  const std::string reached = study.target_reached();
+  if (reached.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(expected, "that has ended: ", reached));
+}
+
+absl::Status TrialScheduler::Queue(TrialTransaction& transaction, const StudyRuntime& study,
+                                   TrialNumber number, const EnqueueRequest& request) {
+  TrialRecord record{.study_id = study.id()};
+  record.trial.id = TrialId{study.name(), number};
+  record.trial.params = request.params;
+  record.trial.demonstration = request.demonstration;
+  record.trial.admission = !request.skip_admission && !request.demonstration;
+  record.trial.forced_micro_batch = request.forced_micro_batch;
+  record.trial.created = transaction.now;
+  HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
+  transaction.Changed(number, "queued");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TrialNumber> TrialScheduler::EnqueueTrial(const std::string& name,
                                                          const EnqueueRequest& request,
                                                          const std::string& request_id) {
@@ -54,11 +81,7 @@ absl::StatusOr<TrialNumber> TrialScheduler::EnqueueTrial(const std::string& name
     return absl::InvalidArgumentError(
         absl::StrCat("forced_micro_batch: expected at least 0, got ", request.forced_micro_batch));
   }
-  if (study->order() == StudyOrder::kStop || study->failure()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "study ", study->name(), ": expected one that goes on, got one that has ",
-        study->failure() ? "failed" : "been stopped", "; run: hpo study resume ", study->name()));
-  }
+  HPO_RETURN_IF_ERROR(CheckTakesTrials(*study));
   const std::string body = BodyOf(study->name(), request);
   absl::MutexLock lock(&study->propose_mutex());
   TrialNumber number = study->next_number();
@@ -70,15 +93,9 @@ absl::StatusOr<TrialNumber> TrialScheduler::EnqueueTrial(const std::string& name
       number = TrialNumber{std::stoll(*answer)};
       return absl::OkStatus();
     }
-    TrialRecord record{.study_id = study->id()};
-    record.trial.id = TrialId{study->name(), number};
-    record.trial.params = params;
-    record.trial.demonstration = request.demonstration;
-    record.trial.admission = !request.skip_admission && !request.demonstration;
-    record.trial.forced_micro_batch = request.forced_micro_batch;
-    record.trial.created = transaction.now;
-    HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
-    transaction.Changed(number, "queued");
+    EnqueueRequest complete = request;
+    complete.params = params;
+    HPO_RETURN_IF_ERROR(Queue(transaction, *study, number, complete));
     return transaction.studies.RecordAnswer(request_id, "EnqueueTrial", body,
                                             absl::StrCat(number.value), transaction.now);
   };

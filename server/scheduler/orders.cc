@@ -1,4 +1,4 @@
-// TrialScheduler: what people order, of a study and of a trial.
+// TrialScheduler: what people order of a study and of a trial, and what they note of them.
 #include <functional>
 #include <utility>
 
@@ -73,6 +73,23 @@ absl::Status TrialScheduler::CancelTrial(const std::string& name, TrialNumber nu
     transaction.Changed(number, "finished");
     return absl::OkStatus();
   });
+}
+
+absl::StatusOr<Attributes> TrialScheduler::ChangeAttributes(const std::string& name,
+                                                            std::optional<TrialNumber> trial,
+                                                            const AttributeChange& change) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  const TrialNumber number = trial.value_or(TrialStore::kNoTrial);
+  Attributes changed;
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    if (trial) HPO_RETURN_IF_ERROR(transaction.trials.LoadTrial(number).status());
+    HPO_ASSIGN_OR_RETURN(const Attributes before, transaction.trials.LoadAttributes(number));
+    HPO_ASSIGN_OR_RETURN(changed, Changed(before, change));
+    if (trial) transaction.Noted(number);
+    return transaction.trials.StoreAttributes(number, changed);
+  };
+  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  return changed;
 }
 
 absl::Status TrialScheduler::OrderStudy(const std::string& name, StudyOrder order,

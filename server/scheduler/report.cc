@@ -50,6 +50,15 @@ absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const TrialStore& trials,
   return taken;
 }
 
+absl::Status TakeAttributes(TrialTransaction& transaction, TrialNumber trial,
+                            const Attributes& told) {
+  if (told.empty()) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(Attributes attributes, transaction.trials.LoadAttributes(trial));
+  HPO_ASSIGN_OR_RETURN(attributes, Changed(std::move(attributes), {.note = {}, .set = told}));
+  transaction.Noted(trial);
+  return transaction.trials.StoreAttributes(trial, attributes);
+}
+
 }  // namespace
 
 absl::StatusOr<HeartbeatResult> TrialScheduler::Heartbeat(const std::string& session,
@@ -135,6 +144,7 @@ absl::StatusOr<ReportResult> TrialScheduler::Report(const AttemptReport& report)
                                                    lease.trial.number, lease.attempt, taken));
     HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(lease.trial.number, lease.attempt,
                                                                report.memory_records));
+    HPO_RETURN_IF_ERROR(TakeAttributes(transaction, lease.trial.number, report.attributes));
     if (stored > 0) transaction.Changed(lease.trial.number, "measured");
     const int64_t known_ooms = attempt.attempt.memory ? attempt.attempt.memory->num_ooms : 0;
     const bool replanned = report.new_plan && report.new_plan != attempt.attempt.final_plan;

@@ -36,16 +36,6 @@ void GivePriors(StudyRuntime& study, const LoadedStudies& studies) {
   study.ReplaceSpec(spec, study.priors(), std::move(priors));
 }
 
-absl::StatusOr<CalibrationSnapshot> LoadCalibration(Database& database) {
-  CalibrationSnapshot calibration;
-  HPO_ASSIGN_OR_RETURN(const auto residuals, CalibrationStore(database).LoadAll());
-  for (const auto& [version, residual] : residuals) {
-    calibration.margins.Observe(residual);
-    calibration.version = version;
-  }
-  return calibration;
-}
-
 }  // namespace
 
 absl::Status TrialScheduler::Load() {
@@ -57,6 +47,16 @@ absl::Status TrialScheduler::Load() {
   };
   HPO_RETURN_IF_ERROR(store_->Write(work));
   return store_->Read([this](Database& database) { return LoadRows(database); });
+}
+
+absl::StatusOr<CalibrationSnapshot> TrialScheduler::LoadCalibration(Database& database) {
+  CalibrationSnapshot calibration;
+  HPO_ASSIGN_OR_RETURN(const auto residuals, CalibrationStore(database).LoadAll());
+  for (const auto& [version, residual] : residuals) {
+    calibration.margins.Observe(residual);
+    calibration.version = version;
+  }
+  return calibration;
 }
 
 absl::Status TrialScheduler::CatchUp() {

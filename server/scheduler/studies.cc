@@ -66,6 +66,7 @@ absl::StatusOr<StudySpec> Apply(const StudyUpdate& update, StudySpec spec, int64
   if (update.failures_in_a_row) spec.budget.failures_in_a_row = *update.failures_in_a_row;
   if (update.failed_share) spec.budget.failed_share = update.failed_share;
   if (spec.budget.failed_share == 1.0) spec.budget.failed_share.reset();
+  if (update.target || update.remove_target) spec.budget.target = update.target;
   if (spec.budget.trials.value_or(0) < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("budget.trials: expected at least 0, got ", *spec.budget.trials));
@@ -101,6 +102,8 @@ std::string BodyOf(const std::string& name, const StudyUpdate& update) {
   if (update.wall_clock) body["wall_clock"] = absl::FormatDuration(*update.wall_clock);
   if (update.failures_in_a_row) body["failures_in_a_row"] = *update.failures_in_a_row;
   if (update.failed_share) body["failed_share"] = *update.failed_share;
+  if (update.target) body["target"] = *update.target;
+  if (update.remove_target) body["remove_target"] = true;
   for (const auto& [parameter, choices] : update.added_choices) {
     for (const ParamValue& choice : choices) {
       body["added_choices"][parameter].push_back(ParamToJson(choice));
@@ -288,6 +291,7 @@ absl::StatusOr<StudyStatus> TrialScheduler::Status(const std::string& name) cons
       status.failure = DescribeFailure(*failure, last.trial);
     }
     HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
+    HPO_ASSIGN_OR_RETURN(status.attributes, trials.LoadAttributes(TrialStore::kNoTrial));
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
                          trials.ListBest(status.spec.objectives.front().direction, 1));
     if (!best.empty()) {

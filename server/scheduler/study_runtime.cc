@@ -9,11 +9,23 @@
 #include "sampler/gp/regret_bound.h"
 #include "sampler/termination.h"
 #include "server/scheduler/lease_token.h"
+#include "server/scheduler/typed_params.h"
+#include "spdlog/spdlog.h"
 
 namespace hpo {
 namespace {
 
 constexpr size_t kUnreadableShown = 5;
+
+History WithinOf(const History& history, const SearchSpace& space) {
+  const auto within = [&space](const auto& trial) { return IsWithin(space, trial.second.params); };
+  if (std::all_of(history.trials().begin(), history.trials().end(), within)) return history;
+  History part;
+  for (const auto& [number, trial] : history.trials()) {
+    if (IsWithin(space, trial.params)) part.Apply({.sequence = history.sequence(), .trial = trial});
+  }
+  return part;
+}
 
 }  // namespace
 
@@ -97,7 +109,8 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
       .sequence = change.sequence,
       .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
-  unobserved_.push_back(std::move(event));
+  // What the sampler's space no longer has teaches it nothing.
+  if (IsWithin(spec_.space, trial.params)) unobserved_.push_back(std::move(event));
   undecided_ = undecided_ || trial.outcome.has_value();
 }
 
@@ -196,6 +209,15 @@ void StudyRuntime::DecideLocked() const {
   if (!std::exchange(undecided_, false)) return;
   termination_ = regret_bounded_.has_value() ? regret_bounded_ : WhyTerminate(history_, spec_);
   failure_ = WhyFailed(history_, spec_.budget, failures_from_);
+  const bool known = target_reached_.has_value();
+  target_reached_ = WhyTargetReached(history_, spec_);
+  if (target_reached_ && !known) spdlog::info("study {}: {}", name_, *target_reached_);
+}
+
+std::string StudyRuntime::target_reached() const {
+  absl::MutexLock lock(&mutex_);
+  DecideLocked();
+  return target_reached_.value_or("");
 }
 
 StudyOrder StudyRuntime::order() const {
@@ -225,7 +247,7 @@ std::optional<TooManyFailures> StudyRuntime::failure() const {
 std::string StudyRuntime::termination() const {
   absl::MutexLock lock(&mutex_);
   DecideLocked();
-  return termination_.value_or("");
+  return target_reached_ ? *target_reached_ : termination_.value_or("");
 }
 
 bool StudyRuntime::TrialsLeftLocked() const {
@@ -240,7 +262,7 @@ bool StudyRuntime::WallClockLeftLocked() const {
 
 bool StudyRuntime::HandsOutLocked() const {
   DecideLocked();
-  return order_ == StudyOrder::kRun && !failure_ && WallClockLeftLocked();
+  return order_ == StudyOrder::kRun && !failure_ && !target_reached_ && WallClockLeftLocked();
 }
 
 bool StudyRuntime::BudgetLeft() const {
@@ -257,7 +279,8 @@ bool StudyRuntime::Finished() const {
   absl::MutexLock lock(&mutex_);
   if (!leases_.empty()) return false;
   DecideLocked();
-  if (order_ == StudyOrder::kStop || failure_ || !WallClockLeftLocked()) return true;
+  const bool ended = order_ == StudyOrder::kStop || failure_ || target_reached_;
+  if (ended || !WallClockLeftLocked()) return true;
   return !TrialsLeftLocked() && queue_.empty();
 }
 
@@ -333,7 +356,7 @@ absl::StatusOr<Suggestion> StudyRuntime::Suggest(
   }
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
   std::optional<std::string> why;
-  if (bounded.has_value()) why = WhyRegretBounded(observed_, *bounded);
+  if (bounded.has_value()) why = WhyRegretBounded(WithinOf(observed_, bounded->space), *bounded);
   if (why.has_value()) {
     absl::MutexLock lock(&mutex_);
     regret_bounded_ = why;

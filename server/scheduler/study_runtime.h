@@ -93,6 +93,8 @@ class StudyRuntime {
 
   // Another runtime has taken this one's place: nothing is written by it any more.
   void Retire() { retired_.store(true); }
+  // It has not come to that.
+  void Unretire() { retired_.store(false); }
   bool retired() const { return retired_.load(); }
 
   // ---- Trials ----
@@ -116,12 +118,15 @@ class StudyRuntime {
   bool BudgetLeft() const;
   // Whether queued trials may be handed out.
   bool HandsOut() const;
-  // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed or its
-  // wall clock used up, which leave what is queued where it is.
+  // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed, its
+  // target reached or its wall clock used up, which leave what is queued where it is.
   bool Finished() const;
   // Why no more trials are proposed although trials and time are left (sampler/termination.h);
   // empty: they are.
   std::string termination() const;
+  // Which trial has reached budget.target, and how to go on; empty: none has, or there is no
+  // target.
+  std::string target_reached() const;
   StudyOrder order() const;
   TrialNumber failures_from() const;
   void TakeOrder(const OrderedStudy& ordered);
@@ -218,10 +223,11 @@ class StudyRuntime {
   // Final, as what Suggest has said of it, until the study is changed.
   std::optional<std::string> regret_bounded_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
   StudyOrder order_ ABSL_GUARDED_BY(mutex_);
   TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
-  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of both
+  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of the three
 };
 
 }  // namespace hpo

@@ -75,6 +75,12 @@ absl::StatusOr<int64_t> InsertLast(TrialStore& trials, const FinishRequest& requ
   return trials.InsertMeasurements(number, request.lease.attempt, last);
 }
 
+absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attributes& told) {
+  if (told.empty()) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const Attributes attributes, trials.LoadAttributes(trial));
+  return trials.StoreAttributes(trial, WithWhatFits(attributes, told));
+}
+
 // A worker that was stopped by a heartbeat's answer does not know by whom.
 void NamePruner(const StudyRuntime& study, FinishRequest& request) {
   const std::optional<HeldLease> held = study.FindLease(request.lease.trial.number);
@@ -169,6 +175,7 @@ absl::Status TrialScheduler::FinishIn(TrialTransaction& transaction, StudyRuntim
   // disturb the attempt that is retrying it.
   const bool counts = first_outcome && record.IsOpen() && (attempt.HoldsLease() || verdict.end);
   if (counts) {
+    HPO_RETURN_IF_ERROR(RecordAttributes(transaction.trials, number, request.attributes));
     HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
   } else {
     HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));

@@ -35,6 +35,7 @@
 #include "server/scheduler/trial_writer.h"
 #include "server/scheduler/worker_registry.h"
 #include "server/storage/store.h"
+#include "server/storage/study_archive.h"
 
 namespace hpo {
 
@@ -74,8 +75,19 @@ class TrialScheduler {
       absl::FunctionRef<bool()> cancelled = [] { return false; });
   absl::Status UpdateStudy(const std::string& name, const StudyUpdate& update,
                            const std::string& request_id);
+  absl::StatusOr<EditResult> EditStudy(const std::string& name, const StudyEdit& edit);
+  // Passes the study's archive on line by line (study_archive.h); how many trials it holds.
+  absl::StatusOr<int64_t> ArchiveStudy(const std::string& name, const ArchiveSink& take) const;
+  absl::StatusOr<std::string> RestoreStudy(const std::string& name, const std::string& archive);
+  absl::StatusOr<int64_t> DeleteStudy(const std::string& name, const std::string& archive_sha256);
   absl::StatusOr<TrialNumber> EnqueueTrial(const std::string& name, const EnqueueRequest& request,
                                            const std::string& request_id);
+  // Of the study itself where no trial is named; what there is then.
+  absl::StatusOr<Attributes> ChangeAttributes(const std::string& name,
+                                              std::optional<TrialNumber> trial,
+                                              const AttributeChange& change);
+  absl::StatusOr<RetryResult> RetryTrials(const std::string& name, const RetryRequest& request,
+                                          const std::string& request_id);
   absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::Status Preempt(const std::string& study, TrialNumber number);
   absl::Status StopTrial(const std::string& study, TrialNumber number, const std::string& reason);
@@ -125,6 +137,7 @@ class TrialScheduler {
   // restore.cc
   absl::Status Load();
   absl::Status CatchUp();
+  static absl::StatusOr<CalibrationSnapshot> LoadCalibration(Database& database);
   // Makes memory equal to the rows. Studies that were there before are retired.
   absl::Status LoadRows(Database& database);
   absl::StatusOr<std::unique_ptr<StudyRuntime>> LoadStudy(Database& database, StudyRecord record);
@@ -156,9 +169,32 @@ class TrialScheduler {
   // Of one that is finished.
   static FinishedStudy EndOf(const StudyRuntime& study);
 
+  // edit_study.cc
+  // Cancels what waits outside and has never run.
+  absl::Status CancelOutside(Database& database, const StudyRuntime& study,
+                             const SearchSpace& space, EditResult& result) const;
+  // The study as its rows are in the transaction; what it starts from is `priors`.
+  absl::StatusOr<std::unique_ptr<StudyRuntime>> ReadAnew(Database& database, int64_t study_id,
+                                                         std::vector<PriorStudy> priors);
+  // `fresh` takes the place of `study`; without it the study is gone.
+  void Replace(StudyRuntime& study, std::unique_ptr<StudyRuntime> fresh, int64_t version);
+
+  // archive.cc
+  absl::Status CheckMayGo(Database& database, const StudyRuntime& study,
+                          const std::string& archive_sha256) const;
+
   // enqueue.cc
+  //   FailedPrecondition  it hands out nothing that is queued now; says what helps
+  static absl::Status CheckTakesTrials(const StudyRuntime& study);
+  // `request.params` are complete.
+  static absl::Status Queue(TrialTransaction& transaction, const StudyRuntime& study,
+                            TrialNumber number, const EnqueueRequest& request);
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
                                             TrialNumber number) const;
+
+  // retry_trials.cc
+  absl::Status QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
+                          const RetryRequest& request, RetryResult& result) const;
 
   // import.cc
   absl::StatusOr<std::vector<ImportedTrial>> CheckImported(const StudySpec& spec,
@@ -262,7 +298,7 @@ class TrialScheduler {
   // Held over a change of any study's spec and its commit.
   absl::Mutex spec_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
-  // Studies are never removed, and retired ones are kept: pointers to them stay valid.
+  // Retired studies are kept: pointers to them stay valid.
   std::vector<std::unique_ptr<StudyRuntime>> studies_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<StudyRuntime>> retired_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);  // studies, and why

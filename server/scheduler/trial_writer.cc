@@ -60,6 +60,7 @@ absl::Status TrialTransaction::Teach(int64_t study_id, const ResidualRecord& rec
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<TrialChange> changes;
   std::vector<CalibrationStore::Stored> taught;
+  std::vector<TrialNumber> noted;
   std::optional<OrderedStudy> ordered;
   const auto write = [&](Database& database) -> absl::Status {
     if (study.retired()) {
@@ -69,6 +70,7 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
     TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
     HPO_RETURN_IF_ERROR(work(transaction));
     taught = transaction.taught();
+    noted = transaction.noted();
     HPO_RETURN_IF_ERROR(AppendEvents(transaction, changes));
     HPO_ASSIGN_OR_RETURN(ordered, AppendOrder(transaction, study.id()));
     return absl::OkStatus();
@@ -82,6 +84,7 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   if (ordered || std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
   if (!on_trial_changed_) return absl::OkStatus();
   for (const TrialChange& change : changes) on_trial_changed_(change.record.trial.id);
+  for (const TrialNumber number : noted) on_trial_changed_(TrialId{study.name(), number});
   return absl::OkStatus();
 }
 

@@ -35,6 +35,10 @@ class TrialTransaction {
   }
   const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
 
+  // For what changes neither the history nor what anybody waits for: no event of the study.
+  void Noted(TrialNumber trial) { noted_.push_back(trial); }
+  const std::vector<TrialNumber>& noted() const { return noted_; }
+
   // What the study is to do from here on; stored and published with the rest, as one event.
   void Order(const OrderedStudy& order) { order_ = order; }
   const std::optional<OrderedStudy>& order() const { return order_; }
@@ -47,6 +51,7 @@ class TrialTransaction {
   CalibrationStore residuals_;
   std::vector<std::pair<TrialNumber, std::string>> changed_;
   std::vector<CalibrationStore::Stored> taught_;
+  std::vector<TrialNumber> noted_;
   std::optional<OrderedStudy> order_;
 };
 

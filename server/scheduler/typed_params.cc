@@ -1,5 +1,6 @@
 #include "server/scheduler/typed_params.h"
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -41,6 +42,13 @@ absl::StatusOr<ParamMap> TypedParams(const SearchSpace& space, const ParamMap& g
     typed[name] = AsDomainType(parameter->domain, value);
   }
   return typed;
+}
+
+bool IsWithin(const SearchSpace& space, const ParamMap& params) {
+  return std::all_of(params.begin(), params.end(), [&space](const auto& param) {
+    const Parameter* const parameter = space.Find(param.first);
+    return parameter != nullptr && Contains(parameter->domain, param.second);
+  });
 }
 
 }  // namespace hpo

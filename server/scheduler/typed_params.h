@@ -13,4 +13,8 @@ namespace hpo {
 //   InvalidArgument  an unknown parameter; names it
 absl::StatusOr<ParamMap> TypedParams(const SearchSpace& space, const ParamMap& given);
 
+// Whether every value lies in the domain of its parameter, whatever conditions and narrowings say:
+// a trial of before the ranges were edited may not.
+bool IsWithin(const SearchSpace& space, const ParamMap& params);
+
 }  // namespace hpo

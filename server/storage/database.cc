@@ -185,6 +185,25 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
+int Statement::num_columns() const { return sqlite3_column_count(statement_); }
+
+std::string Statement::ColumnName(int column) const {
+  return sqlite3_column_name(statement_, column);
+}
+
+Statement::Type Statement::TypeOf(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return Type::kInteger;
+    case SQLITE_FLOAT:
+      return Type::kReal;
+    case SQLITE_NULL:
+      return Type::kNull;
+    default:
+      return Type::kText;
+  }
+}
+
 Database::Database(std::string path, sqlite3* connection)
     : path_(std::move(path)), connection_(connection) {}
 

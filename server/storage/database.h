@@ -61,6 +61,16 @@ class Statement {
   absl::Time Time(int column) const;
   bool IsNull(int column) const;
 
+  // For rows whose columns are not known beforehand.
+  enum class Type { kNull, kInteger, kReal, kText };
+  int num_columns() const;
+  std::string ColumnName(int column) const;
+  Type TypeOf(int column) const;
+  template <typename Value>
+  void BindAt(int index, const Value& value) {
+    BindOne(index, value);
+  }
+
  private:
   friend class Database;
   Statement(Database* database, sqlite3_stmt* statement, std::string sql, absl::Status status);

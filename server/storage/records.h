@@ -54,7 +54,7 @@ constexpr AttemptNumber kNoAttempt{0};
 
 struct TrialRecord {
   int64_t study_id = 0;
-  // `attempts` and `last_measurement` are filled where the loading function says so.
+  // `attempts`, `last_measurement` and `attributes` are filled where the loading function says so.
   Trial trial;
   AttemptNumber current_attempt = kNoAttempt;  // the newest
   AttemptNumber result_attempt = kNoAttempt;   // whose outcome was taken

@@ -130,6 +130,7 @@ absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number
     record.trial.attempts.push_back(attempt.attempt);
   }
   HPO_RETURN_IF_ERROR(LoadLastMeasurement(record));
+  HPO_ASSIGN_OR_RETURN(record.trial.attributes, LoadAttributes(number));
   return record;
 }
 
@@ -159,7 +160,10 @@ absl::StatusOr<Trial> TrialStore::LoadTrialToShow(TrialNumber number) const {
 absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
   absl::StatusOr<TrialRecord> record = ReadTrial(row);
   const absl::Status read = record.ok() ? LoadLastMeasurement(*record) : record.status();
-  if (read.ok()) return std::move(record->trial);
+  if (read.ok()) {
+    HPO_ASSIGN_OR_RETURN(record->trial.attributes, LoadAttributes(record->trial.id.number));
+    return std::move(record->trial);
+  }
   if (!absl::IsDataLoss(read)) return read;
   return UnreadableTrial(TrialId{study_, TrialNumber{row.Int(0)}}, read);
 }

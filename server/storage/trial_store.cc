@@ -186,6 +186,43 @@ absl::Status TrialStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber at
   return absl::OkStatus();
 }
 
+absl::Status TrialStore::StoreAttributes(TrialNumber trial, const Attributes& attributes) {
+  HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM attribute WHERE study_id = ?1 AND number = ?2")
+                          .Bind(study_id_, trial.value)
+                          .Run());
+  for (const auto& [key, value] : attributes) {
+    HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO attribute VALUES (?1, ?2, ?3, ?4)")
+                            .Bind(study_id_, trial.value, key, value)
+                            .Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Attributes> TrialStore::LoadAttributes(TrialNumber trial) const {
+  Statement rows =
+      database_.Prepare("SELECT key, value FROM attribute WHERE study_id = ?1 AND number = ?2");
+  rows.Bind(study_id_, trial.value);
+  Attributes attributes;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return attributes;
+    attributes[rows.Text(0)] = rows.Text(1);
+  }
+}
+
+absl::StatusOr<std::map<TrialNumber, std::string>> TrialStore::FindAttribute(
+    const std::string& key) const {
+  Statement rows = database_.Prepare(
+      "SELECT number, value FROM attribute WHERE study_id = ?1 AND key = ?2 AND number >= 0");
+  rows.Bind(study_id_, key);
+  std::map<TrialNumber, std::string> found;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return found;
+    found[TrialNumber{rows.Int(0)}] = rows.Text(1);
+  }
+}
+
 absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion) {
   return database_.Prepare("INSERT INTO suggestion VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
       .Bind(study_id_, trial.value, suggestion.capacity, suggestion.calibration_version,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,9 @@ class TrialStore {
   absl::Status InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
                                    const std::vector<MemoryRecord>& records);
 
+  // Makes `attributes` those of the trial; of kNoTrial: of the study.
+  absl::Status StoreAttributes(TrialNumber trial, const Attributes& attributes);
+
   absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
 
   // Appends to the change log and returns the event's sequence within the study. kNoTrial: the
@@ -66,7 +70,7 @@ class TrialStore {
   // A row that is not what a server writes is DataLoss, where nothing else is said.
 
   //   NotFound  no such trial
-  absl::StatusOr<TrialRecord> LoadTrial(TrialNumber number) const;  // without attempts
+  absl::StatusOr<TrialRecord> LoadTrial(TrialNumber number) const;  // without attempts, attributes
   absl::StatusOr<TrialRecord> LoadTrialWithAttempts(TrialNumber number) const;
   // The same for people: of a trial whose rows cannot be read, one that says so (Unreadable).
   absl::StatusOr<Trial> LoadTrialToShow(TrialNumber number) const;
@@ -82,6 +86,10 @@ class TrialStore {
   // By sequence.
   absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
                                                               AttemptNumber attempt) const;
+  // Of the trial; of kNoTrial: of the study.
+  absl::StatusOr<Attributes> LoadAttributes(TrialNumber trial) const;
+  // The trials that have the attribute `key`, with its value, by number.
+  absl::StatusOr<std::map<TrialNumber, std::string>> FindAttribute(const std::string& key) const;
   struct LastEvent {
     TrialNumber trial;
     int64_t sequence = 0;

@@ -185,3 +185,13 @@ hpo.minimize(train, {{"x": hpo.uniform(0, 1)}}, trials=3, storage={str(tmp_path)
 def test_the_import_is_light():
     code = "import hpo, sys; print('grpc' in sys.modules, 'google.protobuf' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False False\n"
+
+
+def test_what_a_function_notes_of_its_trial(tmp_path):
+    def train(trial):
+        trial.annotate(rows=trial.number)
+        return trial["x"]
+
+    hpo.minimize(train, {"x": hpo.uniform(0, 1)}, trials=2, storage=tmp_path, verbose=False)
+    with hpo.Study("study", storage=tmp_path) as study:
+        assert [one.attributes for one in study.trials] == [{"rows": 0}, {"rows": 1}]

@@ -116,3 +116,45 @@ def test_errors_of_the_server_say_what_it_said(tmp_path):
     with hpo.Study("mine", SPACE, storage=tmp_path) as study:
         with pytest.raises(hpo.InvalidInput, match="y"):
             study.enqueue({"y": 1.0})
+
+
+def test_what_is_noted_of_a_study_and_its_trials(study):
+    trial = study.ask()
+    trial.annotate({"data": {"rows": [1, 2]}}, seen=True)
+    trial.annotate(seen=None)
+    assert trial.attributes == {"data": {"rows": [1, 2]}, "seen": None}
+    assert study.trials[0].attributes == trial.attributes
+    study.tell(trial, 1.0)
+    study.annotate({"owner": "me", "gone": 1}, note="the first", tags=["b", "a"])
+    study.annotate({"gone": None}, untags=["b"])
+    study.annotate({"data": None}, trial=trial.number, note="look", tags=["good"])
+    assert (study.note, study.tags, study.attributes) == ("the first", ["a"], {"owner": "me"})
+    record = study.trials[0]
+    assert (record.note, record.tags, record.attributes) == ("look", ["good"], {"seen": None})
+    with pytest.raises(hpo.InvalidInput, match="attribute 'f': expected a value that JSON has"):
+        trial.annotate(f=test_watch)
+    with pytest.raises(hpo.InvalidInput, match="attribute 'f'"):
+        study.annotate({"f": float("nan")})
+    with pytest.raises(hpo.InvalidInput, match="does not begin with hpo."):
+        study.annotate({"hpo.note": "mine"})
+
+
+def test_failed_trials_are_tried_again(study):
+    trial = study.ask()
+    study.tell(trial, ValueError("broken"))
+    assert study.retry(trial.number) == [1]
+    assert study.retry() == []
+    again = study.ask()
+    assert (again.number, again.params) == (1, trial.params)
+    study.tell(again, 1.0)
+    assert study.retry() == []
+    with pytest.raises(hpo.ServerError, match="expected one that failed"):
+        study.retry(again.number)
+
+
+def test_a_target_ends_the_study(tmp_path):
+    with hpo.Study("mine", SPACE, trials=100, target=0.5, storage=tmp_path) as study:
+        study.tell(study.ask(), 0.6)
+        study.tell(study.ask(), 0.5)
+        assert study.ask() is None
+        assert "trial #1 reached the target" in study.state().waiting_for

@@ -47,6 +47,14 @@ class Trials {
     return WhyTerminate(history_, study);
   }
 
+  std::optional<std::string> WhyReached(std::optional<double> target, Direction direction) const {
+    StudySpec study;
+    study.name = "s";
+    study.objectives = {{.metric = "m", .direction = direction}};
+    study.budget.target = target;
+    return WhyTargetReached(history_, study);
+  }
+
  private:
   History history_;
 };
@@ -135,6 +143,25 @@ TEST(WhyTerminate, WhenTrialsHaveHadTheWholeGrid) {
   EXPECT_EQ(WhyTerminate(history, study), "every configuration of the grid has been tried");
   study.sampler.type = "random";
   EXPECT_EQ(WhyTerminate(history, study), std::nullopt);
+}
+
+TEST(WhyTargetReached, TheFirstFeasibleTrialThatIsAsGoodReachesIt) {
+  Trials trials;
+  trials.Pruned(1).Violating({0.1}, 1.0).Completed({0.5}).Completed({0.3}).Completed({0.2});
+  EXPECT_EQ(trials.WhyReached(std::nullopt, Direction::kMinimize), std::nullopt);
+  EXPECT_EQ(trials.WhyReached(0.1, Direction::kMinimize), std::nullopt) << "it is not feasible";
+  EXPECT_EQ(trials.WhyReached(0.3, Direction::kMinimize),
+            "trial #3 reached the target: m 0.3, at most 0.3; to go on: hpo study extend s "
+            "--target VALUE, or none");
+}
+
+TEST(WhyTargetReached, OfWhatIsMaximizedMoreIsBetter) {
+  Trials trials;
+  trials.Completed({-0.7}).Completed({-0.9});
+  EXPECT_EQ(trials.WhyReached(0.95, Direction::kMaximize), std::nullopt);
+  EXPECT_EQ(trials.WhyReached(0.8, Direction::kMaximize),
+            "trial #1 reached the target: m 0.9, at least 0.8; to go on: hpo study extend s "
+            "--target VALUE, or none");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "common/interop/mlflow/mlflow_export.h"
 
+#include <algorithm>
 #include <cctype>
 #include <utility>
 #include <variant>
@@ -19,6 +20,7 @@ namespace {
 constexpr char kStudyTag[] = "hpo.study";
 constexpr char kKeyTag[] = "hpo.key";
 constexpr char kLoggedTag[] = "hpo.logged";
+constexpr char kNoteTag[] = "mlflow.note.content";
 constexpr char kParentTag[] = "mlflow.parentRunId";  // MLflow's own: shows a run below another
 
 // MLflow's names are letters, digits and _-./: and blanks.
@@ -73,6 +75,19 @@ void AddOomTags(const Trial& trial, std::map<std::string, std::string>& tags) {
   if (!oom->traceback.empty()) tags["error_traceback"] = oom->traceback;
 }
 
+// MLflow shows a run's note where it shows its own; a tag is a tag of its own there. What would
+// hide one of ours gives way to it.
+std::map<std::string, std::string> NotedTags(const Attributes& attributes) {
+  std::map<std::string, std::string> tags;
+  for (const auto& [key, value] : UsersOwn(attributes)) tags[MlflowName(key)] = value;
+  for (const std::string& tag : TagsOf(attributes)) tags[MlflowName(tag)] = "true";
+  const std::string note = NoteOf(attributes);
+  if (!note.empty()) tags[kNoteTag] = note;
+  const auto retry = attributes.find(kRetryOfKey);
+  if (retry != attributes.end()) tags[kRetryOfKey] = retry->second;
+  return tags;
+}
+
 void AddAttemptTags(const Trial& trial, std::map<std::string, std::string>& tags) {
   int64_t num_ooms = 0;
   for (const Attempt& attempt : trial.attempts) {
@@ -88,9 +103,10 @@ void AddAttemptTags(const Trial& trial, std::map<std::string, std::string>& tags
 
 std::map<std::string, std::string> TagsOf(const TrialView& view) {
   const Trial& trial = view.trial;
-  std::map<std::string, std::string> tags = {{kStudyTag, trial.id.study},
-                                             {"hpo.trial", absl::StrCat(trial.id.number.value)},
-                                             {"hpo.state", StateText(trial)}};
+  std::map<std::string, std::string> tags = NotedTags(trial.attributes);
+  tags[kStudyTag] = trial.id.study;
+  tags["hpo.trial"] = absl::StrCat(trial.id.number.value);
+  tags["hpo.state"] = StateText(trial);
   if (!view.sampler.empty()) tags["hpo.sampler"] = view.sampler;
   if (const std::string why = WhyEnded(trial); !why.empty()) tags["hpo.end"] = why;
   AddOomTags(trial, tags);
@@ -245,12 +261,17 @@ absl::Status MlflowExport::WriteCounts(const StudyStatus& study, absl::Time now)
   }
   const std::string logged = absl::StrCat(study.finished ? "finished: " : "",
                                           absl::StrJoin(values, " ", absl::PairFormatter("=")));
-  if (run->tags[kLoggedTag] == logged) return absl::OkStatus();
+  batch.tags = NotedTags(study.attributes);
   batch.tags[kLoggedTag] = logged;
+  const bool is_known = std::all_of(batch.tags.begin(), batch.tags.end(), [run](const auto& tag) {
+    const auto known = run->tags.find(tag.first);
+    return known != run->tags.end() && known->second == tag.second;
+  });
+  if (is_known) return absl::OkStatus();
   HPO_RETURN_IF_ERROR(client_.LogBatch(run->id, batch));
   HPO_RETURN_IF_ERROR(client_.UpdateRun(run->id, study.finished ? "FINISHED" : "RUNNING",
                                         study.finished ? now : absl::InfinitePast()));
-  run->tags[kLoggedTag] = logged;
+  for (const auto& [tag, value] : batch.tags) run->tags[tag] = value;
   return absl::OkStatus();
 }
 

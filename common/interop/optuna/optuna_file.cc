@@ -191,6 +191,15 @@ absl::Status OptunaFile::Write(const TrialView& view) {
   return absl::OkStatus();
 }
 
+absl::Status OptunaFile::WriteStudyAttributes(const Attributes& attributes) {
+  for (const auto& [key, value] : attributes) {
+    HPO_RETURN_IF_ERROR(
+        Run("INSERT INTO study_user_attributes (study_id, \"key\", value_json) VALUES (?, ?, ?)",
+            Json::array({study_id_, key, value})));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OptunaFile::WriteNumbers(const OptunaTrial& trial, int64_t trial_id) {
   for (size_t i = 0; i < trial.values.size(); ++i) {
     const double value = trial.values[i];

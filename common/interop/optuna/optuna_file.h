@@ -29,6 +29,9 @@ class OptunaFile {
 
   // Every trial of the study in the order of their numbers, from 0 (ToOptuna).
   absl::Status Write(const TrialView& view);
+  // What people note of the study: its user attributes. Notes and tags have our keys, "hpo.note"
+  // and "hpo.tags", here and in a trial's.
+  absl::Status WriteStudyAttributes(const Attributes& attributes);
 
   absl::Status Commit();
 

@@ -99,7 +99,7 @@ std::vector<OptunaParam> ParamsOf(const StudySpec& study, const Trial& trial) {
   std::vector<OptunaParam> params;
   for (const auto& [name, value] : trial.params) {
     const Parameter* parameter = study.space.Find(name);
-    if (parameter == nullptr) continue;
+    if (parameter == nullptr || !Contains(parameter->domain, value)) continue;
     const std::optional<double> stored = StoredValue(parameter->domain, value);
     if (!stored.has_value()) continue;
     const Json distribution =
@@ -168,6 +168,7 @@ OptunaTrial ToOptuna(const StudySpec& study, const TrialView& view) {
       optuna.intermediate_values.emplace(measurement.step, found->second);
     }
   }
+  optuna.user_attributes = trial.attributes;
   optuna.user_attributes["hpo:sampler"] = DumpJson(view.sampler);
   if (trial.outcome) {
     optuna.user_attributes["hpo:outcome"] = DumpJson(OutcomeToJson(*trial.outcome));

@@ -54,8 +54,9 @@ std::string OptunaMetricNames(const StudySpec& study);
 // One of ours; its id stays 0. Queued is WAITING; failed and cancelled are FAIL, and so is a
 // completed one that lacks an objective, which Optuna does not know; a demonstration is PRUNED, so
 // that it is never the best. A pruned trial's value is the last that was measured, as Optuna has
-// it. How the trial ended is its user attribute "hpo:outcome", who proposed it "hpo:sampler". Of a
-// completed trial the system attribute "constraints" holds how far it is beyond each of the
+// it. What people and programs noted is its user attributes; how it ended is "hpo:outcome", who
+// proposed it "hpo:sampler". A value that the space has no more (`hpo study edit`) is left out. Of
+// a completed trial the system attribute "constraints" holds how far it is beyond each of the
 // study's, in their order, <= 0 where it keeps it; so Optuna's best trial is ours.
 OptunaTrial ToOptuna(const StudySpec& study, const TrialView& view);
 

@@ -80,6 +80,11 @@ class Session:
             lease.stop = lease.stop or "pruned"
         self._obey(lease, answer.directive)
 
+    def note(self, lease: Lease, attributes: "dict[str, str]") -> None:
+        """JSON texts by key, of the trial."""
+        request = lease.fill(_wire.message("ReportMeasurementsRequest")(attributes=attributes))
+        self._obey(lease, self._call("ReportMeasurements", request).directive)
+
     def finish(self, lease: Lease, outcome: Any, memory: Any = None,
                final_plan: "dict[str, int] | None" = None) -> str:
         """The state that the trial has now: "completed", ... `final_plan`: what it ran by, where

@@ -19,7 +19,7 @@ from .sizes import num_bytes, readable
 from .space import Space
 from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
 from .trainer import memory_used, outcome_of
-from .trial import Train, Trial
+from .trial import Train, Trial, texts
 
 STOP_GRACE_S = 30.0  # a function that is to stop and does not ask ends then
 _WATCH_S = 0.02
@@ -222,6 +222,8 @@ class _Attempt:
                 self._last = message
                 self._session.report(self._lease, message["step"], message["epoch"],
                                      _outcomes.numbers(message["metrics"]))
+            elif message["type"] == "attributes":
+                self._session.note(self._lease, texts(message["attributes"]))
             elif message["type"] == "outcome":
                 self._end, self.used = message["outcome"], message["memory"]
                 self.final_plan = message.get("final_plan")

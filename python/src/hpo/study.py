@@ -2,12 +2,14 @@
 
 import contextlib
 import datetime
+import json
 import os
 import pathlib
 import tempfile
 import time
+import uuid
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Optional, Union
+from typing import Any, Iterable, Iterator, Mapping, Optional, Union
 
 from . import _outcomes, _wire
 from ._channel import finite
@@ -17,7 +19,7 @@ from .errors import HpoError, InvalidInput, StudyFailed
 from .sizes import num_bytes
 from .space import Space, Value, study_file
 from .trainer import metrics_of, outcome_of
-from .trial import Trial
+from .trial import Trial, texts
 
 WAIT_S = 5.0
 _PAGE = 1000
@@ -35,6 +37,9 @@ class TrialRecord:
     why: str  # of one that was pruned, failed or cancelled
     started: Optional[datetime.datetime]
     ended: Optional[datetime.datetime]
+    note: str
+    tags: "list[str]"
+    attributes: "dict[str, Any]"
 
 
 def record_of(trial: Any) -> TrialRecord:
@@ -49,7 +54,15 @@ def record_of(trial: Any) -> TrialRecord:
         number=trial.number, state=_wire.name("TrialState", trial.state),
         params=_wire.params_of(trial.params), value=trial.value if trial.HasField("value") else None,
         metrics=dict(metrics if metrics is not None else trial.last_measurement.metrics),
-        why=str(getattr(end, why)) if why else "", started=times[0], ended=times[1])
+        why=str(getattr(end, why)) if why else "", started=times[0], ended=times[1],
+        **noted_of(trial))
+
+
+def noted_of(thing: Any) -> "dict[str, Any]":
+    """Note, tags and attributes of a message Study or Trial."""
+    noted = {key: json.loads(text) for key, text in sorted(thing.attributes.items())}
+    return {"note": str(noted.get("hpo.note", "")), "tags": list(noted.get("hpo.tags", [])),
+            "attributes": {key: value for key, value in noted.items() if not key.startswith("hpo.")}}
 
 
 def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None") -> "dict[str, Any]":
@@ -76,6 +89,9 @@ class SessionSink:
     def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
         pass  # A worker's records; the peak comes with the trial's end.
 
+    def attributes(self, noted: "Mapping[str, Any]") -> None:
+        self.session.note(self.lease, texts(noted))
+
     def stop_reason(self) -> str:
         return self.lease.stop
 
@@ -85,7 +101,7 @@ class Study:
 
     `storage`: a folder of your own, whose server runs as long as this object; or `server`, the
     address of one that runs already; neither: a folder that is gone afterwards. `trials`: the
-    budget; None: any number. `memory`: what one trial may use at most ("24GiB"); `plan`: its batches
+    budget; None: any number. `target`: a value of the objective that ends the study. `memory`: what one trial may use at most ("24GiB"); `plan`: its batches
     run in parts that fit (hpo.torch, hpo.hf). For one process; several may share one `server`.
     Close it, or use it as a context."""
 
@@ -94,9 +110,12 @@ class Study:
                  objectives: "Mapping[str, str] | None" = None, trials: "int | None" = None,
                  memory: "int | str | None" = None, storage: "str | os.PathLike[str] | None" = None,
                  server: "str | None" = None, device: "Device | None" = None,
-                 seed: "int | None" = None, plan: bool = False, **sections: Any) -> None:
+                 seed: "int | None" = None, plan: bool = False, target: "float | None" = None,
+                 **sections: Any) -> None:
         if seed is not None:
             sections["sampler"] = {**sections.get("sampler", {}), "seed": seed}
+        if target is not None:
+            sections["budget"] = {**sections.get("budget", {}), "target": target}
         self.plan = plan
         limit = num_bytes(memory, "memory") if memory is not None else 0
         given = device or Device()
@@ -209,6 +228,38 @@ class Study:
         for key, value in params.items():
             request.params[key].CopyFrom(_wire.pack(value))
         return int(self.channel.call("StudyService/EnqueueTrial", request).trial.number)
+
+    def retry(self, *numbers: int) -> "list[int]":
+        """Has the configurations of these trials tried again, which failed or ran out of memory;
+        without numbers those of every one that did. The numbers of the new trials: what waits, runs
+        or has completed since is not queued a second time."""
+        request = _wire.message("RetryTrialsRequest")(
+            study=self.name, numbers=numbers, all_failed=not numbers, request_id=uuid.uuid4().hex)
+        answer = self.channel.call("StudyService/RetryTrials", request)
+        return [int(trial.number) for trial in answer.trials]
+
+    def annotate(self, attributes: "Mapping[str, Any] | None" = None, *, trial: "int | None" = None,
+                 note: "str | None" = None, tags: "Iterable[str]" = (),
+                 untags: "Iterable[str]" = ()) -> None:
+        """Notes something of the study, or of a trial: JSON values by key (None takes one away), a
+        note ("": none any more), tags to add and to take away."""
+        request = _wire.message("AnnotateRequest")(study=self.name, number=trial, note=note,
+                                                   add_tags=tags, remove_tags=untags)
+        kept = {key: value for key, value in (attributes or {}).items() if value is not None}
+        request.attributes.update({**dict.fromkeys(attributes or {}, ""), **texts(kept)})
+        self.channel.call("StudyService/Annotate", request)
+
+    @property
+    def note(self) -> str:
+        return str(noted_of(self.state())["note"])
+
+    @property
+    def tags(self) -> "list[str]":
+        return list(noted_of(self.state())["tags"])
+
+    @property
+    def attributes(self) -> "dict[str, Any]":
+        return dict(noted_of(self.state())["attributes"])
 
     def state(self) -> Any:
         """The server's message Study (proto/hpo/v1/study.proto): counts, order, what it waits for."""

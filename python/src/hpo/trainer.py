@@ -47,6 +47,9 @@ class _WorkerSink:
     def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
         self._channel.send(type="memory", stage=name, **memory)
 
+    def attributes(self, noted: "Mapping[str, Any]") -> None:
+        self._channel.send(type="attributes", attributes=dict(noted))
+
     def stop_reason(self) -> str:
         message = self._channel.receive(timeout_s=0) if not self._reason else None
         if message is not None:

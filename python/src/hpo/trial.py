@@ -1,10 +1,23 @@
 """A running trial, as the function that trains sees it."""
 
+import json
 import pathlib
 from typing import Any, Callable, Mapping, Optional, Protocol
 
 from .errors import InvalidInput
 from .sizes import num_bytes
+
+
+def texts(noted: "Mapping[str, Any]") -> "dict[str, str]":
+    """Attributes as the server takes them: JSON texts."""
+    told: "dict[str, str]" = {}
+    for key, value in noted.items():
+        try:
+            told[str(key)] = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"attribute {key!r}: expected a value that JSON has, got {value!r} "
+                               f"({error})") from None
+    return told
 
 
 class Sink(Protocol):
@@ -13,6 +26,8 @@ class Sink(Protocol):
     def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None: ...
 
     def stage(self, name: str, memory: "Mapping[str, Any]") -> None: ...
+
+    def attributes(self, noted: "Mapping[str, Any]") -> None: ...
 
     def stop_reason(self) -> str: ...
 
@@ -29,6 +44,7 @@ class Trial:
         self.final_plan: "dict[str, int] | None" = None
         self.last_step = 0
         self.last_metrics: "dict[str, Any]" = {}
+        self.attributes: "dict[str, Any]" = {}  # what annotate has noted so far
         self._metric = str(job["objective"]["metric"])
         self._sink = sink
 
@@ -64,6 +80,14 @@ class Trial:
             metrics = {self._metric: value, **metrics}
         self.last_step, self.last_metrics = int(step), dict(metrics)
         self._sink.measurement(int(step), float(epoch), metrics)
+
+    def annotate(self, attributes: "Optional[Mapping[str, Any]]" = None, **more: Any) -> None:
+        """Notes something of the trial: JSON values by key, kept and shown with its result. A key
+        that was there gets the new value."""
+        noted = {**(attributes or {}), **more}
+        texts(noted)
+        self.attributes.update(noted)
+        self._sink.attributes(noted)
 
     def should_stop(self) -> bool:
         """Whether the trial is to end now: return what there is, or raise hpo.Stopped."""

@@ -80,6 +80,7 @@ TEST(TrainerProtocol, UpMessagesComeBackWhole) {
       ProgressMessage{.step = 5, .total_steps = 10, .loss = 0.25},
       ProgressMessage{.step = 6, .stop_time = absl::Milliseconds(2500)},
       LogMessage{.level = "warning", .text = "slow\nwith \"quotes\""},
+      AttributesMessage{.attributes = {{"data", "{\"rows\":[1,2.5]}"}, {"who", "\"me\""}}},
       OutcomeMessage{.outcome = Completed{.metrics = {{"loss", 0.5}}},
                      .memory = {.live_peak = MiB(9)},
                      .final_plan = plan,
@@ -246,8 +247,9 @@ TEST(TrainerProtocol, ReadsTheExamplesOfItsSpecification) {
     EXPECT_TRUE(down || DecodeUp(line).ok()) << DecodeUp(line).status();
     types.insert(nlohmann::json::parse(line)["type"].get<std::string>());
   }
-  EXPECT_EQ(types, (std::set<std::string>{"checkpoint", "hello", "job", "log", "measurement",
-                                          "memory", "outcome", "progress", "shutdown", "stop"}));
+  EXPECT_EQ(types,
+            (std::set<std::string>{"attributes", "checkpoint", "hello", "job", "log", "measurement",
+                                   "memory", "outcome", "progress", "shutdown", "stop"}));
 }
 
 TEST(Hello, KnowsItsCapabilities) {

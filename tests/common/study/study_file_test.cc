@@ -131,6 +131,19 @@ TEST(StudyFile, AProgramOfTheStudysOwnNeedsNoTask) {
   EXPECT_EQ(spec.trainer.workdir, "there");
 }
 
+TEST(StudyFile, ReadsATargetAndTakesTheOverridesInstead) {
+  const std::string yaml =
+      "name: again\nobjective: {metric: macro_f1, direction: maximize}\n"
+      "trainer: {train: a.csv, validation: b.csv}\nbudget: {target: 0.9}\n"
+      "parameters: {n: {int: [1, 5]}}\n";
+  const auto by_file = ParseStudyFile(yaml, "my.yaml", {});
+  ASSERT_TRUE(by_file.ok()) << by_file.status();
+  EXPECT_EQ(by_file->budget, Budget{.target = 0.9});
+  StudyOverrides overrides;
+  overrides.target = 0.5;
+  EXPECT_EQ(ParseStudyFile(yaml, "my.yaml", overrides)->budget, Budget{.target = 0.5});
+}
+
 TEST(StudyFile, ReadsRegretBoundsAndWarmStarts) {
   const auto read = [](const std::string& bound) {
     return ParseStudyFile(

@@ -59,6 +59,7 @@ TEST(StudyJson, KeepsEveryField) {
                  .trial_wall_clock = absl::Minutes(5),
                  .no_progress = 4,
                  .regret_bound = RegretBound{.gap = 0.125},
+                 .target = -0.5,
                  .failures_in_a_row = 0,
                  .failed_share = 0.75};
   spec.warm_start = {"first", "second"};
@@ -238,6 +239,8 @@ TEST(ValidateStudy, NamesWhatSamplerAndPrunerCannotDo) {
 
 TEST(ValidateStudy, RefusesBoundsAndWarmStartsThatMakeNoSense) {
   ExpectInvalid({
+      {[](StudySpec& spec) { spec.budget.target = NAN; },
+       "budget.target: expected a finite number, got nan"},
       {[](StudySpec& spec) { spec.budget.regret_bound = RegretBound{.gap = 0.0}; },
        "budget.regret_bound: expected auto or a number > 0, got 0"},
       {[](StudySpec& spec) { spec.budget.regret_bound = RegretBound{.gap = NAN}; },

@@ -60,6 +60,7 @@ StudyStatus FullStatus() {
                         .trial_wall_clock = absl::Minutes(9),
                         .no_progress = 30,
                         .regret_bound = RegretBound{.gap = 0.25},
+                        .target = 0.0,
                         .failures_in_a_row = 3,
                         .failed_share = 0.5};
   status.priors = {{.study = "first",

@@ -277,6 +277,8 @@ class RunningAttempt {
     spdlog::log(level, "trial #{}: {}", job_.trial.value, message.text);
   }
 
+  void Take(const AttributesMessage& message) { reports_.AddAttributes(message.attributes); }
+
   void Take(const OutcomeMessage& message) { end_.outcome = message; }
 
   void Progress(int64_t step) {

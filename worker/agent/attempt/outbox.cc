@@ -50,7 +50,8 @@ json EntryToJson(const OutboxEntry& entry) {
           {"memory", MemoryReportToJson(request.memory)},
           {"final_plan", PlanToJson(request.final_plan)},
           {"measurements", MeasurementsToJson(request.measurements)},
-          {"memory_records", std::move(memory_records)}};
+          {"memory_records", std::move(memory_records)},
+          {"attributes", AttributesToJson(request.attributes)}};
 }
 
 absl::StatusOr<std::vector<MemoryRecord>> MemoryRecordsFromJson(const json& array) {
@@ -72,6 +73,7 @@ absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
   reader.RequiredWith("final_plan", request.final_plan, PlanFromJson);
   reader.RequiredWith("measurements", request.measurements, MeasurementsFromJson);
   reader.OptionalWith("memory_records", request.memory_records, MemoryRecordsFromJson);
+  reader.OptionalWith("attributes", request.attributes, AttributesFromJson);
   HPO_RETURN_IF_ERROR(reader.status());
   return entry;
 }

@@ -78,6 +78,9 @@ absl::Status Settle(LogMessage& message) {
   return absl::OkStatus();
 }
 
+// What cannot be kept is left to the report queue, which leaves it out: it costs no training.
+absl::Status Settle(AttributesMessage&) { return absl::OkStatus(); }
+
 absl::Status Settle(OutcomeMessage& message) {
   Shorten(message.memory.peak_phase, kNameLimit);
   Shorten(message.memory.growth_stage, kNameLimit);

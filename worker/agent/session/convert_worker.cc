@@ -80,6 +80,7 @@ v1::ReportMeasurementsRequest ToProto(const AttemptReport& report) {
   for (const MemoryRecord& record : report.memory_records) {
     *proto.add_memory_records() = ToProto(record);
   }
+  *proto.mutable_attributes() = ToProto(report.attributes);
   return proto;
 }
 
@@ -97,6 +98,7 @@ v1::FinishTrialRequest ToProto(const FinishRequest& request) {
   for (const MemoryRecord& record : request.memory_records) {
     *proto.add_memory_records() = ToProto(record);
   }
+  *proto.mutable_attributes() = ToProto(request.attributes);
   return proto;
 }
 

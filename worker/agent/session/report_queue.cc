@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/session/message_size.h"
 #include "worker/agent/session/rpc_reaction.h"
@@ -56,6 +57,25 @@ void ReportQueue::AddMemoryRecord(MemoryRecord record) {
   if (!due_) due_ = clock_.Monotonic() + kRecordDelay;
 }
 
+void ReportQueue::AddAttributes(const Attributes& attributes) {
+  for (const auto& [key, value] : attributes) {
+    const bool room = known_attributes_.size() < static_cast<size_t>(kAttributeLimit.most);
+    absl::Status checked = CheckedAttributes({{key, value}}).status();
+    if (!room && !known_attributes_.contains(key)) {
+      checked = absl::InvalidArgumentError(
+          absl::StrCat("attribute ", key, ": expected at most ", kAttributeLimit.most));
+    }
+    if (!checked.ok()) {
+      spdlog::warn("trial #{}: left out: {}", lease_.trial.number.value,
+                   std::string(checked.message()));
+      continue;
+    }
+    known_attributes_.insert(key);
+    attributes_[key] = value;
+    if (!due_) due_ = clock_.Monotonic() + kRecordDelay;
+  }
+}
+
 void ReportQueue::LeaveOutSome() {
   std::vector<Measurement> kept;
   waiting_bytes_ = 0;
@@ -73,7 +93,7 @@ void ReportQueue::LeaveOutSome() {
 
 void ReportQueue::SendLast() {
   do {
-    if (measurements_.empty() && memory_records_.empty()) return;
+    if (measurements_.empty() && memory_records_.empty() && attributes_.empty()) return;
     due_ = absl::ZeroDuration();
     SendIfDue();
   } while (refused_ == absl::StatusCode::kOk && due_ == absl::ZeroDuration());
@@ -87,7 +107,8 @@ ReportAnswer ReportQueue::SendIfDue() {
                              .measurements = {measurements_.begin(), measurements_.begin() + part},
                              .new_plan = new_plan_,
                              .num_ooms = num_ooms_,
-                             .memory_records = memory_records_};
+                             .memory_records = memory_records_,
+                             .attributes = attributes_};
   const std::string session = session_.current().session;
   const absl::StatusOr<ReportResult> result = client_.ReportMeasurements(session, report);
   if (!result.ok()) return TakeFailure(result.status(), report, session);
@@ -105,6 +126,7 @@ void ReportQueue::Sent(const AttemptReport& report) {
     waiting_bytes_ -= MessageBytes(measurement);
   }
   memory_records_.clear();
+  attributes_.clear();
   new_plan_.reset();
   if (!measurements_.empty()) due_ = absl::ZeroDuration();
 }
@@ -116,9 +138,10 @@ ReportAnswer ReportQueue::TakeFailure(const absl::Status& status, const AttemptR
       return {ReportAnswer::Verdict::kLeaseLost, "", std::string(status.message()),
               Directive::kLeaseLost};
     case Reaction::kSetAside:
-      spdlog::warn("trial #{}: {} measurements and {} memory records are left out: {}",
-                   lease_.trial.number.value, report.measurements.size(),
-                   report.memory_records.size(), status.ToString());
+      spdlog::warn(
+          "trial #{}: {} measurements, {} memory records and {} attributes are left out: {}",
+          lease_.trial.number.value, report.measurements.size(), report.memory_records.size(),
+          report.attributes.size(), status.ToString());
       refused_ = absl::StatusCode::kOk;
       Sent(report);
       return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class ReportQueue {
   void AddOom();
   // Numbers the record. After kMostRecords of an attempt the rest is left out.
   void AddMemoryRecord(MemoryRecord record);
+  // What the server would not take, or beyond kAttributeLimit of an attempt, is left out.
+  void AddAttributes(const Attributes& attributes);
 
   // Of measurements that wait to be sent. Beyond it every second of them is left out, again and
   // again, so that the rest still covers the whole time.
@@ -55,6 +58,7 @@ class ReportQueue {
   void MoveUnsentTo(FinishRequest& result) {
     result.measurements = std::move(measurements_);
     result.memory_records = std::move(memory_records_);
+    result.attributes = std::move(attributes_);
   }
   // Tries once to send what no report has carried, of an attempt that has no result; in parts.
   void SendLast();
@@ -78,6 +82,8 @@ class ReportQueue {
   const SystemClock clock_;
   std::vector<Measurement> measurements_;
   std::vector<MemoryRecord> memory_records_;
+  Attributes attributes_;
+  std::set<std::string> known_attributes_;
   int64_t num_measurements_ = 0;
   int64_t num_records_ = 0;
   std::optional<MemoryPlan> new_plan_;

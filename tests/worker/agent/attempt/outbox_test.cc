@@ -23,6 +23,7 @@ OutboxEntry Entry(int number) {
   entry.request.outcome = Completed{.metrics = {{"macro_f1", 0.5 + number}}, .model_path = "/m"};
   entry.request.memory.live_peak = MiB(number);
   entry.request.final_plan = {.effective_batch = 32, .micro_batch = 4};
+  entry.request.attributes = {{"rows", "[1,2.5]"}, {"text", "\"\xc3\xa4\""}};
   entry.request.memory_records = {{.stage = "Trial Success", .sequence = number}};
   entry.request.measurements = {{.step = 5, .epoch = 0.5, .metrics = {{"loss", 1.25}}}};
   return entry;

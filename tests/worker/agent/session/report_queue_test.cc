@@ -97,6 +97,21 @@ TEST_F(ReportQueueTest, ATrainersOddLinesNeverCostAReport) {
 }
 
 // A full disk, a failure of the server's, another server for a moment.
+TEST_F(ReportQueueTest, AttributesAreSentUntilTheyAreTakenAndElseGoWithTheResult) {
+  queue_.AddAttributes(
+      {{"rows", "12"}, {"hpo.tags", "[]"}, {"long", '"' + std::string(4096, 'x') + '"'}});
+  queue_.AddMeasurement({.step = 1});
+  queue_.SendIfDue();
+  ASSERT_THAT(coordinator_.reports(), SizeIs(1));
+  EXPECT_EQ(coordinator_.reports()[0].attributes, (Attributes{{"rows", "12"}}));
+  for (int i = 0; i < 101; ++i) queue_.AddAttributes({{"k" + std::to_string(i), "1"}});
+  queue_.AddAttributes({{"rows", "13"}});
+  FinishRequest result;
+  queue_.MoveUnsentTo(result);
+  EXPECT_THAT(result.attributes, SizeIs(kAttributeLimit.most)) << "of the attempt, the new ones";
+  EXPECT_EQ(result.attributes.at("rows"), "13");
+}
+
 TEST_F(ReportQueueTest, RefusedReportsAreSentAgain) {
   for (int code = 1; code <= 16; ++code) {
     const absl::Status refusal(static_cast<absl::StatusCode>(code), "refused");

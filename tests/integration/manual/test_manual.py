@@ -4,7 +4,7 @@ import importlib.util
 import os
 import unittest
 
-from manual import MINE, PAGES, PROGRAM, Manual
+from pages import MINE, PAGES, PROGRAM, Manual
 from test_manual_trainer import TRAINED
 
 

@@ -24,7 +24,7 @@ IN_A_NETWORK_OF_ITS_OWN = ["unshare", "--user", "--map-root-user", "--net"]
 # Packages of others are on PYTHONPATH.
 PIP = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 KEPT = {name: os.environ[name] for name in ("HPO_TORCH_ROOT", "HPO_MANUAL_MINUTES") if name in os.environ}
-MANUAL_PAGE = SOURCE / "tests/integration/manual_page.py"
+MANUAL_PAGE = SOURCE / "tests/integration/manual/manual_page.py"
 MINE = """\
 name: mine
 objective: {metric: accuracy, direction: maximize}

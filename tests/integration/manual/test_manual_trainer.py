@@ -6,7 +6,7 @@ import unittest
 
 import manual_page
 from harness import BIN, SOURCE
-from manual import MINE, PROGRAM, Manual
+from pages import MINE, PROGRAM, Manual
 
 TRAINED = ("README.md", "docs/tutorial.md", "docs/workers.md", "examples/hf_trainer/README.md")
 # The environment beats the file. The tutorial speaks of trial 12.

@@ -1,0 +1,173 @@
+// TrialScheduler: a study's ranges are edited. The study is then read again from its rows, as at a
+// start, so that what its sampler knows is what a restart would make of them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/study/study_edit.h"
+#include "server/scheduler/trial_scheduler.h"
+#include "server/scheduler/typed_params.h"
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+namespace {
+
+// Narrowings of the parameter are cut to its new domain; a default outside is none.
+absl::Status SetDomain(const Domain& domain, Parameter& parameter, SearchSpace& space) {
+  HPO_RETURN_IF_ERROR(CheckSameKind(parameter, domain));
+  HPO_RETURN_IF_ERROR(Annotate(ValidateDomain(domain), absl::StrCat("parameter ", parameter.name)));
+  parameter.domain = domain;
+  if (parameter.default_value && !Contains(domain, *parameter.default_value)) {
+    parameter.default_value.reset();
+  }
+  for (Narrowing& narrowing : space.narrowings) {
+    if (narrowing.name != parameter.name) continue;
+    std::optional<Domain> cut = Intersect(narrowing.domain, domain);
+    if (!cut) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "parameter ", parameter.name, ": expected a range that leaves something of ",
+          FormatDomain(narrowing.domain), ", to which it is narrowed, got ", FormatDomain(domain)));
+    }
+    narrowing.domain = *std::move(cut);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StudySpec> Apply(const StudyEdit& edit, const StudySpec& stored) {
+  if (edit.file) return EditedStudy(stored, *edit.file);
+  StudySpec edited = stored;
+  for (const auto& [name, domain] : edit.ranges) {
+    const auto parameter =
+        std::find_if(edited.space.parameters.begin(), edited.space.parameters.end(),
+                     [&name](const Parameter& candidate) { return candidate.name == name; });
+    if (parameter == edited.space.parameters.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter ", name, ": expected one of the study's parameters"));
+    }
+    HPO_RETURN_IF_ERROR(SetDomain(domain, *parameter, edited.space));
+  }
+  return edited;
+}
+
+EditResult Compare(const StudySpec& stored, const StudySpec& edited) {
+  EditResult result;
+  for (const Parameter& parameter : stored.space.parameters) {
+    const Domain& now = edited.space.Find(parameter.name)->domain;
+    if (now == parameter.domain) continue;
+    result.before[parameter.name] = parameter.domain;
+    result.after[parameter.name] = now;
+  }
+  return result;
+}
+
+std::string ChangesOf(const EditResult& result) {
+  std::vector<std::string> changes;
+  for (const auto& [name, domain] : result.before) {
+    changes.push_back(absl::StrCat(name, " from ", FormatDomain(domain), " to ",
+                                   FormatDomain(result.after.at(name))));
+  }
+  return absl::StrJoin(changes, ", ");
+}
+
+}  // namespace
+
+absl::Status TrialScheduler::CancelOutside(Database& database, const StudyRuntime& study,
+                                           const SearchSpace& space, EditResult& result) const {
+  TrialStore trials(database, study.id(), study.name());
+  const absl::Time now = clock_.Now();
+  for (const QueuedTrial& queued : study.queue()) {
+    if (IsWithin(space, queued.trial.params)) continue;
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrial(queued.trial.id.number));
+    const bool waits =
+        record.trial.state == TrialState::kQueued && record.current_attempt == kNoAttempt;
+    if (!waits) continue;  // what has begun goes on from where it is
+    record.trial.state = TrialState::kCancelled;
+    record.trial.outcome = Cancelled{.reason = "outside of the ranges that were edited"};
+    record.trial.ended = now;
+    HPO_RETURN_IF_ERROR(trials.UpdateTrial(record));
+    HPO_RETURN_IF_ERROR(trials.AppendEvent(record.trial.id.number, "finished", now).status());
+    result.cancelled.push_back(record.trial.id.number);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<StudyRuntime>> TrialScheduler::ReadAnew(
+    Database& database, int64_t study_id, std::vector<PriorStudy> priors) {
+  HPO_ASSIGN_OR_RETURN(StudyStore::Studies stored, StudyStore(database).LoadAll());
+  for (StudyRecord& record : stored.records) {
+    if (record.id != study_id) continue;
+    HPO_ASSIGN_OR_RETURN(std::unique_ptr<StudyRuntime> fresh,
+                         LoadStudy(database, std::move(record)));
+    if (!priors.empty()) fresh->ReplaceSpec(fresh->spec(), fresh->priors(), std::move(priors));
+    return fresh;
+  }
+  return absl::DataLossError("the study's row cannot be read");
+}
+
+void TrialScheduler::Replace(StudyRuntime& study, std::unique_ptr<StudyRuntime> fresh,
+                             int64_t version) {
+  absl::MutexLock lock(&mutex_);
+  const auto held = std::find_if(studies_.begin(), studies_.end(), [&study](const auto& candidate) {
+    return candidate.get() == &study;
+  });
+  if (held == studies_.end()) return;
+  retired_.push_back(std::move(*held));
+  if (fresh != nullptr) {
+    *held = std::move(fresh);
+  } else {
+    studies_.erase(held);
+  }
+  studies_version_ = version;
+  ++generation_;
+}
+
+absl::StatusOr<EditResult> TrialScheduler::EditStudy(const std::string& name,
+                                                     const StudyEdit& edit) {
+  absl::MutexLock spec_lock(&spec_mutex_);
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  const StudySpec stored = study->spec();
+  HPO_ASSIGN_OR_RETURN(const StudySpec spec, Apply(edit, stored));
+  HPO_RETURN_IF_ERROR(ValidateStudy(spec));
+  HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors, CollectPriors(spec, study->priors()));
+  EditResult result = Compare(stored, spec);
+  const History history = study->history();
+  for (const auto& [number, trial] : history.trials()) {
+    if (!IsWithin(spec.space, trial.params)) ++result.num_outside;
+  }
+  if (edit.validate_only || spec == stored) return result;
+  std::unique_ptr<StudyRuntime> fresh;
+  int64_t version = 0;
+  bool retired = false;
+  const auto work = [&](Database& database) -> absl::Status {
+    if (study->retired()) {
+      return absl::UnavailableError(
+          absl::StrCat("study ", study->name(), " was read again from the database; try again"));
+    }
+    StudyStore studies(database);
+    HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, result));
+    HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
+    if (edit.file) HPO_RETURN_IF_ERROR(studies.RecordStated(study->id(), *edit.file));
+    HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->wall_clock_to_store()));
+    HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
+    HPO_ASSIGN_OR_RETURN(fresh, ReadAnew(database, study->id(), std::move(priors)));
+    // From here on nobody writes by what the old one knows.
+    study->Retire();
+    retired = true;
+    return absl::OkStatus();
+  };
+  const absl::Status written =
+      store_->Write(work, [&] { Replace(*study, std::move(fresh), version); });
+  if (!written.ok()) {
+    if (retired) study->Unretire();
+    return written;
+  }
+  for (const TrialNumber number : result.cancelled) {
+    if (options_.on_trial_changed) options_.on_trial_changed(TrialId{study->name(), number});
+  }
+  spdlog::info("study {} edited: {}", study->name(), ChangesOf(result));
+  return result;
+}
+
+}  // namespace hpo
