@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -54,17 +55,26 @@ absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
   return facts;
 }
 
+absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path) {
+  absl::StatusOr<ModelFacts> facts = FindModel(name_or_path);
+  if (!absl::IsNotFound(facts.status())) return facts;
+  const std::optional<std::string> meant = NameContinued(name_or_path, KnownModelNames());
+  if (!meant.has_value()) return facts;
+  std::cerr << "model " << name_or_path << ": taken as " << *meant << std::endl;
+  return FindModel(*meant);
+}
+
 std::vector<ModelFacts> FindModels(const StudySpec& study) {
   std::vector<ModelFacts> models;
   for (const std::string& name : ModelNames(study)) {
-    absl::StatusOr<ModelFacts> facts = FindTraceableModel(name);
-    if (facts.ok()) models.push_back(*std::move(facts));
+    absl::StatusOr<ModelFacts> facts = FindModel(name);
+    if (facts.ok() && CheckTrainable(facts->shape).ok()) models.push_back(*std::move(facts));
   }
   return models;
 }
 
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path) {
-  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindModel(name_or_path));
+  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindNamedModel(name_or_path));
   if (const absl::Status known = CheckTrainable(facts.shape); !known.ok()) {
     return Annotate(known, absl::StrCat("model ", name_or_path));
   }

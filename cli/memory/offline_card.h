@@ -24,10 +24,14 @@ namespace hpo {
 //   InvalidArgument  see ParseModelConfig
 absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path);
 
+// As FindModel, of a name that people type: where it is not there, the one of the catalogue that it
+// begins (NameContinued), which standard error names.
+absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path);
+
 // The models that a study may draw, or its default one, as far as hpo-trainer runs them.
 std::vector<ModelFacts> FindModels(const StudySpec& study);
 
-// As FindModel, for a model that hpo-trainer runs.
+// As FindNamedModel, for a model that hpo-trainer runs.
 //   Unimplemented  hpo-trainer does not run its family
 absl::StatusOr<ModelFacts> FindTraceableModel(const std::string& name_or_path);
 

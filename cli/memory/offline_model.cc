@@ -36,7 +36,7 @@ absl::StatusOr<std::string> TaskOf(const std::string& asked, bool trainer,
 absl::StatusOr<OfflineModel> OfflineModel::Create(const std::string& name_or_path,
                                                   const KernelOptions& kernels,
                                                   const OfflineDevice& device) {
-  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindModel(name_or_path));
+  HPO_ASSIGN_OR_RETURN(ModelFacts facts, FindNamedModel(name_or_path));
   OfflineModel model(std::move(facts), kernels, device);
   const ModelShape& shape = model.facts_.shape;
   HPO_ASSIGN_OR_RETURN(model.trainer_, UsesTrainer(kernels, shape));

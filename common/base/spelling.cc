@@ -56,4 +56,16 @@ std::string DidYouMean(absl::string_view word, const std::vector<std::string>& c
   return closest ? absl::StrCat("; did you mean '", *closest, "'?") : "";
 }
 
+std::optional<std::string> NameContinued(absl::string_view word,
+                                         const std::vector<std::string>& candidates) {
+  const std::string beginning = absl::StrCat(word, "-");
+  const std::string usual = absl::StrCat(word, "-uncased");
+  std::vector<std::string> found;
+  for (const std::string& candidate : candidates) {
+    if (candidate == usual) return usual;
+    if (!word.empty() && absl::StartsWith(candidate, beginning)) found.push_back(candidate);
+  }
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
 }  // namespace hpo

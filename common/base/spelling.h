@@ -22,4 +22,9 @@ std::optional<std::string> ClosestWord(absl::string_view word,
 // "; did you mean 'budget'?", or nothing where no candidate is close.
 std::string DidYouMean(absl::string_view word, const std::vector<std::string>& candidates);
 
+// The candidate that `word` and a dash begin: the only one, else the one that "-uncased" makes of
+// it, as "bert-large" means bert-large-uncased; nullopt: none, or which one cannot be told.
+std::optional<std::string> NameContinued(absl::string_view word,
+                                         const std::vector<std::string>& candidates);
+
 }  // namespace hpo

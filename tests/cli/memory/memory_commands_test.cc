@@ -80,6 +80,23 @@ TEST_F(MemoryCommands, FitTakesAConfigFileOrItsFolder) {
   EXPECT_EQ(json["basis"]["base_bytes"], 0);
 }
 
+TEST_F(MemoryCommands, TheBeginningOfAModelsNameIsTakenForItAndSaidSo) {
+  const auto answers = [](const std::string& name) {
+    const nlohmann::json fit =
+        RunOfflineJson({"memory", "fit", "--model", name, "--card", "24GiB"});
+    const nlohmann::json plan = RunOfflineJson(
+        {"memory", "plan", "model.name=" + name, "train.batch_size=48", "--card", "24GiB"});
+    const nlohmann::json budget = RunOfflineJson(
+        {"memory", "budget", "model.name=" + name, "train.batch_size=4", "--card", "24GiB"});
+    return nlohmann::json{fit["cells"], plan["strict"], budget["before"]["bytes_by_class"]};
+  };
+  testing::internal::CaptureStderr();
+  const nlohmann::json begun = answers("bert-large");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("model bert-large: taken as bert-large-uncased\n"));
+  EXPECT_EQ(begun, answers("bert-large-uncased"));
+}
+
 TEST_F(MemoryCommands, FitRefusesInOneLine) {
   const std::string bad = Write("config.json", "{\"model_type\": \"bert\"}");
   ExpectRefused({"memory", "fit", "--model", "bert-bse", "--card", "8GiB"}, 3, "bert-bse");

@@ -49,5 +49,21 @@ TEST(Spelling, WhatBeginsWithTheWordIsMeant) {
   EXPECT_EQ(ClosestWord("be", models), std::nullopt) << "too short to say";
 }
 
+TEST(Spelling, ContinuesANameWhereOneIsMeant) {
+  const std::vector<std::string> models = {"bert-large-cased", "bert-large-uncased", "roberta-base",
+                                           "roberta-large", "camembert-base"};
+  const std::pair<std::string, std::optional<std::string>> cases[] = {
+      {"bert-large", "bert-large-uncased"},
+      {"camembert", "camembert-base"},
+      {"roberta", std::nullopt},
+      {"bert-lar", std::nullopt},
+      {"roberta-base", std::nullopt},
+      {"", std::nullopt}};
+  for (const auto& [word, meant] : cases) {
+    SCOPED_TRACE(word);
+    EXPECT_EQ(NameContinued(word, models), meant);
+  }
+}
+
 }  // namespace
 }  // namespace hpo
