@@ -33,7 +33,7 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.CreateStudyRequest.origin", &kTextLimit},
     {"hpo.v1.EditStudyRequest.yaml", &kStudyFileLimit},
     {"hpo.v1.EditStudyRequest.origin", &kTextLimit},
-    {"hpo.v1.RestoreStudyRequest.data", &kMessageLimit},
+    {"hpo.v1.RestoreStudyRequest.data", &kStudyFileLimit},  // a piece of an archive
     {"hpo.v1.Value.string_value", &kTextLimit},
     {"hpo.v1.Completed.model_path", &kTextLimit},
     {"hpo.v1.OutOfMemory.error_message", &kErrorTextLimit},

@@ -86,7 +86,8 @@ TEST(RequestCheck, NoFieldOfAnyRequestTakesWhatIsBeyondItsLimit) {
             if (field.full_name() == "hpo.v1.Value.int_value") return;
             for (const int64_t value : {int64_t{std::numeric_limits<int64_t>::min()},
                                         std::numeric_limits<int64_t>::max()}) {
-              in.SetInt64(&holder, &field, value);
+              in.ClearField(&holder, &field);
+              many ? in.AddInt64(&holder, &field, value) : in.SetInt64(&holder, &field, value);
               ExpectRefused(request, field);
             }
             break;
@@ -125,6 +126,8 @@ TEST(RequestCheck, NoListOfAnyRequestIsWithoutALimit) {
         in.AddMessage(&holder, &field);
       } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
         in.AddEnumValue(&holder, &field, 1);
+      } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+        in.AddInt64(&holder, &field, 1);
       } else {
         in.AddString(&holder, &field, "x");
       }

@@ -183,6 +183,19 @@ TEST_F(MlflowExportTest, ARunWhoseAnswerWasLostIsFoundAgain) {
   EXPECT_THAT(mlflow_.runs(), SizeIs(1));
 }
 
+TEST_F(MlflowExportTest, WhatIsNotedOfATrialIsItsRunsTagsAndDescription) {
+  TrialView view = Ended();
+  view.trial.attributes = *Changed({}, {.note = "look at this",
+                                        .add_tags = {"good"},
+                                        .remove_tags = {},
+                                        .set = {{"data", "{\"rows\":1}"}, {"oom_error", "1"}}});
+  const std::map<std::string, std::string> tags = ImageOf(view).batch.tags;
+  EXPECT_EQ(tags.at("mlflow.note.content"), "look at this");
+  EXPECT_EQ(tags.at("good"), "true");
+  EXPECT_EQ(tags.at("data"), "{\"rows\":1}");
+  EXPECT_EQ(tags.at("hpo.state"), "COMPLETED");
+}
+
 TEST_F(MlflowExportTest, ATrialThatHasNotStartedIsLeftOut) {
   TrialView queued;
   queued.trial.id = {.study = "criteria", .number = TrialNumber{1}};
