@@ -1,8 +1,10 @@
 // Our own studies as Optuna's clients see them: to read, not to change.
 //
 // Their ids lie above those of Optuna's studies and follow from the database's rows alone, so that
-// they are the same after a restart: a study's is 2^52 + its row, a trial's
-// 2^52 + row * 2^28 + number. JavaScript holds both exactly.
+// they are the same after a restart. A study's key has 28 bits, its row and the last bits of the
+// time when it was made: a study in the row of one that was deleted is another one to clients that
+// remember. Its id is 2^52 + key, a trial's 2^52 + key * 2^24 + number; JavaScript holds both
+// exactly. Studies beyond row 262,143 are not seen.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +50,7 @@ class OwnStudies {
                          const TakeOptunaTrial& take) const;
 
  private:
-  absl::StatusOr<OptunaTrial> Load(int64_t row, const StudySpec& spec, TrialNumber number) const;
+  absl::StatusOr<OptunaTrial> Load(int64_t key, const StudySpec& spec, TrialNumber number) const;
 
   const Store& store_;
   const StudyApi& api_;

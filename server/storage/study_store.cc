@@ -99,13 +99,13 @@ absl::Status StudyStore::BumpStudiesVersion() {
   return database_.Prepare("UPDATE server SET studies_version = studies_version + 1").Run();
 }
 
-absl::StatusOr<std::map<int64_t, std::string>> StudyStore::Names() const {
-  std::map<int64_t, std::string> names;
-  Statement rows = database_.Prepare("SELECT id, name FROM study");
+absl::StatusOr<std::vector<StudyStore::Birth>> StudyStore::Births() const {
+  std::vector<Birth> births;
+  Statement rows = database_.Prepare("SELECT id, name, created FROM study ORDER BY id");
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return names;
-    names[rows.Int(0)] = rows.Text(1);
+    if (!row) return births;
+    births.push_back({.id = rows.Int(0), .name = rows.Text(1), .created = rows.Time(2)});
   }
 }
 

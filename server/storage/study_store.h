@@ -45,8 +45,13 @@ class StudyStore {
     std::map<std::string, std::string> unreadable;  // by name: why its row cannot be read
   };
   absl::StatusOr<Studies> LoadAll() const;
+  struct Birth {
+    int64_t id = 0;
+    std::string name;
+    absl::Time created;
+  };
   // Of all of them, also of those whose row cannot be read.
-  absl::StatusOr<std::map<int64_t, std::string>> Names() const;
+  absl::StatusOr<std::vector<Birth>> Births() const;
   absl::StatusOr<int64_t> StudiesVersion() const;
   // Random, of this database.
   absl::StatusOr<std::string> TokenSecret() const;

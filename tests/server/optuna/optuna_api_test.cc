@@ -262,6 +262,8 @@ TEST_F(OptunaApiTest, OursAreReadAndNotChanged) {
   EXPECT_EQ(api().GetTrial(trials[0].id + 1).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(api().GetStudy(*study + 1).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(All(*study, {.after = trials[0].id}), IsEmpty());
+  EXPECT_THAT(All(*study, {.after = std::numeric_limits<int64_t>::min()}), SizeIs(1));
+  EXPECT_THAT(All(*study, {.after = std::numeric_limits<int64_t>::max()}), IsEmpty());
   EXPECT_THAT(All(*study, {.after = trials[0].id, .included = {trials[0].id}}), SizeIs(1));
 
   const absl::Status refusals[] = {
@@ -286,6 +288,22 @@ TEST_F(OptunaApiTest, OursAreReadAndNotChanged) {
               ElementsAre(testing::Field(&OptunaStudySummary::name, "theirs"),
                           AllOf(testing::Field(&OptunaStudySummary::id, *study),
                                 testing::Field(&OptunaStudySummary::name, "plain"))));
+}
+
+// A client that goes on after a study was deleted must not take the next one for it.
+TEST_F(OptunaApiTest, AStudyInTheRowOfAnotherIsAnother) {
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  const auto before = api().FindStudy("plain");
+  ASSERT_TRUE(before.ok()) << before.status();
+  coordinator_.reset();
+  {
+    const auto file = Database::Open(Options().database, Database::Access::kReadWrite);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE((*file)->Execute("UPDATE study SET created = created + 1").ok());
+  }
+  Start();
+  EXPECT_NE(*api().FindStudy("plain"), *before);
+  EXPECT_EQ(api().GetStudy(*before).status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace
