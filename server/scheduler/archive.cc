@@ -50,6 +50,7 @@ absl::StatusOr<std::string> TrialScheduler::RestoreStudy(const std::string& name
   std::string restored_name;
   const auto work = [&](Database& database) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const RestoredStudy restored, InsertStudyArchive(database, name, archive));
+    HPO_RETURN_IF_ERROR(StudyStore(database).CheckNotOptunas(restored.name));
     HPO_ASSIGN_OR_RETURN(fresh, ReadAnew(database, restored.id, {}));
     if (const std::string unreadable = fresh->unreadable(); !unreadable.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("archive: ", unreadable));

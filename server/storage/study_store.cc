@@ -50,15 +50,18 @@ absl::StatusOr<std::string> StudyStore::TokenSecret() const {
   return secret.Text(0);
 }
 
-absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
+absl::Status StudyStore::CheckNotOptunas(const std::string& name) const {
   Statement optunas = database_.Prepare("SELECT 1 FROM optuna_study WHERE name = ?1");
-  HPO_ASSIGN_OR_RETURN(const bool taken, optunas.Bind(spec.name).Next());
-  if (taken) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("study ", spec.name,
-                     ": expected a name that no study has, got that of an Optuna client's; choose "
-                     "another, or delete that one with optuna.delete_study"));
-  }
+  HPO_ASSIGN_OR_RETURN(const bool taken, optunas.Bind(name).Next());
+  if (!taken) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("study ", name,
+                   ": expected a name that no study has, got that of an Optuna client's; choose "
+                   "another, or delete that one with optuna.delete_study"));
+}
+
+absl::StatusOr<int64_t> StudyStore::Insert(const StudySpec& spec, absl::Time now) {
+  HPO_RETURN_IF_ERROR(CheckNotOptunas(spec.name));
   HPO_RETURN_IF_ERROR(
       database_.Prepare("INSERT INTO study (name, spec, stated, created) VALUES (?1, ?2, ?2, ?3)")
           .Bind(spec.name, StudyToJson(spec).dump(), now)

@@ -29,6 +29,9 @@ class StudyStore {
   // 32 hexadecimal digits, made with the database and kept by its copies.
   absl::StatusOr<std::string> DatabaseId() const;
 
+  //   AlreadyExists  an Optuna client has a study of this name
+  absl::Status CheckNotOptunas(const std::string& name) const;
+
   // Returns the study's id.
   //   AlreadyExists  a study of this name, also one of an Optuna client's
   absl::StatusOr<int64_t> Insert(const StudySpec& spec, absl::Time now);

@@ -112,6 +112,20 @@ TEST_F(ArchiveTest, ARestoredStudyCanStandBesideItsOriginal) {
   EXPECT_EQ(Status("other").spec.name, "other");
 }
 
+TEST_F(ArchiveTest, ANameOfAnOptunaClientsStudyIsTaken) {
+  AddFullStudy();
+  const auto database = Database::Open(database_.path(), Database::Access::kReadWrite);
+  ASSERT_TRUE(database.ok()) << database.status();
+  ASSERT_TRUE(
+      (*database)
+          ->Prepare("INSERT INTO optuna_study (name, directions) VALUES ('theirs', 'MINIMIZE')")
+          .Run()
+          .ok());
+  const absl::Status restored = Api().RestoreStudy("theirs", Archive("plain")).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(restored)) << restored;
+  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("plain"));
+}
+
 TEST_F(ArchiveTest, OnlyWhatIsArchivedAndStillIsDeleted) {
   AddFullStudy();
   std::string sha256;
