@@ -76,7 +76,7 @@ constexpr char kMoreExamples[] = R"(
   hpo study create my.yaml --name second    another study of the same file
   hpo study annotate criteria --note "baseline of May" --tag paper
   hpo study list --tag paper
-  hpo study edit criteria --set train.lr=1e-5..1e-3 --set head=linear,deep
+  hpo study edit criteria --set train.lr=1e-5..1e-3 --set train.batch_size=8,16
   hpo study delete criteria                 into criteria.hpo-study, for: hpo study restore
   hpo study restore criteria.hpo-study --name again
   hpo study extend criteria --target 0.9    end once a trial reaches it

@@ -15,9 +15,10 @@ SHORT = {"HPO_TRIALS": "14", "HPO_EPOCHS": "1"}
 
 # Each example of `hpo --help` is run once, in that order but for these.
 FIRST = ("hpo study presets", "hpo export optuna")
-LAST = ("hpo study create", "hpo study stop", "hpo study resume", "hpo admin")
+LAST = ("hpo study edit", "hpo study create", "hpo study stop", "hpo study resume", "hpo study delete", "hpo study restore", "hpo admin")
 NOT_HERE = {"hpo trial stop 12": "that trial has ended", "hpo trial preempt 12": "that trial has ended",
-            "hpo trial cancel 12": "that trial has ended", "hpo export mlflow": "takes minutes"}
+            "hpo trial cancel 12": "that trial has ended", "hpo trial retry 12": "that trial has completed",
+            "hpo study importance": "its trials may all have one value", "hpo export mlflow": "takes minutes"}
 
 
 def examples(*words):
@@ -37,7 +38,7 @@ def help_page():
     left = {line: why for line in examples("hpo") for start, why in NOT_HERE.items() if line.startswith(start)}
     rank = [line for line in examples("hpo") if line not in left]
     rank.sort(key=lambda line: (-line.startswith(FIRST), next((i for i, s in enumerate(LAST, 1) if line.startswith(s)), 0)))
-    restore = [line for line in rank if "restore" in line]
+    restore = [line for line in rank if line.startswith("hpo admin restore")]
     text = "\n".join(line for line in rank if line not in restore)
     return f"```sh\n{text}\n```\n<!-- ended: hpo-server -->\n```sh\n" + "\n".join(restore) + "\n```\n", left
 
