@@ -153,10 +153,11 @@ std::optional<Bytes> LargerClassThan(const HistoryTrial& trial) {
 }
 
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy) {
+  if (capacity <= Bytes{}) return EndedByMemory(trial) ? 1.0 : 0.0;
   const Bytes need = MemoryNeed(trial, policy);
   if (need <= capacity) return 0.0;
   return (static_cast<double>(need.count) - static_cast<double>(capacity.count)) /
-         static_cast<double>(std::max<int64_t>(capacity.count, 1));
+         static_cast<double>(capacity.count);
 }
 
 }  // namespace hpo

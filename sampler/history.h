@@ -102,7 +102,9 @@ Bytes MemoryNeed(const HistoryTrial& trial, MemoryPolicy policy);
 // more than it had. nullopt where its observations do not tell, or no card is.
 std::optional<Bytes> LargerClassThan(const HistoryTrial& trial);
 
-// By how much its need exceeds `capacity`, as a fraction of it; 0 = feasible.
+// By how much its need exceeds `capacity`, as a fraction of it; 0 = feasible. Capacity 0: a worker
+// of which no limit is known (hpo.minimize on a CPU, without `memory`); there all is feasible but
+// what ran out of memory.
 double MemoryViolation(const HistoryTrial& trial, Bytes capacity, MemoryPolicy policy);
 
 }  // namespace hpo

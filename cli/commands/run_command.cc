@@ -89,16 +89,15 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
     session.out << "\n"
                 << DescribeProgress(study) << " trials, " << DescribeOoms(study.counts) << "\n"
                 << FailureText(study);
-    // Why it ended before its budget was used up.
-    if (study.failure.empty() && !study.waiting_for.empty()) {
-      session.out << Printable(study.waiting_for) << "\n";
-    }
   }
   if (study.counts.completed > 0) {
     HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));
   }
   if (!study.failure.empty()) return kExitStudyFailed;
-  if (!session.json) session.out << "more trials: add --add 20 to: " << Again(options) << "\n";
+  // Where it ended before its budget was used up, the watch has said why, and what to change.
+  if (!session.json && study.waiting_for.empty()) {
+    session.out << "more trials: add --add 20 to: " << Again(options) << "\n";
+  }
   return study.counts.completed > 0 ? kExitOk : kExitNothingCompleted;
 }
 

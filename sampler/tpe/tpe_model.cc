@@ -44,7 +44,7 @@ TpeModel::TpeModel(const SearchSpace& space, Bytes capacity, MemoryPolicy policy
                  kViolationExponent} {}
 
 TpeModel::Lesson TpeModel::LessonOf(const HistoryTrial& trial) const {
-  if (MemoryNeed(trial, policy_) > capacity_) return Lesson::kOverMemory;
+  if (MemoryViolation(trial, capacity_, policy_) > 0.0) return Lesson::kOverMemory;
   if (EndedByMemory(trial)) return Lesson::kNothing;
   if (trial.state == TrialState::kFailed) return Lesson::kFailed;
   if (trial.violation > 0.0) return Lesson::kViolating;

@@ -44,6 +44,7 @@ void TpeModelCache::Observe(const HistoryTrial* before, const HistoryTrial& tria
 bool TpeModelCache::Serves(const TpeModel& model, const SearchSpace& space, Bytes capacity) const {
   const Bytes low = std::min(model.capacity(), capacity);
   const Bytes high = std::max(model.capacity(), capacity);
+  if (low <= Bytes{} && high > Bytes{}) return false;  // no limit is known of one of the two
   constexpr TrialNumber kAfterAll{std::numeric_limits<int64_t>::max()};
   const auto next = turns_.upper_bound({low, kAfterAll});
   const bool teach_the_same = next == turns_.end() || next->first > high;

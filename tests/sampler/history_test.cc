@@ -203,7 +203,13 @@ TEST(MemoryViolation, TheWorstObservationCounts) {
   const HistoryTrial trial{.memory = {{GiB(20), true, GiB(20), {}}, {GiB(10), false, GiB(80), {}}}};
   EXPECT_NEAR(MemoryViolation(trial, GiB(16), MemoryPolicy::kPlan), 0.25, 1e-8);
   EXPECT_EQ(MemoryViolation({}, GiB(16), MemoryPolicy::kPlan), 0.0);
-  EXPECT_GT(MemoryViolation(trial, Bytes{0}, MemoryPolicy::kPlan), 0.0);
+}
+
+TEST(MemoryViolation, WithoutAKnownLimitOnlyWhatRanOutDidNotFit) {
+  HistoryTrial trial{.memory = {{GiB(10), false, Bytes{}, {}}}};
+  EXPECT_EQ(MemoryViolation(trial, Bytes{}, MemoryPolicy::kStrict), 0.0);
+  trial.prune_reason = PruneReason::kOutOfMemory;
+  EXPECT_GT(MemoryViolation(trial, Bytes{}, MemoryPolicy::kStrict), 0.0);
 }
 
 }  // namespace

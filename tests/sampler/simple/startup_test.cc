@@ -58,5 +58,25 @@ TEST(StartupTrials, AModelProposesTheRestOfASmallBudget) {
   }
 }
 
+// A worker of which no limit is known: what its trials used is no reason to leave them out.
+TEST(StartupTrials, AreTheSameWhereNoLimitIsKnown) {
+  for (const char* type : {"auto", "gp", "tpe", "cma-es"}) {
+    StudySpec study = StudyOf({MakeParameter("x", FloatDomain{})});
+    study.sampler.type = type;
+    study.memory.policy = MemoryPolicy::kPlan;
+    study.budget.trials = 30;
+    const auto loss_with_use = [](const ParamMap& params) {
+      const double off = *FindDouble(params, "x") - 0.6;
+      SimulatedResult result(off * off);
+      result.used = MiB(15);
+      return result;
+    };
+    SimulatedStudy simulated(study, loss_with_use, /*capacity=*/Bytes{});
+    for (int i = 0; i < 30; ++i) simulated.RunOne();
+    EXPECT_EQ(simulated.Suggest(30).reason.find("one of the first"), std::string::npos) << type;
+    EXPECT_LT(simulated.best_loss(), 1e-4) << type;
+  }
+}
+
 }  // namespace
 }  // namespace hpo
