@@ -103,13 +103,15 @@ absl::StatusOr<ServerStatus> Client::GetServer() {
                       .damage = {response.damage().begin(), response.damage().end()}};
 }
 
-absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
+template <typename Message, typename Start>
+absl::StatusOr<Message> Client::ReceiveFile(const std::string& path, const char* what,
+                                            Start start) {
   DurableFile file(path, kOwnerOnly);
   HPO_RETURN_IF_ERROR(file.Create());
   grpc::ClientContext context;
-  const auto reader = admin_->BackUpDatabase(&context, v1::BackUpDatabaseRequest());
+  const auto reader = start(&context);
   Sha256 digest;
-  v1::BackUpDatabaseResponse message;
+  Message message;
   absl::Status written;
   while (written.ok() && reader->Read(&message)) {
     digest.Update(message.data());
@@ -121,11 +123,20 @@ absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
   HPO_RETURN_IF_ERROR(Describe(over));
   const std::string received = digest.HexDigest();
   if (!message.has_end() || message.end().sha256() != received) {
-    return absl::DataLossError(absl::StrCat("backup: expected digest ", message.end().sha256(),
+    return absl::DataLossError(absl::StrCat(what, ": expected digest ", message.end().sha256(),
                                             ", received ", received, "; try again"));
   }
   HPO_RETURN_IF_ERROR(file.Commit());
-  return Bytes{message.end().size_bytes()};
+  return message;
+}
+
+absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
+  const auto start = [this](grpc::ClientContext* context) {
+    return admin_->BackUpDatabase(context, v1::BackUpDatabaseRequest());
+  };
+  HPO_ASSIGN_OR_RETURN(const auto last,
+                       ReceiveFile<v1::BackUpDatabaseResponse>(path, "backup", start));
+  return Bytes{last.end().size_bytes()};
 }
 
 absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
@@ -184,32 +195,16 @@ absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
 
 absl::StatusOr<Client::Archived> Client::ArchiveStudy(const std::string& name,
                                                       const std::string& path) {
-  DurableFile file(path, kOwnerOnly);
-  HPO_RETURN_IF_ERROR(file.Create());
-  grpc::ClientContext context;
   v1::ArchiveStudyRequest request;
   request.set_name(name);
-  const auto reader = stub_->ArchiveStudy(&context, request);
-  Sha256 digest;
-  v1::ArchiveStudyResponse message;
-  absl::Status written;
-  while (written.ok() && reader->Read(&message)) {
-    digest.Update(message.data());
-    written = file.Write(message.data().data(), message.data().size());
-  }
-  if (!written.ok()) context.TryCancel();
-  const grpc::Status over = reader->Finish();
-  HPO_RETURN_IF_ERROR(written);
-  HPO_RETURN_IF_ERROR(Describe(over));
-  const std::string received = digest.HexDigest();
-  if (!message.has_end() || message.end().sha256() != received) {
-    return absl::DataLossError(absl::StrCat("archive: expected digest ", message.end().sha256(),
-                                            ", received ", received, "; try again"));
-  }
-  HPO_RETURN_IF_ERROR(file.Commit());
-  return Archived{.size = Bytes{message.end().size_bytes()},
-                  .sha256 = received,
-                  .num_trials = message.end().trials()};
+  const auto start = [&](grpc::ClientContext* context) {
+    return stub_->ArchiveStudy(context, request);
+  };
+  HPO_ASSIGN_OR_RETURN(const auto last,
+                       ReceiveFile<v1::ArchiveStudyResponse>(path, "archive", start));
+  return Archived{.size = Bytes{last.end().size_bytes()},
+                  .sha256 = last.end().sha256(),
+                  .num_trials = last.end().trials()};
 }
 
 absl::StatusOr<StudyStatus> Client::RestoreStudy(const std::string& name,

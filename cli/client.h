@@ -184,6 +184,10 @@ class Client {
 
  private:
   absl::Status Describe(const grpc::Status& status) const;
+  // Writes the pieces of an answer in parts to `path`, whole or not at all; the last message, with
+  // its end. `start` makes the call; `what` is named where the digest of the end is another.
+  template <typename Message, typename Start>
+  absl::StatusOr<Message> ReceiveFile(const std::string& path, const char* what, Start start);
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Response*),

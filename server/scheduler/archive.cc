@@ -114,10 +114,7 @@ absl::StatusOr<int64_t> TrialScheduler::DeleteStudy(const std::string& name,
   int64_t version = 0;
   bool retired = false;
   const auto work = [&](Database& database) -> absl::Status {
-    if (study->retired()) {
-      return absl::UnavailableError(
-          absl::StrCat("study ", study->name(), " was read again from the database; try again"));
-    }
+    HPO_RETURN_IF_ERROR(study->CheckNotRetired());
     HPO_RETURN_IF_ERROR(CheckMayGo(database, *study, archive_sha256));
     HPO_RETURN_IF_ERROR(DeleteStudyRows(database, study->id()));
     HPO_ASSIGN_OR_RETURN(calibration, LoadCalibration(database));

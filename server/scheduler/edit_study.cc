@@ -141,10 +141,7 @@ absl::StatusOr<EditResult> TrialScheduler::EditStudy(const std::string& name,
   int64_t version = 0;
   bool retired = false;
   const auto work = [&](Database& database) -> absl::Status {
-    if (study->retired()) {
-      return absl::UnavailableError(
-          absl::StrCat("study ", study->name(), " was read again from the database; try again"));
-    }
+    HPO_RETURN_IF_ERROR(study->CheckNotRetired());
     StudyStore studies(database);
     HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, result));
     HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));

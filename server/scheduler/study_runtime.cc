@@ -341,6 +341,12 @@ void StudyRuntime::MarkSuspect(TrialNumber trial, AttemptNumber attempt) {
   if (found != leases_.end() && found->second.attempt == attempt) found->second.suspect = true;
 }
 
+absl::Status StudyRuntime::CheckNotRetired() const {
+  if (!retired()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("study ", name(), " was read again from the database; try again"));
+}
+
 absl::StatusOr<Suggestion> StudyRuntime::Suggest(
     const std::function<AskContext(const History&)>& make_context) {
   std::deque<HistoryEvent> events;

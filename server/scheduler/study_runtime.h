@@ -96,6 +96,8 @@ class StudyRuntime {
   // It has not come to that.
   void Unretire() { retired_.store(false); }
   bool retired() const { return retired_.load(); }
+  //   Unavailable  retired
+  absl::Status CheckNotRetired() const;
 
   // ---- Trials ----
 

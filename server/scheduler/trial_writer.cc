@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
 namespace hpo {
@@ -63,10 +62,7 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<TrialNumber> noted;
   std::optional<OrderedStudy> ordered;
   const auto write = [&](Database& database) -> absl::Status {
-    if (study.retired()) {
-      return absl::UnavailableError(
-          absl::StrCat("study ", study.name(), " was read again from the database; try again"));
-    }
+    HPO_RETURN_IF_ERROR(study.CheckNotRetired());
     TrialTransaction transaction(database, study.id(), study.name(), clock_.Now());
     HPO_RETURN_IF_ERROR(work(transaction));
     taught = transaction.taught();
