@@ -187,7 +187,7 @@ absl::StatusOr<Suggestion> GpSampler::Suggest(const AskContext& context) const {
     return started.log_evidence > alone.log_evidence ? started : alone;
   };
   QualityPoints points = ChooseQualityPoints(inputs, data);
-  QualityModel quality = model(points, DefaultPrior(), *everywhere_);
+  QualityModel quality = model(points, AdditivePrior(), *everywhere_);
   std::optional<SearchBox> box;
   if (LooksClosely(context.number)) {
     const std::span<const double> means(quality.means.data(), points.trials.size());

@@ -16,6 +16,7 @@ constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kLowestWeight = -12.0, kHighestWeight = 7.0;
 constexpr double kLowestScale = -6.0, kHighestScale = 6.0;
 constexpr double kLowestNoise = -18.5, kHighestNoise = 1.0;
+constexpr double kLowestAdditive = -7.0, kHighestAdditive = 7.0;
 
 using Values = Eigen::Map<Eigen::ArrayXd>;
 using ConstValues = Eigen::Map<const Eigen::ArrayXd>;
@@ -34,6 +35,10 @@ Bounds BoundsOf(const LogParameters& parameters, const HyperparameterPrior& prio
                 std::vector<double>(parameters.num_weights(), kHighestWeight + in_box)};
   bounds.lower.insert(bounds.lower.end(), {kLowestScale, kLowestNoise});
   bounds.upper.insert(bounds.upper.end(), {kHighestScale, kHighestNoise});
+  if (parameters.additive()) {
+    bounds.lower.push_back(kLowestAdditive);
+    bounds.upper.push_back(kHighestAdditive);
+  }
   return bounds;
 }
 
@@ -49,6 +54,7 @@ std::vector<LogNormal> PriorOf(const HyperparameterPrior& prior, const LogParame
                                 WeightPrior(prior, parameters.num_axes()));
   result.push_back(prior.scale);
   result.push_back(prior.noise);
+  if (parameters.additive()) result.push_back(*prior.additive);
   return result;
 }
 
@@ -71,8 +77,13 @@ class PairwiseKernel {
     for (size_t i = 0; i < points.size(); ++i) {
       Covariances(kernel, points, points.Point(i), i, values_, &slopes_);
       factor_.Append({values_.data(), i}, kernel.scale + kernel.noise);
-      covariances_.insert(covariances_.end(), values_.data(), values_.data() + i);
-      all_slopes_.insert(all_slopes_.end(), slopes_.data(), slopes_.data() + i);
+      const auto add = [&](const std::vector<double>& values, std::vector<double>& all) {
+        all.insert(all.end(), values.data(), values.data() + i);
+      };
+      add(values_, covariances_);
+      by_square_.resize(slopes_.by_square.size());
+      for (size_t k = 0; k < by_square_.size(); ++k) add(slopes_.by_square[k], by_square_[k]);
+      if (kernel.additive > 0.0) add(slopes_.by_additive, by_additive_);
     }
   }
 
@@ -82,9 +93,10 @@ class PairwiseKernel {
   void AddGradient(std::span<const double> alpha, const LogParameters& parameters,
                    std::span<double> gradient) const {
     const std::vector<double> inverse = factor_.Inverse();
-    std::vector<double> pull;  // (a_i a_j - K^-1_ij) dk_ij / d(r^2)
+    std::vector<double> pull;  // a_i a_j - K^-1_ij
     double by_scale = 0.0;
     double by_noise = 0.0;
+    double by_additive = 0.0;
     for (size_t i = 0; i < points_.size(); ++i) {
       const auto length = static_cast<Eigen::Index>(i);
       const double* inverse_row = inverse.data() + i * (i + 1) / 2;
@@ -96,19 +108,29 @@ class PairwiseKernel {
       const double diagonal = 0.5 * (alpha[i] * alpha[i] - inverse_row[i]);
       by_scale += diagonal * kernel_.scale;
       by_noise += diagonal * kernel_.noise;
-      row *= ConstValues(all_slopes_.data() + pairs, length);
+      if (parameters.additive()) {
+        by_additive += (row * ConstValues(by_additive_.data() + pairs, length)).sum();
+      }
       AddByWeights(i, row, parameters, gradient);
     }
     gradient[parameters.num_weights()] += by_scale;
     gradient[parameters.num_weights() + 1] += by_noise;
+    if (parameters.additive()) {
+      gradient[parameters.num_weights() + 2] +=
+          kernel_.additive * (1.0 - kernel_.additive) * by_additive;
+    }
   }
 
  private:
   void AddByWeights(size_t point, const Values& pull, const LogParameters& parameters,
                     std::span<double> gradient) const {
+    const size_t pairs = point * (point - 1) / 2;
     for (size_t axis = 0; axis < points_.num_axes(); ++axis) {
       const ConstValues column(points_.column(axis).data(), pull.size());
-      const double sum = (pull * (column - points_.column(axis)[point]).square().min(1.0)).sum();
+      const std::vector<double>& slopes = by_square_[by_square_.size() == 1 ? 0 : axis];
+      const double sum = (pull * ConstValues(slopes.data() + pairs, pull.size()) *
+                          (column - points_.column(axis)[point]).square().min(1.0))
+                             .sum();
       gradient[parameters.tied() ? 0 : axis] += kernel_.weights[axis] * sum;
     }
   }
@@ -117,10 +139,28 @@ class PairwiseKernel {
   const KernelParameters& kernel_;
   CholeskyFactor factor_;
   std::vector<double> covariances_;  // of each point with those before it, row by row
-  std::vector<double> all_slopes_;   // likewise, dk / d(r^2)
+  std::vector<std::vector<double>> by_square_;  // likewise, CovarianceSlopes
+  std::vector<double> by_additive_;
   std::vector<double> values_;
-  std::vector<double> slopes_;
+  CovarianceSlopes slopes_;
 };
+
+LbfgsBResult FitLogs(const PointTable& points, std::span<const double> targets,
+                     const HyperparameterPrior& prior, const LogParameters& parameters) {
+  const Bounds bounds = BoundsOf(parameters, prior);
+  const SmoothFunction loss = [&](std::span<const double> logs, std::span<double> gradient) {
+    const double value = LogPosterior(points, targets, prior, parameters, logs, gradient);
+    for (double& entry : gradient) entry = -entry;
+    return -value;
+  };
+  const LbfgsBOptions options{.max_iterations = 40,
+                              .max_evaluations = 50,
+                              .gradient_tolerance = 1e-3,
+                              .value_tolerance = 1e-5};
+  std::vector<double> start;
+  for (const LogNormal& each : PriorOf(prior, parameters)) start.push_back(each.mean);
+  return MinimizeInBox(loss, start, bounds.lower, bounds.upper, options);
+}
 
 }  // namespace
 
@@ -128,6 +168,12 @@ HyperparameterPrior DefaultPrior() {
   return {.length = {.mean = -1.0, .deviation = 0.4},
           .scale = {.mean = 0.0, .deviation = 0.7},
           .noise = {.mean = -8.0, .deviation = 2.0}};
+}
+
+HyperparameterPrior AdditivePrior() {
+  HyperparameterPrior prior = DefaultPrior();
+  prior.additive = LogNormal{.mean = 0.0, .deviation = 1.5};
+  return prior;
 }
 
 HyperparameterPrior PriorWithin(double side) {
@@ -143,6 +189,7 @@ KernelParameters LogParameters::ToKernel(std::span<const double> logs) const {
   }
   kernel.scale = PortableExp(logs[num_weights()]);
   kernel.noise = PortableExp(logs[num_weights() + 1]);
+  if (additive_) kernel.additive = 1.0 / (1.0 + PortableExp(-logs[num_weights() + 2]));
   return kernel;
 }
 
@@ -165,22 +212,19 @@ double LogPosterior(const PointTable& points, std::span<const double> targets,
 
 KernelParameters FitHyperparameters(const PointTable& points, std::span<const double> targets,
                                     const HyperparameterPrior& prior, double* log_posterior) {
-  const LogParameters parameters(points.num_axes());
-  const Bounds bounds = BoundsOf(parameters, prior);
-  const SmoothFunction loss = [&](std::span<const double> logs, std::span<double> gradient) {
-    const double value = LogPosterior(points, targets, prior, parameters, logs, gradient);
-    for (double& entry : gradient) entry = -entry;
-    return -value;
-  };
-  const LbfgsBOptions options{.max_iterations = 40,
-                              .max_evaluations = 50,
-                              .gradient_tolerance = 1e-3,
-                              .value_tolerance = 1e-5};
-  std::vector<double> start;
-  for (const LogNormal& each : PriorOf(prior, parameters)) start.push_back(each.mean);
-  const LbfgsBResult fit = MinimizeInBox(loss, start, bounds.lower, bounds.upper, options);
+  const LogParameters without(points.num_axes());
+  LbfgsBResult fit = FitLogs(points, targets, prior, without);
+  KernelParameters kernel = without.ToKernel(fit.x);
+  if (prior.additive.has_value() && points.num_axes() > 1 && !without.tied()) {
+    const LogParameters with(points.num_axes(), true);
+    const LbfgsBResult additive = FitLogs(points, targets, prior, with);
+    if (additive.value < fit.value) {
+      fit = additive;
+      kernel = with.ToKernel(fit.x);
+    }
+  }
   if (log_posterior != nullptr) *log_posterior = -fit.value;
-  return parameters.ToKernel(fit.x);
+  return kernel;
 }
 
 }  // namespace hpo

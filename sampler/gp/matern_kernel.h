@@ -1,12 +1,17 @@
-// The Matern 5/2 kernel with a length scale per axis over mixed points.
+// The Matern 5/2 kernel with a length scale per axis over mixed points. A share of the variance may
+// be that of a sum of functions of one axis each, which one trial tells of for all values of the
+// other axes.
 //
-//   k(x, x') = scale * (1 + sqrt(5) r + 5/3 r^2) exp(-sqrt(5) r),
-//   r^2 = sum over axes of weight_a * min(1, (x_a - x'_a)^2)
+//   m(q) = (1 + sqrt(5 q) + 5/3 q) exp(-sqrt(5 q)),   q_a = weight_a * min(1, (x_a - x'_a)^2)
+//   k(x, x') = scale * ((1 - share) * m(sum over d axes of q_a) + share / d * sum of m(d * q_a))
 //
+// A function of one axis has a length shorter by sqrt(d) than one of all axes: distances of random
+// points in m are the same.
 // Numeric axes lie in [0, 1], so that the minimum does nothing there; categories are whole numbers,
 // for which it is 0 or 1 (Hamming). Both are squared distances in a Euclidean space (one-hot for
 // categories), so the kernel is positive semi-definite.
-// Source: Rasmussen & Williams 2006, section 4.2.1. Pure; safe from any thread.
+// Sources: Rasmussen & Williams 2006, section 4.2.1; the sum: Duvenaud et al. 2011
+// (arXiv:1112.4394), of the first order alone. Pure; safe from any thread.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +24,7 @@ struct KernelParameters {
   std::vector<double> weights;  // per axis, 1 / length scale^2
   double scale = 1.0;           // variance of the process
   double noise = 1e-4;          // variance of an observation around the process
+  double additive = 0.0;        // share of the scale that is a sum over the axes; below 1
   bool operator==(const KernelParameters&) const = default;
 };
 
@@ -40,10 +46,21 @@ class PointTable {
   size_t size_ = 0;
 };
 
-// k(x, p) for the first `count` points p of the table, into the front of `values`; with `slopes`
-// also dk / d(r^2). Both have room for PaddedSize(count); what lies behind `count` is undefined.
+// Derivatives of the covariances with some points. What lies behind their number is undefined.
+struct CovarianceSlopes {
+  // By q_a: of each axis where there is a sum, else of all axes alike.
+  std::vector<std::vector<double>> by_square;
+  std::vector<double> by_additive;  // by the share; empty where there is no sum
+
+  const std::vector<double>& BySquare(size_t axis) const {
+    return by_square[by_square.size() == 1 ? 0 : axis];
+  }
+};
+
+// k(x, p) for the first `count` points p of the table, into the front of `values`, which has room
+// for PaddedSize(count); what lies behind `count` is undefined. `slopes` may be null.
 void Covariances(const KernelParameters& kernel, const PointTable& points,
                  std::span<const double> x, size_t count, std::vector<double>& values,
-                 std::vector<double>* slopes = nullptr);
+                 CovarianceSlopes* slopes = nullptr);
 
 }  // namespace hpo

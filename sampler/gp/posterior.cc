@@ -68,16 +68,16 @@ std::vector<double> Posterior::Means() const {
 
 double Posterior::PredictMean(std::span<const double> x, std::vector<double>* slopes) const {
   std::vector<double> covariances;
-  std::vector<double> by_square;
+  CovarianceSlopes by;
   const size_t observed = alpha_.size();
-  Covariances(kernel_, points_, x, observed, covariances, slopes != nullptr ? &by_square : nullptr);
+  Covariances(kernel_, points_, x, observed, covariances, slopes != nullptr ? &by : nullptr);
   const ConstValues alpha = Head(alpha_, observed);
   if (slopes != nullptr) {
     slopes->assign(x.size(), 0.0);
     for (size_t axis = 0; axis < x.size(); ++axis) {
       const Eigen::ArrayXd pull = 2.0 * kernel_.weights[axis] *
                                   (x[axis] - Head(points_.column(axis), observed)) *
-                                  Head(by_square, observed);
+                                  Head(by.BySquare(axis), observed);
       (*slopes)[axis] = pull.matrix().dot(alpha.matrix());
     }
   }
@@ -100,6 +100,7 @@ std::vector<Prediction> Posterior::Predict(std::span<const std::vector<double>> 
                          .columns = columns.data(),
                          .weights = kernel_.weights.data(),
                          .scale = kernel_.scale,
+                         .additive = kernel_.additive,
                          .factor = factor_.rows().data(),
                          .alpha = alpha_.data()};
   std::vector<double> positions(columns.size() * kPointsTogether);
@@ -124,9 +125,9 @@ std::vector<Prediction> Posterior::Predict(std::span<const std::vector<double>> 
 
 Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slopes) const {
   std::vector<double> covariances;
-  std::vector<double> by_square;
+  CovarianceSlopes by;
   const size_t size = points_.size();
-  Covariances(kernel_, points_, x, size, covariances, slopes != nullptr ? &by_square : nullptr);
+  Covariances(kernel_, points_, x, size, covariances, slopes != nullptr ? &by : nullptr);
   const size_t observed = alpha_.size();
   Prediction result;
   result.mean = Head(covariances, observed).matrix().dot(Head(alpha_, observed).matrix());
@@ -143,7 +144,7 @@ Prediction Posterior::Predict(std::span<const double> x, PredictionSlopes* slope
   for (size_t axis = 0; axis < x.size(); ++axis) {
     Values(pull.data(), static_cast<Eigen::Index>(size)) =
         2.0 * kernel_.weights[axis] * (x[axis] - Head(points_.column(axis), size)) *
-        Head(by_square, size);
+        Head(by.BySquare(axis), size);
     slopes->mean[axis] = Head(pull, observed).matrix().dot(Head(alpha_, observed).matrix());
     slopes->deviation[axis] =
         -Head(pull, size).matrix().dot(Head(solved, size).matrix()) / result.deviation;

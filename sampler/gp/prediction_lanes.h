@@ -20,6 +20,7 @@ struct ProcessView {
   const double* const* columns;  // by axis: where the points lie
   const double* weights;         // by axis, of the kernel (matern_kernel.h)
   double scale = 1.0;
+  double additive = 0.0;
   const double* factor;  // lower Cholesky factor, row by row
   const double* alpha;   // of the observed points
 };

@@ -22,17 +22,27 @@ struct PredictionLoopsOn {
     return root;
   }
 
-  // Covariances with one of the process's points.
+  HPO_PORTABLE static Lanes Matern(double scale, const Lanes& square) {
+    const Lanes scaled = kSqrt5 * Sqrt(square);
+    return (1.0 + scaled + scaled * scaled * (1.0 / 3.0)) * (scale * Exp(-scaled));
+  }
+
+  // Covariances with one of the process's points (matern_kernel.h).
   HPO_PORTABLE static Lanes Covariance(const ProcessView& process, const double* positions,
                                        size_t point) {
+    const auto axes = static_cast<double>(process.num_axes);
     Lanes square{};
+    Lanes sum{};
     for (size_t axis = 0; axis < process.num_axes; ++axis) {
       const Lanes apart = LoadLanes(positions + axis * kNumLanes) - process.columns[axis][point];
       const Lanes distance = apart * apart;
-      square += process.weights[axis] * (distance < 1.0 ? distance : Lanes{} + 1.0);
+      const Lanes along = process.weights[axis] * (distance < 1.0 ? distance : Lanes{} + 1.0);
+      square += along;
+      if (process.additive > 0.0) {
+        sum += Matern(process.additive * process.scale / axes, axes * along);
+      }
     }
-    const Lanes scaled = kSqrt5 * Sqrt(square);
-    return (1.0 + scaled + scaled * scaled * (1.0 / 3.0)) * (process.scale * Exp(-scaled));
+    return Matern((1.0 - process.additive) * process.scale, square) + sum;
   }
 
   // The inner product of a row of the factor with what is solved before it.

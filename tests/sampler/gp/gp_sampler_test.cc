@@ -103,6 +103,30 @@ TEST(GpSampler, ReachesTheMinimumOfAMixedConditionalSpace) {
   EXPECT_LT(MedianOf(losses), 0.01);
 }
 
+// Two basins along each of five axes, the worse ones wider: one trial in a basin of one axis tells
+// of it wherever the other axes are.
+TEST(GpSampler, FindsTheBestOfManyBasinsOfASum) {
+  std::vector<Parameter> parameters;
+  for (int i = 0; i < 5; ++i) {
+    parameters.push_back(
+        MakeParameter(absl::StrCat("x", i), FloatDomain{.low = -5.0, .high = 5.0}));
+  }
+  // Styblinski and Tang 1990.
+  const auto loss = [](const ParamMap& params) -> std::optional<double> {
+    double sum = 0.0;
+    for (const auto& [name, value] : params) {
+      const double x = X(params, name.c_str());
+      sum += 0.5 * (std::pow(x, 4) - 16.0 * x * x + 5.0 * x);
+    }
+    return sum;
+  };
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    SimulatedStudy study(StudyOf(parameters, seed), loss);
+    for (int i = 0; i < 120; ++i) study.RunOne();
+    EXPECT_LT(study.best_loss(), -195.8) << "the next basin has -181.7, seed " << seed;
+  }
+}
+
 TEST(GpSampler, EnormousLossesDoNotHideTheGoodOnes) {
   SimulatedStudy study(Square(2), [](const ParamMap& params) -> std::optional<double> {
     return std::exp(12.0 * *Bowl(params));

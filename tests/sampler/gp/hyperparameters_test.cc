@@ -78,6 +78,25 @@ TEST(LogPosterior, GradientIsTheDerivativeOnMixedAndOnTiedAxes) {
   }
 }
 
+TEST(LogPosterior, GradientIsTheDerivativeWithASumOverTheAxes) {
+  const PointTable points = MixedPoints(25, 1);
+  const std::vector<double> targets = Wave(points);
+  const LogParameters parameters(points.num_axes(), true);
+  std::vector<double> logs = {0.3, 0.8, -0.2, 0.1, -4.0, 0.6};
+  std::vector<double> gradient(parameters.size());
+  std::vector<double> unused(parameters.size());
+  LogPosterior(points, targets, AdditivePrior(), parameters, logs, gradient);
+  constexpr double kStep = 1e-5;
+  for (size_t i = 0; i < logs.size(); ++i) {
+    const auto value_at = [&](double offset) {
+      std::vector<double> moved = logs;
+      moved[i] += offset;
+      return LogPosterior(points, targets, AdditivePrior(), parameters, moved, unused);
+    };
+    EXPECT_NEAR(gradient[i], (value_at(kStep) - value_at(-kStep)) / (2 * kStep), 1e-5) << i;
+  }
+}
+
 TEST(FitHyperparameters, FindsWhichAxesMatter) {
   const PointTable points = MixedPoints(40, 1);
   const KernelParameters kernel = FitHyperparameters(points, Wave(points), DefaultPrior());
@@ -96,6 +115,28 @@ TEST(FitHyperparameters, FindsNoise) {
 }
 
 // Where the likelihood says nothing the prior decides, and every number is finite.
+TEST(FitHyperparameters, TellsASumOverTheAxesFromWhatIsNone) {
+  Rng rng(3, 3);
+  PointTable points(4);
+  std::vector<double> sums, products;
+  for (int i = 0; i < 60; ++i) {
+    std::vector<double> point;
+    double sum = 0.0;
+    double product = 1.5;
+    for (size_t axis = 0; axis < points.num_axes(); ++axis) {
+      point.push_back(rng.Uniform());
+      sum += std::sin(9.0 * point.back());
+      product *= 1.5 * std::sin(3.0 * point.back());
+    }
+    points.Append(point);
+    sums.push_back(sum - 0.7);
+    products.push_back(product - 1.0);
+  }
+  EXPECT_GT(FitHyperparameters(points, sums, AdditivePrior()).additive, 0.8);
+  EXPECT_LT(FitHyperparameters(points, products, AdditivePrior()).additive, 0.5);
+  EXPECT_EQ(FitHyperparameters(points, sums, DefaultPrior()).additive, 0.0);
+}
+
 TEST(FitHyperparameters, FitsWhateverThereIs) {
   const PointTable one = MixedPoints(1, 0);
   PointTable same(2);
@@ -107,7 +148,8 @@ TEST(FitHyperparameters, FitsWhateverThereIs) {
        {FitHyperparameters(one, std::vector<double>{0.0}, DefaultPrior()),
         FitHyperparameters(same, zeros, DefaultPrior()),
         FitHyperparameters(same, alternating, DefaultPrior()),
-        FitHyperparameters(PointTable(0), {}, DefaultPrior())}) {
+        FitHyperparameters(same, alternating, AdditivePrior()),
+        FitHyperparameters(PointTable(0), {}, AdditivePrior())}) {
     EXPECT_TRUE(std::isfinite(kernel.scale) && kernel.scale > 0.0);
     EXPECT_TRUE(std::isfinite(kernel.noise) && kernel.noise > 0.0);
     for (const double weight : kernel.weights) EXPECT_TRUE(std::isfinite(weight) && weight > 0.0);

@@ -21,8 +21,10 @@ Rows RandomRows(size_t count, uint64_t seed) {
 
 const KernelParameters kKernel{.weights = {4.0, 9.0}, .scale = 1.5, .noise = 1e-4};
 
-Posterior RandomPosterior(size_t num_observed, size_t num_fantasies) {
-  Posterior posterior(kKernel, 2);
+Posterior RandomPosterior(size_t num_observed, size_t num_fantasies, double additive = 0.0) {
+  KernelParameters kernel = kKernel;
+  kernel.additive = additive;
+  Posterior posterior(kernel, 2);
   posterior.SetPoints(TableOf(RandomRows(num_observed + num_fantasies, 5), 2));
   std::vector<double> targets;
   for (const auto& row : RandomRows(num_observed, 5)) targets.push_back(std::sin(6.0 * row[0]));
@@ -47,15 +49,45 @@ TEST(MaternKernel, AgreesWithScikitLearnOnMixedPoints) {
   }
 }
 
-TEST(MaternKernel, SlopeIsTheDerivativeByTheSquaredDistance) {
-  const KernelParameters kernel{.weights = {1.0}, .scale = 2.0, .noise = 0.0};
-  const PointTable origin = TableOf({{0.0}}, 1);
+double Matern(double square) {
+  const double scaled = std::sqrt(5.0 * square);
+  return (1.0 + scaled + scaled * scaled / 3.0) * std::exp(-scaled);
+}
+
+TEST(MaternKernel, APartOfItIsASumOverTheAxes) {
+  const KernelParameters kernel{
+      .weights = {4.0, 9.0, 2.0}, .scale = 1.5, .noise = 1e-4, .additive = 0.7};
+  const PointTable points = TableOf({{0.1, 0.9, 2.0}, {0.5, 0.4, 1.0}}, 3);
+  std::vector<double> values;
+  Covariances(kernel, points, std::vector<double>{0.2, 0.6, 1.0}, 2, values);
+  const auto expected = [](double x, double y, double category) {
+    return 1.5 * (0.3 * Matern(x + y + category) +
+                  0.7 / 3.0 * (Matern(3.0 * x) + Matern(3.0 * y) + Matern(3.0 * category)));
+  };
+  EXPECT_NEAR(values[0], expected(4.0 * 0.01, 9.0 * 0.09, 2.0), 1e-14);
+  EXPECT_NEAR(values[1], expected(4.0 * 0.09, 9.0 * 0.04, 0.0), 1e-14);
+}
+
+TEST(MaternKernel, SlopesAreDerivatives) {
   constexpr double kStep = 1e-6;
-  for (const double square : {0.01, 0.2, 0.9}) {
-    std::vector<double> at, after, slopes;
-    Covariances(kernel, origin, std::vector<double>{std::sqrt(square)}, 1, at, &slopes);
-    Covariances(kernel, origin, std::vector<double>{std::sqrt(square + kStep)}, 1, after);
-    EXPECT_NEAR(slopes[0], (after[0] - at[0]) / kStep, 1e-5);
+  for (const double additive : {0.0, 0.4}) {
+    const KernelParameters kernel{
+        .weights = {1.0, 2.0}, .scale = 2.0, .noise = 0.0, .additive = additive};
+    const PointTable origin = TableOf({{0.0, 0.0}}, 2);
+    for (const double square : {0.01, 0.2, 0.9}) {
+      std::vector<double> at, after;
+      CovarianceSlopes slopes;
+      const double x = std::sqrt(square);
+      Covariances(kernel, origin, std::vector<double>{x, 0.5}, 1, at, &slopes);
+      const double moved = std::sqrt(square + kStep);
+      Covariances(kernel, origin, std::vector<double>{moved, 0.5}, 1, after);
+      EXPECT_NEAR(slopes.BySquare(0)[0], (after[0] - at[0]) / kStep, 1e-5);
+      if (additive == 0.0) continue;
+      KernelParameters more = kernel;
+      more.additive += kStep;
+      Covariances(more, origin, std::vector<double>{x, 0.5}, 1, after);
+      EXPECT_NEAR(slopes.by_additive[0], (after[0] - at[0]) / kStep, 1e-5);
+    }
   }
 }
 
@@ -83,9 +115,12 @@ TEST(Posterior, AgreesWithScikitLearn) {
 }
 
 // Any number of points, with and without fantasies.
-TEST(Posterior, ManyPointsTogetherEqualThemOneByOne) {
+// By the share of the kernel that is a sum over the axes.
+class PosteriorOfKernel : public testing::TestWithParam<double> {};
+
+TEST_P(PosteriorOfKernel, ManyPointsTogetherEqualThemOneByOne) {
   for (const size_t num_observed : {1, 2, 3, 4, 5, 8, 31, 100}) {
-    const Posterior posterior = RandomPosterior(num_observed, 3);
+    const Posterior posterior = RandomPosterior(num_observed, 3, GetParam());
     const Rows asked = RandomRows(19, 11);
     const std::vector<Prediction> together = posterior.Predict(asked);
     ASSERT_EQ(together.size(), asked.size());
@@ -98,7 +133,7 @@ TEST(Posterior, ManyPointsTogetherEqualThemOneByOne) {
   EXPECT_TRUE(RandomPosterior(3, 0).Predict(Rows{}).empty());
 }
 
-TEST(PredictTogether, HasTheSameBitsOnEveryProcessor) {
+TEST_P(PosteriorOfKernel, HasTheSameBitsOnEveryProcessor) {
   constexpr size_t kSize = 21;
   Rng rng(3, 1);
   std::vector<double> factor, alpha, positions, scratch(kSize * kPointsTogether);
@@ -112,8 +147,15 @@ TEST(PredictTogether, HasTheSameBitsOnEveryProcessor) {
   for (size_t i = 0; i < 2 * kPointsTogether; ++i) positions.push_back(3.0 * rng.Uniform());
   const double* const column_data[] = {columns[0].data(), columns[1].data()};
   const double weights[] = {3.0, 0.7};
-  const ProcessView view{2,       kSize, kSize - 2,     column_data,
-                         weights, 1.7,   factor.data(), alpha.data()};
+  const ProcessView view{.num_axes = 2,
+                         .num_points = kSize,
+                         .num_observed = kSize - 2,
+                         .columns = column_data,
+                         .weights = weights,
+                         .scale = 1.7,
+                         .additive = GetParam(),
+                         .factor = factor.data(),
+                         .alpha = alpha.data()};
   PredictedLanes baseline;
   PredictionLoopsOf(SimdPath::kBaseline)->predict(view, positions.data(), scratch.data(), baseline);
   EXPECT_GT(baseline.explained[0], 0.0);
@@ -129,8 +171,8 @@ TEST(PredictTogether, HasTheSameBitsOnEveryProcessor) {
   }
 }
 
-TEST(Posterior, SlopesAreDerivatives) {
-  const Posterior posterior = RandomPosterior(20, 3);
+TEST_P(PosteriorOfKernel, SlopesAreDerivatives) {
+  const Posterior posterior = RandomPosterior(20, 3, GetParam());
   constexpr double kStep = 1e-6;
   for (const auto& x : RandomRows(10, 11)) {
     PredictionSlopes slopes;
@@ -148,6 +190,8 @@ TEST(Posterior, SlopesAreDerivatives) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Posterior, PosteriorOfKernel, testing::Values(0.0, 0.7));
 
 // A fantasy observed at the posterior mean: the mean stays, the uncertainty goes.
 TEST(Posterior, FantasiesTakeUncertaintyAwayAndLeaveTheMean) {
