@@ -5,7 +5,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/warm_start.h"
+#include "server/studies/warm_start.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

@@ -8,9 +8,9 @@
 #include "common/base/steady_wait.h"
 #include "common/memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/lease_token.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/studies/lease_token.h"
 
 namespace hpo {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/study/study_edit.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

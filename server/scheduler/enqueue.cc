@@ -6,9 +6,9 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "sampler/space/random_configuration.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

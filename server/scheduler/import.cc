@@ -4,10 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/outcome_value.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/outcome_value.h"
+#include "server/studies/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -1,7 +1,7 @@
 // TrialScheduler: a worker registers.
 #include "common/base/status.h"
 #include "common/protocol/refusal.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
 
 namespace hpo {

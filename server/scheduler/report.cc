@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "server/scheduler/lease_token.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/studies/lease_token.h"
 
 namespace hpo {
 namespace {

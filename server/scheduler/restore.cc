@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/warm_start.h"
+#include "server/studies/warm_start.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

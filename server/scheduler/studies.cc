@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"
-#include "server/scheduler/warm_start.h"
+#include "server/studies/warm_start.h"
 
 namespace hpo {
 namespace {

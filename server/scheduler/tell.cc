@@ -7,11 +7,11 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/lease_token.h"
-#include "server/scheduler/outcome_value.h"
-#include "server/scheduler/placement/attempt_residual.h"
+#include "server/placement/attempt_residual.h"
 #include "server/scheduler/trial_scheduler.h"
 #include "server/storage/row_codec.h"
+#include "server/studies/lease_token.h"
+#include "server/studies/outcome_value.h"
 
 namespace hpo {
 namespace {

@@ -1,6 +1,6 @@
 // Which worker may run what: models, data, memory.
 #include "gmock/gmock.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

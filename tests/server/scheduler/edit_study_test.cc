@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/api/study_api.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {

@@ -1,4 +1,4 @@
-#include "server/scheduler/lease.h"
+#include "server/workers/lease.h"
 
 #include <tuple>
 

@@ -1,5 +1,5 @@
 // What a completed trial has to tell for its study.
-#include "server/scheduler/outcome_value.h"
+#include "server/studies/outcome_value.h"
 
 #include <gmock/gmock.h>
 

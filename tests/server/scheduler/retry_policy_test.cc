@@ -1,4 +1,4 @@
-#include "server/scheduler/retry_policy.h"
+#include "server/leases/retry_policy.h"
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -1,5 +1,5 @@
 // Studies that start from earlier ones: what is taken, what is refused, what a restart keeps.
-#include "server/scheduler/warm_start.h"
+#include "server/studies/warm_start.h"
 
 #include <limits>
 

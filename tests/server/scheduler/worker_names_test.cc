@@ -1,4 +1,4 @@
-#include "server/scheduler/worker_names.h"
+#include "server/workers/worker_names.h"
 
 #include "spdlog/spdlog.h"
 #include "tests/server/scheduler/scheduler_fixture.h"

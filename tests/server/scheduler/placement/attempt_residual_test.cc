@@ -1,4 +1,4 @@
-#include "server/scheduler/placement/attempt_residual.h"
+#include "server/placement/attempt_residual.h"
 
 #include <functional>
 

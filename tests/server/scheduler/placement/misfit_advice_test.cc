@@ -1,5 +1,5 @@
 // Idle for want of memory: what the worker and the study's status say, with the real samplers.
-#include "server/scheduler/placement/misfit_advice.h"
+#include "server/placement/misfit_advice.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

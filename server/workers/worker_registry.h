@@ -13,8 +13,8 @@
 #include "common/base/clock.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
-#include "server/scheduler/lease.h"
-#include "server/scheduler/worker_names.h"
+#include "server/workers/lease.h"
+#include "server/workers/worker_names.h"
 
 namespace hpo {
 

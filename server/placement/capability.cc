@@ -1,4 +1,4 @@
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 
 #include <algorithm>
 #include <utility>

@@ -23,8 +23,8 @@
 #include "sampler/history.h"
 #include "sampler/pruner.h"
 #include "sampler/sampler.h"
-#include "server/scheduler/lease.h"
 #include "server/storage/records.h"
+#include "server/workers/lease.h"
 
 namespace hpo {
 

@@ -1,4 +1,4 @@
-#include "server/scheduler/placement/placement.h"
+#include "server/placement/placement.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/random.h"
 #include "common/memory/plan/fit_decision.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 
 namespace hpo {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/scheduler/outcome_value.h"
+#include "server/studies/outcome_value.h"
 
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-#include "server/scheduler/worker_registry.h"
+#include "server/workers/worker_registry.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

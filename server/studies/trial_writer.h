@@ -9,13 +9,13 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
-#include "server/scheduler/lease.h"
-#include "server/scheduler/placement/live_calibration.h"
-#include "server/scheduler/study_runtime.h"
+#include "server/placement/live_calibration.h"
 #include "server/storage/calibration_store.h"
 #include "server/storage/store.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
+#include "server/studies/study_runtime.h"
+#include "server/workers/lease.h"
 
 namespace hpo {
 

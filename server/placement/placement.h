@@ -13,7 +13,7 @@
 #include "common/study/trial.h"
 #include "sampler/history.h"
 #include "sampler/sampler.h"
-#include "server/scheduler/placement/live_calibration.h"
+#include "server/placement/live_calibration.h"
 #include "server/storage/records.h"
 
 namespace hpo {

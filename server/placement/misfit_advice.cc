@@ -1,4 +1,4 @@
-#include "server/scheduler/placement/misfit_advice.h"
+#include "server/placement/misfit_advice.h"
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 #include "common/memory/plan/config_advice.h"
 #include "common/memory/plan/space_survey.h"
 #include "sampler/space/cheapest_configuration.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 
 namespace hpo {
 namespace {

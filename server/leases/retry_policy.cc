@@ -1,11 +1,11 @@
-#include "server/scheduler/retry_policy.h"
+#include "server/leases/retry_policy.h"
 
 #include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 
 namespace hpo {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/scheduler/placement/placement.h"
+#include "server/placement/placement.h"
 
 namespace hpo {
 

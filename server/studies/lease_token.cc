@@ -1,4 +1,4 @@
-#include "server/scheduler/lease_token.h"
+#include "server/studies/lease_token.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"

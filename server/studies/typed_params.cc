@@ -1,4 +1,4 @@
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 
 #include <algorithm>
 #include <cmath>

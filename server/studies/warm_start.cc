@@ -1,4 +1,4 @@
-#include "server/scheduler/warm_start.h"
+#include "server/studies/warm_start.h"
 
 #include <cmath>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 
 namespace hpo {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/scheduler/study_runtime.h"
+#include "server/studies/study_runtime.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,8 @@
 #include "common/base/steady_wait.h"
 #include "sampler/gp/regret_bound.h"
 #include "sampler/termination.h"
-#include "server/scheduler/lease_token.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/lease_token.h"
+#include "server/studies/typed_params.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {

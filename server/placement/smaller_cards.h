@@ -12,7 +12,7 @@
 #include "common/study/study.h"
 #include "common/study/trial.h"
 #include "sampler/sampler.h"
-#include "server/scheduler/placement/placement.h"
+#include "server/placement/placement.h"
 
 namespace hpo {
 

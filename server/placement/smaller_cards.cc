@@ -1,10 +1,10 @@
-#include "server/scheduler/placement/smaller_cards.h"
+#include "server/placement/smaller_cards.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/memory/plan/fit_decision.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 
 namespace hpo {
 namespace {

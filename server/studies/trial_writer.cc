@@ -1,4 +1,4 @@
-#include "server/scheduler/trial_writer.h"
+#include "server/studies/trial_writer.h"
 
 #include <algorithm>
 
