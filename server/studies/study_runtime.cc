@@ -160,11 +160,15 @@ std::map<TrialNumber, absl::Duration> StudyRuntime::times_held(absl::Duration no
   return times;
 }
 
-void StudyRuntime::Quarantine(TrialNumber trial, const std::string& why) {
+bool StudyRuntime::QuarantineIfUnreadable(TrialNumber trial, const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return false;
+  spdlog::error("study {} trial #{} is left alone, as its rows cannot be read: {}", name_,
+                trial.value, std::string(status.message()));
   absl::MutexLock lock(&mutex_);
   queue_.erase(trial);
   leases_.erase(trial);
-  unreadable_[trial] = why;
+  unreadable_[trial] = std::string(status.message());
+  return true;
 }
 
 std::string StudyRuntime::unreadable() const {

@@ -24,7 +24,6 @@
 #include "sampler/pruner.h"
 #include "sampler/sampler.h"
 #include "server/storage/records.h"
-#include "server/workers/lease.h"
 
 namespace hpo {
 
@@ -103,8 +102,9 @@ class StudyRuntime {
 
   // `renewed_at` is the lease's start where the change brings a new lease.
   void Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at);
-  // Leaves a trial alone whose rows cannot be read: it is neither queued nor leased.
-  void Quarantine(TrialNumber trial, const std::string& why);
+  // Whether `status` says that rows of the trial cannot be read. It is then logged and left alone:
+  // neither queued nor leased.
+  bool QuarantineIfUnreadable(TrialNumber trial, const absl::Status& status);
   // "trial #7: column params: ...; trial #9: ...", the first few; empty: all can be read.
   std::string unreadable() const;
   TrialNumber next_number() const;

@@ -56,6 +56,12 @@ absl::Status TrialTransaction::Teach(int64_t study_id, const ResidualRecord& rec
   return absl::OkStatus();
 }
 
+absl::Status ReadTrials(const Store& store, const StudyRuntime& study,
+                        const std::function<absl::Status(const TrialStore&)>& read) {
+  return store.Read(
+      [&](Database& database) { return read(TrialStore(database, study.id(), study.name())); });
+}
+
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
   std::vector<TrialChange> changes;
   std::vector<CalibrationStore::Stored> taught;
@@ -77,7 +83,7 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
     for (const auto& [version, residual] : taught) calibration_.Publish(version, residual);
     if (ordered) study.TakeOrder(*ordered);
   }));
-  if (ordered || std::any_of(changes.begin(), changes.end(), WakesWorkers)) after_change_();
+  if (ordered || std::any_of(changes.begin(), changes.end(), WakesWorkers)) work_.Raise();
   if (!on_trial_changed_) return absl::OkStatus();
   for (const TrialChange& change : changes) on_trial_changed_(change.record.trial.id);
   for (const TrialNumber number : noted) on_trial_changed_(TrialId{study.name(), number});

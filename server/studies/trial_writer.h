@@ -15,7 +15,7 @@
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
 #include "server/studies/study_runtime.h"
-#include "server/workers/lease.h"
+#include "server/studies/work_signal.h"
 
 namespace hpo {
 
@@ -59,20 +59,23 @@ class TrialTransaction {
 absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber number,
                                        int64_t sequence, std::string kind);
 
+// Runs `read` over one committed state of the study's trials.
+absl::Status ReadTrials(const Store& store, const StudyRuntime& study,
+                        const std::function<absl::Status(const TrialStore&)>& read);
+
 // Thread-safe.
 class TrialWriter {
  public:
   using Work = std::function<absl::Status(TrialTransaction&)>;
 
-  // `after_change` runs after a commit that may give a waiting worker something to do,
-  // `on_trial_changed`, where there is one, for every trial that a commit has changed.
-  TrialWriter(Store& store, const Clock& clock, LiveCalibration& calibration,
-              std::function<void()> after_change,
+  // `work` is told of commits that may give a waiting worker something to do, `on_trial_changed`,
+  // where there is one, of every trial that a commit has changed. The others outlive the writer.
+  TrialWriter(Store& store, const Clock& clock, LiveCalibration& calibration, WorkSignal& work,
               std::function<void(const TrialId&)> on_trial_changed)
       : store_(store),
         clock_(clock),
         calibration_(calibration),
-        after_change_(std::move(after_change)),
+        work_(work),
         on_trial_changed_(std::move(on_trial_changed)) {}
 
   // Durable and published when it returns OK. Events are appended in the order of Changed().
@@ -84,7 +87,7 @@ class TrialWriter {
   Store& store_;
   const Clock& clock_;
   LiveCalibration& calibration_;
-  const std::function<void()> after_change_;
+  WorkSignal& work_;
   const std::function<void(const TrialId&)> on_trial_changed_;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "server/studies/study_description.h"
 
 namespace hpo {
 namespace {
@@ -49,7 +50,7 @@ std::string TextOf(const TrialCounts& counts) {
 }
 
 absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, StudyImage& image) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler.FindStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler.state().studies.Find(name));
   const auto set = [&](const std::string& field, const std::string& text) {
     image[absl::StrCat(name, "/", field)] = text;
   };
@@ -73,7 +74,7 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
   for (const auto& [number, trial] : history.trials()) {
     set(absl::StrCat("trial #", number.value), TextOf(trial));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, scheduler.Status(name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(scheduler.state(), name));
   set("counts", TextOf(status.counts));
   set("best", absl::StrCat(status.best_trial ? status.best_trial->value : -1, " ",
                            status.best_value.value_or(0.0), " ", status.best_violation));
@@ -84,7 +85,7 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
 
 absl::StatusOr<StudyImage> TakeImage(const TrialScheduler& scheduler) {
   StudyImage image;
-  for (const std::string& name : scheduler.StudyNames()) {
+  for (const std::string& name : scheduler.state().studies.Names()) {
     HPO_RETURN_IF_ERROR(AddStudy(scheduler, name, image));
   }
   return image;

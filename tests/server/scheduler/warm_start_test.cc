@@ -109,9 +109,11 @@ class WarmStartTest : public SchedulerFixture {
 
 TEST_F(WarmStartTest, AStudyWhoseCallerLeavesMeanwhileIsNotThere) {
   const absl::Status left =
-      scheduler_->AddStudy(Second(), /*validate_only=*/false, "", [] { return true; }).status();
+      scheduler_->commands()
+          .CreateStudy(Second(), /*validate_only=*/false, "", [] { return true; })
+          .status();
   EXPECT_TRUE(absl::IsCancelled(left)) << left;
-  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("first"));
+  EXPECT_THAT(scheduler_->state().studies.Names(), ElementsAre("first"));
 }
 
 TEST_F(WarmStartTest, TheSamplerIsGivenTheTrialsAndAgainAfterARestart) {
@@ -150,7 +152,8 @@ TEST_F(WarmStartTest, AStudyWithoutTrialsTakesWhatItsFileSaysNow) {
 TEST_F(WarmStartTest, OnceBegunTheListStays) {
   AddStudy(Second());
   MustAcquire(Register(MakeWorker("a")));
-  const absl::Status changed = scheduler_->AddStudy(PlainStudy("second"), false, "").status();
+  const absl::Status changed =
+      scheduler_->commands().CreateStudy(PlainStudy("second"), false, "").status();
   EXPECT_EQ(changed.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(changed.message()), HasSubstr("warm_start: stored [\"first\"]"));
 }
@@ -159,11 +162,12 @@ TEST_F(WarmStartTest, AnUnknownStudyIsRefusedAndNothingIsStored) {
   StudySpec spec = Second();
   spec.warm_start = {"frist"};
   for (const bool validate_only : {true, false}) {
-    const absl::Status refused = scheduler_->AddStudy(spec, validate_only, "").status();
+    const absl::Status refused =
+        scheduler_->commands().CreateStudy(spec, validate_only, "").status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kNotFound);
     EXPECT_EQ(refused.message(), "warm_start: study 'frist': expected one of first");
   }
-  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("first"));
+  EXPECT_THAT(scheduler_->state().studies.Names(), ElementsAre("first"));
 }
 
 }  // namespace

@@ -87,10 +87,10 @@ class SameNameTest : public SchedulerFixture {
     SchedulerFixture::SetUp();
   }
   absl::Status TryRegister(const WorkerFacts& facts) {
-    return scheduler_->Register(facts).status();
+    return scheduler_->sessions().RegisterWorker(facts).status();
   }
   void Alive(const std::string& session) {
-    ASSERT_TRUE(scheduler_->Heartbeat(session, {}, GiB(8)).ok());
+    ASSERT_TRUE(scheduler_->sessions().Heartbeat(session, {}, GiB(8)).ok());
   }
   const absl::Duration kBeat = HeartbeatInterval({.ttl = kTtl});
 };
@@ -130,10 +130,12 @@ TEST_F(SameNameTest, ATakeoverCostsTheTrialNoRetryAndIsNoEvidenceAgainstIt) {
 TEST_F(SameNameTest, AGoodbyeFreesTheNameAtOnce) {
   AddStudy(PlainStudy());
   const std::string session = Register(Worker("1"));
-  ASSERT_TRUE(scheduler_->Heartbeat(session, {}, GiB(8), /*notice=*/"", /*leaving=*/true).ok());
+  ASSERT_TRUE(
+      scheduler_->sessions().Heartbeat(session, {}, GiB(8), /*notice=*/"", /*leaving=*/true).ok());
   EXPECT_FALSE(Status("plain").workers[0].alive);
-  EXPECT_TRUE(absl::IsNotFound(
-      scheduler_->Acquire(session, "", absl::ZeroDuration(), GiB(8), nullptr).status()));
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->dispatcher()
+                                   .AcquireTrial(session, "", absl::ZeroDuration(), GiB(8), nullptr)
+                                   .status()));
   EXPECT_TRUE(TryRegister(Worker("2")).ok());
 }
 
@@ -142,9 +144,9 @@ TEST_F(SameNameTest, AGoodbyeGivesBackWhatItDoesNotName) {
   const std::string session = Register(Worker("1"));
   const LeaseRef owed = MustAcquire(session).lease;
   const LeaseRef never_heard_of = MustAcquire(session).lease;
-  ASSERT_TRUE(
-      scheduler_->Heartbeat(session, {{.lease = owed}}, GiB(8), /*notice=*/"", /*leaving=*/true)
-          .ok());
+  ASSERT_TRUE(scheduler_->sessions()
+                  .Heartbeat(session, {{.lease = owed}}, GiB(8), /*notice=*/"", /*leaving=*/true)
+                  .ok());
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kRunning);
   const TrialRecord back = Load("plain", 1);
   EXPECT_EQ(back.trial.state, TrialState::kQueued);

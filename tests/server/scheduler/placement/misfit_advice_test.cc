@@ -163,7 +163,9 @@ TEST_F(MisfitStatusTest, AProposalIsStoredWithItsReason) {
     HPO_ASSIGN_OR_RETURN(sampler, trials.LoadSampler(TrialNumber{0}));
     return absl::OkStatus();
   };
-  ASSERT_TRUE(scheduler_->ReadTrials(**scheduler_->FindStudy("bert"), read).ok());
+  ASSERT_TRUE(
+      ReadTrials(*scheduler_->state().store, **scheduler_->state().studies.Find("bert"), read)
+          .ok());
   EXPECT_EQ(sampler, "auto: random; one of the first 10 trials, from which a model is made");
 }
 

@@ -1,12 +1,16 @@
-// TrialScheduler: trials that another program ran to their end.
+#include "server/orders/import_trials.h"
+
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "server/placement/capability.h"
-#include "server/scheduler/trial_scheduler.h"
+#include "server/storage/records.h"
 #include "server/studies/outcome_value.h"
+#include "server/studies/trial_writer.h"
 #include "server/studies/typed_params.h"
 
 namespace hpo {
@@ -96,12 +100,12 @@ absl::Status CheckSame(const TrialRecord& known, const ImportedTrial& imported) 
                    known.trial.id.number.value, ", got others"));
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<ImportedTrial>> TrialScheduler::CheckImported(
-    const StudySpec& spec, const TrialImport& import) const {
+// The trials, with the types that the space has.
+absl::StatusOr<std::vector<ImportedTrial>> CheckImported(const SchedulerState& state,
+                                                         const StudySpec& spec,
+                                                         const TrialImport& import) {
   SearchSpace space = spec.space;
-  space.model_facts = ModelFactsOf(spec, workers_.Alive());
+  space.model_facts = ModelFactsOf(spec, state.workers.Alive());
   std::vector<ImportedTrial> checked = import.trials;
   for (ImportedTrial& trial : checked) {
     HPO_RETURN_IF_ERROR(CheckCaller(import));
@@ -115,10 +119,12 @@ absl::StatusOr<std::vector<ImportedTrial>> TrialScheduler::CheckImported(
   return checked;
 }
 
-absl::StatusOr<ImportResult> TrialScheduler::ImportTrials(const TrialImport& import) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(import.study));
+}  // namespace
+
+absl::StatusOr<ImportResult> ImportTrials(SchedulerState& state, const TrialImport& import) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state.studies.Find(import.study));
   const StudySpec spec = study->spec();
-  HPO_ASSIGN_OR_RETURN(const std::vector<ImportedTrial> trials, CheckImported(spec, import));
+  HPO_ASSIGN_OR_RETURN(const std::vector<ImportedTrial> trials, CheckImported(state, spec, import));
   absl::MutexLock lock(&study->propose_mutex());
   ImportResult result{.study = study->name()};
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
@@ -138,7 +144,7 @@ absl::StatusOr<ImportResult> TrialScheduler::ImportTrials(const TrialImport& imp
     }
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  HPO_RETURN_IF_ERROR(state.writer.Write(*study, work));
   return result;
 }
 

@@ -1,18 +1,67 @@
-// TrialScheduler: configurations of trials that failed are tried again, as new trials.
+#include "server/orders/trial_enqueuer.h"
+
 #include <map>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/json_reader.h"
+#include "common/base/random.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
-#include "server/scheduler/trial_scheduler.h"
+#include "sampler/space/random_configuration.h"
+#include "server/placement/capability.h"
+#include "server/storage/trial_store.h"
+#include "server/studies/typed_params.h"
 
 namespace hpo {
 namespace {
 
-constexpr char kMethod[] = "RetryTrials";
+// Apart from the samplers' streams and from SeedOf's.
+constexpr uint64_t kEnqueueStream = uint64_t{1} << 62;
+
+constexpr absl::string_view kEnqueueTrial = "EnqueueTrial";
+constexpr absl::string_view kRetryTrials = "RetryTrials";
+
+std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
+  return nlohmann::json{{"study", study},
+                        {"params", ParamsToJson(request.params)},
+                        {"demonstration", request.demonstration},
+                        {"skip_admission", request.skip_admission},
+                        {"forced_micro_batch", request.forced_micro_batch}}
+      .dump();
+}
+
+//   FailedPrecondition  the study hands out nothing that is queued now; says what helps
+absl::Status CheckTakesTrials(const StudyRuntime& study) {
+  const std::string expected =
+      absl::StrCat("study ", study.name(), ": expected one that goes on, got one ");
+  if (study.order() == StudyOrder::kStop || study.failure()) {
+    return absl::FailedPreconditionError(absl::StrCat(expected, "that has ",
+                                                      study.failure() ? "failed" : "been stopped",
+                                                      "; run: hpo study resume ", study.name()));
+  }
+  const std::string reached = study.target_reached();
+  if (reached.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(expected, "that has ended: ", reached));
+}
+
+// `request.params` are complete.
+absl::Status Queue(TrialTransaction& transaction, const StudyRuntime& study, TrialNumber number,
+                   const EnqueueRequest& request) {
+  TrialRecord record{.study_id = study.id()};
+  record.trial.id = TrialId{study.name(), number};
+  record.trial.params = request.params;
+  record.trial.demonstration = request.demonstration;
+  record.trial.admission = !request.skip_admission && !request.demonstration;
+  record.trial.forced_micro_batch = request.forced_micro_batch;
+  record.trial.created = transaction.now;
+  HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
+  transaction.Changed(number, "queued");
+  return absl::OkStatus();
+}
 
 std::string BodyOf(const std::string& study, const RetryRequest& request) {
   nlohmann::json numbers = nlohmann::json::array();
@@ -138,8 +187,57 @@ absl::StatusOr<std::vector<Trial>> Candidates(const TrialStore& trials, const st
 
 }  // namespace
 
-absl::Status TrialScheduler::QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
-                                        const RetryRequest& request, RetryResult& result) const {
+absl::StatusOr<ParamMap> TrialEnqueuer::CompleteEnqueued(const StudyRuntime& study,
+                                                         const ParamMap& given,
+                                                         TrialNumber number) const {
+  const StudySpec spec = study.spec();
+  SearchSpace space = spec.space;
+  space.model_facts = ModelFactsOf(spec, state_.workers.Alive());
+  HPO_ASSIGN_OR_RETURN(const ParamMap typed, TypedParams(space, given));
+  ParamMap preset = typed;
+  for (const Parameter& parameter : space.parameters) {
+    if (parameter.default_value) preset.emplace(parameter.name, *parameter.default_value);
+  }
+  Rng rng(spec.sampler.seed, kEnqueueStream + static_cast<uint64_t>(number.value));
+  HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(space, preset, rng));
+  // A given value that the draw did not take is refused here, by name.
+  for (const auto& [name, value] : typed) params[name] = value;
+  HPO_RETURN_IF_ERROR(ValidateParams(space, params));
+  return params;
+}
+
+absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
+                                                        const EnqueueRequest& request,
+                                                        const std::string& request_id) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
+  if (request.forced_micro_batch < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("forced_micro_batch: expected at least 0, got ", request.forced_micro_batch));
+  }
+  HPO_RETURN_IF_ERROR(CheckTakesTrials(*study));
+  const std::string body = BodyOf(study->name(), request);
+  absl::MutexLock lock(&study->propose_mutex());
+  TrialNumber number = study->next_number();
+  HPO_ASSIGN_OR_RETURN(const ParamMap params, CompleteEnqueued(*study, request.params, number));
+  const auto work = [&](TrialTransaction& transaction) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const auto answer,
+                         transaction.studies.FindAnswer(request_id, kEnqueueTrial, body));
+    if (answer) {
+      number = TrialNumber{std::stoll(*answer)};
+      return absl::OkStatus();
+    }
+    EnqueueRequest complete = request;
+    complete.params = params;
+    HPO_RETURN_IF_ERROR(Queue(transaction, *study, number, complete));
+    return transaction.studies.RecordAnswer(request_id, kEnqueueTrial, body,
+                                            absl::StrCat(number.value), transaction.now);
+  };
+  HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
+  return number;
+}
+
+absl::Status TrialEnqueuer::QueueAgain(TrialTransaction& transaction, const StudyRuntime& study,
+                                       const RetryRequest& request, RetryResult& result) const {
   HPO_ASSIGN_OR_RETURN(Families families, Families::Load(transaction.trials));
   HPO_ASSIGN_OR_RETURN(const std::vector<Trial> candidates,
                        Candidates(transaction.trials, study.name(), request));
@@ -172,10 +270,10 @@ absl::Status TrialScheduler::QueueAgain(TrialTransaction& transaction, const Stu
   return absl::OkStatus();
 }
 
-absl::StatusOr<RetryResult> TrialScheduler::RetryTrials(const std::string& name,
-                                                        const RetryRequest& request,
-                                                        const std::string& request_id) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
+                                                       const RetryRequest& request,
+                                                       const std::string& request_id) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
   if (request.numbers.empty() != request.all_failed) {
     return absl::InvalidArgumentError(
         absl::StrCat("numbers: expected the trials to retry or all_failed, got ",
@@ -188,16 +286,16 @@ absl::StatusOr<RetryResult> TrialScheduler::RetryTrials(const std::string& name,
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     result = {};
     HPO_ASSIGN_OR_RETURN(const auto answer,
-                         transaction.studies.FindAnswer(request_id, kMethod, body));
+                         transaction.studies.FindAnswer(request_id, kRetryTrials, body));
     if (answer) {
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
     HPO_RETURN_IF_ERROR(QueueAgain(transaction, *study, request, result));
-    return transaction.studies.RecordAnswer(request_id, kMethod, body, AnswerText(result),
+    return transaction.studies.RecordAnswer(request_id, kRetryTrials, body, AnswerText(result),
                                             transaction.now);
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return result;
 }
 

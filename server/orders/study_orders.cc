@@ -1,10 +1,13 @@
-// TrialScheduler: what people order of a study and of a trial, and what they note of them.
+#include "server/orders/study_orders.h"
+
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "server/scheduler/trial_scheduler.h"
+#include "server/storage/trial_store.h"
+#include "server/studies/trial_writer.h"
 
 namespace hpo {
 namespace {
@@ -43,27 +46,27 @@ absl::Status OrderStop(TrialTransaction& transaction, TrialNumber number,
 
 }  // namespace
 
-absl::Status TrialScheduler::Preempt(const std::string& name, TrialNumber number) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
-  return writer_.Write(*study, [&](TrialTransaction& transaction) {
+absl::Status StudyOrders::PreemptTrial(const std::string& name, TrialNumber number) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
+  return state_.writer.Write(*study, [&](TrialTransaction& transaction) {
     return OrderRunning(transaction, number, "preempt_ordered", [](AttemptRecord& attempt) {
       return !std::exchange(attempt.preempted, true);
     });
   });
 }
 
-absl::Status TrialScheduler::StopTrial(const std::string& name, TrialNumber number,
-                                       const std::string& reason) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
-  return writer_.Write(*study, [&](TrialTransaction& transaction) {
+absl::Status StudyOrders::StopTrial(const std::string& name, TrialNumber number,
+                                    const std::string& reason) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
+  return state_.writer.Write(*study, [&](TrialTransaction& transaction) {
     return OrderStop(transaction, number, reason);
   });
 }
 
-absl::Status TrialScheduler::CancelTrial(const std::string& name, TrialNumber number,
-                                         const std::string& reason) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
-  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
+absl::Status StudyOrders::CancelTrial(const std::string& name, TrialNumber number,
+                                      const std::string& reason) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
+  return state_.writer.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
     HPO_RETURN_IF_ERROR(ExpectState(record, TrialState::kQueued));
     record.trial.state = TrialState::kCancelled;
@@ -75,10 +78,10 @@ absl::Status TrialScheduler::CancelTrial(const std::string& name, TrialNumber nu
   });
 }
 
-absl::StatusOr<Attributes> TrialScheduler::ChangeAttributes(const std::string& name,
-                                                            std::optional<TrialNumber> trial,
-                                                            const AttributeChange& change) {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+absl::StatusOr<Attributes> StudyOrders::ChangeAttributes(const std::string& name,
+                                                         std::optional<TrialNumber> trial,
+                                                         const AttributeChange& change) {
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
   const TrialNumber number = trial.value_or(TrialStore::kNoTrial);
   Attributes changed;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
@@ -88,19 +91,19 @@ absl::StatusOr<Attributes> TrialScheduler::ChangeAttributes(const std::string& n
     if (trial) transaction.Noted(number);
     return transaction.trials.StoreAttributes(number, changed);
   };
-  HPO_RETURN_IF_ERROR(writer_.Write(*study, work));
+  HPO_RETURN_IF_ERROR(state_.writer.Write(*study, work));
   return changed;
 }
 
-absl::Status TrialScheduler::OrderStudy(const std::string& name, StudyOrder order,
-                                        bool stop_running_trials) {
+absl::Status StudyOrders::OrderStudy(const std::string& name, StudyOrder order,
+                                     bool stop_running_trials) {
   if (stop_running_trials && order != StudyOrder::kStop) {
     return absl::InvalidArgumentError(
         absl::StrCat("stop_running_trials: expected the order STOP with it, got ", Name(order)));
   }
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
   const bool forgives = order == StudyOrder::kRun && study->failure();
-  return writer_.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
+  return state_.writer.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
     if (stop_running_trials) {
       HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held, transaction.trials.LoadLeases());
       for (const AttemptRecord& attempt : held) {

@@ -1,13 +1,19 @@
-// TrialScheduler: a study's ranges are edited. The study is then read again from its rows, as at a
-// start, so that what its sampler knows is what a restart would make of them.
+#include "server/orders/edit_study.h"
+
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "common/study/study_edit.h"
-#include "server/scheduler/trial_scheduler.h"
+#include "server/orders/prior_studies.h"
+#include "server/storage/study_store.h"
+#include "server/storage/trial_store.h"
+#include "server/studies/study_loader.h"
 #include "server/studies/typed_params.h"
 #include "spdlog/spdlog.h"
 
@@ -71,12 +77,10 @@ std::string ChangesOf(const EditResult& result) {
   return absl::StrJoin(changes, ", ");
 }
 
-}  // namespace
-
-absl::Status TrialScheduler::CancelOutside(Database& database, const StudyRuntime& study,
-                                           const SearchSpace& space, EditResult& result) const {
+// Cancels what waits outside of `space` and has never run.
+absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
+                           absl::Time now, EditResult& result) {
   TrialStore trials(database, study.id(), study.name());
-  const absl::Time now = clock_.Now();
   for (const QueuedTrial& queued : study.queue()) {
     if (IsWithin(space, queued.trial.params)) continue;
     HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrial(queued.trial.id.number));
@@ -93,44 +97,17 @@ absl::Status TrialScheduler::CancelOutside(Database& database, const StudyRuntim
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<StudyRuntime>> TrialScheduler::ReadAnew(
-    Database& database, int64_t study_id, std::vector<PriorStudy> priors) {
-  HPO_ASSIGN_OR_RETURN(StudyStore::Studies stored, StudyStore(database).LoadAll());
-  for (StudyRecord& record : stored.records) {
-    if (record.id != study_id) continue;
-    HPO_ASSIGN_OR_RETURN(std::unique_ptr<StudyRuntime> fresh,
-                         LoadStudy(database, std::move(record)));
-    if (!priors.empty()) fresh->ReplaceSpec(fresh->spec(), fresh->priors(), std::move(priors));
-    return fresh;
-  }
-  return absl::DataLossError("the study's row cannot be read");
-}
+}  // namespace
 
-void TrialScheduler::Replace(StudyRuntime& study, std::unique_ptr<StudyRuntime> fresh,
-                             int64_t version) {
-  absl::MutexLock lock(&mutex_);
-  const auto held = std::find_if(studies_.begin(), studies_.end(), [&study](const auto& candidate) {
-    return candidate.get() == &study;
-  });
-  if (held == studies_.end()) return;
-  retired_.push_back(std::move(*held));
-  if (fresh != nullptr) {
-    *held = std::move(fresh);
-  } else {
-    studies_.erase(held);
-  }
-  studies_version_ = version;
-  ++generation_;
-}
-
-absl::StatusOr<EditResult> TrialScheduler::EditStudy(const std::string& name,
-                                                     const StudyEdit& edit) {
-  absl::MutexLock spec_lock(&spec_mutex_);
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& name,
+                                     const StudyEdit& edit) {
+  absl::MutexLock spec_lock(&state.studies.change_mutex());
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state.studies.Find(name));
   const StudySpec stored = study->spec();
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, Apply(edit, stored));
   HPO_RETURN_IF_ERROR(ValidateStudy(spec));
-  HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors, CollectPriors(spec, study->priors()));
+  HPO_ASSIGN_OR_RETURN(std::vector<PriorStudy> priors,
+                       CollectPriors(state.studies, spec, study->priors()));
   EditResult result = Compare(stored, spec);
   const History history = study->history();
   for (const auto& [number, trial] : history.trials()) {
@@ -143,25 +120,25 @@ absl::StatusOr<EditResult> TrialScheduler::EditStudy(const std::string& name,
   const auto work = [&](Database& database) -> absl::Status {
     HPO_RETURN_IF_ERROR(study->CheckNotRetired());
     StudyStore studies(database);
-    HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, result));
+    HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, state.clock.Now(), result));
     HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
     if (edit.file) HPO_RETURN_IF_ERROR(studies.RecordStated(study->id(), *edit.file));
     HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->wall_clock_to_store()));
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
-    HPO_ASSIGN_OR_RETURN(fresh, ReadAnew(database, study->id(), std::move(priors)));
+    HPO_ASSIGN_OR_RETURN(fresh, ReloadStudy(state, database, study->id(), std::move(priors)));
     // From here on nobody writes by what the old one knows.
     study->Retire();
     retired = true;
     return absl::OkStatus();
   };
   const absl::Status written =
-      store_->Write(work, [&] { Replace(*study, std::move(fresh), version); });
+      state.store->Write(work, [&] { state.studies.Replace(*study, std::move(fresh), version); });
   if (!written.ok()) {
     if (retired) study->Unretire();
     return written;
   }
-  for (const TrialNumber number : result.cancelled) {
-    if (options_.on_trial_changed) options_.on_trial_changed(TrialId{study->name(), number});
+  if (const auto& tell = state.options.on_trial_changed) {
+    for (const TrialNumber number : result.cancelled) tell(TrialId{study->name(), number});
   }
   spdlog::info("study {} edited: {}", study->name(), ChangesOf(result));
   return result;

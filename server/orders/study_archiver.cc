@@ -1,11 +1,16 @@
-// TrialScheduler: a study is archived, restored, deleted.
+#include "server/orders/study_archiver.h"
+
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
-#include "server/scheduler/trial_scheduler.h"
-#include "server/studies/warm_start.h"
+#include "server/storage/study_store.h"
+#include "server/storage/trial_store.h"
+#include "server/studies/study_loader.h"
 #include "spdlog/spdlog.h"
 
 namespace hpo {
@@ -29,21 +34,21 @@ absl::Status MayNotGo(const StudyRuntime& study, absl::string_view expected,
 
 }  // namespace
 
-absl::StatusOr<int64_t> TrialScheduler::ArchiveStudy(const std::string& name,
-                                                     const ArchiveSink& take) const {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, FindStudy(name));
+absl::StatusOr<int64_t> StudyArchiver::ArchiveStudy(const std::string& name,
+                                                    const ArchiveSink& take) const {
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, state_.studies.Find(name));
   int64_t num_trials = 0;
   const auto read = [&](Database& database) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(num_trials, WriteStudyArchive(database, study->id(), study->name(), take));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(store_->Read(read));
+  HPO_RETURN_IF_ERROR(state_.store->Read(read));
   return num_trials;
 }
 
-absl::StatusOr<std::string> TrialScheduler::RestoreStudy(const std::string& name,
-                                                         const std::string& archive) {
-  absl::MutexLock spec_lock(&spec_mutex_);
+absl::StatusOr<std::string> StudyArchiver::RestoreStudy(const std::string& name,
+                                                        const std::string& archive) {
+  absl::MutexLock spec_lock(&state_.studies.change_mutex());
   std::unique_ptr<StudyRuntime> fresh;
   std::optional<CalibrationSnapshot> calibration;
   int64_t version = 0;
@@ -51,7 +56,7 @@ absl::StatusOr<std::string> TrialScheduler::RestoreStudy(const std::string& name
   const auto work = [&](Database& database) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const RestoredStudy restored, InsertStudyArchive(database, name, archive));
     HPO_RETURN_IF_ERROR(StudyStore(database).CheckNotOptunas(restored.name));
-    HPO_ASSIGN_OR_RETURN(fresh, ReadAnew(database, restored.id, {}));
+    HPO_ASSIGN_OR_RETURN(fresh, ReloadStudy(state_, database, restored.id, {}));
     if (const std::string unreadable = fresh->unreadable(); !unreadable.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("archive: ", unreadable));
     }
@@ -66,13 +71,10 @@ absl::StatusOr<std::string> TrialScheduler::RestoreStudy(const std::string& name
     return absl::OkStatus();
   };
   const auto publish = [&] {
-    calibration_.Replace(*std::move(calibration));
-    absl::MutexLock lock(&mutex_);
-    studies_.push_back(std::move(fresh));
-    studies_version_ = version;
-    ++generation_;
+    state_.calibration.Replace(*std::move(calibration));
+    state_.studies.Add(std::move(fresh), version);
   };
-  const absl::Status written = store_->Write(work, publish);
+  const absl::Status written = state_.store->Write(work, publish);
   if (absl::IsAlreadyExists(written)) {
     return absl::AlreadyExistsError(absl::StrCat(
         "archive: expected a study that is not there, got the name of one that is; give it another "
@@ -83,8 +85,8 @@ absl::StatusOr<std::string> TrialScheduler::RestoreStudy(const std::string& name
   return restored_name;
 }
 
-absl::Status TrialScheduler::CheckMayGo(Database& database, const StudyRuntime& study,
-                                        const std::string& archive_sha256) const {
+absl::Status StudyArchiver::CheckMayGo(Database& database, const StudyRuntime& study,
+                                       const std::string& archive_sha256) const {
   HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held,
                        TrialStore(database, study.id(), study.name()).LoadLeases());
   if (!held.empty()) {
@@ -93,7 +95,7 @@ absl::Status TrialScheduler::CheckMayGo(Database& database, const StudyRuntime& 
         absl::StrCat("trial #", held.front().trial.value, " on ", held.front().attempt.worker,
                      "; run: hpo study stop ", study.name(), " --now"));
   }
-  for (const StudyRuntime* other : Studies()) {
+  for (const StudyRuntime* other : state_.studies.All()) {
     for (const StudyPrior& prior : other->priors()) {
       if (prior.study != study.name()) continue;
       return MayNotGo(study, "one that no other study starts from", other->name());
@@ -105,11 +107,11 @@ absl::Status TrialScheduler::CheckMayGo(Database& database, const StudyRuntime& 
   return MayNotGo(study, "it as its archive has it", "changes since; try again");
 }
 
-absl::StatusOr<int64_t> TrialScheduler::DeleteStudy(const std::string& name,
-                                                    const std::string& archive_sha256) {
+absl::StatusOr<int64_t> StudyArchiver::DeleteStudy(const std::string& name,
+                                                   const std::string& archive_sha256) {
   if (name.empty()) return absl::InvalidArgumentError("name: expected a study's name, got nothing");
-  absl::MutexLock spec_lock(&spec_mutex_);
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, FindStudy(name));
+  absl::MutexLock spec_lock(&state_.studies.change_mutex());
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
   std::optional<CalibrationSnapshot> calibration;
   int64_t version = 0;
   bool retired = false;
@@ -123,9 +125,9 @@ absl::StatusOr<int64_t> TrialScheduler::DeleteStudy(const std::string& name,
     retired = true;
     return absl::OkStatus();
   };
-  const absl::Status written = store_->Write(work, [&] {
-    calibration_.Replace(*std::move(calibration));
-    Replace(*study, nullptr, version);
+  const absl::Status written = state_.store->Write(work, [&] {
+    state_.calibration.Replace(*std::move(calibration));
+    state_.studies.Replace(*study, nullptr, version);
   });
   if (!written.ok()) {
     if (retired) study->Unretire();
