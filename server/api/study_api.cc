@@ -328,12 +328,12 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
   HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.state().studies.Find(study));
   const std::string name = runtime->name();
   int64_t sequence =
-      after_sequence == 0 ? runtime->last_sequence() : std::max<int64_t>(0, after_sequence);
+      after_sequence == 0 ? runtime->changes.last() : std::max<int64_t>(0, after_sequence);
   absl::Duration quiet;
   while (!scheduler_.state().work.draining() && !cancelled()) {
     // Anew each time: a study that is read again from its rows is another object.
     HPO_ASSIGN_OR_RETURN(runtime, scheduler_.state().studies.Find(name));
-    if (!runtime->WaitForEvent(sequence, kCancellationCheck)) {
+    if (!runtime->changes.AwaitAfter(sequence, kCancellationCheck)) {
       quiet += kCancellationCheck;
       if (quiet < kBookmarkEach) continue;
       quiet = absl::ZeroDuration();

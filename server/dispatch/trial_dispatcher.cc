@@ -75,9 +75,10 @@ AcquireResult TrialDispatcher::EmptyAnswer(const WorkerFacts& facts) const {
   AcquireResult answer;
   answer.studies_version = state_.studies.version();
   answer.draining = state_.work.draining();
-  answer.all_studies_finished =
-      !studies.empty() && std::all_of(studies.begin(), studies.end(),
-                                      [](const StudyRuntime* study) { return study->Finished(); });
+  answer.all_studies_finished = !studies.empty() && std::all_of(studies.begin(), studies.end(),
+                                                                [](const StudyRuntime* study) {
+                                                                  return study->standing().finished;
+                                                                });
   if (!answer.all_studies_finished) return answer;
   for (const StudyRuntime* study : studies) answer.finished.push_back(EndOf(*study));
   return answer;
@@ -133,7 +134,7 @@ absl::Status TrialDispatcher::TakeBackUnlessThere(const std::string& session,
   const absl::Status there = state_.workers.Touch(session, std::nullopt).status();
   if (there.ok()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(lease.trial.study));
-  const std::optional<HeldLease> held = study->FindLease(lease.trial.number);
+  const std::optional<HeldLease> held = study->open.FindLease(lease.trial.number);
   if (held && held->attempt == lease.attempt) {
     HPO_RETURN_IF_ERROR(leases_.TakeBack(*study, *held, LeaseLoss::kNeverTaken));
     state_.work.Raise();
@@ -155,7 +156,7 @@ absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& a
   const std::optional<GivenTrial> given = AnswerFromText(*answer);
   if (!given) return std::nullopt;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(given->study));
-  const std::optional<HeldLease> lease = study->FindLease(given->trial);
+  const std::optional<HeldLease> lease = study->open.FindLease(given->trial);
   if (!lease || lease->attempt != given->attempt) return std::nullopt;
   TrialRecord record;
   AttemptRecord attempt;
@@ -180,9 +181,10 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
   Answer answer;  // the last obstacle stays
   std::vector<StudyRuntime*> able;
   for (StudyRuntime* study : state_.studies.All()) {
-    if (study->Finished()) continue;
+    const StudyStanding standing = study->standing();
+    if (standing.finished) continue;
     const absl::Status serves = CheckOffer(*study, asker.facts);
-    if (study->order() == StudyOrder::kPause && serves.ok()) {
+    if (standing.order == StudyOrder::kPause && serves.ok()) {
       answer.obstacle = OfStudy(*study, "paused");
     } else if (serves.ok()) {
       able.push_back(study);
@@ -192,18 +194,18 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
   }
   std::map<const StudyRuntime*, std::string> obstacles;
   for (StudyRuntime* study : able) {
-    study->set_obstacle(worker, "");
+    study->obstacles.Set(worker, "");
     HPO_ASSIGN_OR_RETURN(Answer queued, TakeQueued(*study, asker));
     if (queued.assignment) return queued;
     if (queued.obstacle.empty()) continue;
-    study->set_obstacle(worker, queued.obstacle);
+    study->obstacles.Set(worker, queued.obstacle);
     answer.obstacle = OfStudy(*study, queued.obstacle);
     obstacles[study] = std::move(queued.obstacle);
   }
   // The study with the fewest running trials first, as they are now: others change them, and a sort
   // whose order changes under it reads outside of what it sorts.
   std::multimap<size_t, StudyRuntime*> by_running;
-  for (StudyRuntime* study : able) by_running.emplace(study->leases().size(), study);
+  for (StudyRuntime* study : able) by_running.emplace(study->open.load().num_held, study);
   for (const auto& [num_running, study] : by_running) {
     HPO_ASSIGN_OR_RETURN(Answer proposed, Propose(*study, asker));
     if (proposed.assignment) return proposed;
@@ -211,7 +213,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
     // What a queued trial waits for stays told.
     std::string& obstacle = obstacles[study];
     absl::StrAppend(&obstacle, obstacle.empty() ? "" : "; ", proposed.obstacle);
-    study->set_obstacle(worker, obstacle);
+    study->obstacles.Set(worker, obstacle);
     answer.obstacle = OfStudy(*study, obstacle);
   }
   if (answer.obstacle.empty() && !able.empty()) {
@@ -225,9 +227,9 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
 
 absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::TakeQueued(StudyRuntime& study,
                                                                     const Asker& asker) {
-  if (!study.HandsOut()) return Answer{};
+  if (!study.standing().hands_out) return Answer{};
   const StudySpec spec = study.spec();
-  std::vector<QueuedTrial> queue = study.queue();
+  std::vector<QueuedTrial> queue = study.open.queue();
   if (queue.empty()) return Answer{};
   WaitingTrials waiting(state_, study, spec, asker.facts, std::move(queue));
   for (;;) {
@@ -258,22 +260,23 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::TakeQueued(StudyRuntime
 
 absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Propose(StudyRuntime& study,
                                                                  const Asker& asker) {
-  if (!study.BudgetLeft()) return Answer{};
-  absl::ReleasableMutexLock lock(&study.propose_mutex());
-  if (!study.BudgetLeft()) return Answer{};
+  if (!study.standing().budget_left) return Answer{};
+  absl::ReleasableMutexLock lock(&study.sampler.propose_mutex());
+  if (!study.standing().budget_left) return Answer{};
   const StudySpec spec = study.spec();
   MemoryKnowledge knowledge;
   AskContext context;
-  const absl::StatusOr<Suggestion> suggestion = study.Suggest([&](const History& seen) {
-    knowledge =
-        KnowledgeFor(spec, asker.facts, seen, state_.calibration.Snapshot(), state_.replays);
-    context = AskFor(spec, asker.facts, study.next_number(), knowledge);
-    return context;
-  });
+  const absl::StatusOr<Suggestion> suggestion =
+      study.sampler.Suggest(spec, [&](const History& seen) {
+        knowledge =
+            KnowledgeFor(spec, asker.facts, seen, state_.calibration.Snapshot(), state_.replays);
+        context = AskFor(spec, asker.facts, study.next_number(), knowledge);
+        return context;
+      });
   if (!suggestion.ok()) {
     lock.Release();
     std::string obstacle(suggestion.status().message());
-    const bool ends = !study.BudgetLeft();
+    const bool ends = !study.standing().budget_left;
     const std::string advice = ends ? "" : advisor_.Advise(spec, asker.facts, knowledge);
     if (!advice.empty()) absl::StrAppend(&obstacle, "; ", advice);
     return Answer{.assignment = {}, .obstacle = std::move(obstacle)};
@@ -302,7 +305,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Propose(StudyRuntime& s
 }
 
 void TrialDispatcher::Started(StudyRuntime& study, const WorkerFacts& facts) {
-  study.set_obstacle(facts.worker, "");
+  study.obstacles.Set(facts.worker, "");
   for (const DataSetFacts& data : DataOf(study.spec(), facts)) {
     study.PinData(data.name, data.digest);
   }

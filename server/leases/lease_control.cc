@@ -49,15 +49,15 @@ absl::StatusOr<Directive> LeaseControl::Renew(const LeaseRef& lease) {
   }
   const auto study = state_.studies.Find(lease.trial.study);
   if (!study.ok()) return Directive::kLeaseLost;
-  const StudyRuntime::Renewal renewal = (*study)->Renew(lease, state_.clock.Monotonic());
-  if (renewal == StudyRuntime::Renewal::kLost) return Directive::kLeaseLost;
-  if (renewal == StudyRuntime::Renewal::kReadopted) {
+  const OpenTrials::Renewal renewal = (*study)->open.Renew(lease, state_.clock.Monotonic());
+  if (renewal == OpenTrials::Renewal::kLost) return Directive::kLeaseLost;
+  if (renewal == OpenTrials::Renewal::kReadopted) {
     const absl::Status held = SetAttemptState(**study, lease.trial.number, lease.attempt,
                                               AttemptState::kSuspect, AttemptState::kLeased);
     if ((*study)->QuarantineIfUnreadable(lease.trial.number, held)) return Directive::kLeaseLost;
     HPO_RETURN_IF_ERROR(held);
   }
-  const std::optional<HeldLease> held = (*study)->FindLease(lease.trial.number);
+  const std::optional<HeldLease> held = (*study)->open.FindLease(lease.trial.number);
   if (held && held->cancelled) return Directive::kCancelled;
   if (held && held->stop) {
     return held->stop->pruner == kTimeLimitPruner ? Directive::kTimeLimit : Directive::kStopPruned;
@@ -81,7 +81,7 @@ absl::Status LeaseControl::Suspect(StudyRuntime& study, const HeldLease& lease) 
                                                  AttemptState::kLeased, AttemptState::kSuspect);
   if (study.QuarantineIfUnreadable(lease.trial, suspected)) return absl::OkStatus();
   HPO_RETURN_IF_ERROR(suspected);
-  study.MarkSuspect(lease.trial, lease.attempt);
+  study.open.MarkSuspect(lease.trial, lease.attempt);
   return absl::OkStatus();
 }
 
@@ -89,7 +89,7 @@ absl::Status LeaseControl::TakeBack(StudyRuntime& study, const HeldLease& lease,
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
                          transaction.trials.LoadAttempt(lease.trial, lease.attempt));
-    const std::optional<HeldLease> held = study.FindLease(lease.trial);
+    const std::optional<HeldLease> held = study.open.FindLease(lease.trial);
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));

@@ -45,19 +45,22 @@ absl::Status LeaseSweeper::CatchUp() {
 }
 
 absl::Status LeaseSweeper::TickStudy(StudyRuntime& study) {
-  const bool was_finished = study.Finished();
-  study.Account(state_.clock.Monotonic());
+  const bool was_finished = study.standing().finished;
+  study.open.Account(state_.clock.Monotonic());
   absl::Status first;
-  for (const HeldLease& lease : study.leases()) first.Update(CheckLease(study, lease));
-  // One beat early, as that is when the worker hears of it.
-  study.StopOverdue(state_.clock.Monotonic() + HeartbeatInterval(state_.options.lease));
+  for (const HeldLease& lease : study.open.leases()) first.Update(CheckLease(study, lease));
   const StudySpec spec = study.spec();
-  for (const QueuedTrial& queued : study.queue()) {
+  if (spec.budget.trial_wall_clock) {
+    // One beat early, as that is when the worker hears of it.
+    study.open.StopOverdue(*spec.budget.trial_wall_clock,
+                           state_.clock.Monotonic() + HeartbeatInterval(state_.options.lease));
+  }
+  for (const QueuedTrial& queued : study.open.queue()) {
     const absl::Status settled = SettleQueued(study, spec, queued);
     if (!study.QuarantineIfUnreadable(queued.trial.id.number, settled)) first.Update(settled);
   }
-  if (study.wall_clock_to_store() >= kStoreWallClockEach) first.Update(StoreWallClock(study));
-  if (study.Finished() != was_finished) state_.work.Raise();
+  if (study.open.wall_clock_to_store() >= kStoreWallClockEach) first.Update(StoreWallClock(study));
+  if (study.standing().finished != was_finished) state_.work.Raise();
   return first;
 }
 
@@ -98,7 +101,7 @@ absl::Status LeaseSweeper::SettleQueued(StudyRuntime& study, const StudySpec& sp
 
 void LeaseSweeper::StoreWallClocks() {
   for (StudyRuntime* study : state_.studies.All()) {
-    study->Account(state_.clock.Monotonic());
+    study->open.Account(state_.clock.Monotonic());
     if (const absl::Status stored = StoreWallClock(*study); !stored.ok()) {
       spdlog::error("{}: wall clock not stored: {}", study->name(), stored.ToString());
     }
@@ -106,16 +109,17 @@ void LeaseSweeper::StoreWallClocks() {
 }
 
 absl::Status LeaseSweeper::StoreWallClock(StudyRuntime& study) {
-  const absl::Duration used = study.wall_clock_to_store();
+  const absl::Duration used = study.open.wall_clock_to_store();
   if (used <= absl::ZeroDuration()) return absl::OkStatus();
-  const std::map<TrialNumber, absl::Duration> held = study.times_held(state_.clock.Monotonic());
+  const std::map<TrialNumber, absl::Duration> held =
+      study.open.times_held(state_.clock.Monotonic());
   const auto work = [&](Database& database) -> absl::Status {
     TrialStore trials(database, study.id(), study.name());
     for (const auto& [number, time] : held) HPO_RETURN_IF_ERROR(trials.SetHeld(number, time));
     return StudyStore(database).AddWallClock(study.id(), used);
   };
   HPO_RETURN_IF_ERROR(state_.store->Write(work));
-  study.WallClockStored(used);
+  study.open.WallClockStored(used);
   return absl::OkStatus();
 }
 
@@ -127,7 +131,7 @@ absl::Status LeaseSweeper::ForgetOld() {
   HPO_RETURN_IF_ERROR(state_.store->Write(
       [&](Database& database) { return StudyStore(database).ForgetAnswers(state_.clock.Now()); }));
   for (const StudyRuntime* study : state_.studies.All()) {
-    const int64_t before = study->last_sequence() - kEventLimit.most;
+    const int64_t before = study->changes.last() - kEventLimit.most;
     if (before <= 0) continue;
     HPO_RETURN_IF_ERROR(state_.store->Write([&](Database& database) {
       return TrialStore(database, study->id(), study->name()).ForgetEvents(before);

@@ -13,7 +13,7 @@ namespace hpo {
 
 absl::Status WorkerSessions::CheckData(const WorkerFacts& facts) const {
   for (const StudyRuntime* study : state_.studies.All()) {
-    if (study->Finished() || !CheckTold(study->name(), facts).ok()) continue;
+    if (study->standing().finished || !CheckTold(study->name(), facts).ok()) continue;
     HPO_RETURN_IF_ERROR(CheckDigests(study->name(), study->data_digests(), facts));
   }
   return absl::OkStatus();
@@ -49,7 +49,7 @@ absl::Status WorkerSessions::TakeBackOfOlderInstance(const WorkerFacts& facts, N
   const LeaseLoss why =
       how == NameGrant::kTakenOver ? LeaseLoss::kNameTaken : LeaseLoss::kRestarted;
   for (StudyRuntime* study : state_.studies.All()) {
-    for (const HeldLease& lease : study->leases()) {
+    for (const HeldLease& lease : study->open.leases()) {
       if (lease.worker != facts.worker || lease.instance_key == facts.instance_key) continue;
       HPO_RETURN_IF_ERROR(leases_.TakeBack(*study, lease, why));
     }
@@ -85,7 +85,7 @@ absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& ses
 absl::Status WorkerSessions::TakeBackNeverTaken(const WorkerFacts& left,
                                                 const std::vector<LeaseBeat>& still_held) {
   for (StudyRuntime* study : state_.studies.All()) {
-    for (const HeldLease& lease : study->leases()) {
+    for (const HeldLease& lease : study->open.leases()) {
       if (lease.worker != left.worker || lease.instance_key != left.instance_key) continue;
       const bool held = std::any_of(still_held.begin(), still_held.end(), [&](const LeaseBeat& b) {
         return b.lease.trial == TrialId{study->name(), lease.trial} &&

@@ -81,7 +81,7 @@ std::string ChangesOf(const EditResult& result) {
 absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
                            absl::Time now, EditResult& result) {
   TrialStore trials(database, study.id(), study.name());
-  for (const QueuedTrial& queued : study.queue()) {
+  for (const QueuedTrial& queued : study.open.queue()) {
     if (IsWithin(space, queued.trial.params)) continue;
     HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrial(queued.trial.id.number));
     const bool waits =
@@ -123,7 +123,7 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
     HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, state.clock.Now(), result));
     HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
     if (edit.file) HPO_RETURN_IF_ERROR(studies.RecordStated(study->id(), *edit.file));
-    HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->wall_clock_to_store()));
+    HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->open.wall_clock_to_store()));
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     HPO_ASSIGN_OR_RETURN(fresh, ReloadStudy(state, database, study->id(), std::move(priors)));
     // From here on nobody writes by what the old one knows.

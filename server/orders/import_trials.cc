@@ -125,7 +125,7 @@ absl::StatusOr<ImportResult> ImportTrials(SchedulerState& state, const TrialImpo
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state.studies.Find(import.study));
   const StudySpec spec = study->spec();
   HPO_ASSIGN_OR_RETURN(const std::vector<ImportedTrial> trials, CheckImported(state, spec, import));
-  absl::MutexLock lock(&study->propose_mutex());
+  absl::MutexLock lock(&study->sampler.propose_mutex());
   ImportResult result{.study = study->name()};
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     int64_t next = study->next_number().value;

@@ -102,7 +102,7 @@ absl::Status StudyOrders::OrderStudy(const std::string& name, StudyOrder order,
         absl::StrCat("stop_running_trials: expected the order STOP with it, got ", Name(order)));
   }
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
-  const bool forgives = order == StudyOrder::kRun && study->failure();
+  const bool forgives = order == StudyOrder::kRun && study->standing().failure;
   return state_.writer.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
     if (stop_running_trials) {
       HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held, transaction.trials.LoadLeases());
@@ -110,9 +110,10 @@ absl::Status StudyOrders::OrderStudy(const std::string& name, StudyOrder order,
         HPO_RETURN_IF_ERROR(OrderStop(transaction, attempt.trial, kStudyStopped));
       }
     }
-    if (order == study->order() && !forgives) return absl::OkStatus();
-    transaction.Order({.order = order,
-                       .failures_from = forgives ? study->next_number() : study->failures_from()});
+    const StudyStanding now = study->standing();
+    if (order == now.order && !forgives) return absl::OkStatus();
+    transaction.Order(
+        {.order = order, .failures_from = forgives ? study->next_number() : now.failures_from});
     return absl::OkStatus();
   });
 }

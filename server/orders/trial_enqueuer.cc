@@ -38,14 +38,15 @@ std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
 absl::Status CheckTakesTrials(const StudyRuntime& study) {
   const std::string expected =
       absl::StrCat("study ", study.name(), ": expected one that goes on, got one ");
-  if (study.order() == StudyOrder::kStop || study.failure()) {
+  const StudyStanding standing = study.standing();
+  if (standing.order == StudyOrder::kStop || standing.failure) {
     return absl::FailedPreconditionError(absl::StrCat(expected, "that has ",
-                                                      study.failure() ? "failed" : "been stopped",
+                                                      standing.failure ? "failed" : "been stopped",
                                                       "; run: hpo study resume ", study.name()));
   }
-  const std::string reached = study.target_reached();
-  if (reached.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(expected, "that has ended: ", reached));
+  if (standing.target_reached.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(expected, "that has ended: ", standing.target_reached));
 }
 
 // `request.params` are complete.
@@ -216,7 +217,7 @@ absl::StatusOr<TrialNumber> TrialEnqueuer::EnqueueTrial(const std::string& name,
   }
   HPO_RETURN_IF_ERROR(CheckTakesTrials(*study));
   const std::string body = BodyOf(study->name(), request);
-  absl::MutexLock lock(&study->propose_mutex());
+  absl::MutexLock lock(&study->sampler.propose_mutex());
   TrialNumber number = study->next_number();
   HPO_ASSIGN_OR_RETURN(const ParamMap params, CompleteEnqueued(*study, request.params, number));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
@@ -281,7 +282,7 @@ absl::StatusOr<RetryResult> TrialEnqueuer::RetryTrials(const std::string& name,
   }
   HPO_RETURN_IF_ERROR(CheckTakesTrials(*study));
   const std::string body = BodyOf(study->name(), request);
-  absl::MutexLock lock(&study->propose_mutex());
+  absl::MutexLock lock(&study->sampler.propose_mutex());
   RetryResult result;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     result = {};

@@ -89,7 +89,7 @@ absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attri
 
 // A worker that was stopped by a heartbeat's answer does not know by whom.
 void NamePruner(const StudyRuntime& study, FinishRequest& request) {
-  const std::optional<HeldLease> held = study.FindLease(request.lease.trial.number);
+  const std::optional<HeldLease> held = study.open.FindLease(request.lease.trial.number);
   auto* const stopped = std::get_if<StoppedByPruner>(&request.outcome);
   const bool asked = held && held->attempt == request.lease.attempt && held->stop;
   if (stopped != nullptr && asked) stopped->pruner = held->stop->pruner;

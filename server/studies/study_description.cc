@@ -31,7 +31,7 @@ std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRunt
                         .last_heartbeat = worker.last_heartbeat,
                         .notice = worker.Notice()};
     for (const StudyRuntime* candidate : state.studies.All()) {
-      for (const HeldLease& lease : candidate->leases()) {
+      for (const HeldLease& lease : candidate->open.leases()) {
         if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};
       }
     }
@@ -46,19 +46,20 @@ std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRunt
 
 // Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
 std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
-                       const std::vector<WorkerStatus>& workers) {
-  if (std::string why = WhyHeld(study); !why.empty()) return why;
-  if (study.Finished()) return study.termination();
+                       const StudyStanding& standing, const std::vector<WorkerStatus>& workers) {
+  if (std::string why = WhyHeld(study.name(), standing); !why.empty()) return why;
+  if (standing.finished) return standing.termination;
   const auto num_alive = std::count_if(workers.begin(), workers.end(),
                                        [](const WorkerStatus& worker) { return worker.alive; });
   std::vector<std::string> idle;
   for (const WorkerStatus& worker : workers) {
-    const std::string obstacle = worker.alive && !worker.trial ? study.obstacle(worker.name) : "";
+    const std::string obstacle =
+        worker.alive && !worker.trial ? study.obstacles.Of(worker.name) : "";
     if (obstacle.empty()) continue;
     idle.push_back(absl::StrCat(num_alive > 1 ? worker.name + ": " : "", obstacle));
   }
   if (num_alive > 0) return absl::StrJoin(idle, "; ");
-  if (!study.leases().empty()) return "";
+  if (study.open.load().num_held > 0) return "";
   const std::vector<WorkerFacts> others = state.workers.Alive();
   if (others.empty()) {
     return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
@@ -79,25 +80,25 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
     return unreadable;
   }
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, found);
-  StudyStatus status{.spec = study->spec(), .finished = study->Finished(), .order = study->order()};
+  const StudyStanding standing = study->standing();
+  StudyStatus status{.spec = study->spec(), .finished = standing.finished, .order = standing.order};
   status.unreadable = study->unreadable();
   // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
-  status.sequence = study->last_sequence();
-  status.wall_clock_used = study->wall_clock_used();
+  status.sequence = study->changes.last();
+  status.wall_clock_used = study->open.load().wall_clock;
   status.created = study->created();
   status.workers = WorkersOf(state, *study);
-  status.waiting_for = WaitingFor(state, *study, status.workers);
+  status.waiting_for = WaitingFor(state, *study, standing, status.workers);
   for (const StudyPrior& prior : study->priors()) {
     status.priors.push_back({.study = prior.study,
                              .num_trials = static_cast<int64_t>(prior.trials.size()),
                              .num_skipped = prior.num_skipped,
                              .why_skipped = prior.why_skipped});
   }
-  const std::optional<TooManyFailures> failure = study->failure();
   const auto read = [&](const TrialStore& trials) -> absl::Status {
-    if (failure) {
-      HPO_ASSIGN_OR_RETURN(const TrialRecord last, trials.LoadTrial(failure->last));
-      status.failure = DescribeFailure(*failure, last.trial);
+    if (standing.failure) {
+      HPO_ASSIGN_OR_RETURN(const TrialRecord last, trials.LoadTrial(standing.failure->last));
+      status.failure = DescribeFailure(*standing.failure, last.trial);
     }
     HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
     HPO_ASSIGN_OR_RETURN(status.attributes, trials.LoadAttributes(TrialStore::kNoTrial));

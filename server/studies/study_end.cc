@@ -4,18 +4,20 @@
 
 namespace hpo {
 
-std::string WhyHeld(const StudyRuntime& study) {
-  const std::string resume = absl::StrCat("; to go on: hpo study resume ", study.name());
-  if (const auto failure = study.failure()) return absl::StrCat(failure->why, resume);
-  if (study.order() == StudyOrder::kStop) return absl::StrCat("stopped", resume);
-  if (study.order() == StudyOrder::kPause) return absl::StrCat("paused", resume);
+std::string WhyHeld(const std::string& study, const StudyStanding& standing) {
+  const std::string resume = absl::StrCat("; to go on: hpo study resume ", study);
+  if (standing.failure) return absl::StrCat(standing.failure->why, resume);
+  if (standing.order == StudyOrder::kStop) return absl::StrCat("stopped", resume);
+  if (standing.order == StudyOrder::kPause) return absl::StrCat("paused", resume);
   return "";
 }
 
 FinishedStudy EndOf(const StudyRuntime& study) {
-  FinishedStudy end{
-      .study = study.name(), .why = WhyHeld(study), .failed = study.failure().has_value()};
-  if (end.why.empty()) end.why = study.termination();
+  const StudyStanding standing = study.standing();
+  FinishedStudy end{.study = study.name(),
+                    .why = WhyHeld(study.name(), standing),
+                    .failed = standing.failure.has_value()};
+  if (end.why.empty()) end.why = standing.termination;
   if (end.why.empty()) end.why = "its budget is used up";
   return end;
 }

@@ -10,7 +10,7 @@ namespace hpo {
 
 // What keeps the study from handing out trials, and how to go on: failures, a stop, a pause; empty:
 // nothing of this kind.
-std::string WhyHeld(const StudyRuntime& study);
+std::string WhyHeld(const std::string& study, const StudyStanding& standing);
 
 // Of one that is finished.
 FinishedStudy EndOf(const StudyRuntime& study);

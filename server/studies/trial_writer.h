@@ -15,6 +15,7 @@
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
 #include "server/studies/study_runtime.h"
+#include "server/studies/trial_change.h"
 #include "server/studies/work_signal.h"
 
 namespace hpo {

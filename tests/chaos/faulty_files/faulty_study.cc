@@ -176,10 +176,10 @@ class FaultyStudy {
     const auto completed = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
       return row.trial.state == TrialState::kCompleted;
     });
-    if (completed == options_.num_trials && study->Finished()) return absl::OkStatus();
+    if (completed == options_.num_trials && study->standing().finished) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(completed, " of ", options_.num_trials,
                                             " trials completed, study ",
-                                            study->Finished() ? "finished" : "open"));
+                                            study->standing().finished ? "finished" : "open"));
   }
 
   const FaultyStudyOptions options_;

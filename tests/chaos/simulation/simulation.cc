@@ -311,7 +311,7 @@ absl::Status Simulation::Enqueue() {
   const std::string& name = AnyStudy().name;
   HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
-  const bool beyond = !study->BudgetLeft() && !request.demonstration;
+  const bool beyond = !study->standing().budget_left && !request.demonstration;
   const auto queued = server_->scheduler().enqueuer().EnqueueTrial(name, request, NextId());
   if (queued.ok() && beyond) ++enqueued_beyond_budget_[name];
   return Allowed("enqueue", queued.status());
@@ -440,7 +440,7 @@ absl::Status Simulation::RunToTheEnd() {
         server_->scheduler().orders().OrderStudy(spec.name, StudyOrder::kRun, false));
   }
   const auto finished = [this](const StudySpec& spec) {
-    return (*server_->scheduler().state().studies.Find(spec.name))->Finished();
+    return (*server_->scheduler().state().studies.Find(spec.name))->standing().finished;
   };
   constexpr int kRounds = 400;
   for (int round = 0; round < kRounds; ++round) {
@@ -465,12 +465,13 @@ void KeepDatabasesInMemory() {
 absl::Status Simulation::ExpectOver(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
-  if (study->Finished()) return absl::OkStatus();
+  if (study->standing().finished) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(server_->scheduler().state(), name));
   // Outcomes are drawn: some teach that no worker here has the memory for any trial.
   const bool nothing_fits =
       absl::StrContains(status.waiting_for, "no configuration found that fits");
-  if (nothing_fits && study->queue().empty() && study->leases().empty()) return absl::OkStatus();
+  if (nothing_fits && study->open.queue().empty() && study->open.leases().empty())
+    return absl::OkStatus();
   return absl::InternalError(absl::StrCat(name, ": stuck: ", status.waiting_for));
 }
 

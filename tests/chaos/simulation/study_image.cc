@@ -57,16 +57,17 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
   set("spec", StudyToJson(study->spec()).dump());
   set("data", absl::StrJoin(study->data_digests(), ",", absl::PairFormatter("=")));
   set("next number", absl::StrCat(study->next_number().value));
-  set("last sequence", absl::StrCat(study->last_sequence()));
-  set("finished", absl::StrCat(study->Finished()));
-  set("budget left", absl::StrCat(study->BudgetLeft()));
-  set("termination", study->termination());
-  set("order", std::string(Name(study->order())));
-  set("failure", study->failure() ? study->failure()->why : "");
-  for (const QueuedTrial& queued : study->queue()) {
+  set("last sequence", absl::StrCat(study->changes.last()));
+  const StudyStanding standing = study->standing();
+  set("finished", absl::StrCat(standing.finished));
+  set("budget left", absl::StrCat(standing.budget_left));
+  set("termination", standing.termination);
+  set("order", std::string(Name(standing.order)));
+  set("failure", standing.failure ? standing.failure->why : "");
+  for (const QueuedTrial& queued : study->open.queue()) {
     set(absl::StrCat("queued #", queued.trial.id.number.value), TextOf(queued));
   }
-  for (const HeldLease& lease : study->leases()) {
+  for (const HeldLease& lease : study->open.leases()) {
     set(absl::StrCat("lease #", lease.trial.value), TextOf(lease));
   }
   const History history = study->history();

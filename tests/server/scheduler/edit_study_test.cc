@@ -66,8 +66,8 @@ class EditStudyTest : public SchedulerFixture {
 
   ParamMap NextProposal() {
     StudyRuntime& study = **scheduler_->state().studies.Find("plain");
-    absl::MutexLock lock(&study.propose_mutex());
-    const auto suggestion = study.Suggest([&](const History&) {
+    absl::MutexLock lock(&study.sampler.propose_mutex());
+    const auto suggestion = study.sampler.Suggest(study.spec(), [&](const History&) {
       return AskContext{.number = study.next_number(),
                         .space = study.spec().space,
                         .capacity = GiB(8),

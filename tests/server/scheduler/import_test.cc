@@ -180,7 +180,7 @@ TEST_F(ImportTest, TheyEndNoStudyForLackOfProgress) {
   for (int64_t i = 0; i < 6; ++i)
     trials.push_back(Imported(i, 1 + i, 0.9 - 0.1 * static_cast<double>(i)));
   ASSERT_TRUE(ImportTrials(scheduler_->state(), {.study = "stale", .trials = trials}).ok());
-  EXPECT_EQ((*scheduler_->state().studies.Find("stale"))->termination(), "");
+  EXPECT_EQ((*scheduler_->state().studies.Find("stale"))->standing().termination, "");
   EXPECT_EQ(ImportTrials(scheduler_->state(), {.study = "absent"}).status().code(),
             absl::StatusCode::kNotFound);
 }

@@ -69,10 +69,10 @@ TEST_F(PreemptionTest, AnOrderOutlivesTheServerButNotItsAttempt) {
 TEST_F(PreemptionTest, AnOrderIsOneEvent) {
   AddStudy(PlainStudy());
   MustAcquire(Register(MakeWorker("a")));
-  const int64_t before = (*scheduler_->state().studies.Find("plain"))->last_sequence();
+  const int64_t before = (*scheduler_->state().studies.Find("plain"))->changes.last();
   ASSERT_TRUE(Preempt(0).ok());
   ASSERT_TRUE(Preempt(0).ok());
-  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->last_sequence(), before + 1);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->changes.last(), before + 1);
 }
 
 TEST_F(PreemptionTest, OnlyARunningTrialCanBePreempted) {
