@@ -237,13 +237,13 @@ absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const T
   }
   const int size = page_size == 0 ? kDefaultPage : page_size;
   TrialPage page;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
     // One more than the page tells whether another follows.
-    HPO_ASSIGN_OR_RETURN(page.trials, trials.ListTrials(filter, after, size + 1));
-    HPO_ASSIGN_OR_RETURN(page.total, trials.CountTrials(filter));
+    HPO_ASSIGN_OR_RETURN(page.trials, rows.trials.ListTrials(filter, after, size + 1));
+    HPO_ASSIGN_OR_RETURN(page.total, rows.trials.CountTrials(filter));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*scheduler_.state().store, *runtime, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
   if (page.trials.size() > static_cast<size_t>(size)) {
     page.trials.pop_back();
     page.next_token = MakePageToken(runtime->name(), filter, page.trials.back().id.number);
@@ -254,19 +254,19 @@ absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const T
 absl::StatusOr<TrialView> StudyApi::GetTrial(const std::string& study, TrialNumber number) const {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   TrialView detail;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(number));
-    HPO_ASSIGN_OR_RETURN(detail.sampler, trials.LoadSampler(number));
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrialWithAttempts(number));
+    HPO_ASSIGN_OR_RETURN(detail.sampler, rows.trials.LoadSampler(number));
     HPO_ASSIGN_OR_RETURN(detail.measurements,
-                         trials.LoadMeasurements(number, record.ToldAttempt()));
+                         rows.attempts.LoadMeasurements(number, record.ToldAttempt()));
     detail.trial = std::move(record.trial);
     for (Attempt& attempt : detail.trial.attempts) {
       HPO_ASSIGN_OR_RETURN(attempt.memory_records,
-                           trials.LoadMemoryRecords(number, attempt.number));
+                           rows.attempts.LoadMemoryRecords(number, attempt.number));
     }
     return absl::OkStatus();
   };
-  const absl::Status loaded = ReadTrials(*scheduler_.state().store, *runtime, read);
+  const absl::Status loaded = ReadRows(*scheduler_.state().store, *runtime, read);
   if (absl::IsDataLoss(loaded)) {
     return TrialView{.trial = UnreadableTrial({runtime->name(), number}, loaded),
                      .measurements = {},
@@ -285,12 +285,12 @@ absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(
   const std::vector<Objective> objectives = runtime->spec().objectives;
   const bool several = objectives.size() > 1;
   std::vector<Trial> best;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(
-        best, trials.ListBest(objectives.front().direction, several ? -1 : std::max(count, 1)));
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(best, rows.trials.ListBest(objectives.front().direction,
+                                                    several ? -1 : std::max(count, 1)));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*scheduler_.state().store, *runtime, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
   if (several) {
     HPO_ASSIGN_OR_RETURN(best, ParetoFront(std::move(best), objectives, cancelled));
   }
@@ -342,16 +342,16 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
     }
     quiet = absl::ZeroDuration();
     std::vector<TrialEvent> events;
-    const auto read = [&](const TrialStore& trials) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(const auto stored, trials.EventsAfter(sequence, kEventBatch));
-      for (const TrialStore::Event& event : stored) {
+    const auto read = [&](const StudyRows& rows) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const auto stored, rows.events.After(sequence, kEventBatch));
+      for (const EventLog::Event& event : stored) {
         TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
-        if (event.trial == TrialStore::kNoTrial) continue;
-        HPO_ASSIGN_OR_RETURN(told.trial, trials.LoadTrialToShow(event.trial));
+        if (event.trial == kNoTrial) continue;
+        HPO_ASSIGN_OR_RETURN(told.trial, rows.trials.LoadTrialToShow(event.trial));
       }
       return absl::OkStatus();
     };
-    HPO_RETURN_IF_ERROR(ReadTrials(*scheduler_.state().store, *runtime, read));
+    HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
     for (const TrialEvent& event : events) {
       sequence = event.sequence;
       if (!emit(event)) return absl::OkStatus();

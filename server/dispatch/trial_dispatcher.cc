@@ -160,12 +160,12 @@ absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& a
   if (!lease || lease->attempt != given->attempt) return std::nullopt;
   TrialRecord record;
   AttemptRecord attempt;
-  const auto load = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(record, trials.LoadTrial(given->trial));
-    HPO_ASSIGN_OR_RETURN(attempt, trials.LoadAttempt(given->trial, given->attempt));
+  const auto load = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(record, rows.trials.LoadTrial(given->trial));
+    HPO_ASSIGN_OR_RETURN(attempt, rows.attempts.LoadAttempt(given->trial, given->attempt));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*state_.store, *study, load));
+  HPO_RETURN_IF_ERROR(ReadRows(*state_.store, *study, load));
   attempt.token =
       MakeLeaseToken(state_.epoch.token_secret, asker.request_id, record.trial.id, given->attempt);
   if (HashOfToken(attempt.token) != attempt.token_hash) return std::nullopt;
@@ -333,7 +333,7 @@ absl::StatusOr<AttemptRecord> TrialDispatcher::Start(TrialTransaction& transacti
   attempt.token_hash = HashOfToken(attempt.token);
   attempt.limit = placement.usable;
   attempt.required = placement.required;
-  HPO_RETURN_IF_ERROR(transaction.trials.InsertAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.InsertAttempt(attempt));
   trial.state = TrialState::kRunning;
   if (trial.started == absl::InfinitePast()) trial.started = transaction.now;
   record.current_attempt = attempt.attempt.number;

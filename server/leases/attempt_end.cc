@@ -26,7 +26,7 @@ absl::Status EndAttempt(TrialTransaction& transaction, const StudySpec& spec,
   attempt.attempt.state = ending.state;
   attempt.attempt.end_note = verdict.note;
   attempt.attempt.ended = transaction.now;
-  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
   Trial& trial = record.trial;
   record.retries = verdict.counts;
   if (verdict.end) {

@@ -16,8 +16,8 @@ namespace hpo {
 namespace {
 
 // How many different workers were lost while running the trial, the holder of `lease` included.
-absl::StatusOr<int64_t> CountWorkersKilled(const TrialStore& trials, const HeldLease& lease) {
-  HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, trials.LoadAttempts(lease.trial));
+absl::StatusOr<int64_t> CountWorkersKilled(const AttemptStore& stored, const HeldLease& lease) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts, stored.LoadAttempts(lease.trial));
   std::set<std::string> killed = {lease.worker};
   for (const AttemptRecord& earlier : attempts) {
     if (earlier.attempt.state == AttemptState::kLost) killed.insert(earlier.attempt.worker);
@@ -25,7 +25,7 @@ absl::StatusOr<int64_t> CountWorkersKilled(const TrialStore& trials, const HeldL
   return static_cast<int64_t>(killed.size());
 }
 
-absl::StatusOr<AttemptEnding> EndingOfLost(const TrialStore& trials, const HeldLease& lease,
+absl::StatusOr<AttemptEnding> EndingOfLost(const AttemptStore& stored, const HeldLease& lease,
                                            const RetryCounts& retries, LeaseLoss why) {
   if (why == LeaseLoss::kNameTaken) {
     return AttemptEnding{AttemptState::kReleased, AfterTakeover(retries)};
@@ -34,7 +34,7 @@ absl::StatusOr<AttemptEnding> EndingOfLost(const TrialStore& trials, const HeldL
     return AttemptEnding{AttemptState::kReleased,
                          Verdict{.counts = retries, .note = "the worker left without it"}};
   }
-  HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(trials, lease));
+  HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(stored, lease));
   Verdict verdict = AfterWorkerLoss(retries, killed);
   verdict.note = absl::StrCat(
       why == LeaseLoss::kRestarted ? "worker restarted: " : "no sign of life: ", verdict.note);
@@ -69,10 +69,10 @@ absl::Status LeaseControl::SetAttemptState(StudyRuntime& study, TrialNumber tria
                                            AttemptNumber attempt, AttemptState from,
                                            AttemptState to) {
   return state_.writer.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(AttemptRecord record, transaction.trials.LoadAttempt(trial, attempt));
+    HPO_ASSIGN_OR_RETURN(AttemptRecord record, transaction.attempts.LoadAttempt(trial, attempt));
     if (record.attempt.state != from) return absl::OkStatus();
     record.attempt.state = to;
-    return transaction.trials.UpdateAttempt(record);
+    return transaction.attempts.UpdateAttempt(record);
   });
 }
 
@@ -88,13 +88,13 @@ absl::Status LeaseControl::Suspect(StudyRuntime& study, const HeldLease& lease) 
 absl::Status LeaseControl::TakeBack(StudyRuntime& study, const HeldLease& lease, LeaseLoss why) {
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
-                         transaction.trials.LoadAttempt(lease.trial, lease.attempt));
+                         transaction.attempts.LoadAttempt(lease.trial, lease.attempt));
     const std::optional<HeldLease> held = study.open.FindLease(lease.trial);
     const bool renewed = !held || held->renewed_at != lease.renewed_at;
     if (renewed || !attempt.HoldsLease()) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial));
     HPO_ASSIGN_OR_RETURN(const AttemptEnding end,
-                         EndingOfLost(transaction.trials, lease, record.retries, why));
+                         EndingOfLost(transaction.attempts, lease, record.retries, why));
     return EndAttempt(transaction, study.spec(), end, record, attempt);
   };
   const absl::Status taken = state_.writer.Write(study, work);

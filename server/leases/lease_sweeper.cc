@@ -7,6 +7,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "server/placement/capability.h"
+#include "server/storage/event_log.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
 #include "server/studies/study_loader.h"
@@ -133,9 +134,8 @@ absl::Status LeaseSweeper::ForgetOld() {
   for (const StudyRuntime* study : state_.studies.All()) {
     const int64_t before = study->changes.last() - kEventLimit.most;
     if (before <= 0) continue;
-    HPO_RETURN_IF_ERROR(state_.store->Write([&](Database& database) {
-      return TrialStore(database, study->id(), study->name()).ForgetEvents(before);
-    }));
+    HPO_RETURN_IF_ERROR(state_.store->Write(
+        [&](Database& database) { return EventLog(database, study->id()).Forget(before); }));
   }
   return absl::OkStatus();
 }

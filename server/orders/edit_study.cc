@@ -11,8 +11,8 @@
 #include "common/base/status.h"
 #include "common/study/study_edit.h"
 #include "server/orders/prior_studies.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "server/studies/study_loader.h"
 #include "server/studies/typed_params.h"
 #include "spdlog/spdlog.h"
@@ -80,18 +80,18 @@ std::string ChangesOf(const EditResult& result) {
 // Cancels what waits outside of `space` and has never run.
 absl::Status CancelOutside(Database& database, const StudyRuntime& study, const SearchSpace& space,
                            absl::Time now, EditResult& result) {
-  TrialStore trials(database, study.id(), study.name());
+  StudyRows rows(database, study.id(), study.name());
   for (const QueuedTrial& queued : study.open.queue()) {
     if (IsWithin(space, queued.trial.params)) continue;
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrial(queued.trial.id.number));
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrial(queued.trial.id.number));
     const bool waits =
         record.trial.state == TrialState::kQueued && record.current_attempt == kNoAttempt;
     if (!waits) continue;  // what has begun goes on from where it is
     record.trial.state = TrialState::kCancelled;
     record.trial.outcome = Cancelled{.reason = "outside of the ranges that were edited"};
     record.trial.ended = now;
-    HPO_RETURN_IF_ERROR(trials.UpdateTrial(record));
-    HPO_RETURN_IF_ERROR(trials.AppendEvent(record.trial.id.number, "finished", now).status());
+    HPO_RETURN_IF_ERROR(rows.trials.UpdateTrial(record));
+    HPO_RETURN_IF_ERROR(rows.events.Append(record.trial.id.number, "finished", now).status());
     result.cancelled.push_back(record.trial.id.number);
   }
   return absl::OkStatus();

@@ -77,10 +77,10 @@ absl::Status Insert(TrialTransaction& transaction, const ImportedTrial& imported
   HPO_RETURN_IF_ERROR(transaction.trials.InsertTrial(record));
   const AttemptRecord attempt = AttemptOf(record, imported);
   const TrialNumber number = record.trial.id.number;
-  HPO_RETURN_IF_ERROR(transaction.trials.InsertAttempt(attempt));
-  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.InsertAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
   HPO_RETURN_IF_ERROR(
-      transaction.trials.InsertMeasurements(number, kTheAttempt, imported.measurements).status());
+      transaction.attempts.InsertMeasurements(number, kTheAttempt, imported.measurements).status());
   SetOutcome(spec, imported.outcome, record.trial);
   record.trial.started = imported.started;
   record.trial.ended = imported.ended;

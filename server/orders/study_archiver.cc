@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "server/storage/attempt_store.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "server/studies/study_loader.h"
 #include "spdlog/spdlog.h"
 
@@ -88,7 +88,7 @@ absl::StatusOr<std::string> StudyArchiver::RestoreStudy(const std::string& name,
 absl::Status StudyArchiver::CheckMayGo(Database& database, const StudyRuntime& study,
                                        const std::string& archive_sha256) const {
   HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held,
-                       TrialStore(database, study.id(), study.name()).LoadLeases());
+                       AttemptStore(database, study.id(), study.name()).LoadLeases());
   if (!held.empty()) {
     return MayNotGo(
         study, "one of which nothing runs",

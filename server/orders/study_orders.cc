@@ -28,9 +28,9 @@ absl::Status OrderRunning(TrialTransaction& transaction, TrialNumber number, con
   HPO_ASSIGN_OR_RETURN(const TrialRecord trial, transaction.trials.LoadTrial(number));
   HPO_RETURN_IF_ERROR(ExpectState(trial, TrialState::kRunning));
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
-                       transaction.trials.LoadAttempt(number, trial.current_attempt));
+                       transaction.attempts.LoadAttempt(number, trial.current_attempt));
   if (!change(attempt)) return absl::OkStatus();
-  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
   transaction.Changed(number, kind);
   return absl::OkStatus();
 }
@@ -82,7 +82,7 @@ absl::StatusOr<Attributes> StudyOrders::ChangeAttributes(const std::string& name
                                                          std::optional<TrialNumber> trial,
                                                          const AttributeChange& change) {
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
-  const TrialNumber number = trial.value_or(TrialStore::kNoTrial);
+  const TrialNumber number = trial.value_or(kNoTrial);
   Attributes changed;
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     if (trial) HPO_RETURN_IF_ERROR(transaction.trials.LoadTrial(number).status());
@@ -105,7 +105,8 @@ absl::Status StudyOrders::OrderStudy(const std::string& name, StudyOrder order,
   const bool forgives = order == StudyOrder::kRun && study->standing().failure;
   return state_.writer.Write(*study, [&](TrialTransaction& transaction) -> absl::Status {
     if (stop_running_trials) {
-      HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held, transaction.trials.LoadLeases());
+      HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> held,
+                           transaction.attempts.LoadLeases());
       for (const AttemptRecord& attempt : held) {
         HPO_RETURN_IF_ERROR(OrderStop(transaction, attempt.trial, kStudyStopped));
       }

@@ -52,9 +52,9 @@ absl::StatusOr<FinishResult> AnswerFromText(const std::string& text) {
   return result;
 }
 
-absl::StatusOr<AttemptRecord> LoadProved(const TrialStore& trials, const LeaseRef& lease) {
+absl::StatusOr<AttemptRecord> LoadProved(const AttemptStore& attempts, const LeaseRef& lease) {
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
-                       trials.LoadAttempt(lease.trial.number, lease.attempt));
+                       attempts.LoadAttempt(lease.trial.number, lease.attempt));
   if (attempt.token_hash == HashOfToken(lease.token)) return attempt;
   return absl::AbortedError(absl::StrCat("trial ", lease.trial.study, " #",
                                          lease.trial.number.value,
@@ -70,15 +70,15 @@ bool MetOom(const FinishRequest& request) {
 
 // What the attempt had measured and not yet reported; what is beyond the limit is left out, as the
 // result itself matters more. Returns how many were stored.
-absl::StatusOr<int64_t> InsertLast(TrialStore& trials, const FinishRequest& request) {
+absl::StatusOr<int64_t> InsertLast(AttemptStore& attempts, const FinishRequest& request) {
   if (request.measurements.empty()) return 0;
   const TrialNumber number = request.lease.trial.number;
   HPO_ASSIGN_OR_RETURN(const int64_t stored,
-                       trials.CountMeasurements(number, request.lease.attempt));
+                       attempts.CountMeasurements(number, request.lease.attempt));
   const auto room = static_cast<size_t>(std::max<int64_t>(0, kMeasurementLimit.most - stored));
   std::vector<Measurement> last = request.measurements;
   if (last.size() > room) last.resize(room);
-  return trials.InsertMeasurements(number, request.lease.attempt, last);
+  return attempts.InsertMeasurements(number, request.lease.attempt, last);
 }
 
 absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attributes& told) {
@@ -103,10 +103,11 @@ absl::Status Superseded(const LeaseRef& lease) {
 
 // The attempt, where the report's lease proves that it is the caller's and still holds the trial; a
 // part of a result may come later.
-absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const AttemptReport& report) {
+absl::StatusOr<AttemptRecord> LoadReporter(const AttemptStore& attempts,
+                                           const AttemptReport& report) {
   const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt,
-                       trials.LoadAttempt(lease.trial.number, lease.attempt));
+                       attempts.LoadAttempt(lease.trial.number, lease.attempt));
   const bool may_report = report.of_result || attempt.HoldsLease();
   const bool proved = attempt.token_hash == HashOfToken(lease.token);
   if (!proved || !may_report) return Superseded(lease);
@@ -116,12 +117,12 @@ absl::StatusOr<AttemptRecord> LoadReporter(const TrialStore& trials, const Attem
 // The measurements that the attempt has room for; of a result the rest is left out, as the result
 // itself matters more.
 //   InvalidArgument  a running attempt has more of them than it may
-absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const TrialStore& trials,
+absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const AttemptStore& attempts,
                                                       const AttemptReport& report) {
   std::vector<Measurement> taken = report.measurements;
   if (taken.empty()) return taken;
   HPO_ASSIGN_OR_RETURN(const int64_t stored,
-                       trials.CountMeasurements(report.lease.trial.number, report.lease.attempt));
+                       attempts.CountMeasurements(report.lease.trial.number, report.lease.attempt));
   const int64_t room = std::max<int64_t>(0, kMeasurementLimit.most - stored);
   if (std::ssize(taken) <= room) return taken;
   if (!report.of_result) {
@@ -149,13 +150,13 @@ absl::Status RecordResult(TrialTransaction& transaction, const StudySpec& spec,
   const bool newer_runs = record.trial.state == TrialState::kRunning &&
                           record.current_attempt != attempt.attempt.number;
   if (newer_runs) {
-    HPO_ASSIGN_OR_RETURN(AttemptRecord newer, transaction.trials.LoadAttempt(
+    HPO_ASSIGN_OR_RETURN(AttemptRecord newer, transaction.attempts.LoadAttempt(
                                                   record.trial.id.number, record.current_attempt));
     newer.attempt.state = AttemptState::kSuperseded;
     newer.attempt.end_note =
         absl::StrCat("the late result of attempt ", attempt.attempt.number.value, " was taken");
     newer.attempt.ended = transaction.now;
-    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(newer));
+    HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(newer));
   }
   record.oom_met = record.oom_met || MetOom(request);
   if (!verdict.end && verdict.min_capacity.count > 0) record.last_oom = request.outcome;
@@ -178,7 +179,7 @@ absl::Status RecordMemory(TrialTransaction& transaction, const AttemptReport& re
     record.oom_met = true;
     HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
   }
-  HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+  HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
   transaction.Changed(number, replanned ? "replanned" : "oom_met");
   return absl::OkStatus();
 }
@@ -189,13 +190,13 @@ absl::StatusOr<ReportResult> ResultRecorder::ReportMeasurements(const AttemptRep
   const LeaseRef& lease = report.lease;
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(lease.trial.study));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.trials, report));
+    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.attempts, report));
     HPO_ASSIGN_OR_RETURN(const std::vector<Measurement> taken,
-                         TakeWhatFits(transaction.trials, report));
-    HPO_ASSIGN_OR_RETURN(const int64_t stored, transaction.trials.InsertMeasurements(
+                         TakeWhatFits(transaction.attempts, report));
+    HPO_ASSIGN_OR_RETURN(const int64_t stored, transaction.attempts.InsertMeasurements(
                                                    lease.trial.number, lease.attempt, taken));
-    HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(lease.trial.number, lease.attempt,
-                                                               report.memory_records));
+    HPO_RETURN_IF_ERROR(transaction.attempts.InsertMemoryRecords(lease.trial.number, lease.attempt,
+                                                                 report.memory_records));
     HPO_RETURN_IF_ERROR(TakeAttributes(transaction, lease.trial.number, report.attributes));
     if (stored > 0) transaction.Changed(lease.trial.number, "measured");
     return RecordMemory(transaction, report, attempt);
@@ -246,16 +247,17 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
 absl::StatusOr<std::optional<ResidualRecord>> ResultRecorder::JudgeEstimate(
     const StudyRuntime& study, const FinishRequest& request) const {
   std::optional<ResidualRecord> residual;
-  const auto judge = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(const AttemptRecord attempt, LoadProved(trials, request.lease));
+  const auto judge = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(const AttemptRecord attempt, LoadProved(rows.attempts, request.lease));
     const std::optional<RegisteredWorker> worker = state_.workers.Find(attempt.attempt.worker);
     if (!worker || worker->facts.instance_key != attempt.instance_key) return absl::OkStatus();
-    HPO_ASSIGN_OR_RETURN(const TrialRecord record, trials.LoadTrial(request.lease.trial.number));
+    HPO_ASSIGN_OR_RETURN(const TrialRecord record,
+                         rows.trials.LoadTrial(request.lease.trial.number));
     residual = ResidualOf(study.spec(), worker->facts, record.trial.params, attempt, request,
                           state_.replays);
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*state_.store, study, judge));
+  HPO_RETURN_IF_ERROR(ReadRows(*state_.store, study, judge));
   return residual;
 }
 
@@ -263,12 +265,12 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(
     TrialTransaction& transaction, const StudyRuntime& study, const FinishRequest& request,
     const std::optional<ResidualRecord>& residual) const {
   const TrialNumber number = request.lease.trial.number;
-  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, request.lease));
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
   const StudySpec spec = study.spec();
-  HPO_ASSIGN_OR_RETURN(const int64_t measured, InsertLast(transaction.trials, request));
-  HPO_RETURN_IF_ERROR(transaction.trials.InsertMemoryRecords(number, request.lease.attempt,
-                                                             request.memory_records));
+  HPO_ASSIGN_OR_RETURN(const int64_t measured, InsertLast(transaction.attempts, request));
+  HPO_RETURN_IF_ERROR(transaction.attempts.InsertMemoryRecords(number, request.lease.attempt,
+                                                               request.memory_records));
   const bool first_outcome = !attempt.outcome.has_value();
   if (first_outcome) {
     attempt.outcome = request.outcome;
@@ -285,7 +287,7 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(
     HPO_RETURN_IF_ERROR(RecordAttributes(transaction.trials, number, request.attributes));
     HPO_RETURN_IF_ERROR(RecordResult(transaction, spec, request, verdict, record, attempt));
   } else {
-    HPO_RETURN_IF_ERROR(transaction.trials.UpdateAttempt(attempt));
+    HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
     // History holds them, whatever becomes of the outcome.
     if (measured > 0) transaction.Changed(number, "measured");
   }
@@ -319,7 +321,7 @@ absl::StatusOr<TrialState> ResultRecorder::Release(TrialTransaction& transaction
                                                    const StudySpec& spec, const LeaseRef& lease,
                                                    ReleaseReason reason, Bytes needed,
                                                    const std::string& note) const {
-  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.trials, lease));
+  HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
   if (!attempt.HoldsLease()) return Superseded(lease);
   Verdict verdict = AfterRelease(reason, needed, note, record.retries, attempt.limit,

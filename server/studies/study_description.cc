@@ -95,26 +95,26 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
                              .num_skipped = prior.num_skipped,
                              .why_skipped = prior.why_skipped});
   }
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
     if (standing.failure) {
-      HPO_ASSIGN_OR_RETURN(const TrialRecord last, trials.LoadTrial(standing.failure->last));
+      HPO_ASSIGN_OR_RETURN(const TrialRecord last, rows.trials.LoadTrial(standing.failure->last));
       status.failure = DescribeFailure(*standing.failure, last.trial);
     }
-    HPO_ASSIGN_OR_RETURN(status.counts, trials.Count());
-    HPO_ASSIGN_OR_RETURN(status.attributes, trials.LoadAttributes(TrialStore::kNoTrial));
+    HPO_ASSIGN_OR_RETURN(status.counts, rows.trials.Count());
+    HPO_ASSIGN_OR_RETURN(status.attributes, rows.trials.LoadAttributes(kNoTrial));
     HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
-                         trials.ListBest(status.spec.objectives.front().direction, 1));
+                         rows.trials.ListBest(status.spec.objectives.front().direction, 1));
     if (!best.empty()) {
       status.best_trial = best.front().id.number;
       status.best_value = best.front().value;
       status.best_violation = best.front().violation;
     }
     if (!status.priors.empty()) {
-      HPO_ASSIGN_OR_RETURN(status.last_proposal, trials.LoadLastSampler());
+      HPO_ASSIGN_OR_RETURN(status.last_proposal, rows.trials.LoadLastSampler());
     }
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*state.store, *study, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*state.store, *study, read));
   return status;
 }
 

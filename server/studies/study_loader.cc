@@ -5,8 +5,8 @@
 
 #include "common/base/status.h"
 #include "server/storage/calibration_store.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "server/studies/trial_writer.h"
 #include "server/studies/warm_start.h"
 #include "server/workers/lease.h"
@@ -43,12 +43,12 @@ void GivePriors(StudyRuntime& study, const LoadedStudies& studies) {
 
 absl::StatusOr<std::unique_ptr<StudyRuntime>> Load(SchedulerState& state, Database& database,
                                                    StudyRecord record) {
-  const TrialStore trials(database, record.id, record.spec.name);
+  const StudyRows rows(database, record.id, record.spec.name);
   auto study = std::make_unique<StudyRuntime>(std::move(record), state.options.factories);
-  HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, trials.LastEvents());
+  HPO_ASSIGN_OR_RETURN(const std::vector<TrialStore::LastEvent> events, rows.trials.LastEvents());
   const absl::Duration now = state.clock.Monotonic();
   for (const auto& [number, sequence] : events) {
-    const absl::StatusOr<TrialChange> change = LoadChange(trials, number, sequence, "restored");
+    const absl::StatusOr<TrialChange> change = LoadChange(rows, number, sequence, "restored");
     if (study->QuarantineIfUnreadable(number, change.status())) continue;
     HPO_RETURN_IF_ERROR(change.status());
     study->Publish(*change, now, RenewedByRestart(now, state.options.lease));

@@ -16,9 +16,8 @@ bool WakesWorkers(const TrialChange& change) {
 absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {
   for (const auto& [number, kind] : transaction.changed()) {
     HPO_ASSIGN_OR_RETURN(const int64_t sequence,
-                         transaction.trials.AppendEvent(number, kind, transaction.now));
-    HPO_ASSIGN_OR_RETURN(TrialChange change,
-                         LoadChange(transaction.trials, number, sequence, kind));
+                         transaction.events.Append(number, kind, transaction.now));
+    HPO_ASSIGN_OR_RETURN(TrialChange change, LoadChange(transaction, number, sequence, kind));
     changes.push_back(std::move(change));
   }
   return absl::OkStatus();
@@ -30,22 +29,22 @@ absl::StatusOr<std::optional<OrderedStudy>> AppendOrder(TrialTransaction& transa
   OrderedStudy ordered = *transaction.order();
   HPO_RETURN_IF_ERROR(
       transaction.studies.UpdateOrder(study_id, ordered.order, ordered.failures_from));
-  HPO_ASSIGN_OR_RETURN(
-      ordered.sequence,
-      transaction.trials.AppendEvent(TrialStore::kNoTrial, Name(ordered.order), transaction.now));
+  HPO_ASSIGN_OR_RETURN(ordered.sequence,
+                       transaction.events.Append(kNoTrial, Name(ordered.order), transaction.now));
   return ordered;
 }
 
 }  // namespace
 
-absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber number,
-                                       int64_t sequence, std::string kind) {
+absl::StatusOr<TrialChange> LoadChange(const StudyRows& rows, TrialNumber number, int64_t sequence,
+                                       std::string kind) {
   TrialChange change{.sequence = sequence, .kind = std::move(kind)};
-  HPO_ASSIGN_OR_RETURN(change.record, trials.LoadTrialWithAttempts(number));
+  HPO_ASSIGN_OR_RETURN(change.record, rows.trials.LoadTrialWithAttempts(number));
   const TrialRecord& record = change.record;
-  HPO_ASSIGN_OR_RETURN(change.measurements, trials.LoadMeasurements(number, record.ToldAttempt()));
+  HPO_ASSIGN_OR_RETURN(change.measurements,
+                       rows.attempts.LoadMeasurements(number, record.ToldAttempt()));
   if (record.trial.state == TrialState::kRunning) {
-    HPO_ASSIGN_OR_RETURN(change.lease, trials.LoadAttempt(number, record.current_attempt));
+    HPO_ASSIGN_OR_RETURN(change.lease, rows.attempts.LoadAttempt(number, record.current_attempt));
   }
   return change;
 }
@@ -56,10 +55,10 @@ absl::Status TrialTransaction::Teach(int64_t study_id, const ResidualRecord& rec
   return absl::OkStatus();
 }
 
-absl::Status ReadTrials(const Store& store, const StudyRuntime& study,
-                        const std::function<absl::Status(const TrialStore&)>& read) {
+absl::Status ReadRows(const Store& store, const StudyRuntime& study,
+                      const std::function<absl::Status(const StudyRows&)>& read) {
   return store.Read(
-      [&](Database& database) { return read(TrialStore(database, study.id(), study.name())); });
+      [&](Database& database) { return read(StudyRows(database, study.id(), study.name())); });
 }
 
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {

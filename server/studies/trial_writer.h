@@ -12,8 +12,8 @@
 #include "server/placement/live_calibration.h"
 #include "server/storage/calibration_store.h"
 #include "server/storage/store.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "server/studies/study_runtime.h"
 #include "server/studies/trial_change.h"
 #include "server/studies/work_signal.h"
@@ -21,12 +21,11 @@
 namespace hpo {
 
 // One write as its work sees it. Lives as long as the work runs.
-class TrialTransaction {
+class TrialTransaction : public StudyRows {
  public:
   TrialTransaction(Database& database, int64_t study_id, const std::string& study, absl::Time time)
-      : trials(database, study_id, study), studies(database), now(time), residuals_(database) {}
+      : StudyRows(database, study_id, study), studies(database), now(time), residuals_(database) {}
 
-  TrialStore trials;
   StudyStore studies;
   const absl::Time now;
 
@@ -57,12 +56,12 @@ class TrialTransaction {
 };
 
 // Reads the trial as `transaction` left it. With attempts, measurements and lease.
-absl::StatusOr<TrialChange> LoadChange(const TrialStore& trials, TrialNumber number,
-                                       int64_t sequence, std::string kind);
+absl::StatusOr<TrialChange> LoadChange(const StudyRows& rows, TrialNumber number, int64_t sequence,
+                                       std::string kind);
 
-// Runs `read` over one committed state of the study's trials.
-absl::Status ReadTrials(const Store& store, const StudyRuntime& study,
-                        const std::function<absl::Status(const TrialStore&)>& read);
+// Runs `read` over one committed state of the study's rows.
+absl::Status ReadRows(const Store& store, const StudyRuntime& study,
+                      const std::function<absl::Status(const StudyRows&)>& read);
 
 // Thread-safe.
 class TrialWriter {

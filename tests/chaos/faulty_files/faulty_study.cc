@@ -167,11 +167,11 @@ class FaultyStudy {
     HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
                          scheduler().state().studies.Find("faulty"));
     std::vector<TrialRecord> rows;
-    const auto read = [&](const TrialStore& trials) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
+    const auto read = [&](const StudyRows& stored) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
       return absl::OkStatus();
     };
-    HPO_RETURN_IF_ERROR(ReadTrials(*scheduler().state().store, *study, read));
+    HPO_RETURN_IF_ERROR(ReadRows(*scheduler().state().store, *study, read));
     HPO_RETURN_IF_ERROR(ledger_.Audit("faulty", rows, Now()));
     const auto completed = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
       return row.trial.state == TrialState::kCompleted;

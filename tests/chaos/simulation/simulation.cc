@@ -402,11 +402,11 @@ absl::Status Simulation::AuditStudy(const std::string& name) {
   HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
                        server_->scheduler().state().studies.Find(name));
   std::vector<TrialRecord> rows;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
+  const auto read = [&](const StudyRows& stored) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(ReadTrials(*server_->scheduler().state().store, *study, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*server_->scheduler().state().store, *study, read));
   HPO_RETURN_IF_ERROR(ledger_.Audit(name, rows, Now()));
   const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
     return row.trial.budgeted && !row.trial.demonstration;

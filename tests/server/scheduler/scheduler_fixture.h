@@ -180,9 +180,9 @@ class SchedulerFixture : public ::testing::Test {
     TrialRecord record;
     const auto runtime = scheduler_->state().studies.Find(study);
     EXPECT_TRUE(runtime.ok());
-    const absl::Status read = ReadTrials(
-        *scheduler_->state().store, **runtime, [&](const TrialStore& trials) -> absl::Status {
-          HPO_ASSIGN_OR_RETURN(record, trials.LoadTrialWithAttempts(TrialNumber{number}));
+    const absl::Status read =
+        ReadRows(*scheduler_->state().store, **runtime, [&](const StudyRows& rows) -> absl::Status {
+          HPO_ASSIGN_OR_RETURN(record, rows.trials.LoadTrialWithAttempts(TrialNumber{number}));
           return absl::OkStatus();
         });
     EXPECT_TRUE(read.ok()) << read;

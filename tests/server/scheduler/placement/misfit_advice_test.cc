@@ -159,13 +159,12 @@ TEST_F(MisfitStatusTest, AProposalIsStoredWithItsReason) {
   AddStudy(LengthStudy());
   MustAcquire(Register(Worker("large", GiB(8))), GiB(8));
   std::string sampler;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(sampler, trials.LoadSampler(TrialNumber{0}));
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(sampler, rows.trials.LoadSampler(TrialNumber{0}));
     return absl::OkStatus();
   };
   ASSERT_TRUE(
-      ReadTrials(*scheduler_->state().store, **scheduler_->state().studies.Find("bert"), read)
-          .ok());
+      ReadRows(*scheduler_->state().store, **scheduler_->state().studies.Find("bert"), read).ok());
   EXPECT_EQ(sampler, "auto: random; one of the first 10 trials, from which a model is made");
 }
 
