@@ -108,7 +108,7 @@ Coordinator::~Coordinator() {
 
 void Coordinator::Drain(absl::Duration grace) {
   if (rpc_ != nullptr) rpc_->StopAdvertising();
-  scheduler_->Drain();
+  scheduler_->state().work.Drain();
   if (rpc_ != nullptr) rpc_->Shutdown(grace);
   if (mlflow_ != nullptr) mlflow_->Finish(grace);
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "server/scheduler/placement/placement.h"
+#include "server/placement/placement.h"
 
 namespace hpo {
 namespace {

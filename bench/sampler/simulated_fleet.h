@@ -1,7 +1,7 @@
 // Cards that ask a study's sampler whenever they are free, on a simulated clock.
 //
 // Samplers are asked as the server asks them. Where memory is learned, the context is the server's
-// own (server/scheduler/placement/placement.h): a trainer that does not plan, LearnedNeed over the
+// own (server/placement/placement.h): a trainer that does not plan, LearnedNeed over the
 // trials that ended, the parameters that the study declares. The study's pruner is asked after each
 // report but the last, which comes with the result. One owner thread; deterministic.
 #pragma once

@@ -16,10 +16,10 @@ constexpr size_t kPiece = size_t{1} << 20;
 }  // namespace
 
 ServerStatus AdminApi::GetServer() const {
-  const Store& store = scheduler_.store();
+  const Store& store = *scheduler_.state().store;
   return ServerStatus{.version = std::string(Version()),
                       .database = store.path(),
-                      .epoch = scheduler_.epoch(),
+                      .epoch = scheduler_.state().epoch.number,
                       .trouble = store.trouble(),
                       .damage = store.damage()};
 }
@@ -40,7 +40,7 @@ absl::StatusOr<AdminApi::BackUpEnd> AdminApi::BackUp(
     if (file.eof() && end.size > 0) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat("cannot read the copy ", path));
   };
-  HPO_RETURN_IF_ERROR(scheduler_.store().WithCopy(send));
+  HPO_RETURN_IF_ERROR(scheduler_.state().store->WithCopy(send));
   end.sha256 = digest.HexDigest();
   return end;
 }

@@ -11,7 +11,11 @@
 #include "common/memory/plan/fit_decision.h"
 #include "server/api/page_token.h"
 #include "server/api/pareto.h"
+#include "server/orders/edit_study.h"
+#include "server/orders/import_trials.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/studies/study_description.h"
+#include "server/studies/trial_writer.h"
 
 namespace hpo {
 namespace {
@@ -82,24 +86,24 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
 absl::StatusOr<StudyApi::Created> StudyApi::CreateStudy(const StudySpec& spec, bool validate_only,
                                                         const std::string& request_id,
                                                         const std::function<bool()>& cancelled) {
-  if (scheduler_.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(const bool created,
-                       scheduler_.AddStudy(spec, validate_only, request_id, cancelled));
+  if (scheduler_.state().work.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const bool created, scheduler_.commands().CreateStudy(
+                                               spec, validate_only, request_id, cancelled));
   if (validate_only && created) {
     return Created{.status = StudyStatus{.spec = spec}, .created = false};
   }
-  HPO_ASSIGN_OR_RETURN(StudyStatus status, scheduler_.Status(spec.name));
+  HPO_ASSIGN_OR_RETURN(StudyStatus status, DescribeStudy(scheduler_.state(), spec.name));
   return Created{.status = std::move(status), .created = created};
 }
 
 absl::StatusOr<StudyStatus> StudyApi::GetStudy(const std::string& name) const {
-  return scheduler_.Status(name);
+  return DescribeStudy(scheduler_.state(), name);
 }
 
 absl::StatusOr<std::vector<StudyStatus>> StudyApi::ListStudies() const {
   std::vector<StudyStatus> studies;
-  for (const std::string& name : scheduler_.StudyNames()) {
-    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), scheduler_.Status(name));
+  for (const std::string& name : scheduler_.state().studies.Names()) {
+    HPO_ASSIGN_OR_RETURN(studies.emplace_back(), DescribeStudy(scheduler_.state(), name));
   }
   return studies;
 }
@@ -107,16 +111,16 @@ absl::StatusOr<std::vector<StudyStatus>> StudyApi::ListStudies() const {
 absl::StatusOr<StudyStatus> StudyApi::UpdateStudy(const std::string& name,
                                                   const StudyUpdate& update,
                                                   const std::string& request_id) {
-  if (scheduler_.draining()) return DrainingError();
-  HPO_RETURN_IF_ERROR(scheduler_.UpdateStudy(name, update, request_id));
-  return scheduler_.Status(name);
+  if (scheduler_.state().work.draining()) return DrainingError();
+  HPO_RETURN_IF_ERROR(scheduler_.commands().UpdateStudy(name, update, request_id));
+  return DescribeStudy(scheduler_.state(), name);
 }
 
 absl::StatusOr<StudyApi::Edited> StudyApi::EditStudy(const std::string& name,
                                                      const StudyEdit& edit) {
-  if (scheduler_.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(EditResult result, scheduler_.EditStudy(name, edit));
-  HPO_ASSIGN_OR_RETURN(StudyStatus status, scheduler_.Status(name));
+  if (scheduler_.state().work.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(EditResult result, hpo::EditStudy(scheduler_.state(), name, edit));
+  HPO_ASSIGN_OR_RETURN(StudyStatus status, DescribeStudy(scheduler_.state(), name));
   return Edited{.result = std::move(result), .status = std::move(status)};
 }
 
@@ -136,7 +140,7 @@ absl::StatusOr<StudyApi::ArchiveEnd> StudyApi::ArchiveStudy(
     piece.append(line.data(), line.size());
     return piece.size() < kPiece ? absl::OkStatus() : send();
   };
-  HPO_ASSIGN_OR_RETURN(end.num_trials, scheduler_.ArchiveStudy(name, take));
+  HPO_ASSIGN_OR_RETURN(end.num_trials, scheduler_.archiver().ArchiveStudy(name, take));
   HPO_RETURN_IF_ERROR(send());
   end.sha256 = digest.HexDigest();
   return end;
@@ -144,23 +148,24 @@ absl::StatusOr<StudyApi::ArchiveEnd> StudyApi::ArchiveStudy(
 
 absl::StatusOr<StudyStatus> StudyApi::RestoreStudy(const std::string& name,
                                                    const std::string& archive) {
-  if (scheduler_.draining()) return DrainingError();
-  HPO_ASSIGN_OR_RETURN(const std::string restored, scheduler_.RestoreStudy(name, archive));
-  return scheduler_.Status(restored);
+  if (scheduler_.state().work.draining()) return DrainingError();
+  HPO_ASSIGN_OR_RETURN(const std::string restored,
+                       scheduler_.archiver().RestoreStudy(name, archive));
+  return DescribeStudy(scheduler_.state(), restored);
 }
 
 absl::StatusOr<int64_t> StudyApi::DeleteStudy(const std::string& name,
                                               const std::string& archive_sha256) {
-  if (scheduler_.draining()) return DrainingError();
-  return scheduler_.DeleteStudy(name, archive_sha256);
+  if (scheduler_.state().work.draining()) return DrainingError();
+  return scheduler_.archiver().DeleteStudy(name, archive_sha256);
 }
 
 absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
                                              const EnqueueRequest& request,
                                              const std::string& request_id) {
-  if (scheduler_.draining()) return DrainingError();
+  if (scheduler_.state().work.draining()) return DrainingError();
   HPO_ASSIGN_OR_RETURN(const TrialNumber number,
-                       scheduler_.EnqueueTrial(study, request, request_id));
+                       scheduler_.enqueuer().EnqueueTrial(study, request, request_id));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
 }
@@ -168,16 +173,16 @@ absl::StatusOr<Trial> StudyApi::EnqueueTrial(const std::string& study,
 absl::StatusOr<Attributes> StudyApi::ChangeAttributes(const std::string& study,
                                                       std::optional<TrialNumber> number,
                                                       const AttributeChange& change) {
-  if (scheduler_.draining()) return DrainingError();
-  return scheduler_.ChangeAttributes(study, number, change);
+  if (scheduler_.state().work.draining()) return DrainingError();
+  return scheduler_.orders().ChangeAttributes(study, number, change);
 }
 
 absl::StatusOr<StudyApi::Retried> StudyApi::RetryTrials(const std::string& study,
                                                         const RetryRequest& request,
                                                         const std::string& request_id) {
-  if (scheduler_.draining()) return DrainingError();
+  if (scheduler_.state().work.draining()) return DrainingError();
   HPO_ASSIGN_OR_RETURN(const RetryResult result,
-                       scheduler_.RetryTrials(study, request, request_id));
+                       scheduler_.enqueuer().RetryTrials(study, request, request_id));
   Retried retried{.trials = {}, .skipped = result.skipped};
   for (const TrialNumber number : result.queued) {
     HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
@@ -187,12 +192,12 @@ absl::StatusOr<StudyApi::Retried> StudyApi::RetryTrials(const std::string& study
 }
 
 absl::StatusOr<ImportResult> StudyApi::ImportTrials(const TrialImport& import) {
-  if (scheduler_.draining()) return DrainingError();
-  return scheduler_.ImportTrials(import);
+  if (scheduler_.state().work.draining()) return DrainingError();
+  return hpo::ImportTrials(scheduler_.state(), import);
 }
 
 absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumber number) {
-  HPO_RETURN_IF_ERROR(scheduler_.Preempt(study, number));
+  HPO_RETURN_IF_ERROR(scheduler_.orders().PreemptTrial(study, number));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
 }
@@ -200,23 +205,23 @@ absl::StatusOr<Trial> StudyApi::PreemptTrial(const std::string& study, TrialNumb
 absl::StatusOr<Trial> StudyApi::StopTrial(const std::string& study, TrialNumber number,
                                           const std::string& reason) {
   HPO_RETURN_IF_ERROR(
-      scheduler_.StopTrial(study, number, reason.empty() ? "stopped by hand" : reason));
+      scheduler_.orders().StopTrial(study, number, reason.empty() ? "stopped by hand" : reason));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
 }
 
 absl::StatusOr<Trial> StudyApi::CancelTrial(const std::string& study, TrialNumber number,
                                             const std::string& reason) {
-  HPO_RETURN_IF_ERROR(
-      scheduler_.CancelTrial(study, number, reason.empty() ? "cancelled by hand" : reason));
+  HPO_RETURN_IF_ERROR(scheduler_.orders().CancelTrial(
+      study, number, reason.empty() ? "cancelled by hand" : reason));
   HPO_ASSIGN_OR_RETURN(TrialView detail, GetTrial(study, number));
   return std::move(detail.trial);
 }
 
 absl::StatusOr<StudyStatus> StudyApi::OrderStudy(const std::string& name, StudyOrder order,
                                                  bool stop_running_trials) {
-  HPO_RETURN_IF_ERROR(scheduler_.OrderStudy(name, order, stop_running_trials));
-  return scheduler_.Status(name);
+  HPO_RETURN_IF_ERROR(scheduler_.orders().OrderStudy(name, order, stop_running_trials));
+  return DescribeStudy(scheduler_.state(), name);
 }
 
 absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const TrialFilter& filter,
@@ -225,20 +230,20 @@ absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const T
     return absl::InvalidArgumentError(
         absl::StrCat("page_size: expected 0 to ", kLargestPage, ", got ", page_size));
   }
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   std::optional<TrialNumber> after;
   if (!page_token.empty()) {
     HPO_ASSIGN_OR_RETURN(after, ReadPageToken(runtime->name(), filter, page_token));
   }
   const int size = page_size == 0 ? kDefaultPage : page_size;
   TrialPage page;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
     // One more than the page tells whether another follows.
-    HPO_ASSIGN_OR_RETURN(page.trials, trials.ListTrials(filter, after, size + 1));
-    HPO_ASSIGN_OR_RETURN(page.total, trials.CountTrials(filter));
+    HPO_ASSIGN_OR_RETURN(page.trials, rows.trials.ListTrials(filter, after, size + 1));
+    HPO_ASSIGN_OR_RETURN(page.total, rows.trials.CountTrials(filter));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
   if (page.trials.size() > static_cast<size_t>(size)) {
     page.trials.pop_back();
     page.next_token = MakePageToken(runtime->name(), filter, page.trials.back().id.number);
@@ -247,21 +252,21 @@ absl::StatusOr<TrialPage> StudyApi::ListTrials(const std::string& study, const T
 }
 
 absl::StatusOr<TrialView> StudyApi::GetTrial(const std::string& study, TrialNumber number) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   TrialView detail;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(TrialRecord record, trials.LoadTrialWithAttempts(number));
-    HPO_ASSIGN_OR_RETURN(detail.sampler, trials.LoadSampler(number));
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(TrialRecord record, rows.trials.LoadTrialWithAttempts(number));
+    HPO_ASSIGN_OR_RETURN(detail.sampler, rows.trials.LoadSampler(number));
     HPO_ASSIGN_OR_RETURN(detail.measurements,
-                         trials.LoadMeasurements(number, record.ToldAttempt()));
+                         rows.attempts.LoadMeasurements(number, record.ToldAttempt()));
     detail.trial = std::move(record.trial);
     for (Attempt& attempt : detail.trial.attempts) {
       HPO_ASSIGN_OR_RETURN(attempt.memory_records,
-                           trials.LoadMemoryRecords(number, attempt.number));
+                           rows.attempts.LoadMemoryRecords(number, attempt.number));
     }
     return absl::OkStatus();
   };
-  const absl::Status loaded = scheduler_.ReadTrials(*runtime, read);
+  const absl::Status loaded = ReadRows(*scheduler_.state().store, *runtime, read);
   if (absl::IsDataLoss(loaded)) {
     return TrialView{.trial = UnreadableTrial({runtime->name(), number}, loaded),
                      .measurements = {},
@@ -276,16 +281,16 @@ absl::StatusOr<std::vector<Trial>> StudyApi::ListBestTrials(
   if (count < 0) {
     return absl::InvalidArgumentError(absl::StrCat("count: expected at least 0, got ", count));
   }
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
   const std::vector<Objective> objectives = runtime->spec().objectives;
   const bool several = objectives.size() > 1;
   std::vector<Trial> best;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(
-        best, trials.ListBest(objectives.front().direction, several ? -1 : std::max(count, 1)));
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(best, rows.trials.ListBest(objectives.front().direction,
+                                                    several ? -1 : std::max(count, 1)));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
   if (several) {
     HPO_ASSIGN_OR_RETURN(best, ParetoFront(std::move(best), objectives, cancelled));
   }
@@ -299,11 +304,11 @@ absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
                                                       const ParamMap& params,
                                                       const std::string& worker,
                                                       Bytes limit) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.FindStudy(study));
-  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.workers(), worker));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const runtime, scheduler_.state().studies.Find(study));
+  HPO_ASSIGN_OR_RETURN(const WorkerFacts facts, ChooseWorker(scheduler_.state().workers, worker));
   const StudySpec spec = runtime->spec();
   const Bytes capacity = limit.count > 0 ? limit : QuantizeCapacity(facts.capacity);
-  const MemoryKnowledge knowledge = scheduler_.Knowledge(*runtime, facts);
+  const MemoryKnowledge knowledge = scheduler_.state().Knowledge(*runtime, facts);
   const FitDecider decider(spec, facts, knowledge.evidence, knowledge.replays);
   HPO_ASSIGN_OR_RETURN(const std::optional<PlannedMemory> planned, decider.Plan(params, capacity));
   if (!planned) return LearnedAnswer(spec, facts, decider, params, capacity);
@@ -320,15 +325,15 @@ absl::StatusOr<MemoryAnswer> StudyApi::EstimateMemory(const std::string& study,
 absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequence,
                                   const std::function<bool(const std::optional<TrialEvent>&)>& emit,
                                   const std::function<bool()>& cancelled) const {
-  HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.FindStudy(study));
+  HPO_ASSIGN_OR_RETURN(StudyRuntime * runtime, scheduler_.state().studies.Find(study));
   const std::string name = runtime->name();
   int64_t sequence =
-      after_sequence == 0 ? runtime->last_sequence() : std::max<int64_t>(0, after_sequence);
+      after_sequence == 0 ? runtime->changes.last() : std::max<int64_t>(0, after_sequence);
   absl::Duration quiet;
-  while (!scheduler_.draining() && !cancelled()) {
+  while (!scheduler_.state().work.draining() && !cancelled()) {
     // Anew each time: a study that is read again from its rows is another object.
-    HPO_ASSIGN_OR_RETURN(runtime, scheduler_.FindStudy(name));
-    if (!runtime->WaitForEvent(sequence, kCancellationCheck)) {
+    HPO_ASSIGN_OR_RETURN(runtime, scheduler_.state().studies.Find(name));
+    if (!runtime->changes.AwaitAfter(sequence, kCancellationCheck)) {
       quiet += kCancellationCheck;
       if (quiet < kBookmarkEach) continue;
       quiet = absl::ZeroDuration();
@@ -337,16 +342,16 @@ absl::Status StudyApi::WatchStudy(const std::string& study, int64_t after_sequen
     }
     quiet = absl::ZeroDuration();
     std::vector<TrialEvent> events;
-    const auto read = [&](const TrialStore& trials) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(const auto stored, trials.EventsAfter(sequence, kEventBatch));
-      for (const TrialStore::Event& event : stored) {
+    const auto read = [&](const StudyRows& rows) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(const auto stored, rows.events.After(sequence, kEventBatch));
+      for (const EventLog::Event& event : stored) {
         TrialEvent& told = events.emplace_back(TrialEvent{event.sequence, event.kind, {}});
-        if (event.trial == TrialStore::kNoTrial) continue;
-        HPO_ASSIGN_OR_RETURN(told.trial, trials.LoadTrialToShow(event.trial));
+        if (event.trial == kNoTrial) continue;
+        HPO_ASSIGN_OR_RETURN(told.trial, rows.trials.LoadTrialToShow(event.trial));
       }
       return absl::OkStatus();
     };
-    HPO_RETURN_IF_ERROR(scheduler_.ReadTrials(*runtime, read));
+    HPO_RETURN_IF_ERROR(ReadRows(*scheduler_.state().store, *runtime, read));
     for (const TrialEvent& event : events) {
       sequence = event.sequence;
       if (!emit(event)) return absl::OkStatus();

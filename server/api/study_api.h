@@ -14,7 +14,7 @@
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
-#include "server/scheduler/study_request.h"
+#include "server/orders/study_request.h"
 #include "server/storage/trial_query.h"
 
 namespace hpo {

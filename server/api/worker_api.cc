@@ -23,10 +23,10 @@ absl::StatusOr<Registration> WorkerApi::RegisterWorker(const WorkerFacts& facts,
     return absl::InvalidArgumentError("instance_key: expected a random text, got none");
   }
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", facts.capacity));
-  if (scheduler_.draining()) {
+  if (scheduler_.state().work.draining()) {
     return absl::UnavailableError("hpo-server is shutting down; try again soon");
   }
-  return scheduler_.Register(facts, predecessor);
+  return scheduler_.sessions().RegisterWorker(facts, predecessor);
 }
 
 absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session,
@@ -34,7 +34,7 @@ absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session
                                                       absl::Duration wait, Bytes capacity,
                                                       const std::function<bool()>& cancelled) {
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
-  return scheduler_.Acquire(session, request_id, wait, capacity, cancelled);
+  return scheduler_.dispatcher().AcquireTrial(session, request_id, wait, capacity, cancelled);
 }
 
 absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
@@ -42,7 +42,7 @@ absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
                                                      Bytes capacity, const std::string& notice,
                                                      bool leaving) {
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
-  return scheduler_.Heartbeat(session, beats, capacity, notice, leaving);
+  return scheduler_.sessions().Heartbeat(session, beats, capacity, notice, leaving);
 }
 
 absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& report) {
@@ -53,13 +53,13 @@ absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& 
     }
   }
   HPO_RETURN_IF_ERROR(CheckDatabase(report.lease));
-  return Explained(scheduler_.Report(report));
+  return Explained(scheduler_.results().ReportMeasurements(report));
 }
 
 absl::StatusOr<FinishResult> WorkerApi::FinishTrial(const std::string& request_id,
                                                     const FinishRequest& request) {
   HPO_RETURN_IF_ERROR(CheckDatabase(request.lease));
-  return Explained(scheduler_.Finish(request_id, request));
+  return Explained(scheduler_.results().FinishTrial(request_id, request));
 }
 
 absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id,
@@ -67,11 +67,11 @@ absl::StatusOr<TrialState> WorkerApi::ReleaseTrial(const std::string& request_id
                                                    Bytes needed, const std::string& note) {
   HPO_RETURN_IF_ERROR(CheckSize("needed_bytes", needed));
   HPO_RETURN_IF_ERROR(CheckDatabase(lease));
-  return Explained(scheduler_.Release(request_id, lease, reason, needed, note));
+  return Explained(scheduler_.results().ReleaseTrial(request_id, lease, reason, needed, note));
 }
 
 absl::Status WorkerApi::CheckDatabase(const LeaseRef& lease) const {
-  const std::string& own = scheduler_.database();
+  const std::string& own = scheduler_.state().epoch.database;
   if (lease.database.empty() || lease.database == own) return absl::OkStatus();
   return WithRefusal(absl::FailedPreconditionError(absl::StrCat(
                          "trial ", lease.trial.study, " #", lease.trial.number.value,
@@ -82,10 +82,12 @@ absl::Status WorkerApi::CheckDatabase(const LeaseRef& lease) const {
 template <typename Result>
 absl::StatusOr<Result> WorkerApi::Explained(absl::StatusOr<Result> result) const {
   if (absl::IsAborted(result.status())) {
-    return WithRefusal(result.status(), {RefusalReason::kSuperseded, scheduler_.database()});
+    return WithRefusal(result.status(),
+                       {RefusalReason::kSuperseded, scheduler_.state().epoch.database});
   }
   if (absl::IsNotFound(result.status())) {
-    return WithRefusal(result.status(), {RefusalReason::kUnknownTrial, scheduler_.database()});
+    return WithRefusal(result.status(),
+                       {RefusalReason::kUnknownTrial, scheduler_.state().epoch.database});
   }
   return result;
 }

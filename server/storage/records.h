@@ -50,6 +50,7 @@ struct RetryCounts {
   bool operator==(const RetryCounts&) const = default;
 };
 
+constexpr TrialNumber kNoTrial{-1};  // the study itself
 constexpr AttemptNumber kNoAttempt{0};
 
 struct TrialRecord {

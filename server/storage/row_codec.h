@@ -56,6 +56,14 @@ absl::StatusOr<Enum> EnumFromText(const std::string& text) {
   return *value;
 }
 
+// For what was just stored: a row that no reader takes is of no use to anyone.
+//   InvalidArgument  `read`, its reading, is DataLoss
+inline absl::Status ReadBack(const absl::Status& read) {
+  if (!absl::IsDataLoss(read)) return read;
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected values that can be stored and read again, got ", read.message()));
+}
+
 inline absl::StatusOr<Metrics> MetricsFromJson(const nlohmann::json& json) {
   if (!json.is_object()) return absl::InvalidArgumentError("expected an object of metrics");
   Metrics metrics;

@@ -3,58 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "server/storage/attempt_store.h"
 #include "server/storage/row_codec.h"
 
 namespace hpo {
 namespace {
-
-constexpr absl::string_view kAttemptColumns =
-    "number, attempt, state, worker, instance_key, token, capacity, usable, predicted, plan, "
-    "final_plan, memory, outcome, end_note, started, ended, required, preempted, stop_order";
-
-absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id) {
-  AttemptRecord record;
-  record.study_id = study_id;
-  record.trial = TrialNumber{row.Int(0)};
-  Attempt& attempt = record.attempt;
-  attempt.number = AttemptNumber{row.Int(1)};
-  HPO_ASSIGN_OR_RETURN(attempt.state, EnumFromText<AttemptState>(row.Text(2)));
-  attempt.worker = row.Text(3);
-  record.instance_key = row.Text(4);
-  record.token_hash = row.Text(5);
-  attempt.capacity = row.Size(6);
-  record.limit = row.Size(7);
-  attempt.predicted = row.Size(8);
-  HPO_ASSIGN_OR_RETURN(attempt.plan, FromText(row.Text(9), "plan", PlanFromJson));
-  if (!row.IsNull(10)) {
-    HPO_ASSIGN_OR_RETURN(attempt.final_plan, FromText(row.Text(10), "final_plan", PlanFromJson));
-  }
-  if (!row.IsNull(11)) {
-    HPO_ASSIGN_OR_RETURN(attempt.memory, FromText(row.Text(11), "memory", MemoryReportFromJson));
-  }
-  if (!row.IsNull(12)) {
-    HPO_ASSIGN_OR_RETURN(record.outcome, FromText(row.Text(12), "outcome", OutcomeFromJson));
-  }
-  attempt.end_note = row.Text(13);
-  attempt.started = row.Time(14);
-  attempt.ended = row.Time(15);
-  record.required = row.Size(16);
-  record.preempted = row.Bool(17);
-  if (!row.IsNull(18)) record.stop_order = row.Text(18);
-  return record;
-}
-
-absl::StatusOr<std::vector<AttemptRecord>> ReadAttempts(Statement& rows, int64_t study_id) {
-  std::vector<AttemptRecord> attempts;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return attempts;
-    HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, ReadAttempt(rows, study_id));
-    attempts.push_back(std::move(attempt));
-  }
-}
 
 std::optional<std::string> PruneReasonText(const std::optional<TrialOutcome>& outcome) {
   if (!outcome) return std::nullopt;
@@ -63,11 +19,49 @@ std::optional<std::string> PruneReasonText(const std::optional<TrialOutcome>& ou
   return std::string(Name(*reason));
 }
 
-// What was stored can be read, or it is refused: a row that no reader takes is of no use to anyone.
-absl::Status ReadBack(const absl::Status& read) {
-  if (!absl::IsDataLoss(read)) return read;
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected values that can be stored and read again, got ", read.message()));
+constexpr absl::string_view kTrialColumns =
+    "number, state, params, demonstration, admission, forced_micro_batch, min_capacity, outcome, "
+    "value, current_attempt, result_attempt, preemptions, worker_losses, transient_failures, "
+    "device_ooms, host_ooms, oom_met, last_oom, created, started, ended, last_sequence, origin, "
+    "budgeted, violation, held, takeovers";
+
+// " AND column IN ('A', 'B')"; empty for no names. Names are ours, never a caller's text.
+template <typename Enum>
+std::string InList(absl::string_view column, const std::vector<Enum>& values) {
+  if (values.empty()) return "";
+  return absl::StrCat(" AND ", column, " IN (",
+                      absl::StrJoin(values, ", ",
+                                    [](std::string* out, Enum value) {
+                                      absl::StrAppend(out, "'", Name(value), "'");
+                                    }),
+                      ")");
+}
+
+std::string FilterText(const TrialFilter& filter) {
+  return absl::StrCat(InList("state", filter.states), InList("prune_reason", filter.prune_reasons));
+}
+
+void AddCount(TrialCounts& counts, TrialState state, int64_t count) {
+  switch (state) {
+    case TrialState::kQueued:
+      counts.queued += count;
+      return;
+    case TrialState::kRunning:
+      counts.running += count;
+      return;
+    case TrialState::kCompleted:
+      counts.completed += count;
+      return;
+    case TrialState::kPruned:
+      counts.pruned += count;
+      return;
+    case TrialState::kFailed:
+      counts.failed += count;
+      return;
+    case TrialState::kCancelled:
+      counts.cancelled += count;
+      return;
+  }
 }
 
 }  // namespace
@@ -129,63 +123,6 @@ absl::Status TrialStore::SetHeld(TrialNumber trial, absl::Duration held) {
       .Run();
 }
 
-absl::Status TrialStore::InsertAttempt(const AttemptRecord& record) {
-  const Attempt& attempt = record.attempt;
-  return database_
-      .Prepare(
-          "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
-          "NULL, NULL, '', ?12, NULL, ?13, ?14, ?15)")
-      .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
-            attempt.worker, record.instance_key, record.token_hash, attempt.capacity, record.limit,
-            attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required,
-            record.preempted, record.stop_order)
-      .Run();
-}
-
-absl::Status TrialStore::UpdateAttempt(const AttemptRecord& record) {
-  const Attempt& attempt = record.attempt;
-  HPO_RETURN_IF_ERROR(
-      database_
-          .Prepare(
-              "UPDATE attempt SET state = ?4, final_plan = ?5, memory = ?6, outcome = ?7, end_note "
-              "= ?8, ended = ?9, preempted = ?10, stop_order = ?11 WHERE study_id = ?1 AND number "
-              "= "
-              "?2 AND attempt = ?3")
-          .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
-                OptionalText(attempt.final_plan, PlanToJson),
-                OptionalText(attempt.memory, MemoryReportToJson),
-                OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
-                record.preempted, record.stop_order)
-          .Run());
-  return ReadBack(LoadAttempt(record.trial, attempt.number).status());
-}
-
-absl::StatusOr<int64_t> TrialStore::InsertMeasurements(
-    TrialNumber trial, AttemptNumber attempt, const std::vector<Measurement>& measurements) {
-  int64_t stored = 0;
-  for (const Measurement& measurement : measurements) {
-    HPO_RETURN_IF_ERROR(
-        database_.Prepare("INSERT OR IGNORE INTO measurement VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-            .Bind(study_id_, trial.value, attempt.value, measurement.step, measurement.epoch,
-                  JsonText(nlohmann::json(measurement.metrics)))
-            .Run());
-    stored += database_.NumChanged();
-  }
-  return stored;
-}
-
-absl::Status TrialStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
-                                             const std::vector<MemoryRecord>& records) {
-  for (const MemoryRecord& record : records) {
-    HPO_RETURN_IF_ERROR(
-        database_.Prepare("INSERT OR IGNORE INTO memory_record VALUES (?1, ?2, ?3, ?4, ?5)")
-            .Bind(study_id_, trial.value, attempt.value, record.sequence,
-                  JsonText(MemoryRecordToJson(record)))
-            .Run());
-  }
-  return absl::OkStatus();
-}
-
 absl::Status TrialStore::StoreAttributes(TrialNumber trial, const Attributes& attributes) {
   HPO_RETURN_IF_ERROR(database_.Prepare("DELETE FROM attribute WHERE study_id = ?1 AND number = ?2")
                           .Bind(study_id_, trial.value)
@@ -230,86 +167,6 @@ absl::Status TrialStore::InsertSuggestion(TrialNumber trial, const SuggestionRec
       .Run();
 }
 
-absl::StatusOr<int64_t> TrialStore::AppendEvent(TrialNumber trial, absl::string_view kind,
-                                                absl::Time now) {
-  HPO_RETURN_IF_ERROR(
-      database_.Prepare("UPDATE study SET last_sequence = last_sequence + 1 WHERE id = ?1")
-          .Bind(study_id_)
-          .Run());
-  HPO_ASSIGN_OR_RETURN(const int64_t sequence, LastSequence());
-  HPO_RETURN_IF_ERROR(
-      database_
-          .Prepare("INSERT INTO event (study_id, sequence, number, kind, time) VALUES (?1, ?2, ?3, "
-                   "?4, ?5)")
-          .Bind(study_id_, sequence, trial.value, kind, now)
-          .Run());
-  HPO_RETURN_IF_ERROR(
-      database_.Prepare("UPDATE trial SET last_sequence = ?3 WHERE study_id = ?1 AND number = ?2")
-          .Bind(study_id_, trial.value, sequence)
-          .Run());
-  return sequence;
-}
-
-absl::StatusOr<AttemptRecord> TrialStore::LoadAttempt(TrialNumber trial,
-                                                      AttemptNumber attempt) const {
-  Statement rows = database_.Prepare(
-      absl::StrCat("SELECT ", kAttemptColumns,
-                   " FROM attempt WHERE study_id = ?1 AND number = ?2 AND attempt = ?3"));
-  rows.Bind(study_id_, trial.value, attempt.value);
-  HPO_ASSIGN_OR_RETURN(const bool found, rows.Next());
-  if (found) return ReadAttempt(rows, study_id_);
-  return absl::NotFoundError(
-      absl::StrCat("trial ", study_, " #", trial.value, ": no attempt ", attempt.value));
-}
-
-absl::StatusOr<std::vector<AttemptRecord>> TrialStore::LoadAttempts(TrialNumber trial) const {
-  Statement rows = database_.Prepare(
-      absl::StrCat("SELECT ", kAttemptColumns,
-                   " FROM attempt WHERE study_id = ?1 AND number = ?2 ORDER BY attempt"));
-  rows.Bind(study_id_, trial.value);
-  return ReadAttempts(rows, study_id_);
-}
-
-absl::StatusOr<std::vector<AttemptRecord>> TrialStore::LoadLeases() const {
-  Statement rows = database_.Prepare(absl::StrCat(
-      "SELECT ", kAttemptColumns,
-      " FROM attempt WHERE state IN ('LEASED', 'SUSPECT') AND study_id = ?1 ORDER BY number"));
-  rows.Bind(study_id_);
-  return ReadAttempts(rows, study_id_);
-}
-
-absl::StatusOr<std::vector<Measurement>> TrialStore::LoadMeasurements(TrialNumber trial,
-                                                                      AttemptNumber attempt) const {
-  Statement rows = database_.Prepare(
-      "SELECT step, epoch, metrics FROM measurement WHERE study_id = ?1 AND number = ?2 AND "
-      "attempt "
-      "= ?3 ORDER BY step");
-  rows.Bind(study_id_, trial.value, attempt.value);
-  std::vector<Measurement> measurements;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return measurements;
-    Measurement measurement{.step = rows.Int(0), .epoch = rows.Real(1)};
-    HPO_ASSIGN_OR_RETURN(measurement.metrics, FromText(rows.Text(2), "metrics", MetricsFromJson));
-    measurements.push_back(std::move(measurement));
-  }
-}
-
-absl::StatusOr<std::vector<MemoryRecord>> TrialStore::LoadMemoryRecords(
-    TrialNumber trial, AttemptNumber attempt) const {
-  Statement rows = database_.Prepare(
-      "SELECT record FROM memory_record WHERE study_id = ?1 AND number = ?2 AND attempt = ?3 ORDER "
-      "BY sequence");
-  rows.Bind(study_id_, trial.value, attempt.value);
-  std::vector<MemoryRecord> records;
-  for (;;) {
-    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return records;
-    HPO_ASSIGN_OR_RETURN(records.emplace_back(),
-                         FromText(rows.Text(0), "record", MemoryRecordFromJson));
-  }
-}
-
 absl::StatusOr<std::string> TrialStore::LoadSampler(TrialNumber trial) const {
   Statement row =
       database_.Prepare("SELECT sampler FROM suggestion WHERE study_id = ?1 AND number = ?2");
@@ -325,37 +182,206 @@ absl::StatusOr<std::string> TrialStore::LoadLastSampler() const {
   return absl::StrCat("trial #", row.Int(0), ": ", sampler);
 }
 
-absl::StatusOr<int64_t> TrialStore::LastSequence() const {
-  Statement row = database_.Prepare("SELECT last_sequence FROM study WHERE id = ?1");
+Trial UnreadableTrial(const TrialId& id, const absl::Status& why) {
+  Trial trial;
+  trial.id = id;
+  trial.state = TrialState::kFailed;
+  trial.outcome = Failed{.failure_class = FailureClass::kInternal,
+                         .message = absl::StrCat("stored rows cannot be read: ", why.message())};
+  return trial;
+}
+
+absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
+  TrialRecord record;
+  record.study_id = study_id_;
+  Trial& trial = record.trial;
+  trial.id = TrialId{study_, TrialNumber{row.Int(0)}};
+  HPO_ASSIGN_OR_RETURN(trial.state, EnumFromText<TrialState>(row.Text(1)));
+  HPO_ASSIGN_OR_RETURN(trial.params, FromText(row.Text(2), "params", ParamsFromJson));
+  trial.demonstration = row.Bool(3);
+  trial.admission = row.Bool(4);
+  trial.forced_micro_batch = row.Int(5);
+  trial.min_capacity = row.Size(6);
+  if (!row.IsNull(7)) {
+    HPO_ASSIGN_OR_RETURN(trial.outcome, FromText(row.Text(7), "outcome", OutcomeFromJson));
+  }
+  if (!row.IsNull(8)) trial.value = row.Real(8);
+  record.current_attempt = AttemptNumber{row.Int(9)};
+  record.result_attempt = AttemptNumber{row.Int(10)};
+  record.retries = RetryCounts{.preemptions = row.Int(11),
+                               .worker_losses = row.Int(12),
+                               .takeovers = row.Int(26),
+                               .transient_failures = row.Int(13),
+                               .device_ooms = row.Int(14),
+                               .host_ooms = row.Int(15)};
+  record.oom_met = row.Bool(16);
+  if (!row.IsNull(17)) {
+    HPO_ASSIGN_OR_RETURN(record.last_oom, FromText(row.Text(17), "last_oom", OutcomeFromJson));
+  }
+  trial.created = row.Time(18);
+  trial.started = row.Time(19);
+  trial.ended = row.Time(20);
+  record.last_sequence = row.Int(21);
+  trial.origin = row.Text(22);
+  trial.budgeted = row.Bool(23);
+  trial.violation = row.Real(24);
+  record.held = absl::Microseconds(row.Int(25));
+  return record;
+}
+
+absl::StatusOr<TrialRecord> TrialStore::LoadTrial(TrialNumber number) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND number = ?2"));
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, number.value).Next());
+  if (found) return ReadTrial(row);
+  return absl::NotFoundError(absl::StrCat("study ", study_, ": no trial #", number.value));
+}
+
+absl::StatusOr<std::optional<TrialRecord>> TrialStore::FindByOrigin(
+    const std::string& origin) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT ", kTrialColumns,
+                   " FROM trial WHERE study_id = ?1 AND origin = ?2 AND origin <> ''"));
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, origin).Next());
+  if (!found) return std::nullopt;
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, ReadTrial(row));
+  return record;
+}
+
+absl::StatusOr<TrialRecord> TrialStore::LoadTrialWithAttempts(TrialNumber number) const {
+  HPO_ASSIGN_OR_RETURN(TrialRecord record, LoadTrial(number));
+  HPO_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
+                       AttemptStore(database_, study_id_, study_).LoadAttempts(number));
+  for (const AttemptRecord& attempt : attempts) {
+    record.trial.attempts.push_back(attempt.attempt);
+  }
+  HPO_ASSIGN_OR_RETURN(record.trial.last_measurement, LoadLastMeasurement(record));
+  HPO_ASSIGN_OR_RETURN(record.trial.attributes, LoadAttributes(number));
+  return record;
+}
+
+absl::StatusOr<std::optional<Measurement>> TrialStore::LoadLastMeasurement(
+    const TrialRecord& record) const {
+  const AttemptNumber attempt = record.ToldAttempt();
+  if (attempt == kNoAttempt) return std::nullopt;
+  return AttemptStore(database_, study_id_, study_)
+      .LoadLastMeasurement(record.trial.id.number, attempt);
+}
+
+absl::StatusOr<Trial> TrialStore::LoadTrialToShow(TrialNumber number) const {
+  absl::StatusOr<TrialRecord> record = LoadTrialWithAttempts(number);
+  if (record.ok()) return std::move(record->trial);
+  if (!absl::IsDataLoss(record.status())) return record.status();
+  return UnreadableTrial(TrialId{study_, number}, record.status());
+}
+
+absl::StatusOr<Trial> TrialStore::ReadTrialToShow(const Statement& row) const {
+  absl::StatusOr<TrialRecord> record = ReadTrial(row);
+  absl::Status read = record.status();
+  if (read.ok()) {
+    absl::StatusOr<std::optional<Measurement>> last = LoadLastMeasurement(*record);
+    read = last.status();
+    if (read.ok()) record->trial.last_measurement = *std::move(last);
+  }
+  if (read.ok()) {
+    HPO_ASSIGN_OR_RETURN(record->trial.attributes, LoadAttributes(record->trial.id.number));
+    return std::move(record->trial);
+  }
+  if (!absl::IsDataLoss(read)) return read;
+  return UnreadableTrial(TrialId{study_, TrialNumber{row.Int(0)}}, read);
+}
+
+absl::StatusOr<std::vector<TrialStore::LastEvent>> TrialStore::LastEvents() const {
+  Statement rows = database_.Prepare(
+      "SELECT number, last_sequence FROM trial WHERE study_id = ?1 ORDER BY last_sequence, number");
+  rows.Bind(study_id_);
+  std::vector<LastEvent> events;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return events;
+    events.push_back({.trial = TrialNumber{rows.Int(0)}, .sequence = rows.Int(1)});
+  }
+}
+
+absl::StatusOr<std::vector<Trial>> TrialStore::ListTrials(const TrialFilter& filter,
+                                                          std::optional<TrialNumber> after,
+                                                          int limit) const {
+  const absl::string_view order = filter.newest_first ? " DESC" : " ASC";
+  const absl::string_view past = filter.newest_first ? "<" : ">";
+  Statement rows = database_.Prepare(absl::StrCat(
+      "SELECT ", kTrialColumns, " FROM trial WHERE study_id = ?1 AND (?2 IS NULL OR number ", past,
+      " ?2)", FilterText(filter), " ORDER BY number", order, " LIMIT ?3"));
+  std::optional<int64_t> start;
+  if (after) start = after->value;
+  rows.Bind(study_id_, start, limit);
+  std::vector<Trial> trials;
+  for (;;) {
+    HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+    if (!row) return trials;
+    HPO_ASSIGN_OR_RETURN(trials.emplace_back(), ReadTrialToShow(rows));
+  }
+}
+
+absl::StatusOr<int64_t> TrialStore::CountTrials(const TrialFilter& filter) const {
+  Statement row = database_.Prepare(
+      absl::StrCat("SELECT COUNT(*) FROM trial WHERE study_id = ?1", FilterText(filter)));
   HPO_RETURN_IF_ERROR(row.Bind(study_id_).Next().status());
   return row.Int(0);
 }
 
-absl::Status TrialStore::ForgetEvents(int64_t last) {
-  return database_.Prepare("DELETE FROM event WHERE study_id = ?1 AND sequence <= ?2")
-      .Bind(study_id_, last)
-      .Run();
-}
-
-absl::StatusOr<int64_t> TrialStore::CountMeasurements(TrialNumber trial,
-                                                      AttemptNumber attempt) const {
-  Statement row = database_.Prepare(
-      "SELECT COUNT(*) FROM measurement WHERE study_id = ?1 AND number = ?2 AND attempt = ?3");
-  HPO_RETURN_IF_ERROR(row.Bind(study_id_, trial.value, attempt.value).Next().status());
-  return row.Int(0);
-}
-
-absl::StatusOr<std::vector<TrialStore::Event>> TrialStore::EventsAfter(int64_t sequence,
-                                                                       int limit) const {
+absl::StatusOr<TrialCounts> TrialStore::Count() const {
   Statement rows = database_.Prepare(
-      "SELECT sequence, kind, number FROM event WHERE study_id = ?1 AND sequence > ?2 ORDER BY "
-      "sequence LIMIT ?3");
-  rows.Bind(study_id_, sequence, limit);
-  std::vector<Event> events;
+      "SELECT state, demonstration, oom_met, prune_reason, COUNT(*), budgeted, violation > 0 FROM "
+      "trial WHERE study_id = ?1 GROUP BY 1, 2, 3, 4, 6, 7");
+  rows.Bind(study_id_);
+  TrialCounts counts;
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
-    if (!row) return events;
-    events.push_back({rows.Int(0), rows.Text(1), TrialNumber{rows.Int(2)}});
+    if (!row) return counts;
+    const int64_t count = rows.Int(4);
+    if (rows.Bool(1)) {
+      counts.demonstration += count;
+      continue;
+    }
+    if (!rows.Bool(5)) {
+      counts.imported += count;
+      continue;
+    }
+    const std::optional<TrialState> state = ParseName<TrialState>(rows.Text(0));
+    // Named with the study's unreadable ones.
+    if (!state) continue;
+    AddCount(counts, *state, count);
+    if (rows.Bool(6)) counts.infeasible += count;
+    if (rows.Bool(2)) counts.oom_met += count;
+    if (rows.Bool(2) && *state == TrialState::kCompleted) counts.oom_recovered += count;
+    if (rows.Text(3) == Name(PruneReason::kPredictedOutOfMemory)) counts.oom_predicted += count;
+  }
+}
+
+absl::StatusOr<std::vector<Trial>> TrialStore::ListBest(Direction direction, int limit) const {
+  const absl::string_view order = direction == Direction::kMaximize ? " DESC" : " ASC";
+  const std::string query = absl::StrCat(
+      "SELECT ", kTrialColumns,
+      " FROM trial WHERE study_id = ?1 AND state = 'COMPLETED' AND value IS NOT NULL AND "
+      "demonstration = 0 ORDER BY violation, value",
+      order, ", number LIMIT ?2");
+  // Rows that cannot be read do not count: then twice as many are asked for.
+  for (int64_t asked = limit;; asked *= 2) {
+    Statement rows = database_.Prepare(query);
+    rows.Bind(study_id_, asked);
+    std::vector<Trial> trials;
+    int64_t num_rows = 0;
+    for (;; ++num_rows) {
+      HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
+      if (!row) break;
+      HPO_ASSIGN_OR_RETURN(Trial trial, ReadTrialToShow(rows));
+      if (trial.state == TrialState::kCompleted) trials.push_back(std::move(trial));
+    }
+    if (limit < 0 || num_rows < asked) return trials;
+    if (trials.size() >= static_cast<size_t>(limit)) {
+      trials.resize(static_cast<size_t>(limit));
+      return trials;
+    }
   }
 }
 

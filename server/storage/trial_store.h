@@ -1,4 +1,4 @@
-// Trials, attempts, measurements and events in the database.
+// Trials of a study in the database.
 //
 // Verbs over one connection: inside a WriteQueue's work they are part of its transaction; the const
 // ones also run on a reader. Codes: database.h, and those named here. The store itself guards what
@@ -25,8 +25,6 @@ namespace hpo {
 
 class TrialStore {
  public:
-  static constexpr TrialNumber kNoTrial{-1};
-
   // `study` names the trials' study in their ids.
   TrialStore(Database& database, int64_t study_id, std::string study)
       : database_(database), study_id_(study_id), study_(std::move(study)) {}
@@ -44,26 +42,10 @@ class TrialStore {
   // How long workers have held an open trial; nothing for one that has ended.
   absl::Status SetHeld(TrialNumber trial, absl::Duration held);
 
-  absl::Status InsertAttempt(const AttemptRecord& record);
-  //   InvalidArgument  the row could not be read again
-  absl::Status UpdateAttempt(const AttemptRecord& record);
-
-  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the number of new ones.
-  absl::StatusOr<int64_t> InsertMeasurements(TrialNumber trial, AttemptNumber attempt,
-                                             const std::vector<Measurement>& measurements);
-
-  // Keeps what is there: a re-sent (attempt, sequence) is ignored.
-  absl::Status InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
-                                   const std::vector<MemoryRecord>& records);
-
   // Makes `attributes` those of the trial; of kNoTrial: of the study.
   absl::Status StoreAttributes(TrialNumber trial, const Attributes& attributes);
 
   absl::Status InsertSuggestion(TrialNumber trial, const SuggestionRecord& suggestion);
-
-  // Appends to the change log and returns the event's sequence within the study. kNoTrial: the
-  // event is the study's own.
-  absl::StatusOr<int64_t> AppendEvent(TrialNumber trial, absl::string_view kind, absl::Time now);
 
   // ---- Reading ----
   //
@@ -76,16 +58,6 @@ class TrialStore {
   absl::StatusOr<Trial> LoadTrialToShow(TrialNumber number) const;
   // The trial that came from there, without attempts; nullopt: none did.
   absl::StatusOr<std::optional<TrialRecord>> FindByOrigin(const std::string& origin) const;
-  //   NotFound  no such attempt
-  absl::StatusOr<AttemptRecord> LoadAttempt(TrialNumber trial, AttemptNumber attempt) const;
-  absl::StatusOr<std::vector<AttemptRecord>> LoadAttempts(TrialNumber trial) const;
-  // By step.
-  absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
-                                                            AttemptNumber attempt) const;
-  absl::StatusOr<int64_t> CountMeasurements(TrialNumber trial, AttemptNumber attempt) const;
-  // By sequence.
-  absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
-                                                              AttemptNumber attempt) const;
   // Of the trial; of kNoTrial: of the study.
   absl::StatusOr<Attributes> LoadAttributes(TrialNumber trial) const;
   // The trials that have the attribute `key`, with its value, by number.
@@ -96,8 +68,6 @@ class TrialStore {
   };
   // Of every trial, in their order: what folds into a history.
   absl::StatusOr<std::vector<LastEvent>> LastEvents() const;
-  // Of every attempt that holds a lease.
-  absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
   // Who proposed the trial, and why (Suggestion::sampler and reason): "random; an independent
   // draw".
   // "" where none was recorded.
@@ -115,20 +85,10 @@ class TrialStore {
   // value, then the others, the least violating first; none that cannot be read. limit < 0: all.
   absl::StatusOr<std::vector<Trial>> ListBest(Direction direction, int limit) const;
 
-  struct Event {
-    int64_t sequence = 0;
-    std::string kind;
-    TrialNumber trial;  // kNoTrial: of the study
-  };
-  // Forgets changes up to and with `last`.
-  absl::Status ForgetEvents(int64_t last);
-  absl::StatusOr<std::vector<Event>> EventsAfter(int64_t sequence, int limit) const;
-  absl::StatusOr<int64_t> LastSequence() const;
-
  private:
   absl::StatusOr<TrialRecord> ReadTrial(const Statement& row) const;
   absl::StatusOr<Trial> ReadTrialToShow(const Statement& row) const;
-  absl::Status LoadLastMeasurement(TrialRecord& record) const;
+  absl::StatusOr<std::optional<Measurement>> LoadLastMeasurement(const TrialRecord& record) const;
 
   Database& database_;
   const int64_t study_id_;

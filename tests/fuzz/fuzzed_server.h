@@ -45,7 +45,7 @@ class FuzzedServer {
   void InputDone() {
     ++num_inputs_;
     clock_.Advance(absl::Seconds(1));
-    if (num_inputs_ % 50 == 0) HPO_CHECK(scheduler_->Tick().ok());
+    if (num_inputs_ % 50 == 0) HPO_CHECK(scheduler_->sweeper().Tick().ok());
     if (num_inputs_ % 400 != 0) return;
     ReadAll();
     scheduler_.reset();
@@ -158,7 +158,7 @@ class FuzzedServer {
 
   // What was taken can be read.
   void ReadAll() {
-    for (const std::string& study : scheduler_->StudyNames()) {
+    for (const std::string& study : scheduler_->state().studies.Names()) {
       HPO_CHECK(studies_->GetStudy(study).ok());
       std::string token;
       do {

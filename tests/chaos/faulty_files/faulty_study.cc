@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "server/studies/trial_writer.h"
 #include "tests/chaos/simulation/simulated_server.h"
 #include "tests/chaos/simulation/trial_ledger.h"
 
@@ -70,14 +71,14 @@ class FaultyStudy {
                            return num_failed_calls_ < kMostTries;
                          }));
     HPO_RETURN_IF_ERROR(Try("add the study", [this] {
-      return scheduler().AddStudy(Study(options_.num_trials), false, "").status();
+      return scheduler().commands().CreateStudy(Study(options_.num_trials), false, "").status();
     }));
     HPO_RETURN_IF_ERROR(Try("register", [this] { return Register(); }));
     for (int64_t trial = 0; trial < options_.num_trials; ++trial) {
       HPO_RETURN_IF_ERROR(RunTrial(trial));
     }
     vfs_.Heal();
-    HPO_RETURN_IF_ERROR(server_->scheduler().Tick());
+    HPO_RETURN_IF_ERROR(server_->scheduler().sweeper().Tick());
     HPO_RETURN_IF_ERROR(Audit());
     return server_->Restart();
   }
@@ -107,7 +108,8 @@ class FaultyStudy {
   }
 
   absl::Status Register() {
-    HPO_ASSIGN_OR_RETURN(const Registration registered, scheduler().Register(Facts()));
+    HPO_ASSIGN_OR_RETURN(const Registration registered,
+                         scheduler().sessions().RegisterWorker(Facts()));
     session_ = registered.session;
     return absl::OkStatus();
   }
@@ -119,15 +121,15 @@ class FaultyStudy {
     server_->clock().Advance(absl::Seconds(10));
     HPO_RETURN_IF_ERROR(Try("beat", [&] { return Beat(); }));
     // A tick may fail as any other call, and is repeated by time.
-    if (!scheduler().Tick().ok()) ++num_failed_calls_;
+    if (!scheduler().sweeper().Tick().ok()) ++num_failed_calls_;
     const std::string tell_id = absl::StrCat("tell-", index);
     return Try("finish", [&] { return Finish(tell_id, static_cast<double>(index)); });
   }
 
   absl::Status Ask(const std::string& request_id) {
-    HPO_ASSIGN_OR_RETURN(
-        const AcquireResult asked,
-        scheduler().Acquire(session_, request_id, absl::ZeroDuration(), GiB(8), nullptr));
+    HPO_ASSIGN_OR_RETURN(const AcquireResult asked,
+                         scheduler().dispatcher().AcquireTrial(
+                             session_, request_id, absl::ZeroDuration(), GiB(8), nullptr));
     if (!asked.assignment) {
       return absl::UnavailableError(absl::StrCat("no trial: ", asked.waiting_for));
     }
@@ -141,40 +143,43 @@ class FaultyStudy {
       report.measurements.push_back(Measurement{
           .step = step, .epoch = 1.0, .metrics = {{"score", static_cast<double>(step)}}});
     }
-    HPO_RETURN_IF_ERROR(scheduler().Report(report).status());
+    HPO_RETURN_IF_ERROR(scheduler().results().ReportMeasurements(report).status());
     return ledger_.Beat(lease_, Directive::kContinue, Now());
   }
 
   absl::Status Beat() {
-    HPO_ASSIGN_OR_RETURN(const HeartbeatResult beat,
-                         scheduler().Heartbeat(session_, {LeaseBeat{.lease = lease_}}, GiB(8)));
+    HPO_ASSIGN_OR_RETURN(
+        const HeartbeatResult beat,
+        scheduler().sessions().Heartbeat(session_, {LeaseBeat{.lease = lease_}}, GiB(8)));
     return ledger_.Beat(lease_, beat.directives.front(), Now());
   }
 
   absl::Status Finish(const std::string& request_id, double score) {
     FinishRequest request{.lease = lease_,
                           .outcome = Completed{.metrics = {{"score", score}}, .model_path = ""}};
-    HPO_ASSIGN_OR_RETURN(const FinishResult finished, scheduler().Finish(request_id, request));
+    HPO_ASSIGN_OR_RETURN(const FinishResult finished,
+                         scheduler().results().FinishTrial(request_id, request));
     if (!finished.stored) return absl::OkStatus();
     return ledger_.Finished(request, finished);
   }
 
   absl::Status Audit() {
-    HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler().FindStudy("faulty"));
+    HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+                         scheduler().state().studies.Find("faulty"));
     std::vector<TrialRecord> rows;
-    const auto read = [&](const TrialStore& trials) -> absl::Status {
-      HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
+    const auto read = [&](const StudyRows& stored) -> absl::Status {
+      HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
       return absl::OkStatus();
     };
-    HPO_RETURN_IF_ERROR(scheduler().ReadTrials(*study, read));
+    HPO_RETURN_IF_ERROR(ReadRows(*scheduler().state().store, *study, read));
     HPO_RETURN_IF_ERROR(ledger_.Audit("faulty", rows, Now()));
     const auto completed = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
       return row.trial.state == TrialState::kCompleted;
     });
-    if (completed == options_.num_trials && study->Finished()) return absl::OkStatus();
+    if (completed == options_.num_trials && study->standing().finished) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(completed, " of ", options_.num_trials,
                                             " trials completed, study ",
-                                            study->Finished() ? "finished" : "open"));
+                                            study->standing().finished ? "finished" : "open"));
   }
 
   const FaultyStudyOptions options_;

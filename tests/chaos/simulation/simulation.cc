@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "server/studies/study_description.h"
+#include "server/studies/trial_writer.h"
 
 namespace hpo {
 namespace {
@@ -58,7 +60,7 @@ absl::Duration Simulation::Now() const { return server_->clock().Monotonic(); }
 absl::Status Simulation::Begin() {
   HPO_ASSIGN_OR_RETURN(server_, SimulatedServer::Start(kLease));
   for (const StudySpec& spec : studies_) {
-    HPO_RETURN_IF_ERROR(server_->scheduler().AddStudy(spec, false, "").status());
+    HPO_RETURN_IF_ERROR(server_->scheduler().commands().CreateStudy(spec, false, "").status());
   }
   return absl::OkStatus();
 }
@@ -124,7 +126,8 @@ absl::Status Simulation::RegisterAs(Worker& worker, bool new_process) {
     worker.tell_id.clear();
     worker.session.clear();
   }
-  const auto registered = server_->scheduler().Register(worker.facts, worker.predecessor);
+  const auto registered =
+      server_->scheduler().sessions().RegisterWorker(worker.facts, worker.predecessor);
   if (absl::IsUnavailable(registered.status())) return absl::OkStatus();  // asks again later
   HPO_RETURN_IF_ERROR(Allowed("register", registered.status()));
   if (!registered.ok()) return absl::OkStatus();
@@ -145,8 +148,8 @@ absl::Status Simulation::AskAgain() {
 }
 
 absl::Status Simulation::AskWith(Worker& worker, const std::string& request_id) {
-  const auto asked = server_->scheduler().Acquire(worker.session, request_id, absl::ZeroDuration(),
-                                                  worker.facts.capacity, nullptr);
+  const auto asked = server_->scheduler().dispatcher().AcquireTrial(
+      worker.session, request_id, absl::ZeroDuration(), worker.facts.capacity, nullptr);
   HPO_RETURN_IF_ERROR(Allowed("ask", asked.status()));
   if (!asked.ok() || !asked->assignment) return absl::OkStatus();
   const LeaseRef& lease = asked->assignment->lease;
@@ -172,7 +175,8 @@ absl::Status Simulation::BeatStale() {
 absl::Status Simulation::BeatOf(const Worker& worker, const std::vector<LeaseRef>& leases) {
   std::vector<LeaseBeat> beats;
   for (const LeaseRef& lease : leases) beats.push_back(LeaseBeat{.lease = lease});
-  const auto beat = server_->scheduler().Heartbeat(worker.session, beats, worker.facts.capacity);
+  const auto beat =
+      server_->scheduler().sessions().Heartbeat(worker.session, beats, worker.facts.capacity);
   HPO_RETURN_IF_ERROR(Allowed("beat", beat.status()));
   if (!beat.ok()) return absl::OkStatus();
   for (size_t i = 0; i < leases.size(); ++i) {
@@ -190,7 +194,7 @@ absl::Status Simulation::Report() {
                                      .epoch = 1.0,
                                      .metrics = {{"score", rng_.Uniform()}}}};
   if (rng_.Below(8) == 0) report.num_ooms = 1;
-  const auto reported = server_->scheduler().Report(report);
+  const auto reported = server_->scheduler().results().ReportMeasurements(report);
   HPO_RETURN_IF_ERROR(Allowed("report", reported.status()));
   // A report that is taken proves life as a beat does.
   return reported.ok() ? ledger_.Beat(lease, Directive::kContinue, Now()) : absl::OkStatus();
@@ -242,7 +246,7 @@ absl::Status Simulation::FinishLate() {
 absl::Status Simulation::FinishWith(Worker& worker, const LeaseRef& lease) {
   const FinishRequest request = RequestFor(lease, AnyOutcome());
   const std::string request_id = NextId();
-  const auto finished = server_->scheduler().Finish(request_id, request);
+  const auto finished = server_->scheduler().results().FinishTrial(request_id, request);
   HPO_RETURN_IF_ERROR(Allowed("finish", finished.status()));
   if (!finished.ok()) return absl::OkStatus();
   worker.tell_id = request_id;
@@ -254,7 +258,7 @@ absl::Status Simulation::FinishWith(Worker& worker, const LeaseRef& lease) {
 absl::Status Simulation::RepeatFinish() {
   const Worker& worker = AnyWorker();
   if (worker.tell_id.empty()) return absl::OkStatus();
-  const auto finished = server_->scheduler().Finish(worker.tell_id, worker.told);
+  const auto finished = server_->scheduler().results().FinishTrial(worker.tell_id, worker.told);
   HPO_RETURN_IF_ERROR(Allowed("repeat finish", finished.status()));
   const bool same = finished.ok() && finished->state == worker.answer.state &&
                     finished->stored == worker.answer.stored;
@@ -267,7 +271,7 @@ absl::Status Simulation::ReuseRequestId() {
   if (worker.tell_id.empty()) return absl::OkStatus();
   FinishRequest other = worker.told;
   other.outcome = Failed{.failure_class = FailureClass::kInternal, .message = "another body"};
-  const auto finished = server_->scheduler().Finish(worker.tell_id, other);
+  const auto finished = server_->scheduler().results().FinishTrial(worker.tell_id, other);
   HPO_RETURN_IF_ERROR(Allowed("reuse id", finished.status()));
   return finished.ok() ? absl::InternalError("a request id is taken for two results")
                        : absl::OkStatus();
@@ -278,7 +282,7 @@ absl::Status Simulation::FinishWithAForgedToken() {
   if (worker.held.empty()) return absl::OkStatus();
   LeaseRef forged = worker.held.front();
   forged.token.back() = forged.token.back() == '0' ? '1' : '0';
-  const auto finished = server_->scheduler().Finish(
+  const auto finished = server_->scheduler().results().FinishTrial(
       NextId(), RequestFor(forged, Completed{.metrics = {{"score", 1}}}));
   HPO_RETURN_IF_ERROR(Allowed("forge", finished.status()));
   return finished.ok() ? absl::InternalError("a result with a forged token is taken")
@@ -292,8 +296,8 @@ absl::Status Simulation::Release() {
   worker.held.pop_back();
   worker.old.push_back(lease);
   const auto reason = static_cast<ReleaseReason>(rng_.Below(3));
-  const auto released =
-      server_->scheduler().Release(NextId(), lease, reason, GiB(4 + rng_.Below(8)), "");
+  const auto released = server_->scheduler().results().ReleaseTrial(NextId(), lease, reason,
+                                                                    GiB(4 + rng_.Below(8)), "");
   HPO_RETURN_IF_ERROR(Allowed("release", released.status()));
   return released.ok() ? ledger_.Released(lease, *released) : absl::OkStatus();
 }
@@ -305,26 +309,29 @@ absl::Status Simulation::Enqueue() {
   request.params["train.batch_size"] = int64_t{1} + static_cast<int64_t>(rng_.Below(64));
   request.demonstration = rng_.Below(8) == 0;
   const std::string& name = AnyStudy().name;
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
-  const bool beyond = !study->BudgetLeft() && !request.demonstration;
-  const auto queued = server_->scheduler().EnqueueTrial(name, request, NextId());
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+                       server_->scheduler().state().studies.Find(name));
+  const bool beyond = !study->standing().budget_left && !request.demonstration;
+  const auto queued = server_->scheduler().enqueuer().EnqueueTrial(name, request, NextId());
   if (queued.ok() && beyond) ++enqueued_beyond_budget_[name];
   return Allowed("enqueue", queued.status());
 }
 
 absl::Status Simulation::Preempt() {
   const TrialNumber number{static_cast<int64_t>(rng_.Below(40))};
-  return Allowed("preempt", server_->scheduler().Preempt(AnyStudy().name, number));
+  return Allowed("preempt", server_->scheduler().orders().PreemptTrial(AnyStudy().name, number));
 }
 
 absl::Status Simulation::StopTrial() {
   const TrialNumber number{static_cast<int64_t>(rng_.Below(100))};
-  return Allowed("stop", server_->scheduler().StopTrial(AnyStudy().name, number, "enough"));
+  return Allowed("stop",
+                 server_->scheduler().orders().StopTrial(AnyStudy().name, number, "enough"));
 }
 
 absl::Status Simulation::CancelTrial() {
   const TrialNumber number{static_cast<int64_t>(rng_.Below(100))};
-  return Allowed("cancel", server_->scheduler().CancelTrial(AnyStudy().name, number, "not needed"));
+  return Allowed("cancel",
+                 server_->scheduler().orders().CancelTrial(AnyStudy().name, number, "not needed"));
 }
 
 absl::Status Simulation::OrderStudy() {
@@ -333,17 +340,20 @@ absl::Status Simulation::OrderStudy() {
                                StudyOrder::kPause, StudyOrder::kStop};
   const StudyOrder order = orders[rng_.Below(5)];
   const bool stop_running = order == StudyOrder::kStop && rng_.Below(2) == 0;
-  return Allowed("order", server_->scheduler().OrderStudy(AnyStudy().name, order, stop_running));
+  return Allowed("order",
+                 server_->scheduler().orders().OrderStudy(AnyStudy().name, order, stop_running));
 }
 
 absl::Status Simulation::Extend() {
   const StudyUpdate update{.add_trials = 1};
-  return Allowed("extend", server_->scheduler().UpdateStudy(AnyStudy().name, update, NextId()));
+  return Allowed("extend",
+                 server_->scheduler().commands().UpdateStudy(AnyStudy().name, update, NextId()));
 }
 
 absl::Status Simulation::AddStudyAgain() {
-  return Allowed("add again",
-                 server_->scheduler().AddStudy(AnyStudy(), rng_.Below(2) == 0, "").status());
+  return Allowed(
+      "add again",
+      server_->scheduler().commands().CreateStudy(AnyStudy(), rng_.Below(2) == 0, "").status());
 }
 
 // ---- Time and the server ----
@@ -363,7 +373,7 @@ absl::Status Simulation::JumpWallClock() {
   return absl::OkStatus();
 }
 
-absl::Status Simulation::Tick() { return Allowed("tick", server_->scheduler().Tick()); }
+absl::Status Simulation::Tick() { return Allowed("tick", server_->scheduler().sweeper().Tick()); }
 
 absl::Status Simulation::Restart() {
   Trace("restart");
@@ -382,20 +392,21 @@ absl::Status Simulation::Crash() {
 }
 
 absl::Status Simulation::Audit() {
-  for (const std::string& name : server_->scheduler().StudyNames()) {
+  for (const std::string& name : server_->scheduler().state().studies.Names()) {
     HPO_RETURN_IF_ERROR(AuditStudy(name));
   }
   return absl::OkStatus();
 }
 
 absl::Status Simulation::AuditStudy(const std::string& name) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+                       server_->scheduler().state().studies.Find(name));
   std::vector<TrialRecord> rows;
-  const auto read = [&](const TrialStore& trials) -> absl::Status {
-    HPO_ASSIGN_OR_RETURN(rows, LoadRows(trials));
+  const auto read = [&](const StudyRows& stored) -> absl::Status {
+    HPO_ASSIGN_OR_RETURN(rows, LoadRows(stored.trials));
     return absl::OkStatus();
   };
-  HPO_RETURN_IF_ERROR(server_->scheduler().ReadTrials(*study, read));
+  HPO_RETURN_IF_ERROR(ReadRows(*server_->scheduler().state().store, *study, read));
   HPO_RETURN_IF_ERROR(ledger_.Audit(name, rows, Now()));
   const auto budgeted = std::count_if(rows.begin(), rows.end(), [](const TrialRecord& row) {
     return row.trial.budgeted && !row.trial.demonstration;
@@ -415,7 +426,7 @@ absl::Status Simulation::FinishHonestly(Worker& worker) {
     worker.held.pop_back();
     const FinishRequest request =
         RequestFor(lease, Completed{.metrics = {{"score", rng_.Uniform()}}, .model_path = ""});
-    const auto finished = server_->scheduler().Finish(NextId(), request);
+    const auto finished = server_->scheduler().results().FinishTrial(NextId(), request);
     HPO_RETURN_IF_ERROR(Allowed("finish", finished.status()));
     if (finished.ok()) HPO_RETURN_IF_ERROR(ledger_.Finished(request, *finished));
   }
@@ -425,10 +436,11 @@ absl::Status Simulation::FinishHonestly(Worker& worker) {
 absl::Status Simulation::RunToTheEnd() {
   for (Worker& worker : workers_) HPO_RETURN_IF_ERROR(RegisterAs(worker, true));
   for (const StudySpec& spec : studies_) {
-    HPO_RETURN_IF_ERROR(server_->scheduler().OrderStudy(spec.name, StudyOrder::kRun, false));
+    HPO_RETURN_IF_ERROR(
+        server_->scheduler().orders().OrderStudy(spec.name, StudyOrder::kRun, false));
   }
   const auto finished = [this](const StudySpec& spec) {
-    return (*server_->scheduler().FindStudy(spec.name))->Finished();
+    return (*server_->scheduler().state().studies.Find(spec.name))->standing().finished;
   };
   constexpr int kRounds = 400;
   for (int round = 0; round < kRounds; ++round) {
@@ -451,13 +463,15 @@ void KeepDatabasesInMemory() {
 }
 
 absl::Status Simulation::ExpectOver(const std::string& name) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, server_->scheduler().FindStudy(name));
-  if (study->Finished()) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, server_->scheduler().Status(name));
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study,
+                       server_->scheduler().state().studies.Find(name));
+  if (study->standing().finished) return absl::OkStatus();
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(server_->scheduler().state(), name));
   // Outcomes are drawn: some teach that no worker here has the memory for any trial.
   const bool nothing_fits =
       absl::StrContains(status.waiting_for, "no configuration found that fits");
-  if (nothing_fits && study->queue().empty() && study->leases().empty()) return absl::OkStatus();
+  if (nothing_fits && study->open.queue().empty() && study->open.leases().empty())
+    return absl::OkStatus();
   return absl::InternalError(absl::StrCat(name, ": stuck: ", status.waiting_for));
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "server/studies/study_description.h"
 
 namespace hpo {
 namespace {
@@ -49,23 +50,24 @@ std::string TextOf(const TrialCounts& counts) {
 }
 
 absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, StudyImage& image) {
-  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler.FindStudy(name));
+  HPO_ASSIGN_OR_RETURN(const StudyRuntime* const study, scheduler.state().studies.Find(name));
   const auto set = [&](const std::string& field, const std::string& text) {
     image[absl::StrCat(name, "/", field)] = text;
   };
   set("spec", StudyToJson(study->spec()).dump());
   set("data", absl::StrJoin(study->data_digests(), ",", absl::PairFormatter("=")));
   set("next number", absl::StrCat(study->next_number().value));
-  set("last sequence", absl::StrCat(study->last_sequence()));
-  set("finished", absl::StrCat(study->Finished()));
-  set("budget left", absl::StrCat(study->BudgetLeft()));
-  set("termination", study->termination());
-  set("order", std::string(Name(study->order())));
-  set("failure", study->failure() ? study->failure()->why : "");
-  for (const QueuedTrial& queued : study->queue()) {
+  set("last sequence", absl::StrCat(study->changes.last()));
+  const StudyStanding standing = study->standing();
+  set("finished", absl::StrCat(standing.finished));
+  set("budget left", absl::StrCat(standing.budget_left));
+  set("termination", standing.termination);
+  set("order", std::string(Name(standing.order)));
+  set("failure", standing.failure ? standing.failure->why : "");
+  for (const QueuedTrial& queued : study->open.queue()) {
     set(absl::StrCat("queued #", queued.trial.id.number.value), TextOf(queued));
   }
-  for (const HeldLease& lease : study->leases()) {
+  for (const HeldLease& lease : study->open.leases()) {
     set(absl::StrCat("lease #", lease.trial.value), TextOf(lease));
   }
   const History history = study->history();
@@ -73,7 +75,7 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
   for (const auto& [number, trial] : history.trials()) {
     set(absl::StrCat("trial #", number.value), TextOf(trial));
   }
-  HPO_ASSIGN_OR_RETURN(const StudyStatus status, scheduler.Status(name));
+  HPO_ASSIGN_OR_RETURN(const StudyStatus status, DescribeStudy(scheduler.state(), name));
   set("counts", TextOf(status.counts));
   set("best", absl::StrCat(status.best_trial ? status.best_trial->value : -1, " ",
                            status.best_value.value_or(0.0), " ", status.best_violation));
@@ -84,7 +86,7 @@ absl::Status AddStudy(const TrialScheduler& scheduler, const std::string& name, 
 
 absl::StatusOr<StudyImage> TakeImage(const TrialScheduler& scheduler) {
   StudyImage image;
-  for (const std::string& name : scheduler.StudyNames()) {
+  for (const std::string& name : scheduler.state().studies.Names()) {
     HPO_RETURN_IF_ERROR(AddStudy(scheduler, name, image));
   }
   return image;

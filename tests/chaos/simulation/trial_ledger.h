@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/protocol/worker_exchange.h"
-#include "server/scheduler/lease.h"
 #include "server/storage/records.h"
 #include "server/storage/trial_store.h"
+#include "server/workers/lease.h"
 
 namespace hpo {
 

@@ -39,9 +39,11 @@ TEST_F(StudyApiTest, ATrialIsShownWithAttemptsMeasurementsAndSampler) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
-  ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {seen}}).ok());
   const MemoryRecord start{.stage = "Trial Start", .allocated = MiB(1)};
-  ASSERT_TRUE(scheduler_->Report({.lease = lease, .memory_records = {start}}).ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReportMeasurements({.lease = lease, .memory_records = {start}}).ok());
   Complete(lease, 0.4);
   const auto detail = api_->GetTrial("plain", TrialNumber{0});
   ASSERT_TRUE(detail.ok()) << detail.status();
@@ -160,11 +162,11 @@ TEST_F(StudyApiTest, AWatchSeesEveryChangeInOrder) {
   started.WaitForNotification();
   const LeaseRef lease = MustAcquire(session).lease;
   const Measurement seen{.step = 3, .epoch = 1, .metrics = {{"score", 0.4}}};
-  ASSERT_TRUE(scheduler_
-                  ->Report({.lease = lease,
-                            .measurements = {seen},
-                            .new_plan = MemoryPlan{.effective_batch = 4},
-                            .num_ooms = 1})
+  ASSERT_TRUE(scheduler_->results()
+                  .ReportMeasurements({.lease = lease,
+                                       .measurements = {seen},
+                                       .new_plan = MemoryPlan{.effective_batch = 4},
+                                       .num_ooms = 1})
                   .ok());
   Complete(lease, 0.4);
   watcher.join();
@@ -191,7 +193,7 @@ TEST_F(StudyApiTest, ADrainEndsWatchesAndRefusesWrites) {
                         [] { return false; })
                     .ok());
   });
-  scheduler_->Drain();
+  scheduler_->state().work.Drain();
   watcher.join();
   EXPECT_TRUE(absl::IsUnavailable(api_->CreateStudy(PlainStudy("x"), false, "").status()));
   EXPECT_TRUE(absl::IsUnavailable(api_->UpdateStudy("plain", {}, "").status()));

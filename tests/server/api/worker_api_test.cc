@@ -128,11 +128,12 @@ TEST_F(WorkerApiTest, WhatAWorkerSaysStandsInTheStatus) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   ASSERT_TRUE(api_->Heartbeat(session, {}, GiB(8), "the state folder is full").ok());
-  EXPECT_EQ(scheduler_->Status("plain")->workers.front().notice, "the state folder is full");
+  EXPECT_EQ(DescribeStudy(scheduler_->state(), "plain")->workers.front().notice,
+            "the state folder is full");
 }
 
 TEST_F(WorkerApiTest, NobodyRegistersWhileDraining) {
-  scheduler_->Drain();
+  scheduler_->state().work.Drain();
   EXPECT_TRUE(absl::IsUnavailable(api_->RegisterWorker(MakeWorker("a")).status()));
 }
 

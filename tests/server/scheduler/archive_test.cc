@@ -36,11 +36,12 @@ class ArchiveTest : public SchedulerFixture {
     AddStudy(spec);
     const std::string session = Register(MakeWorker("a"));
     const LeaseRef first = MustAcquire(session).lease;
-    ASSERT_TRUE(scheduler_
-                    ->Report({.lease = first,
-                              .measurements = {{.step = 3, .metrics = {{"score", 0.1 + 0.2}}}},
-                              .memory_records = {{.stage = "Training Start", .allocated = GiB(1)}},
-                              .attributes = {{"rows", "12"}}})
+    ASSERT_TRUE(scheduler_->results()
+                    .ReportMeasurements(
+                        {.lease = first,
+                         .measurements = {{.step = 3, .metrics = {{"score", 0.1 + 0.2}}}},
+                         .memory_records = {{.stage = "Training Start", .allocated = GiB(1)}},
+                         .attributes = {{"rows", "12"}}})
                     .ok());
     Complete(first, 0.1 + 0.2);  // no latency: violated without measure
     Finish(MustAcquire(session).lease, OutOfMemory{.limit = GiB(8), .message = "too big"});
@@ -81,9 +82,9 @@ TEST_F(ArchiveTest, WhatIsDeletedComesBackAsItWas) {
   const std::string archive = Archive("plain", &sha256);
   EXPECT_EQ(sha256, Sha256Hex(archive));
   EXPECT_EQ(*Api().DeleteStudy("plain", sha256), 4);
-  EXPECT_THAT(scheduler_->StudyNames(), IsEmpty());
+  EXPECT_THAT(scheduler_->state().studies.Names(), IsEmpty());
   Restart();
-  EXPECT_THAT(scheduler_->StudyNames(), IsEmpty());
+  EXPECT_THAT(scheduler_->state().studies.Names(), IsEmpty());
   ASSERT_TRUE(Api().RestoreStudy("", archive).ok());
   for (int start = 0; start < 2; ++start) {
     EXPECT_EQ(Shown("plain"), before);
@@ -106,7 +107,7 @@ TEST_F(ArchiveTest, ARestoredStudyCanStandBesideItsOriginal) {
   const std::string archive = Archive("plain");
   EXPECT_TRUE(absl::IsAlreadyExists(Api().RestoreStudy("", archive).status()));
   ASSERT_TRUE(Api().RestoreStudy("other", archive).ok());
-  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("plain", "other"));
+  EXPECT_THAT(scheduler_->state().studies.Names(), ElementsAre("plain", "other"));
   EXPECT_EQ(Shown("other"), Shown("plain"));
   Restart();
   EXPECT_EQ(Status("other").spec.name, "other");
@@ -123,7 +124,7 @@ TEST_F(ArchiveTest, ANameOfAnOptunaClientsStudyIsTaken) {
           .ok());
   const absl::Status restored = Api().RestoreStudy("theirs", Archive("plain")).status();
   EXPECT_TRUE(absl::IsAlreadyExists(restored)) << restored;
-  EXPECT_THAT(scheduler_->StudyNames(), ElementsAre("plain"));
+  EXPECT_THAT(scheduler_->state().studies.Names(), ElementsAre("plain"));
 }
 
 TEST_F(ArchiveTest, OnlyWhatIsArchivedAndStillIsDeleted) {
@@ -175,7 +176,7 @@ TEST_F(ArchiveTest, WhatIsNoWholeArchiveIsRefusedAndNothingStays) {
     const auto refused = Api().RestoreStudy("", text);
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
     EXPECT_THAT(refused.status().message(), HasSubstr(why));
-    EXPECT_THAT(scheduler_->StudyNames(), IsEmpty());
+    EXPECT_THAT(scheduler_->state().studies.Names(), IsEmpty());
   }
   EXPECT_TRUE(Api().RestoreStudy("", archive).ok());
 }
@@ -193,7 +194,7 @@ TEST_F(ArchiveTest, EveryTableOfAStudyIsArchived) {
       tables.push_back(rows.Text(0));
     }
   };
-  ASSERT_TRUE(scheduler_->store().Read(read).ok());
+  ASSERT_TRUE(scheduler_->state().store->Read(read).ok());
   std::vector<std::string> archived;
   for (const StudyTable& table : kStudyTables) archived.emplace_back(table.name);
   EXPECT_THAT(archived, ::testing::UnorderedElementsAreArray(tables));

@@ -17,12 +17,14 @@ class CalibrationTest : public SchedulerFixture {
     request.final_plan = assignment.plan;
     request.memory.live_peak =
         Bytes{static_cast<int64_t>(factor * static_cast<double>(assignment.predicted.count))};
-    const auto finished = scheduler_->Finish(request_id, request);
+    const auto finished = scheduler_->results().FinishTrial(request_id, request);
     ASSERT_TRUE(finished.ok()) << finished.status();
   }
 
-  double Factor() const { return scheduler_->calibration().margins.Factor({.device_kind = "cpu"}); }
-  int64_t Version() const { return scheduler_->calibration().version; }
+  double Factor() const {
+    return scheduler_->state().calibration.Snapshot().margins.Factor({.device_kind = "cpu"});
+  }
+  int64_t Version() const { return scheduler_->state().calibration.Snapshot().version; }
 
   // Of the trial's suggestion.
   int64_t StoredVersion(int64_t number) {
@@ -52,7 +54,7 @@ TEST_F(CalibrationTest, AnUnderestimateWidensTheMarginOfTheNext) {
   StudySpec strict = BertStudy();
   strict.memory.policy = MemoryPolicy::kStrict;
   const MemoryKnowledge knowledge =
-      KnowledgeFor(strict, tight, History(), scheduler_->calibration());
+      KnowledgeFor(strict, tight, History(), scheduler_->state().calibration.Snapshot());
   EXPECT_FALSE(PlaceTrial(strict, tight, like_third, knowledge).fits);
   EXPECT_FALSE(
       AskFor(strict, tight, TrialNumber{9}, knowledge).feasibility({&third.params, 1}).front().fits)
@@ -81,10 +83,10 @@ TEST_F(CalibrationTest, ARestartedServerKnowsTheSame) {
   AddStudy(BertStudy());
   const std::string session = Register(MakeBertWorker("a"));
   for (const double factor : {0.95, 1.04, 0.9, 1.01}) CompleteUsing(MustAcquire(session), factor);
-  const CalibrationSnapshot before = scheduler_->calibration();
+  const CalibrationSnapshot before = scheduler_->state().calibration.Snapshot();
   EXPECT_EQ(before.version, 4);
   Restart();
-  EXPECT_EQ(scheduler_->calibration().margins, before.margins);
+  EXPECT_EQ(scheduler_->state().calibration.Snapshot().margins, before.margins);
   EXPECT_EQ(Version(), before.version);
 }
 
@@ -96,7 +98,7 @@ TEST_F(CalibrationTest, ATrainerWithoutEstimatesTeachesNoMargin) {
   request.lease = assignment.lease;
   request.outcome = Completed{};
   request.memory.live_peak = GiB(1);
-  ASSERT_TRUE(scheduler_->Finish("", request).ok());
+  ASSERT_TRUE(scheduler_->results().FinishTrial("", request).ok());
   EXPECT_EQ(Version(), 0);
 }
 
@@ -112,7 +114,7 @@ TEST_F(CalibrationTest, AnUnderestimatedTrialWaitsForTheLargerCard) {
   // Met on the small card, though it was predicted to fit: again on the large one.
   OutOfMemory oom;
   oom.limit = tight;
-  const auto number = scheduler_->EnqueueTrial("bert", {.params = first.params}, "");
+  const auto number = scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.params}, "");
   ASSERT_TRUE(number.ok()) << number.status();
   const Assignment met = MustAcquire(small, tight);
   ASSERT_EQ(met.lease.trial.number, *number);
@@ -120,7 +122,7 @@ TEST_F(CalibrationTest, AnUnderestimatedTrialWaitsForTheLargerCard) {
   EXPECT_GT(Factor(), 0.02);
   EXPECT_EQ(MustAcquire(large, GiB(16)).lease.trial.number, *number);
   // The next of its size is not even tried on the small card.
-  const auto next = scheduler_->EnqueueTrial("bert", {.params = first.params}, "");
+  const auto next = scheduler_->enqueuer().EnqueueTrial("bert", {.params = first.params}, "");
   ASSERT_TRUE(next.ok()) << next.status();
   const AcquireResult none = Acquire(small, tight);
   const bool given_another = none.assignment && none.assignment->lease.trial.number != *next;

@@ -1,6 +1,6 @@
 // Which worker may run what: models, data, memory.
 #include "gmock/gmock.h"
-#include "server/scheduler/placement/capability.h"
+#include "server/placement/capability.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -29,7 +29,7 @@ StudySpec UnlearntStudy() {
 class CapacityTest : public SchedulerFixture {
  protected:
   TrialNumber Enqueue(const std::string& study, const EnqueueRequest& request) {
-    const auto number = scheduler_->EnqueueTrial(study, request, "");
+    const auto number = scheduler_->enqueuer().EnqueueTrial(study, request, "");
     EXPECT_TRUE(number.ok()) << number.status();
     return number.value_or(TrialNumber{-1});
   }
@@ -56,9 +56,9 @@ TEST_F(CapacityTest, AHeartbeatThatCouldNotMeasureLeavesTheCapacity) {
   AddStudy(UnlearntStudy());
   const std::string small = Register(MakeWorker("small", kSmall));
   const std::string large = Register(MakeWorker("large", kLarge));
-  ASSERT_TRUE(scheduler_->Heartbeat(large, {}, Bytes{0}).ok());
+  ASSERT_TRUE(scheduler_->sessions().Heartbeat(large, {}, Bytes{0}).ok());
   EXPECT_EQ(Finish(MustAcquire(small, kSmall).lease, OomAt(kSmall)).state, TrialState::kQueued);
-  ASSERT_TRUE(scheduler_->Heartbeat(large, {}, kSmall).ok());
+  ASSERT_TRUE(scheduler_->sessions().Heartbeat(large, {}, kSmall).ok());
   EXPECT_EQ(Finish(MustAcquire(small, kSmall).lease, OomAt(kSmall)).state, TrialState::kPruned);
 }
 
@@ -82,14 +82,18 @@ TEST_F(CapacityTest, ARejectedTrialWaitsForMoreMemory) {
   const std::string small = Register(MakeWorker("small", kSmall));
   Register(MakeWorker("large", kLarge));
   const LeaseRef lease = MustAcquire(small, kSmall).lease;
-  const auto state = scheduler_->Release("release", lease, ReleaseReason::kRejected, GiB(6), "");
+  const auto state =
+      scheduler_->results().ReleaseTrial("release", lease, ReleaseReason::kRejected, GiB(6), "");
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(*state, TrialState::kQueued);
-  EXPECT_EQ(scheduler_->Release("release", lease, ReleaseReason::kRejected, GiB(6), "").value(),
+  EXPECT_EQ(scheduler_->results()
+                .ReleaseTrial("release", lease, ReleaseReason::kRejected, GiB(6), "")
+                .value(),
             TrialState::kQueued)
       << "the recorded answer";
-  EXPECT_TRUE(absl::IsAborted(
-      scheduler_->Release("other", lease, ReleaseReason::kPreempted, {}, "").status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->results()
+                                  .ReleaseTrial("other", lease, ReleaseReason::kPreempted, {}, "")
+                                  .status()));
   EXPECT_EQ(Load("plain", 0).trial.min_capacity, kSmall);
 }
 
@@ -153,7 +157,7 @@ TEST_F(CapacityTest, AnotherDataSetOfTheSameNameIsRefused) {
   EXPECT_THAT(Acquire(early).waiting_for, HasSubstr("another-digest"));
   for (const bool restarted : {false, true}) {
     if (restarted) Restart();
-    const auto refused = scheduler_->Register(other);
+    const auto refused = scheduler_->sessions().RegisterWorker(other);
     EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
     EXPECT_THAT(refused.status().message(),
                 AllOf(HasSubstr("bert"), HasSubstr("train.jsonl"), HasSubstr("another-digest"),
@@ -288,7 +292,7 @@ TEST_F(CapacityTest, ADemonstrationRunsUnadmittedAndIsCountedApart) {
   const StudyStatus status = Status("bert");
   EXPECT_EQ(status.counts, TrialCounts{.demonstration = 1});
   EXPECT_FALSE(status.best_trial);
-  EXPECT_TRUE((*scheduler_->FindStudy("bert"))->history().trials().empty());
+  EXPECT_TRUE((*scheduler_->state().studies.Find("bert"))->history().trials().empty());
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ TEST_F(ConcurrencyTest, ManyWorkersUseUpTheBudgetExactly) {
       while (const auto assignment = Acquire(session).assignment) {
         const LeaseRef& lease = assignment->lease;
         const Measurement seen{.step = 1, .epoch = 1, .metrics = {{"score", 0.1}}};
-        EXPECT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
+        EXPECT_TRUE(scheduler_->results()
+                        .ReportMeasurements({.lease = lease, .measurements = {seen}})
+                        .ok());
         EXPECT_EQ(Beat(lease), Directive::kContinue);
         EXPECT_TRUE(Complete(lease, 0.5).stored);
         absl::MutexLock lock(&mutex);
@@ -62,7 +64,9 @@ TEST_F(ConcurrencyTest, ManyWorkersAskForTrialsOfManyStudies) {
 TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByANewStudy) {
   const std::string session = Register(MakeWorker("a"));
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
-  std::thread waiting([&] { acquired = scheduler_->Acquire(session, "", kLong, GiB(8), nullptr); });
+  std::thread waiting([&] {
+    acquired = scheduler_->dispatcher().AcquireTrial(session, "", kLong, GiB(8), nullptr);
+  });
   AddStudy(PlainStudy());
   waiting.join();
   ASSERT_TRUE(acquired.ok());
@@ -74,8 +78,10 @@ TEST_F(ConcurrencyTest, AWaitingWorkerIsWokenByARequeue) {
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   const std::string other = Register(MakeWorker("b"));
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
-  std::thread waiting([&] { acquired = scheduler_->Acquire(other, "", kLong, GiB(8), nullptr); });
-  EXPECT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  std::thread waiting(
+      [&] { acquired = scheduler_->dispatcher().AcquireTrial(other, "", kLong, GiB(8), nullptr); });
+  EXPECT_TRUE(
+      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
   waiting.join();
   ASSERT_TRUE(acquired.ok());
   ASSERT_TRUE(acquired->assignment.has_value());
@@ -89,7 +95,7 @@ TEST_F(ConcurrencyTest, AWaitingWorkerHearsThatEverythingIsFinished) {
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
   absl::Notification asking;
   std::thread waiting([&] {
-    acquired = scheduler_->Acquire(other, "", kLong, GiB(8), [&] {
+    acquired = scheduler_->dispatcher().AcquireTrial(other, "", kLong, GiB(8), [&] {
       if (!asking.HasBeenNotified()) asking.Notify();
       return false;
     });
@@ -107,7 +113,7 @@ TEST_F(ConcurrencyTest, AWaitOfAReplacedProcessGetsNothing) {
   absl::StatusOr<AcquireResult> acquired = AcquireResult{};
   absl::Notification asking;
   std::thread waiting([&] {
-    acquired = scheduler_->Acquire(session, "", kLong, GiB(8), [&] {
+    acquired = scheduler_->dispatcher().AcquireTrial(session, "", kLong, GiB(8), [&] {
       if (!asking.HasBeenNotified()) asking.Notify();
       return false;
     });
@@ -121,15 +127,17 @@ TEST_F(ConcurrencyTest, AWaitOfAReplacedProcessGetsNothing) {
 
 TEST_F(ConcurrencyTest, DrainAndCancellationEndAWait) {
   AddStudy(PlainStudy("plain", 0));
-  ASSERT_TRUE(scheduler_->EnqueueTrial("plain", {.demonstration = true}, "").ok());
+  ASSERT_TRUE(scheduler_->enqueuer().EnqueueTrial("plain", {.demonstration = true}, "").ok());
   const LeaseRef held = MustAcquire(Register(MakeWorker("a"))).lease;
   const std::string other = Register(MakeWorker("b"));
-  const auto cancelled = scheduler_->Acquire(other, "", kLong, GiB(8), [] { return true; });
+  const auto cancelled =
+      scheduler_->dispatcher().AcquireTrial(other, "", kLong, GiB(8), [] { return true; });
   ASSERT_TRUE(cancelled.ok());
   EXPECT_FALSE(cancelled->assignment || cancelled->draining);
   absl::StatusOr<AcquireResult> drained = AcquireResult{};
-  std::thread waiting([&] { drained = scheduler_->Acquire(other, "", kLong, GiB(8), nullptr); });
-  scheduler_->Drain();
+  std::thread waiting(
+      [&] { drained = scheduler_->dispatcher().AcquireTrial(other, "", kLong, GiB(8), nullptr); });
+  scheduler_->state().work.Drain();
   waiting.join();
   ASSERT_TRUE(drained.ok());
   EXPECT_TRUE(drained->draining);

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "server/api/study_api.h"
-#include "server/scheduler/typed_params.h"
+#include "server/studies/typed_params.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -65,9 +65,9 @@ class EditStudyTest : public SchedulerFixture {
   }
 
   ParamMap NextProposal() {
-    StudyRuntime& study = **scheduler_->FindStudy("plain");
-    absl::MutexLock lock(&study.propose_mutex());
-    const auto suggestion = study.Suggest([&](const History&) {
+    StudyRuntime& study = **scheduler_->state().studies.Find("plain");
+    absl::MutexLock lock(&study.sampler.propose_mutex());
+    const auto suggestion = study.sampler.Suggest(study.spec(), [&](const History&) {
       return AskContext{.number = study.next_number(),
                         .space = study.spec().space,
                         .capacity = GiB(8),
@@ -121,7 +121,8 @@ TEST_F(EditStudyTest, WhatWaitsOutsideIsCancelledAndWhatHasBegunGoesOn) {
   EXPECT_EQ(Load("plain", 1).trial.state, TrialState::kCancelled);
   EXPECT_EQ(Load("plain", 2).trial.state, TrialState::kQueued);
   EXPECT_EQ(Beat(begun), Directive::kContinue) << "its lease is the same";
-  ASSERT_TRUE(scheduler_->Release("id", given_back, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("id", given_back, ReleaseReason::kPreempted, {}, "").ok());
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kQueued);
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{0});
   Restart();
@@ -218,7 +219,7 @@ TEST_F(EditStudyTest, AWorkerThatRunsNoticesNothing) {
   ASSERT_TRUE(Api().EditStudy("plain", {.file = {}, .ranges = OtherRanges("tpe")}).ok());
   const AttemptReport report{.lease = lease,
                              .measurements = {{.step = 1, .metrics = {{"score", 0.9}}}}};
-  ASSERT_TRUE(scheduler_->Report(report).ok());
+  ASSERT_TRUE(scheduler_->results().ReportMeasurements(report).ok());
   EXPECT_TRUE(Complete(lease, 0.9).stored);
   EXPECT_EQ(Status("plain").best_value, 0.9) << "best of all, wherever it lies";
 }

@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "server/api/study_api.h"
+#include "server/orders/import_trials.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -48,7 +49,7 @@ class ImportTest : public SchedulerFixture {
 
   TrialCounts Counts() { return StudyApi(*scheduler_).GetStudy("plain")->counts; }
 
-  History Seen() { return (*scheduler_->FindStudy("plain"))->history(); }
+  History Seen() { return (*scheduler_->state().studies.Find("plain"))->history(); }
 };
 
 TEST_F(ImportTest, ATrialIsShownWithWhatItReachedAndWhereItIsFrom) {
@@ -178,9 +179,9 @@ TEST_F(ImportTest, TheyEndNoStudyForLackOfProgress) {
   std::vector<ImportedTrial> trials;
   for (int64_t i = 0; i < 6; ++i)
     trials.push_back(Imported(i, 1 + i, 0.9 - 0.1 * static_cast<double>(i)));
-  ASSERT_TRUE(scheduler_->ImportTrials({.study = "stale", .trials = trials}).ok());
-  EXPECT_EQ((*scheduler_->FindStudy("stale"))->termination(), "");
-  EXPECT_EQ(scheduler_->ImportTrials({.study = "absent"}).status().code(),
+  ASSERT_TRUE(ImportTrials(scheduler_->state(), {.study = "stale", .trials = trials}).ok());
+  EXPECT_EQ((*scheduler_->state().studies.Find("stale"))->standing().termination, "");
+  EXPECT_EQ(ImportTrials(scheduler_->state(), {.study = "absent"}).status().code(),
             absl::StatusCode::kNotFound);
 }
 
@@ -190,7 +191,7 @@ TEST_F(ImportTest, ItEndsWithItsCaller) {
   for (int64_t i = 0; i < 10; ++i) import.trials.push_back(Imported(i, 1 + i, 0.5));
   import.cancelled = [&asked] { return ++asked > 15;
 };  // it leaves while they are written
-EXPECT_EQ(scheduler_->ImportTrials(import).status().code(), absl::StatusCode::kCancelled);
+EXPECT_EQ(ImportTrials(scheduler_->state(), import).status().code(), absl::StatusCode::kCancelled);
 EXPECT_EQ(Counts().imported, 0);
 }  // namespace
 

@@ -28,18 +28,18 @@ class LearnedNeedTest : public SchedulerFixture {
       request.outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""};
       request.memory = {.live_peak = use, .limit = assignment.limit};
     }
-    const auto finished = scheduler_->Finish("", request);
+    const auto finished = scheduler_->results().FinishTrial("", request);
     ASSERT_TRUE(finished.ok()) << finished.status();
   }
 
   TrialNumber Enqueue(const ParamMap& params) {
-    const auto number = scheduler_->EnqueueTrial("plain", {.params = params}, "");
+    const auto number = scheduler_->enqueuer().EnqueueTrial("plain", {.params = params}, "");
     EXPECT_TRUE(number.ok()) << number.status();
     return number.value_or(TrialNumber{-1});
   }
 
   MemoryKnowledge Knowledge(const WorkerFacts& worker) {
-    return scheduler_->Knowledge(**scheduler_->FindStudy("plain"), worker);
+    return scheduler_->state().Knowledge(**scheduler_->state().studies.Find("plain"), worker);
   }
   LearnedFit Learned(const WorkerFacts& worker, const ParamMap& params) {
     return *FitDecider(PlainStudy(), worker, Knowledge(worker).evidence)
@@ -125,8 +125,8 @@ TEST_F(LearnedNeedTest, WithoutAdmissionItRunsAnyway) {
   const std::string session = Register(MakeWorker("a", kSmall));
   Enqueue(Batch(10));
   Run(MustAcquire(session, kSmall));
-  const auto forced =
-      scheduler_->EnqueueTrial("plain", {.params = Batch(11), .skip_admission = true}, "");
+  const auto forced = scheduler_->enqueuer().EnqueueTrial(
+      "plain", {.params = Batch(11), .skip_admission = true}, "");
   ASSERT_TRUE(forced.ok()) << forced.status();
   EXPECT_EQ(MustAcquire(session, kSmall).lease.trial.number, *forced);
 }

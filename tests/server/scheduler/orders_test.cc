@@ -33,7 +33,7 @@ class OrdersTest : public SchedulerFixture {
   std::vector<std::string> EventsAfter(int64_t sequence) {
     std::vector<std::string> kinds;
     int64_t seen = sequence;
-    const int64_t last = (*scheduler_->FindStudy("plain"))->last_sequence();
+    const int64_t last = (*scheduler_->state().studies.Find("plain"))->changes.last();
     EXPECT_TRUE(Api()
                     .WatchStudy(
                         "plain", sequence,
@@ -105,16 +105,16 @@ TEST_F(OrdersTest, EveryOrderIsOneEvent) {
   AddStudy(PlainStudy());
   MustAcquire(Register(MakeWorker("a")));
   ASSERT_TRUE(Api().EnqueueTrial("plain", {}, "").ok());
-  const int64_t before = (*scheduler_->FindStudy("plain"))->last_sequence();
+  const int64_t before = (*scheduler_->state().studies.Find("plain"))->changes.last();
   for (int repeat = 0; repeat < 2; ++repeat) ASSERT_TRUE(Order(StudyOrder::kPause).ok());
   for (int repeat = 0; repeat < 2; ++repeat) ASSERT_TRUE(StopTrial(0).ok());
   ASSERT_TRUE(CancelTrial(1).ok());
   ASSERT_TRUE(Order(StudyOrder::kRun).ok());
   EXPECT_THAT(EventsAfter(before),
               ElementsAre("study PAUSE", "stop_ordered", "finished", "study RUN"));
-  const int64_t last = (*scheduler_->FindStudy("plain"))->last_sequence();
+  const int64_t last = (*scheduler_->state().studies.Find("plain"))->changes.last();
   Restart();
-  EXPECT_EQ((*scheduler_->FindStudy("plain"))->last_sequence(), last);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->changes.last(), last);
 }
 
 TEST_F(OrdersTest, AStoppedTrialEndsCancelledHoweverItsAttemptEnds) {
@@ -126,7 +126,9 @@ TEST_F(OrdersTest, AStoppedTrialEndsCancelledHoweverItsAttemptEnds) {
         Finish(lease, Failed{.failure_class = FailureClass::kTrainerKilled});
       },
       [&](const LeaseRef& lease) {
-        EXPECT_EQ(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "drains").value(),
+        EXPECT_EQ(scheduler_->results()
+                      .ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "drains")
+                      .value(),
                   TrialState::kCancelled);
       },
       [&](const LeaseRef&) { Pass(3 * kTtl); },
@@ -137,7 +139,8 @@ TEST_F(OrdersTest, AStoppedTrialEndsCancelledHoweverItsAttemptEnds) {
     const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
     ASSERT_TRUE(StopTrial(number).ok());
     EXPECT_EQ(Beat(lease), Directive::kCancelled);
-    EXPECT_EQ(scheduler_->Report({.lease = lease})->directive, Directive::kCancelled);
+    EXPECT_EQ(scheduler_->results().ReportMeasurements({.lease = lease})->directive,
+              Directive::kCancelled);
     end(lease);
     EXPECT_EQ(ReasonOf(number), "stopped by hand");
     ++number;

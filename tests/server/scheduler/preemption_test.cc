@@ -26,7 +26,7 @@ class PreemptionTest : public SchedulerFixture {
     Directive directive = Directive::kContinue;
     for (absl::Duration passed; passed < time; passed += absl::Seconds(5)) {
       clock_.Advance(absl::Seconds(5));
-      EXPECT_TRUE(scheduler_->Tick().ok());
+      EXPECT_TRUE(scheduler_->sweeper().Tick().ok());
       directive = Beat(lease);
     }
     return directive;
@@ -42,7 +42,9 @@ TEST_F(PreemptionTest, AnOrderReachesTheWorkerAndTheTrialIsQueuedAgain) {
   ASSERT_TRUE(Preempt(0).ok()) << "twice is once";
   EXPECT_EQ(Beat(lease), Directive::kPreempted);
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kRunning) << "until the worker gives it back";
-  ASSERT_EQ(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "ordered").value(),
+  ASSERT_EQ(scheduler_->results()
+                .ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "ordered")
+                .value(),
             TrialState::kQueued);
   EXPECT_EQ(Load("plain", 0).retries.preemptions, 1);
   const LeaseRef second = MustAcquire(session).lease;
@@ -57,7 +59,8 @@ TEST_F(PreemptionTest, AnOrderOutlivesTheServerButNotItsAttempt) {
   ASSERT_TRUE(Preempt(0).ok());
   Restart();
   EXPECT_EQ(Beat(lease), Directive::kPreempted);
-  ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "ordered").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "ordered").ok());
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   Restart();
   EXPECT_EQ(Beat(second), Directive::kContinue);
@@ -66,10 +69,10 @@ TEST_F(PreemptionTest, AnOrderOutlivesTheServerButNotItsAttempt) {
 TEST_F(PreemptionTest, AnOrderIsOneEvent) {
   AddStudy(PlainStudy());
   MustAcquire(Register(MakeWorker("a")));
-  const int64_t before = (*scheduler_->FindStudy("plain"))->last_sequence();
+  const int64_t before = (*scheduler_->state().studies.Find("plain"))->changes.last();
   ASSERT_TRUE(Preempt(0).ok());
   ASSERT_TRUE(Preempt(0).ok());
-  EXPECT_EQ((*scheduler_->FindStudy("plain"))->last_sequence(), before + 1);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->changes.last(), before + 1);
 }
 
 TEST_F(PreemptionTest, OnlyARunningTrialCanBePreempted) {
@@ -88,7 +91,8 @@ TEST_F(PreemptionTest, AStopBeatsAnOrder) {
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   ASSERT_TRUE(Preempt(0).ok());
   const Measurement bad{.step = 1, .metrics = {{"score", -0.9}}};
-  ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = {bad}}).ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {bad}}).ok());
   EXPECT_EQ(Beat(lease), Directive::kStopPruned);
 }
 
@@ -97,7 +101,7 @@ TEST_F(PreemptionTest, ATrialIsPrunedAtItsTimeLimit) {
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(lease, absl::Seconds(85)), Directive::kContinue);
   EXPECT_EQ(Run(lease, absl::Seconds(5)), Directive::kTimeLimit) << "one beat of 10 s ahead";
-  const auto report = scheduler_->Report({.lease = lease});
+  const auto report = scheduler_->results().ReportMeasurements({.lease = lease});
   EXPECT_TRUE(report->should_stop);
   EXPECT_EQ(report->why, "the trial has used its 1m40s");
   // Stopped by a heartbeat, the worker names nobody.
@@ -112,7 +116,8 @@ TEST_F(PreemptionTest, TheTimeLimitIsOfAllAttemptsTogetherAndOutlivesTheServer) 
   AddLimitedStudy(absl::Seconds(100));
   const LeaseRef first = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
-  ASSERT_TRUE(scheduler_->Release("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
   Pass(absl::Seconds(300));  // waiting costs nothing
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_EQ(Run(second, absl::Seconds(20)), Directive::kContinue);
@@ -128,7 +133,8 @@ TEST_F(PreemptionTest, TheTimeLimitIsByAClockThatDoesNotJump) {
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
   clock_.JumpWallClock(-absl::Hours(18));
   EXPECT_EQ(Run(first, absl::Seconds(60)), Directive::kContinue);
-  ASSERT_TRUE(scheduler_->Release("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
   const LeaseRef second = MustAcquire(Register(MakeWorker("a"))).lease;
   clock_.JumpWallClock(absl::Hours(48));
   Restart();

@@ -34,16 +34,17 @@ TEST_F(QuarantineTest, AResultThatCouldNotBeReadAgainIsRefused) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef first = MustAcquire(session).lease;
-  ASSERT_TRUE(scheduler_->Release("", first, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", first, ReleaseReason::kPreempted, {}, "").ok());
   const LeaseRef second = MustAcquire(session).lease;
   ASSERT_TRUE(Complete(second, 0.5).stored);
   const absl::Status late =
-      scheduler_->Finish("", WithMemory(first, {.live_peak = Bytes{-1}})).status();
+      scheduler_->results().FinishTrial("", WithMemory(first, {.live_peak = Bytes{-1}})).status();
   EXPECT_TRUE(absl::IsInvalidArgument(late)) << late;
   EXPECT_THAT(late.message(), HasSubstr("memory"));
   const LeaseRef third = MustAcquire(session).lease;
   EXPECT_TRUE(absl::IsInvalidArgument(
-      scheduler_->Finish("", WithMemory(third, {.live_peak = Bytes{-1}})).status()));
+      scheduler_->results().FinishTrial("", WithMemory(third, {.live_peak = Bytes{-1}})).status()));
   Restart();
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kCompleted);
   EXPECT_THAT(Status("plain").unreadable, IsEmpty());
@@ -91,7 +92,7 @@ TEST_F(QuarantineTest, OneStudysRowsDoNotKeepTheLeasesOfOthers) {
   EXPECT_EQ(Load("second", 0).trial.state, TrialState::kQueued) << "its worker is gone";
   EXPECT_THAT(Status("first").unreadable, HasSubstr("trial #0: column plan"));
   EXPECT_EQ(Beat(broken), Directive::kLeaseLost);
-  const absl::Status told = scheduler_->Finish("", WithMemory(broken, {})).status();
+  const absl::Status told = scheduler_->results().FinishTrial("", WithMemory(broken, {})).status();
   EXPECT_TRUE(absl::IsDataLoss(told)) << told;
 }
 
@@ -99,7 +100,7 @@ TEST_F(QuarantineTest, AnUnreadableQueuedTrialIsPassedOver) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(scheduler_->EnqueueTrial("plain", EnqueueRequest{}, "").ok());
+    ASSERT_TRUE(scheduler_->enqueuer().EnqueueTrial("plain", EnqueueRequest{}, "").ok());
   }
   Damage("UPDATE trial SET params = '{' WHERE number = 0");
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
@@ -113,11 +114,12 @@ TEST_F(QuarantineTest, AnUnreadableStudyIsListedAndTheOthersStart) {
   Stop();
   Damage("UPDATE study SET spec = '{}' WHERE name = 'broken'");
   Start();
-  EXPECT_THAT(scheduler_->StudyNames(), Contains("broken"));
+  EXPECT_THAT(scheduler_->state().studies.Names(), Contains("broken"));
   EXPECT_THAT(Status("broken").unreadable, HasSubstr("cannot be read"));
-  EXPECT_TRUE(absl::IsDataLoss(scheduler_->AddStudy(PlainStudy("broken"), false, "").status()));
+  EXPECT_TRUE(absl::IsDataLoss(
+      scheduler_->commands().CreateStudy(PlainStudy("broken"), false, "").status()));
   EXPECT_EQ(MustAcquire(Register(MakeWorker("a"))).lease.trial.study, "sound");
-  EXPECT_TRUE(scheduler_->Tick().ok());
+  EXPECT_TRUE(scheduler_->sweeper().Tick().ok());
 }
 
 }  // namespace

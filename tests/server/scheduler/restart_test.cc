@@ -1,7 +1,7 @@
 // The server dies and comes back on the same database.
 #include <filesystem>
 
-#include "server/scheduler/lease_token.h"
+#include "server/studies/lease_token.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 
 namespace hpo {
@@ -13,17 +13,18 @@ TEST_F(RestartTest, ARunningTrialIsReadoptedBeforeItsWorkerRegistersAgain) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;
-  const int64_t epoch = scheduler_->epoch();
+  const int64_t epoch = scheduler_->state().epoch.number;
   Restart();
-  EXPECT_EQ(scheduler_->epoch(), epoch + 1);
-  const auto beat = scheduler_->Heartbeat(session, {LeaseBeat{.lease = lease}}, GiB(8));
+  EXPECT_EQ(scheduler_->state().epoch.number, epoch + 1);
+  const auto beat = scheduler_->sessions().Heartbeat(session, {LeaseBeat{.lease = lease}}, GiB(8));
   ASSERT_TRUE(beat.ok());
   EXPECT_TRUE(beat->register_again);
   EXPECT_EQ(beat->server_epoch, epoch + 1);
   EXPECT_EQ(beat->directives.front(), Directive::kContinue);
-  EXPECT_TRUE(
-      scheduler_->Report({.lease = lease, .measurements = {{.step = 1, .epoch = 1, .metrics = {}}}})
-          .ok());
+  EXPECT_TRUE(scheduler_->results()
+                  .ReportMeasurements(
+                      {.lease = lease, .measurements = {{.step = 1, .epoch = 1, .metrics = {}}}})
+                  .ok());
   EXPECT_TRUE(Complete(lease, 0.5).stored);
   EXPECT_FALSE(Complete(lease, 0.5).stored);
   EXPECT_EQ(Status("plain").counts.completed, 1);
@@ -96,33 +97,36 @@ TEST_F(RestartTest, TheRebuiltHistoryEqualsTheFoldedOne) {
   for (int number = 0; number < 6; ++number) {
     const LeaseRef lease = MustAcquire(session).lease;
     const Measurement seen{.step = 5, .epoch = 1, .metrics = {{"score", 0.1 * number}}};
-    ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = {seen}}).ok());
+    ASSERT_TRUE(
+        scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {seen}}).ok());
     if (number == 2) {
-      ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
+      ASSERT_TRUE(
+          scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
     } else if (number != 4) {
       Complete(lease, 0.1 * number);
     }
   }
-  const History before = (*scheduler_->FindStudy("plain"))->history();
+  const History before = (*scheduler_->state().studies.Find("plain"))->history();
   EXPECT_GT(before.sequence(), 10);
   Restart();
-  EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->history(), before);
 }
 
 TEST_F(RestartTest, ALateResultThatDoesNotCountTeachesMemoryWhatTheRowsSay) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
-  ASSERT_TRUE(scheduler_->Release("", lease, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", lease, ReleaseReason::kPreempted, {}, "").ok());
   const Failed crashed{.failure_class = FailureClass::kTrainerCrashed, .message = "late"};
   FinishRequest late{.lease = lease, .outcome = crashed};
   late.measurements = {{.step = 5, .epoch = 1, .metrics = {{"score", 0.5}}}};
-  const auto finished = scheduler_->Finish("", late);
+  const auto finished = scheduler_->results().FinishTrial("", late);
   ASSERT_TRUE(finished.ok()) << finished.status();
   ASSERT_FALSE(finished->stored);
-  const History before = (*scheduler_->FindStudy("plain"))->history();
+  const History before = (*scheduler_->state().studies.Find("plain"))->history();
   EXPECT_EQ(before.trials().at(TrialNumber{0}).intermediate.size(), 1u);
   Restart();
-  EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->history(), before);
 }
 
 TEST_F(RestartTest, TheBudgetGoesOnWhereItWas) {
@@ -153,11 +157,11 @@ TEST_F(RestartTest, ACopyOfTheFilesTakenMidwayOpens) {
   options.tick_interval = absl::ZeroDuration();
   auto survivor = TrialScheduler::Create(*std::move(store), clock_, options);
   ASSERT_TRUE(survivor.ok()) << survivor.status();
-  const auto status = (*survivor)->Status("plain");
+  const auto status = DescribeStudy((*survivor)->state(), "plain");
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->counts.completed, 1);
   EXPECT_EQ(status->counts.running, 1);
-  const auto finished = (*survivor)->Finish(
+  const auto finished = (*survivor)->results().FinishTrial(
       "", FinishRequest{.lease = running,
                         .outcome = Completed{.metrics = {{"score", 0.9}}, .model_path = ""},
                         .memory = {},

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/trial_scheduler.h"
+#include "server/studies/study_description.h"
+#include "server/studies/trial_writer.h"
 #include "tests/fakes/scripted_sampler.h"
 #include "tests/fakes/simulated_clock.h"
 #include "tests/fakes/temporary_database.h"
@@ -115,20 +117,20 @@ class SchedulerFixture : public ::testing::Test {
   }
 
   void AddStudy(const StudySpec& spec) {
-    const auto created = scheduler_->AddStudy(spec, false, "");
+    const auto created = scheduler_->commands().CreateStudy(spec, false, "");
     ASSERT_TRUE(created.ok()) << created.status();
   }
 
   std::string Register(const WorkerFacts& facts, const std::string& predecessor = "") {
-    const auto registered = scheduler_->Register(facts, predecessor);
+    const auto registered = scheduler_->sessions().RegisterWorker(facts, predecessor);
     EXPECT_TRUE(registered.ok()) << registered.status();
     return registered.ok() ? registered->session : "";
   }
 
   AcquireResult Acquire(const std::string& session, Bytes capacity = GiB(8),
                         const std::string& request_id = "") {
-    const auto acquired =
-        scheduler_->Acquire(session, request_id, absl::ZeroDuration(), capacity, nullptr);
+    const auto acquired = scheduler_->dispatcher().AcquireTrial(
+        session, request_id, absl::ZeroDuration(), capacity, nullptr);
     EXPECT_TRUE(acquired.ok()) << acquired.status();
     return acquired.ok() ? *acquired : AcquireResult{};
   }
@@ -142,11 +144,12 @@ class SchedulerFixture : public ::testing::Test {
 
   FinishResult Finish(const LeaseRef& lease, const TrialOutcome& outcome,
                       const std::string& request_id = "") {
-    const auto finished = scheduler_->Finish(request_id, FinishRequest{.lease = lease,
-                                                                       .outcome = outcome,
-                                                                       .memory = {},
-                                                                       .final_plan = {},
-                                                                       .measurements = {}});
+    const auto finished =
+        scheduler_->results().FinishTrial(request_id, FinishRequest{.lease = lease,
+                                                                    .outcome = outcome,
+                                                                    .memory = {},
+                                                                    .final_plan = {},
+                                                                    .measurements = {}});
     EXPECT_TRUE(finished.ok()) << finished.status();
     return finished.ok() ? *finished : FinishResult{};
   }
@@ -156,7 +159,8 @@ class SchedulerFixture : public ::testing::Test {
   }
 
   Directive Beat(const LeaseRef& lease) {
-    const auto beat = scheduler_->Heartbeat("unknown", {LeaseBeat{.lease = lease}}, GiB(8));
+    const auto beat =
+        scheduler_->sessions().Heartbeat("unknown", {LeaseBeat{.lease = lease}}, GiB(8));
     EXPECT_TRUE(beat.ok()) << beat.status();
     return beat.ok() ? beat->directives.front() : Directive::kContinue;
   }
@@ -166,19 +170,19 @@ class SchedulerFixture : public ::testing::Test {
     for (absl::Duration passed; passed < time; passed += absl::Seconds(5)) {
       clock_.Advance(absl::Seconds(5));
       for (const auto& [session, capacity] : sessions) {
-        EXPECT_TRUE(scheduler_->Heartbeat(session, {}, capacity).ok());
+        EXPECT_TRUE(scheduler_->sessions().Heartbeat(session, {}, capacity).ok());
       }
-      EXPECT_TRUE(scheduler_->Tick().ok());
+      EXPECT_TRUE(scheduler_->sweeper().Tick().ok());
     }
   }
 
   TrialRecord Load(const std::string& study, int64_t number) {
     TrialRecord record;
-    const auto runtime = scheduler_->FindStudy(study);
+    const auto runtime = scheduler_->state().studies.Find(study);
     EXPECT_TRUE(runtime.ok());
     const absl::Status read =
-        scheduler_->ReadTrials(**runtime, [&](const TrialStore& trials) -> absl::Status {
-          HPO_ASSIGN_OR_RETURN(record, trials.LoadTrialWithAttempts(TrialNumber{number}));
+        ReadRows(*scheduler_->state().store, **runtime, [&](const StudyRows& rows) -> absl::Status {
+          HPO_ASSIGN_OR_RETURN(record, rows.trials.LoadTrialWithAttempts(TrialNumber{number}));
           return absl::OkStatus();
         });
     EXPECT_TRUE(read.ok()) << read;
@@ -186,7 +190,7 @@ class SchedulerFixture : public ::testing::Test {
   }
 
   StudyStatus Status(const std::string& study) {
-    const auto status = scheduler_->Status(study);
+    const auto status = DescribeStudy(scheduler_->state(), study);
     EXPECT_TRUE(status.ok()) << status.status();
     return status.ok() ? *status : StudyStatus{};
   }

@@ -58,7 +58,7 @@ TEST_F(ServedStudiesTest, TheDataOfAnotherStudyAreNoObstacle) {
   AddStudy(PlainStudy("second"));
   WorkerFacts other = MakeBertWorker("b");
   other.data_sets.front().digest = "another";
-  EXPECT_FALSE(scheduler_->Register(other).ok());
+  EXPECT_FALSE(scheduler_->sessions().RegisterWorker(other).ok());
   other.serves = {"second"};
   EXPECT_EQ(MustAcquire(Register(other)).lease.trial.study, "second");
 }

@@ -40,16 +40,17 @@ class StorageFaultTest : public SchedulerFixture {
 
   // One trial as a worker that tries again runs it. Whether the server took everything.
   bool RunTrial(const std::string& session, int64_t step) {
-    const auto acquired = scheduler_->Acquire(session, absl::StrCat("ask ", step),
-                                              absl::ZeroDuration(), GiB(8), nullptr);
+    const auto acquired = scheduler_->dispatcher().AcquireTrial(
+        session, absl::StrCat("ask ", step), absl::ZeroDuration(), GiB(8), nullptr);
     if (!acquired.ok()) return Refused(acquired.status());
     if (!acquired->assignment) return false;
     const LeaseRef lease = acquired->assignment->lease;
     const Measurement seen{.step = 1, .epoch = 1, .metrics = {{"score", 0.9}}};
-    const auto reported = scheduler_->Report({.lease = lease, .measurements = {seen}});
+    const auto reported =
+        scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {seen}});
     if (!reported.ok()) Refused(reported.status());
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const auto finished = scheduler_->Finish(
+      const auto finished = scheduler_->results().FinishTrial(
           absl::StrCat("tell ", step),
           FinishRequest{.lease = lease,
                         .outcome = Completed{.metrics = {{"score", 0.5}}, .model_path = ""},
@@ -86,7 +87,7 @@ TEST_F(StorageFaultTest, AfterAnyFailedOperationMemoryEqualsTheRows) {
       RunTrial(session, ++step);
       num_failed += faults_.NumFailed();
       faults_.Heal();
-      ASSERT_TRUE(scheduler_->Tick().ok());
+      ASSERT_TRUE(scheduler_->sweeper().Tick().ok());
       ASSERT_TRUE(RunTrial(session, ++step)) << "it goes on by itself";
       ASSERT_EQ(CompareWithRebuilt(), absl::OkStatus());
     }
@@ -108,12 +109,13 @@ TEST_F(StorageFaultTest, RowsThatAreAheadOfMemoryAreReadAgain) {
       "UPDATE study SET next_number = 2, num_budgeted = 2, last_sequence = 2;"
       "INSERT INTO event (study_id, sequence, number, kind, time) VALUES (1, 2, 1, 'queued', 1);"
       "UPDATE server SET batch = batch + 1");
-  const auto refused =
-      scheduler_->Acquire(session, "", absl::ZeroDuration(), GiB(8), nullptr).status();
+  const auto refused = scheduler_->dispatcher()
+                           .AcquireTrial(session, "", absl::ZeroDuration(), GiB(8), nullptr)
+                           .status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("reads it again"));
 
-  ASSERT_TRUE(scheduler_->Tick().ok());
+  ASSERT_TRUE(scheduler_->sweeper().Tick().ok());
   EXPECT_EQ(CompareWithRebuilt(), absl::OkStatus());
   EXPECT_EQ(Beat(running), Directive::kContinue) << "leases stay";
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1}) << "the one that was queued";
@@ -127,11 +129,12 @@ TEST_F(StorageFaultTest, AServerThatAnotherHasFollowedWritesNothing) {
   const std::string session = Register(MakeWorker("a"));
   RunSql("UPDATE server SET epoch = epoch + 1, batch = batch + 1");
   for (int i = 0; i < 2; ++i) {
-    const auto refused =
-        scheduler_->Acquire(session, "", absl::ZeroDuration(), GiB(8), nullptr).status();
+    const auto refused = scheduler_->dispatcher()
+                             .AcquireTrial(session, "", absl::ZeroDuration(), GiB(8), nullptr)
+                             .status();
     EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
     EXPECT_THAT(refused.message(), HasSubstr("another that started later"));
-    scheduler_->Tick().IgnoreError();
+    scheduler_->sweeper().Tick().IgnoreError();
   }
   EXPECT_EQ(Status("plain").counts, TrialCounts{});
 }

@@ -13,34 +13,36 @@ TEST_F(StudiesTest, AnotherSpecReplacesAStudyWithoutTrialsOnly) {
   AddStudy(PlainStudy());
   StudySpec changed = PlainStudy();
   changed.objectives.front().metric = "accuracy";
-  EXPECT_FALSE(scheduler_->AddStudy(changed, false, "").value());
+  EXPECT_FALSE(scheduler_->commands().CreateStudy(changed, false, "").value());
   EXPECT_EQ(Status("plain").spec, changed);
   MustAcquire(Register(MakeWorker("a")));
-  const auto refused = scheduler_->AddStudy(PlainStudy(), false, "");
+  const auto refused = scheduler_->commands().CreateStudy(PlainStudy(), false, "");
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
   EXPECT_THAT(refused.status().message(), HasSubstr("accuracy"));
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      scheduler_->AddStudy(PlainStudy(), /*validate_only=*/true, "").status()));
+      scheduler_->commands().CreateStudy(PlainStudy(), /*validate_only=*/true, "").status()));
   changed.budget.trials = 7;
-  EXPECT_FALSE(scheduler_->AddStudy(changed, false, "").value());
+  EXPECT_FALSE(scheduler_->commands().CreateStudy(changed, false, "").value());
   Restart();
   EXPECT_EQ(Status("plain").spec, changed);
 }
 
 TEST_F(StudiesTest, ValidateOnlyStoresNothing) {
-  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), /*validate_only=*/true, "").ok());
-  EXPECT_TRUE(scheduler_->StudyNames().empty());
+  EXPECT_TRUE(scheduler_->commands().CreateStudy(PlainStudy(), /*validate_only=*/true, "").ok());
+  EXPECT_TRUE(scheduler_->state().studies.Names().empty());
   StudySpec broken = PlainStudy();
   broken.objectives.clear();
-  EXPECT_TRUE(absl::IsInvalidArgument(scheduler_->AddStudy(broken, true, "").status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(scheduler_->commands().CreateStudy(broken, true, "").status()));
 }
 
 TEST_F(StudiesTest, CreationIsIdempotentByRequestId) {
-  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), false, "create").value());
-  EXPECT_TRUE(scheduler_->AddStudy(PlainStudy(), false, "create").value());
-  EXPECT_EQ(scheduler_->StudyNames().size(), 1u);
-  EXPECT_EQ(scheduler_->AddStudy(PlainStudy("other"), false, "create").status().code(),
-            absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(scheduler_->commands().CreateStudy(PlainStudy(), false, "create").value());
+  EXPECT_TRUE(scheduler_->commands().CreateStudy(PlainStudy(), false, "create").value());
+  EXPECT_EQ(scheduler_->state().studies.Names().size(), 1u);
+  EXPECT_EQ(
+      scheduler_->commands().CreateStudy(PlainStudy("other"), false, "create").status().code(),
+      absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
@@ -49,7 +51,7 @@ TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
   Complete(MustAcquire(session).lease, 0.5);
   EXPECT_TRUE(Status("plain").finished);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 2}, "extend").ok());
+    ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.add_trials = 2}, "extend").ok());
     EXPECT_EQ(Status("plain").spec.budget.trials, 3);
   }
   EXPECT_EQ(MustAcquire(session).lease.trial.number, TrialNumber{1});
@@ -58,11 +60,11 @@ TEST_F(StudiesTest, TheBudgetGrowsOnceForOneRequest) {
 TEST_F(StudiesTest, AddingTrialsNeverTakesAny) {
   AddStudy(PlainStudy("plain", 100));
   Complete(MustAcquire(Register(MakeWorker("a"))).lease, 0.5);
-  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 50}, "").ok());
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.add_trials = 50}, "").ok());
   EXPECT_EQ(Status("plain").spec.budget.trials, 150);
   // More trials than the budget allows, as they were enqueued: so many more are to run.
-  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 0}, "").ok());
-  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.add_trials = 2}, "").ok());
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.trials = 0}, "").ok());
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.add_trials = 2}, "").ok());
   EXPECT_EQ(Status("plain").spec.budget.trials, 3);
 }
 
@@ -70,11 +72,12 @@ TEST_F(StudiesTest, OnlyABudgetCanBeAddedTo) {
   StudySpec unlimited = PlainStudy();
   unlimited.budget.trials.reset();
   AddStudy(unlimited);
-  const absl::Status refused = scheduler_->UpdateStudy("plain", {.add_trials = 2}, "");
+  const absl::Status refused = scheduler_->commands().UpdateStudy("plain", {.add_trials = 2}, "");
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 5}, "").ok());
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.trials = 5}, "").ok());
   for (const int64_t add : {int64_t{0}, int64_t{-3}, std::numeric_limits<int64_t>::max()}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(scheduler_->UpdateStudy("plain", {.add_trials = add}, "")))
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        scheduler_->commands().UpdateStudy("plain", {.add_trials = add}, "")))
         << add;
     EXPECT_EQ(Status("plain").spec.budget.trials, 5);
   }
@@ -83,18 +86,19 @@ TEST_F(StudiesTest, OnlyABudgetCanBeAddedTo) {
 TEST_F(StudiesTest, AnUnchangedFileTakesNothingBack) {
   AddStudy(PlainStudy("plain", 5));
   MustAcquire(Register(MakeWorker("a")));
-  ASSERT_TRUE(scheduler_->UpdateStudy("plain", {.trials = 9}, "").ok());
+  ASSERT_TRUE(scheduler_->commands().UpdateStudy("plain", {.trials = 9}, "").ok());
   Restart();
-  EXPECT_FALSE(scheduler_->AddStudy(PlainStudy("plain", 5), false, "").value());
+  EXPECT_FALSE(scheduler_->commands().CreateStudy(PlainStudy("plain", 5), false, "").value());
   EXPECT_EQ(Status("plain").spec.budget.trials, 9) << "the file says what it always said";
-  EXPECT_FALSE(scheduler_->AddStudy(PlainStudy("plain", 6), false, "").value());
+  EXPECT_FALSE(scheduler_->commands().CreateStudy(PlainStudy("plain", 6), false, "").value());
   EXPECT_EQ(Status("plain").spec.budget.trials, 6) << "the file was changed";
 }
 
 TEST_F(StudiesTest, ChoicesMayBeAdded) {
   AddStudy(BertStudy());
   ASSERT_TRUE(
-      scheduler_->UpdateStudy("bert", {.added_choices = {{"model.name", {std::string("new")}}}}, "")
+      scheduler_->commands()
+          .UpdateStudy("bert", {.added_choices = {{"model.name", {std::string("new")}}}}, "")
           .ok());
   const StudySpec spec = Status("bert").spec;
   EXPECT_EQ(std::get<CategoricalDomain>(spec.space.Find("model.name")->domain).choices.size(), 3u);
@@ -107,7 +111,7 @@ TEST_F(StudiesTest, ChoicesMayBeAdded) {
       {{.failed_share = 1.5}, "failed_share"},
       {{.wall_clock = -absl::Seconds(1)}, "at least 0"}};
   for (const auto& [update, message] : refused) {
-    const absl::Status status = scheduler_->UpdateStudy("bert", update, "");
+    const absl::Status status = scheduler_->commands().UpdateStudy("bert", update, "");
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr(message));
   }
@@ -123,9 +127,9 @@ TEST_F(StudiesTest, AnEnqueuedTrialRunsFirstWithTheGivenValues) {
   AddStudy(spec);
   const std::string session = Register(MakeBertWorker("a"));
   const EnqueueRequest request{.params = {{"model.name", std::string("tiny")}}};
-  const auto number = scheduler_->EnqueueTrial("bert", request, "enqueue");
+  const auto number = scheduler_->enqueuer().EnqueueTrial("bert", request, "enqueue");
   ASSERT_TRUE(number.ok()) << number.status();
-  EXPECT_EQ(scheduler_->EnqueueTrial("bert", request, "enqueue").value(), *number);
+  EXPECT_EQ(scheduler_->enqueuer().EnqueueTrial("bert", request, "enqueue").value(), *number);
   EXPECT_EQ(Status("bert").counts.queued, 1);
   const Assignment given = MustAcquire(session);
   EXPECT_EQ(given.lease.trial.number, *number);
@@ -143,7 +147,7 @@ TEST_F(StudiesTest, EnqueueRefusesWhatTheSpaceDoesNotHave) {
       {{{"train.batch_size", int64_t{65}}}, "train.batch_size"},
       {{{"train.batch_size", std::string("8")}}, "train.batch_size"}};
   for (const auto& [params, message] : cases) {
-    const auto refused = scheduler_->EnqueueTrial("plain", {.params = params}, "");
+    const auto refused = scheduler_->enqueuer().EnqueueTrial("plain", {.params = params}, "");
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
     EXPECT_THAT(refused.status().message(), HasSubstr(message));
   }

@@ -56,13 +56,15 @@ TEST_F(StudyFailureTest, AProgramThatAlwaysRaisesCostsFiveTrials) {
 
 TEST_F(StudyFailureTest, TheLimitsMayBeChangedWhileItRuns) {
   AddStudy(PlainStudy("plain", 100));
-  ASSERT_TRUE(
-      scheduler_->UpdateStudy("plain", {.failures_in_a_row = 2, .failed_share = 0.5}, "").ok());
+  ASSERT_TRUE(scheduler_->commands()
+                  .UpdateStudy("plain", {.failures_in_a_row = 2, .failed_share = 0.5}, "")
+                  .ok());
   Restart();
   const std::string session = Register(MakeWorker("a"));
   EXPECT_EQ(FailAll(session), 2);
-  ASSERT_TRUE(
-      scheduler_->UpdateStudy("plain", {.failures_in_a_row = 0, .failed_share = 1.0}, "").ok());
+  ASSERT_TRUE(scheduler_->commands()
+                  .UpdateStudy("plain", {.failures_in_a_row = 0, .failed_share = 1.0}, "")
+                  .ok());
   EXPECT_EQ(Status("plain").spec.budget.failed_share, std::nullopt);
   EXPECT_EQ(FailAll(session), 98) << "no limit any more";
 }

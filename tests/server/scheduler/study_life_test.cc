@@ -93,10 +93,10 @@ TEST_F(StudyLifeTest, ATrainersAttributesComeWithReportsAndTheResult) {
   const LeaseRef lease = MustAcquire(session).lease;
   Noted(kFirst, {.note = "by hand", .set = {{"rows", "1"}}});
   const AttemptReport report{.lease = lease, .attributes = {{"rows", "2"}, {"host", "\"h\""}}};
-  ASSERT_TRUE(scheduler_->Report(report).ok());
+  ASSERT_TRUE(scheduler_->results().ReportMeasurements(report).ok());
   EXPECT_THAT(UsersOwn(Api().GetTrial("plain", kFirst)->trial.attributes),
               ElementsAre(Pair("host", "\"h\""), Pair("rows", "2")));
-  ASSERT_TRUE(scheduler_->Finish("id", Result(lease, {{"epochs", "3"}})).ok());
+  ASSERT_TRUE(scheduler_->results().FinishTrial("id", Result(lease, {{"epochs", "3"}})).ok());
   const Attributes noted = Api().GetTrial("plain", kFirst)->trial.attributes;
   EXPECT_EQ(NoteOf(noted), "by hand");
   EXPECT_THAT(UsersOwn(noted),
@@ -107,12 +107,13 @@ TEST_F(StudyLifeTest, AResultThatDoesNotCountNotesNothing) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;
-  ASSERT_TRUE(scheduler_->Finish("id", Result(lease, {{"k", "1"}})).ok());
-  ASSERT_TRUE(scheduler_->Finish("other", Result(lease, {{"k", "2"}})).ok());
+  ASSERT_TRUE(scheduler_->results().FinishTrial("id", Result(lease, {{"k", "1"}})).ok());
+  ASSERT_TRUE(scheduler_->results().FinishTrial("other", Result(lease, {{"k", "2"}})).ok());
   EXPECT_THAT(UsersOwn(Api().GetTrial("plain", kFirst)->trial.attributes),
               ElementsAre(Pair("k", "1")));
-  EXPECT_TRUE(
-      absl::IsAborted(scheduler_->Report({.lease = lease, .attributes = {{"k", "3"}}}).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->results()
+                                  .ReportMeasurements({.lease = lease, .attributes = {{"k", "3"}}})
+                                  .status()));
 }
 
 TEST_F(StudyLifeTest, AStudyEndsAtItsTargetAndGoesOnWithAnother) {

@@ -66,14 +66,14 @@ TEST_F(TrialSchedulerTest, WhatIsInfeasibleIsTheSameAfterARestart) {
         Metrics{{"score", 0.1}, {"ms", 25.0}, {"gain", 0.5}}}) {
     Finish(MustAcquire(session).lease, Completed{.metrics = metrics, .model_path = ""});
   }
-  const History before = (*scheduler_->FindStudy("plain"))->history();
+  const History before = (*scheduler_->state().studies.Find("plain"))->history();
   const HistoryTrial& second = before.trials().at(TrialNumber{1});
   EXPECT_EQ(second.violation, 0.5);
   EXPECT_EQ(second.excesses, (std::vector<double>{0.5, -0.5}));
   EXPECT_EQ(before.trials().at(TrialNumber{2}).violation, infinity);
   const StudyStatus status = Status("plain");
   Restart();
-  EXPECT_EQ((*scheduler_->FindStudy("plain"))->history(), before);
+  EXPECT_EQ((*scheduler_->state().studies.Find("plain"))->history(), before);
   EXPECT_EQ(Status("plain").best_trial, status.best_trial);
   EXPECT_EQ(Status("plain").counts, status.counts);
 }
@@ -156,11 +156,12 @@ TEST_F(TrialSchedulerTest, ATellIsStoredOnceHoweverOftenItComes) {
   EXPECT_FALSE(other.stored);
   EXPECT_EQ(other.state, TrialState::kCompleted);
   EXPECT_EQ(Status("plain").counts.completed, 1);
-  const auto reused = scheduler_->Finish("tell-1", FinishRequest{.lease = given.lease,
-                                                                 .outcome = Cancelled{"no"},
-                                                                 .memory = {},
-                                                                 .final_plan = {},
-                                                                 .measurements = {}});
+  const auto reused =
+      scheduler_->results().FinishTrial("tell-1", FinishRequest{.lease = given.lease,
+                                                                .outcome = Cancelled{"no"},
+                                                                .memory = {},
+                                                                .final_plan = {},
+                                                                .measurements = {}});
   EXPECT_EQ(reused.status().code(), absl::StatusCode::kAlreadyExists);
 }
 
@@ -169,16 +170,17 @@ TEST_F(TrialSchedulerTest, AWrongTokenIsRefused) {
   LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   lease.token = "forged";
   EXPECT_EQ(Beat(lease), Directive::kLeaseLost);
-  EXPECT_TRUE(absl::IsAborted(scheduler_->Report({.lease = lease}).status()));
-  EXPECT_TRUE(absl::IsAborted(scheduler_
-                                  ->Finish("", FinishRequest{.lease = lease,
-                                                             .outcome = Cancelled{""},
-                                                             .memory = {},
-                                                             .final_plan = {},
-                                                             .measurements = {}})
+  EXPECT_TRUE(absl::IsAborted(scheduler_->results().ReportMeasurements({.lease = lease}).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->results()
+                                  .FinishTrial("", FinishRequest{.lease = lease,
+                                                                 .outcome = Cancelled{""},
+                                                                 .memory = {},
+                                                                 .final_plan = {},
+                                                                 .measurements = {}})
                                   .status()));
   lease.attempt = AttemptNumber{9};
-  EXPECT_TRUE(absl::IsNotFound(scheduler_->Report({.lease = lease}).status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(scheduler_->results().ReportMeasurements({.lease = lease}).status()));
 }
 
 TEST_F(TrialSchedulerTest, ALeaseIsSuspectAfterOneTtlAndLostAfterTwo) {
@@ -204,7 +206,7 @@ TEST_F(TrialSchedulerTest, ASupersededAttemptIsAbortedAndItsLateResultStillWins)
   const LeaseRef newer = MustAcquire(Register(MakeWorker("b"))).lease;
   EXPECT_EQ(newer.trial, old.trial);
   EXPECT_EQ(newer.attempt, AttemptNumber{2});
-  EXPECT_TRUE(absl::IsAborted(scheduler_->Report({.lease = old}).status()));
+  EXPECT_TRUE(absl::IsAborted(scheduler_->results().ReportMeasurements({.lease = old}).status()));
 
   EXPECT_TRUE(Complete(old, 0.7).stored);
   EXPECT_EQ(Beat(newer), Directive::kLeaseLost);
@@ -237,8 +239,10 @@ TEST_F(TrialSchedulerTest, ARestartedWorkerFreesItsSlotAtOnce) {
   facts.instance_key = "a-2";
   const std::string session = Register(facts, "a-1");
   EXPECT_NE(session, old_session);
-  EXPECT_TRUE(absl::IsNotFound(
-      scheduler_->Acquire(old_session, "", absl::ZeroDuration(), GiB(8), nullptr).status()));
+  EXPECT_TRUE(
+      absl::IsNotFound(scheduler_->dispatcher()
+                           .AcquireTrial(old_session, "", absl::ZeroDuration(), GiB(8), nullptr)
+                           .status()));
   EXPECT_EQ(Beat(old), Directive::kLeaseLost);
   const LeaseRef again = MustAcquire(session).lease;
   EXPECT_EQ(again.trial, old.trial);
@@ -263,12 +267,14 @@ TEST_F(TrialSchedulerTest, MeasurementsAreStoredOnceAndMayStopTheTrial) {
   const Measurement good{.step = 10, .epoch = 0.5, .metrics = {{"score", 0.2}}};
   const Measurement bad{.step = 20, .epoch = 1.0, .metrics = {{"score", -0.9}}};
   for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto report = scheduler_->Report({.lease = lease, .measurements = {good}});
+    const auto report =
+        scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {good}});
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_FALSE(report->should_stop);
   }
   EXPECT_EQ(Beat(lease), Directive::kContinue);
-  const auto report = scheduler_->Report({.lease = lease, .measurements = {good, bad}});
+  const auto report =
+      scheduler_->results().ReportMeasurements({.lease = lease, .measurements = {good, bad}});
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->should_stop);
   EXPECT_EQ(report->pruner, "threshold");
@@ -282,7 +288,9 @@ TEST_F(TrialSchedulerTest, AReplanIsRecordedWithItsOom) {
   AddStudy(PlainStudy());
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   const MemoryPlan smaller{.effective_batch = 8, .micro_batch = 2};
-  ASSERT_TRUE(scheduler_->Report({.lease = lease, .new_plan = smaller, .num_ooms = 1}).ok());
+  ASSERT_TRUE(scheduler_->results()
+                  .ReportMeasurements({.lease = lease, .new_plan = smaller, .num_ooms = 1})
+                  .ok());
   const TrialRecord record = Load("plain", 0);
   EXPECT_EQ(record.trial.attempts.front().final_plan, smaller);
   EXPECT_EQ(record.trial.attempts.front().memory->num_ooms, 1);
@@ -296,7 +304,7 @@ TEST_F(TrialSchedulerTest, DrainHandsOutNothingAndStillTakesResults) {
   AddStudy(PlainStudy());
   const std::string session = Register(MakeWorker("a"));
   const LeaseRef lease = MustAcquire(session).lease;
-  scheduler_->Drain();
+  scheduler_->state().work.Drain();
   const AcquireResult none = Acquire(session);
   EXPECT_TRUE(none.draining);
   EXPECT_FALSE(none.assignment);
@@ -413,10 +421,10 @@ TEST_F(TrialSchedulerTest, WhatRunsWhenTheRegretBoundEndsAStudyDoesNotHaveItGoOn
 
 TEST_F(TrialSchedulerTest, UnknownStudiesAreNamedWithThoseThereAre) {
   AddStudy(PlainStudy("one"));
-  EXPECT_TRUE(scheduler_->FindStudy("").ok()) << "the only one";
+  EXPECT_TRUE(scheduler_->state().studies.Find("").ok()) << "the only one";
   AddStudy(PlainStudy("two"));
-  EXPECT_THAT(scheduler_->FindStudy("three").status().message(), HasSubstr("one, two"));
-  EXPECT_TRUE(absl::IsNotFound(scheduler_->FindStudy("").status()));
+  EXPECT_THAT(scheduler_->state().studies.Find("three").status().message(), HasSubstr("one, two"));
+  EXPECT_TRUE(absl::IsNotFound(scheduler_->state().studies.Find("").status()));
 }
 
 TEST_F(TrialSchedulerTest, AnAttemptKeepsSoManyMeasurements) {
@@ -424,16 +432,21 @@ TEST_F(TrialSchedulerTest, AnAttemptKeepsSoManyMeasurements) {
   const LeaseRef lease = MustAcquire(Register(MakeWorker("a"))).lease;
   std::vector<Measurement> many;
   for (int64_t step = 0; step < kMeasurementLimit.most; ++step) many.push_back({.step = step});
-  ASSERT_TRUE(scheduler_->Report({.lease = lease, .measurements = many}).ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReportMeasurements({.lease = lease, .measurements = many}).ok());
   const Measurement one_more{.step = kMeasurementLimit.most};
-  EXPECT_EQ(scheduler_->Report({.lease = lease, .measurements = {one_more}}).status().message(),
+  EXPECT_EQ(scheduler_->results()
+                .ReportMeasurements({.lease = lease, .measurements = {one_more}})
+                .status()
+                .message(),
             "measurements: expected at most 20000 of an attempt, got 20001");
   // The result counts, whatever it brings.
-  const auto result = scheduler_->Finish("r", {.lease = lease,
-                                               .outcome = Completed{.metrics = {{"score", 0.5}}},
-                                               .memory = {},
-                                               .final_plan = {},
-                                               .measurements = {one_more}});
+  const auto result =
+      scheduler_->results().FinishTrial("r", {.lease = lease,
+                                              .outcome = Completed{.metrics = {{"score", 0.5}}},
+                                              .memory = {},
+                                              .final_plan = {},
+                                              .measurements = {one_more}});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->state, TrialState::kCompleted);
 }
@@ -442,13 +455,14 @@ TEST_F(TrialSchedulerTest, RequestIdsAreForgottenWhileTheServerRuns) {
   AddStudy(PlainStudy());
   const EnqueueRequest first{.params = {{"train.batch_size", int64_t{1}}}};
   const EnqueueRequest second{.params = {{"train.batch_size", int64_t{2}}}};
-  ASSERT_TRUE(scheduler_->EnqueueTrial("plain", first, "id").ok());
+  ASSERT_TRUE(scheduler_->enqueuer().EnqueueTrial("plain", first, "id").ok());
   clock_.Advance(absl::Hours(24) * (kRequestIdDays.most - 1));
-  ASSERT_TRUE(scheduler_->Tick().ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(scheduler_->EnqueueTrial("plain", second, "id").status()));
+  ASSERT_TRUE(scheduler_->sweeper().Tick().ok());
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(scheduler_->enqueuer().EnqueueTrial("plain", second, "id").status()));
   clock_.Advance(absl::Hours(48));
-  ASSERT_TRUE(scheduler_->Tick().ok());
-  EXPECT_TRUE(scheduler_->EnqueueTrial("plain", second, "id").ok());
+  ASSERT_TRUE(scheduler_->sweeper().Tick().ok());
+  EXPECT_TRUE(scheduler_->enqueuer().EnqueueTrial("plain", second, "id").ok());
 }
 
 }  // namespace

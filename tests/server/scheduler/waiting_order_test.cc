@@ -21,14 +21,14 @@ class WaitingOrderTest : public SchedulerFixture {
                             .memory = {.live_peak = GiB(rows), .limit = given.limit},
                             .final_plan = {},
                             .measurements = {}};
-      ASSERT_TRUE(scheduler_->Finish("", request).ok());
+      ASSERT_TRUE(scheduler_->results().FinishTrial("", request).ok());
     }
     Pass(2 * kTtl + absl::Seconds(5));  // the teacher is gone
   }
 
   TrialNumber Enqueue(int64_t rows, const std::string& study = "plain") {
     const auto number =
-        scheduler_->EnqueueTrial(study, {.params = {{"train.batch_size", rows}}}, "");
+        scheduler_->enqueuer().EnqueueTrial(study, {.params = {{"train.batch_size", rows}}}, "");
     EXPECT_TRUE(number.ok()) << number.status();
     return number.value_or(TrialNumber{-1});
   }
@@ -84,7 +84,8 @@ TEST_F(WaitingOrderTest, ASmallCardWithoutTheModelCountsForNothing) {
   const std::string large = Register(MakeBertWorker("large", kLarge));
   Register(without);
   const auto enqueue = [&](const char* model) {
-    return *scheduler_->EnqueueTrial("bert", {.params = {{"model.name", std::string(model)}}}, "");
+    return *scheduler_->enqueuer().EnqueueTrial(
+        "bert", {.params = {{"model.name", std::string(model)}}}, "");
   };
   WorkerFacts both = MakeBertWorker("large", kLarge);
   both.models.push_back(without.models.front());
@@ -104,7 +105,8 @@ TEST_F(WaitingOrderTest, WhereASmallCardRanOutOfMemoryItNoLongerCounts) {
   const std::string large = Register(MakeWorker("large", kLarge));
   const LeaseRef given_back = MustAcquire(small, kSmall).lease;
   const LeaseRef too_large = MustAcquire(other, kSmall).lease;
-  ASSERT_TRUE(scheduler_->Release("", given_back, ReleaseReason::kPreempted, {}, "").ok());
+  ASSERT_TRUE(
+      scheduler_->results().ReleaseTrial("", given_back, ReleaseReason::kPreempted, {}, "").ok());
   EXPECT_EQ(Finish(too_large, OutOfMemory{.requested = MiB(100), .limit = kSmall}).state,
             TrialState::kQueued);
   EXPECT_EQ(Next(large, kLarge), too_large.trial.number);
@@ -116,7 +118,7 @@ TEST_F(WaitingOrderTest, ADemonstrationNeedsNoRoom) {
   LearnNeeds();
   Register(MakeWorker("small", kSmall));
   const std::string large = Register(MakeWorker("large", kLarge));
-  const TrialNumber demonstration = *scheduler_->EnqueueTrial(
+  const TrialNumber demonstration = *scheduler_->enqueuer().EnqueueTrial(
       "plain", {.params = {{"train.batch_size", int64_t{50}}}, .demonstration = true}, "");
   const TrialNumber for_large = Enqueue(48);
   EXPECT_EQ(Next(large, kLarge), for_large);

@@ -2,8 +2,8 @@
 
 #include "gtest/gtest.h"
 #include "server/storage/migrations.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo {
@@ -28,7 +28,7 @@ class CalibrationStoreTest : public ::testing::Test {
       AttemptRecord attempt{.study_id = study_id_, .trial = TrialNumber{number}};
       attempt.attempt.number = AttemptNumber{1};
       attempt.attempt.started = kNow;
-      ASSERT_TRUE(trials.InsertAttempt(attempt).ok());
+      ASSERT_TRUE(AttemptStore(*database_, study_id_, "s").InsertAttempt(attempt).ok());
     }
   }
 
@@ -109,7 +109,8 @@ TEST(MemoryResidualMigration, KeepsTheAttemptsOfADatabaseOfVersion1) {
                             "'', 0, NULL)")
                   .ok());
   ASSERT_TRUE(Migrate(*database, EmbeddedMigrations()).ok());
-  const auto attempt = TrialStore(*database, 1, "s").LoadAttempt(TrialNumber{0}, AttemptNumber{1});
+  const auto attempt =
+      AttemptStore(*database, 1, "s").LoadAttempt(TrialNumber{0}, AttemptNumber{1});
   ASSERT_TRUE(attempt.ok()) << attempt.status();
   EXPECT_EQ(attempt->attempt.predicted, Bytes{6});
   EXPECT_EQ(attempt->required, Bytes{0});

@@ -11,8 +11,8 @@
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "server/storage/store.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo {
@@ -175,8 +175,9 @@ TEST_P(MigrationFrom, AnEarlierVersionEqualsAFreshDatabaseWithItsRows) {
     EXPECT_EQ(done.trial.value, 0.5);
     EXPECT_EQ(done.trial.attempts.size(), 1u);
     EXPECT_TRUE(done.trial.budgeted);
-    HPO_ASSIGN_OR_RETURN(const AttemptRecord leased,
-                         trials.LoadAttempt(TrialNumber{1}, AttemptNumber{1}));
+    HPO_ASSIGN_OR_RETURN(
+        const AttemptRecord leased,
+        AttemptStore(database, 1, "s").LoadAttempt(TrialNumber{1}, AttemptNumber{1}));
     EXPECT_TRUE(leased.HoldsLease());
     return absl::OkStatus();
   });

@@ -2,8 +2,8 @@
 
 #include "gmock/gmock.h"
 #include "server/storage/migrations.h"
+#include "server/storage/study_rows.h"
 #include "server/storage/study_store.h"
-#include "server/storage/trial_store.h"
 #include "tests/fakes/temporary_database.h"
 
 namespace hpo {
@@ -47,6 +47,8 @@ class StoresTest : public ::testing::Test {
   }
 
   TrialStore Trials() { return TrialStore(*database_, study_id_, "s"); }
+  AttemptStore Attempts() { return AttemptStore(*database_, study_id_, "s"); }
+  EventLog Events() { return EventLog(*database_, study_id_); }
   StudyStore Studies() { return StudyStore(*database_); }
 
   TrialRecord NewTrial(int64_t number) {
@@ -213,9 +215,9 @@ TEST_F(StoresTest, ATerminalTrialStaysAsItIs) {
 TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   Insert(NewTrial(0));
   AttemptRecord attempt = NewAttempt(0);
-  ASSERT_TRUE(Trials().InsertAttempt(attempt).ok());
-  EXPECT_EQ(Trials().LoadLeases()->size(), 1u);
-  EXPECT_FALSE(Trials().LoadLeases()->front().preempted);
+  ASSERT_TRUE(Attempts().InsertAttempt(attempt).ok());
+  EXPECT_EQ(Attempts().LoadLeases()->size(), 1u);
+  EXPECT_FALSE(Attempts().LoadLeases()->front().preempted);
   attempt.preempted = true;
   attempt.stop_order = "by hand";
   attempt.attempt.state = AttemptState::kReleased;
@@ -224,8 +226,8 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   attempt.outcome = Failed{.failure_class = FailureClass::kTrainerCrashed, .message = "signal 11"};
   attempt.attempt.end_note = "transient";
   attempt.attempt.ended = kNow + absl::Seconds(5);
-  ASSERT_TRUE(Trials().UpdateAttempt(attempt).ok());
-  const auto loaded = Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{1});
+  ASSERT_TRUE(Attempts().UpdateAttempt(attempt).ok());
+  const auto loaded = Attempts().LoadAttempt(TrialNumber{0}, AttemptNumber{1});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->attempt.plan, attempt.attempt.plan);
   EXPECT_EQ(loaded->attempt.final_plan, attempt.attempt.final_plan);
@@ -238,8 +240,8 @@ TEST_F(StoresTest, AnAttemptComesBackAsItWas) {
   EXPECT_TRUE(loaded->preempted);
   EXPECT_EQ(loaded->stop_order, "by hand");
   EXPECT_EQ(loaded->limit, GiB(7));
-  EXPECT_TRUE(Trials().LoadLeases()->empty());
-  EXPECT_TRUE(absl::IsNotFound(Trials().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
+  EXPECT_TRUE(Attempts().LoadLeases()->empty());
+  EXPECT_TRUE(absl::IsNotFound(Attempts().LoadAttempt(TrialNumber{0}, AttemptNumber{2}).status()));
 }
 
 TEST_F(StoresTest, TheTimeThatATrialWasHeldIsKeptWhileItIsOpen) {
@@ -251,34 +253,35 @@ TEST_F(StoresTest, TheTimeThatATrialWasHeldIsKeptWhileItIsOpen) {
 
 TEST_F(StoresTest, AMeasurementIsStoredOnce) {
   Insert(NewTrial(0));
-  ASSERT_TRUE(Trials().InsertAttempt(NewAttempt(0)).ok());
+  ASSERT_TRUE(Attempts().InsertAttempt(NewAttempt(0)).ok());
   const Measurement first{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.25}, {"loss", 1e-300}}};
   const Measurement changed{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.99}}};
   const Measurement nan{.step = 5, .epoch = 0.2, .metrics = {{"loss", std::nan("")}}};
-  EXPECT_EQ(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, nan}).value(), 2);
-  EXPECT_EQ(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {changed}).value(), 0);
-  const auto stored = Trials().LoadMeasurements(TrialNumber{0}, AttemptNumber{1});
+  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, nan}).value(),
+            2);
+  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {changed}).value(), 0);
+  const auto stored = Attempts().LoadMeasurements(TrialNumber{0}, AttemptNumber{1});
   ASSERT_EQ(stored->size(), 2u);
   EXPECT_TRUE(std::isnan(stored->front().metrics.at("loss")));
   EXPECT_EQ(stored->back(), first);
-  EXPECT_FALSE(Trials().InsertMeasurements(TrialNumber{0}, AttemptNumber{9}, {first}).ok())
+  EXPECT_FALSE(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{9}, {first}).ok())
       << "no such attempt";
 }
 
 TEST_F(StoresTest, AMemoryRecordIsStoredOnceAndComesBackInOrder) {
   Insert(NewTrial(0));
-  ASSERT_TRUE(Trials().InsertAttempt(NewAttempt(0)).ok());
+  ASSERT_TRUE(Attempts().InsertAttempt(NewAttempt(0)).ok());
   const TrialNumber trial{0};
   const AttemptNumber attempt{1};
   const MemoryRecord start{.stage = "Trial Start", .allocated = MiB(1), .resident = MiB(300)};
   const MemoryRecord end{.stage = "Training End", .allocated = MiB(2), .step = 9, .sequence = 1};
   const MemoryRecord changed{.stage = "other", .sequence = 1};
-  ASSERT_TRUE(Trials().InsertMemoryRecords(trial, attempt, {end}).ok());
-  ASSERT_TRUE(Trials().InsertMemoryRecords(trial, attempt, {start, changed}).ok());
-  EXPECT_EQ(Trials().LoadMemoryRecords(trial, attempt).value(),
+  ASSERT_TRUE(Attempts().InsertMemoryRecords(trial, attempt, {end}).ok());
+  ASSERT_TRUE(Attempts().InsertMemoryRecords(trial, attempt, {start, changed}).ok());
+  EXPECT_EQ(Attempts().LoadMemoryRecords(trial, attempt).value(),
             (std::vector<MemoryRecord>{start, end}));
-  EXPECT_TRUE(Trials().LoadMemoryRecords(trial, AttemptNumber{9})->empty());
-  EXPECT_FALSE(Trials().InsertMemoryRecords(trial, AttemptNumber{9}, {start}).ok())
+  EXPECT_TRUE(Attempts().LoadMemoryRecords(trial, AttemptNumber{9})->empty());
+  EXPECT_FALSE(Attempts().InsertMemoryRecords(trial, AttemptNumber{9}, {start}).ok())
       << "no such attempt";
 }
 
@@ -289,11 +292,11 @@ TEST_F(StoresTest, EventsCountWithinTheirStudy) {
   TrialRecord theirs = NewTrial(0);
   theirs.study_id = other;
   ASSERT_TRUE(others.InsertTrial(theirs).ok());
-  EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
-  EXPECT_EQ(others.AppendEvent(TrialNumber{0}, "queued", kNow).value(), 1);
-  EXPECT_EQ(Trials().AppendEvent(TrialNumber{0}, "started", kNow).value(), 2);
-  EXPECT_EQ(Trials().AppendEvent(TrialStore::kNoTrial, "PAUSE", kNow).value(), 3);
-  const auto events = Trials().EventsAfter(1, 1);
+  EXPECT_EQ(Events().Append(TrialNumber{0}, "queued", kNow).value(), 1);
+  EXPECT_EQ(EventLog(*database_, other).Append(TrialNumber{0}, "queued", kNow).value(), 1);
+  EXPECT_EQ(Events().Append(TrialNumber{0}, "started", kNow).value(), 2);
+  EXPECT_EQ(Events().Append(kNoTrial, "PAUSE", kNow).value(), 3);
+  const auto events = Events().After(1, 1);
   ASSERT_EQ(events->size(), 1u);
   EXPECT_EQ(events->front().kind, "started");
   EXPECT_EQ(Trials().LoadTrial(TrialNumber{0})->last_sequence, 2);
@@ -390,12 +393,12 @@ TEST_F(StoresTest, OldChangesAreForgotten) {
   Insert(NewTrial(0));
   std::vector<int64_t> sequences;
   for (const char* kind : {"queued", "started", "finished"}) {
-    const auto sequence = Trials().AppendEvent(TrialNumber{0}, kind, kNow);
+    const auto sequence = Events().Append(TrialNumber{0}, kind, kNow);
     ASSERT_TRUE(sequence.ok()) << sequence.status();
     sequences.push_back(*sequence);
   }
-  ASSERT_TRUE(Trials().ForgetEvents(sequences[1]).ok());
-  const auto left = Trials().EventsAfter(0, 10);
+  ASSERT_TRUE(Events().Forget(sequences[1]).ok());
+  const auto left = Events().After(0, 10);
   ASSERT_TRUE(left.ok()) << left.status();
   ASSERT_EQ(left->size(), 1);
   EXPECT_EQ(left->front().sequence, sequences[2]);

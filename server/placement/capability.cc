@@ -1,0 +1,182 @@
+#include "server/placement/capability.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "common/memory/plan/fit_decision.h"
+#include "common/models/model_parameters.h"
+
+namespace hpo {
+namespace {
+
+constexpr absl::string_view kModelName = "model.name";
+constexpr absl::string_view kOurTrainer = "hpo-trainer";
+
+// A trainer that is not ours may bring models and data of its own: what the worker does not
+// advertise is not held against it.
+bool IsOurs(const WorkerFacts& worker) { return worker.trainer == kOurTrainer; }
+
+bool Usable(const StudySpec& study, const WorkerFacts& worker, const ModelFacts& model) {
+  if (!IsOurs(worker)) return true;
+  return TrainerSupports(model.shape) &&
+         (model.has_weights || study.trainer.model_init == "random");
+}
+
+bool HasModel(const StudySpec& study, const WorkerFacts& worker, const std::string& name) {
+  if (!IsOurs(worker) && worker.models.empty()) return true;
+  return std::any_of(worker.models.begin(), worker.models.end(), [&](const ModelFacts& model) {
+    return model.name == name && Usable(study, worker, model);
+  });
+}
+
+bool HasData(const WorkerFacts& worker, const std::string& file) {
+  if (file.empty() || !IsOurs(worker)) return true;
+  return std::any_of(worker.data_sets.begin(), worker.data_sets.end(),
+                     [&file](const DataSetFacts& data) { return data.name == file; });
+}
+
+// The model names that the study's configurations may take; empty when it has no such parameter.
+std::vector<std::string> ModelChoices(const StudySpec& study) {
+  std::vector<std::string> names;
+  const Parameter* parameter = study.space.Find(kModelName);
+  const CategoricalDomain* domain =
+      parameter == nullptr ? nullptr : std::get_if<CategoricalDomain>(&parameter->domain);
+  if (domain != nullptr) {
+    for (const ParamValue& choice : domain->choices) {
+      if (const auto* name = std::get_if<std::string>(&choice)) names.push_back(*name);
+    }
+  } else if (const auto name = FindString(study.trainer.defaults, kModelName)) {
+    names.push_back(*name);
+  }
+  return names;
+}
+
+absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker ", worker.worker, " has no data file ", file,
+                   "; run: scripts/prepare_criteria_data --out DIR (or bring your own ", file,
+                   "), then hpo-worker --data DIR"));
+}
+
+absl::Status MissingModel(const StudySpec& study, const WorkerFacts& worker,
+                          const std::vector<std::string>& names) {
+  const absl::string_view weights =
+      study.trainer.model_init == "random" ? "" : "model.safetensors, ";
+  return absl::FailedPreconditionError(
+      absl::StrCat("worker ", worker.worker, " has no usable model of ", absl::StrJoin(names, ", "),
+                   "; put config.json, ", weights, "the tokenizer's files into DIR/", names.front(),
+                   ", then hpo-worker --models DIR"));
+}
+
+}  // namespace
+
+ParamMap CompleteParams(const StudySpec& study, const ParamMap& params) {
+  ParamMap complete = params;
+  complete.insert(study.trainer.defaults.begin(), study.trainer.defaults.end());
+  return complete;
+}
+
+absl::Status CheckTold(const std::string& study, const WorkerFacts& worker) {
+  if (!worker.serves) return absl::OkStatus();
+  const std::vector<std::string>& told = *worker.serves;
+  if (std::find(told.begin(), told.end(), study) != told.end()) return absl::OkStatus();
+  if (told.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", worker.worker,
+                     " runs a trainer of its own and there are several studies: say which it "
+                     "serves with --study NAME"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat("worker ", worker.worker, " serves ",
+                                                    absl::StrJoin(told, ", "), " only (--study)"));
+}
+
+absl::Status CheckServes(const StudySpec& study, const WorkerFacts& worker) {
+  HPO_RETURN_IF_ERROR(CheckTold(study.name, worker));
+  for (const std::string& file : {study.trainer.train, study.trainer.validation}) {
+    if (!HasData(worker, file)) return MissingData(worker, file);
+  }
+  const std::vector<std::string> names = ModelChoices(study);
+  const bool has_one =
+      names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return HasModel(study, worker, name);
+      });
+  return has_one ? absl::OkStatus() : MissingModel(study, worker, names);
+}
+
+absl::Status CheckCanRun(const StudySpec& study, const WorkerFacts& worker,
+                         const ParamMap& params) {
+  HPO_RETURN_IF_ERROR(CheckServes(study, worker));
+  const auto name = FindString(CompleteParams(study, params), kModelName);
+  if (!name || HasModel(study, worker, *name)) return absl::OkStatus();
+  return MissingModel(study, worker, {*name});
+}
+
+Bytes CapacityAlone(const WorkerFacts& worker) {
+  const bool others = worker.device.total - worker.capacity > kCapacityNoise;
+  return others ? worker.device.total : worker.capacity;
+}
+
+std::optional<Bytes> LargestUsable(std::span<const WorkerFacts> workers, const StudySpec& study,
+                                   const ParamMap& params) {
+  std::optional<Bytes> largest;
+  for (const WorkerFacts& worker : workers) {
+    if (!CheckCanRun(study, worker, params).ok()) continue;
+    const Bytes usable =
+        UsableBytes(QuantizeCapacity(worker.capacity), worker.device, study.memory);
+    largest = largest.has_value() ? std::max(*largest, usable) : usable;
+  }
+  return largest;
+}
+
+absl::Status CheckDigests(const std::string& study,
+                          const std::map<std::string, std::string>& begun_with,
+                          const WorkerFacts& worker) {
+  for (const DataSetFacts& data : worker.data_sets) {
+    const auto pinned = begun_with.find(data.name);
+    if (pinned == begun_with.end() || pinned->second == data.digest) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "study ", study, ": data file ", data.name, " of worker ", worker.worker,
+        ": expected digest ", pinned->second, " (the study was begun with it), got ", data.digest));
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
+                                             std::span<const WorkerFacts> workers) {
+  std::map<std::string, ParamMap> facts = study.space.model_facts;
+  // Listed models are heavy whether or not a worker has them.
+  for (const std::string& name : study.heavy_models) {
+    facts[name]["model.class"] = std::string("heavy");
+  }
+  for (const WorkerFacts& worker : workers) {
+    for (const ModelFacts& model : worker.models) {
+      ParamMap& known = facts[model.name];
+      known.emplace("model.class", std::string(IsHeavy(model.shape) ? "heavy" : "base"));
+      known.emplace("model.family", model.shape.family);
+    }
+  }
+  return facts;
+}
+
+SearchSpace SpaceFor(const StudySpec& study, const WorkerFacts& worker) {
+  SearchSpace space = study.space;
+  space.model_facts = ModelFactsOf(study, std::span(&worker, 1));
+  for (Parameter& parameter : space.parameters) {
+    if (parameter.name != kModelName) continue;
+    auto* domain = std::get_if<CategoricalDomain>(&parameter.domain);
+    if (domain == nullptr) continue;
+    std::erase_if(domain->choices, [&](const ParamValue& choice) {
+      const auto* name = std::get_if<std::string>(&choice);
+      return name != nullptr && !HasModel(study, worker, *name);
+    });
+    if (parameter.default_value && !Contains(parameter.domain, *parameter.default_value)) {
+      parameter.default_value.reset();
+    }
+  }
+  return space;
+}
+
+}  // namespace hpo

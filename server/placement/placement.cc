@@ -1,0 +1,133 @@
+#include "server/placement/placement.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/random.h"
+#include "common/memory/plan/fit_decision.h"
+#include "server/placement/capability.h"
+
+namespace hpo {
+namespace {
+
+// Far from the streams that samplers use, which count up from the trial's number.
+constexpr uint64_t kSeedStream = uint64_t{1} << 63;
+
+// What trials used and where they met OOMs. A refusal by estimate is no evidence: it would confirm
+// itself.
+std::vector<NeedObservation> NeedsOf(const History& history) {
+  std::vector<NeedObservation> needs;
+  for (const auto& [number, trial] : history.trials()) {
+    if (trial.prune_reason == PruneReason::kPredictedOutOfMemory) continue;
+    for (const MemoryObservation& seen : trial.memory) {
+      needs.push_back({.params = trial.params, .bytes = seen.bytes, .censored = seen.censored});
+    }
+  }
+  return needs;
+}
+
+// Without an estimate: the batch as it is, by what was learnt.
+void PlaceLiterally(const FitDecider& decider, const StudySpec& study, const Trial& trial,
+                    Placement& placement) {
+  if (const auto config = TrainingConfigOf(trial.params, study.trainer); config.ok()) {
+    placement.plan = LiteralPlan(*config);
+  }
+  const std::optional<LearnedFit> learned = decider.Learned(trial.params, placement.capacity);
+  if (!learned) return;
+  placement.predicted = learned->expected;
+  placement.required = learned->needed;
+  placement.fits = learned->fits;
+  if (!placement.fits) {
+    placement.misfit =
+        absl::StrCat("needs ", FormatBytes(placement.required),
+                     " by what other trials used, allowed ", FormatBytes(placement.usable));
+  }
+}
+
+}  // namespace
+
+MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
+                             const History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<ReplayTable> replays) {
+  MemoryKnowledge knowledge;
+  knowledge.replays = std::move(replays);
+  knowledge.evidence.margins = std::move(calibration.margins);
+  knowledge.calibration_version = calibration.version;
+  if (GoesByLearnedNeed(study.memory, worker)) {
+    knowledge.evidence.learned = LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
+  }
+  return knowledge;
+}
+
+Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,
+                     const MemoryKnowledge& knowledge) {
+  Placement placement;
+  placement.capacity = QuantizeCapacity(worker.capacity);
+  placement.usable = UsableBytes(placement.capacity, worker.device, study.memory);
+  const FitDecider decider(study, worker, knowledge.evidence, knowledge.replays);
+  const auto planned = decider.Plan(trial.params, placement.capacity);
+  if (planned.ok() && planned->has_value()) {
+    placement.plan = (*planned)->plan;
+    placement.predicted = (*planned)->estimate.needed_limit;
+    placement.required = RequiredBytes(**planned);
+    placement.fits = (*planned)->fits;
+    if (!placement.fits) placement.misfit = ExplainMisfit(**planned, placement.usable);
+  } else {
+    PlaceLiterally(decider, study, trial, placement);
+  }
+  if (trial.forced_micro_batch > 0) {
+    placement.plan.micro_batch = std::min(trial.forced_micro_batch, placement.plan.effective_batch);
+    const auto forced = decider.Estimate(trial.params, placement.plan);
+    if (forced.ok() && forced->has_value()) {
+      placement.predicted = (*forced)->estimate.needed_limit;
+      placement.required = placement.predicted;
+    }
+  }
+  return placement;
+}
+
+AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
+                  const MemoryKnowledge& knowledge) {
+  const Bytes capacity = QuantizeCapacity(worker.capacity);
+  const auto feasibility = [&]() -> BatchFeasibility {
+    if (study.memory.policy == MemoryPolicy::kOff) return {};
+    return FitDecider(study, worker, knowledge.evidence, knowledge.replays).At(capacity);
+  };
+  return AskContext{.number = number,
+                    .space = SpaceFor(study, worker),
+                    .capacity = UsableBytes(capacity, worker.device, study.memory),
+                    .feasibility = feasibility(),
+                    .budget_trials = study.budget.trials};
+}
+
+Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,
+                          const SearchSpace& narrowed_space) {
+  return Assignment{.lease = LeaseRef{trial.id, attempt.attempt.number, attempt.token},
+                    .lease_ttl = absl::ZeroDuration(),
+                    .heartbeat_interval = absl::ZeroDuration(),
+                    .params = CompleteParams(study, trial.params),
+                    .plan = attempt.attempt.plan,
+                    .predicted = attempt.attempt.predicted,
+                    .required = attempt.required,
+                    .limit = attempt.limit,
+                    .narrowed_space = narrowed_space,
+                    .admission = trial.admission,
+                    .demonstration = trial.demonstration,
+                    .policy = study.memory.policy,
+                    .allow_checkpointing = study.memory.allow_checkpointing,
+                    .trainer = study.trainer,
+                    .objective = study.objectives.front(),
+                    .constraints = study.constraints,
+                    .seed = SeedOf(study, trial)};
+}
+
+uint64_t SeedOf(const StudySpec& study, const Trial& trial) {
+  if (const auto seed = FindInt(trial.params, "seed")) return static_cast<uint64_t>(*seed);
+  return Rng(study.sampler.seed, kSeedStream + static_cast<uint64_t>(trial.id.number.value))
+      .NextU64();
+}
+
+}  // namespace hpo

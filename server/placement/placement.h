@@ -1,0 +1,60 @@
+// How a trial would run on a worker: plan, limit, need. Pure.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "common/base/bytes.h"
+#include "common/memory/plan/fit_decision.h"
+#include "common/protocol/worker_exchange.h"
+#include "common/protocol/worker_facts.h"
+#include "common/study/study.h"
+#include "common/study/trial.h"
+#include "sampler/history.h"
+#include "sampler/sampler.h"
+#include "server/placement/live_calibration.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+// What trials have taught about memory, with the version of calibration that it holds, and what was
+// replayed before (placements without it replay for themselves).
+struct MemoryKnowledge {
+  MemoryEvidence evidence;
+  int64_t calibration_version = 0;
+  std::shared_ptr<ReplayTable> replays;
+};
+
+// `history` is the study's: what LearnedNeed learns from, where decisions for `worker` go by it.
+MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
+                             const History& history, CalibrationSnapshot calibration,
+                             std::shared_ptr<ReplayTable> replays = nullptr);
+
+struct Placement {
+  Bytes capacity;  // quantised
+  Bytes usable;    // of it, less the study's headroom: the trial's limit
+  MemoryPlan plan;
+  Bytes predicted;  // 0: no estimate
+  Bytes required;   // the same with its margin: must be free at the start
+  bool fits = true;
+  std::string misfit;  // why not, for people
+};
+
+// `worker.capacity` is what the worker can give now.
+Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,
+                     const MemoryKnowledge& knowledge);
+
+// What to ask the study's sampler on behalf of `worker`. Capacity is in usable bytes, the unit of
+// the limits at which trials met OOMs.
+AskContext AskFor(const StudySpec& study, const WorkerFacts& worker, TrialNumber number,
+                  const MemoryKnowledge& knowledge);
+
+// What the worker is told. The narrowed space is its asking context's (AskFor).
+Assignment MakeAssignment(const StudySpec& study, const Trial& trial, const AttemptRecord& attempt,
+                          const SearchSpace& narrowed_space);
+
+// The trial's random seed: its parameter `seed`, or a mix of the study's seed and its number.
+uint64_t SeedOf(const StudySpec& study, const Trial& trial);
+
+}  // namespace hpo

@@ -1,0 +1,50 @@
+// What workers tell of the trials that they run: measurements, results, and that they give one
+// back.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/protocol/worker_exchange.h"
+#include "common/study/trial.h"
+#include "server/leases/lease_control.h"
+#include "server/storage/records.h"
+#include "server/studies/scheduler_state.h"
+#include "server/studies/trial_writer.h"
+
+namespace hpo {
+
+// Thread-safe. What is told is durable when a call returns OK. A trial whose rows cannot be read is
+// quarantined and the call fails with DataLoss; other codes: WorkerApi, TrialWriter::Write.
+class ResultRecorder {
+ public:
+  // Both outlive it.
+  ResultRecorder(SchedulerState& state, LeaseControl& leases) : state_(state), leases_(leases) {}
+
+  // Renews the lease, too, as a heartbeat does; what the pruner says of the trial.
+  absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
+  absl::StatusOr<FinishResult> FinishTrial(const std::string& request_id,
+                                           const FinishRequest& request);
+  // The trial's state then: it runs again, or has ended (retry_policy.h). `needed`: with
+  // kRejected, what the trial would need.
+  absl::StatusOr<TrialState> ReleaseTrial(const std::string& request_id, const LeaseRef& lease,
+                                          ReleaseReason reason, Bytes needed,
+                                          const std::string& note);
+
+ private:
+  absl::StatusOr<std::optional<ResidualRecord>> JudgeEstimate(const StudyRuntime& study,
+                                                              const FinishRequest& request) const;
+  absl::StatusOr<FinishResult> Finish(TrialTransaction& transaction, const StudyRuntime& study,
+                                      const FinishRequest& request,
+                                      const std::optional<ResidualRecord>& residual) const;
+  // The trial's state after it.
+  absl::StatusOr<TrialState> Release(TrialTransaction& transaction, const StudySpec& spec,
+                                     const LeaseRef& lease, ReleaseReason reason, Bytes needed,
+                                     const std::string& note) const;
+
+  SchedulerState& state_;
+  LeaseControl& leases_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,59 @@
+// Attempts of a study's trials in the database, with what they measured. Verbs over one connection,
+// as in trial_store.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "common/study/trial.h"
+#include "server/storage/database.h"
+#include "server/storage/records.h"
+
+namespace hpo {
+
+// A row that is not what a server writes is DataLoss, where nothing else is said.
+class AttemptStore {
+ public:
+  // `study` names the trials' study in messages.
+  AttemptStore(Database& database, int64_t study_id, std::string study)
+      : database_(database), study_id_(study_id), study_(std::move(study)) {}
+
+  absl::Status InsertAttempt(const AttemptRecord& record);
+  //   InvalidArgument  the row could not be read again
+  absl::Status UpdateAttempt(const AttemptRecord& record);
+  //   NotFound  no such attempt
+  absl::StatusOr<AttemptRecord> LoadAttempt(TrialNumber trial, AttemptNumber attempt) const;
+  absl::StatusOr<std::vector<AttemptRecord>> LoadAttempts(TrialNumber trial) const;
+  // Of every attempt that holds a lease.
+  absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
+
+  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the number of new ones.
+  absl::StatusOr<int64_t> InsertMeasurements(TrialNumber trial, AttemptNumber attempt,
+                                             const std::vector<Measurement>& measurements);
+  // By step.
+  absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
+                                                            AttemptNumber attempt) const;
+  // nullopt: there is none.
+  absl::StatusOr<std::optional<Measurement>> LoadLastMeasurement(TrialNumber trial,
+                                                                 AttemptNumber attempt) const;
+  absl::StatusOr<int64_t> CountMeasurements(TrialNumber trial, AttemptNumber attempt) const;
+
+  // Keeps what is there: a re-sent (attempt, sequence) is ignored.
+  absl::Status InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,
+                                   const std::vector<MemoryRecord>& records);
+  // By sequence.
+  absl::StatusOr<std::vector<MemoryRecord>> LoadMemoryRecords(TrialNumber trial,
+                                                              AttemptNumber attempt) const;
+
+ private:
+  Database& database_;
+  const int64_t study_id_;
+  const std::string study_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,25 @@
+// All rows of one study's trials, over one connection.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/storage/attempt_store.h"
+#include "server/storage/database.h"
+#include "server/storage/event_log.h"
+#include "server/storage/trial_store.h"
+
+namespace hpo {
+
+struct StudyRows {
+  StudyRows(Database& database, int64_t study_id, const std::string& study)
+      : trials(database, study_id, study),
+        attempts(database, study_id, study),
+        events(database, study_id) {}
+
+  TrialStore trials;
+  AttemptStore attempts;
+  EventLog events;
+};
+
+}  // namespace hpo

@@ -1,0 +1,74 @@
+// What the parts of the scheduler share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "server/placement/live_calibration.h"
+#include "server/placement/placement.h"
+#include "server/storage/store.h"
+#include "server/studies/study_registry.h"
+#include "server/studies/study_runtime.h"
+#include "server/studies/trial_writer.h"
+#include "server/studies/work_signal.h"
+#include "server/workers/lease.h"
+#include "server/workers/worker_registry.h"
+
+namespace hpo {
+
+struct SchedulerOptions {
+  LeasePolicy lease;
+  // How often a thread calls LeaseSweeper::Tick(); zero: nobody does (tests).
+  absl::Duration tick_interval = absl::Seconds(1);
+  StudyFactories factories;
+  // Called after a commit with each trial that it changed; returns at once. May be empty.
+  std::function<void(const TrialId&)> on_trial_changed;
+};
+
+// One start of a server on its database.
+struct ServerEpoch {
+  int64_t number = 0;
+  std::string database;      // identifies it (StudyStore::DatabaseId)
+  std::string token_secret;  // lease_token.h
+};
+
+//   Codes: Store::Write
+absl::StatusOr<ServerEpoch> BeginEpoch(Store& store, absl::Time now);
+
+// Each member is constant or thread-safe.
+struct SchedulerState {
+  // `of_clock` outlives the state.
+  SchedulerState(std::unique_ptr<Store> of_store, ServerEpoch of_epoch, const Clock& of_clock,
+                 SchedulerOptions of_options)
+      : store(std::move(of_store)),
+        epoch(std::move(of_epoch)),
+        clock(of_clock),
+        options(std::move(of_options)),
+        workers(of_clock, options.lease),
+        studies(work),
+        writer(*store, clock, calibration, work, options.on_trial_changed) {}
+
+  // What trials have taught about memory by now, as decisions of `study` for `worker` go by it.
+  MemoryKnowledge Knowledge(const StudyRuntime& study, const WorkerFacts& worker) const {
+    return KnowledgeFor(study.spec(), worker, study.history(), calibration.Snapshot(), replays);
+  }
+
+  const std::unique_ptr<Store> store;
+  const ServerEpoch epoch;
+  const Clock& clock;
+  const SchedulerOptions options;
+  WorkerRegistry workers;
+  LiveCalibration calibration;
+  const std::shared_ptr<ReplayTable> replays = std::make_shared<ReplayTable>();
+  WorkSignal work;
+  StudyRegistry studies;
+  TrialWriter writer;
+};
+
+}  // namespace hpo

@@ -1,0 +1,121 @@
+#include "server/studies/study_description.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/status.h"
+#include "server/placement/capability.h"
+#include "server/studies/study_end.h"
+#include "server/studies/trial_writer.h"
+
+namespace hpo {
+namespace {
+
+std::string DescribeFailure(const TooManyFailures& failure, const Trial& last) {
+  const auto* failed = last.outcome ? std::get_if<Failed>(&*last.outcome) : nullptr;
+  return absl::StrCat(failure.why, "; the last, trial #", last.id.number.value, ", says:\n",
+                      failed == nullptr ? "" : failed->message);
+}
+
+std::vector<WorkerStatus> WorkersOf(const SchedulerState& state, const StudyRuntime& study) {
+  std::vector<WorkerStatus> statuses;
+  for (const RegisteredWorker& worker : state.workers.List()) {
+    WorkerStatus status{.name = worker.facts.worker,
+                        .device = worker.facts.device.name,
+                        .capacity = worker.facts.capacity,
+                        .alive = worker.alive,
+                        .last_heartbeat = worker.last_heartbeat,
+                        .notice = worker.Notice()};
+    for (const StudyRuntime* candidate : state.studies.All()) {
+      for (const HeldLease& lease : candidate->open.leases()) {
+        if (lease.worker == status.name) status.trial = TrialId{candidate->name(), lease.trial};
+      }
+    }
+    const bool runs_here = status.trial && status.trial->study == study.name();
+    // Workers of other studies are not this study's business.
+    if (runs_here || CheckServes(study.spec(), worker.facts).ok()) {
+      statuses.push_back(std::move(status));
+    }
+  }
+  return statuses;
+}
+
+// Why those of `workers` that are idle get nothing; why nothing runs, or the study ended.
+std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
+                       const StudyStanding& standing, const std::vector<WorkerStatus>& workers) {
+  if (std::string why = WhyHeld(study.name(), standing); !why.empty()) return why;
+  if (standing.finished) return standing.termination;
+  const auto num_alive = std::count_if(workers.begin(), workers.end(),
+                                       [](const WorkerStatus& worker) { return worker.alive; });
+  std::vector<std::string> idle;
+  for (const WorkerStatus& worker : workers) {
+    const std::string obstacle =
+        worker.alive && !worker.trial ? study.obstacles.Of(worker.name) : "";
+    if (obstacle.empty()) continue;
+    idle.push_back(absl::StrCat(num_alive > 1 ? worker.name + ": " : "", obstacle));
+  }
+  if (num_alive > 0) return absl::StrJoin(idle, "; ");
+  if (study.open.load().num_held > 0) return "";
+  const std::vector<WorkerFacts> others = state.workers.Alive();
+  if (others.empty()) {
+    return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
+           "--memory-limit 2GiB)";
+  }
+  return std::string(CheckServes(study.spec(), others.back()).message());
+}
+
+}  // namespace
+
+absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std::string& name) {
+  const absl::StatusOr<StudyRuntime*> found = state.studies.Find(name);
+  if (absl::IsDataLoss(found.status())) {
+    StudyStatus unreadable;
+    unreadable.spec.name = name;
+    unreadable.finished = true;  // nothing of it will ever run
+    unreadable.unreadable = std::string(found.status().message());
+    return unreadable;
+  }
+  HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, found);
+  const StudyStanding standing = study->standing();
+  StudyStatus status{.spec = study->spec(), .finished = standing.finished, .order = standing.order};
+  status.unreadable = study->unreadable();
+  // Read before the counts: a watch that goes on from here may repeat a change, never miss one.
+  status.sequence = study->changes.last();
+  status.wall_clock_used = study->open.load().wall_clock;
+  status.created = study->created();
+  status.workers = WorkersOf(state, *study);
+  status.waiting_for = WaitingFor(state, *study, standing, status.workers);
+  for (const StudyPrior& prior : study->priors()) {
+    status.priors.push_back({.study = prior.study,
+                             .num_trials = static_cast<int64_t>(prior.trials.size()),
+                             .num_skipped = prior.num_skipped,
+                             .why_skipped = prior.why_skipped});
+  }
+  const auto read = [&](const StudyRows& rows) -> absl::Status {
+    if (standing.failure) {
+      HPO_ASSIGN_OR_RETURN(const TrialRecord last, rows.trials.LoadTrial(standing.failure->last));
+      status.failure = DescribeFailure(*standing.failure, last.trial);
+    }
+    HPO_ASSIGN_OR_RETURN(status.counts, rows.trials.Count());
+    HPO_ASSIGN_OR_RETURN(status.attributes, rows.trials.LoadAttributes(kNoTrial));
+    HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
+                         rows.trials.ListBest(status.spec.objectives.front().direction, 1));
+    if (!best.empty()) {
+      status.best_trial = best.front().id.number;
+      status.best_value = best.front().value;
+      status.best_violation = best.front().violation;
+    }
+    if (!status.priors.empty()) {
+      HPO_ASSIGN_OR_RETURN(status.last_proposal, rows.trials.LoadLastSampler());
+    }
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(ReadRows(*state.store, *study, read));
+  return status;
+}
+
+}  // namespace hpo

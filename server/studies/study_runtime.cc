@@ -1,0 +1,183 @@
+#include "server/studies/study_runtime.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sampler/termination.h"
+#include "server/studies/typed_params.h"
+#include "spdlog/spdlog.h"
+
+namespace hpo {
+namespace {
+
+constexpr size_t kUnreadableShown = 5;
+
+}  // namespace
+
+StudyRuntime::StudyRuntime(StudyRecord record, const StudyFactories& factories)
+    : open(record.wall_clock),
+      sampler(factories.make_sampler(record.spec, {})),
+      changes(record.last_sequence),
+      id_(record.id),
+      name_(record.spec.name),
+      created_(record.created),
+      factories_(factories),
+      spec_(record.spec),
+      priors_(record.priors),
+      data_digests_(std::move(record.data_digests)),
+      next_number_(record.next_number),
+      num_budgeted_(record.num_budgeted),
+      pruner_(factories.make_pruner(record.spec)),
+      order_(record.order),
+      failures_from_(record.failures_from) {}
+
+StudySpec StudyRuntime::spec() const {
+  absl::MutexLock lock(&mutex_);
+  return spec_;
+}
+
+void StudyRuntime::SetSpec(const StudySpec& spec) {
+  absl::MutexLock lock(&mutex_);
+  // Sampler and pruner stay: what may change in a study (budget, added choices) reaches the sampler
+  // with each ask's space.
+  spec_ = spec;
+  sampler.SpecChanged();
+  undecided_ = true;
+}
+
+void StudyRuntime::ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+                               std::vector<PriorStudy> priors) {
+  absl::MutexLock propose_lock(&sampler.propose_mutex());
+  absl::MutexLock lock(&mutex_);
+  sampler.Replace(factories_.make_sampler(spec, std::move(priors)));
+  pruner_ = factories_.make_pruner(spec);
+  spec_ = spec;
+  priors_ = chosen;
+}
+
+std::vector<StudyPrior> StudyRuntime::priors() const {
+  absl::MutexLock lock(&mutex_);
+  return priors_;
+}
+
+std::map<std::string, std::string> StudyRuntime::data_digests() const {
+  absl::MutexLock lock(&mutex_);
+  return data_digests_;
+}
+
+void StudyRuntime::PinData(const std::string& file, const std::string& digest) {
+  absl::MutexLock lock(&mutex_);
+  data_digests_.emplace(file, digest);
+}
+
+absl::Status StudyRuntime::CheckNotRetired() const {
+  if (!retired_.load()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("study ", name_, " was read again from the database; try again"));
+}
+
+void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
+                           absl::Duration renewed_at) {
+  absl::MutexLock lock(&mutex_);
+  const Trial& trial = change.record.trial;
+  if (trial.id.number.value >= next_number_) {
+    next_number_ = trial.id.number.value + 1;
+    if (!trial.demonstration && trial.budgeted) ++num_budgeted_;
+  }
+  open.Publish(change, now, renewed_at);
+  changes.Reach(change.sequence);
+  unreadable_.erase(trial.id.number);
+  if (trial.demonstration) return;
+  HistoryEvent event{
+      .sequence = change.sequence,
+      .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
+  history_.Apply(event);
+  // What the sampler's space no longer has teaches it nothing.
+  if (IsWithin(spec_.space, trial.params)) sampler.Observe(std::move(event));
+  undecided_ = undecided_ || trial.outcome.has_value();
+}
+
+void StudyRuntime::TakeOrder(const OrderedStudy& ordered) {
+  absl::MutexLock lock(&mutex_);
+  order_ = ordered.order;
+  failures_from_ = ordered.failures_from;
+  changes.Reach(ordered.sequence);
+  undecided_ = true;
+}
+
+bool StudyRuntime::QuarantineIfUnreadable(TrialNumber trial, const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return false;
+  spdlog::error("study {} trial #{} is left alone, as its rows cannot be read: {}", name_,
+                trial.value, std::string(status.message()));
+  absl::MutexLock lock(&mutex_);
+  open.Forget(trial);
+  unreadable_[trial] = std::string(status.message());
+  return true;
+}
+
+std::string StudyRuntime::unreadable() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::string> shown;
+  for (const auto& [number, why] : unreadable_) {
+    if (shown.size() == kUnreadableShown) {
+      shown.push_back(absl::StrCat(unreadable_.size() - kUnreadableShown, " more"));
+      break;
+    }
+    shown.push_back(absl::StrCat("trial #", number.value, ": ", why));
+  }
+  return absl::StrJoin(shown, "; ");
+}
+
+TrialNumber StudyRuntime::next_number() const {
+  absl::MutexLock lock(&mutex_);
+  return TrialNumber{next_number_};
+}
+
+History StudyRuntime::history() const {
+  absl::MutexLock lock(&mutex_);
+  return history_;
+}
+
+void StudyRuntime::DecideLocked() const {
+  if (!std::exchange(undecided_, false)) return;
+  termination_ = WhyTerminate(history_, spec_);
+  failure_ = WhyFailed(history_, spec_.budget, failures_from_);
+  const bool known = target_reached_.has_value();
+  target_reached_ = WhyTargetReached(history_, spec_);
+  if (target_reached_ && !known) spdlog::info("study {}: {}", name_, *target_reached_);
+}
+
+StudyStanding StudyRuntime::standing() const {
+  absl::MutexLock lock(&mutex_);
+  DecideLocked();
+  const Budget& budget = spec_.budget;
+  const OpenTrials::Load load = open.load();
+  const std::optional<std::string> bounded = sampler.regret_bounded();
+  const std::optional<std::string>& terminated = bounded ? bounded : termination_;
+  const bool time_left = !budget.wall_clock || load.wall_clock < *budget.wall_clock;
+  const bool trials_left = !terminated && (!budget.trials || num_budgeted_ < *budget.trials);
+  const bool ended = order_ == StudyOrder::kStop || failure_ || target_reached_;
+  const bool nothing_left = ended || !time_left || (!trials_left && load.num_queued == 0);
+  StudyStanding standing{.order = order_,
+                         .failures_from = failures_from_,
+                         .failure = failure_,
+                         .target_reached = target_reached_.value_or("")};
+  standing.termination = target_reached_ ? *target_reached_ : terminated.value_or("");
+  standing.hands_out = order_ == StudyOrder::kRun && !failure_ && !target_reached_ && time_left;
+  standing.budget_left = trials_left && standing.hands_out;
+  standing.finished = load.num_held == 0 && nothing_left;
+  return standing;
+}
+
+std::optional<PruneDecision> StudyRuntime::DecidePruning(TrialNumber trial) {
+  absl::MutexLock lock(&mutex_);
+  const auto decide = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> std::optional<PruneDecision> {
+    // Demonstrations are no part of the history.
+    if (!history_.trials().contains(trial)) return std::nullopt;
+    return pruner_->Decide(history_, trial);
+  };
+  return open.DecideStop(trial, decide);
+}
+
+}  // namespace hpo

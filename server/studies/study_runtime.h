@@ -1,0 +1,137 @@
+// What the server holds in memory of one study. Everything here can be rebuilt from the database;
+// Publish is called after a commit only, in the order of the commits.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/study/study.h"
+#include "sampler/failures.h"
+#include "sampler/history.h"
+#include "sampler/pruner.h"
+#include "sampler/sampler.h"
+#include "server/storage/records.h"
+#include "server/studies/change_feed.h"
+#include "server/studies/open_trials.h"
+#include "server/studies/study_sampler.h"
+#include "server/studies/trial_change.h"
+#include "server/studies/worker_obstacles.h"
+
+namespace hpo {
+
+// How samplers and pruners come to be; tests put fakes here.
+struct StudyFactories {
+  std::function<std::unique_ptr<Sampler>(const StudySpec&, std::vector<PriorStudy>)> make_sampler =
+      MakeSampler;
+  std::function<std::unique_ptr<Pruner>(const StudySpec&)> make_pruner = MakePruner;
+};
+
+// Whether a study goes on, at one moment.
+struct StudyStanding {
+  StudyOrder order = StudyOrder::kRun;
+  TrialNumber failures_from;  // as StudyRecord's
+  // Why failures have ended it (sampler/failures.h); nullopt: they have not.
+  std::optional<TooManyFailures> failure;
+  // Which trial has reached budget.target, and how to go on; empty: none has, or there is no
+  // target.
+  std::string target_reached;
+  // Why no more trials are proposed although trials and time are left: the target, or
+  // sampler/termination.h; empty: they are.
+  std::string termination;
+  // Queued trials may be handed out.
+  bool hands_out = false;
+  // One more trial may be proposed.
+  bool budget_left = false;
+  // Nothing runs, and nothing more will: budget used and nothing queued; or stopped, failed, its
+  // target reached or its wall clock used up, which leave what is queued where it is.
+  bool finished = false;
+};
+
+// Thread-safe, as its parts are.
+class StudyRuntime {
+ public:
+  StudyRuntime(StudyRecord record, const StudyFactories& factories);
+
+  int64_t id() const { return id_; }
+  const std::string& name() const { return name_; }
+  absl::Time created() const { return created_; }
+
+  StudySpec spec() const;
+  // Takes a changed budget and added choices.
+  void SetSpec(const StudySpec& spec);
+  // Takes any other spec of the same name, and starts from `priors`, of which `chosen` tells. Only
+  // before anything was suggested.
+  void ReplaceSpec(const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+                   std::vector<PriorStudy> priors);
+  std::vector<StudyPrior> priors() const;
+  std::map<std::string, std::string> data_digests() const;
+  void PinData(const std::string& file, const std::string& digest);
+
+  // Another runtime has taken this one's place: nothing is written by it any more.
+  void Retire() { retired_.store(true); }
+  // It has not come to that.
+  void Unretire() { retired_.store(false); }
+  //   Unavailable  retired
+  absl::Status CheckNotRetired() const;
+
+  // Takes the change into this and every part. `renewed_at` is the lease's start where the change
+  // brings a new lease; both times are monotonic.
+  void Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at);
+  void TakeOrder(const OrderedStudy& ordered);
+  // Whether `status` says that rows of the trial cannot be read. It is then logged and left alone:
+  // neither queued nor leased.
+  bool QuarantineIfUnreadable(TrialNumber trial, const absl::Status& status);
+  // "trial #7: column params: ...; trial #9: ...", the first few; empty: all can be read.
+  std::string unreadable() const;
+
+  TrialNumber next_number() const;
+  bool has_trials() const { return next_number().value > 0; }
+  History history() const;
+  StudyStanding standing() const;
+  // The pruner's word on a running trial. A stop is final and remembered with the lease.
+  std::optional<PruneDecision> DecidePruning(TrialNumber trial);
+
+  OpenTrials open;
+  StudySampler sampler;
+  WorkerObstacles obstacles;
+  ChangeFeed changes;
+
+ private:
+  // Whether and why the study ends, when it is asked for: it goes over all trials, and an import or
+  // a restart publishes thousands before anybody asks.
+  void DecideLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int64_t id_;
+  const std::string name_;
+  const absl::Time created_;
+  const StudyFactories factories_;
+  std::atomic<bool> retired_ = false;
+
+  // Taken before those of the parts, but for the sampler's propose_mutex.
+  mutable absl::Mutex mutex_;
+  StudySpec spec_ ABSL_GUARDED_BY(mutex_);
+  std::vector<StudyPrior> priors_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> data_digests_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_number_ ABSL_GUARDED_BY(mutex_);
+  int64_t num_budgeted_ ABSL_GUARDED_BY(mutex_);
+  std::map<TrialNumber, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
+  History history_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<TooManyFailures> failure_ ABSL_GUARDED_BY(mutex_);
+  StudyOrder order_ ABSL_GUARDED_BY(mutex_);
+  TrialNumber failures_from_ ABSL_GUARDED_BY(mutex_);
+  mutable bool undecided_ ABSL_GUARDED_BY(mutex_) = true;  // of the three
+};
+
+}  // namespace hpo

@@ -1,0 +1,55 @@
+// A study's sampler, and what it has seen of the study's history.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/study/study.h"
+#include "sampler/history.h"
+#include "sampler/sampler.h"
+
+namespace hpo {
+
+// Thread-safe.
+class StudySampler {
+ public:
+  explicit StudySampler(std::unique_ptr<Sampler> sampler) : sampler_(std::move(sampler)) {}
+
+  // Single flight: whoever proposes or enqueues a trial holds this over suggestion and commit, so
+  // that the next suggestion sees this trial.
+  absl::Mutex& propose_mutex() const ABSL_LOCK_RETURNED(propose_mutex_) { return propose_mutex_; }
+
+  // Folded into the sampler with the next suggestion.
+  void Observe(HistoryEvent event);
+  // Asks the sampler for a study of `spec`, in a context made from the history that it has seen.
+  //   FailedPrecondition  also where the regret bound says that nothing better is left
+  //                       (WhyRegretBounded); regret_bounded() says so from then on
+  absl::StatusOr<Suggestion> Suggest(const StudySpec& spec,
+                                     const std::function<AskContext(const History&)>& make_context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
+  // Only before anything was observed.
+  void Replace(std::unique_ptr<Sampler> sampler) ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
+
+  // What Suggest has said, until the spec has changed.
+  std::optional<std::string> regret_bounded() const;
+  void SpecChanged();
+
+ private:
+  mutable absl::Mutex propose_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::unique_ptr<Sampler> sampler_ ABSL_GUARDED_BY(propose_mutex_);
+  // The history as far as the sampler has seen it. Its own, because a copy at each suggestion takes
+  // longer the more trials there are.
+  History observed_ ABSL_GUARDED_BY(propose_mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::deque<HistoryEvent> unobserved_ ABSL_GUARDED_BY(mutex_);
+  std::optional<std::string> regret_bounded_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hpo

@@ -1,0 +1,94 @@
+// Writes trials: one transaction, then what it changed is published to the study's memory.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "server/placement/live_calibration.h"
+#include "server/storage/calibration_store.h"
+#include "server/storage/store.h"
+#include "server/storage/study_rows.h"
+#include "server/storage/study_store.h"
+#include "server/studies/study_runtime.h"
+#include "server/studies/trial_change.h"
+#include "server/studies/work_signal.h"
+
+namespace hpo {
+
+// One write as its work sees it. Lives as long as the work runs.
+class TrialTransaction : public StudyRows {
+ public:
+  TrialTransaction(Database& database, int64_t study_id, const std::string& study, absl::Time time)
+      : StudyRows(database, study_id, study), studies(database), now(time), residuals_(database) {}
+
+  StudyStore studies;
+  const absl::Time now;
+
+  // To be called once per trial changed, with the kind of its event (TrialEvent::kind).
+  void Changed(TrialNumber trial, std::string kind) {
+    changed_.emplace_back(trial, std::move(kind));
+  }
+  const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
+
+  // For what changes neither the history nor what anybody waits for: no event of the study.
+  void Noted(TrialNumber trial) { noted_.push_back(trial); }
+  const std::vector<TrialNumber>& noted() const { return noted_; }
+
+  // What the study is to do from here on; stored and published with the rest, as one event.
+  void Order(const OrderedStudy& order) { order_ = order; }
+  const std::optional<OrderedStudy>& order() const { return order_; }
+
+  // Adds to what calibration learns from. At most once per attempt.
+  absl::Status Teach(int64_t study_id, const ResidualRecord& record);
+  const std::vector<CalibrationStore::Stored>& taught() const { return taught_; }
+
+ private:
+  CalibrationStore residuals_;
+  std::vector<std::pair<TrialNumber, std::string>> changed_;
+  std::vector<CalibrationStore::Stored> taught_;
+  std::vector<TrialNumber> noted_;
+  std::optional<OrderedStudy> order_;
+};
+
+// Reads the trial as `transaction` left it. With attempts, measurements and lease.
+absl::StatusOr<TrialChange> LoadChange(const StudyRows& rows, TrialNumber number, int64_t sequence,
+                                       std::string kind);
+
+// Runs `read` over one committed state of the study's rows.
+absl::Status ReadRows(const Store& store, const StudyRuntime& study,
+                      const std::function<absl::Status(const StudyRows&)>& read);
+
+// Thread-safe.
+class TrialWriter {
+ public:
+  using Work = std::function<absl::Status(TrialTransaction&)>;
+
+  // `work` is told of commits that may give a waiting worker something to do, `on_trial_changed`,
+  // where there is one, of every trial that a commit has changed. The others outlive the writer.
+  TrialWriter(Store& store, const Clock& clock, LiveCalibration& calibration, WorkSignal& work,
+              std::function<void(const TrialId&)> on_trial_changed)
+      : store_(store),
+        clock_(clock),
+        calibration_(calibration),
+        work_(work),
+        on_trial_changed_(std::move(on_trial_changed)) {}
+
+  // Durable and published when it returns OK. Events are appended in the order of Changed().
+  // Fails with what `work` returned, or with Unavailable where the study was read anew meanwhile or
+  // its database cannot be written; then nothing was written or published.
+  absl::Status Write(StudyRuntime& study, const Work& work);
+
+ private:
+  Store& store_;
+  const Clock& clock_;
+  LiveCalibration& calibration_;
+  WorkSignal& work_;
+  const std::function<void(const TrialId&)> on_trial_changed_;
+};
+
+}  // namespace hpo
