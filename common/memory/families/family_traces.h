@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "common/memory/families/model_trace.h"
+#include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
@@ -18,17 +20,17 @@ struct TracedModel {
   bool checkpointing = false;
 };
 
-std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TracedDevice& device, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TracedDevice& device, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TracedDevice& device, const TracedModel& model);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TracedDevice& device, const TracedModel& model);
 
 // Of every layer, over all rows and tokens of a batch.
 AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch);
 
 // One layer of a model, from its input; held until backward has passed it where it is
 // checkpointed.
-TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
+TracedTensor RunModelLayer(TracedDevice& device, const TracedModel& model,
                            std::function<TracedTensor()> layer);
 
 }  // namespace hpo

@@ -4,21 +4,24 @@
 #include <memory>
 
 #include "common/memory/families/backbone_trace.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
-std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                      const ModelParameters& parameters);
 
-std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TracedDevice& device,
+                                                        const ModelShape& shape,
                                                         const ModelParameters& parameters);
 
-std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeGpt2BackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                      const ModelParameters& parameters);
-std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeLlamaBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                       const ModelParameters& parameters);
 
 // What a backbone keeps on the device besides its parameters, made after these.
-void KeepConstants(TraceOps& ops, const ModelShape& shape);
+void KeepConstants(TracedDevice& device, const ModelShape& shape);
 
 }  // namespace hpo

@@ -15,7 +15,7 @@
 #include "common/memory/families/model_trace.h"
 #include "common/memory/need/device_defaults.h"
 #include "common/memory/trace/kernel_traits.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/models/activation.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
