@@ -1,10 +1,10 @@
-// `hpo study edit`: EditStudy of commands.h.
+#include "cli/commands/edit_command.h"
+
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"

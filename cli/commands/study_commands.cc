@@ -1,4 +1,5 @@
-// The commands on studies: the first half of commands.h.
+#include "cli/commands/study_commands.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -6,10 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/commands.h"
 #include "cli/commands/watch.h"
 #include "cli/render/json.h"
-#include "cli/render/text.h"
+#include "cli/render/study_text.h"
 #include "cli/render/wording.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
@@ -86,7 +86,7 @@ absl::Status ShowStatus(Session& session) {
   } else {
     HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
   }
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
   if (session.json) {
     const Json json = {{"server", session.client.address()},
@@ -110,7 +110,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
     return std::any_of(tags.begin(), tags.end(),
                        [&study](const std::string& tag) { return !HasTag(study.attributes, tag); });
   });
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
@@ -121,7 +121,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
 
 absl::Status ShowStudy(Session& session) {
   HPO_ASSIGN_OR_RETURN(StudyStatus study, session.client.GetStudy(session.study));
-  HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "common/base/steady_wait.h"
 #include "common/memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
+#include "sampler/space/narrow_for_capacity.h"
 #include "server/scheduler/lease_token.h"
 #include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"

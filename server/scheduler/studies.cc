@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/study/study_edit.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 #include "server/scheduler/placement/capability.h"
 #include "server/scheduler/trial_scheduler.h"

@@ -23,6 +23,7 @@
 #include "worker/agent/fleet.h"
 #include "worker/agent/process/stray_processes.h"
 #include "worker/agent/process/wait_for_machine.h"
+#include "worker/agent/session/grpc_coordinator_client.h"
 #include "worker/agent/session/study_command.h"
 #include "worker/agent/worker_options.h"
 

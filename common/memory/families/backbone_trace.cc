@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "common/base/status.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/families/bert_backbone_trace.h"
+#include "common/memory/families/deberta_backbone_trace.h"
+#include "common/memory/families/decoder_backbone_trace.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/linear_ops.h"

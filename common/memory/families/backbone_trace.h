@@ -151,6 +151,9 @@ class EncoderTraceBase : public BackboneTrace {
   double dense_dropout_;
 };
 
+// What a backbone keeps on the device besides its parameters, made after these.
+void KeepConstants(TracedDevice& device, const ModelShape& shape);
+
 // `shape` is one that TrainerSupports and CheckShape takes.
 std::unique_ptr<BackboneTrace> MakeBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                  const ModelParameters& parameters);

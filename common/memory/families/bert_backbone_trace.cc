@@ -1,8 +1,8 @@
-// worker/trainer/models/bert_model.cc: BERT, RoBERTa, ELECTRA, DistilBERT.
+#include "common/memory/families/bert_backbone_trace.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/families/trained_families.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"

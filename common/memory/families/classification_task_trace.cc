@@ -1,7 +1,7 @@
-// worker/trainer/tasks/text_classification.cc and text_regression.cc.
+#include "common/memory/families/classification_task_trace.h"
+
 #include <optional>
 
-#include "common/memory/families/task_trace.h"
 #include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"

@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/memory/families/trained_families.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
 #include "common/memory/trace/tensor_ops.h"

@@ -1,10 +1,10 @@
-// worker/trainer/models/deberta_model.cc and deberta_layer.cc.
+#include "common/memory/families/deberta_backbone_trace.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/families/trained_families.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/linear_ops.h"

@@ -1,6 +1,5 @@
-// DeBERTa v2 and v3: transformers/models/deberta_v2/modeling_deberta_v2.py. Its attention is
-// written out: scores of contents, of contents with positions and of positions with contents, each
-// of heads x tokens x tokens, and the two last once more over every relative position.
+#include "common/memory/families/deberta_trace.h"
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/families/classification_trace.h"
-#include "common/memory/families/family_traces.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"

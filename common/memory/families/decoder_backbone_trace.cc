@@ -1,8 +1,8 @@
-// worker/trainer/models/gpt2_model.cc and llama_model.cc.
+#include "common/memory/families/decoder_backbone_trace.h"
+
 #include <utility>
 #include <vector>
 
-#include "common/memory/families/trained_families.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"

@@ -1,9 +1,9 @@
-// Llama and Qwen2: transformers/models/{llama,qwen2}/modeling_*.py, without a cache of keys.
+#include "common/memory/families/decoder_trace.h"
+
 #include <utility>
 #include <vector>
 
 #include "common/memory/families/causal_trace.h"
-#include "common/memory/families/family_traces.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"

@@ -1,12 +1,11 @@
-// BERT, RoBERTa, ELECTRA and DistilBERT:
-// transformers/models/{bert,roberta,xlm_roberta,electra,distilbert}/modeling_*.py.
+#include "common/memory/families/encoder_trace.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/families/classification_trace.h"
-#include "common/memory/families/family_traces.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"

@@ -1,8 +1,8 @@
-// GPT-2: transformers/models/gpt2/modeling_gpt2.py, without a cache of keys.
+#include "common/memory/families/gpt2_trace.h"
+
 #include <vector>
 
 #include "common/memory/families/causal_trace.h"
-#include "common/memory/families/family_traces.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"

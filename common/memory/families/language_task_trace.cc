@@ -1,5 +1,5 @@
-// worker/trainer/tasks/language_modeling.cc, with models/language_model.cc and
-// training/chunked_loss.cc.
+#include "common/memory/families/language_task_trace.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/memory/families/task_trace.h"
-#include "common/memory/families/trained_families.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/model_ops.h"

@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/memory/families/family_traces.h"
+#include "common/memory/families/deberta_trace.h"
+#include "common/memory/families/decoder_trace.h"
+#include "common/memory/families/encoder_trace.h"
+#include "common/memory/families/gpt2_trace.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/model_ops.h"
-#include "common/memory/trace/recomputation_trace.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/activation.h"
 
@@ -94,19 +96,6 @@ absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TracedDevice& device,
       return MakeDecoderTrace(device, model);
   }
   return absl::InternalError("unknown family");
-}
-
-AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch) {
-  return {.batch = batch.rows,
-          .tokens = batch.tokens,
-          .heads = shape.num_heads,
-          .head_size = shape.HeadSize(),
-          .dropout = shape.attention_dropout};
-}
-
-TracedTensor RunModelLayer(TracedDevice& device, const TracedModel& model,
-                           std::function<TracedTensor()> layer) {
-  return model.checkpointing ? RunCheckpointed(device, std::move(layer)) : layer();
 }
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// worker/trainer/tasks/multi_query.cc, every query answered.
-#include "common/memory/families/task_trace.h"
+#include "common/memory/families/multi_query_trace.h"
+
 #include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"

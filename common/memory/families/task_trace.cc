@@ -1,5 +1,8 @@
 #include "common/memory/families/task_trace.h"
 
+#include "common/memory/families/classification_task_trace.h"
+#include "common/memory/families/language_task_trace.h"
+#include "common/memory/families/multi_query_trace.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {

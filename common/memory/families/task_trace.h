@@ -29,12 +29,6 @@ class TaskTrace {
 // decoder where its task is language modelling.
 std::unique_ptr<TaskTrace> MakeTaskTrace(TracedDevice& device, const ClassifierShape& shape);
 
-// Each in a file of its own.
-std::unique_ptr<TaskTrace> MakeClassificationTrace(TracedDevice& device,
-                                                   const ClassifierShape& shape);
-std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TracedDevice& device, const ClassifierShape& shape);
-std::unique_ptr<TaskTrace> MakeLanguageTrace(TracedDevice& device, const ClassifierShape& shape);
-
 // The batch's tokens on the device, and `label_bytes` of labels.
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes);
 

@@ -177,11 +177,6 @@ struct StepDescription {
 absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name);
 absl::Status SetPrecision(absl::string_view name, StepDescription& step);
 
-// Whether a step that was not read by ParseStepDescription can be traced.
-//   InvalidArgument  what ParseStepDescription says of layers, lengths and tensors
-//   Unimplemented    a model whose family has no trace
-absl::Status CheckStep(const StepDescription& step);
-
 // Reads a description from JSON.
 //   InvalidArgument  not JSON; a member missing, unknown, of another type, or out of range: sizes
 //   are

@@ -39,11 +39,11 @@ class TracedDevice {
   TracedTensor NewTensor(int64_t elements, int64_t element_size = 4) {
     return tracer_.NewTensor(elements, element_size);
   }
-  GradientEdge Record(absl::InlinedVector<GradientEdge, 4> edges, TracedGradients saved,
-                      BackwardFunction backward, const TapeNodeOptions& options = {}) {
+  GradientEdge Record(absl::InlinedVector<GradientEdge, 4>&& edges, TracedGradients&& saved,
+                      BackwardFunction&& backward, const TapeNodeOptions& options = {}) {
     return tracer_.Record(std::move(edges), std::move(saved), std::move(backward), options);
   }
-  GradientEdge RecordLike(const TracedTensor& input, TracedGradients saved = {}) {
+  GradientEdge RecordLike(const TracedTensor& input, TracedGradients&& saved = {}) {
     return tracer_.RecordLike(input, std::move(saved));
   }
 

@@ -1,4 +1,3 @@
-#include "cli/render/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +5,9 @@
 #include <limits>
 
 #include "cli/render/json.h"
+#include "cli/render/memory_text.h"
+#include "cli/render/study_text.h"
+#include "cli/render/trial_text.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -1,3 +1,5 @@
+#include "sampler/sampler.h"
+
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -5,7 +7,6 @@
 #include "sampler/auto_sampler.h"
 #include "sampler/cma_es/cma_es_sampler.h"
 #include "sampler/gp/gp_sampler.h"
-#include "sampler/sampler.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/simple/qmc_sampler.h"
 #include "sampler/simple/random_sampler.h"

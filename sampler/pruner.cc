@@ -1,5 +1,6 @@
-#include "common/base/status.h"
 #include "sampler/pruner.h"
+
+#include "common/base/status.h"
 #include "sampler/pruners/asha_pruner.h"
 #include "sampler/pruners/hyperband_pruner.h"
 #include "sampler/pruners/patient_pruner.h"

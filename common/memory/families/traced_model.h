@@ -1,4 +1,4 @@
-// The models of model_trace.h; each kind in a file of its own.
+// What the traces of model_trace.h are made from, and what they share.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,6 @@ struct TracedModel {
   TracedAdapters adapters;
   bool checkpointing = false;
 };
-
-std::unique_ptr<ModelTrace> MakeEncoderTrace(TracedDevice& device, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeDebertaTrace(TracedDevice& device, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeGpt2Trace(TracedDevice& device, const TracedModel& model);
-std::unique_ptr<ModelTrace> MakeDecoderTrace(TracedDevice& device, const TracedModel& model);
 
 // Of every layer, over all rows and tokens of a batch.
 AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch);

@@ -1,12 +1,12 @@
-// MergeChangedStudy of common/study/study.h: what may change in a study that has trials.
+#include "common/study/study_edit.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
-#include "common/study/study.h"
-#include "common/study/study_edit.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -1,4 +1,4 @@
-#include "cli/memory/memory_commands.h"
+#include "cli/memory/described_step.h"
 
 #include <iostream>
 #include <iterator>
