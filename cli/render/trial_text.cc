@@ -109,7 +109,7 @@ std::string MeasurementTable(const std::vector<Measurement>& measurements, int w
   return table.Render(width);
 }
 
-// The multi-line error of an out-of-memory, each line made printable on its own.
+// Text of several lines, as a traceback is: each made printable on its own.
 std::string Indented(absl::string_view text) {
   std::string lines;
   while (!text.empty()) {
@@ -118,6 +118,13 @@ std::string Indented(absl::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+// Its first line; what follows stands below, indented.
+std::string WithLinesBelow(absl::string_view text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  return absl::StrCat(Printable(text.substr(0, end)), "\n",
+                      Indented(text.substr(std::min(end + 1, text.size()))));
 }
 
 std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
@@ -134,7 +141,7 @@ std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
   };
   for (const auto& [name, value] : lines) {
     absl::StrAppend(&text, "  ", name, std::string(12 - std::string(name).size(), ' '),
-                    Printable(value), "\n");
+                    WithLinesBelow(value));
   }
   return absl::StrCat(text, Indented(oom.traceback));
 }
@@ -155,7 +162,7 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
                    DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
-  if (trial.outcome) absl::StrAppend(&text, "outcome   ", Printable(DescribeEnd(trial)), "\n");
+  if (trial.outcome) absl::StrAppend(&text, "outcome   ", WithLinesBelow(DescribeEnd(trial)));
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
   for (const MetricConstraint& constraint : constraints) {
     const std::string excess = DescribeExcess(trial, constraint);

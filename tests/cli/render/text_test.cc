@@ -217,6 +217,15 @@ TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(Text, ATracebackKeepsItsLines) {
+  TrialView view = OomView();
+  view.trial.outcome = Failed{.failure_class = FailureClass::kBadData,
+                              .message = "Traceback:\n  File \"train.py\"\nKeyError: 'x\x1b'\n"};
+  EXPECT_THAT(TrialText(view, {}, 0), HasSubstr("Traceback:\n"
+                                                "    File \"train.py\"\n"
+                                                "  KeyError: 'x?'\n"));
+}
+
 TEST(Text, ATrainerWithoutABatchShowsNone) {
   TrialView view = OomView();
   view.trial.params.erase("train.batch_size");
