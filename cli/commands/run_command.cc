@@ -149,7 +149,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   overrides.target = options.target;
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
-  LocalServiceOptions local{.programs = fs::read_symlink("/proc/self/exe").parent_path().string(),
+  LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = {"--study", options.study, "--resume"},
                             .study = spec.name};

@@ -65,10 +65,7 @@ absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const 
     std::move(listing.trials.begin(), listing.trials.end(), std::back_inserter(all));
     query.page_token = listing.next_token;
   } while (!query.page_token.empty());
-  std::erase_if(all, [&options](const Trial& trial) {
-    return std::any_of(options.tags.begin(), options.tags.end(),
-                       [&trial](const std::string& tag) { return !HasTag(trial.attributes, tag); });
-  });
+  std::erase_if(all, [&](const Trial& trial) { return !HasTags(trial.attributes, options.tags); });
   HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
                        SelectTrials(std::move(all), study, options.where, options.sort));
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;

@@ -21,9 +21,18 @@ namespace hpo {
 absl::StatusOr<StudySpec> ParseStudyFile(absl::string_view yaml, absl::string_view origin,
                                          const StudyOverrides& overrides);
 
-// Finds the study called `name_or_path`: a path (contains '/' or ends in .yaml/.yml), else the
-// user's config directory ($XDG_CONFIG_HOME/hpo/studies), else the presets compiled in.
-//   NotFound         says where it looked and lists the names there are
+struct StudySource {
+  std::string yaml;
+  std::string origin;  // what errors start with
+};
+
+// The text of the study called `name_or_path`: a path (contains '/' or ends in .yaml/.yml), else
+// the user's config directory ($XDG_CONFIG_HOME/hpo/studies), else the presets compiled in, else a
+// file of that very name.
+//   NotFound  says where it looked and lists the names there are
+absl::StatusOr<StudySource> FindStudySource(absl::string_view name_or_path);
+
+// Parses what FindStudySource finds.
 //   InvalidArgument  see ParseStudyFile
 absl::StatusOr<StudySpec> LoadStudy(absl::string_view name_or_path,
                                     const StudyOverrides& overrides);
