@@ -6,7 +6,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
+#include "cli/commands/annotate_command.h"
+#include "cli/commands/archive_commands.h"
+#include "cli/commands/edit_command.h"
+#include "cli/commands/trial_commands.h"
+#include "cli/session.h"
 #include "common/command_line/bounds.h"
 
 namespace hpo {

@@ -409,10 +409,11 @@ absl::StatusOr<std::vector<Trial>> Client::BestTrials(const std::string& study, 
   return trials;
 }
 
-absl::Status Client::AddFront(StudyStatus& study) {
+absl::Status AddFront(Client& client, StudyStatus& study) {
   const std::vector<Objective>& objectives = study.spec.objectives;
   if (objectives.size() < 2) return absl::OkStatus();
-  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best, BestTrials(study.spec.name, /*count=*/0));
+  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best,
+                       client.BestTrials(study.spec.name, /*count=*/0));
   study.front.clear();
   for (const Trial& trial : best) {
     const auto* completed = trial.outcome ? std::get_if<Completed>(&*trial.outcome) : nullptr;

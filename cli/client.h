@@ -162,8 +162,6 @@ class Client {
   absl::StatusOr<TrialView> GetTrial(const std::string& study, TrialNumber number);
   // `count` 0: the best one; of several objectives the whole Pareto front.
   absl::StatusOr<std::vector<Trial>> BestTrials(const std::string& study, int count);
-  // Fills `study.front` where the study has several objectives.
-  absl::Status AddFront(StudyStatus& study);
   absl::StatusOr<MemoryVerdict> EstimateMemory(const MemoryQuery& query);
 
   // Calls `on_event` for the study as it is and then for every change after `after_sequence` (0:
@@ -203,5 +201,8 @@ class Client {
   const std::unique_ptr<v1::StudyService::Stub> stub_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
 };
+
+// Fills `study.front` where the study has several objectives.
+absl::Status AddFront(Client& client, StudyStatus& study);
 
 }  // namespace hpo

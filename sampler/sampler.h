@@ -69,9 +69,4 @@ struct PriorStudy {
 // refused by ValidateStudy. `spec.seed` keys all its streams.
 std::unique_ptr<Sampler> MakeSampler(const StudySpec& study, std::vector<PriorStudy> priors = {});
 
-// The part of the space that can run at the context's capacity: per parameter, the values for which
-// some configuration fits (the cheapest values elsewhere). Shown to workers and users; candidates
-// are still checked one by one. Equals context.space where feasibility is empty.
-SearchSpace NarrowForCapacity(const AskContext& context);
-
 }  // namespace hpo

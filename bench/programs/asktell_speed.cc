@@ -10,6 +10,7 @@
 
 #include "common/base/ids.h"
 #include "worker/agent/session/coordinator_client.h"
+#include "worker/agent/session/grpc_coordinator_client.h"
 
 namespace hpo {
 namespace {

@@ -17,6 +17,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/space/search_space_validation.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/json.h"
 #include "common/base/status.h"
+#include "common/base/user_folder.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -19,9 +20,8 @@ constexpr char kServer[] = "hpo-server";
 
 std::string ServerProgram() {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside = self.parent_path() / kServer;
-  return !error && std::filesystem::exists(beside, error) ? beside.string() : kServer;
+  const std::filesystem::path beside = std::filesystem::path(ProgramFolder()) / kServer;
+  return std::filesystem::exists(beside, error) ? beside.string() : kServer;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cli/commands.h"
+#include "cli/session.h"
 
 namespace hpo {
 

@@ -1,6 +1,6 @@
-// Notes, tags and attributes: ChangeAttributes of commands.h.
+#include "cli/commands/annotate_command.h"
+
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/wording.h"
 #include "common/base/json_reader.h"

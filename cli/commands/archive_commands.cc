@@ -1,8 +1,8 @@
-// `hpo study delete` and `hpo study restore`: commands.h.
+#include "cli/commands/archive_commands.h"
+
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/terminal.h"
 #include "common/base/read_file.h"

@@ -116,9 +116,8 @@ absl::StatusOr<std::vector<GpuState>> ReadCards() {
 
 std::optional<absl::StatusOr<std::string>> ReadTrainer() {
   std::error_code error;
-  const fs::path trainer =
-      fs::read_symlink("/proc/self/exe", error).replace_filename("hpo-trainer");
-  if (error || !fs::exists(trainer, error)) return std::nullopt;
+  const fs::path trainer = fs::path(ProgramFolder()) / "hpo-trainer";
+  if (!fs::exists(trainer, error)) return std::nullopt;
   const std::string command = absl::StrCat(ShellWord(trainer.string()), " --version 2>&1");
   std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::UnavailableError("hpo-trainer cannot be started");

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/commands.h"
+#include "cli/memory/offline_model.h"
+#include "cli/session.h"
 #include "common/base/bytes.h"
 #include "common/device/gpu_probe.h"
 #include "common/protocol/server_status.h"

@@ -1,11 +1,12 @@
-// `hpo study edit`: EditStudy of commands.h.
+#include "cli/commands/edit_command.h"
+
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
+#include "cli/render/param_words.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"
 #include "common/base/read_file.h"
@@ -42,12 +43,10 @@ absl::StatusOr<Domain> WithBounds(const Parameter& parameter, Bounded domain,
 bool ParseReal(absl::string_view text, double* number) { return absl::SimpleAtod(text, number); }
 bool ParseWhole(absl::string_view text, int64_t* number) { return absl::SimpleAtoi(text, number); }
 
-// The choice of that text, else a new one of the same type.
+// The choice that it writes, else a new one of the same type.
 absl::StatusOr<ParamValue> ParseChoice(const Parameter& parameter, const CategoricalDomain& domain,
                                        const std::string& text) {
-  for (const ParamValue& choice : domain.choices) {
-    if (FormatParam(choice) == text) return choice;
-  }
+  if (const std::optional<ParamValue> choice = ChoiceWritten(domain, text)) return *choice;
   const ParamValue& like = domain.choices.front();
   int64_t whole = 0;
   double real = 0.0;

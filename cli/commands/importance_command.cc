@@ -1,4 +1,5 @@
-// `hpo study importance`: what mattered, computed here from the study's completed trials.
+#include "cli/commands/importance_command.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -8,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"
-#include "common/interop/importance/importance.h"
+#include "common/interop/importance/fanova.h"
+#include "common/interop/importance/ped_anova.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -16,8 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
@@ -30,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kServerStart = absl::Seconds(60);
 constexpr absl::Duration kLook = absl::Milliseconds(50);
-constexpr size_t kQuotedLines = 12;
+constexpr int kQuotedLines = 12;
 
 // Counts the signals that came to this process: the one thing that a handler may do.
 int signal_events = -1;
@@ -57,13 +56,9 @@ uint64_t SignalsSeen() {
 }
 
 // The end of a log from byte `from` on, as one line for an error message.
-std::string LastLines(const std::string& path, uintmax_t from) {
-  const absl::StatusOr<std::string> log = ReadFile(path);
-  if (!log.ok() || from >= log->size()) return "";
-  std::vector<absl::string_view> lines =
-      absl::StrSplit(absl::StripAsciiWhitespace(absl::string_view(*log).substr(from)), '\n');
-  if (lines.size() > kQuotedLines) lines.erase(lines.begin(), lines.end() - kQuotedLines);
-  return absl::StrJoin(lines, "; ");
+std::string QuotedEnd(const std::string& path, uintmax_t from) {
+  return absl::StrReplaceAll(LogTail(path, static_cast<int64_t>(from), kQuotedLines),
+                             {{"\n", "; "}});
 }
 
 uintmax_t SizeOf(const std::string& path) {
@@ -136,7 +131,7 @@ absl::Status LocalService::StartServer() {
   HPO_ASSIGN_OR_RETURN(server_, StartProgram(argv, log));
   for (const absl::Time end = absl::Now() + kServerStart; absl::Now() < end;) {
     if (WaitForProcess(server_, /*events=*/-1, kLook)) {
-      return absl::FailedPreconditionError(LastLines(log, log_begin));
+      return absl::FailedPreconditionError(QuotedEnd(log, log_begin));
     }
     const absl::StatusOr<std::string> address = ReadFile(address_file);
     if (!address.ok()) continue;
@@ -207,7 +202,7 @@ void LocalService::Watch() {
     worker_has_ended_ = true;
     if (!finished && !interrupted_) {
       worker_failure_ = absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
-                                     LastLines(log, worker_log_begin_));
+                                     QuotedEnd(log, worker_log_begin_));
     }
   }
   ended_.notify_all();

@@ -10,9 +10,11 @@
 #include "absl/time/time.h"
 #include "cli/commands/export_model.h"
 #include "cli/commands/local_service.h"
+#include "cli/commands/trial_commands.h"
 #include "cli/commands/watch.h"
-#include "cli/render/text.h"
+#include "cli/render/study_text.h"
 #include "cli/render/wording.h"
+#include "cli/session.h"
 #include "common/base/bytes.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
@@ -147,7 +149,7 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   overrides.trials = options.trials.has_value() ? options.trials : overrides.trials;
   overrides.target = options.target;
   HPO_ASSIGN_OR_RETURN(const StudySpec spec, LoadStudy(options.study, overrides));
-  LocalServiceOptions local{.programs = fs::read_symlink("/proc/self/exe").parent_path().string(),
+  LocalServiceOptions local{.programs = ProgramFolder(),
                             .folder = FolderOf(options, spec.name),
                             .server_arguments = {"--study", options.study, "--resume"},
                             .study = spec.name};

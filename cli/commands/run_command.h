@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/commands.h"
+#include "cli/session.h"
 
 namespace hpo {
 

@@ -1,4 +1,5 @@
-// The commands on studies: the first half of commands.h.
+#include "cli/commands/study_commands.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -6,15 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "cli/commands.h"
+#include "cli/commands/trial_selection.h"
 #include "cli/commands/watch.h"
 #include "cli/render/json.h"
-#include "cli/render/text.h"
+#include "cli/render/study_text.h"
 #include "cli/render/wording.h"
-#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/study/study_file.h"
-#include "common/study/study_presets.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -46,23 +45,9 @@ std::string ServerText(const ServerStatus& server) {
   return text;
 }
 
-struct StudySource {
-  std::string yaml;
-  std::string origin;  // what errors start with
-};
-
-absl::StatusOr<StudySource> ReadFileOrPreset(const std::string& path) {
-  absl::StatusOr<std::string> yaml = ReadFile(path);
-  if (yaml.ok()) return StudySource{*std::move(yaml), path};
-  for (const StudyPreset& preset : StudyPresets()) {
-    if (path == preset.name) return StudySource{preset.yaml, preset.origin};
-  }
-  return yaml.status();
-}
-
 // The line of the name is replaced, so that errors keep their lines.
 absl::StatusOr<StudySource> ReadStudySource(const StudyFileOptions& file) {
-  HPO_ASSIGN_OR_RETURN(StudySource text, ReadFileOrPreset(file.path));
+  HPO_ASSIGN_OR_RETURN(StudySource text, FindStudySource(file.path));
   if (file.name.empty()) return text;
   std::vector<std::string> lines = absl::StrSplit(text.yaml, '\n');
   const auto named = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -86,7 +71,7 @@ absl::Status ShowStatus(Session& session) {
   } else {
     HPO_ASSIGN_OR_RETURN(studies.emplace_back(), session.client.GetStudy(session.study));
   }
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   HPO_ASSIGN_OR_RETURN(const ServerStatus server, session.client.GetServer());
   if (session.json) {
     const Json json = {{"server", session.client.address()},
@@ -106,11 +91,9 @@ absl::Status ShowStatus(Session& session) {
 
 absl::Status ListStudies(Session& session, const std::vector<std::string>& tags) {
   HPO_ASSIGN_OR_RETURN(std::vector<StudyStatus> studies, session.client.ListStudies());
-  std::erase_if(studies, [&tags](const StudyStatus& study) {
-    return std::any_of(tags.begin(), tags.end(),
-                       [&study](const std::string& tag) { return !HasTag(study.attributes, tag); });
-  });
-  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  std::erase_if(studies,
+                [&](const StudyStatus& study) { return !HasTags(study.attributes, tags); });
+  for (StudyStatus& study : studies) HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   if (session.json) {
     PrintJson(StudiesJson(studies), session.out);
   } else {
@@ -121,7 +104,7 @@ absl::Status ListStudies(Session& session, const std::vector<std::string>& tags)
 
 absl::Status ShowStudy(Session& session) {
   HPO_ASSIGN_OR_RETURN(StudyStatus study, session.client.GetStudy(session.study));
-  HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   if (session.json) {
     PrintJson(StudyJson(study), session.out);
     return absl::OkStatus();

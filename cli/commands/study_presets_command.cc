@@ -1,4 +1,5 @@
-// `hpo study presets`: the study files that are compiled in.
+#include "cli/commands/study_presets_command.h"
+
 #include <string>
 #include <vector>
 
@@ -7,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/spelling.h"

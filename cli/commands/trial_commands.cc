@@ -1,19 +1,19 @@
-// The commands on trials: the second half of commands.h.
+#include "cli/commands/trial_commands.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "cli/commands.h"
 #include "cli/commands/export_model.h"
 #include "cli/commands/trial_selection.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/offline_card.h"
 #include "cli/render/json.h"
 #include "cli/render/param_words.h"
 #include "cli/render/params_yaml.h"
-#include "cli/render/text.h"
+#include "cli/render/trial_table.h"
+#include "cli/render/trial_text.h"
 #include "cli/render/wording.h"
 #include "common/base/limits.h"
 #include "common/base/spelling.h"
@@ -65,10 +65,7 @@ absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const 
     std::move(listing.trials.begin(), listing.trials.end(), std::back_inserter(all));
     query.page_token = listing.next_token;
   } while (!query.page_token.empty());
-  std::erase_if(all, [&options](const Trial& trial) {
-    return std::any_of(options.tags.begin(), options.tags.end(),
-                       [&trial](const std::string& tag) { return !HasTag(trial.attributes, tag); });
-  });
+  std::erase_if(all, [&](const Trial& trial) { return !HasTags(trial.attributes, options.tags); });
   HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
                        SelectTrials(std::move(all), study, options.where, options.sort));
   const size_t begin = static_cast<size_t>(options.page - 1) * options.limit;
@@ -99,15 +96,6 @@ absl::Status OrderTrial(Session& session, TrialNumber number, TrialOrder order,
   return absl::OkStatus();
 }
 
-absl::StatusOr<MemoryQuery> QueryOf(const StudyStatus& study, const MemoryOptions& options) {
-  MemoryQuery query{.study = study.spec.name, .worker = options.worker};
-  HPO_ASSIGN_OR_RETURN(query.params, ParseParamWords(options.params, study.spec.space));
-  if (!options.limit.empty()) {
-    HPO_ASSIGN_OR_RETURN(query.limit, ParseSizeOption("--limit", options.limit));
-  }
-  return query;
-}
-
 }  // namespace
 
 absl::Status ListTrials(Session& session, const TrialListOptions& options) {
@@ -132,7 +120,7 @@ absl::Status ListTrials(Session& session, const TrialListOptions& options) {
     PrintJson(json, session.out);
     return absl::OkStatus();
   }
-  HPO_RETURN_IF_ERROR(session.client.AddFront(study));
+  HPO_RETURN_IF_ERROR(AddFront(session.client, study));
   session.out << TrialTable(listing.trials, study, session.terminal.columns);
   if (!listing.next_token.empty()) {
     session.out << listing.trials.size() << " of " << listing.total << " trials; more with --page "
@@ -242,35 +230,6 @@ absl::Status Enqueue(Session& session, const EnqueueOptions& options) {
                 << " queued: " << FormatParams(trial.params) << "\n";
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<bool> EstimateMemory(Session& session, const MemoryOptions& options) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(const MemoryQuery query, QueryOf(study, options));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict verdict, session.client.EstimateMemory(query));
-  if (session.json) {
-    PrintJson(MemoryJson(verdict), session.out);
-  } else {
-    session.out << MemoryText(verdict, session.terminal.columns);
-  }
-  return verdict.fits;
-}
-
-absl::StatusOr<bool> CompareMemory(Session& session, const MemoryOptions& options,
-                                   const std::vector<std::string>& compare) {
-  HPO_ASSIGN_OR_RETURN(const StudyStatus study, FindStudy(session));
-  HPO_ASSIGN_OR_RETURN(MemoryQuery query, QueryOf(study, options));
-  HPO_ASSIGN_OR_RETURN(const ParamMap changed, ParseParamWords(compare, study.spec.space));
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict before, session.client.EstimateMemory(query));
-  for (const auto& [name, value] : changed) query.params[name] = value;
-  HPO_ASSIGN_OR_RETURN(const MemoryVerdict after, session.client.EstimateMemory(query));
-  if (session.json) {
-    const Json json = {{"before", MemoryJson(before)}, {"after", MemoryJson(after)}};
-    PrintJson(json, session.out);
-  } else {
-    session.out << CompareText(before, after, session.terminal.columns);
-  }
-  return after.fits;
 }
 
 }  // namespace hpo

@@ -1,4 +1,5 @@
-// `hpo trial logs`: what a trial's program printed, as its worker left it on this machine's disk.
+#include "cli/commands/trial_log_command.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -9,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "cli/commands.h"
 #include "cli/render/json.h"
 #include "cli/render/terminal.h"
 #include "cli/render/wording.h"

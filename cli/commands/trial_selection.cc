@@ -124,4 +124,9 @@ absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const
   return trials;
 }
 
+bool HasTags(const Attributes& attributes, const std::vector<std::string>& tags) {
+  return std::all_of(tags.begin(), tags.end(),
+                     [&](const std::string& tag) { return HasTag(attributes, tag); });
+}
+
 }  // namespace hpo

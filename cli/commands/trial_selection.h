@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/study/attributes.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
 
@@ -18,5 +19,8 @@ namespace hpo {
 absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const StudySpec& study,
                                                 const std::vector<std::string>& where,
                                                 const std::string& sort);
+
+// Whether all of `tags` are there.
+bool HasTags(const Attributes& attributes, const std::vector<std::string>& tags);
 
 }  // namespace hpo

@@ -133,7 +133,7 @@ class StudyWatch {
     study_ = *std::move(now);
     study_.front = std::move(before.front);
     const bool is_current = study_.counts.completed == before.counts.completed;
-    return is_current && !study_.front.empty() ? absl::OkStatus() : client_.AddFront(study_);
+    return is_current && !study_.front.empty() ? absl::OkStatus() : AddFront(client_, study_);
   }
 
   Client& client_;
@@ -148,7 +148,7 @@ class StudyWatch {
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchDisplay& display) {
   HPO_ASSIGN_OR_RETURN(StudyStatus found, client.GetStudy(options.study));
-  HPO_RETURN_IF_ERROR(client.AddFront(found));
+  HPO_RETURN_IF_ERROR(AddFront(client, found));
   StudyWatch watch(client, options, display, std::move(found));
   absl::Status status;
   while (!watch.IsOver()) {

@@ -1,10 +1,10 @@
-// `hpo memory budget`.
+#include "cli/memory/memory_budget.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/memory_params.h"
 #include "cli/memory/offline_model.h"
 #include "cli/render/json.h"

@@ -1,4 +1,5 @@
-// `hpo memory dataset`.
+#include "cli/memory/memory_dataset.h"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -9,8 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "cli/memory/dataset_diagnosis.h"
 #include "cli/memory/dataset_profile.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "common/base/status.h"

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"

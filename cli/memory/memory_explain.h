@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/client.h"
+#include "absl/status/status.h"
+#include "cli/session.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
@@ -39,5 +40,9 @@ TrialExplanation ExplainTrial(const Trial& trial);
 
 nlohmann::ordered_json ExplanationJson(const TrialExplanation& explanation);
 std::string ExplanationText(const TrialExplanation& explanation, int width);
+
+// A trial's predicted and measured bytes, attempt by attempt, why it fit or did not, and what that
+// taught.
+absl::Status ExplainTrialMemory(Session& session, TrialNumber number);
 
 }  // namespace hpo

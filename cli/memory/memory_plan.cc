@@ -1,9 +1,9 @@
-// `hpo memory plan`.
+#include "cli/memory/memory_plan.h"
+
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/memory_params.h"
 #include "cli/memory/offline_model.h"
 #include "cli/render/json.h"

@@ -5,7 +5,19 @@
 #include <string>
 #include <utility>
 
-#include "cli/memory/memory_commands.h"
+#include "cli/memory/described_step.h"
+#include "cli/memory/memory_budget.h"
+#include "cli/memory/memory_dataset.h"
+#include "cli/memory/memory_explain.h"
+#include "cli/memory/memory_fit.h"
+#include "cli/memory/memory_plan.h"
+#include "cli/memory/memory_space.h"
+#include "cli/memory/memory_status.h"
+#include "cli/memory/memory_table.h"
+#include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
+#include "cli/memory/server_verdict.h"
+#include "cli/session.h"
 #include "common/command_line/bounds.h"
 #include "common/command_line/exit_status.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "cli/commands.h"
+#include "cli/session.h"
 
 namespace CLI {
 class App;

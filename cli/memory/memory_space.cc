@@ -1,4 +1,5 @@
-// `hpo memory space`.
+#include "cli/memory/memory_space.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -6,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/model_step.h"
 #include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/wording.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/render/json.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"

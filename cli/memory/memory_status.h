@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "cli/session.h"
 #include "common/device/gpu_probe.h"
 #include "common/device/host_memory.h"
 #include "nlohmann/json_fwd.hpp"
@@ -20,5 +22,9 @@ struct MemoryStatus {
 
 nlohmann::ordered_json MemoryStatusJson(const MemoryStatus& status);
 std::string MemoryStatusText(const MemoryStatus& status, int width);
+
+// Memory of this machine: cards with the processes on them, host, control group. Needs no server,
+// and no card.
+absl::Status ShowMemoryStatus(Session& session);
 
 }  // namespace hpo

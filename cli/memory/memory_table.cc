@@ -1,4 +1,5 @@
-// `hpo memory table`.
+#include "cli/memory/memory_table.h"
+
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -8,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/memory/memory_commands.h"
 #include "cli/memory/memory_params.h"
 #include "cli/memory/offline_model.h"
 #include "cli/render/json.h"

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/memory/allocator/allocation_trace.h"
 #include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/foreign/step_check.h"
 #include "common/memory/need/calibration.h"
 #include "common/memory/plan/step_advice.h"
 #include "common/models/task_kind.h"

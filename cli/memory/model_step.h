@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
 #include "common/memory/foreign/step_description.h"
 #include "common/memory/plan/config_advice.h"
 

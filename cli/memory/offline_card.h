@@ -10,13 +10,20 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/memory/memory_commands.h"
 #include "common/memory/plan/fit_decision.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {
+
+// A device that need not be here.
+struct CardOptions {
+  std::vector<std::string> cards;  // sizes
+  std::string kind = "cuda";       // or "cpu": a budget of live bytes
+  std::string headroom;            // a size; empty: the default
+  std::string base;                // the same
+};
 
 // The shape of a published model by its name, or of the model whose config.json (or its folder)
 // `name_or_path` is.

@@ -14,6 +14,16 @@
 
 namespace hpo {
 
+// Whose training step it is. Empty: hpo-trainer where it runs the model, in float32 with fused
+// AdamW, which classifies, else Hugging Face's, in float32 with torch's AdamW; a decoder models
+// language there.
+struct KernelOptions {
+  std::string kernels;    // "hpo-trainer", "huggingface"
+  std::string task;       // "text-classification", "language-modeling"
+  std::string precision;  // as in docs/step-description.md
+  std::string optimizer;
+};
+
 class OfflineModel {
  public:
   //   NotFound         no such model, with a suggestion

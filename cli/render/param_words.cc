@@ -24,7 +24,7 @@ std::optional<ParamValue> Parse(const IntDomain&, const std::string& text) {
   return ParamValue(value);
 }
 
-// Whether `text` is another way to write `choice`: 0.0 and 1e-1 for numbers, True for true.
+// Whether `text` is another way to write `choice`.
 bool Writes(const std::string& text, const ParamValue& choice) {
   double number = 0.0;
   if (const bool* const truth = std::get_if<bool>(&choice)) {
@@ -39,14 +39,7 @@ bool Writes(const std::string& text, const ParamValue& choice) {
 }
 
 std::optional<ParamValue> Parse(const CategoricalDomain& domain, const std::string& text) {
-  // As it is printed comes first: texts such as "1" may stand beside the number 1.0.
-  for (const ParamValue& choice : domain.choices) {
-    if (FormatParam(choice) == text) return choice;
-  }
-  for (const ParamValue& choice : domain.choices) {
-    if (Writes(text, choice)) return choice;
-  }
-  return std::nullopt;
+  return ChoiceWritten(domain, text);
 }
 
 std::vector<std::string> NamesOf(const SearchSpace& space) {
@@ -73,6 +66,17 @@ absl::StatusOr<ParamValue> ParseValue(const Parameter& parameter, const std::str
 }
 
 }  // namespace
+
+std::optional<ParamValue> ChoiceWritten(const CategoricalDomain& domain, const std::string& text) {
+  // As it is printed comes first: texts such as "1" may stand beside the number 1.0.
+  for (const ParamValue& choice : domain.choices) {
+    if (FormatParam(choice) == text) return choice;
+  }
+  for (const ParamValue& choice : domain.choices) {
+    if (Writes(text, choice)) return choice;
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
                                          const SearchSpace& space, absl::string_view unknown) {

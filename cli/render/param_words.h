@@ -1,6 +1,7 @@
 // "name=value" words of a command line, typed by a study's search space.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,9 @@ namespace hpo {
 absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
                                          const SearchSpace& space,
                                          absl::string_view unknown = "the study has no parameter");
+
+// The choice that `text` writes: as it is printed, or in another way (0.0 and 1e-1 for numbers,
+// True for true). nullopt: none.
+std::optional<ParamValue> ChoiceWritten(const CategoricalDomain& domain, const std::string& text);
 
 }  // namespace hpo

@@ -1,4 +1,5 @@
-// The studies' half of text.h.
+#include "cli/render/study_text.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -6,7 +7,6 @@
 #include "absl/strings/str_split.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
-#include "cli/render/text.h"
 #include "cli/render/wording.h"
 
 namespace hpo {

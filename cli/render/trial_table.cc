@@ -1,4 +1,5 @@
-// The table of trials in text.h.
+#include "cli/render/trial_table.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -8,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
-#include "cli/render/text.h"
 #include "cli/render/wording.h"
 
 namespace hpo {

@@ -1,4 +1,5 @@
-// The trials' half of text.h.
+#include "cli/render/trial_text.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -7,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/render/table.h"
 #include "cli/render/terminal.h"
-#include "cli/render/text.h"
+#include "cli/render/trial_table.h"
 #include "cli/render/wording.h"
 #include "nlohmann/json.hpp"
 
@@ -55,11 +56,6 @@ std::string AttemptTable(const std::vector<Attempt>& attempts, const ParamMap& p
                   TakenText(attempt.started, attempt.ended), attempt.end_note});
   }
   return table.Render(width);
-}
-
-std::string ChangeText(const std::optional<Bytes>& change) {
-  if (!change) return "-";
-  return absl::StrCat(*change > Bytes{} ? "+" : "", FormatBytes(*change));
 }
 
 // Empty where no attempt has told anything.
@@ -113,7 +109,7 @@ std::string MeasurementTable(const std::vector<Measurement>& measurements, int w
   return table.Render(width);
 }
 
-// The multi-line error of an out-of-memory, each line made printable on its own.
+// Text of several lines, as a traceback is: each made printable on its own.
 std::string Indented(absl::string_view text) {
   std::string lines;
   while (!text.empty()) {
@@ -122,6 +118,13 @@ std::string Indented(absl::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+// Its first line; what follows stands below, indented.
+std::string WithLinesBelow(absl::string_view text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  return absl::StrCat(Printable(text.substr(0, end)), "\n",
+                      Indented(text.substr(std::min(end + 1, text.size()))));
 }
 
 std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
@@ -138,7 +141,7 @@ std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
   };
   for (const auto& [name, value] : lines) {
     absl::StrAppend(&text, "  ", name, std::string(12 - std::string(name).size(), ' '),
-                    Printable(value), "\n");
+                    WithLinesBelow(value));
   }
   return absl::StrCat(text, Indented(oom.traceback));
 }
@@ -151,35 +154,6 @@ std::string ParamLines(const ParamMap& params) {
   return text;
 }
 
-// The estimate by class, then its sums.
-std::vector<std::pair<const char*, Bytes>> MemoryLines(const MemoryVerdict& verdict) {
-  const MemoryEstimate& estimate = verdict.estimate;
-  return {{"weights", estimate.weights},
-          {"gradients", estimate.gradients},
-          {"optimizer", estimate.optimizer},
-          {"activations", estimate.activations},
-          {"head", estimate.head},
-          {"workspaces", estimate.workspaces},
-          {"base", estimate.base},
-          {"live peak", estimate.live_peak},
-          {"reserved peak", estimate.reserved_peak},
-          {"needed limit", estimate.needed_limit},
-          {"usable", verdict.usable}};
-}
-
-// By what trials used: no class of it is known.
-bool IsLearned(const MemoryVerdict& verdict) { return verdict.estimate.weights == Bytes{}; }
-
-std::string VerdictText(const MemoryVerdict& verdict) {
-  const std::string text = IsLearned(verdict)
-                               ? ""
-                               : absl::StrCat(verdict.fits ? "fits" : "does not fit", ", peak in ",
-                                              Printable(verdict.estimate.peak_phase), ", batch ",
-                                              DescribePlan(verdict.plan), "\n");
-  if (verdict.explanation.empty()) return text;
-  return absl::StrCat(text, Printable(verdict.explanation), "\n");
-}
-
 }  // namespace
 
 std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>& constraints,
@@ -188,7 +162,7 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
   std::string text =
       absl::StrCat("trial     ", Hash(trial.id.number), " of ", Printable(trial.id.study), ": ",
                    DescribeState(trial), trial.demonstration ? ", a demonstration" : "", "\n");
-  if (trial.outcome) absl::StrAppend(&text, "outcome   ", Printable(DescribeEnd(trial)), "\n");
+  if (trial.outcome) absl::StrAppend(&text, "outcome   ", WithLinesBelow(DescribeEnd(trial)));
   if (trial.value) absl::StrAppend(&text, "value     ", ShortNumber(*trial.value), "\n");
   for (const MetricConstraint& constraint : constraints) {
     const std::string excess = DescribeExcess(trial, constraint);
@@ -243,27 +217,6 @@ std::string BestText(const std::vector<Trial>& trials, const StudyStatus& study,
     absl::StrAppend(&text, "model folder: ", Printable(completed->model_path), "\n");
   }
   return text;
-}
-
-std::string MemoryText(const MemoryVerdict& verdict, int width) {
-  if (IsLearned(verdict)) return VerdictText(verdict);
-  Table table({{"CLASS"}, {"BYTES", Align::kRight}});
-  for (const auto& [name, size] : MemoryLines(verdict)) table.AddRow({name, FormatBytes(size)});
-  return absl::StrCat(table.Render(width), "\n", VerdictText(verdict));
-}
-
-std::string CompareText(const MemoryVerdict& before, const MemoryVerdict& after, int width) {
-  Table table(
-      {{"CLASS"}, {"BEFORE", Align::kRight}, {"AFTER", Align::kRight}, {"CHANGE", Align::kRight}});
-  const auto first = MemoryLines(before);
-  const auto second = MemoryLines(after);
-  for (size_t i = 0; i < first.size(); ++i) {
-    const Bytes change = second[i].second - first[i].second;
-    table.AddRow({first[i].first, FormatBytes(first[i].second), FormatBytes(second[i].second),
-                  ChangeText(change)});
-  }
-  return absl::StrCat(table.Render(width), "\nbefore: ", VerdictText(before),
-                      "after: ", VerdictText(after));
 }
 
 }  // namespace hpo

@@ -119,6 +119,11 @@ std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision) {
   return text;
 }
 
+std::string ChangeText(const std::optional<Bytes>& change) {
+  if (!change) return "-";
+  return absl::StrCat(*change > Bytes{} ? "+" : "", FormatBytes(*change));
+}
+
 std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index) {
   if (index == 0) return std::nullopt;
   return attempt.memory_records[index].allocated - attempt.memory_records[index - 1].allocated;

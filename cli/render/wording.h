@@ -47,6 +47,9 @@ std::string DescribeEnd(const Trial& trial);
 // name in place of the plan's.
 std::string DescribePlan(const MemoryPlan& plan, absl::string_view precision = "");
 
+// "+1.00 GiB", "-3.00 MiB"; "-" where there is nothing before.
+std::string ChangeText(const std::optional<Bytes>& change);
+
 // What became of allocated bytes since the attempt's memory record before `index`; nullopt: it is
 // the first.
 std::optional<Bytes> AllocatedChange(const Attempt& attempt, size_t index);

@@ -1,12 +1,20 @@
 #include "common/base/read_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/json_reader.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {
@@ -14,6 +22,12 @@ namespace {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+
+// What is not UTF-8 (such as a letter cut in two) is replaced: the text goes into protobuf strings.
+std::string ValidUtf8(const std::string& text) {
+  const absl::StatusOr<nlohmann::json> valid = ParseJson(DumpJson(text));
+  return valid.ok() ? valid->get<std::string>() : std::string();
+}
 
 }  // namespace
 
@@ -56,6 +70,20 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
   if (std::ferror(file.get()) != 0) return FileError(errno, path);
   return content;
+}
+
+std::string LogTail(const std::string& path, int64_t from, int max_lines) {
+  constexpr std::streamoff kMaxBytes = 4096;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const std::streamoff size = file.tellg();
+  file.seekg(std::min(size, std::max<std::streamoff>(from, size - kMaxBytes)));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  if (lines.size() > static_cast<size_t>(max_lines)) {
+    lines.erase(lines.begin(), lines.end() - max_lines);
+  }
+  return ValidUtf8(absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace hpo

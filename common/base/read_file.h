@@ -1,6 +1,7 @@
 // Whole files as bytes, with the errors every reader of a file gives.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,5 +24,9 @@ absl::Status FileError(int error, const std::string& path);
 // Whether what failed with this errno value may work later although nobody changes the file or its
 // rights: a full disk, one that fails, or no memory, processes or descriptors left.
 bool MayPass(int error);
+
+// The last `max_lines` lines that a log file holds after its first `from` bytes, at most 4 KiB, as
+// UTF-8; empty when it cannot be read.
+std::string LogTail(const std::string& path, int64_t from, int max_lines);
 
 }  // namespace hpo

@@ -1,6 +1,8 @@
 #include "common/base/user_folder.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,6 +13,11 @@ std::string UserFolder(const char* variable, absl::string_view below_home) {
   if (folder != nullptr && *folder != '\0') return folder;
   const char* const home = std::getenv("HOME");
   return home == nullptr || *home == '\0' ? "" : absl::StrCat(home, "/", below_home);
+}
+
+std::string ProgramFolder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// Where the user's own files lie, by the XDG base directory specification.
+// Where the user's own files lie, by the XDG base directory specification, and the running program.
 #pragma once
 
 #include <string>
@@ -9,5 +9,8 @@ namespace hpo {
 
 // $VARIABLE, else `below_home` in $HOME: ("XDG_CACHE_HOME", ".cache"). Empty where neither is set.
 std::string UserFolder(const char* variable, absl::string_view below_home);
+
+// Folder of the running program, links followed; empty where the kernel does not tell.
+std::string ProgramFolder();
 
 }  // namespace hpo

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/spelling.h"
+#include "common/command_line/bounds.h"
 
 namespace hpo {
 namespace {
@@ -59,11 +60,24 @@ std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
   return absl::StrReplaceAll(error.what(), {{"\n", " "}});
 }
 
+void RefuseHugeIntegers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type == "INT" || type == "UINT") {
+      option->check(CLI::Validator(bounds_internal::BeyondInteger, /*validator_desc=*/""));
+    }
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    RefuseHugeIntegers(*command);
+  }
+}
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err) {
   try {
+    RefuseHugeIntegers(app);
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success& wanted) {  // --help, --version

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "common/study/study_json.h"
 #include "common/study/trial_measurement.h"
 #include "nlohmann/json.hpp"
 

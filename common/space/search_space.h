@@ -89,19 +89,6 @@ constexpr char kModelNameParameter[] = "model.name";
 constexpr char kModelClassFact[] = "model.class";    // "heavy" or "base"
 constexpr char kModelFamilyFact[] = "model.family";  // "bert", "roberta", ...
 
-// Structural checks: names unique and not empty, ranges not empty and finite, log ranges positive,
-// steps positive, choices present and distinct, conditions that name earlier parameters, narrowings
-// inside their parameter's domain, of its kind and on its grid, defaults inside their domain.
-// Bounds and numbers of grid values are at most 2^53, which doubles hold exactly.
-//   InvalidArgument  names the parameter and what is wrong
-absl::Status ValidateSpace(const SearchSpace& space);
-
-// The parts of ValidateSpace, for a reader that knows where each part was written. A parameter is
-// checked against those before `index`.
-absl::Status ValidateDomain(const Domain& domain);
-absl::Status ValidateParameter(const SearchSpace& space, size_t index);
-absl::Status ValidateNarrowing(const SearchSpace& space, const Narrowing& narrowing);
-
 // Whether `value` has the domain's type and lies in it, on its grid.
 bool Contains(const Domain& domain, const ParamValue& value);
 

@@ -1,4 +1,5 @@
-// The structural checks of common/space/search_space.h.
+#include "common/space/search_space_validation.h"
+
 #include <cmath>
 #include <set>
 #include <utility>

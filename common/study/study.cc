@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/task_kind.h"
 #include "common/space/free_numbers.h"
+#include "common/space/search_space_validation.h"
 #include "common/study/joined_errors.h"
 
 namespace hpo {

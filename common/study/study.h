@@ -137,17 +137,4 @@ std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name);
 // Cross-field checks on top of ValidateSpace: name, at least one objective, known types.
 absl::Status ValidateStudy(const StudySpec& spec);
 
-// Canonical JSON, for storage and comparison. FromJson accepts what ToJson wrote.
-//   InvalidArgument  a member missing, of another type or out of range; names it
-nlohmann::json ObjectiveToJson(const Objective& objective);
-absl::StatusOr<Objective> ObjectiveFromJson(const nlohmann::json& json);
-nlohmann::json StudyToJson(const StudySpec& spec);
-absl::StatusOr<StudySpec> StudyFromJson(const nlohmann::json& json);
-
-// What may change in a study that already has trials: budget, and choices added to a categorical
-// (an added model may be listed in heavy_models too). Returns `stored` with those taken from
-// `file`. The order of parameters and choices, and model facts, are no difference.
-//   FailedPrecondition  anything else differs; names the first field, its stored and its new value
-absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const StudySpec& file);
-
 }  // namespace hpo

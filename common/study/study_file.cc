@@ -295,23 +295,30 @@ absl::StatusOr<StudySpec> ParseStudyFile(absl::string_view yaml, absl::string_vi
   return spec;
 }
 
-absl::StatusOr<StudySpec> LoadStudy(absl::string_view name_or_path,
-                                    const StudyOverrides& overrides) {
+absl::StatusOr<StudySource> FindStudySource(absl::string_view name_or_path) {
   const std::string name(name_or_path);
   if (absl::StrContains(name, '/') || IsStudyFile(name)) {
-    HPO_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(name));
-    return ParseStudyFile(yaml, name, overrides);
+    HPO_ASSIGN_OR_RETURN(std::string yaml, ReadFile(name));
+    return StudySource{std::move(yaml), name};
   }
   for (const char* extension : {".yaml", ".yml"}) {
     const std::string path = (UserStudies() / (name + extension)).string();
-    const absl::StatusOr<std::string> yaml = ReadFile(path);
-    if (yaml.ok()) return ParseStudyFile(*yaml, path, overrides);
+    absl::StatusOr<std::string> yaml = ReadFile(path);
+    if (yaml.ok()) return StudySource{*std::move(yaml), path};
     if (!absl::IsNotFound(yaml.status())) return yaml.status();
   }
   for (const StudyPreset& preset : StudyPresets()) {
-    if (name == preset.name) return ParseStudyFile(preset.yaml, preset.origin, overrides);
+    if (name == preset.name) return StudySource{preset.yaml, preset.origin};
   }
-  return NoSuchStudy(name);
+  absl::StatusOr<std::string> yaml = ReadFile(name);
+  if (yaml.ok()) return StudySource{*std::move(yaml), name};
+  return absl::IsNotFound(yaml.status()) ? NoSuchStudy(name) : yaml.status();
+}
+
+absl::StatusOr<StudySpec> LoadStudy(absl::string_view name_or_path,
+                                    const StudyOverrides& overrides) {
+  HPO_ASSIGN_OR_RETURN(const StudySource text, FindStudySource(name_or_path));
+  return ParseStudyFile(text.yaml, text.origin, overrides);
 }
 
 std::vector<std::string> PresetNames() {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/space/search_space_validation.h"
 #include "common/space/value_set.h"
 #include "common/study/joined_errors.h"
 

@@ -1,4 +1,5 @@
-// Canonical JSON of studies (common/study/study.h).
+#include "common/study/study_json.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"

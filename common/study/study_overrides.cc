@@ -1,4 +1,5 @@
-// What flags and the environment put over a study file (common/study/study_file.h).
+#include "common/study/study_overrides.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -8,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
-#include "common/study/study_file.h"
+#include "common/space/search_space_validation.h"
 
 namespace hpo {
 namespace {

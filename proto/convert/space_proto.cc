@@ -1,10 +1,10 @@
-// The search space's half of study_proto.h.
+#include "proto/convert/space_proto.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "proto/convert/params_proto.h"
-#include "proto/convert/study_proto.h"
 
 namespace hpo {
 static void Set(const FloatDomain& domain, v1::Domain& proto) {

@@ -1,5 +1,5 @@
 // Studies between their value types (common/study/study_status.h, common/space/search_space.h) and
-// the wire. Conventions: params_proto.h.
+// the wire. Conventions: params_proto.h. Their search spaces: space_proto.h.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,6 +8,7 @@
 #include "common/study/study.h"
 #include "common/study/study_status.h"
 #include "hpo/v1/study.pb.h"
+#include "proto/convert/space_proto.h"
 
 namespace hpo {
 
@@ -22,14 +23,6 @@ MetricConstraint FromProto(const v1::MetricConstraint& proto);
 
 v1::Budget ToProto(const Budget& budget);
 Budget FromProto(const v1::Budget& proto);
-
-// An integer step of 0 reads as 1.
-v1::Domain ToProto(const Domain& domain);
-absl::StatusOr<Domain> FromProto(const v1::Domain& proto);
-
-// Model facts do not travel: conditions on them are decided by the server.
-v1::SearchSpace ToProto(const SearchSpace& space);
-absl::StatusOr<SearchSpace> FromProto(const v1::SearchSpace& proto);
 
 // Of the spec: name, objectives, constraints, budget, space, seed, task, data files, and the types
 // of sampler, pruner and memory policy travel; its other fields read as their defaults.

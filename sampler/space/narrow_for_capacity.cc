@@ -1,3 +1,5 @@
+#include "sampler/space/narrow_for_capacity.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -10,7 +10,7 @@ namespace hpo {
 
 // `kPath` keeps the functions of different files apart.
 template <SimdPath kPath>
-struct KernelLoopsOn {
+class KernelLoopsOn {
   static constexpr size_t kWidth = kNumLanes;
   static constexpr size_t kVectors = kKernelBlock / kWidth;
   static constexpr Lanes kRanks = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -384,6 +384,7 @@ struct KernelLoopsOn {
     }
   }
 
+ public:
   static constexpr KernelLoops kLoops = {&FoldRuns,      &SumMarginal, &SumJoint,  &CellMasses,
                                          &FitBandwidths, &SumWeights,  &ShiftFrom, &BoundBlocks};
 };

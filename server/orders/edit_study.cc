@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/space/search_space_validation.h"
 #include "common/study/study_edit.h"
 #include "server/orders/prior_studies.h"
 #include "server/storage/study_rows.h"

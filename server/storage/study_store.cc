@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "worker/text/data/aspect_file.h"
+#include "worker/text/data/json_lines.h"
 #include "worker/text/data/readers.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 

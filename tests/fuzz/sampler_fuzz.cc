@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/space/search_space_validation.h"
 #include "sampler/sampler.h"
 #include "sampler/space/effective_batch.h"
 #include "sampler/space/random_configuration.h"

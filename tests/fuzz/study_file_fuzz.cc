@@ -6,7 +6,9 @@
 #include "absl/strings/string_view.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
+#include "common/study/study_edit.h"
 #include "common/study/study_file.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/numeric_scale.h"

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/base/user_folder.h"
 #include "common/device/host_memory.h"
 #include "common/device/nvml.h"
 #include "spdlog/spdlog.h"
@@ -23,6 +25,7 @@
 #include "worker/agent/fleet.h"
 #include "worker/agent/process/stray_processes.h"
 #include "worker/agent/process/wait_for_machine.h"
+#include "worker/agent/session/grpc_coordinator_client.h"
 #include "worker/agent/session/study_command.h"
 #include "worker/agent/worker_options.h"
 
@@ -110,9 +113,7 @@ absl::StatusOr<Device> ChooseDevice(const WorkerOptions& options) {
   return GpuDevice(*std::move(probe), gpu, options);
 }
 
-std::string BesideThisProgram(const char* name) {
-  return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
-}
+std::string BesideThisProgram(const char* name) { return absl::StrCat(ProgramFolder(), "/", name); }
 
 std::string OwnTrainer() { return BesideThisProgram("hpo-trainer"); }
 

@@ -1,6 +1,5 @@
 #include "worker/agent/worker_options.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "CLI/CLI.hpp"
@@ -8,6 +7,7 @@
 #include "absl/time/time.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/user_folder.h"
 #include "common/command_line/bounds.h"
 #include "common/command_line/command_line.h"
 #include "common/command_line/server_address.h"
@@ -43,17 +43,6 @@ constexpr char kFooter[] =
     "  78  configuration error; do not try again\n"
     "  79  another worker of this name is alive; give this one its own --name\n"
     " 130  killed by a second signal";
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// $VARIABLE, else ~/FALLBACK.
-std::string UserFolder(const char* variable, const char* fallback) {
-  const std::string folder = Environment(variable);
-  return folder.empty() ? Environment("HOME") + "/" + fallback : folder;
-}
 
 std::string DefaultModels() {
   const std::string folder = UserFolder("XDG_CACHE_HOME", ".cache") + "/hpo/models";

@@ -1,11 +1,13 @@
-// What the methods of common/interop/importance/importance.h share.
+// What PED-ANOVA and fANOVA share.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/interop/importance/importance.h"
+#include "common/space/search_space.h"
 
 namespace hpo {
 

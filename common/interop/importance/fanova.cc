@@ -1,4 +1,5 @@
-// FanovaImportance of common/interop/importance/importance.h.
+#include "common/interop/importance/fanova.h"
+
 #include <algorithm>
 #include <map>
 

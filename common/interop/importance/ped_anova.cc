@@ -1,4 +1,5 @@
-// PedAnovaImportance of common/interop/importance/importance.h.
+#include "common/interop/importance/ped_anova.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "common/base/status.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/families/bert_backbone_trace.h"
+#include "common/memory/families/deberta_backbone_trace.h"
+#include "common/memory/families/decoder_backbone_trace.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
@@ -21,15 +28,15 @@ constexpr int64_t kIndex = 8;
 TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
   batch_ = batch.shape;
   training_ = training;
-  ops_.SetTraining(training);
+  device_.SetTraining(training);
   TracedContext context = ContextOf(batch);
-  if (ops_.in_autocast() && context.bias) {
-    context.bias = ops_.tracer().Allocate(context.bias.bytes() / kFloat * kHalf);
+  if (device_.in_autocast() && context.bias) {
+    context.bias = device_.Allocate(context.bias.bytes() / kFloat * kHalf);
   }
   TracedTensor hidden = Embed(batch);
   const auto mark = [this] {
     marks_.push_back(
-        {.event = ops_.tracer().trace().events.size(), .node = ops_.tracer().NextNode()});
+        {.event = device_.tracer().trace().events.size(), .node = device_.tracer().NextNode()});
   };
   marks_.clear();
   const int64_t every = training ? execution_.checkpoint_every : 0;
@@ -44,7 +51,7 @@ TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
     };
     std::vector<TracedTensor> inputs = {hidden};
     if (context.relative.storage) inputs.push_back(context.relative);
-    hidden = every > 0 ? RunRecomputed(ops_, segment, std::move(inputs), Trains(first, count))
+    hidden = every > 0 ? RunRecomputed(device_, segment, std::move(inputs), Trains(first, count))
                        : RunLayers(first, count, hidden, context);
     first += count;
   }
@@ -73,15 +80,15 @@ AttentionShape BackboneTrace::Attention() const {
                            .heads = shape_.num_heads,
                            .head_size = shape_.HeadSize(),
                            .dropout = dropout};
-  attention.written_out = ops_.WritesOutAttention(attention);
+  attention.written_out = ops::WritesOutAttention(device_, attention);
   return attention;
 }
 
 // ---- Encoders ----------------------------------------------------------------------------------
 
-EncoderTraceBase::EncoderTraceBase(TraceOps& ops, const ModelShape& shape,
+EncoderTraceBase::EncoderTraceBase(TracedDevice& device, const ModelShape& shape,
                                    const ModelParameters& parameters)
-    : BackboneTrace(ops, shape, parameters),
+    : BackboneTrace(device, shape, parameters),
       layers_(EncoderLayers(parameters, shape)),
       activation_(*ActivationOf(shape.hidden_act)),
       dense_dropout_(EncoderLayerModulesOf(*ModelFamilyOf(shape.family)).attention_dropout
@@ -89,11 +96,11 @@ EncoderTraceBase::EncoderTraceBase(TraceOps& ops, const ModelShape& shape,
                          : 0.0) {}
 
 TracedStorage EncoderTraceBase::PaddingBias(const TracedBatch& batch) const {
-  StepTracer& tracer = ops().tracer();
+  StepTracer& tracer = device().tracer();
   TracedStorage bias = tracer.Allocate(kFloat * batch.Tokens());
   TracedStorage is_padding;
   {
-    const TraceOps::Number zero(ops(), /*element_size=*/0);
+    const ops::Number zero(device(), /*element_size=*/0);
     is_padding = tracer.Allocate(batch.Tokens(), MemoryClass::kTemporary);
   }
   return bias;
@@ -103,30 +110,31 @@ TracedTensor EncoderTraceBase::SelfAttention(int64_t index, const TracedTensor& 
                                              const TracedContext& context) {
   const AttentionShape shape = Attention();
   if (!batch().packed.empty()) {
-    const TracedTensor value = ops().Linear(hidden, layer(index).value);
-    const TracedTensor key = ops().Linear(hidden, layer(index).key);
-    const TracedTensor query = ops().Linear(hidden, layer(index).query);
-    return ops().PackedAttention(query, key, value, shape, batch().packed);
+    const TracedTensor value = Linear(hidden, layer(index).value);
+    const TracedTensor key = Linear(hidden, layer(index).key);
+    const TracedTensor query = Linear(hidden, layer(index).query);
+    return ops::PackedAttention(device(), query, key, value, shape, batch().packed);
   }
   TracedTensor attended;
   {
     // The compiler evaluates arguments from the last to the first.
-    using Role = TraceOps::AttentionRole;
+    using Role = ops::AttentionRole;
     const TracedTensor value =
-        ops().SplitHeads(ops().Linear(hidden, layer(index).value), shape, Role::kValue);
-    const TracedTensor key = ops().ProjectKeys(hidden, layer(index).key, shape);
+        ops::SplitHeads(device(), Linear(hidden, layer(index).value), shape, Role::kValue);
+    const TracedTensor key = ops::ProjectKeys(device(), hidden, layer(index).key, shape);
     const TracedTensor query =
-        ops().SplitHeads(ops().Linear(hidden, layer(index).query), shape, Role::kQuery);
-    attended = ops().Attention(query, key, value, shape, context.bias);
+        ops::SplitHeads(device(), Linear(hidden, layer(index).query), shape, Role::kQuery);
+    attended = ops::Attention(device(), query, key, value, shape, context.bias);
   }
   // Heads side by side again. Fused kernels write in that layout; a product does not.
-  return ops().Relayout(attended, shape.written_out && shape.heads > 1, /*copies_back=*/false);
+  return ops::Relayout(device(), attended, shape.written_out && shape.heads > 1,
+                       /*copies_back=*/false);
 }
 
 TracedTensor EncoderTraceBase::Close(const TracedLinear& dense, const TracedNorm& norm,
                                      double dropout, const TracedTensor& input,
                                      const TracedTensor& residual) const {
-  return ops().LayerNorm(ops().Add(Dropout(ops().Linear(input, dense), dropout), residual), norm);
+  return ops::LayerNorm(device(), Add(Dropout(Linear(input, dense), dropout), residual), norm);
 }
 
 TracedTensor EncoderTraceBase::RunLayer(int64_t index, const TracedTensor& hidden,
@@ -136,10 +144,10 @@ TracedTensor EncoderTraceBase::RunLayer(int64_t index, const TracedTensor& hidde
       Close(modules.attention_dense, modules.attention_norm, dense_dropout_,
             SelfAttention(index, hidden, context), hidden);
   return Close(modules.output_dense, modules.output_norm, shape().hidden_dropout,
-               ops().Activate(ops().Linear(attended, modules.intermediate), activation_), attended);
+               Activate(Linear(attended, modules.intermediate), activation_), attended);
 }
 
-void KeepConstants(TraceOps& ops, const ModelShape& shape) {
+void KeepConstants(TracedDevice& device, const ModelShape& shape) {
   int64_t bytes = 0;
   switch (*ModelFamilyOf(shape.family)) {
     case ModelFamily::kLlama:
@@ -152,26 +160,26 @@ void KeepConstants(TraceOps& ops, const ModelShape& shape) {
     default:
       break;
   }
-  if (bytes > 0) ops.tracer().Keep(ops.tracer().Allocate(bytes));
+  if (bytes > 0) device.tracer().Keep(device.Allocate(bytes));
 }
 
-std::unique_ptr<BackboneTrace> MakeBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                  const ModelParameters& parameters) {
   switch (*ModelFamilyOf(shape.family)) {
     case ModelFamily::kBert:
     case ModelFamily::kRoberta:
     case ModelFamily::kElectra:
     case ModelFamily::kDistilBert:
-      return MakeBertBackboneTrace(ops, shape, parameters);
+      return MakeBertBackboneTrace(device, shape, parameters);
     case ModelFamily::kDeberta:
-      return MakeDebertaBackboneTrace(ops, shape, parameters);
+      return MakeDebertaBackboneTrace(device, shape, parameters);
     case ModelFamily::kGpt2:
-      return MakeGpt2BackboneTrace(ops, shape, parameters);
+      return MakeGpt2BackboneTrace(device, shape, parameters);
     case ModelFamily::kLlama:
     case ModelFamily::kQwen2:
       break;
   }
-  return MakeLlamaBackboneTrace(ops, shape, parameters);
+  return MakeLlamaBackboneTrace(device, shape, parameters);
 }
 
 }  // namespace hpo

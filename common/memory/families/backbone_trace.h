@@ -7,10 +7,14 @@
 #include <memory>
 #include <vector>
 
+#include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/execution.h"
+#include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/memory/trace/trial_passes.h"
 #include "common/models/model_spec.h"
 
@@ -48,8 +52,8 @@ struct TracedContext {
 class BackboneTrace {
  public:
   // All arguments outlive it. `parameters`: those of the model under a head, by their names.
-  BackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
-      : ops_(ops), shape_(shape), parameters_(parameters) {}
+  BackboneTrace(TracedDevice& device, const ModelShape& shape, const ModelParameters& parameters)
+      : device_(device), shape_(shape), parameters_(parameters) {}
   virtual ~BackboneTrace() = default;
 
   void SetExecution(const Execution& execution) { execution_ = execution; }
@@ -66,21 +70,39 @@ class BackboneTrace {
   const std::vector<LayerMark>& marks() const { return marks_; }
 
  protected:
-  TraceOps& ops() const { return ops_; }
+  TracedDevice& device() const { return device_; }
   const ModelShape& shape() const { return shape_; }
   const ModelParameters& parameters() const { return parameters_; }
   // Of the pass that runs.
   const BatchShape& batch() const { return batch_; }
   bool training() const { return training_; }
 
+  // Operations on the device, of the pass that runs.
+  TracedTensor Linear(const TracedTensor& input, const TracedLinear& layer,
+                      bool rows_are_flattened = true) const {
+    return ops::Linear(device_, input, layer, rows_are_flattened);
+  }
+  TracedTensor Add(const TracedTensor& a, const TracedTensor& b) const {
+    return ops::Add(device_, a, b);
+  }
+  TracedTensor LayerNorm(const TracedTensor& input, const TracedNorm& norm) const {
+    return ops::LayerNorm(device_, input, norm);
+  }
+  TracedTensor RmsNorm(const TracedTensor& input, const TracedNorm& norm) const {
+    return ops::RmsNorm(device_, input, norm);
+  }
+  TracedTensor Activate(const TracedTensor& input, Activation activation) const {
+    return ops::Activate(device_, input, activation);
+  }
   TracedTensor Dropout(const TracedTensor& input, double probability) const {
-    return ops_.Dropout(input, training_ ? probability : 0.0);
+    return ops::Dropout(device_, input, training_ ? probability : 0.0);
   }
   AttentionShape Attention() const;
   // Rows of a table, in float32 whatever the table is.
   TracedTensor Lookup(const TracedStorage& indices, int64_t num_indices,
                       const TracedParameter& table, int64_t width) const {
-    return ops_.Cast(ops_.Embedding(indices, num_indices, table, width), /*element_size=*/4);
+    return ops::Cast(device_, ops::Embedding(device_, indices, num_indices, table, width),
+                     /*element_size=*/4);
   }
 
  private:
@@ -94,7 +116,7 @@ class BackboneTrace {
   TracedTensor RunLayers(int64_t first, int64_t count, TracedTensor hidden,
                          const TracedContext& context);
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const ModelShape& shape_;
   const ModelParameters& parameters_;
   BatchShape batch_;
@@ -106,7 +128,8 @@ class BackboneTrace {
 // The post-norm layers of BERT and its descendants (worker/trainer/models/encoder_layer.h).
 class EncoderTraceBase : public BackboneTrace {
  public:
-  EncoderTraceBase(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters);
+  EncoderTraceBase(TracedDevice& device, const ModelShape& shape,
+                   const ModelParameters& parameters);
 
  protected:
   const EncoderLayerParameters& layer(int64_t index) const {
@@ -128,8 +151,11 @@ class EncoderTraceBase : public BackboneTrace {
   double dense_dropout_;
 };
 
+// What a backbone keeps on the device besides its parameters, made after these.
+void KeepConstants(TracedDevice& device, const ModelShape& shape);
+
 // `shape` is one that TrainerSupports and CheckShape takes.
-std::unique_ptr<BackboneTrace> MakeBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                  const ModelParameters& parameters);
 
 }  // namespace hpo

@@ -1,8 +1,13 @@
-// worker/trainer/models/bert_model.cc: BERT, RoBERTa, ELECTRA, DistilBERT.
+#include "common/memory/families/bert_backbone_trace.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
@@ -13,8 +18,9 @@ constexpr int64_t kScanBytes = 1279;
 
 class BertBackboneTrace final : public EncoderTraceBase {
  public:
-  BertBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
-      : EncoderTraceBase(ops, shape, parameters),
+  BertBackboneTrace(TracedDevice& device, const ModelShape& shape,
+                    const ModelParameters& parameters)
+      : EncoderTraceBase(device, shape, parameters),
         family_(*ModelFamilyOf(shape.family)),
         prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")) {}
 
@@ -30,14 +36,14 @@ class BertBackboneTrace final : public EncoderTraceBase {
   TracedStorage PositionsOf(const TracedBatch& batch) const {
     if (batch.IsPacked()) {
       if (!CountsTokens()) return batch.positions;
-      const TraceOps::Number first(ops(), /*element_size=*/0);
-      return ops().tracer().Allocate(kIndex * batch.Tokens());
+      const ops::Number first(device(), /*element_size=*/0);
+      return device().Allocate(kIndex * batch.Tokens());
     }
-    if (!CountsTokens()) return ops().tracer().Allocate(kIndex * batch.shape.tokens);
-    const TracedStorage positions = ops().tracer().Allocate(kIndex * batch.Tokens());
+    if (!CountsTokens()) return device().Allocate(kIndex * batch.shape.tokens);
+    const TracedStorage positions = device().Allocate(kIndex * batch.Tokens());
     // CUB's, of a count along a single row.
-    if (!ops().traits().cpu && batch.shape.rows == 1) ops().tracer().Touch(kScanBytes);
-    const TraceOps::Number first(ops(), /*element_size=*/0);
+    if (!device().traits().cpu && batch.shape.rows == 1) device().Touch(kScanBytes);
+    const ops::Number first(device(), /*element_size=*/0);
     return positions;
   }
 
@@ -49,19 +55,20 @@ class BertBackboneTrace final : public EncoderTraceBase {
     const TracedStorage positions = PositionsOf(batch);
     TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
     if (family_ != ModelFamily::kDistilBert) {
-      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
+      sum = Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
     }
     if (CountsTokens() || batch.IsPacked()) {
-      sum = ops().Add(sum, Lookup(positions, batch.Tokens(), table("position"), width));
+      sum = Add(sum, Lookup(positions, batch.Tokens(), table("position"), width));
     } else {
-      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
+      sum = ops::AddRepeated(device(), sum,
+                             Lookup(positions, batch.shape.tokens, table("position"), width));
     }
     const TracedTensor embedded =
-        Dropout(ops().LayerNorm(sum, parameters().Norm(prefix_ + "embeddings.LayerNorm")),
+        Dropout(LayerNorm(sum, parameters().Norm(prefix_ + "embeddings.LayerNorm")),
                 shape().hidden_dropout);
     return width == shape().hidden_size
                ? embedded
-               : ops().Linear(embedded, parameters().Linear(prefix_ + "embeddings_project"));
+               : Linear(embedded, parameters().Linear(prefix_ + "embeddings_project"));
   }
 
   ModelFamily family_;
@@ -70,9 +77,9 @@ class BertBackboneTrace final : public EncoderTraceBase {
 
 }  // namespace
 
-std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeBertBackboneTrace(TracedDevice& device, const ModelShape& shape,
                                                      const ModelParameters& parameters) {
-  return std::make_unique<BertBackboneTrace>(ops, shape, parameters);
+  return std::make_unique<BertBackboneTrace>(device, shape, parameters);
 }
 
 }  // namespace hpo

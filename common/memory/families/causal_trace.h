@@ -4,12 +4,14 @@
 #pragma once
 
 #include "common/memory/families/model_trace.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
 // [rows, 1, tokens, tokens], one byte each: true where a token may look.
-TracedStorage CausalMask(ModelOps& ops, const ModelBatch& batch);
+TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch);
 
 // A language model's, which is `table` where it is tied, or a classifier's.
 TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& shape,
@@ -17,7 +19,7 @@ TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& sh
 
 // Of the last layer's output, which the caller holds to the end: over every token a label, or over
 // the last token of each row.
-TracedTensor DecoderLoss(TraceOps& ops, const TracedTensor& hidden, const TaskHead& head,
+TracedTensor DecoderLoss(TracedDevice& device, const TracedTensor& hidden, const TaskHead& head,
                          const TracedLinear& output, const ModelBatch& batch);
 
 }  // namespace hpo

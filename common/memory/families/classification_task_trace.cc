@@ -1,7 +1,10 @@
-// worker/trainer/tasks/text_classification.cc and text_regression.cc.
+#include "common/memory/families/classification_task_trace.h"
+
 #include <optional>
 
-#include "common/memory/families/task_trace.h"
+#include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -11,10 +14,10 @@ constexpr int64_t kFloat = 4;
 
 class ClassificationTrace final : public TaskTrace {
  public:
-  ClassificationTrace(TraceOps& ops, const ClassifierShape& shape)
-      : ops_(ops), shape_(shape), model_(ops, shape) {
+  ClassificationTrace(TracedDevice& device, const ClassifierShape& shape)
+      : device_(device), shape_(shape), model_(device, shape) {
     if (shape.weighs_classes && !regression()) {
-      ops.tracer().Keep(ops.tracer().Allocate(kFloat * shape.num_labels));
+      device.tracer().Keep(device.Allocate(kFloat * shape.num_labels));
     }
   }
 
@@ -24,14 +27,14 @@ class ClassificationTrace final : public TaskTrace {
   TracedBatch BatchOf(const BatchShape& part) override {
     const bool matrix = shape_.multi_label || regression();
     const int64_t labels = matrix ? kFloat * shape_.num_labels : kIndex;
-    return BatchOnDevice(ops_.tracer(), part, labels * part.rows);
+    return BatchOnDevice(device_.tracer(), part, labels * part.rows);
   }
 
   TracedTensor SumOfLosses(const TracedBatch& batch) override {
     const TracedTensor logits = model_.Forward(batch, /*training=*/true);
-    if (regression()) return ops_.Scale(ops_.SquaredError(logits));
-    const TraceOps::LossOptions options{.weighted = shape_.weighs_classes,
-                                        .smoothed = shape_.smooths_labels};
+    if (regression()) return ops::Scale(device_, ops::SquaredError(device_, logits));
+    const ops::LossOptions options{.weighted = shape_.weighs_classes,
+                                   .smoothed = shape_.smooths_labels};
     return SumOfRowLosses(logits, batch.shape, options);
   }
 
@@ -40,28 +43,28 @@ class ClassificationTrace final : public TaskTrace {
     const TracedTensor logits = model_.Forward(batch, /*training=*/false);
     if (regression()) return;
     SumOfRowLosses(logits, shape, {});
-    shape_.multi_label ? FindPositive(logits) : ops_.tracer().Touch(kIndex * shape.rows);
+    shape_.multi_label ? FindPositive(logits) : device_.Touch(kIndex * shape.rows);
   }
 
  private:
   bool regression() const { return shape_.task == TaskKind::kTextRegression; }
 
   TracedTensor SumOfRowLosses(const TracedTensor& logits, const BatchShape& batch,
-                              const TraceOps::LossOptions& options) {
+                              const ops::LossOptions& options) {
     if (!shape_.multi_label) {
-      return ops_.ClassLoss(logits, batch.rows, shape_.num_labels, options);
+      return ops::ClassLoss(device_, logits, batch.rows, shape_.num_labels, options);
     }
     std::optional<int64_t> weights;
     if (options.weighted) weights = shape_.num_labels;
-    return ops_.Scale(ops_.BinaryCrossEntropy(logits, weights));
+    return ops::Scale(device_, ops::BinaryCrossEntropy(device_, logits, weights));
   }
 
   // Which logits are larger than a number; on a CPU it becomes an integer, then a float.
   void FindPositive(const TracedTensor& logits) {
-    StepTracer& tracer = ops_.tracer();
+    StepTracer& tracer = device_.tracer();
     TracedStorage number;
     TracedStorage converted;
-    if (ops_.traits().cpu) {
+    if (device_.traits().cpu) {
       number = tracer.Allocate(kIndex, MemoryClass::kTemporary);
       converted = tracer.Allocate(kFloat, MemoryClass::kTemporary);
     }
@@ -70,15 +73,16 @@ class ClassificationTrace final : public TaskTrace {
     converted.Reset();
   }
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const ClassifierShape& shape_;
   ClassifierTrace model_;
 };
 
 }  // namespace
 
-std::unique_ptr<TaskTrace> MakeClassificationTrace(TraceOps& ops, const ClassifierShape& shape) {
-  return std::make_unique<ClassificationTrace>(ops, shape);
+std::unique_ptr<TaskTrace> MakeClassificationTrace(TracedDevice& device,
+                                                   const ClassifierShape& shape) {
+  return std::make_unique<ClassificationTrace>(device, shape);
 }
 
 }  // namespace hpo

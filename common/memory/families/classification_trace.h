@@ -4,16 +4,17 @@
 
 #include "common/memory/families/model_trace.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
 // The token of each row that is classified, through the head's first layer: [rows, width].
 // `hidden`: the last layer's output, [rows, tokens, width], which the caller holds to the end.
-TracedTensor ClassifiedToken(TraceOps& ops, const ModelParameters& parameters,
+TracedTensor ClassifiedToken(TracedDevice& device, const ModelParameters& parameters,
                              const ModelShape& shape, const TracedTensor& hidden,
                              const ModelBatch& batch);
 
-TracedTensor ClassificationLoss(TraceOps& ops, const ModelParameters& parameters,
+TracedTensor ClassificationLoss(TracedDevice& device, const ModelParameters& parameters,
                                 const ModelShape& shape, TracedTensor token,
                                 const ModelBatch& batch, int64_t num_labels);
 

@@ -7,7 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/query_answers.h"
 #include "common/study/unread_parameters.h"
 
@@ -76,18 +79,20 @@ FrozenStorage::Type BaseOf(const ClassifierShape& shape) {
   return shape.lora.has_value() ? shape.lora->base : FrozenStorage::Type::kFloat32;
 }
 
-ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
-    : ops_(ops), shape_(shape), modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
+ClassifierTrace::ClassifierTrace(TracedDevice& device, const ClassifierShape& shape)
+    : device_(device),
+      shape_(shape),
+      modules_(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier) {
   std::vector<ParameterTensor> tensors = TensorsOfBackbone(shape.model);
-  ops.SetFloat16(shape.execution.precision == Precision::kFloat16);
+  device.SetFloat16(shape.execution.precision == Precision::kFloat16);
   parameters_ = std::make_unique<ModelParameters>(
-      ops, AsMade(shape.model, tensors),
+      device, AsMade(shape.model, tensors),
       [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); }, BaseOf(shape));
-  KeepConstants(ops, shape.model);
+  KeepConstants(device, shape.model);
   const std::optional<TracedLinear> own_dense = MakeHead();
   if (shape.lora.has_value()) {
     const TracedAdapters adapters = AdaptersOf(shape.model, *shape.lora);
-    parameters_->AddAdapters(ops, adapters);
+    parameters_->AddAdapters(device, adapters);
     tensors = adapters.tensors;
   }
   AddTrained(tensors, *parameters_, groups_);
@@ -95,7 +100,7 @@ ClassifierTrace::ClassifierTrace(TraceOps& ops, const ClassifierShape& shape)
   AddToGroups(head_);
   for (const TracedLinear& layer : head_hidden_) AddToGroups(layer);
   if (span_head_.has_value()) AddToGroups(*span_head_);
-  backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
+  backbone_ = MakeBackboneTrace(device, shape.model, *parameters_);
   backbone_->SetExecution(shape.execution);
   if (modules_.dense != nullptr) {
     dense_ = own_dense.has_value() ? *own_dense : parameters_->Linear(modules_.dense);
@@ -107,15 +112,15 @@ std::optional<TracedLinear> ClassifierTrace::MakeHead() {
   int64_t width = shape_.model.hidden_size;
   std::optional<TracedLinear> own_dense;
   if (modules_.dense != nullptr && !parameters_->Has(absl::StrCat(modules_.dense, ".weight"))) {
-    own_dense = ops_.MakeLinear(width, width);
+    own_dense = ops::MakeLinear(device_, width, width);
   }
   for (const int64_t size : shape_.head_sizes) {
-    head_hidden_.push_back(ops_.MakeLinear(width, size));
+    head_hidden_.push_back(ops::MakeLinear(device_, width, size));
     width = size;
   }
-  head_ = ops_.MakeLinear(width, shape_.num_labels, modules_.output_bias);
+  head_ = ops::MakeLinear(device_, width, shape_.num_labels, modules_.output_bias);
   if (shape_.task == TaskKind::kMultiQuerySpans) {
-    span_head_ = ops_.MakeLinear(shape_.model.hidden_size, kSpanEnds);
+    span_head_ = ops::MakeLinear(device_, shape_.model.hidden_size, kSpanEnds);
   }
   return own_dense;
 }
@@ -127,7 +132,7 @@ void ClassifierTrace::AddToGroups(const TracedLinear& layer) {
 
 TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
                                           const TracedBatch& traced) const {
-  StepTracer& tracer = ops_.tracer();
+  StepTracer& tracer = device_.tracer();
   const BatchShape& batch = traced.shape;
   if (traced.IsPacked()) {
     TracedTensor firsts =
@@ -135,7 +140,7 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
     firsts.edge = tracer.RecordLike(hidden, {traced.offsets});
     return firsts;
   }
-  if (!modules_.last_token) return ops_.Select(hidden, batch.tokens);
+  if (!modules_.last_token) return ops::Select(device_, hidden, batch.tokens);
   TracedStorage last;
   {
     const TracedStorage numbers = tracer.Allocate(kIndex * batch.tokens);
@@ -151,11 +156,11 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
 ClassifierTrace::Outputs ClassifierTrace::ForwardWithSpans(const TracedBatch& batch,
                                                            bool training) {
   if (shape_.execution.precision == Precision::kFloat32) return Compute(batch, training);
-  ops_.EnterAutocast(/*caches_weights=*/false);
+  device_.EnterAutocast(/*caches_weights=*/false);
   Outputs outputs = Compute(batch, training);
-  ops_.LeaveAutocast();
-  outputs.logits = ops_.Cast(outputs.logits, kFloat);
-  if (span_head_.has_value()) outputs.spans = ops_.Cast(outputs.spans, kFloat);
+  device_.LeaveAutocast();
+  outputs.logits = ops::Cast(device_, outputs.logits, kFloat);
+  if (span_head_.has_value()) outputs.spans = ops::Cast(device_, outputs.spans, kFloat);
   return outputs;
 }
 
@@ -163,7 +168,7 @@ ClassifierTrace::Outputs ClassifierTrace::Compute(const TracedBatch& batch, bool
   TracedTensor hidden = backbone_->Forward(batch, training);
   TracedTensor features = SelectToken(hidden, batch);
   Outputs outputs;
-  if (span_head_.has_value()) outputs.spans = ops_.Linear(hidden, *span_head_);
+  if (span_head_.has_value()) outputs.spans = ops::Linear(device_, hidden, *span_head_);
   hidden.storage.Reset();
   outputs.logits = Logits(std::move(features), training);
   return outputs;
@@ -172,22 +177,24 @@ ClassifierTrace::Outputs ClassifierTrace::Compute(const TracedBatch& batch, bool
 TracedTensor ClassifierTrace::Logits(TracedTensor features, bool training) {
   if (modules_.dense != nullptr) {
     if (modules_.dropout_before_dense && training) {
-      features = ops_.Dropout(features, shape_.head_dropout);
+      features = ops::Dropout(device_, features, shape_.head_dropout);
     }
-    features = ops_.Activate(ops_.Linear(features, dense_, /*rows_are_flattened=*/false),
-                             modules_.activation);
+    features =
+        ops::Activate(device_, ops::Linear(device_, features, dense_, /*rows_are_flattened=*/false),
+                      modules_.activation);
   }
   return RunHead(features, training);
 }
 
 TracedTensor ClassifierTrace::RunHead(const TracedTensor& pooled, bool training) const {
   const double dropout = training ? shape_.head_dropout : 0.0;
-  TracedTensor features = ops_.Dropout(pooled, dropout);
+  TracedTensor features = ops::Dropout(device_, pooled, dropout);
   for (const TracedLinear& layer : head_hidden_) {
-    features =
-        ops_.Dropout(ops_.Activate(ops_.Linear(features, layer), Activation::kGelu), dropout);
+    features = ops::Dropout(
+        device_, ops::Activate(device_, ops::Linear(device_, features, layer), Activation::kGelu),
+        dropout);
   }
-  return ops_.Linear(features, head_);
+  return ops::Linear(device_, features, head_);
 }
 
 }  // namespace hpo

@@ -8,6 +8,9 @@
 
 #include "common/memory/families/backbone_trace.h"
 #include "common/memory/families/classifier_shape.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
@@ -33,7 +36,7 @@ class ClassifierTrace {
  public:
   // Makes the parameters. Arguments outlive it; `shape.model` is one that TrainerSupports and
   // CheckShape takes, and CheckTrainedParts what is trained of it.
-  ClassifierTrace(TraceOps& ops, const ClassifierShape& shape);
+  ClassifierTrace(TracedDevice& device, const ClassifierShape& shape);
 
   struct Outputs {
     TracedTensor logits;
@@ -56,7 +59,7 @@ class ClassifierTrace {
   TracedTensor SelectToken(const TracedTensor& hidden, const TracedBatch& batch) const;
   TracedTensor RunHead(const TracedTensor& features, bool training) const;
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const ClassifierShape& shape_;
   const ClassifierModules& modules_;
   TracedParameterGroups groups_;

@@ -1,10 +1,16 @@
-// worker/trainer/models/deberta_model.cc and deberta_layer.cc.
+#include "common/memory/families/deberta_backbone_trace.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/relative_positions.h"
 
 namespace hpo {
@@ -15,8 +21,9 @@ constexpr int64_t kFloat = 4;
 
 class DebertaBackboneTrace final : public EncoderTraceBase {
  public:
-  DebertaBackboneTrace(TraceOps& ops, const ModelShape& shape, const ModelParameters& parameters)
-      : EncoderTraceBase(ops, shape, parameters), model_ops_(ops) {
+  DebertaBackboneTrace(TracedDevice& device, const ModelShape& shape,
+                       const ModelParameters& parameters)
+      : EncoderTraceBase(device, shape, parameters) {
     const RelativeAttention& relative = shape.relative;
     const bool own = relative.span > 0 && !relative.share_projections;
     for (int64_t i = 0; i < shape.num_layers; ++i) {
@@ -31,7 +38,7 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
   }
 
  private:
-  TracedStorage Indices(int64_t count) const { return ops().tracer().Allocate(kIndex * count); }
+  TracedStorage Indices(int64_t count) const { return device().Allocate(kIndex * count); }
   // Distances between tokens of one text.
   int64_t NumDistances() const { return 2 * batch().tokens - 1; }
 
@@ -39,15 +46,16 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     TracedContext context{.bias = PaddingBias(batch), .mask = batch.mask};
     if (shape().relative.span == 0) return context;
     const TracedParameter& table = parameters().At("deberta.encoder.rel_embeddings.weight");
-    context.relative = ops().Cast(
-        model_ops_.Narrow(ModelParameters::AsTensor(table), NumRows() * shape().hidden_size),
+    context.relative = ops::Cast(
+        device(),
+        ops::Narrow(device(), ModelParameters::AsTensor(table), NumRows() * shape().hidden_size),
         kFloat);
     if (shape().relative_norm) {
       context.relative =
-          ops().LayerNorm(context.relative, parameters().Norm("deberta.encoder.LayerNorm"));
+          LayerNorm(context.relative, parameters().Norm("deberta.encoder.LayerNorm"));
     }
     {
-      const TraceOps::Number first(ops(), /*element_size=*/0);
+      const ops::Number first(device(), /*element_size=*/0);
       context.falling_rows = Indices(NumDistances());
     }
     context.rising_rows = Indices(NumDistances());
@@ -70,15 +78,16 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     TracedTensor sum = Lookup(batch.ids, batch.Tokens(), table("word"), width);
     if (!shape().no_positions) {
       const TracedStorage positions = Indices(batch.shape.tokens);
-      sum = ops().AddRepeated(sum, Lookup(positions, batch.shape.tokens, table("position"), width));
+      sum = ops::AddRepeated(device(), sum,
+                             Lookup(positions, batch.shape.tokens, table("position"), width));
     }
     if (shape().type_vocab_size > 0) {
-      sum = ops().Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
+      sum = Add(sum, Lookup(batch.types, batch.Tokens(), table("token_type"), width));
     }
     if (width != shape().hidden_size) {
-      sum = ops().Linear(sum, parameters().Linear("deberta.embeddings.embed_proj"));
+      sum = Linear(sum, parameters().Linear("deberta.embeddings.embed_proj"));
     }
-    return Dropout(ops().LayerNorm(sum, parameters().Norm("deberta.embeddings.LayerNorm")),
+    return Dropout(LayerNorm(sum, parameters().Norm("deberta.embeddings.LayerNorm")),
                    shape().hidden_dropout);
   }
 
@@ -96,41 +105,44 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
 
   TracedTensor SelfAttention(int64_t index, const TracedTensor& hidden,
                              const TracedContext& context) override {
-    using Role = TraceOps::AttentionRole;
+    using Role = ops::AttentionRole;
     const AttentionShape attention = WrittenAttention();
-    const TracedTensor query = ops().Linear(hidden, layer(index).query);
-    const TracedTensor key = ops().Linear(hidden, layer(index).key);
+    const TracedTensor query = Linear(hidden, layer(index).query);
+    const TracedTensor key = Linear(hidden, layer(index).key);
     TracedTensor scores;
     {
       // Where another gradient was there before, the key's is added to it as it comes.
       const TracedTensor k = shape().relative.position_to_content
-                                 ? model_ops_.View(key)
-                                 : ops().SplitHeads(key, attention, Role::kKey);
-      const TracedTensor q =
-          ops().ByHeads(ops().SplitHeads(query, attention, Role::kQuery), attention);
-      scores = ops().BatchedProduct(q, ops().ByHeads(k, attention), attention.ScoreElements());
+                                 ? ops::View(device(), key)
+                                 : ops::SplitHeads(device(), key, attention, Role::kKey);
+      const TracedTensor q = ops::ByHeads(
+          device(), ops::SplitHeads(device(), query, attention, Role::kQuery), attention);
+      scores = ops::BatchedProduct(device(), q, ops::ByHeads(device(), k, attention),
+                                   attention.ScoreElements());
     }
     if (context.relative.elements > 0) {
       const TracedTensor relative = Dropout(context.relative, shape().hidden_dropout);
       if (shape().relative.content_to_position) {
-        const TracedTensor positions = ops().Linear(
-            relative, position_keys_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
-        scores =
-            model_ops_.AddInPlace(scores, PositionScores(query, positions, context.falling_rows));
+        const TracedTensor positions = Linear(relative, position_keys_[static_cast<size_t>(index)],
+                                              /*rows_are_flattened=*/false);
+        scores = ops::AddInPlace(device(), scores,
+                                 PositionScores(query, positions, context.falling_rows));
       }
       if (shape().relative.position_to_content) {
-        const TracedTensor positions = ops().Linear(
-            relative, position_queries_[static_cast<size_t>(index)], /*rows_are_flattened=*/false);
-        scores = model_ops_.AddInPlace(scores, PositionScores(key, positions, context.rising_rows));
+        const TracedTensor positions =
+            Linear(relative, position_queries_[static_cast<size_t>(index)],
+                   /*rows_are_flattened=*/false);
+        scores =
+            ops::AddInPlace(device(), scores, PositionScores(key, positions, context.rising_rows));
       }
     }
     TracedTensor attended;
     {
       const TracedTensor value =
-          ops().SplitHeads(ops().Linear(hidden, layer(index).value), attention, Role::kValue);
-      attended = ops().AttendByScores(std::move(scores), value, attention);
+          ops::SplitHeads(device(), Linear(hidden, layer(index).value), attention, Role::kValue);
+      attended = ops::AttendByScores(device(), std::move(scores), value, attention);
     }
-    return ops().Relayout(attended, attention.heads > 1, /*copies_back=*/false);
+    return ops::Relayout(device(), attended, attention.heads > 1, /*copies_back=*/false);
   }
 
   // Every distance's product with every token, then the one that each pair of tokens has.
@@ -141,14 +153,15 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     TracedTensor products;
     {
       const TracedTensor by_distance =
-          model_ops_.Lookup(positions, rows, NumDistances(), shape().hidden_size);
+          ops::Lookup(device(), positions, rows, NumDistances(), shape().hidden_size);
       const TracedTensor by_head =
-          ops().Relayout(tokens, /*copies=*/false, /*copies_back=*/attention.heads > 1);
-      products = ops().BatchedProduct(by_head, by_distance, pairs * NumDistances());
+          ops::Relayout(device(), tokens, /*copies=*/false, /*copies_back=*/attention.heads > 1);
+      products = ops::BatchedProduct(device(), by_head, by_distance, pairs * NumDistances());
     }
     if (attention.tokens == 1) return products;
-    const TracedTensor shorter = model_ops_.Narrow(products, pairs * (2 * attention.tokens - 2));
-    return model_ops_.Narrow(shorter, pairs * attention.tokens);
+    const TracedTensor shorter =
+        ops::Narrow(device(), products, pairs * (2 * attention.tokens - 2));
+    return ops::Narrow(device(), shorter, pairs * attention.tokens);
   }
 
   TracedTensor Convolve(const TracedTensor& input, const TracedTensor& residual) {
@@ -156,37 +169,35 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     const int64_t tokens = batch().rows * batch().tokens;
     TracedTensor masked;
     {
-      const TracedStorage mask = ops().tracer().Allocate(kFloat * tokens);
-      masked = model_ops_.MultiplyBy(input, mask);
+      const TracedStorage mask = device().Allocate(kFloat * tokens);
+      masked = ops::MultiplyBy(device(), input, mask);
     }
     TracedTensor neighbours;
     {
       const int64_t length = batch().tokens + width - 1;
-      TracedTensor padded = ops().tracer().NewTensor(batch().rows * length * shape().hidden_size);
-      padded.edge = ops().tracer().RecordLike(masked);
-      neighbours = model_ops_.Unfold(padded, tokens * shape().hidden_size * width, length);
+      TracedTensor padded = device().NewTensor(batch().rows * length * shape().hidden_size);
+      padded.edge = device().RecordLike(masked);
+      neighbours = ops::Unfold(device(), padded, tokens * shape().hidden_size * width, length);
     }
     const TracedLinear convolution{.weight = parameters().At("deberta.encoder.conv.conv.weight"),
                                    .bias = parameters().At("deberta.encoder.conv.conv.bias"),
                                    .in_features = shape().hidden_size * width,
                                    .out_features = shape().hidden_size};
-    const TracedTensor mixed = ops().Linear(neighbours, convolution);
-    return ops().LayerNorm(
-        ops().Add(residual, ops().Activate(Dropout(mixed, shape().hidden_dropout),
-                                           *ActivationOf(shape().conv_act))),
-        parameters().Norm("deberta.encoder.conv.LayerNorm"));
+    const TracedTensor mixed = Linear(neighbours, convolution);
+    return LayerNorm(Add(residual, Activate(Dropout(mixed, shape().hidden_dropout),
+                                            *ActivationOf(shape().conv_act))),
+                     parameters().Norm("deberta.encoder.conv.LayerNorm"));
   }
-
-  ModelOps model_ops_;
   std::vector<TracedLinear> position_keys_;
   std::vector<TracedLinear> position_queries_;
 };
 
 }  // namespace
 
-std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TraceOps& ops, const ModelShape& shape,
+std::unique_ptr<BackboneTrace> MakeDebertaBackboneTrace(TracedDevice& device,
+                                                        const ModelShape& shape,
                                                         const ModelParameters& parameters) {
-  return std::make_unique<DebertaBackboneTrace>(ops, shape, parameters);
+  return std::make_unique<DebertaBackboneTrace>(device, shape, parameters);
 }
 
 }  // namespace hpo

@@ -1,6 +1,5 @@
-// DeBERTa v2 and v3: transformers/models/deberta_v2/modeling_deberta_v2.py. Its attention is
-// written out: scores of contents, of contents with positions and of positions with contents, each
-// of heads x tokens x tokens, and the two last once more over every relative position.
+#include "common/memory/families/deberta_trace.h"
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/families/classification_trace.h"
-#include "common/memory/families/family_traces.h"
+#include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -25,13 +27,12 @@ struct Layer : EncoderLayerParameters {
 
 class DebertaTrace final : public ModelTrace {
  public:
-  DebertaTrace(TraceOps& ops, const TracedModel& model)
-      : ops_(ops),
-        model_ops_(ops),
+  DebertaTrace(TracedDevice& device, const TracedModel& model)
+      : device_(device),
         model_(model),
         shape_(model_.shape),
         labels_(model_.head.num_labels),
-        parameters_(ops, model_.tensors, model_.adapters) {
+        parameters_(device, model_.tensors, model_.adapters) {
     for (const EncoderLayerParameters& parameters : EncoderLayers(parameters_, shape_)) {
       layers_.push_back(WithPositions(parameters, static_cast<int64_t>(layers_.size())));
     }
@@ -40,8 +41,8 @@ class DebertaTrace final : public ModelTrace {
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
     const TracedTensor hidden = Encode(ids);
-    return ClassificationLoss(ops_, parameters_, shape_,
-                              ClassifiedToken(ops_, parameters_, shape_, hidden, batch), batch,
+    return ClassificationLoss(device_, parameters_, shape_,
+                              ClassifiedToken(device_, parameters_, shape_, hidden, batch), batch,
                               labels_);
   }
 
@@ -64,25 +65,26 @@ class DebertaTrace final : public ModelTrace {
   int64_t ScoreElements() const { return batch_.rows * shape_.num_heads * Square(); }
 
   TracedTensor Encode(const TracedStorage& ids) {
-    const TracedStorage types = model_ops_.Plain(Tokens(), kIndex);
+    const TracedStorage types = ops::Plain(device_, Tokens(), kIndex);
     const TracedTensor embedded = Embed(ids, types);
-    const TracedStorage mask = model_ops_.Plain(batch_.rows * Square(), kIndex);
+    const TracedStorage mask = ops::Plain(device_, batch_.rows * Square(), kIndex);
     TracedStorage relative_positions;
     TracedTensor relative;
     if (shape_.relative.span > 0) {
       relative_positions = RelativePositions();
       relative = ModelParameters::AsTensor(parameters_.At("deberta.encoder.rel_embeddings.weight"));
       if (shape_.relative_norm) {
-        relative = ops_.LayerNorm(relative, parameters_.Norm("deberta.encoder.LayerNorm"));
+        relative = ops::LayerNorm(device_, relative, parameters_.Norm("deberta.encoder.LayerNorm"));
       }
     }
     // The encoder returns every layer's output, so that all live until its end.
     std::vector<TracedTensor> hidden = {embedded};
     for (const Layer& layer : layers_) {
-      TracedTensor output = RunModelLayer(
-          ops_, model_, [this, &layer, input = hidden.back(), relative, mask, relative_positions] {
-            return RunLayer(layer, input, relative);
-          });
+      TracedTensor output =
+          RunModelLayer(device_, model_,
+                        [this, &layer, input = hidden.back(), relative, mask, relative_positions] {
+                          return RunLayer(layer, input, relative);
+                        });
       if (hidden.size() == 1 && shape_.conv_kernel_size > 0) output = Convolve(embedded, output);
       hidden.push_back(std::move(output));
     }
@@ -95,42 +97,42 @@ class DebertaTrace final : public ModelTrace {
       return parameters_.At(absl::StrCat("deberta.embeddings.", name, "_embeddings.weight"));
     };
     const TracedTensor words =
-        model_ops_.WordEmbedding(ids, Tokens(), table("word"), width, model_.checkpointing);
+        ops::WordEmbedding(device_, ids, Tokens(), table("word"), width, model_.checkpointing);
     TracedTensor sum = words;
     TracedTensor positions;
     if (shape_.no_positions) {
-      positions.storage = model_ops_.Plain(words.elements, words.element_size);
+      positions.storage = ops::Plain(device_, words.elements, words.element_size);
     } else {
-      positions = ops_.Embedding({}, batch_.tokens, table("position"), width);
-      sum = ops_.AddRepeated(sum, positions);
+      positions = ops::Embedding(device_, {}, batch_.tokens, table("position"), width);
+      sum = ops::AddRepeated(device_, sum, positions);
     }
     TracedTensor type_vectors;
     if (shape_.type_vocab_size > 0) {
-      type_vectors = ops_.Embedding(types, Tokens(), table("token_type"), width);
-      sum = ops_.Add(sum, type_vectors);
+      type_vectors = ops::Embedding(device_, types, Tokens(), table("token_type"), width);
+      sum = ops::Add(device_, sum, type_vectors);
     }
     if (width != shape_.hidden_size) {
-      sum = ops_.Linear(sum, parameters_.Linear("deberta.embeddings.embed_proj"));
+      sum = ops::Linear(device_, sum, parameters_.Linear("deberta.embeddings.embed_proj"));
     }
-    sum = ops_.LayerNorm(sum, parameters_.Norm("deberta.embeddings.LayerNorm"));
-    const TracedStorage mask = model_ops_.Plain(Tokens(), sum.element_size);
-    sum = model_ops_.MultiplyBy(sum, mask);
-    return ops_.Dropout(sum, shape_.hidden_dropout);
+    sum = ops::LayerNorm(device_, sum, parameters_.Norm("deberta.embeddings.LayerNorm"));
+    const TracedStorage mask = ops::Plain(device_, Tokens(), sum.element_size);
+    sum = ops::MultiplyBy(device_, sum, mask);
+    return ops::Dropout(device_, sum, shape_.hidden_dropout);
   }
 
   // [1, tokens, tokens]; in buckets where far positions share one.
   TracedStorage RelativePositions() {
-    const TracedStorage queries = model_ops_.Plain(batch_.tokens, kIndex);
-    const TracedStorage keys = model_ops_.Plain(batch_.tokens, kIndex);
-    TracedStorage positions = model_ops_.Plain(Square(), kIndex);
+    const TracedStorage queries = ops::Plain(device_, batch_.tokens, kIndex);
+    const TracedStorage keys = ops::Plain(device_, batch_.tokens, kIndex);
+    TracedStorage positions = ops::Plain(device_, Square(), kIndex);
     if (!shape_.relative.bucketed) return positions;
     positions = Bucketed();
-    return model_ops_.Plain(Square(), kIndex);
+    return ops::Plain(device_, Square(), kIndex);
   }
 
   // make_log_bucket_position: near positions as they are, far ones by their logarithm.
   TracedStorage Bucketed() {
-    const auto plain = [this](int64_t size) { return model_ops_.Plain(Square(), size); };
+    const auto plain = [this](int64_t size) { return ops::Plain(device_, Square(), size); };
     const TracedStorage sign = plain(kIndex);
     TracedStorage below = plain(kBool);
     TracedStorage above = plain(kBool);
@@ -153,48 +155,49 @@ class DebertaTrace final : public ModelTrace {
                         const TracedTensor& relative) {
     const TracedTensor attended = DenseAddNorm(layer.attention_dense, layer.attention_norm,
                                                Attend(layer, input, relative), input);
-    const TracedTensor inner =
-        model_ops_.Activate(ops_.Linear(attended, layer.intermediate), shape_.hidden_act);
+    const TracedTensor inner = ops::Activate(
+        device_, ops::Linear(device_, attended, layer.intermediate), shape_.hidden_act);
     return DenseAddNorm(layer.output_dense, layer.output_norm, inner, attended);
   }
 
   TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm,
                             const TracedTensor& input, const TracedTensor& residual) {
-    TracedTensor hidden = ops_.Linear(input, dense);
-    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
-    return ops_.LayerNorm(ops_.Add(hidden, residual), norm);
+    TracedTensor hidden = ops::Linear(device_, input, dense);
+    hidden = ops::Dropout(device_, hidden, shape_.hidden_dropout);
+    return ops::LayerNorm(device_, ops::Add(device_, hidden, residual), norm);
   }
 
   // Heads apart, copied to be contiguous.
   TracedTensor Heads(const TracedTensor& input, const TracedLinear& projection) {
-    return ops_.Copy(ops_.Linear(input, projection), /*copies_back=*/true);
+    return ops::Copy(device_, ops::Linear(device_, input, projection), /*copies_back=*/true);
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input, const TracedTensor& relative) {
     const TracedTensor query = Heads(input, layer.query);
     const TracedTensor key = Heads(input, layer.key);
     const TracedTensor value = Heads(input, layer.value);
-    TracedTensor scores = model_ops_.MatrixProduct(query, ops_.Scale(key), ScoreElements());
+    TracedTensor scores =
+        ops::MatrixProduct(device_, query, ops::Scale(device_, key), ScoreElements());
     TracedTensor dropped;
     std::optional<TracedTensor> bias;
     if (shape_.relative.span > 0) {
-      dropped = ops_.Dropout(relative, shape_.hidden_dropout);
+      dropped = ops::Dropout(device_, relative, shape_.hidden_dropout);
       // Gradients of both projections meet at a view of the table, then those of the layers.
-      bias = PositionScores(layer, query, key, model_ops_.View(dropped));
+      bias = PositionScores(layer, query, key, ops::View(device_, dropped));
     }
-    if (bias.has_value()) scores = ops_.Add(scores, *bias);
-    const TracedStorage keep = model_ops_.Plain(batch_.rows * Square(), kBool);
-    scores = model_ops_.MaskedFill(scores, model_ops_.Plain(batch_.rows * Square(), kBool));
-    TracedTensor probabilities = model_ops_.Softmax(scores);
-    probabilities = ops_.Dropout(probabilities, shape_.attention_dropout);
-    TracedTensor context = model_ops_.MatrixProduct(probabilities, value, input.elements);
-    context = ops_.Copy(context, /*copies_back=*/true);
+    if (bias.has_value()) scores = ops::Add(device_, scores, *bias);
+    const TracedStorage keep = ops::Plain(device_, batch_.rows * Square(), kBool);
+    scores = ops::MaskedFill(device_, scores, ops::Plain(device_, batch_.rows * Square(), kBool));
+    TracedTensor probabilities = ops::Softmax(device_, scores);
+    probabilities = ops::Dropout(device_, probabilities, shape_.attention_dropout);
+    TracedTensor context = ops::MatrixProduct(device_, probabilities, value, input.elements);
+    context = ops::Copy(device_, context, /*copies_back=*/true);
     return context;
   }
 
   // One relative table's projection for every row and head.
   TracedTensor PositionHeads(const TracedTensor& relative, const TracedLinear& projection) {
-    return model_ops_.Repeat(Heads(relative, projection), batch_.rows);
+    return ops::Repeat(device_, Heads(relative, projection), batch_.rows);
   }
 
   std::optional<TracedTensor> PositionScores(const Layer& layer, const TracedTensor& query,
@@ -220,56 +223,56 @@ class DebertaTrace final : public ModelTrace {
     if (c2p) {
       from_content = AtEveryPosition(query, position_key);
       content_index = ClampedIndex(/*negated=*/false);
-      from_content = model_ops_.Gather(from_content, content_index, ScoreElements());
+      from_content = ops::Gather(device_, from_content, content_index, ScoreElements());
       // 0 + the first term: a copy.
-      score = model_ops_.AddToNumber(ops_.Scale(from_content));
+      score = ops::AddToNumber(device_, ops::Scale(device_, from_content));
     }
     if (p2c) {
       position_index = ClampedIndex(/*negated=*/true);
       from_position = AtEveryPosition(key, position_query);
-      from_position = model_ops_.Gather(from_position, position_index, ScoreElements());
-      const TracedTensor scaled = ops_.Scale(from_position);
-      score = score.has_value() ? model_ops_.AddInPlace(*score, scaled)
-                                : model_ops_.AddToNumber(scaled);
+      from_position = ops::Gather(device_, from_position, position_index, ScoreElements());
+      const TracedTensor scaled = ops::Scale(device_, from_position);
+      score = score.has_value() ? ops::AddInPlace(device_, *score, scaled)
+                                : ops::AddToNumber(device_, scaled);
     }
     return score;
   }
 
   // Scores of every token with every relative position.
   TracedTensor AtEveryPosition(const TracedTensor& tokens, const TracedTensor& positions) {
-    return model_ops_.MatrixProduct(
-        tokens, positions,
+    return ops::MatrixProduct(
+        device_, tokens, positions,
         batch_.rows * shape_.num_heads * batch_.tokens * 2 * shape_.relative.span);
   }
 
   TracedStorage ClampedIndex(bool negated) {
     TracedStorage index;
-    if (negated) index = model_ops_.Plain(Square(), kIndex);
-    index = model_ops_.Plain(Square(), kIndex);
-    index = model_ops_.Plain(Square(), kIndex);
+    if (negated) index = ops::Plain(device_, Square(), kIndex);
+    index = ops::Plain(device_, Square(), kIndex);
+    index = ops::Plain(device_, Square(), kIndex);
     return index;
   }
 
   TracedTensor Convolve(const TracedTensor& embedded, const TracedTensor& residual) {
-    TracedTensor out = ops_.Copy(embedded);
-    out = model_ops_.Convolution(out, parameters_.At("deberta.encoder.conv.conv.weight"),
-                                 parameters_.At("deberta.encoder.conv.conv.bias"));
-    out = ops_.Copy(out);
+    TracedTensor out = ops::Copy(device_, embedded);
+    out = ops::Convolution(device_, out, parameters_.At("deberta.encoder.conv.conv.weight"),
+                           parameters_.At("deberta.encoder.conv.conv.bias"));
+    out = ops::Copy(device_, out);
     {
-      const TracedStorage difference = model_ops_.Plain(Tokens(), kIndex);
+      const TracedStorage difference = ops::Plain(device_, Tokens(), kIndex);
       // Filled in place; the gradient is filled in a copy.
-      out = model_ops_.MaskedFillInPlace(out, model_ops_.Plain(Tokens(), kBool));
+      out = ops::MaskedFillInPlace(device_, out, ops::Plain(device_, Tokens(), kBool));
     }
-    out = model_ops_.Activate(ops_.Dropout(out, shape_.hidden_dropout), shape_.conv_act);
-    const TracedTensor sum = ops_.Add(residual, out);
+    out =
+        ops::Activate(device_, ops::Dropout(device_, out, shape_.hidden_dropout), shape_.conv_act);
+    const TracedTensor sum = ops::Add(device_, residual, out);
     const TracedTensor normed =
-        ops_.LayerNorm(sum, parameters_.Norm("deberta.encoder.conv.LayerNorm"));
-    const TracedStorage mask = model_ops_.Plain(Tokens(), normed.element_size);
-    return model_ops_.MultiplyBy(normed, mask);
+        ops::LayerNorm(device_, sum, parameters_.Norm("deberta.encoder.conv.LayerNorm"));
+    const TracedStorage mask = ops::Plain(device_, Tokens(), normed.element_size);
+    return ops::MultiplyBy(device_, normed, mask);
   }
 
-  TraceOps& ops_;
-  ModelOps model_ops_;
+  TracedDevice& device_;
   const TracedModel model_;
   const ModelShape& shape_;
   int64_t labels_;
@@ -280,8 +283,8 @@ class DebertaTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeDebertaTrace(TraceOps& ops, const TracedModel& model) {
-  return std::make_unique<DebertaTrace>(ops, model);
+std::unique_ptr<ModelTrace> MakeDebertaTrace(TracedDevice& device, const TracedModel& model) {
+  return std::make_unique<DebertaTrace>(device, model);
 }
 
 }  // namespace hpo

@@ -1,11 +1,16 @@
-// Llama and Qwen2: transformers/models/{llama,qwen2}/modeling_*.py, without a cache of keys.
+#include "common/memory/families/decoder_trace.h"
+
 #include <utility>
 #include <vector>
 
 #include "common/memory/families/causal_trace.h"
-#include "common/memory/families/family_traces.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -22,19 +27,18 @@ struct Rotation {
 
 class DecoderTrace final : public ModelTrace {
  public:
-  DecoderTrace(TraceOps& ops, const TracedModel& model)
-      : ops_(ops),
-        model_ops_(ops),
+  DecoderTrace(TracedDevice& device, const TracedModel& model)
+      : device_(device),
         model_(model),
         shape_(model_.shape),
-        parameters_(ops, model_.tensors, model_.adapters),
+        parameters_(device, model_.tensors, model_.adapters),
         table_(parameters_.At("model.embed_tokens.weight")),
         head_(DecoderHead(parameters_, shape_, model_.head, table_)),
         layers_(LlamaLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
-    return DecoderLoss(ops_, Decode(ids), model_.head, head_, batch);
+    return DecoderLoss(device_, Decode(ids), model_.head, head_, batch);
   }
 
  private:
@@ -43,67 +47,67 @@ class DecoderTrace final : public ModelTrace {
   int64_t Tokens() const { return batch_.rows * batch_.tokens; }
 
   TracedTensor Decode(const TracedStorage& ids) {
-    const TracedTensor embedded =
-        model_ops_.WordEmbedding(ids, Tokens(), table_, shape_.hidden_size, model_.checkpointing);
-    const TracedStorage positions = model_ops_.Range(batch_.tokens);
-    const TracedStorage mask = CausalMask(model_ops_, batch_);
+    const TracedTensor embedded = ops::WordEmbedding(device_, ids, Tokens(), table_,
+                                                     shape_.hidden_size, model_.checkpointing);
+    const TracedStorage positions = ops::Range(device_, batch_.tokens);
+    const TracedStorage mask = CausalMask(device_, batch_);
     const Rotation rotation = Rotations(embedded.element_size);
     TracedTensor hidden = embedded;
     for (const Layer& layer : layers_) {
       hidden =
-          RunModelLayer(ops_, model_, [this, &layer, input = hidden, rotation, mask, positions] {
+          RunModelLayer(device_, model_, [this, &layer, input = hidden, rotation, mask, positions] {
             return RunLayer(layer, input, rotation);
           });
     }
-    hidden = model_ops_.RmsNorm(hidden, parameters_.At("model.norm.weight"));
+    hidden = ops::RmsNorm(device_, hidden, parameters_.At("model.norm.weight"));
     return hidden;
   }
 
   Rotation Rotations(int64_t element_size) {
     const int64_t angles = batch_.tokens * shape_.HeadSize();
-    TracedStorage positions = model_ops_.Plain(batch_.tokens, kFloat);
-    const TracedStorage half = model_ops_.Plain(angles / 2, kFloat);
+    TracedStorage positions = ops::Plain(device_, batch_.tokens, kFloat);
+    const TracedStorage half = ops::Plain(device_, angles / 2, kFloat);
     positions.Reset();
-    const TracedStorage whole = model_ops_.Plain(angles, kFloat);
+    const TracedStorage whole = ops::Plain(device_, angles, kFloat);
     Rotation rotation;
-    rotation.cosines = model_ops_.Plain(angles, kFloat);
-    rotation.cosines = model_ops_.Plain(angles, kFloat);  // times a factor
-    rotation.sines = model_ops_.Plain(angles, kFloat);
-    rotation.sines = model_ops_.Plain(angles, kFloat);
+    rotation.cosines = ops::Plain(device_, angles, kFloat);
+    rotation.cosines = ops::Plain(device_, angles, kFloat);  // times a factor
+    rotation.sines = ops::Plain(device_, angles, kFloat);
+    rotation.sines = ops::Plain(device_, angles, kFloat);
     if (element_size == kFloat) return rotation;
-    return {.cosines = model_ops_.Plain(angles, element_size),
-            .sines = model_ops_.Plain(angles, element_size),
+    return {.cosines = ops::Plain(device_, angles, element_size),
+            .sines = ops::Plain(device_, angles, element_size),
             .element_size = element_size};
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
     TracedTensor residual = input;
-    TracedTensor hidden = model_ops_.RmsNorm(input, layer.attention_norm.weight);
+    TracedTensor hidden = ops::RmsNorm(device_, input, layer.attention_norm.weight);
     hidden = Attend(layer, hidden, rotation);
-    hidden = ops_.Add(residual, hidden);
+    hidden = ops::Add(device_, residual, hidden);
     residual = hidden;
-    hidden = model_ops_.RmsNorm(hidden, layer.forward_norm.weight);
+    hidden = ops::RmsNorm(device_, hidden, layer.forward_norm.weight);
     hidden = FeedForward(layer, hidden);
-    hidden = ops_.Add(residual, hidden);
+    hidden = ops::Add(device_, residual, hidden);
     return hidden;
   }
 
   TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
-    TracedTensor inner = ops_.Linear(input, layer.gate);
-    inner = model_ops_.Activate(inner, shape_.hidden_act);
+    TracedTensor inner = ops::Linear(device_, input, layer.gate);
+    inner = ops::Activate(device_, inner, shape_.hidden_act);
     {
-      const TracedTensor up = ops_.Linear(input, layer.up);
-      inner = ops_.Multiply(inner, up);
+      const TracedTensor up = ops::Linear(device_, input, layer.up);
+      inner = ops::Multiply(device_, inner, up);
     }
-    return ops_.Linear(inner, layer.down);
+    return ops::Linear(device_, inner, layer.down);
   }
 
   // Heads apart, as a view. Its gradient is put together again by a copy, unless it comes from the
   // attention itself, which lays it out as the projection does.
   TracedTensor Heads(const TracedTensor& input, const TracedLinear& projection,
                      bool copies_back = true) {
-    const TracedTensor projected = ops_.Linear(input, projection);
-    return copies_back ? ops_.Select(projected, 1) : model_ops_.View(projected);
+    const TracedTensor projected = ops::Linear(device_, input, projection);
+    return copies_back ? ops::Select(device_, projected, 1) : ops::View(device_, projected);
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
@@ -117,34 +121,33 @@ class DecoderTrace final : public ModelTrace {
       key = std::move(turned_key);
     }
     const TracedTensor context = AttendTo(query, key, value);
-    return ops_.Linear(context, layer.attention_dense);
+    return ops::Linear(device_, context, layer.attention_dense);
   }
 
   TracedTensor AttendTo(const TracedTensor& query, const TracedTensor& key,
                         const TracedTensor& value) {
-    const TracedTensor repeated = Groups() == 1 ? key : model_ops_.Repeat(key, Groups());
-    const TracedTensor values = Groups() == 1 ? value : model_ops_.Repeat(value, Groups());
+    const TracedTensor repeated = Groups() == 1 ? key : ops::Repeat(device_, key, Groups());
+    const TracedTensor values = Groups() == 1 ? value : ops::Repeat(device_, value, Groups());
     // Under autocast turning made them float32. The last argument is cast first.
-    const TracedTensor keys = ops_.CastForProduct(repeated);
-    const TracedTensor queries = ops_.CastForProduct(query);
+    const TracedTensor keys = ops::CastForProduct(device_, repeated);
+    const TracedTensor queries = ops::CastForProduct(device_, query);
     const AttentionShape attention = AttentionOf(shape_, batch_);
-    return ops_.Attention(queries, keys, values, attention,
-                          model_ops_.AttentionBias(batch_.rows, batch_.tokens, queries));
+    return ops::Attention(device_, queries, keys, values, attention,
+                          ops::AttentionBias(device_, batch_.rows, batch_.tokens, queries));
   }
 
   // x cos + (-x2, x1) sin.
   TracedTensor Rotate(const TracedTensor& x, const Rotation& rotation) {
-    const TracedTensor along = model_ops_.MultiplyBy(x, rotation.cosines, rotation.element_size);
+    const TracedTensor along = ops::MultiplyBy(device_, x, rotation.cosines, rotation.element_size);
     TracedTensor across;
     {
-      const TracedTensor turned = model_ops_.RotateHalf(x);
-      across = model_ops_.MultiplyBy(turned, rotation.sines, rotation.element_size);
+      const TracedTensor turned = ops::RotateHalf(device_, x);
+      across = ops::MultiplyBy(device_, turned, rotation.sines, rotation.element_size);
     }
-    return ops_.Add(along, across);
+    return ops::Add(device_, along, across);
   }
 
-  TraceOps& ops_;
-  ModelOps model_ops_;
+  TracedDevice& device_;
   const TracedModel model_;
   const ModelShape& shape_;
   ModelParameters parameters_;
@@ -156,8 +159,8 @@ class DecoderTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeDecoderTrace(TraceOps& ops, const TracedModel& model) {
-  return std::make_unique<DecoderTrace>(ops, model);
+std::unique_ptr<ModelTrace> MakeDecoderTrace(TracedDevice& device, const TracedModel& model) {
+  return std::make_unique<DecoderTrace>(device, model);
 }
 
 }  // namespace hpo

@@ -1,14 +1,18 @@
-// BERT, RoBERTa, ELECTRA and DistilBERT:
-// transformers/models/{bert,roberta,xlm_roberta,electra,distilbert}/modeling_*.py.
+#include "common/memory/families/encoder_trace.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/families/classification_trace.h"
-#include "common/memory/families/family_traces.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
@@ -22,23 +26,22 @@ using Layer = EncoderLayerParameters;
 
 class EncoderTrace final : public ModelTrace {
  public:
-  EncoderTrace(TraceOps& ops, const TracedModel& model)
-      : ops_(ops),
-        model_ops_(ops),
+  EncoderTrace(TracedDevice& device, const TracedModel& model)
+      : device_(device),
         model_(model),
         shape_(model_.shape),
         labels_(model_.head.num_labels),
         family_(*ModelFamilyOf(shape_.family)),
         attends_with_dense_(!EncoderLayerModulesOf(family_).attention_dropout),
-        parameters_(ops, model_.tensors, model_.adapters),
+        parameters_(device, model_.tensors, model_.adapters),
         prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")),
         layers_(EncoderLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     const Encoded encoded = Encode(batch, ids);
     TracedTensor token = encoded.pooled;
-    if (!HasPooler()) token = ClassifiedToken(ops_, parameters_, shape_, encoded.hidden, batch);
-    return ClassificationLoss(ops_, parameters_, shape_, std::move(token), batch, labels_);
+    if (!HasPooler()) token = ClassifiedToken(device_, parameters_, shape_, encoded.hidden, batch);
+    return ClassificationLoss(device_, parameters_, shape_, std::move(token), batch, labels_);
   }
 
  private:
@@ -52,18 +55,18 @@ class EncoderTrace final : public ModelTrace {
   Encoded Encode(const ModelBatch& batch, const TracedStorage& ids) {
     TracedTensor embedded = Embed(batch, ids);
     if (shape_.EmbeddingSize() != shape_.hidden_size) {
-      embedded = ops_.Linear(embedded, parameters_.Linear(prefix_ + "embeddings_project"));
+      embedded = ops::Linear(device_, embedded, parameters_.Linear(prefix_ + "embeddings_project"));
     }
     Encoded encoded{.hidden = embedded};
     const TracedStorage mask = PaddingMask(batch);
     for (const Layer& layer : layers_) {
       encoded.hidden =
-          RunModelLayer(ops_, model_, [this, &layer, input = encoded.hidden, mask, batch] {
+          RunModelLayer(device_, model_, [this, &layer, input = encoded.hidden, mask, batch] {
             return RunLayer(layer, input, batch);
           });
     }
     if (HasPooler()) {
-      encoded.pooled = ClassifiedToken(ops_, parameters_, shape_, encoded.hidden, batch);
+      encoded.pooled = ClassifiedToken(device_, parameters_, shape_, encoded.hidden, batch);
     }
     return encoded;
   }
@@ -76,19 +79,20 @@ class EncoderTrace final : public ModelTrace {
     const int64_t positions = is_roberta ? tokens : batch.tokens;
     const TracedStorage position_ids = is_roberta ? PositionsFromIds(tokens) : TracedStorage();
     TracedStorage type_ids;
-    if (family_ != ModelFamily::kDistilBert) type_ids = model_ops_.Plain(positions, kIndex);
+    if (family_ != ModelFamily::kDistilBert) type_ids = ops::Plain(device_, positions, kIndex);
     TracedTensor sum =
-        model_ops_.WordEmbedding(ids, tokens, Table("word"), width, model_.checkpointing);
+        ops::WordEmbedding(device_, ids, tokens, Table("word"), width, model_.checkpointing);
     const TracedTensor words = sum;
     TracedTensor types;
     if (type_ids) {
-      types = ops_.Embedding(type_ids, tokens, Table("token_type"), width);
-      sum = ops_.Add(words, types);
+      types = ops::Embedding(device_, type_ids, tokens, Table("token_type"), width);
+      sum = ops::Add(device_, words, types);
     }
-    const TracedTensor places = ops_.Embedding(position_ids, positions, Table("position"), width);
-    sum = is_roberta ? ops_.Add(sum, places) : ops_.AddRepeated(sum, places);
-    sum = ops_.LayerNorm(sum, parameters_.Norm(prefix_ + "embeddings.LayerNorm"));
-    sum = ops_.Dropout(sum, shape_.hidden_dropout);
+    const TracedTensor places =
+        ops::Embedding(device_, position_ids, positions, Table("position"), width);
+    sum = is_roberta ? ops::Add(device_, sum, places) : ops::AddRepeated(device_, sum, places);
+    sum = ops::LayerNorm(device_, sum, parameters_.Norm(prefix_ + "embeddings.LayerNorm"));
+    sum = ops::Dropout(device_, sum, shape_.hidden_dropout);
     return sum;
   }
 
@@ -98,33 +102,33 @@ class EncoderTrace final : public ModelTrace {
 
   // Counts the tokens that are no padding.
   TracedStorage PositionsFromIds(int64_t tokens) {
-    TracedStorage present = model_ops_.Plain(tokens, kBool);
-    const TracedStorage mask = model_ops_.Plain(tokens, kInt);
+    TracedStorage present = ops::Plain(device_, tokens, kBool);
+    const TracedStorage mask = ops::Plain(device_, tokens, kInt);
     present.Reset();
-    TracedStorage counted = model_ops_.Plain(tokens, kIndex);
-    counted = model_ops_.Plain(tokens, kInt);
-    TracedStorage shifted = model_ops_.Plain(tokens, kInt);  // by past tokens: none
+    TracedStorage counted = ops::Plain(device_, tokens, kIndex);
+    counted = ops::Plain(device_, tokens, kInt);
+    TracedStorage shifted = ops::Plain(device_, tokens, kInt);  // by past tokens: none
     counted.Reset();
-    const TracedStorage masked = model_ops_.Plain(tokens, kInt);
+    const TracedStorage masked = ops::Plain(device_, tokens, kInt);
     shifted.Reset();
-    const TracedStorage wide = model_ops_.Plain(tokens, kIndex);
-    return model_ops_.Plain(tokens, kIndex);
+    const TracedStorage wide = ops::Plain(device_, tokens, kIndex);
+    return ops::Plain(device_, tokens, kIndex);
   }
 
   // [rows, 1, tokens, tokens], true where both tokens are no padding.
   TracedStorage PaddingMask(const ModelBatch& batch) {
     const int64_t tokens = batch.tokens;
-    const TracedStorage present = model_ops_.Plain(batch.rows * tokens, kBool);
-    const TracedStorage row_ids = model_ops_.Plain(batch.rows, kIndex);
-    const TracedStorage head_ids = model_ops_.Plain(1, kIndex);
-    const TracedStorage query_ids = model_ops_.Range(tokens);
-    const TracedStorage key_ids = model_ops_.Range(tokens);
-    const TracedStorage all = model_ops_.Plain(1, kBool);
-    TracedStorage compared = model_ops_.Plain(tokens, kBool);
-    const TracedStorage allowed = model_ops_.Plain(tokens, kBool);
+    const TracedStorage present = ops::Plain(device_, batch.rows * tokens, kBool);
+    const TracedStorage row_ids = ops::Plain(device_, batch.rows, kIndex);
+    const TracedStorage head_ids = ops::Plain(device_, 1, kIndex);
+    const TracedStorage query_ids = ops::Range(device_, tokens);
+    const TracedStorage key_ids = ops::Range(device_, tokens);
+    const TracedStorage all = ops::Plain(device_, 1, kBool);
+    TracedStorage compared = ops::Plain(device_, tokens, kBool);
+    const TracedStorage allowed = ops::Plain(device_, tokens, kBool);
     compared.Reset();
-    const TracedStorage of_keys = model_ops_.Plain(batch.rows * tokens, kBool);
-    return model_ops_.Plain(batch.rows * tokens * tokens, kBool);
+    const TracedStorage of_keys = ops::Plain(device_, batch.rows * tokens, kBool);
+    return ops::Plain(device_, batch.rows * tokens * tokens, kBool);
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
@@ -132,39 +136,39 @@ class EncoderTrace final : public ModelTrace {
     attended = attends_with_dense_
                    ? AddNorm(layer.attention_norm, attended, input)
                    : DenseAddNorm(layer.attention_dense, layer.attention_norm, attended, input);
-    TracedTensor inner = ops_.Linear(attended, layer.intermediate);
-    inner = model_ops_.Activate(inner, shape_.hidden_act);
+    TracedTensor inner = ops::Linear(device_, attended, layer.intermediate);
+    inner = ops::Activate(device_, inner, shape_.hidden_act);
     // BERT holds its input's name to the end.
     const TracedTensor held = attends_with_dense_ ? TracedTensor() : inner;
     return DenseAddNorm(layer.output_dense, layer.output_norm, std::move(inner), attended);
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
-    const TracedTensor query = ops_.Linear(input, layer.query);
-    const TracedTensor key = ops_.Linear(input, layer.key);
-    const TracedTensor value = ops_.Linear(input, layer.value);
+    const TracedTensor query = ops::Linear(device_, input, layer.query);
+    const TracedTensor key = ops::Linear(device_, input, layer.key);
+    const TracedTensor value = ops::Linear(device_, input, layer.value);
     const AttentionShape attention = AttentionOf(shape_, batch);
-    TracedTensor context = ops_.Attention(
-        query, key, value, attention, model_ops_.AttentionBias(batch.rows, batch.tokens, query));
-    if (attends_with_dense_) context = ops_.Linear(context, layer.attention_dense);
+    TracedTensor context =
+        ops::Attention(device_, query, key, value, attention,
+                       ops::AttentionBias(device_, batch.rows, batch.tokens, query));
+    if (attends_with_dense_) context = ops::Linear(device_, context, layer.attention_dense);
     return context;
   }
 
   TracedTensor DenseAddNorm(const TracedLinear& dense, const TracedNorm& norm, TracedTensor input,
                             const TracedTensor& residual) {
-    TracedTensor hidden = ops_.Linear(input, dense);
+    TracedTensor hidden = ops::Linear(device_, input, dense);
     input = {};
-    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    hidden = ops::Dropout(device_, hidden, shape_.hidden_dropout);
     return AddNorm(norm, hidden, residual);
   }
 
   TracedTensor AddNorm(const TracedNorm& norm, const TracedTensor& input,
                        const TracedTensor& residual) {
-    return ops_.LayerNorm(ops_.Add(input, residual), norm);
+    return ops::LayerNorm(device_, ops::Add(device_, input, residual), norm);
   }
 
-  TraceOps& ops_;
-  ModelOps model_ops_;
+  TracedDevice& device_;
   const TracedModel model_;
   const ModelShape& shape_;
   int64_t labels_;
@@ -177,8 +181,8 @@ class EncoderTrace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeEncoderTrace(TraceOps& ops, const TracedModel& model) {
-  return std::make_unique<EncoderTrace>(ops, model);
+std::unique_ptr<ModelTrace> MakeEncoderTrace(TracedDevice& device, const TracedModel& model) {
+  return std::make_unique<EncoderTrace>(device, model);
 }
 
 }  // namespace hpo

@@ -1,10 +1,15 @@
-// GPT-2: transformers/models/gpt2/modeling_gpt2.py, without a cache of keys.
+#include "common/memory/families/gpt2_trace.h"
+
 #include <vector>
 
 #include "common/memory/families/causal_trace.h"
-#include "common/memory/families/family_traces.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/layer_parameters.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -13,74 +18,72 @@ using Layer = Gpt2LayerParameters;
 
 class Gpt2Trace final : public ModelTrace {
  public:
-  Gpt2Trace(TraceOps& ops, const TracedModel& model)
-      : ops_(ops),
-        model_ops_(ops),
+  Gpt2Trace(TracedDevice& device, const TracedModel& model)
+      : device_(device),
         model_(model),
         shape_(model_.shape),
-        parameters_(ops, model_.tensors, model_.adapters),
+        parameters_(device, model_.tensors, model_.adapters),
         table_(parameters_.At("transformer.wte.weight")),
         head_(DecoderHead(parameters_, shape_, model_.head, table_)),
         layers_(Gpt2Layers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
-    return DecoderLoss(ops_, Decode(ids), model_.head, head_, batch);
+    return DecoderLoss(device_, Decode(ids), model_.head, head_, batch);
   }
 
  private:
   TracedTensor Decode(const TracedStorage& ids) {
     const int64_t width = shape_.hidden_size;
-    const TracedTensor words = model_ops_.WordEmbedding(ids, batch_.rows * batch_.tokens, table_,
-                                                        width, model_.checkpointing);
-    const TracedStorage position_ids = model_ops_.Range(batch_.tokens);
-    const TracedTensor places = ops_.Embedding(position_ids, batch_.tokens,
+    const TracedTensor words = ops::WordEmbedding(device_, ids, batch_.rows * batch_.tokens, table_,
+                                                  width, model_.checkpointing);
+    const TracedStorage position_ids = ops::Range(device_, batch_.tokens);
+    const TracedTensor places = ops::Embedding(device_, position_ids, batch_.tokens,
                                                parameters_.At("transformer.wpe.weight"), width);
-    TracedTensor hidden = ops_.AddRepeated(words, places);
-    const TracedStorage mask = CausalMask(model_ops_, batch_);
-    hidden = ops_.Dropout(hidden, shape_.embedding_dropout);
+    TracedTensor hidden = ops::AddRepeated(device_, words, places);
+    const TracedStorage mask = CausalMask(device_, batch_);
+    hidden = ops::Dropout(device_, hidden, shape_.embedding_dropout);
     for (const Layer& layer : layers_) {
-      hidden = RunModelLayer(ops_, model_, [this, &layer, input = hidden, mask, position_ids] {
+      hidden = RunModelLayer(device_, model_, [this, &layer, input = hidden, mask, position_ids] {
         return RunLayer(layer, input);
       });
     }
-    hidden = ops_.LayerNorm(hidden, parameters_.Norm("transformer.ln_f"));
+    hidden = ops::LayerNorm(device_, hidden, parameters_.Norm("transformer.ln_f"));
     return hidden;
   }
 
   TracedTensor RunLayer(const Layer& layer, const TracedTensor& input) {
-    TracedTensor hidden = ops_.LayerNorm(input, layer.attention_norm);
+    TracedTensor hidden = ops::LayerNorm(device_, input, layer.attention_norm);
     const TracedTensor attended = Attend(layer, hidden);
-    hidden = ops_.Add(attended, input);
+    hidden = ops::Add(device_, attended, input);
     const TracedTensor residual = hidden;
-    hidden = ops_.LayerNorm(hidden, layer.forward_norm);
+    hidden = ops::LayerNorm(device_, hidden, layer.forward_norm);
     const TracedTensor fed_forward = FeedForward(layer, hidden);
-    hidden = ops_.Add(residual, fed_forward);
+    hidden = ops::Add(device_, residual, fed_forward);
     return hidden;
   }
 
   TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
-    TracedTensor hidden = ops_.Linear(input, layer.inner);
-    hidden = model_ops_.Activate(hidden, shape_.hidden_act);
-    hidden = ops_.Linear(hidden, layer.outer);
-    hidden = ops_.Dropout(hidden, shape_.hidden_dropout);
+    TracedTensor hidden = ops::Linear(device_, input, layer.inner);
+    hidden = ops::Activate(device_, hidden, shape_.hidden_act);
+    hidden = ops::Linear(device_, hidden, layer.outer);
+    hidden = ops::Dropout(device_, hidden, shape_.hidden_dropout);
     return hidden;
   }
 
   TracedTensor Attend(const Layer& layer, const TracedTensor& input) {
     const std::vector<TracedTensor> parts =
-        model_ops_.Split(ops_.Linear(input, layer.projections), /*parts=*/3);
+        ops::Split(device_, ops::Linear(device_, input, layer.projections), /*parts=*/3);
     const AttentionShape attention = AttentionOf(shape_, batch_);
     TracedTensor output =
-        ops_.Attention(parts[0], parts[1], parts[2], attention,
-                       model_ops_.AttentionBias(batch_.rows, batch_.tokens, parts[0]));
-    output = ops_.Linear(output, layer.attention_dense);
-    output = ops_.Dropout(output, shape_.hidden_dropout);
+        ops::Attention(device_, parts[0], parts[1], parts[2], attention,
+                       ops::AttentionBias(device_, batch_.rows, batch_.tokens, parts[0]));
+    output = ops::Linear(device_, output, layer.attention_dense);
+    output = ops::Dropout(device_, output, shape_.hidden_dropout);
     return output;
   }
 
-  TraceOps& ops_;
-  ModelOps model_ops_;
+  TracedDevice& device_;
   const TracedModel model_;
   const ModelShape& shape_;
   ModelParameters parameters_;
@@ -92,8 +95,8 @@ class Gpt2Trace final : public ModelTrace {
 
 }  // namespace
 
-std::unique_ptr<ModelTrace> MakeGpt2Trace(TraceOps& ops, const TracedModel& model) {
-  return std::make_unique<Gpt2Trace>(ops, model);
+std::unique_ptr<ModelTrace> MakeGpt2Trace(TracedDevice& device, const TracedModel& model) {
+  return std::make_unique<Gpt2Trace>(device, model);
 }
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// worker/trainer/tasks/language_modeling.cc, with models/language_model.cc and
-// training/chunked_loss.cc.
+#include "common/memory/families/language_task_trace.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/memory/families/task_trace.h"
-#include "common/memory/families/trained_families.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/model_ops.h"
 #include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
@@ -21,21 +24,23 @@ constexpr const char* kOwnHead = "lm_head.weight";  // of a model that does not 
 
 class LanguageTrace final : public TaskTrace {
  public:
-  LanguageTrace(TraceOps& ops, const ClassifierShape& shape) : ops_(ops), shape_(shape) {
+  LanguageTrace(TracedDevice& device, const ClassifierShape& shape)
+      : device_(device), shape_(shape) {
     auto tensors = ParameterTensors(shape.model, HeadOf(TaskKind::kLanguageModeling));
     HPO_CHECK(tensors.ok());
     // Made after the backbone.
     std::erase_if(*tensors, [](const ParameterTensor& tensor) { return tensor.name == kOwnHead; });
-    ops.SetFloat16(shape.execution.precision == Precision::kFloat16);
+    device.SetFloat16(shape.execution.precision == Precision::kFloat16);
     parameters_ = std::make_unique<ModelParameters>(
-        ops, *tensors, [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); },
+        device, *tensors,
+        [&shape](const ParameterTensor& tensor) { return IsTrained(tensor, shape); },
         BaseOf(shape));
-    KeepConstants(ops, shape.model);
+    KeepConstants(device, shape.model);
     const std::optional<TracedLinear> own_head = MakeOwnHead();
     const std::string words = WordEmbeddings(*tensors);
     if (shape.lora.has_value()) {
       const TracedAdapters adapters = AdaptersOf(shape.model, *shape.lora);
-      parameters_->AddAdapters(ops, adapters);
+      parameters_->AddAdapters(device, adapters);
       *tensors = adapters.tensors;
     }
     AddTrained(*tensors, *parameters_, groups_);
@@ -43,7 +48,7 @@ class LanguageTrace final : public TaskTrace {
     head_ = own_head.value_or(TracedLinear{.weight = parameters_->At(words),
                                            .in_features = shape.model.hidden_size,
                                            .out_features = shape.model.vocab_size});
-    backbone_ = MakeBackboneTrace(ops, shape.model, *parameters_);
+    backbone_ = MakeBackboneTrace(device, shape.model, *parameters_);
     backbone_->SetExecution(shape.execution);
   }
 
@@ -51,7 +56,7 @@ class LanguageTrace final : public TaskTrace {
   const BackboneTrace& backbone() const override { return *backbone_; }
 
   TracedBatch BatchOf(const BatchShape& part) override {
-    return BatchOnDevice(ops_.tracer(), part, kIndex * part.rows * part.tokens);
+    return BatchOnDevice(device_.tracer(), part, kIndex * part.rows * part.tokens);
   }
 
   TracedTensor SumOfLosses(const TracedBatch& batch) override {
@@ -67,7 +72,8 @@ class LanguageTrace final : public TaskTrace {
   // nullopt: the word embeddings are it.
   std::optional<TracedLinear> MakeOwnHead() {
     if (shape_.model.tied_head) return std::nullopt;
-    return ops_.MakeLinear(shape_.model.hidden_size, shape_.model.vocab_size, /*bias=*/false);
+    return ops::MakeLinear(device_, shape_.model.hidden_size, shape_.model.vocab_size,
+                           /*bias=*/false);
   }
 
   std::string WordEmbeddings(const std::vector<ParameterTensor>& tensors) const {
@@ -80,15 +86,15 @@ class LanguageTrace final : public TaskTrace {
 
   TracedTensor Loss(const TracedBatch& batch, bool training) {
     const bool casts = shape_.execution.precision != Precision::kFloat32;
-    if (casts) ops_.EnterAutocast(/*caches_weights=*/false);
+    if (casts) device_.EnterAutocast(/*caches_weights=*/false);
     const TracedTensor loss =
         ChunkedCrossEntropy(backbone_->Forward(batch, training), batch.Tokens());
-    if (casts) ops_.LeaveAutocast();
+    if (casts) device_.LeaveAutocast();
     return loss;
   }
 
   TracedTensor ChunkedCrossEntropy(const TracedTensor& features, int64_t tokens) {
-    StepTracer& tracer = ops_.tracer();
+    StepTracer& tracer = device_.tracer();
     TracedTensor sum = tracer.NewTensor(1);
     const int64_t at_once = shape_.loss_rows;
     const auto pieces = static_cast<int32_t>((tokens + at_once - 1) / at_once);
@@ -104,16 +110,18 @@ class LanguageTrace final : public TaskTrace {
       piece.elements = rows * shape_.model.hidden_size;
       piece.edge = {.node = split.node, .output = i};
       const auto segment = [this, rows](const std::vector<TracedTensor>& inputs) {
-        const TracedTensor logits =
-            ops_.Cast(ops_.Linear(inputs.front(), head_, /*rows_are_flattened=*/false), kFloat);
-        return ops_.CrossEntropy(logits, rows, shape_.model.vocab_size);
+        const TracedTensor logits = ops::Cast(
+            device_, ops::Linear(device_, inputs.front(), head_, /*rows_are_flattened=*/false),
+            kFloat);
+        return ops::CrossEntropy(device_, logits, rows, shape_.model.vocab_size);
       };
-      sum = ops_.Add(sum, RunRecomputed(ops_, segment, {piece}, /*has_parameters=*/true));
+      sum =
+          ops::Add(device_, sum, RunRecomputed(device_, segment, {piece}, /*has_parameters=*/true));
     }
     return sum;
   }
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const ClassifierShape& shape_;
   TracedParameterGroups groups_;
   std::unique_ptr<ModelParameters> parameters_;
@@ -123,8 +131,8 @@ class LanguageTrace final : public TaskTrace {
 
 }  // namespace
 
-std::unique_ptr<TaskTrace> MakeLanguageTrace(TraceOps& ops, const ClassifierShape& shape) {
-  return std::make_unique<LanguageTrace>(ops, shape);
+std::unique_ptr<TaskTrace> MakeLanguageTrace(TracedDevice& device, const ClassifierShape& shape) {
+  return std::make_unique<LanguageTrace>(device, shape);
 }
 
 }  // namespace hpo

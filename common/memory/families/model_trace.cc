@@ -6,8 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/memory/families/family_traces.h"
-#include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/families/deberta_trace.h"
+#include "common/memory/families/decoder_trace.h"
+#include "common/memory/families/encoder_trace.h"
+#include "common/memory/families/gpt2_trace.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/activation.h"
 
 namespace hpo {
@@ -66,7 +71,8 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
   return AdaptersOf(shape, head, *techniques.lora).status();
 }
 
-absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
+absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TracedDevice& device,
+                                                           const ModelShape& shape,
                                                            const TaskHead& head,
                                                            const ModelTechniques& techniques) {
   HPO_RETURN_IF_ERROR(CheckHasTrace(shape, head, techniques));
@@ -80,29 +86,16 @@ absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const 
     case ModelFamily::kRoberta:
     case ModelFamily::kElectra:
     case ModelFamily::kDistilBert:
-      return MakeEncoderTrace(ops, model);
+      return MakeEncoderTrace(device, model);
     case ModelFamily::kDeberta:
-      return MakeDebertaTrace(ops, model);
+      return MakeDebertaTrace(device, model);
     case ModelFamily::kGpt2:
-      return MakeGpt2Trace(ops, model);
+      return MakeGpt2Trace(device, model);
     case ModelFamily::kLlama:
     case ModelFamily::kQwen2:
-      return MakeDecoderTrace(ops, model);
+      return MakeDecoderTrace(device, model);
   }
   return absl::InternalError("unknown family");
-}
-
-AttentionShape AttentionOf(const ModelShape& shape, const ModelBatch& batch) {
-  return {.batch = batch.rows,
-          .tokens = batch.tokens,
-          .heads = shape.num_heads,
-          .head_size = shape.HeadSize(),
-          .dropout = shape.attention_dropout};
-}
-
-TracedTensor RunModelLayer(TraceOps& ops, const TracedModel& model,
-                           std::function<TracedTensor()> layer) {
-  return model.checkpointing ? RunCheckpointed(ops, std::move(layer)) : layer();
 }
 
 }  // namespace hpo

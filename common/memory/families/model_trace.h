@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/memory/trace/lora.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
@@ -35,7 +35,7 @@ struct ModelTechniques {
   bool checkpointing = false;
 };
 
-// Makes the parameters when created; each Forward is one pass. Holds references to its TraceOps.
+// Makes the parameters when created; each Forward is one pass. Holds a reference to its device.
 class ModelTrace {
  public:
   virtual ~ModelTrace() = default;
@@ -53,7 +53,8 @@ absl::Status CheckHasTrace(const ModelShape& shape, const TaskHead& head,
 
 //   Unimplemented    a family or activation without a trace here, adapters on embeddings
 //   InvalidArgument  see ParameterTensors, LoraTensors; another head than the family has here
-absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TraceOps& ops, const ModelShape& shape,
+absl::StatusOr<std::unique_ptr<ModelTrace>> MakeModelTrace(TracedDevice& device,
+                                                           const ModelShape& shape,
                                                            const TaskHead& head,
                                                            const ModelTechniques& techniques = {});
 

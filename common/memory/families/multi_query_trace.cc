@@ -1,5 +1,8 @@
-// worker/trainer/tasks/multi_query.cc, every query answered.
-#include "common/memory/families/task_trace.h"
+#include "common/memory/families/multi_query_trace.h"
+
+#include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/query_answers.h"
 
 namespace hpo {
@@ -10,21 +13,21 @@ constexpr int64_t kFloat = 4;
 
 class MultiQueryTrace final : public TaskTrace {
  public:
-  MultiQueryTrace(TraceOps& ops, const ClassifierShape& shape)
-      : ops_(ops),
+  MultiQueryTrace(TracedDevice& device, const ClassifierShape& shape)
+      : device_(device),
         classes_(shape.num_labels - kAspectNumbers),
         with_spans_(shape.task == TaskKind::kMultiQuerySpans),
         training_loss_{.weighted = shape.weighs_classes, .smoothed = shape.smooths_labels},
-        model_(ops, shape) {
-    if (shape.weighs_classes) ops.tracer().Keep(ops.tracer().Allocate(kFloat * classes_));
+        model_(device, shape) {
+    if (shape.weighs_classes) device.tracer().Keep(device.Allocate(kFloat * classes_));
   }
 
   const TracedParameterGroups& groups() const override { return model_.groups(); }
   const BackboneTrace& backbone() const override { return model_.backbone(); }
 
   TracedBatch BatchOf(const BatchShape& part) override {
-    TracedBatch batch = BatchOnDevice(ops_.tracer(), part, kIndex * part.rows);
-    StepTracer& tracer = ops_.tracer();
+    TracedBatch batch = BatchOnDevice(device_.tracer(), part, kIndex * part.rows);
+    StepTracer& tracer = device_.tracer();
     batch.numbers = tracer.Allocate(kFloat * kAspectNumbers * part.rows);
     if (!with_spans_) return batch;
     batch.asks_class = tracer.Allocate(kFloat * part.rows);
@@ -42,7 +45,7 @@ class MultiQueryTrace final : public TaskTrace {
     const Answers answers = AnswersTo(batch, /*training=*/false);
     Loss(answers, shape.rows, {});
     MeasureErrors(shape.rows);
-    ops_.tracer().Touch(kIndex * shape.rows);
+    device_.Touch(kIndex * shape.rows);
   }
 
  private:
@@ -56,8 +59,8 @@ class MultiQueryTrace final : public TaskTrace {
     ClassifierTrace::Outputs outputs = model_.ForwardWithSpans(batch, training);
     Answers answers = Answered(outputs.logits, batch.shape.rows);
     if (!with_spans_) return answers;
-    TracedTensor asked = ops_.tracer().NewTensor(answers.numbers.elements);
-    asked.edge = ops_.tracer().RecordLike(answers.numbers, {batch.asks_class});
+    TracedTensor asked = device_.NewTensor(answers.numbers.elements);
+    asked.edge = device_.RecordLike(answers.numbers, {batch.asks_class});
     answers.numbers = asked;
     answers.spans = outputs.spans;
     return answers;
@@ -66,29 +69,31 @@ class MultiQueryTrace final : public TaskTrace {
   // Views; the gradient of each is one of all that it is a part of.
   Answers Answered(const TracedTensor& outputs, int64_t rows) {
     TracedTensor real = outputs;
-    real.edge = ops_.tracer().RecordLike(outputs);
+    real.edge = device_.RecordLike(outputs);
     Answers answers{.classes = real, .numbers = real, .spans = {}};
     answers.classes.elements = rows * classes_;
-    answers.classes.edge = ops_.tracer().RecordLike(real);
+    answers.classes.edge = device_.RecordLike(real);
     // A single row is contiguous as it is.
-    answers.classes = ops_.Relayout(answers.classes, /*copies=*/rows > 1, /*copies_back=*/false);
+    answers.classes =
+        ops::Relayout(device_, answers.classes, /*copies=*/rows > 1, /*copies_back=*/false);
     answers.numbers.elements = rows * kAspectNumbers;
-    answers.numbers.edge = ops_.tracer().RecordLike(real);
+    answers.numbers.edge = device_.RecordLike(real);
     return answers;
   }
 
-  TracedTensor Loss(const Answers& answers, int64_t rows, const TraceOps::LossOptions& options) {
-    const TracedTensor of_classes = ops_.ClassLoss(answers.classes, rows, classes_, options);
-    const TracedTensor of_numbers = ops_.SquaredError(answers.numbers);
-    const TracedTensor of_aspects = ops_.Add(of_classes, ops_.Scale(of_numbers));
+  TracedTensor Loss(const Answers& answers, int64_t rows, const ops::LossOptions& options) {
+    const TracedTensor of_classes =
+        ops::ClassLoss(device_, answers.classes, rows, classes_, options);
+    const TracedTensor of_numbers = ops::SquaredError(device_, answers.numbers);
+    const TracedTensor of_aspects = ops::Add(device_, of_classes, ops::Scale(device_, of_numbers));
     if (!with_spans_) return of_aspects;
-    return ops_.Add(of_aspects, ops_.BinaryCrossEntropy(answers.spans));
+    return ops::Add(device_, of_aspects, ops::BinaryCrossEntropy(device_, answers.spans));
   }
 
   // In evaluation alone: far below the loss's own.
   void MeasureErrors(int64_t rows) {
     constexpr int64_t kDouble = 8;
-    StepTracer& tracer = ops_.tracer();
+    StepTracer& tracer = device_.tracer();
     TracedStorage sum;
     const TracedStorage difference =
         tracer.Allocate(kFloat * kAspectNumbers * rows, MemoryClass::kTemporary);
@@ -97,20 +102,20 @@ class MultiQueryTrace final : public TaskTrace {
     const TracedStorage exact =
         tracer.Allocate(kDouble * kAspectNumbers * rows, MemoryClass::kTemporary);
     sum = tracer.Allocate(kDouble * kAspectNumbers, MemoryClass::kTemporary);
-    if (!ops_.traits().cpu) sum.Reset();  // the host has it
+    if (!device_.traits().cpu) sum.Reset();  // the host has it
   }
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   int64_t classes_;
   bool with_spans_;
-  TraceOps::LossOptions training_loss_;
+  ops::LossOptions training_loss_;
   ClassifierTrace model_;
 };
 
 }  // namespace
 
-std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TraceOps& ops, const ClassifierShape& shape) {
-  return std::make_unique<MultiQueryTrace>(ops, shape);
+std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TracedDevice& device, const ClassifierShape& shape) {
+  return std::make_unique<MultiQueryTrace>(device, shape);
 }
 
 }  // namespace hpo

@@ -1,5 +1,10 @@
 #include "common/memory/families/task_trace.h"
 
+#include "common/memory/families/classification_task_trace.h"
+#include "common/memory/families/language_task_trace.h"
+#include "common/memory/families/multi_query_trace.h"
+#include "common/memory/trace/traced_device.h"
+
 namespace hpo {
 
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes) {
@@ -19,18 +24,18 @@ TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t l
   return batch;
 }
 
-std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& shape) {
+std::unique_ptr<TaskTrace> MakeTaskTrace(TracedDevice& device, const ClassifierShape& shape) {
   switch (shape.task) {
     case TaskKind::kTextClassification:
     case TaskKind::kTextRegression:
-      return MakeClassificationTrace(ops, shape);
+      return MakeClassificationTrace(device, shape);
     case TaskKind::kMultiQuery:
     case TaskKind::kMultiQuerySpans:
-      return MakeMultiQueryTrace(ops, shape);
+      return MakeMultiQueryTrace(device, shape);
     case TaskKind::kLanguageModeling:
       break;
   }
-  return MakeLanguageTrace(ops, shape);
+  return MakeLanguageTrace(device, shape);
 }
 
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include "common/memory/families/backbone_trace.h"
 #include "common/memory/families/classifier_shape.h"
 #include "common/memory/families/classifier_trace.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
@@ -26,12 +27,7 @@ class TaskTrace {
 
 // Makes the parameters. Arguments outlive it; `shape` is as ClassifierTrace takes it, and of a
 // decoder where its task is language modelling.
-std::unique_ptr<TaskTrace> MakeTaskTrace(TraceOps& ops, const ClassifierShape& shape);
-
-// Each in a file of its own.
-std::unique_ptr<TaskTrace> MakeClassificationTrace(TraceOps& ops, const ClassifierShape& shape);
-std::unique_ptr<TaskTrace> MakeMultiQueryTrace(TraceOps& ops, const ClassifierShape& shape);
-std::unique_ptr<TaskTrace> MakeLanguageTrace(TraceOps& ops, const ClassifierShape& shape);
+std::unique_ptr<TaskTrace> MakeTaskTrace(TracedDevice& device, const ClassifierShape& shape);
 
 // The batch's tokens on the device, and `label_bytes` of labels.
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes);

@@ -2,15 +2,20 @@
 
 #include <utility>
 
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
 // ---- Parameters --------------------------------------------------------------------------------
 
-DescribedEncoder::DescribedEncoder(TraceOps& ops, const StepDescription& step,
+DescribedEncoder::DescribedEncoder(TracedDevice& device, const StepDescription& step,
                                    const EncoderLayers& layer, int64_t width)
-    : ops_(ops), step_(step), described_(layer), width_(width) {
+    : device_(device), step_(step), described_(layer), width_(width) {
   layers_.resize(static_cast<size_t>(layer.count));
   for (Layer& made : layers_) Make(made);
 }
@@ -18,12 +23,12 @@ DescribedEncoder::DescribedEncoder(TraceOps& ops, const StepDescription& step,
 void DescribedEncoder::Make(Layer& layer) {
   // A module's own parameters come to the device after its children's, and are before them in
   // parameters().
-  layer.out_projection = ops_.MakeLinear(width_, width_);
-  layer.in_projection = ops_.MakeLinear(width_, 3 * width_);
-  layer.linear1 = ops_.MakeLinear(width_, described_.feed_forward);
-  layer.linear2 = ops_.MakeLinear(described_.feed_forward, width_);
-  layer.norm1 = ops_.MakeNorm(width_);
-  layer.norm2 = ops_.MakeNorm(width_);
+  layer.out_projection = ops::MakeLinear(device_, width_, width_);
+  layer.in_projection = ops::MakeLinear(device_, width_, 3 * width_);
+  layer.linear1 = ops::MakeLinear(device_, width_, described_.feed_forward);
+  layer.linear2 = ops::MakeLinear(device_, described_.feed_forward, width_);
+  layer.norm1 = ops::MakeNorm(device_, width_);
+  layer.norm2 = ops::MakeNorm(device_, width_);
   for (const TracedLinear* linear :
        {&layer.in_projection, &layer.out_projection, &layer.linear1, &layer.linear2}) {
     parameters_.push_back(linear->weight);
@@ -44,7 +49,7 @@ TracedTensor DescribedEncoder::Run(const TracedTensor& input, const Pass& pass) 
   TracedTensor hidden = input;
   for (const Layer& layer : layers_) {
     const auto run = [this, &layer, x = hidden] { return RunLayer(layer, x); };
-    hidden = described_.checkpointing ? RunCheckpointed(ops_, run) : run();
+    hidden = described_.checkpointing ? RunCheckpointed(device_, run) : run();
   }
   return hidden;
 }
@@ -56,8 +61,8 @@ TracedTensor DescribedEncoder::RunLayer(const Layer& layer, TracedTensor x) {
   if (described_.norm_first) {
     TracedNorm norm = layer.norm1;
     norm.copies_gradient = SwapsTokens();
-    x = ops_.Add(x, SelfAttention(layer, ops_.LayerNorm(x, norm)));
-    return ops_.Add(x, FeedForward(layer, ops_.LayerNorm(x, layer.norm2)));
+    x = ops::Add(device_, x, SelfAttention(layer, ops::LayerNorm(device_, x, norm)));
+    return ops::Add(device_, x, FeedForward(layer, ops::LayerNorm(device_, x, layer.norm2)));
   }
   x = AddNormed(x, SelfAttention(layer, x), layer.norm1);
   return AddNormed(x, FeedForward(layer, x), layer.norm2);
@@ -65,8 +70,8 @@ TracedTensor DescribedEncoder::RunLayer(const Layer& layer, TracedTensor x) {
 
 TracedTensor DescribedEncoder::AddNormed(const TracedTensor& x, TracedTensor change,
                                          const TracedNorm& norm) {
-  change = ops_.Add(x, change);
-  change = ops_.LayerNorm(change, norm);
+  change = ops::Add(device_, x, change);
+  change = ops::LayerNorm(device_, change, norm);
   return change;
 }
 
@@ -86,15 +91,15 @@ TracedTensor DescribedEncoder::SelfAttention(const Layer& layer, TracedTensor x)
   shape.copies_gradient = swaps;
   TracedTensor attended;
   {
-    TracedTensor packed = swaps ? ops_.LinearOfTransposed(x, layer.in_projection)
-                                : ops_.Linear(x, layer.in_projection);
-    packed = ops_.Copy(packed, /*copies_back=*/true);
+    TracedTensor packed = swaps ? ops::LinearOfTransposed(device_, x, layer.in_projection)
+                                : ops::Linear(device_, x, layer.in_projection);
+    packed = ops::Copy(device_, packed, /*copies_back=*/true);
     const AttentionInputs inputs = Split(packed);
     packed = {};
-    attended = ops_.Attention(inputs[0], inputs[1], inputs[2], shape);
-    attended = ops_.Relayout(attended, CopiesContext(), /*copies_back=*/false);
-    attended = ops_.Linear(attended, layer.out_projection);
-    attended = ops_.Relayout(attended, /*copies=*/false, /*copies_back=*/swaps);
+    attended = ops::Attention(device_, inputs[0], inputs[1], inputs[2], shape);
+    attended = ops::Relayout(device_, attended, CopiesContext(), /*copies_back=*/false);
+    attended = ops::Linear(device_, attended, layer.out_projection);
+    attended = ops::Relayout(device_, attended, /*copies=*/false, /*copies_back=*/swaps);
   }
   x = std::move(attended);
   x = Dropout(x);
@@ -119,32 +124,32 @@ bool DescribedEncoder::CopiesContext() const {
 // they are laid out otherwise.
 DescribedEncoder::AttentionInputs DescribedEncoder::Split(const TracedTensor& packed) {
   AttentionInputs inputs;
-  for (TracedTensor& input : inputs) input = ops_.Select(packed, 3);
+  for (TracedTensor& input : inputs) input = ops::Select(device_, packed, 3);
   const bool by_heads = described_.heads > 1 && tokens_ > 1;
   const bool math = by_heads && step_.attention == AttentionKernel::kMath;
   const bool efficient = by_heads && rows_ > 1 && step_.attention == AttentionKernel::kEfficient;
   const std::array<bool, 3> copies = {efficient || math, efficient, efficient || math};
   for (size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i] = ops_.Relayout(inputs[i], /*copies=*/false, copies[i]);
+    inputs[i] = ops::Relayout(device_, inputs[i], /*copies=*/false, copies[i]);
   }
   for (TracedTensor& input : inputs) {
-    input = ops_.Relayout(input, /*copies=*/false, efficient);
+    input = ops::Relayout(device_, input, /*copies=*/false, efficient);
   }
   return inputs;
 }
 
 TracedTensor DescribedEncoder::FeedForward(const Layer& layer, TracedTensor x) {
-  TracedTensor inner = ops_.Linear(x, layer.linear1);
-  inner = ops_.Activate(inner, described_.activation);
+  TracedTensor inner = ops::Linear(device_, x, layer.linear1);
+  inner = ops::Activate(device_, inner, described_.activation);
   inner = Dropout(inner);
-  inner = ops_.Linear(inner, layer.linear2);
+  inner = ops::Linear(device_, inner, layer.linear2);
   x = std::move(inner);
   x = Dropout(x);
   return x;
 }
 
 TracedTensor DescribedEncoder::Dropout(const TracedTensor& x) {
-  return ops_.Dropout(x, training_ ? described_.dropout : 0.0);
+  return ops::Dropout(device_, x, training_ ? described_.dropout : 0.0);
 }
 
 // ---- Evaluation --------------------------------------------------------------------------------
@@ -163,22 +168,22 @@ bool DescribedEncoder::FusesLayers() const {
 // Residual sums and activations are in place.
 TracedTensor DescribedEncoder::RunFused(const Layer& layer, TracedTensor x) {
   if (described_.norm_first) {
-    x = FusedAttention(layer, ops_.LayerNorm(x, layer.norm1));
-    const TracedTensor normed = ops_.LayerNorm(x, layer.norm2);
-    return ops_.Linear(ops_.Linear(normed, layer.linear1), layer.linear2);
+    x = FusedAttention(layer, ops::LayerNorm(device_, x, layer.norm1));
+    const TracedTensor normed = ops::LayerNorm(device_, x, layer.norm2);
+    return ops::Linear(device_, ops::Linear(device_, normed, layer.linear1), layer.linear2);
   }
   x = FusedAttention(layer, x);
-  x = ops_.LayerNorm(x, layer.norm1);
-  TracedTensor inner = ops_.Linear(x, layer.linear1);
-  inner = ops_.Linear(inner, layer.linear2);
-  return ops_.LayerNorm(inner, layer.norm2);
+  x = ops::LayerNorm(device_, x, layer.norm1);
+  TracedTensor inner = ops::Linear(device_, x, layer.linear1);
+  inner = ops::Linear(device_, inner, layer.linear2);
+  return ops::LayerNorm(device_, inner, layer.norm2);
 }
 
 TracedTensor DescribedEncoder::FusedAttention(const Layer& layer, const TracedTensor& x) {
-  const TracedTensor packed = ops_.Linear(x, layer.in_projection);
-  const TracedTensor third = ops_.Select(packed, 3);
-  const TracedTensor context = ops_.Attention(third, third, third, Shape());
-  return ops_.Linear(context, layer.out_projection);
+  const TracedTensor packed = ops::Linear(device_, x, layer.in_projection);
+  const TracedTensor third = ops::Select(device_, packed, 3);
+  const TracedTensor context = ops::Attention(device_, third, third, third, Shape());
+  return ops::Linear(device_, context, layer.out_projection);
 }
 
 }  // namespace hpo

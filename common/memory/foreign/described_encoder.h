@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "common/memory/foreign/step_description.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
 class DescribedEncoder {
  public:
   // Allocates the parameters. `ops`, `step` and `layer`, which is one of the step's, outlive it.
-  DescribedEncoder(TraceOps& ops, const StepDescription& step, const EncoderLayers& layer,
+  DescribedEncoder(TracedDevice& device, const StepDescription& step, const EncoderLayers& layer,
                    int64_t width);
 
   // In the order of torch's parameters().
@@ -49,7 +52,7 @@ class DescribedEncoder {
   bool CopiesContext() const;
   AttentionShape Shape() const;
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const StepDescription& step_;
   const EncoderLayers& described_;
   int64_t width_ = 0;

@@ -9,7 +9,12 @@
 #include "common/memory/families/model_trace.h"
 #include "common/memory/foreign/described_encoder.h"
 #include "common/memory/foreign/described_optimizer.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -57,7 +62,7 @@ struct StepResults {
 
 class Model {
  public:
-  Model(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
+  Model(TracedDevice& device, const StepDescription& step) : device_(device), step_(step) {
     tokens_ = step.length;
     for (const DescribedLayer& layer : step.layers) {
       layers_.push_back(std::visit([this](const auto& l) { return Build(l); }, layer));
@@ -82,7 +87,7 @@ class Model {
   TracedTensor Outputs(const Batch& batch, bool training) {
     batch_ = batch.rows;
     training_ = training;
-    if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
+    if (step_.precision == StepPrecision::kAutocast) device_.EnterAutocast();
     TracedTensor x;
     for (const BuiltLayer& layer : layers_) {
       const TracedTensor input = x;  // torch.nn.Sequential's until the layer is done
@@ -97,7 +102,7 @@ class Model {
 
   TracedTensor Loss(const TracedTensor& outputs, const Batch& batch) {
     const int64_t rows = OutputsOf(batch.rows);
-    return ops_.CrossEntropy(outputs, rows, outputs.elements / rows, batch.labels);
+    return ops::CrossEntropy(device_, outputs, rows, outputs.elements / rows, batch.labels);
   }
 
  private:
@@ -106,7 +111,7 @@ class Model {
   BuiltLayer Build(const EmbeddingLayer& layer) {
     width_ = layer.width;
     rows_ = layer.rows;
-    table_ = Add(ops_.Parameter(layer.rows, layer.width));
+    table_ = Add(device_.Parameter(layer.rows, layer.width));
     return {.width = width_, .table = table_};
   }
   BuiltLayer Build(const FeaturesLayer& layer) { return {.width = width_ = layer.width}; }
@@ -119,8 +124,8 @@ class Model {
     sides_ = {layer.SideOf(sides_.first), layer.SideOf(sides_.second)};
     tokens_ = sides_.first * sides_.second;
     BuiltLayer built{.width = width_};
-    built.linear.weight = Add(ops_.Parameter(layer.out, width_ * layer.kernel * layer.kernel));
-    if (layer.bias) built.linear.bias = Add(ops_.Parameter(layer.out));
+    built.linear.weight = Add(device_.Parameter(layer.out, width_ * layer.kernel * layer.kernel));
+    if (layer.bias) built.linear.bias = Add(device_.Parameter(layer.out));
     width_ = layer.out;
     return built;
   }
@@ -138,28 +143,28 @@ class Model {
     if (layer.tied) {
       built.linear = {.weight = table_, .in_features = width_, .out_features = rows_};
     } else {
-      built.linear = Add(ops_.MakeLinear(width_, rows_, /*bias=*/false));
+      built.linear = Add(ops::MakeLinear(device_, width_, rows_, /*bias=*/false));
     }
     width_ = rows_;
     return built;
   }
   BuiltLayer Build(const PositionLayer& layer) {
-    return {.width = width_, .table = Add(ops_.Parameter(layer.rows * width_))};
+    return {.width = width_, .table = Add(device_.Parameter(layer.rows * width_))};
   }
   BuiltLayer Build(const EncoderLayers& layer) {
     BuiltLayer built{.width = width_};
-    built.encoder = std::make_unique<DescribedEncoder>(ops_, step_, layer, width_);
+    built.encoder = std::make_unique<DescribedEncoder>(device_, step_, layer, width_);
     for (const TracedParameter& parameter : built.encoder->parameters()) Add(parameter);
     return built;
   }
   BuiltLayer Build(const LinearLayer& layer) {
     BuiltLayer built{.width = width_,
-                     .linear = Add(ops_.MakeLinear(width_, layer.out, layer.bias))};
+                     .linear = Add(ops::MakeLinear(device_, width_, layer.out, layer.bias))};
     width_ = layer.out;
     return built;
   }
   BuiltLayer Build(const NormLayer&) {
-    return {.width = width_, .norm = Add(ops_.MakeNorm(width_))};
+    return {.width = width_, .norm = Add(ops::MakeNorm(device_, width_))};
   }
   template <typename Layer>
   BuiltLayer Build(const Layer&) {
@@ -181,7 +186,7 @@ class Model {
 
   TracedTensor Run(const EmbeddingLayer&, const BuiltLayer& built, const TracedTensor&,
                    const TracedStorage& ids) {
-    return ops_.Embedding(ids, batch_ * built.tokens, built.table, built.width);
+    return ops::Embedding(device_, ids, batch_ * built.tokens, built.table, built.width);
   }
   TracedTensor Run(const FeaturesLayer&, const BuiltLayer& built, const TracedTensor&,
                    const TracedStorage& input) {
@@ -194,10 +199,11 @@ class Model {
   // Backward: the input's gradient, the weight's, the bias's.
   TracedTensor Run(const ConvolutionLayer&, const BuiltLayer& built, const TracedTensor& input,
                    const TracedStorage&) {
-    StepTracer& tracer = ops_.tracer();
-    const TracedTensor weight = ops_.CastForProduct(ModelParameters::AsTensor(built.linear.weight));
+    StepTracer& tracer = device_.tracer();
+    const TracedTensor weight =
+        ops::CastForProduct(device_, ModelParameters::AsTensor(built.linear.weight));
     const std::optional<TracedParameter>& bias = built.linear.bias;
-    const TracedTensor x = ops_.CastForProduct(input);
+    const TracedTensor x = ops::CastForProduct(device_, input);
     const int64_t channels = built.linear.weight.elements / built.linear.weight.columns;
     TracedTensor output = tracer.NewTensor(batch_ * built.tokens * channels, x.element_size);
     output.edge = tracer.Record(
@@ -219,11 +225,11 @@ class Model {
   }
   TracedTensor Run(const LanguageHeadLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.Cast(ops_.Linear(x, built.linear), kFloat);
+    return ops::Cast(device_, ops::Linear(device_, x, built.linear), kFloat);
   }
   TracedTensor Run(const PositionLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.AddBroadcast(x, built.table);
+    return ops::AddBroadcast(device_, x, built.table);
   }
   TracedTensor Run(const EncoderLayers&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
@@ -231,24 +237,24 @@ class Model {
   }
   TracedTensor Run(const LinearLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.Linear(x, built.linear);
+    return ops::Linear(device_, x, built.linear);
   }
   TracedTensor Run(const ActivationLayer& layer, const BuiltLayer&, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.Activate(x, layer.function);
+    return ops::Activate(device_, x, layer.function);
   }
   TracedTensor Run(const DropoutLayer& layer, const BuiltLayer&, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.Dropout(x, training_ ? layer.probability : 0.0);
+    return ops::Dropout(device_, x, training_ ? layer.probability : 0.0);
   }
   TracedTensor Run(const NormLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops_.LayerNorm(x, built.norm);
+    return ops::LayerNorm(device_, x, built.norm);
   }
   TracedTensor Run(const PoolingLayer& layer, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    if (layer.kind == PoolingLayer::Kind::kMean) return ops_.Mean(x, batch_ * built.width);
-    return ops_.Select(x, x.elements / (batch_ * built.width));
+    if (layer.kind == PoolingLayer::Kind::kMean) return ops::Mean(device_, x, batch_ * built.width);
+    return ops::Select(device_, x, x.elements / (batch_ * built.width));
   }
 
   TracedTensor Given(const BuiltLayer& built, const TracedStorage& input) const {
@@ -257,7 +263,7 @@ class Model {
             .element_size = ElementSize(step_.precision)};
   }
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const StepDescription& step_;
   std::vector<BuiltLayer> layers_;
   std::vector<TracedParameter> parameters_;
@@ -275,20 +281,21 @@ class Model {
 // A described model: known, or its layers.
 class AnyModel {
  public:
-  AnyModel(TraceOps& ops, const StepDescription& step) : ops_(ops), step_(step) {
+  AnyModel(TracedDevice& device, const StepDescription& step) : device_(device), step_(step) {
     if (step.model.has_value()) {
-      auto known = MakeModelTrace(ops, step.model->shape, step.model->head, step.model->techniques);
+      auto known =
+          MakeModelTrace(device, step.model->shape, step.model->head, step.model->techniques);
       HPO_CHECK(known.ok());  // ParseStepDescription refuses what has no trace
       known_ = *std::move(known);
     } else {
-      layers_.emplace(ops, step);
+      layers_.emplace(device, step);
     }
   }
 
   // Those that are trained.
   std::vector<TracedParameter> TrainedParameters() const {
     std::vector<TracedParameter> trained =
-        layers_.has_value() ? layers_->parameters() : ops_.tracer().parameters();
+        layers_.has_value() ? layers_->parameters() : device_.tracer().parameters();
     std::erase_if(trained, [](const TracedParameter& parameter) { return !parameter.trainable; });
     return trained;
   }
@@ -305,7 +312,7 @@ class AnyModel {
   TracedTensor Forward(const Batch& batch, bool training) {
     TracedTensor result =
         layers_.has_value() ? layers_->Outputs(batch, training) : KnownLoss(batch);
-    ops_.LeaveAutocast();
+    device_.LeaveAutocast();
     return result;
   }
 
@@ -317,16 +324,16 @@ class AnyModel {
     } else {
       results.loss = KnownLoss(batch);
     }
-    ops_.LeaveAutocast();
+    device_.LeaveAutocast();
   }
 
  private:
   TracedTensor KnownLoss(const Batch& batch) {
-    if (step_.precision == StepPrecision::kAutocast) ops_.EnterAutocast();
+    if (step_.precision == StepPrecision::kAutocast) device_.EnterAutocast();
     return known_->Loss({.rows = batch.rows, .tokens = step_.length}, batch.ids);
   }
 
-  TraceOps& ops_;
+  TracedDevice& device_;
   const StepDescription& step_;
   std::optional<Model> layers_;
   std::unique_ptr<ModelTrace> known_;
@@ -349,11 +356,11 @@ KernelTraits TraitsOf(const StepDescription& step) {
 class Loop {
  public:
   Loop(const StepDescription& step, StepTracer& tracer)
-      : step_(step), tracer_(tracer), ops_(tracer, TraitsOf(step)) {
-    ops_.SetParameterType(WeightSize(step), /*trainable=*/true);
-    ops_.SetFloat16(step.float16 && step.precision == StepPrecision::kAutocast);
+      : step_(step), tracer_(tracer), device_(tracer, TraitsOf(step)) {
+    device_.SetParameterType(WeightSize(step), /*trainable=*/true);
+    device_.SetFloat16(step.float16 && step.precision == StepPrecision::kAutocast);
     tracer.EnterPhase("load");
-    model_.emplace(ops_, step);
+    model_.emplace(device_, step);
     optimizer_.emplace(tracer, step.optimizer, model_->TrainedParameters());
   }
 
@@ -409,7 +416,7 @@ class Loop {
 
   const StepDescription& step_;
   StepTracer& tracer_;
-  TraceOps ops_;
+  TracedDevice device_;
   std::optional<AnyModel> model_;
   std::optional<DescribedOptimizer> optimizer_;
   Batch batch_;
@@ -446,12 +453,12 @@ AllocationTrace TraceOfStep(const StepDescription& step) {
 
 int64_t NumParameters(const StepDescription& step) {
   StepTracer tracer;
-  TraceOps ops(tracer, TraitsOf(step));
+  TracedDevice device(tracer, TraitsOf(step));
   StepDescription plain = step;  // a quantised weight is no parameter
   if (step.model.has_value() && step.model->techniques.lora.has_value()) {
     plain.model->techniques.lora->base = FrozenStorage::Type::kFloat32;
   }
-  const AnyModel model(ops, plain);
+  const AnyModel model(device, plain);
   int64_t elements = 0;
   for (const TracedParameter& parameter : tracer.parameters()) elements += parameter.elements;
   return elements;

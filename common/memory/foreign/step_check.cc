@@ -1,3 +1,5 @@
+#include "common/memory/foreign/step_check.h"
+
 #include <algorithm>
 #include <initializer_list>
 #include <optional>

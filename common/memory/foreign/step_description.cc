@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/memory/allocator/allocation_timeline.h"
 #include "common/memory/families/model_trace.h"
+#include "common/memory/foreign/step_check.h"
 #include "common/models/model_config.h"
 #include "common/study/model_catalog.h"
 #include "nlohmann/json.hpp"

@@ -15,7 +15,7 @@
 #include "common/memory/families/model_trace.h"
 #include "common/memory/need/device_defaults.h"
 #include "common/memory/trace/kernel_traits.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/models/activation.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
@@ -176,11 +176,6 @@ struct StepDescription {
 //   InvalidArgument  another name; lists them
 absl::StatusOr<StepOptimizer> OptimizerNamed(absl::string_view name);
 absl::Status SetPrecision(absl::string_view name, StepDescription& step);
-
-// Whether a step that was not read by ParseStepDescription can be traced.
-//   InvalidArgument  what ParseStepDescription says of layers, lengths and tensors
-//   Unimplemented    a model whose family has no trace
-absl::Status CheckStep(const StepDescription& step);
 
 // Reads a description from JSON.
 //   InvalidArgument  not JSON; a member missing, unknown, of another type, or out of range: sizes

@@ -8,7 +8,8 @@
 #include "common/memory/families/task_trace.h"
 #include "common/memory/trace/reduction_scratch.h"
 #include "common/memory/trace/step_tracer.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
@@ -21,11 +22,11 @@ constexpr int64_t kUnreadBytes = 2048;
 // worker/trainer/training.
 class TracedTrial {
  public:
-  TracedTrial(TraceOps& ops, const ClassifierShape& shape)
-      : tracer_(ops.tracer()),
+  TracedTrial(TracedDevice& device, const ClassifierShape& shape)
+      : tracer_(device.tracer()),
         shape_(shape),
-        ops_(ops),
-        task_(MakeTaskTrace(ops, shape)),
+        device_(device),
+        task_(MakeTaskTrace(device, shape)),
         groups_(task_->groups()) {}
 
   void AllocateStates() {
@@ -40,7 +41,7 @@ class TracedTrial {
       tracer_.Keep(tracer_.Allocate(bytes, MemoryClass::kOptimizer));
     }
     // Where a card leaves what nobody has read: training/step_scalars.
-    if (!ops_.traits().cpu) tracer_.Keep(tracer_.Allocate(kUnreadBytes));
+    if (!device_.traits().cpu) tracer_.Keep(tracer_.Allocate(kUnreadBytes));
   }
 
   // The step's loss, which lives as long as nobody has read it.
@@ -49,7 +50,7 @@ class TracedTrial {
     for (const BatchShape& part : parts) {
       tracer_.EnterPhase("forward");
       const TracedBatch batch = task_->BatchOf(part);
-      const TracedTensor part_loss = ops_.Scale(task_->SumOfLosses(batch));
+      const TracedTensor part_loss = ops::Scale(device_, task_->SumOfLosses(batch));
       MarkForward();
       tracer_.EnterPhase("backward");
       RunBackward(part_loss);
@@ -67,10 +68,11 @@ class TracedTrial {
       const std::vector<TracedStorage> norms = Norms(elements);
       const TracedStorage stacked = Temporary(kFloat * std::ssize(elements));
       const TracedStorage norm = Temporary(kFloat);
-      ops_.TouchReductionScratch({.rows = 1, .columns = std::ssize(elements), .over_rows = false});
+      ops::TouchReductionScratch(device_,
+                                 {.rows = 1, .columns = std::ssize(elements), .over_rows = false});
     }
     if (!scales) return;
-    for (size_t i = 0; i < elements.size(); ++i) const TraceOps::Number factor(ops_);
+    for (size_t i = 0; i < elements.size(); ++i) const ops::Number factor(device_);
   }
 
   void ClipGradientsUnread() {
@@ -80,7 +82,8 @@ class TracedTrial {
       const std::vector<TracedStorage> norms = Norms(elements);
       const TracedStorage stacked = Temporary(kFloat * std::ssize(elements));
       norm = Temporary(kFloat);
-      ops_.TouchReductionScratch({.rows = 1, .columns = std::ssize(elements), .over_rows = false});
+      ops::TouchReductionScratch(device_,
+                                 {.rows = 1, .columns = std::ssize(elements), .over_rows = false});
     }
     const TracedStorage exact = Temporary(kDouble);
     const TracedStorage most = Temporary(kDouble);
@@ -154,18 +157,19 @@ class TracedTrial {
       if (count == 1) {
         SumVector(columns);
       } else {
-        ops_.TouchReductionScratch({.rows = count, .columns = columns, .over_rows = false});
+        ops::TouchReductionScratch(device_,
+                                   {.rows = count, .columns = columns, .over_rows = false});
       }
-      if (over_rows_too) ops_.TouchReductionScratch({.rows = count, .columns = columns});
+      if (over_rows_too) ops::TouchReductionScratch(device_, {.rows = count, .columns = columns});
     }
   }
 
   void SumVector(int64_t elements) {
     for (int64_t first = 0; first < elements; first += AdafactorScratch::kMostSummed) {
-      ops_.TouchReductionScratch(
-          {.rows = 1,
-           .columns = std::min(AdafactorScratch::kMostSummed, elements - first),
-           .over_rows = false});
+      ops::TouchReductionScratch(
+          device_, {.rows = 1,
+                    .columns = std::min(AdafactorScratch::kMostSummed, elements - first),
+                    .over_rows = false});
     }
   }
 
@@ -181,7 +185,7 @@ class TracedTrial {
   // at::_foreach_norm: on a card all of them at once, in chunks.
   std::vector<TracedStorage> Norms(const std::vector<int64_t>& elements) {
     TracedStorage of_chunks;
-    if (!ops_.traits().cpu) {
+    if (!device_.traits().cpu) {
       const int64_t most = *std::max_element(elements.begin(), elements.end());
       of_chunks = Temporary(NormsOfChunks(std::ssize(elements), most).count);
     }
@@ -196,7 +200,7 @@ class TracedTrial {
 
   StepTracer& tracer_;
   const ClassifierShape& shape_;
-  TraceOps& ops_;
+  TracedDevice& device_;
   const std::unique_ptr<TaskTrace> task_;
   const TracedParameterGroups& groups_;
   std::vector<EventRange> second_layer_;
@@ -207,10 +211,10 @@ class TracedTrial {
 MarkedTrial TraceMarkedTrial(const ClassifierShape& shape, const TrialPasses& passes,
                              const KernelTraits& traits) {
   StepTracer tracer;
-  TraceOps ops(tracer, traits);
-  ops.SetWarm();
+  TracedDevice device(tracer, traits);
+  device.SetWarm();
   tracer.EnterPhase("model");
-  TracedTrial trial(ops, shape);
+  TracedTrial trial(device, shape);
   tracer.EnterPhase("optimizer states");
   trial.AllocateStates();
   for (const MeasuredSteps& stretch : passes.stretches) {

@@ -1,7 +1,7 @@
-// Operations that Hugging Face's models write out one by one, as a StepTracer runs them: what the
-// layers of trace_ops.h are too coarse for. One method for each torch operation; sizes are
-// elements. Source: torch 2.11's backward formulas (tools/autograd/derivatives.yaml), checked
-// against FakeTensor runs of the models (scripts/reference/model_traces.py).
+// Operations that Hugging Face's models write out one by one: what the layers of linear_ops.h and
+// layer_ops.h are too coarse for; and a model's parameters by name. Sizes are elements. See
+// traced_device.h. Source: torch 2.11's backward formulas (tools/autograd/derivatives.yaml),
+// checked against FakeTensor runs of the models (scripts/reference/model_traces.py).
 #pragma once
 
 #include <cstdint>
@@ -12,84 +12,78 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/lora.h"
+#include "common/memory/trace/traced_device.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
 
-class ModelOps {
- public:
-  // `ops` outlives it.
-  explicit ModelOps(TraceOps& ops) : ops_(ops) {}
+namespace ops {
 
-  // What no gradient flows through: masks, indices, positions.
-  TracedStorage Plain(int64_t elements, int64_t element_size);
+// What no gradient flows through: masks, indices, positions.
+TracedStorage Plain(TracedDevice& device, int64_t elements, int64_t element_size);
 
-  // 0, 1, ... of one row, as torch makes position ids: int64.
-  TracedStorage Range(int64_t elements);
-  // A mask of [rows, 1, tokens, tokens] as numbers of the query's type, as the fused kernels take
-  // it: its rows padded.
-  TracedStorage AttentionBias(int64_t rows, int64_t tokens, const TracedTensor& query);
+// 0, 1, ... of one row, as torch makes position ids: int64.
+TracedStorage Range(TracedDevice& device, int64_t elements);
+// A mask of [rows, 1, tokens, tokens] as numbers of the query's type, as the fused kernels take
+// it: its rows padded.
+TracedStorage AttentionBias(TracedDevice& device, int64_t rows, int64_t tokens,
+                            const TracedTensor& query);
 
-  // Of tokens. `wants_gradient`: of the result, where the table is frozen too, as
-  // enable_input_require_grads() makes it; it is thrown away.
-  TracedTensor WordEmbedding(const TracedStorage& ids, int64_t tokens, const TracedParameter& table,
-                             int64_t width, bool wants_gradient);
+// Of tokens. `wants_gradient`: of the result, where the table is frozen too, as
+// enable_input_require_grads() makes it; it is thrown away.
+TracedTensor WordEmbedding(TracedDevice& device, const TracedStorage& ids, int64_t tokens,
+                           const TracedParameter& table, int64_t width, bool wants_gradient);
 
-  // The same memory; a node of its own for gradients to meet at.
-  TracedTensor View(const TracedTensor& input);
-  // Plus a number: backward passes the gradient on.
-  TracedTensor AddToNumber(const TracedTensor& input) { return ops_.Copy(input); }
-  // Product of matrices; keeps both. b's gradient comes first.
-  TracedTensor MatrixProduct(const TracedTensor& a, const TracedTensor& b, int64_t elements);
-  // Product with something that no gradient flows through and that may be smaller; keeps it. The
-  // result has the wider type; 0: one not wider than the input's.
-  TracedTensor MultiplyBy(const TracedTensor& input, const TracedStorage& factor,
-                          int64_t factor_element_size = 0);
-  TracedTensor MaskedFill(const TracedTensor& input, const TracedStorage& mask);
-  // The result has the input's memory; the gradient is filled in a copy.
-  TracedTensor MaskedFillInPlace(const TracedTensor& input, const TracedStorage& mask);
-  // One-dimensional, as many outputs as inputs.
-  TracedTensor Convolution(const TracedTensor& input, const TracedParameter& weight,
-                           const TracedParameter& bias);
-  TracedTensor Softmax(const TracedTensor& input);
-  // Keeps input and index; backward scatters into zeros of the input's size.
-  TracedTensor Gather(const TracedTensor& input, const TracedStorage& index, int64_t elements);
-  // Rows of a table that gradients flow into; keeps `indices`. Its own gradient comes transposed.
-  TracedTensor Lookup(const TracedTensor& table, const TracedStorage& indices, int64_t num_indices,
-                      int64_t width);
-  // Parts of equal size along a dimension, as views; backward puts their gradients side by side.
-  std::vector<TracedTensor> Split(const TracedTensor& input, int32_t parts);
-  // A stretch of `elements` along a dimension, or a repetition, as a view; backward makes the
-  // gradient of the whole.
-  TracedTensor Narrow(const TracedTensor& input, int64_t elements);
-  // Copies of parts that overlap, `elements` together, along a dimension of `length`; backward
-  // makes their sum.
-  TracedTensor Unfold(const TracedTensor& input, int64_t elements, int64_t length);
-  TracedTensor Repeat(const TracedTensor& input, int64_t times);
-  // (-x2, x1) of the halves of x's last dimension.
-  TracedTensor RotateHalf(const TracedTensor& x);
-  // Written out in float32, as Llama's is.
-  TracedTensor RmsNorm(const TracedTensor& input, const TracedParameter& weight);
-  // As config.json names it ("gelu_new" is written out); CheckHasTrace knows those that there are.
-  TracedTensor Activate(const TracedTensor& input, const std::string& hidden_act);
-  // a += b: the result has a's memory.
-  TracedTensor AddInPlace(const TracedTensor& a, const TracedTensor& b);
+// The same memory; a node of its own for gradients to meet at.
+TracedTensor View(TracedDevice& device, const TracedTensor& input);
+// Plus a number: backward passes the gradient on.
+TracedTensor AddToNumber(TracedDevice& device, const TracedTensor& input);
+// Product of matrices; keeps both. b's gradient comes first.
+TracedTensor MatrixProduct(TracedDevice& device, const TracedTensor& a, const TracedTensor& b,
+                           int64_t elements);
+// Product with something that no gradient flows through and that may be smaller; keeps it. The
+// result has the wider type; 0: one not wider than the input's.
+TracedTensor MultiplyBy(TracedDevice& device, const TracedTensor& input,
+                        const TracedStorage& factor, int64_t factor_element_size = 0);
+TracedTensor MaskedFill(TracedDevice& device, const TracedTensor& input, const TracedStorage& mask);
+// The result has the input's memory; the gradient is filled in a copy.
+TracedTensor MaskedFillInPlace(TracedDevice& device, const TracedTensor& input,
+                               const TracedStorage& mask);
+// One-dimensional, as many outputs as inputs.
+TracedTensor Convolution(TracedDevice& device, const TracedTensor& input,
+                         const TracedParameter& weight, const TracedParameter& bias);
+TracedTensor Softmax(TracedDevice& device, const TracedTensor& input);
+// Keeps input and index; backward scatters into zeros of the input's size.
+TracedTensor Gather(TracedDevice& device, const TracedTensor& input, const TracedStorage& index,
+                    int64_t elements);
+// Rows of a table that gradients flow into; keeps `indices`. Its own gradient comes transposed.
+TracedTensor Lookup(TracedDevice& device, const TracedTensor& table, const TracedStorage& indices,
+                    int64_t num_indices, int64_t width);
+// Parts of equal size along a dimension, as views; backward puts their gradients side by side.
+std::vector<TracedTensor> Split(TracedDevice& device, const TracedTensor& input, int32_t parts);
+// A stretch of `elements` along a dimension, or a repetition, as a view; backward makes the
+// gradient of the whole.
+TracedTensor Narrow(TracedDevice& device, const TracedTensor& input, int64_t elements);
+// Copies of parts that overlap, `elements` together, along a dimension of `length`; backward
+// makes their sum.
+TracedTensor Unfold(TracedDevice& device, const TracedTensor& input, int64_t elements,
+                    int64_t length);
+TracedTensor Repeat(TracedDevice& device, const TracedTensor& input, int64_t times);
+// (-x2, x1) of the halves of x's last dimension.
+TracedTensor RotateHalf(TracedDevice& device, const TracedTensor& x);
+// Written out in float32, as Llama's is.
+TracedTensor RmsNorm(TracedDevice& device, const TracedTensor& input,
+                     const TracedParameter& weight);
+// As config.json names it ("gelu_new" is written out); CheckHasTrace knows those that there are.
+TracedTensor Activate(TracedDevice& device, const TracedTensor& input,
+                      const std::string& hidden_act);
+// a += b: the result has a's memory.
+TracedTensor AddInPlace(TracedDevice& device, const TracedTensor& a, const TracedTensor& b);
 
- private:
-  // Product with a smaller `b` that is repeated over `a`; its gradient is a product, summed.
-  TracedTensor MultiplyExpanded(const TracedTensor& a, const TracedTensor& b);
-  // To the power of a number, in float32 under autocast.
-  TracedTensor Power(const TracedTensor& input);
-  // x/2 (1 + tanh(c (x + d x^3))).
-  TracedTensor GeluByTanh(const TracedTensor& x);
-  // Mean over the last dimension of x squared, plus a number, to the power -1/2.
-  TracedTensor ReciprocalDeviation(const TracedTensor& x, int64_t rows, TracedStorage& variance);
-
-  StepTracer& tracer() { return ops_.tracer(); }
-
-  TraceOps& ops_;
-};
+}  // namespace ops
 
 // Adapters of a frozen model, as LoraTensors names them; none: the model itself is trained.
 struct TracedAdapters {
@@ -97,7 +91,7 @@ struct TracedAdapters {
   double dropout = 0.0;
   bool as_peft = true;  // see TracedAdapter
   // Of the frozen model, as Hugging Face loads it: kNf4 are linear layers but the heads' in
-  // bitsandbytes' blocks; else its tensors are of the type that TraceOps makes.
+  // bitsandbytes' blocks; else its tensors are of the type that the device makes them in.
   FrozenStorage::Type base = FrozenStorage::Type::kFloat32;
 };
 
@@ -105,14 +99,14 @@ struct TracedAdapters {
 class ModelParameters {
  public:
   // With `adapters` these are trained, in float32, and everything else is frozen.
-  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+  ModelParameters(TracedDevice& device, const std::vector<ParameterTensor>& tensors,
                   const TracedAdapters& adapters = {});
   // All but those that `is_trained` refuses are trained; `base`: LoraOptions::base.
-  ModelParameters(TraceOps& ops, const std::vector<ParameterTensor>& tensors,
+  ModelParameters(TracedDevice& device, const std::vector<ParameterTensor>& tensors,
                   absl::FunctionRef<bool(const ParameterTensor&)> is_trained,
                   FrozenStorage::Type base = FrozenStorage::Type::kFloat32);
   // Makes them, in float32.
-  void AddAdapters(TraceOps& ops, const TracedAdapters& adapters);
+  void AddAdapters(TracedDevice& device, const TracedAdapters& adapters);
 
   // Whether a parameter of the layer, an adapter too, is trained.
   bool Trains(int64_t layer) const { return trained_layers_.count(layer) > 0; }
@@ -134,11 +128,12 @@ class ModelParameters {
     bool stored = false;  // as base_ says
   };
   // A tensor of a frozen model, as base_ says.
-  void AddStored(TraceOps& ops, const ParameterTensor& tensor);
+  void AddStored(TracedDevice& device, const ParameterTensor& tensor);
   // As bitsandbytes keeps it, where that replaces it.
-  void AddQuantized(TraceOps& ops, const ParameterTensor& tensor);
-  void AddWeights(TraceOps& ops, const ParameterTensor& tensor, const std::vector<int64_t>& bytes);
-  void Add(TraceOps& ops, const ParameterTensor& tensor, const std::string& name);
+  void AddQuantized(TracedDevice& device, const ParameterTensor& tensor);
+  void AddWeights(TracedDevice& device, const ParameterTensor& tensor,
+                  const std::vector<int64_t>& bytes);
+  void Add(TracedDevice& device, const ParameterTensor& tensor, const std::string& name);
   const Entry& Find(const std::string& name) const;
 
   std::unordered_map<std::string, Entry> by_name_;

@@ -7,10 +7,10 @@ namespace hpo {
 namespace {
 
 // Forward again with a tape, and backward through it at once. The gradients of the inputs.
-TracedGradients Recompute(TraceOps& ops, const TracedSegment& segment,
+TracedGradients Recompute(TracedDevice& device, const TracedSegment& segment,
                           std::vector<TracedTensor> inputs, bool autocast,
                           const TracedStorage& gradient) {
-  StepTracer& tracer = ops.tracer();
+  StepTracer& tracer = device.tracer();
   TracedGradients result(inputs.size());
   const int32_t first = tracer.NextNode();
   const StepTracer::InnerBackward inner(tracer);
@@ -25,9 +25,9 @@ TracedGradients Recompute(TraceOps& ops, const TracedSegment& segment,
                                        return TracedGradients(1);
                                      });
     }
-    if (autocast) ops.EnterAutocast(/*caches_weights=*/false);
+    if (autocast) device.EnterAutocast(/*caches_weights=*/false);
     const GradientEdge root = segment(inputs).edge;
-    if (autocast) ops.LeaveAutocast();
+    if (autocast) device.LeaveAutocast();
     tracer.BackwardFrom(first, root, gradient);
   }
   return result;
@@ -35,9 +35,9 @@ TracedGradients Recompute(TraceOps& ops, const TracedSegment& segment,
 
 }  // namespace
 
-TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<TracedTensor> inputs,
-                           bool has_parameters) {
-  StepTracer& tracer = ops.tracer();
+TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
+                           std::vector<TracedTensor> inputs, bool has_parameters) {
+  StepTracer& tracer = device.tracer();
   const bool trains = has_parameters ||
                       std::any_of(inputs.begin(), inputs.end(),
                                   [](const TracedTensor& input) { return input.edge.IsWanted(); });
@@ -51,21 +51,21 @@ TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<Tra
   for (const TracedTensor& input : inputs) edges.push_back(input.edge);
   output.edge = tracer.Record(
       std::move(edges), {},
-      [&ops, segment = std::move(segment), kept = std::move(inputs), autocast = ops.in_autocast()](
-          TracedGradients& incoming, const TracedGradients&) mutable {
-        return Recompute(ops, segment, std::move(kept), autocast, incoming[0]);
+      [&device, segment = std::move(segment), kept = std::move(inputs),
+       autocast = device.in_autocast()](TracedGradients& incoming, const TracedGradients&) mutable {
+        return Recompute(device, segment, std::move(kept), autocast, incoming[0]);
       },
       {.num_outputs = 1, .has_parameters = has_parameters});
   return output;
 }
 
-TracedTensor RunCheckpointed(TraceOps& ops, std::function<TracedTensor()> segment) {
-  return ops.tracer().Checkpointed(
-      [&ops, segment = std::move(segment), autocast = ops.in_autocast()] {
-        const bool again = autocast && !ops.in_autocast();
-        if (again) ops.EnterAutocast();
+TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment) {
+  return device.tracer().Checkpointed(
+      [&device, segment = std::move(segment), autocast = device.in_autocast()] {
+        const bool again = autocast && !device.in_autocast();
+        if (again) device.EnterAutocast();
         TracedTensor output = segment();
-        if (again) ops.LeaveAutocast();
+        if (again) device.LeaveAutocast();
         return output;
       });
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
@@ -14,11 +14,11 @@ using TracedSegment = std::function<TracedTensor(const std::vector<TracedTensor>
 
 // segment(inputs); where operations are recorded only the inputs are kept, and backward runs the
 // segment again. `has_parameters`: it uses parameters that are trained. `ops` outlives the tape.
-TracedTensor RunRecomputed(TraceOps& ops, TracedSegment segment, std::vector<TracedTensor> inputs,
-                           bool has_parameters);
+TracedTensor RunRecomputed(TracedDevice& device, TracedSegment segment,
+                           std::vector<TracedTensor> inputs, bool has_parameters);
 
 // As transformers 5 and torch run it with use_reentrant=False: StepTracer::Checkpointed, the second
 // time under an autocast of its own. `ops` outlives the tape.
-TracedTensor RunCheckpointed(TraceOps& ops, std::function<TracedTensor()> segment);
+TracedTensor RunCheckpointed(TracedDevice& device, std::function<TracedTensor()> segment);
 
 }  // namespace hpo

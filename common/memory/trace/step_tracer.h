@@ -7,7 +7,7 @@
 //   StepTracer tracer;
 //   const TracedParameter weight = tracer.AddParameter({.elements = 768 * 768});
 //   tracer.EnterPhase("forward");
-//   TracedTensor loss = ...;                     // operations of trace_ops.h
+//   TracedTensor loss = ...;                     // operations of tensor_ops.h and others
 //   tracer.EnterPhase("backward");
 //   tracer.Backward(std::move(loss));
 //   Replay(tracer.trace(), options);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 #include "server/studies/study_description.h"
 

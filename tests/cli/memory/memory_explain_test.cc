@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/render/text.h"
+#include "cli/render/memory_text.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {

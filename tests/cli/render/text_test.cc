@@ -1,4 +1,3 @@
-#include "cli/render/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +5,9 @@
 #include <limits>
 
 #include "cli/render/json.h"
+#include "cli/render/memory_text.h"
+#include "cli/render/study_text.h"
+#include "cli/render/trial_text.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -213,6 +215,15 @@ TEST(Text, APrunedTrialSaysWhyWithEveryByte) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Text, ATracebackKeepsItsLines) {
+  TrialView view = OomView();
+  view.trial.outcome = Failed{.failure_class = FailureClass::kBadData,
+                              .message = "Traceback:\n  File \"train.py\"\nKeyError: 'x\x1b'\n"};
+  EXPECT_THAT(TrialText(view, {}, 0), HasSubstr("Traceback:\n"
+                                                "    File \"train.py\"\n"
+                                                "  KeyError: 'x?'\n"));
 }
 
 TEST(Text, ATrainerWithoutABatchShowsNone) {

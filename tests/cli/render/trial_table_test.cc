@@ -1,7 +1,7 @@
+#include "cli/render/trial_table.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "cli/render/text.h"
 
 namespace hpo {
 namespace {

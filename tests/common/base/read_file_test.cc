@@ -42,6 +42,27 @@ TEST_F(ReadFileTest, NamesWhatCannotBeRead) {
   EXPECT_EQ(ReadFile(folder_).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(ReadFileTest, ALogsTailIsTheEndOfOneAttemptsPart) {
+  const std::string log = folder_ / "log";
+  std::ofstream(log) << "earlier attempt\n"
+                     << "one\ntwo\nthree\n";
+  EXPECT_EQ(LogTail(log, 0, 2), "two\nthree");
+  EXPECT_EQ(LogTail(log, 16, 10), "one\ntwo\nthree");
+  EXPECT_EQ(LogTail(log, 1000, 10), "");
+  EXPECT_EQ(LogTail(log + ".missing", 0, 10), "");
+}
+
+TEST_F(ReadFileTest, ALogsTailIsUtf8EvenWhereItIsCut) {
+  const std::string log = folder_ / "log";
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "\xc3\xa4";
+  std::ofstream(log) << "x" << text << "\xff";
+  const std::string tail = LogTail(log, 0, 10);
+  EXPECT_LE(tail.size(), 4096u + 8);
+  EXPECT_EQ(tail.substr(0, 3), "\xef\xbf\xbd");  // half a letter
+  EXPECT_EQ(tail.substr(tail.size() - 3), "\xef\xbf\xbd");
+}
+
 TEST(FileError, TellsMissingFromForbiddenFromBroken) {
   EXPECT_EQ(FileError(ENOTDIR, "a").code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(FileError(EACCES, "a").code(), absl::StatusCode::kPermissionDenied);

@@ -1,6 +1,7 @@
 #include "common/base/user_folder.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -52,6 +53,10 @@ TEST(UserFolder, IsEmptyWithoutAHome) {
   EXPECT_EQ(UserFolder(kVariable, ".cache"), "");
   ::unsetenv("HOME");
   EXPECT_EQ(UserFolder(kVariable, ".cache"), "");
+}
+
+TEST(ProgramFolder, HoldsTheRunningProgram) {
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(ProgramFolder()) / "test_common"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/command_line/bounds.h"
+
 namespace hpo {
 namespace {
 
@@ -78,6 +80,24 @@ TEST_F(CommandLineTest, AMissingOrWrongValueIsNamed) {
   EXPECT_NE(err_.str().find("seven"), std::string::npos) << err_.str();
   const std::string line = err_.str();
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
+}
+
+TEST_F(CommandLineTest, AnIntegerThatNoneHoldsIsNoOther) {
+  int64_t limit = 0;
+  app_.add_option("--limit", limit, "At most")->type_name("N")->check(AtLeast(0));
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"trial", "show", "99999999999999999999"},
+        std::vector<const char*>{"--limit", "99999999999999999999", "trial", "list"}}) {
+    err_.str("");
+    EXPECT_EQ(Parse(words), kUsageExit);
+    EXPECT_NE(err_.str().find("from -9223372036854775808 to 9223372036854775807, got "
+                              "'99999999999999999999'"),
+              std::string::npos)
+        << err_.str();
+  }
+  EXPECT_EQ(number_, 0);
+  EXPECT_EQ(limit, 0);
+  EXPECT_EQ(Parse({"trial", "show", "9223372036854775807"}), std::nullopt);
 }
 
 }  // namespace

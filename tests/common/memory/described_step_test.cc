@@ -1,6 +1,7 @@
 #include <string>
 
 #include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/foreign/step_check.h"
 #include "common/memory/foreign/step_description.h"
 #include "common/memory/plan/step_advice.h"
 #include "common/memory/trace/lora.h"

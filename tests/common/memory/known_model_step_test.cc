@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/foreign/described_step_trace.h"
+#include "common/memory/foreign/step_check.h"
 #include "common/memory/plan/step_advice.h"
 #include "common/study/model_catalog.h"
 #include "gmock/gmock.h"

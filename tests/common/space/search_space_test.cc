@@ -4,6 +4,7 @@
 
 #include "common/base/limits.h"
 #include "common/space/search_space_json.h"
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

@@ -587,6 +587,13 @@ TEST(LoadStudy, LooksAtPathsThenTheUsersFolderThenThePresets) {
                         "maximum-quality, memory-safe, ultra-low-memory, mine, or a file"));
   EXPECT_EQ(LoadStudy("./absent.yaml", {}).status().code(), absl::StatusCode::kNotFound);
 
+  const std::string bare = "hpo_bare_study";
+  std::ofstream(bare) << kHead << "parameters: {n: {int: [1, 5]}}\n";
+  EXPECT_EQ(FindStudySource(bare)->origin, bare);
+  EXPECT_EQ(FindStudySource("mine")->origin, path);
+  EXPECT_EQ(FindStudySource("criteria")->origin, "studies/criteria.yaml");
+  std::filesystem::remove(bare);
+
   std::ofstream(path) << "name: broken\n";
   EXPECT_THAT(std::string(LoadStudy("mine", {}).status().message()),
               ::testing::StartsWith(absl::StrCat(path, ":1:1: expected a key 'objective'")));

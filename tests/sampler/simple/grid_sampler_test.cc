@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 #include "tests/sampler/simulated_study.h"
 

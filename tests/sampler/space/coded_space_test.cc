@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 #include "sampler/space/random_configuration.h"
 #include "tests/sampler/simulated_study.h"

@@ -1,5 +1,8 @@
+#include "sampler/space/narrow_for_capacity.h"
+
 #include <algorithm>
 
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 #include "sampler/sampler.h"
 #include "tests/sampler/simulated_study.h"

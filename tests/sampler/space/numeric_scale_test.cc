@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
 
 namespace hpo {

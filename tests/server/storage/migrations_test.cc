@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/study/study_json.h"
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "server/storage/store.h"

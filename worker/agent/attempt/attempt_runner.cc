@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/process/exit_outcome.h"

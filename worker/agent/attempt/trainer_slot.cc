@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "common/base/clock.h"
+#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/device/host_memory.h"
 #include "spdlog/spdlog.h"

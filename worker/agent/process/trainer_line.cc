@@ -7,6 +7,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/memory/foreign/step_check.h"
 #include "hpo/v1/worker.pb.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/request_check.h"

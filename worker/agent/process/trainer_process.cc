@@ -11,18 +11,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "common/protocol/trainer_protocol.h"
-#include "nlohmann/json.hpp"
 #include "worker/agent/process/stray_processes.h"
 
 namespace hpo {
@@ -90,12 +85,6 @@ absl::Status ExecError(const std::string& program, int error) {
   if (error == ENOENT) return absl::NotFoundError(failed.message());
   if (error == EACCES) return absl::PermissionDeniedError(failed.message());
   return failed;
-}
-
-// What is not UTF-8 (such as a letter cut in two) is replaced: the text goes into protobuf strings.
-std::string ValidUtf8(const std::string& text) {
-  const absl::StatusOr<nlohmann::json> valid = ParseJson(DumpJson(text));
-  return valid.ok() ? valid->get<std::string>() : std::string();
 }
 
 ProcessExit FromWaitStatus(int status) {
@@ -190,20 +179,6 @@ ProcessExit TrainerProcess::Kill() {
   // One that ended by itself may have left something on purpose.
   if (forced && !mark_.empty()) EndStrayProcesses(mark_);
   return *exit_;
-}
-
-std::string LogTail(const std::string& path, int64_t from, int max_lines) {
-  constexpr std::streamoff kMaxBytes = 4096;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const std::streamoff size = file.tellg();
-  file.seekg(std::min(size, std::max<std::streamoff>(from, size - kMaxBytes)));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
-  if (lines.size() > static_cast<size_t>(max_lines)) {
-    lines.erase(lines.begin(), lines.end() - max_lines);
-  }
-  return ValidUtf8(absl::StrJoin(lines, "\n"));
 }
 
 }  // namespace hpo

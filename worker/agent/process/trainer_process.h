@@ -87,8 +87,4 @@ class TrainerProcess {
   std::optional<ProcessExit> exit_;
 };
 
-// The last `max_lines` lines that a log file holds after its first `from` bytes, at most 4 KiB, as
-// UTF-8; empty when it cannot be read.
-std::string LogTail(const std::string& path, int64_t from, int max_lines);
-
 }  // namespace hpo

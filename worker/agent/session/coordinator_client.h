@@ -87,10 +87,8 @@ class CoordinatorClient {
 };
 
 // Whether a call failed because nobody answered, so that it is worth trying again.
-bool IsServerAway(const absl::Status& status);
-
-// A client with a connection of its own to `server` ("host:port" or "unix:/path"). Never blocks:
-// calls fail with Unavailable until the server answers.
-std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server);
+inline bool IsServerAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
 
 }  // namespace hpo

@@ -1,4 +1,5 @@
-// The gRPC implementation of CoordinatorClient.
+#include "worker/agent/session/grpc_coordinator_client.h"
+
 #include <chrono>
 #include <utility>
 
@@ -11,7 +12,6 @@
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 #include "worker/agent/session/convert_worker.h"
-#include "worker/agent/session/coordinator_client.h"
 
 namespace hpo {
 namespace {
@@ -190,10 +190,6 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
 };
 
 }  // namespace
-
-bool IsServerAway(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-}
 
 std::unique_ptr<CoordinatorClient> ConnectCoordinator(const std::string& server) {
   return std::make_unique<GrpcCoordinatorClient>(server);

@@ -1,3 +1,5 @@
+#include "worker/text/data/json_lines.h"
+
 #include <algorithm>
 #include <optional>
 #include <set>

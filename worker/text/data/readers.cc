@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "worker/text/data/json_lines.h"
 
 namespace hpo {
 namespace {

@@ -54,9 +54,8 @@ constexpr int64_t kMaxRecordBytes = int64_t{16} << 20;
 //                    field above kMaxRecordBytes. Names file, line and field.
 absl::StatusOr<DataFile> ReadDataFile(const std::string& path, const RowTargets& targets = {});
 
-// The same for content already in memory; `origin` is what errors begin with.
-absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin,
-                                        const RowTargets& targets = {});
+// The same for content already in memory (JSON lines: json_lines.h); `origin` is what errors begin
+// with.
 absl::StatusOr<DataFile> ParseCsv(absl::string_view content, const std::string& origin,
                                   const RowTargets& targets = {});
 

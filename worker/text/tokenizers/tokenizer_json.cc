@@ -9,7 +9,9 @@
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "worker/text/tokenizers/special_tokens.h"
+#include "worker/text/tokenizers/tokenizer_json_model.h"
 #include "worker/text/tokenizers/tokenizer_json_parts.h"
+#include "worker/text/tokenizers/tokenizer_json_splits.h"
 
 namespace hpo {
 namespace {

@@ -1,4 +1,5 @@
-// Models and post-processors of a tokenizer.json.
+#include "worker/text/tokenizers/tokenizer_json_model.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,5 @@
-// Normalizers and pre-tokenizers of a tokenizer.json.
+#include "worker/text/tokenizers/tokenizer_json_splits.h"
+
 #include <functional>
 #include <utility>
 
@@ -270,26 +271,6 @@ absl::Status AddPreTokenizer(const nlohmann::json& json, const std::string& wher
 }
 
 }  // namespace
-
-absl::Status UnknownPart(const std::string& where, absl::string_view what, absl::string_view got) {
-  return absl::UnimplementedError(
-      absl::StrCat(where, ": expected ", what, " known here, got '", got,
-                   "'; without tokenizer.json the vocabulary files are read, if there are any"));
-}
-
-const nlohmann::json& MemberOrNull(const nlohmann::json& json, const char* key) {
-  static const nlohmann::json* const null = new nlohmann::json();
-  const auto found = json.find(key);
-  return found == json.end() ? *null : *found;
-}
-
-absl::StatusOr<std::string> PartType(const nlohmann::json& part, const std::string& where) {
-  std::string type;
-  JsonReader reader(part, where);
-  reader.Required("type", type);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return type;
-}
 
 absl::Status ReadNormalizer(const nlohmann::json& json, const std::string& where,
                             std::vector<NormalizerStep>& steps) {

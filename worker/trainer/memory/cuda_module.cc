@@ -7,14 +7,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/user_folder.h"
 
 namespace hpo {
 namespace {
 
 std::string ModulePath() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib" / "hpo_cuda.so").string();
+  return (std::filesystem::path(ProgramFolder()).parent_path() / "lib" / "hpo_cuda.so").string();
 }
 
 absl::StatusOr<void*> LoadModule() {

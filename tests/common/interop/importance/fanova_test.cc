@@ -1,3 +1,5 @@
+#include "common/interop/importance/fanova.h"
+
 #include <cmath>
 #include <functional>
 

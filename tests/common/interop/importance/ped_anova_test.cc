@@ -1,4 +1,7 @@
 // Golden: scripts/reference/importance.py.
+#include "common/interop/importance/ped_anova.h"
+
+#include "common/interop/importance/fanova.h"
 #include "common/interop/importance/importance.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -97,24 +97,24 @@ TEST(ModelTrace, AllocatesAndFreesWhatHuggingFaceDoes) {
     // FakeTensors attend by the efficient kernel whatever the head size, and pad no mask.
     traits.capability = 70;
     traits.mask_step = 1;
-    TraceOps ops(tracer, traits);
+    TracedDevice device(tracer, traits);
     const std::string precision = entry["precision"];
-    ops.SetParameterType(precision == "bfloat16" ? 2 : 4, /*trainable=*/true);
+    device.SetParameterType(precision == "bfloat16" ? 2 : 4, /*trainable=*/true);
     const bool predicts_tokens =
         IsDecoder(*ModelFamilyOf(shape.family)) && !entry.value("classifies", false);
     const TaskHead head = {.kind = predicts_tokens ? TaskHead::Kind::kCausalLm
                                                    : TaskHead::Kind::kSequenceClassification,
                            .num_labels = golden["num_labels"]};
     auto model = MakeModelTrace(
-        ops, shape, head,
+        device, shape, head,
         {.lora = LoraOf(entry), .checkpointing = entry.value("checkpointing", false)});
     EXPECT_TRUE(model.ok()) << model.status();
     if (!model.ok()) continue;
     const TracedStorage ids = tracer.Allocate(8 * batch.rows * batch.tokens);
     tracer.EnterPhase("forward");
-    if (precision == "autocast") ops.EnterAutocast();
+    if (precision == "autocast") device.EnterAutocast();
     TracedTensor loss = (*model)->Loss(batch, ids);
-    ops.LeaveAutocast();
+    device.LeaveAutocast();
     tracer.Backward(std::move(loss));
     ExpectSame(Canonical(TracedSizes(tracer.trace())), Canonical(GoldenSizes(entry)));
   }

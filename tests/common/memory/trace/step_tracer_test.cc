@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "common/memory/trace/trace_ops.h"
+#include "common/memory/trace/attention_ops.h"
+#include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/linear_ops.h"
+#include "common/memory/trace/tensor_ops.h"
+#include "common/memory/trace/traced_device.h"
 #include "gtest/gtest.h"
 
 namespace hpo {
@@ -232,29 +236,30 @@ TEST(StepTracer, AGraphThatIsDroppedEndsFromItsRootOn) {
 
 TEST(StepTracer, WithoutRecordingNothingIsKept) {
   StepTracer tracer;
-  TraceOps ops(tracer, KernelTraits::Cuda());
-  const TracedLinear layer = ops.MakeLinear(8, 8);
+  TracedDevice device(tracer, KernelTraits::Cuda());
+  const TracedLinear layer = ops::MakeLinear(device, 8, 8);
   const size_t before = tracer.trace().events.size();
   {
     const StepTracer::NoGrad no_grad(tracer);
     const TracedTensor input = tracer.NewTensor(16);
-    const TracedTensor output = ops.Activate(ops.Linear(input, layer), Activation::kGelu);
+    const TracedTensor output =
+        ops::Activate(device, ops::Linear(device, input, layer), Activation::kGelu);
     EXPECT_FALSE(output.edge.IsWanted());
   }
   EXPECT_EQ(Events(tracer.trace(), before), "+64 +64 +64 -64 -64 -64");
   EXPECT_EQ(tracer.NextNode(), 0);
 }
 
-TEST(TraceOps, LinearKeepsItsInputAndMakesGradientsInOrder) {
+TEST(TracedOperations, LinearKeepsItsInputAndMakesGradientsInOrder) {
   StepTracer tracer;
-  TraceOps ops(tracer, KernelTraits::Cuda());
-  const TracedLinear first = ops.MakeLinear(4, 3);   // 48 and 12 bytes
-  const TracedLinear second = ops.MakeLinear(3, 2);  // 24 and 8 bytes
+  TracedDevice device(tracer, KernelTraits::Cuda());
+  const TracedLinear first = ops::MakeLinear(device, 4, 3);   // 48 and 12 bytes
+  const TracedLinear second = ops::MakeLinear(device, 3, 2);  // 24 and 8 bytes
   const size_t before = tracer.trace().events.size();
   TracedTensor output;
   {
     const TracedTensor input = tracer.NewTensor(5 * 4);  // 80 bytes
-    output = ops.Linear(ops.Linear(input, first), second);
+    output = ops::Linear(device, ops::Linear(device, input, first), second);
   }
   EXPECT_EQ(Events(tracer.trace(), before), "+80 +60 +40");
   const size_t backward = tracer.trace().events.size();
@@ -265,66 +270,66 @@ TEST(TraceOps, LinearKeepsItsInputAndMakesGradientsInOrder) {
   CheckWellFormed(tracer.trace());
 }
 
-TEST(TraceOps, AFrozenWeightKeepsNoInput) {
+TEST(TracedOperations, AFrozenWeightKeepsNoInput) {
   StepTracer tracer;
-  TraceOps ops(tracer, KernelTraits::Cuda());
-  const TracedLinear trained = ops.MakeLinear(4, 4);
-  ops.SetParameterType(2, /*trainable=*/false);
-  const TracedLinear frozen = ops.MakeLinear(4, 4);
+  TracedDevice device(tracer, KernelTraits::Cuda());
+  const TracedLinear trained = ops::MakeLinear(device, 4, 4);
+  device.SetParameterType(2, /*trainable=*/false);
+  const TracedLinear frozen = ops::MakeLinear(device, 4, 4);
   EXPECT_EQ(frozen.weight.bytes(), 32);
   TracedTensor input = tracer.NewTensor(16);
-  TracedTensor hidden = ops.Linear(input, trained);
+  TracedTensor hidden = ops::Linear(device, input, trained);
   input = {};
-  const TracedTensor output = ops.Linear(hidden, frozen);
+  const TracedTensor output = ops::Linear(device, hidden, frozen);
   const size_t before = tracer.trace().events.size();
   hidden = {};
   EXPECT_EQ(Events(tracer.trace(), before), "-64");
 }
 
-TEST(TraceOps, AutocastCastsWeightsOnceAndNormsBack) {
+TEST(TracedOperations, AutocastCastsWeightsOnceAndNormsBack) {
   StepTracer tracer;
-  TraceOps ops(tracer, KernelTraits::Cuda());
-  const TracedLinear layer = ops.MakeLinear(4, 4, /*bias=*/false);
-  const TracedNorm norm = ops.MakeNorm(4);
+  TracedDevice device(tracer, KernelTraits::Cuda());
+  const TracedLinear layer = ops::MakeLinear(device, 4, 4, /*bias=*/false);
+  const TracedNorm norm = ops::MakeNorm(device, 4);
   const size_t before = tracer.trace().events.size();
-  ops.EnterAutocast();
+  device.EnterAutocast();
   TracedTensor hidden = tracer.NewTensor(8);
-  hidden = ops.Linear(hidden, layer);  // cast weight 32, input 16, output 16
-  hidden = ops.Linear(hidden, layer);  // output 16, the weight's cast is there
+  hidden = ops::Linear(device, hidden, layer);  // cast weight 32, input 16, output 16
+  hidden = ops::Linear(device, hidden, layer);  // output 16, the weight's cast is there
   EXPECT_EQ(hidden.element_size, 2);
   EXPECT_EQ(Events(tracer.trace(), before), "+32 +32 +16 +16 -32 +16");
   const size_t at_norm = tracer.trace().events.size();
-  hidden = ops.LayerNorm(hidden, norm);  // cast 32, output 32, two statistics of two rows
+  hidden = ops::LayerNorm(device, hidden, norm);  // cast 32, output 32, two statistics of two rows
   EXPECT_EQ(hidden.element_size, 4);
   EXPECT_EQ(Events(tracer.trace(), at_norm), "+32 +32 +8 +8 -16");
-  ops.LeaveAutocast();
+  device.LeaveAutocast();
   tracer.Backward(std::move(hidden));
   CheckWellFormed(tracer.trace());
   EXPECT_TRUE(tracer.HasGradient(layer.weight));
 }
 
-TEST(TraceOps, DropoutOfNothingIsNothing) {
+TEST(TracedOperations, DropoutOfNothingIsNothing) {
   StepTracer tracer;
-  TraceOps ops(tracer, KernelTraits::Cuda());
+  TracedDevice device(tracer, KernelTraits::Cuda());
   const TracedTensor input = tracer.NewTensor(8);
   const size_t before = tracer.trace().events.size();
-  ops.Dropout(input, 0.0);
+  ops::Dropout(device, input, 0.0);
   EXPECT_EQ(tracer.trace().events.size(), before);
-  ops.Dropout(input, 0.5);
+  ops::Dropout(device, input, 0.5);
   EXPECT_EQ(Events(tracer.trace(), before), "+8 +32 -8 -32");
 }
 
-TEST(TraceOps, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
+TEST(TracedOperations, OnlyWrittenOutAttentionGrowsWithTheSquareOfTheLength) {
   const auto kept = [](AttentionKernel kernel, int64_t tokens) {
     StepTracer tracer;
     KernelTraits traits = KernelTraits::Cuda();
     traits.attention = AttentionKernels::Same(kernel);
-    TraceOps ops(tracer, traits);
-    const TracedParameter weight = ops.Parameter(1);
+    TracedDevice device(tracer, traits);
+    const TracedParameter weight = device.Parameter(1);
     const AttentionShape shape{.batch = 1, .tokens = tokens, .heads = 2, .head_size = 8};
     TracedTensor input = tracer.NewTensor(shape.HiddenElements());
     input.edge = weight.Edge();
-    const TracedTensor output = ops.Attention(input, input, input, shape);
+    const TracedTensor output = ops::Attention(device, input, input, input, shape);
     return FindLivePeak(tracer.trace(), Bytes{1}).peak.count;
   };
   for (const AttentionKernel kernel : {AttentionKernel::kEfficient, AttentionKernel::kFlash}) {

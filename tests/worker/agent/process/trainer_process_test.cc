@@ -217,24 +217,5 @@ TEST_F(TrainerProcessTest, DiesWithItsParent) {
   EXPECT_TRUE(EndsSoon(child));
 }
 
-TEST_F(TrainerProcessTest, LogTailIsTheEndOfOneAttemptsPart) {
-  std::ofstream(log_) << "earlier attempt\n"
-                      << "one\ntwo\nthree\n";
-  EXPECT_EQ(LogTail(log_, 0, 2), "two\nthree");
-  EXPECT_EQ(LogTail(log_, 16, 10), "one\ntwo\nthree");
-  EXPECT_EQ(LogTail(log_, 1000, 10), "");
-  EXPECT_EQ(LogTail(log_ + ".missing", 0, 10), "");
-}
-
-TEST_F(TrainerProcessTest, LogTailIsUtf8EvenWhereItIsCut) {
-  std::string text;
-  for (int i = 0; i < 3000; ++i) text += "\xc3\xa4";
-  std::ofstream(log_) << "x" << text << "\xff";
-  const std::string tail = LogTail(log_, 0, 10);
-  EXPECT_LE(tail.size(), 4096u + 8);
-  EXPECT_EQ(tail.substr(0, 3), "\xef\xbf\xbd");  // half a letter
-  EXPECT_EQ(tail.substr(tail.size() - 3), "\xef\xbf\xbd");
-}
-
 }  // namespace
 }  // namespace hpo

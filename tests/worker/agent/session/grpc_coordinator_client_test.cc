@@ -1,4 +1,6 @@
 // The gRPC client against a scripted service on a loopback port.
+#include "worker/agent/session/grpc_coordinator_client.h"
+
 #include <atomic>
 #include <memory>
 #include <string>

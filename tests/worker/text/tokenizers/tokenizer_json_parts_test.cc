@@ -10,6 +10,8 @@
 #include "tests/worker/text/golden_tokenizers.h"
 #include "worker/text/tokenizers/parts/byte_alphabet.h"
 #include "worker/text/tokenizers/parts/sentencepiece_model.h"
+#include "worker/text/tokenizers/tokenizer_json_model.h"
+#include "worker/text/tokenizers/tokenizer_json_splits.h"
 
 namespace hpo {
 namespace {

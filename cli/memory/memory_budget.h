@@ -1,0 +1,26 @@
+// `hpo memory budget`. Codes, apart from its own: InvalidArgument where a word, size or file is
+// wrong, NotFound where a file or model is not there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
+#include "cli/session.h"
+
+namespace hpo {
+
+struct MemoryBudgetOptions {
+  std::vector<std::string> params;
+  std::vector<std::string> compare;  // in place of those of `params`; empty: one column
+  CardOptions device;                // one card
+  KernelOptions kernels;
+};
+
+// What a training run holds at its peak, class by class, before and after a change. Whether the
+// last fits. Needs no server.
+absl::StatusOr<bool> ShowMemoryBudget(Session& session, const MemoryBudgetOptions& options);
+
+}  // namespace hpo

@@ -1,0 +1,29 @@
+// `hpo memory fit`. Codes, apart from its own: InvalidArgument where a word, size or file is wrong,
+// NotFound where a file or model is not there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
+#include "cli/session.h"
+
+namespace hpo {
+
+struct MemoryFitOptions {
+  std::string model;  // a name of the catalogue, or a config.json
+  std::vector<std::string> params;
+  std::vector<int64_t> lengths;
+  CardOptions device;
+  KernelOptions kernels;
+  int64_t grad_accum = 1;
+};
+
+// The largest micro-batch for each length and card, of a configuration that has `params` besides.
+// Whether any cell has one. Needs no server.
+absl::StatusOr<bool> ShowMemoryFit(Session& session, const MemoryFitOptions& options);
+
+}  // namespace hpo

@@ -1,0 +1,24 @@
+// `hpo memory plan`. Codes, apart from its own: InvalidArgument where a word, size or file is
+// wrong, NotFound where a file or model is not there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/memory/offline_card.h"
+#include "cli/memory/offline_model.h"
+#include "cli/session.h"
+
+namespace hpo {
+
+struct MemoryPlanOptions {
+  std::vector<std::string> params;
+  CardOptions device;  // one card
+  KernelOptions kernels;
+};
+
+// The cheapest changes that make a configuration fit. Whether it fits with them. Needs no server.
+absl::StatusOr<bool> ShowMemoryPlan(Session& session, const MemoryPlanOptions& options);
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// What the commands print of studies for people. Pure. `width`: the terminal's columns, 0 for
+// unlimited.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/study/study_status.h"
+
+namespace hpo {
+
+// One line a study.
+std::string StudyTable(const std::vector<StudyStatus>& studies, int width);
+
+// One study: progress, best, counts, memory, workers, and what it waits for.
+std::string StudyText(const StudyStatus& study, int width);
+
+// The best trial's value; of several objectives the front, a trial a line.
+std::string BestLines(const StudyStatus& study);
+
+// Why failures ended the study, with what the last of them said; empty where they have not.
+std::string FailureText(const StudyStatus& study);
+
+// The space, one line a parameter, then one a narrowing.
+std::string SpaceTable(const SearchSpace& space, int width);
+
+}  // namespace hpo

@@ -1,0 +1,23 @@
+// What all commands share. A command returns the cause of its exit status: OK, or the error that is
+// printed as one line.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "cli/client.h"
+#include "cli/render/terminal.h"
+
+namespace hpo {
+
+// `client` and `out` outlive it.
+struct Session {
+  Client& client;
+  std::ostream& out;
+  Terminal terminal;
+  bool json = false;
+  bool yaml = false;  // of hpo best alone
+  std::string study;  // empty: the only one
+};
+
+}  // namespace hpo

@@ -1,0 +1,16 @@
+// Data files of JSON lines.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "worker/text/data/readers.h"
+
+namespace hpo {
+
+// As ReadDataFile, for content already in memory; `origin` is what errors begin with.
+absl::StatusOr<DataFile> ParseJsonLines(absl::string_view content, const std::string& origin,
+                                        const RowTargets& targets = {});
+
+}  // namespace hpo
