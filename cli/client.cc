@@ -26,10 +26,9 @@ namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(30);
 constexpr auto kImportDeadline = std::chrono::minutes(10);
-constexpr int kTrialsAtOnce = 100;
-constexpr size_t kArchivePiece = size_t{1} << 20;
-constexpr int kOwnerOnly = 0600;       // a backup holds what workers prove their leases by
-constexpr int64_t kFromTheFirst = -1;  // on the wire, 0 is "from now"
+constexpr size_t kPiece = size_t{1} << 20;  // of what is sent as a stream
+constexpr int kOwnerOnly = 0600;            // a backup holds what workers prove their leases by
+constexpr int64_t kFromTheFirst = -1;       // on the wire, 0 is "from now"
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
@@ -216,7 +215,7 @@ absl::StatusOr<StudyStatus> Client::RestoreStudy(const std::string& name,
   v1::RestoreStudyRequest request;
   request.set_name(name);
   do {
-    request.set_data(std::string(archive.substr(0, kArchivePiece)));
+    request.set_data(std::string(archive.substr(0, kPiece)));
     archive.remove_prefix(request.data().size());
   } while (writer->Write(request) && !archive.empty());
   writer->WritesDone();
@@ -317,11 +316,15 @@ absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
   request.set_study(import.study);
   request.set_count_against_budget(import.count_against_budget);
   bool taken = true;
+  size_t size = 0;
   for (size_t i = 0; i < import.trials.size() && taken; ++i) {
-    *request.add_trials() = ToProto(import.trials[i]);
-    if (request.trials_size() < kTrialsAtOnce) continue;
+    v1::ImportedTrial& trial = *request.add_trials();
+    trial = ToProto(import.trials[i]);
+    size += trial.ByteSizeLong();
+    if (size < kPiece) continue;
     taken = writer->Write(request);
     request.clear_trials();
+    size = 0;
   }
   if (taken) writer->Write(request);
   writer->WritesDone();

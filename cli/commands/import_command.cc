@@ -21,7 +21,21 @@ std::string Summary(const ImportResult& result, const OptunaStudy& read, bool co
   if (read.num_incomplete > 0) {
     absl::StrAppend(&text, "; ", read.num_incomplete, " failed before they had all parameters");
   }
+  if (read.num_unfit > 0) {
+    absl::StrAppend(&text, "; ", read.num_unfit,
+                    " attributes are left out: no JSON, too long or too many");
+  }
   return text;
+}
+
+// What is noted of the study already stays.
+absl::Status AddAttributes(Session& session, const StudyStatus& study, Attributes attributes) {
+  std::erase_if(attributes, [&study](const auto& entry) {
+    return entry.first != kTagsKey && study.attributes.contains(entry.first);
+  });
+  if (attributes.empty()) return absl::OkStatus();
+  return session.client.ChangeAttributes(study.spec.name, std::nullopt, Adding(attributes))
+      .status();
 }
 
 }  // namespace
@@ -34,13 +48,15 @@ absl::Status ImportOptuna(Session& session, const ImportOptions& options) {
                                    .count_against_budget = options.count_against_budget,
                                    .trials = std::move(read.trials)});
   if (!result.ok()) return Annotate(result.status(), options.path);
+  HPO_RETURN_IF_ERROR(Annotate(AddAttributes(session, study, read.attributes), options.path));
   if (session.json) {
     PrintJson(Json{{"study", result->study},
                    {"imported_from", options.path},
                    {"added", result->num_added},
                    {"known", result->num_known},
                    {"open", read.num_open},
-                   {"incomplete", read.num_incomplete}},
+                   {"incomplete", read.num_incomplete},
+                   {"attributes_left_out", read.num_unfit}},
               session.out);
   } else {
     session.out << Summary(*result, read, options.count_against_budget) << "\n";

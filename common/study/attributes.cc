@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -121,6 +122,15 @@ absl::StatusOr<Attributes> Changed(Attributes attributes, const AttributeChange&
   if (attributes.size() <= static_cast<size_t>(kAttributeLimit.most)) return attributes;
   return Expected("attributes", absl::StrCat("at most ", kAttributeLimit.most),
                   absl::StrCat(attributes.size()));
+}
+
+AttributeChange Adding(Attributes attributes) {
+  AttributeChange change{.note = {}, .add_tags = TagsOf(attributes)};
+  if (attributes.contains(kNoteKey)) change.note = NoteOf(attributes);
+  attributes.erase(kNoteKey);
+  attributes.erase(kTagsKey);
+  change.set = std::move(attributes);
+  return change;
 }
 
 absl::StatusOr<Attributes> CheckedAttributes(const Attributes& told) {

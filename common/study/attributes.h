@@ -41,6 +41,8 @@ struct AttributeChange {
 //   InvalidArgument  a key of ours or none, a value that is not JSON, an empty tag or one with a
 //                    comma, or more than common/base/limits.h allows
 absl::StatusOr<Attributes> Changed(Attributes attributes, const AttributeChange& change);
+// The change that adds them all, note and tags among them.
+AttributeChange Adding(Attributes attributes);
 
 // What a trainer tells, as it is stored.
 //   InvalidArgument  as Changed

@@ -7,6 +7,7 @@
 
 #include "absl/time/time.h"
 #include "common/space/params.h"
+#include "common/study/attributes.h"
 #include "common/study/trial.h"
 
 namespace hpo {
@@ -19,6 +20,7 @@ struct ImportedTrial {
   bool demonstration = false;
   absl::Time started = absl::InfinitePast();
   absl::Time ended = absl::InfinitePast();
+  Attributes attributes;  // note and tags among them
   bool operator==(const ImportedTrial&) const = default;
 };
 

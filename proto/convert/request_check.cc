@@ -68,6 +68,7 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.AnnotateRequest.AttributesEntry.value", &kTextLimit},
     {"hpo.v1.ReportMeasurementsRequest.AttributesEntry.value", &kTextLimit},
     {"hpo.v1.FinishTrialRequest.AttributesEntry.value", &kTextLimit},
+    {"hpo.v1.ImportedTrial.AttributesEntry.value", &kTextLimit},
 };
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.
@@ -103,6 +104,7 @@ constexpr FieldLimit kLists[] = {
     {"hpo.v1.AnnotateRequest.attributes", &kAttributeLimit},
     {"hpo.v1.ReportMeasurementsRequest.attributes", &kAttributeLimit},
     {"hpo.v1.FinishTrialRequest.attributes", &kAttributeLimit},
+    {"hpo.v1.ImportedTrial.attributes", &kAttributeLimit},
     {"hpo.v1.RetryTrialsRequest.numbers", &kPageLimit},
 };
 

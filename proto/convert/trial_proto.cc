@@ -165,6 +165,7 @@ v1::ImportedTrial ToProto(const ImportedTrial& trial) {
   proto.set_demonstration(trial.demonstration);
   if (IsSet(trial.started)) *proto.mutable_started() = ToProto(trial.started);
   if (IsSet(trial.ended)) *proto.mutable_ended() = ToProto(trial.ended);
+  *proto.mutable_attributes() = ToProto(trial.attributes);
   return proto;
 }
 
@@ -182,6 +183,7 @@ absl::StatusOr<ImportedTrial> FromProto(const v1::ImportedTrial& proto) {
   for (const v1::Measurement& measurement : proto.measurements()) {
     trial.measurements.push_back(FromProto(measurement));
   }
+  trial.attributes = FromProto(proto.attributes());
   if (proto.has_started()) trial.started = FromProto(proto.started());
   if (proto.has_ended()) trial.ended = FromProto(proto.ended());
   return trial;

@@ -87,7 +87,8 @@ absl::Status Insert(TrialTransaction& transaction, const ImportedTrial& imported
   record.current_attempt = record.result_attempt = kTheAttempt;
   HPO_RETURN_IF_ERROR(transaction.trials.UpdateTrial(record));
   transaction.Changed(number, "finished");
-  return absl::OkStatus();
+  if (imported.attributes.empty()) return absl::OkStatus();
+  return transaction.trials.StoreAttributes(number, imported.attributes);
 }
 
 //   AlreadyExists  `known` is another trial than `imported`
@@ -112,6 +113,7 @@ absl::StatusOr<std::vector<ImportedTrial>> CheckImported(const SchedulerState& s
     const auto check = [&]() -> absl::Status {
       HPO_ASSIGN_OR_RETURN(trial.params, TypedParams(space, trial.params));
       HPO_RETURN_IF_ERROR(ValidateParams(space, trial.params));
+      HPO_ASSIGN_OR_RETURN(trial.attributes, Changed({}, Adding(trial.attributes)));
       return CheckOutcome(spec, trial.outcome);
     };
     HPO_RETURN_IF_ERROR(Annotate(check(), trial.origin));

@@ -128,7 +128,6 @@ class RowReader {
       return absl::InvalidArgumentError(
           absl::StrCat("expected a row of a table, got ", DescribeJson(line)));
     }
-    ++num_rows_;
     const auto table = line["table"].get<std::string>();
     if (study_.id == 0) return TakeStudy(table, line["row"]);
     const auto* const known =
@@ -142,7 +141,6 @@ class RowReader {
   }
 
   const RestoredStudy& study() const { return study_; }
-  int64_t num_rows() const { return num_rows_; }
 
  private:
   absl::Status TakeStudy(const std::string& table, Json row) {
@@ -202,7 +200,6 @@ class RowReader {
   Database& database_;
   const std::string name_;
   RestoredStudy study_;
-  int64_t num_rows_ = 0;
   std::map<std::string, std::vector<std::string>> columns_;  // by table
 };
 
@@ -217,12 +214,38 @@ absl::Status CheckHeader(const Json& header, int64_t schema) {
              DescribeJson(made_with));
 }
 
-absl::Status CheckEnd(const Json& end, int64_t line, int64_t num_rows, const std::string& sha256) {
+// All lines but the first and this one, the last, are rows.
+absl::Status CheckEnd(const Json& end, int64_t line, const std::string& sha256) {
+  const int64_t num_rows = line - 2;
   const bool same = end.is_object() && end.value("rows", Json()) == num_rows &&
                     end.value("sha256", Json()) == sha256;
   if (same) return absl::OkStatus();
   return Bad(line, absl::StrCat("the end of ", num_rows, " rows with the digest ", sha256),
              DescribeJson(end));
+}
+
+// Those between the first line and the last, of an archive that is whole: what is not never gets to
+// the database, which would only say that some row does not fit.
+absl::StatusOr<absl::string_view> RowLines(absl::string_view archive, int64_t schema) {
+  const int64_t num_lines = std::count(archive.begin(), archive.end(), '\n');
+  const size_t rows = archive.find('\n') + 1;
+  if (num_lines > 0) {
+    const absl::StatusOr<Json> header = ParseJson(archive.substr(0, rows));
+    if (!header.ok()) return Bad(1, "JSON", header.status().message());
+    HPO_RETURN_IF_ERROR(CheckHeader(*header, schema));
+  }
+  if (!archive.empty() && archive.back() != '\n') {
+    return Bad(num_lines + 1, "a whole line", "a part of one");
+  }
+  const size_t last = num_lines < 2 ? rows : archive.rfind('\n', archive.size() - 2) + 1;
+  const absl::StatusOr<Json> end = ParseJson(archive.substr(last));
+  if (!end.ok() || !end->is_object() || !end->contains("end")) {
+    return Bad(num_lines + 1, "more lines, the last one with the end", "nothing: it is not whole");
+  }
+  Sha256 digest;
+  digest.Update(archive.substr(0, last));
+  HPO_RETURN_IF_ERROR(CheckEnd((*end)["end"], num_lines, digest.HexDigest()));
+  return archive.substr(rows, last - rows);
 }
 
 }  // namespace
@@ -256,33 +279,23 @@ absl::StatusOr<int64_t> WriteStudyArchive(Database& database, int64_t study_id,
 absl::StatusOr<RestoredStudy> InsertStudyArchive(Database& database, const std::string& name,
                                                  absl::string_view archive) {
   HPO_ASSIGN_OR_RETURN(const int64_t schema, SchemaOf(database));
+  HPO_ASSIGN_OR_RETURN(absl::string_view lines, RowLines(archive, schema));
   RowReader rows(database, name);
-  Sha256 digest;
-  int64_t number = 0;
-  while (!archive.empty()) {
-    ++number;
-    const size_t newline = archive.find('\n');
-    if (newline == absl::string_view::npos) return Bad(number, "a whole line", "a part of one");
-    const absl::string_view line = archive.substr(0, newline + 1);
-    archive.remove_prefix(newline + 1);
-    const absl::StatusOr<Json> json = ParseJson(line);
+  for (int64_t number = 2; !lines.empty(); ++number) {
+    const size_t size = lines.find('\n') + 1;
+    const absl::StatusOr<Json> json = ParseJson(lines.substr(0, size));
+    lines.remove_prefix(size);
     if (!json.ok()) return Bad(number, "JSON", json.status().message());
-    if (json->is_object() && json->contains("end") && number > 1) {
-      HPO_RETURN_IF_ERROR(CheckEnd((*json)["end"], number, rows.num_rows(), digest.HexDigest()));
-      if (!archive.empty()) return Bad(number + 1, "no more lines", "one");
-      if (rows.study().id == 0) return Bad(number, "a study", "none");
-      HPO_RETURN_IF_ERROR(
-          database.Prepare("UPDATE server SET studies_version = studies_version + 1").Run());
-      return rows.study();
-    }
-    digest.Update(line);
-    const absl::Status taken = number == 1 ? CheckHeader(*json, schema) : rows.Take(*json);
-    if (absl::IsInvalidArgument(taken) && number > 1) {
+    const absl::Status taken = rows.Take(*json);
+    if (absl::IsInvalidArgument(taken)) {
       return Annotate(taken, absl::StrCat("archive, line ", number));
     }
     HPO_RETURN_IF_ERROR(taken);
   }
-  return Bad(number + 1, "more lines, the last one with the end", "nothing: it is not whole");
+  if (rows.study().id == 0) return Bad(2, "a study", "none");
+  HPO_RETURN_IF_ERROR(
+      database.Prepare("UPDATE server SET studies_version = studies_version + 1").Run());
+  return rows.study();
 }
 
 absl::Status DeleteStudyRows(Database& database, int64_t study_id) {

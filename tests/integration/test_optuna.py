@@ -75,9 +75,13 @@ class OptunaTest(Deployment):
         path = self.folder / "theirs.db"
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name="theirs", direction="maximize")
 
+        study.set_user_attr("owner", {"name": "me"})
+
         def objective(trial):
             x = trial.suggest_float("x", 0.0, 1.0)
             trial.suggest_float("y", 0.0, 1.0)
+            trial.set_user_attr("rows", trial.number)
+            trial.set_user_attr("speed", float("nan"))
             for step in range(3):
                 trial.report(x * step, step)
             if trial.number == 1:
@@ -89,13 +93,16 @@ class OptunaTest(Deployment):
         study.optimize(objective, n_trials=5, catch=(ValueError,))
         study.ask()
         said = self.hpo("import", "optuna", path, "toy")
-        self.assertIn("5 trials of theirs imported into toy, outside its budget; 1 have not ended", said)
+        self.assertIn("5 trials of theirs imported into toy, outside its budget; 1 have not ended; 5 "
+                      "attributes are left out", said)
+        self.assertEqual(self.study()["attributes"], {"owner": {"name": "me"}})
         self.assertIn("0 trials of theirs imported into toy, outside its budget; 5 were there already",
                       self.hpo("import", "optuna", path, "toy"))
         for theirs in study.trials[:5]:
             ours = self.trial(theirs.number)
             self.assertEqual(ours["origin"], f"optuna:theirs#{theirs.number}")
             self.assertEqual(ours["params"], theirs.params)
+            self.assertEqual(ours["attributes"], {"rows": theirs.number})
             self.assertEqual({m["step"]: m["metrics"]["macro_f1"] for m in ours["measurements"]},
                              theirs.intermediate_values)
             state = {"COMPLETE": "COMPLETED", "PRUNED": "PRUNED", "FAIL": "FAILED"}[theirs.state.name]

@@ -1,5 +1,6 @@
 """hpo.Study: ask and tell."""
 
+import pathlib
 import threading
 
 import pytest
@@ -158,3 +159,104 @@ def test_a_target_ends_the_study(tmp_path):
         study.tell(study.ask(), 0.5)
         assert study.ask() is None
         assert "trial #1 reached the target" in study.state().waiting_for
+
+
+def tell_all(study, trials):
+    for _ in range(trials):
+        trial = study.ask()
+        study.tell(trial, trial["x"])
+
+
+def test_other_ranges(tmp_path):
+    space = {"x": hpo.uniform(0, 1), "n": hpo.int(1, 9, step=2), "kind": ["a", "b"]}
+    with hpo.Study("mine", space, trials=30, storage=tmp_path, seed=1) as study:
+        tell_all(study, 6)
+        waits = study.enqueue({"x": 0.9})
+        outside = sum(one.params["x"] > 0.5 for one in study.trials)
+        change = {"x": hpo.uniform(0, 0.5), "kind": ["a", "b", "c"]}
+        planned = study.edit(change, dry_run=True)
+        assert planned.before == {"x": hpo.uniform(0, 1), "kind": hpo.choice(["a", "b"])}
+        assert planned.after == {"x": hpo.uniform(0, 0.5), "kind": hpo.choice(["a", "b", "c"])}
+        assert study.edit({"x": hpo.uniform(0, 1), "n": hpo.int(1, 9, step=2)}).after == {}
+        edited = study.edit(change)
+        assert (edited.outside, edited.cancelled) == (outside, [waits])
+        tell_all(study, 12)
+        assert max(one.params["x"] for one in study.trials[waits + 1:]) <= 0.5
+        back = study.edit({"x": hpo.log(1e-3, 1), "n": hpo.int(1, 20)})
+        assert back.before == {"x": hpo.uniform(0, 0.5), "n": hpo.int(1, 9, step=2)}
+        assert back.after == {"x": hpo.log(1e-3, 1), "n": hpo.int(1, 20)}
+
+
+def test_what_is_no_edit(study):
+    for space, said in (({"y": [1, 2]}, "parameter y: expected one of the study's parameters"),
+                        ({"x": hpo.uniform(0, 1, default=0.5)}, "x: expected a range or choices alone, got default="),
+                        ({"x": 3}, "x: expected hpo.uniform, hpo.log, hpo.int or a list of choices, got 3"),
+                        ({}, "ranges: expected them or yaml, got neither")):
+        with pytest.raises(hpo.InvalidInput, match=said):
+            study.edit(space)
+    with pytest.raises(hpo.ServerError, match="parameter x: expected the kind that its trials have"):
+        study.edit({"x": hpo.int(1, 2)})
+
+
+def test_delete_and_restore(study, tmp_path):
+    tell_all(study, 4)
+    study.annotate({"owner": "me"}, note="kept")
+    trials = study.trials
+    file = tmp_path / "kept"
+    assert study.delete(file) == file
+    assert oct(file.stat().st_mode & 0o777) == "0o600"
+    with pytest.raises(hpo.ServerError, match="mine"):
+        study.state()
+    assert hpo.restore(file, server=study.channel.address) == "mine"
+    assert (study.trials, study.note, study.attributes) == (trials, "kept", {"owner": "me"})
+    with pytest.raises(hpo.ServerError, match="expected a study that is not there"):
+        hpo.restore(file, server=study.channel.address)
+    assert hpo.restore(file, "again", storage=tmp_path / "other") == "again"
+    with hpo.Study("again", storage=tmp_path / "other") as again:
+        assert again.trials == trials
+        tell_all(again, 2)
+        assert again.ask() is None
+
+
+def test_an_archive_in_this_folder(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert study.delete() == pathlib.Path("mine.hpo-study")
+    assert hpo.restore("mine.hpo-study", server=study.channel.address) == "mine"
+    assert study.delete(no_archive=True) is None
+    assert [path.name for path in tmp_path.glob("*hpo-study*")] == ["mine.hpo-study"]
+
+
+def test_where_nothing_is_deleted(study, tmp_path):
+    file = tmp_path / "kept"
+    trial = study.ask()
+    with pytest.raises(hpo.ServerError, match="runs"):
+        study.delete(file)
+    assert not file.exists()  # it is no archive of something that is gone
+    study.tell(trial, 1.0)
+    file.write_text("mine")
+    with pytest.raises(hpo.InvalidInput, match="kept is there: expected a new file"):
+        study.delete(file)
+    assert file.read_text() == "mine"
+    with pytest.raises(FileNotFoundError):
+        study.delete(tmp_path / "nowhere" / "kept")
+    with pytest.raises(hpo.InvalidInput, match="expected a file or no_archive=True, got both"):
+        study.delete(file, no_archive=True)
+    assert len(study.trials) == 1
+    assert not list(tmp_path.glob(".kept*"))
+
+
+def test_what_is_no_archive(study, tmp_path):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    tell_all(study, 1)
+    study.delete(whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for content in (b"", b"".join(lines[:-1]), b"".join(lines[:2] + lines[3:])):
+        part.write_bytes(content)
+        with pytest.raises(hpo.InvalidInput):
+            hpo.restore(part, server=study.channel.address)
+    with pytest.raises(FileNotFoundError):
+        hpo.restore(tmp_path / "none", server=study.channel.address)
+    for both in ({}, {"server": study.channel.address, "storage": tmp_path}):
+        with pytest.raises(hpo.InvalidInput, match="expected storage= or server=, got"):
+            hpo.restore(whole, **both)
+    assert hpo.restore(whole, server=study.channel.address) == "mine"

@@ -14,6 +14,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/interop/optuna/optuna_database.h"
+#include "common/study/attributes.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -22,6 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kPruner[] = "optuna";
+constexpr char kOfExports[] = "hpo:";  // what optuna_file.h says of a trial of ours
 
 struct CloseDatabase {
   void operator()(sqlite3* database) const { sqlite3_close(database); }
@@ -55,7 +57,7 @@ class Reader {
     int64_t id = 0;
     std::string state;
     ImportedTrial trial;
-    std::map<std::string, Json> attributes;
+    std::map<std::string, Json> told;  // what an export of ours says of it
   };
   using TakeRow = std::function<absl::Status(const Row&)>;
 
@@ -64,7 +66,10 @@ class Reader {
   absl::Status CheckDirections() const;
   absl::Status CheckMetrics() const;
   absl::StatusOr<std::vector<Stored>> ReadTrials() const;
-  absl::Status ReadDetails(Stored& stored) const;
+  absl::Status ReadDetails(Stored& stored);
+  absl::Status ReadStudyAttributes();
+  absl::Status ReadTrialAttributes(Stored& stored);
+  void Keep(const std::string& key, const std::string& text, Attributes& attributes);
   absl::Status ReadParams(Stored& stored) const;
   absl::Status ReadMeasurements(Stored& stored) const;
   absl::StatusOr<TrialOutcome> OutcomeOf(const Stored& stored) const;
@@ -76,7 +81,7 @@ class Reader {
   const StudySpec& study_;
   std::unique_ptr<sqlite3, CloseDatabase> database_;
   int64_t study_id_ = 0;
-  std::string name_;
+  OptunaStudy result_;
 };
 
 // A number that has a type instead of a value is not finite.
@@ -172,7 +177,7 @@ absl::Status Reader::FindStudy(const std::string& name) {
     return absl::NotFoundError(absl::StrCat(path_, ": expected one of its studies (", names,
                                             "), got ", name.empty() ? "no name" : name));
   }
-  name_ = found->first;
+  result_.name = found->first;
   study_id_ = found->second;
   return absl::OkStatus();
 }
@@ -219,7 +224,7 @@ absl::StatusOr<std::vector<Reader::Stored>> Reader::ReadTrials() const {
                Stored& stored = trials.emplace_back();
                stored.id = row.Int(0);
                stored.state = row.Text(2);
-               stored.trial.origin = absl::StrCat("optuna:", name_, "#", row.Int(1));
+               stored.trial.origin = absl::StrCat("optuna:", result_.name, "#", row.Int(1));
                stored.trial.started = TimeOf(row.Text(3));
                stored.trial.ended = TimeOf(row.Text(4));
                return absl::OkStatus();
@@ -251,22 +256,46 @@ absl::Status Reader::ReadMeasurements(Stored& stored) const {
       });
 }
 
-absl::Status Reader::ReadDetails(Stored& stored) const {
+void Reader::Keep(const std::string& key, const std::string& text, Attributes& attributes) {
+  if (key == kRetryOfKey) return;  // the number of a trial of the study that was exported
+  absl::StatusOr<Attributes> more = Changed(attributes, Adding({{key, text}}));
+  if (more.ok()) {
+    attributes = *std::move(more);
+  } else {
+    ++result_.num_unfit;
+  }
+}
+
+absl::Status Reader::ReadStudyAttributes() {
+  return Select("SELECT \"key\", value_json FROM study_user_attributes WHERE study_id = ?",
+                Json::array({study_id_}), [&](const Row& row) {
+                  Keep(row.Text(0), row.Text(1), result_.attributes);
+                  return absl::OkStatus();
+                });
+}
+
+absl::Status Reader::ReadTrialAttributes(Stored& stored) {
+  return Select("SELECT \"key\", value_json FROM trial_user_attributes WHERE trial_id = ?",
+                Json::array({stored.id}), [&](const Row& row) -> absl::Status {
+                  const std::string key = row.Text(0);
+                  if (!absl::StartsWith(key, kOfExports)) {
+                    Keep(key, row.Text(1), stored.trial.attributes);
+                    return absl::OkStatus();
+                  }
+                  absl::StatusOr<Json> value = ParseJson(row.Text(1));
+                  if (!value.ok()) return Annotate(value.status(), key);
+                  stored.told[key] = *std::move(value);
+                  return absl::OkStatus();
+                });
+}
+
+absl::Status Reader::ReadDetails(Stored& stored) {
   HPO_RETURN_IF_ERROR(ReadParams(stored));
   HPO_RETURN_IF_ERROR(ReadMeasurements(stored));
-  HPO_RETURN_IF_ERROR(
-      Select("SELECT \"key\", value_json FROM trial_user_attributes WHERE trial_id = ?",
-             Json::array({stored.id}), [&](const Row& row) -> absl::Status {
-               const std::string key = row.Text(0);
-               if (!absl::StartsWith(key, "hpo:")) return absl::OkStatus();
-               absl::StatusOr<Json> value = ParseJson(row.Text(1));
-               if (!value.ok()) return Annotate(value.status(), key);
-               stored.attributes[key] = *std::move(value);
-               return absl::OkStatus();
-             }));
-  const auto demonstration = stored.attributes.find("hpo:demonstration");
+  HPO_RETURN_IF_ERROR(ReadTrialAttributes(stored));
+  const auto demonstration = stored.told.find("hpo:demonstration");
   stored.trial.demonstration =
-      demonstration != stored.attributes.end() && demonstration->second == Json(true);
+      demonstration != stored.told.end() && demonstration->second == Json(true);
   HPO_ASSIGN_OR_RETURN(stored.trial.outcome, OutcomeOf(stored));
   return absl::OkStatus();
 }
@@ -289,8 +318,8 @@ absl::StatusOr<Metrics> Reader::ReadValues(const Stored& stored) const {
 
 // nullopt where the trial was not ours, or is told to have ended otherwise since.
 absl::StatusOr<std::optional<TrialOutcome>> Reader::OwnOutcome(const Stored& stored) const {
-  const auto found = stored.attributes.find("hpo:outcome");
-  if (found == stored.attributes.end()) return std::nullopt;
+  const auto found = stored.told.find("hpo:outcome");
+  if (found == stored.told.end()) return std::nullopt;
   absl::StatusOr<TrialOutcome> outcome = OutcomeFromJson(found->second);
   if (!outcome.ok()) return Annotate(outcome.status(), found->first);
   const TrialState state = StateOf(*outcome);
@@ -334,14 +363,14 @@ bool Reader::LacksParameters(const ParamMap& params) const {
 
 absl::StatusOr<OptunaStudy> Reader::Read(const std::string& name) {
   HPO_RETURN_IF_ERROR(FindStudy(name));
-  const std::string place = absl::StrCat(path_, ": study ", name_);
+  const std::string place = absl::StrCat(path_, ": study ", result_.name);
   HPO_RETURN_IF_ERROR(Annotate(CheckDirections(), place));
   HPO_RETURN_IF_ERROR(Annotate(CheckMetrics(), place));
+  HPO_RETURN_IF_ERROR(Annotate(ReadStudyAttributes(), place));
   HPO_ASSIGN_OR_RETURN(std::vector<Stored> trials, ReadTrials());
-  OptunaStudy result{.name = name_};
   for (Stored& stored : trials) {
     if (stored.state == "WAITING" || stored.state == "RUNNING") {
-      ++result.num_open;
+      ++result_.num_open;
       continue;
     }
     if (stored.state != "COMPLETE" && stored.state != "PRUNED" && stored.state != "FAIL") {
@@ -351,12 +380,12 @@ absl::StatusOr<OptunaStudy> Reader::Read(const std::string& name) {
     HPO_RETURN_IF_ERROR(
         Annotate(ReadDetails(stored), absl::StrCat(path_, ": ", stored.trial.origin)));
     if (stored.state == "FAIL" && LacksParameters(stored.trial.params)) {
-      ++result.num_incomplete;
+      ++result_.num_incomplete;
       continue;
     }
-    result.trials.push_back(std::move(stored.trial));
+    result_.trials.push_back(std::move(stored.trial));
   }
-  return result;
+  return std::move(result_);
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ struct OptunaStudy {
   std::vector<ImportedTrial> trials;  // by number
   int64_t num_open = 0;               // WAITING or RUNNING: left out
   int64_t num_incomplete = 0;         // FAIL before all parameters were drawn: left out
+  Attributes attributes;              // of the study
+  int64_t num_unfit = 0;              // attributes that are none of ours: left out
 };
 
 // The study `name` of the file, or its only one, for `study`. A trial's origin is "optuna:NAME#12".
@@ -22,7 +24,9 @@ struct OptunaStudy {
 // COMPLETE is Completed, each value under the name of the objective in its place; PRUNED is
 // StoppedByPruner at its last step; FAIL is Failed. Where a trial has the attribute "hpo:outcome"
 // of a trial of ours, and its state is that outcome's, it is that outcome.
-// Optuna's other attributes and its constraints have no place in a study of ours.
+// Its user attributes are ours, note and tags of an exported study among them, but those that are
+// no JSON (a NaN) or beyond common/base/limits.h. Its system attributes and constraints have no
+// place in a study of ours.
 //   NotFound            no such file or study; several and no name: lists them
 //   FailedPrecondition  another database, another schema, or one that cannot be read
 //   InvalidArgument     directions or metrics that are not the study's, a value or a parameter that

@@ -9,8 +9,10 @@
     print(best.value, best.params)
 """
 
+from .archive import restore
 from .errors import (BadData, HpoError, InvalidInput, OutOfMemory, ServerError, Stopped,
                      StudyFailed)
+from .ranges import Edited
 from .search import maximize, minimize
 from .space import Domain, choice, integer, log, uniform
 from .study import Study, TrialRecord
@@ -18,6 +20,6 @@ from .trial import Trial
 
 int = integer  # of the space: hpo.int(1, 8)
 
-__all__ = ["BadData", "Domain", "HpoError", "InvalidInput", "OutOfMemory", "ServerError",
+__all__ = ["BadData", "Domain", "Edited", "HpoError", "InvalidInput", "OutOfMemory", "ServerError",
            "Stopped", "Study", "StudyFailed", "Trial", "TrialRecord", "choice", "int", "integer",
-           "log", "maximize", "minimize", "uniform"]
+           "log", "maximize", "minimize", "restore", "uniform"]

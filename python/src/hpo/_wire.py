@@ -85,7 +85,7 @@ class Channel:
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
-                return self._bound(method, request)(request, timeout=left, wait_for_ready=True)
+                return self._bound(method, type(request))(request, timeout=left, wait_for_ready=True)
             except self._grpc.RpcError as error:
                 code = str(error.code().name)
                 if code != "UNAVAILABLE" or time.monotonic() + 0.2 > deadline:
@@ -93,20 +93,29 @@ class Channel:
                 time.sleep(0.2)
 
     def stream(self, method: str, request: Any) -> "Iterator[Any]":
+        """Answers until there are no more, or the server is gone."""
         try:
-            yield from self._bound(method, request, stream=True)(request, wait_for_ready=True)
+            yield from self._bound(method, type(request), "unary_stream")(request, wait_for_ready=True)
         except self._grpc.RpcError as error:
             code = str(error.code().name)
             if code not in ("CANCELLED", "UNAVAILABLE"):
                 raise self._refusal(error, code) from None
 
-    def _bound(self, method: str, request: Any, stream: bool = False) -> "Callable[..., Any]":
+    def send(self, method: str, requests: "Iterator[Any]", kind: Any, timeout: float) -> Any:
+        """Many requests of class `kind`, one answer. Sent once."""
+        try:
+            return self._bound(method, kind, "stream_unary")(requests, timeout=timeout,
+                                                             wait_for_ready=True)
+        except self._grpc.RpcError as error:
+            raise self._refusal(error, str(error.code().name)) from None
+
+    def _bound(self, method: str, kind: Any, way: str = "unary_unary") -> "Callable[..., Any]":
+        """`kind`: the class of the request, which names the answer's."""
         if method not in self._methods:
-            make = self._channel.unary_stream if stream else self._channel.unary_unary
-            answer = request.DESCRIPTOR.name.removesuffix("Request") + "Response"
-            self._methods[method] = make(f"/hpo.v1.{method}",
-                                         request_serializer=lambda one: one.SerializeToString(),
-                                         response_deserializer=message(answer).FromString)
+            answer = kind.DESCRIPTOR.name.removesuffix("Request") + "Response"
+            self._methods[method] = getattr(self._channel, way)(
+                f"/hpo.v1.{method}", request_serializer=kind.SerializeToString,
+                response_deserializer=message(answer).FromString)
         return self._methods[method]
 
     def _refusal(self, error: Any, code: str) -> HpoError:

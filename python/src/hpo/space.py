@@ -22,10 +22,21 @@ class Domain:
     when: "Mapping[str, Any] | None" = None
 
 
+def _is_finite(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given)
+
+
+def _is_whole(given: object) -> bool:
+    return isinstance(given, int)
+
+
+def _is_value(given: object) -> bool:
+    return isinstance(given, (bool, int, float, str))
+
+
 def _range(kind: str, low: float, high: float, **more: Any) -> Domain:
-    for bound in (low, high):
-        if isinstance(bound, bool) or not isinstance(bound, (int, float)) or not math.isfinite(bound):
-            raise InvalidInput(f"a range: expected two finite numbers, got {low!r} and {high!r}")
+    if not (_is_finite(low) and _is_finite(high)):
+        raise InvalidInput(f"a range: expected two finite numbers, got {low!r} and {high!r}")
     if low > high:
         raise InvalidInput(f"a range: expected low <= high, got {low!r} and {high!r}")
     if more.get("log") and low <= 0:
@@ -48,7 +59,7 @@ def log(low: float, high: float, *, default: "float | None" = None,
 def integer(low: int, high: int, *, step: "int | None" = None, log: bool = False,
             default: "int | None" = None, when: "Mapping[str, Any] | None" = None) -> Domain:
     """A whole number between low and high, both included. Also hpo.int."""
-    if not all(isinstance(bound, int) for bound in (low, high)):
+    if not (_is_whole(low) and _is_whole(high)):
         raise InvalidInput(f"hpo.int: expected whole numbers, got {low!r} and {high!r}")
     return _range("int", low, high, step=step, log=log, default=default, when=when)
 
@@ -57,7 +68,7 @@ def choice(choices: Sequence[Value], *, default: Optional[Value] = None,
            when: "Mapping[str, Any] | None" = None) -> Domain:
     """One of the given values. A plain list says the same."""
     for value in choices:
-        if not isinstance(value, (bool, int, float, str)):
+        if not _is_value(value):
             raise InvalidInput(f"a choice: expected a flag, a number or text, got {value!r}")
     if not choices:
         raise InvalidInput("a choice: expected at least one value, got none")
@@ -67,7 +78,8 @@ def choice(choices: Sequence[Value], *, default: Optional[Value] = None,
 Space = Mapping[str, Union[Domain, Sequence[Value]]]
 
 
-def _domain(name: str, given: "Domain | Sequence[Value] | object") -> Domain:
+def domain_of(name: str, given: "Domain | Sequence[Value]") -> Domain:
+    """Of one entry of a space."""
     if isinstance(given, Domain):
         return given
     if isinstance(given, (list, tuple)):
@@ -93,7 +105,7 @@ def study_file(name: str, space: Space, objectives: "Mapping[str, str]", **secti
     """The text of a study file (JSON, which is YAML). `objectives`: direction by metric."""
     if not space:
         raise InvalidInput("the search space: expected at least one parameter, got none")
-    parameters = {key: _entry(key, _domain(key, given)) for key, given in space.items()}
+    parameters = {key: _entry(key, domain_of(key, given)) for key, given in space.items()}
     goals = [{"metric": metric, "direction": way} for metric, way in objectives.items()]
     return json.dumps({"name": name, "objective": goals[0] if len(goals) == 1 else goals,
                        "trainer": {"task": "function"}, "parameters": parameters,

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import importlib
 import json
 import os
 import pathlib
@@ -11,11 +12,12 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Mapping, Optional, Union
 
-from . import _outcomes, _wire
+from . import _outcomes, _wire, archive
 from ._channel import finite
 from ._server import Server
 from ._session import Device, Lease, Session
-from .errors import HpoError, InvalidInput, StudyFailed
+from .errors import HpoError, InvalidInput, ServerError, StudyFailed
+from .ranges import Edited, edit_request, edited_of
 from .sizes import num_bytes
 from .space import Space, Value, study_file
 from .trainer import metrics_of, outcome_of
@@ -302,7 +304,7 @@ class Study:
     def dataframe(self) -> Any:
         """Every trial as a row of pandas: number, state, value, why, times, then parameters."""
         try:
-            import pandas
+            pandas: Any = importlib.import_module("pandas")
         except ImportError:
             raise HpoError("study.dataframe() needs pandas: pip install pandas") from None
         rows = [{"number": one.number, "state": one.state, "value": one.value, "why": one.why,
@@ -310,8 +312,7 @@ class Study:
                  **{f"params_{key}": value for key, value in one.params.items()},
                  **{f"metrics_{key}": value for key, value in one.metrics.items()}}
                 for one in self._trials()]
-        frame: Any = pandas
-        return frame.DataFrame(rows)
+        return pandas.DataFrame(rows)
 
     def watch(self) -> "Iterator[tuple[str, TrialRecord]]":
         """What happens from now on: "queued", "started", "finished", ... and the trial."""
@@ -326,6 +327,31 @@ class Study:
             name=self.name, order=_wire.number("StudyOrder", "STUDY_ORDER_STOP"),
             stop_running_trials=running_trials)
         self.channel.call("StudyService/OrderStudy", request)
+
+    def edit(self, space: Space, *, dry_run: bool = False) -> Edited:
+        """Gives some parameters other ranges or choices; of the same kind, since the study has
+        trials. Those that lie outside stay; what waits outside and has never run is cancelled.
+        `dry_run`: only says what would change."""
+        answer = self.channel.call("StudyService/EditStudy", edit_request(self.name, space, dry_run))
+        return edited_of(answer)
+
+    def delete(self, file: "str | os.PathLike[str] | None" = None, *,
+               no_archive: bool = False) -> "pathlib.Path | None":
+        """Writes an archive of the study to a new file (NAME.hpo-study in this folder), from which
+        hpo.restore takes it up again, then deletes it. Returns the file. Where that cannot be
+        written, where a trial runs, or where the study changes meanwhile, nothing is deleted."""
+        if no_archive and file is not None:
+            raise InvalidInput(f"study.delete: expected a file or no_archive=True, got both: {file}")
+        path = None if no_archive else pathlib.Path(file or self.name + archive.SUFFIX)
+        sha256 = archive.write(self.channel, self.name, path) if path else ""
+        request = _wire.message("DeleteStudyRequest")(name=self.name, archive_sha256=sha256)
+        try:
+            self.channel.call("StudyService/DeleteStudy", request)
+        except ServerError as error:
+            if path and error.code == "FAILED_PRECONDITION":
+                path.unlink()  # It is no archive of something that is gone.
+            raise
+        return path
 
 
 def next_lease(session: Session, wait_s: float, stop: Any = None) -> "Lease | None":

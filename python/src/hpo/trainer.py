@@ -12,7 +12,7 @@ import stat
 import sys
 import traceback
 from types import TracebackType
-from typing import Any, Mapping, Optional, Type
+from typing import Any, Mapping, Optional, Type, cast
 
 from . import _channel
 from .errors import BadData, OutOfMemory, Stopped
@@ -76,11 +76,14 @@ def memory_used(trial: Trial, own_process: bool) -> "dict[str, int]":
     return trial.memory
 
 
+def _by_name(returned: Any, metric: str) -> "Mapping[str, Any]":
+    return cast("Mapping[str, Any]", returned) if isinstance(returned, Mapping) else {metric: returned}
+
+
 def metrics_of(returned: Any, metric: str) -> "dict[str, float | None]":
     """Metrics of what a function returned: a number is the objective's."""
-    metrics = returned if isinstance(returned, Mapping) else {metric: returned}
     try:
-        numbers = _channel.finite(metrics)  # pyright: ignore[reportUnknownArgumentType]
+        numbers = _channel.finite(_by_name(returned, metric))
     except ValueError:
         raise TypeError(f"the function must return a number or a dict of metrics, got {returned!r} "
                         f"({type(returned).__name__})") from None

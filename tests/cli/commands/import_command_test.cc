@@ -60,6 +60,26 @@ TEST_F(ImportTest, TrialsThatEndedAreThereAndSayWhereTheyAreFrom) {
   EXPECT_THAT(Run({"study", "show", "next"}).out, HasSubstr("; 2 imported"));
 }
 
+TEST_F(ImportTest, WhatWasNotedOfTheStudyAndItsTrialsIsThereToo) {
+  const auto annotate = [this](std::vector<std::string> words) {
+    ASSERT_EQ(Run(std::move(words)).status, 0);
+  };
+  annotate(
+      {"study", "annotate", "plain", "--note", "the first", "--tag", "paper", "--set", "owner=me"});
+  annotate({"trial", "annotate", "1", "--study", "plain", "--tag", "good", "--set", "rows=3"});
+  annotate({"study", "annotate", "next", "--note", "the next"});
+  ASSERT_EQ(Run({"export", "optuna", path_, "plain"}).status, 0);
+  ASSERT_EQ(Run({"import", "optuna", path_, "next"}).status, 0);
+  const auto study = ParsedOutput(Run({"study", "show", "next", "--output", "json"}));
+  EXPECT_EQ(study["note"], "the next");
+  EXPECT_EQ(study["tags"], nlohmann::json({"paper"}));
+  EXPECT_EQ(study["attributes"]["owner"], "me");
+  const auto trial =
+      ParsedOutput(Run({"trial", "show", "1", "--study", "next", "--output", "json"}));
+  EXPECT_EQ(trial["tags"], nlohmann::json({"good"}));
+  EXPECT_EQ(trial["attributes"]["rows"], 3);
+}
+
 TEST_F(ImportTest, AgainItAddsNothingAndSaysSo) {
   ASSERT_EQ(Run({"import", "optuna", path_, "next", "--count"}).status, 0);
   const ProgramResult again = Run({"import", "optuna", path_, "next", "--from", "plain"});

@@ -65,6 +65,26 @@ TEST_F(ImportTest, ATrialIsShownWithWhatItReachedAndWhereItIsFrom) {
   EXPECT_EQ(StudyApi(*scheduler_).ListBestTrials("plain", 1)->front().id.number, TrialNumber{0});
 }
 
+TEST_F(ImportTest, WhatWasNotedOfItIsNotedHere) {
+  ImportedTrial trial = Imported(7, 16, 0.8);
+  trial.attributes = {
+      {"data", "{ \"split\": 3 }"}, {"hpo.note", "\"look\""}, {"hpo.tags", "[\"b\",\"a\"]"}};
+  ExpectImport(Import({trial, Imported(8, 8, 0.5)}), 2, 0);
+  Restart();
+  EXPECT_EQ(Show(0).trial.attributes, (Attributes{{"data", "{\"split\":3}"},
+                                                  {"hpo.note", "\"look\""},
+                                                  {"hpo.tags", "[\"a\",\"b\"]"}}));
+  EXPECT_EQ(Show(1).trial.attributes, Attributes());
+  for (const Attributes& bad : {Attributes{{"hpo.retry_of", "1"}}, Attributes{{"data", "{"}}}) {
+    ImportedTrial refused = Imported(9, 4, 0.1);
+    refused.attributes = bad;
+    const absl::Status status = Import({Imported(10, 4, 0.1), refused}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("optuna:old#9: attribute"));
+  }
+  EXPECT_EQ(Counts().imported, 2);
+}
+
 TEST_F(ImportTest, TheSamplerSeesThemBeforeAndAfterARestart) {
   const ImportedTrial pruned{.origin = "optuna:old#1",
                              .params = {{"train.batch_size", int64_t{2}}},

@@ -132,6 +132,37 @@ TEST_F(OptunaStudyTest, ADemonstrationIsOneAgain) {
   EXPECT_EQ(read->trials[0].outcome, *view.trial.outcome);
 }
 
+TEST_F(OptunaStudyTest, WhatWasNotedComesAlong) {
+  TrialView view = Ended(0, TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.75}}});
+  const Attributes noted = {
+      {"data", "{\"split\":3}"}, {"hpo.note", "\"look\""}, {"hpo.tags", "[\"a\",\"b\"]"}};
+  view.trial.attributes = noted;
+  view.trial.attributes["hpo.retry_of"] = "7";  // which is another trial where it comes to
+  Write(Criteria(), {view});
+  Change(
+      "INSERT INTO study_user_attributes (study_id, \"key\", value_json) VALUES "
+      "(1, 'owner', '\"me\"'), (1, 'hpo.note', '\"of May\"')");
+  const auto read = Read();
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->trials[0].attributes, noted);
+  EXPECT_EQ(read->attributes, (Attributes{{"owner", "\"me\""}, {"hpo.note", "\"of May\""}}));
+  EXPECT_EQ(read->num_unfit, 0);
+}
+
+TEST_F(OptunaStudyTest, AnAttributeThatIsNoneOfOursIsLeftOutAndCounted) {
+  WriteOfOptuna(TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.75}}});
+  Change(
+      "INSERT INTO trial_user_attributes (trial_id, \"key\", value_json) VALUES "
+      "(1, 'kept', '1'), (1, 'nan', 'NaN'), (1, 'hpo.other', '1'), "
+      "(1, 'long', '\"' || printf('%.5000c', 'x') || '\"')");
+  Change("INSERT INTO study_user_attributes (study_id, \"key\", value_json) VALUES (1, '', '1')");
+  const auto read = Read();
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->trials[0].attributes, (Attributes{{"kept", "1"}}));
+  EXPECT_EQ(read->attributes, Attributes());
+  EXPECT_EQ(read->num_unfit, 4);
+}
+
 TEST_F(OptunaStudyTest, NumbersThatAreNotFiniteHaveAType) {
   WriteOfOptuna(TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.5}}});
   Change("UPDATE trial_values SET value = NULL, value_type = 'INF_NEG'");
