@@ -138,7 +138,7 @@ class PairwiseKernel {
   const PointTable& points_;
   const KernelParameters& kernel_;
   CholeskyFactor factor_;
-  std::vector<double> covariances_;  // of each point with those before it, row by row
+  std::vector<double> covariances_;             // of each point with those before it, row by row
   std::vector<std::vector<double>> by_square_;  // likewise, CovarianceSlopes
   std::vector<double> by_additive_;
   std::vector<double> values_;

@@ -84,8 +84,7 @@ void Covariances(const KernelParameters& kernel, const PointTable& points,
   }
   if (slopes != nullptr) {
     slopes->by_additive.resize(padded);
-    All(slopes->by_additive) =
-        All(total) / kernel.additive - All(values) / (1.0 - kernel.additive);
+    All(slopes->by_additive) = All(total) / kernel.additive - All(values) / (1.0 - kernel.additive);
   }
   All(values) += All(total);
 }

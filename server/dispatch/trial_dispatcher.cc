@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "sampler/space/narrow_for_capacity.h"
 #include "server/placement/capability.h"
 #include "server/placement/placement.h"
 #include "server/storage/study_store.h"

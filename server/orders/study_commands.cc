@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/study/study_edit.h"
+#include "common/study/study_json.h"
 #include "nlohmann/json.hpp"
 #include "server/orders/prior_studies.h"
 #include "server/storage/study_store.h"
