@@ -81,9 +81,11 @@ class PairwiseKernel {
         all.insert(all.end(), values.data(), values.data() + i);
       };
       add(values_, covariances_);
-      by_square_.resize(slopes_.by_square.size());
-      for (size_t k = 0; k < by_square_.size(); ++k) add(slopes_.by_square[k], by_square_[k]);
-      if (kernel.additive > 0.0) add(slopes_.by_additive, by_additive_);
+      all_.by_square.resize(slopes_.by_square.size());
+      for (size_t k = 0; k < all_.by_square.size(); ++k) {
+        add(slopes_.by_square[k], all_.by_square[k]);
+      }
+      if (!slopes_.by_additive.empty()) add(slopes_.by_additive, all_.by_additive);
     }
   }
 
@@ -109,7 +111,7 @@ class PairwiseKernel {
       by_scale += diagonal * kernel_.scale;
       by_noise += diagonal * kernel_.noise;
       if (parameters.additive()) {
-        by_additive += (row * ConstValues(by_additive_.data() + pairs, length)).sum();
+        by_additive += (row * ConstValues(all_.by_additive.data() + pairs, length)).sum();
       }
       AddByWeights(i, row, parameters, gradient);
     }
@@ -127,8 +129,7 @@ class PairwiseKernel {
     const size_t pairs = point * (point - 1) / 2;
     for (size_t axis = 0; axis < points_.num_axes(); ++axis) {
       const ConstValues column(points_.column(axis).data(), pull.size());
-      const std::vector<double>& slopes = by_square_[by_square_.size() == 1 ? 0 : axis];
-      const double sum = (pull * ConstValues(slopes.data() + pairs, pull.size()) *
+      const double sum = (pull * ConstValues(all_.BySquare(axis).data() + pairs, pull.size()) *
                           (column - points_.column(axis)[point]).square().min(1.0))
                              .sum();
       gradient[parameters.tied() ? 0 : axis] += kernel_.weights[axis] * sum;
@@ -138,9 +139,8 @@ class PairwiseKernel {
   const PointTable& points_;
   const KernelParameters& kernel_;
   CholeskyFactor factor_;
-  std::vector<double> covariances_;             // of each point with those before it, row by row
-  std::vector<std::vector<double>> by_square_;  // likewise, CovarianceSlopes
-  std::vector<double> by_additive_;
+  std::vector<double> covariances_;  // of each point with those before it, row by row
+  CovarianceSlopes all_;             // likewise
   std::vector<double> values_;
   CovarianceSlopes slopes_;
 };

@@ -114,10 +114,10 @@ TEST(Posterior, AgreesWithScikitLearn) {
   }
 }
 
-// Any number of points, with and without fantasies.
 // By the share of the kernel that is a sum over the axes.
 class PosteriorOfKernel : public testing::TestWithParam<double> {};
 
+// Any number of points, with and without fantasies.
 TEST_P(PosteriorOfKernel, ManyPointsTogetherEqualThemOneByOne) {
   for (const size_t num_observed : {1, 2, 3, 4, 5, 8, 31, 100}) {
     const Posterior posterior = RandomPosterior(num_observed, 3, GetParam());
