@@ -117,9 +117,7 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
   if (edit.validate_only || spec == stored) return result;
   std::unique_ptr<StudyRuntime> fresh;
   int64_t version = 0;
-  bool retired = false;
   const auto work = [&](Database& database) -> absl::Status {
-    HPO_RETURN_IF_ERROR(study->CheckNotRetired());
     StudyStore studies(database);
     HPO_RETURN_IF_ERROR(CancelOutside(database, *study, spec.space, state.clock.Now(), result));
     HPO_RETURN_IF_ERROR(studies.UpdateSpec(study->id(), spec));
@@ -127,17 +125,10 @@ absl::StatusOr<EditResult> EditStudy(SchedulerState& state, const std::string& n
     HPO_RETURN_IF_ERROR(studies.AddWallClock(study->id(), study->open.wall_clock_to_store()));
     HPO_ASSIGN_OR_RETURN(version, studies.StudiesVersion());
     HPO_ASSIGN_OR_RETURN(fresh, ReloadStudy(state, database, study->id(), std::move(priors)));
-    // From here on nobody writes by what the old one knows.
-    study->Retire();
-    retired = true;
     return absl::OkStatus();
   };
-  const absl::Status written =
-      state.store->Write(work, [&] { state.studies.Replace(*study, std::move(fresh), version); });
-  if (!written.ok()) {
-    if (retired) study->Unretire();
-    return written;
-  }
+  HPO_RETURN_IF_ERROR(WriteAndRetire(
+      state, *study, work, [&] { state.studies.Replace(*study, std::move(fresh), version); }));
   if (const auto& tell = state.options.on_trial_changed) {
     for (const TrialNumber number : result.cancelled) tell(TrialId{study->name(), number});
   }

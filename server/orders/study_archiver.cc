@@ -114,25 +114,17 @@ absl::StatusOr<int64_t> StudyArchiver::DeleteStudy(const std::string& name,
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(name));
   std::optional<CalibrationSnapshot> calibration;
   int64_t version = 0;
-  bool retired = false;
   const auto work = [&](Database& database) -> absl::Status {
-    HPO_RETURN_IF_ERROR(study->CheckNotRetired());
     HPO_RETURN_IF_ERROR(CheckMayGo(database, *study, archive_sha256));
     HPO_RETURN_IF_ERROR(DeleteStudyRows(database, study->id()));
     HPO_ASSIGN_OR_RETURN(calibration, LoadCalibration(database));
     HPO_ASSIGN_OR_RETURN(version, StudyStore(database).StudiesVersion());
-    study->Retire();
-    retired = true;
     return absl::OkStatus();
   };
-  const absl::Status written = state_.store->Write(work, [&] {
+  HPO_RETURN_IF_ERROR(WriteAndRetire(state_, *study, work, [&] {
     state_.calibration.Replace(*std::move(calibration));
     state_.studies.Replace(*study, nullptr, version);
-  });
-  if (!written.ok()) {
-    if (retired) study->Unretire();
-    return written;
-  }
+  }));
   spdlog::info("study {} deleted", study->name());
   return study->next_number().value;
 }

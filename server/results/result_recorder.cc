@@ -68,6 +68,13 @@ bool MetOom(const FinishRequest& request) {
   return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
 }
 
+// Of an attempt that has `stored` of them, the first for which it has room.
+std::vector<Measurement> WithinLimit(std::vector<Measurement> measurements, int64_t stored) {
+  const auto room = static_cast<size_t>(std::max<int64_t>(0, kMeasurementLimit.most - stored));
+  if (measurements.size() > room) measurements.resize(room);
+  return measurements;
+}
+
 // What the attempt had measured and not yet reported; what is beyond the limit is left out, as the
 // result itself matters more. Returns how many were stored.
 absl::StatusOr<int64_t> InsertLast(AttemptStore& attempts, const FinishRequest& request) {
@@ -75,10 +82,8 @@ absl::StatusOr<int64_t> InsertLast(AttemptStore& attempts, const FinishRequest& 
   const TrialNumber number = request.lease.trial.number;
   HPO_ASSIGN_OR_RETURN(const int64_t stored,
                        attempts.CountMeasurements(number, request.lease.attempt));
-  const auto room = static_cast<size_t>(std::max<int64_t>(0, kMeasurementLimit.most - stored));
-  std::vector<Measurement> last = request.measurements;
-  if (last.size() > room) last.resize(room);
-  return attempts.InsertMeasurements(number, request.lease.attempt, last);
+  return attempts.InsertMeasurements(number, request.lease.attempt,
+                                     WithinLimit(request.measurements, stored));
 }
 
 absl::Status RecordAttributes(TrialStore& trials, TrialNumber trial, const Attributes& told) {
@@ -119,19 +124,14 @@ absl::StatusOr<AttemptRecord> LoadReporter(const AttemptStore& attempts,
 //   InvalidArgument  a running attempt has more of them than it may
 absl::StatusOr<std::vector<Measurement>> TakeWhatFits(const AttemptStore& attempts,
                                                       const AttemptReport& report) {
-  std::vector<Measurement> taken = report.measurements;
-  if (taken.empty()) return taken;
+  if (report.measurements.empty()) return std::vector<Measurement>();
   HPO_ASSIGN_OR_RETURN(const int64_t stored,
                        attempts.CountMeasurements(report.lease.trial.number, report.lease.attempt));
-  const int64_t room = std::max<int64_t>(0, kMeasurementLimit.most - stored);
-  if (std::ssize(taken) <= room) return taken;
-  if (!report.of_result) {
-    return absl::InvalidArgumentError(absl::StrCat("measurements: expected at most ",
-                                                   kMeasurementLimit.most, " of an attempt, got ",
-                                                   stored + std::ssize(taken)));
-  }
-  taken.resize(static_cast<size_t>(room));
-  return taken;
+  std::vector<Measurement> taken = WithinLimit(report.measurements, stored);
+  if (report.of_result || taken.size() == report.measurements.size()) return taken;
+  return absl::InvalidArgumentError(absl::StrCat("measurements: expected at most ",
+                                                 kMeasurementLimit.most, " of an attempt, got ",
+                                                 stored + std::ssize(report.measurements)));
 }
 
 absl::Status TakeAttributes(TrialTransaction& transaction, TrialNumber trial,

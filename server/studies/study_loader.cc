@@ -112,4 +112,21 @@ absl::StatusOr<std::unique_ptr<StudyRuntime>> ReloadStudy(SchedulerState& state,
   return absl::DataLossError("the study's row cannot be read");
 }
 
+absl::Status WriteAndRetire(SchedulerState& state, StudyRuntime& study,
+                            const std::function<absl::Status(Database&)>& work,
+                            const std::function<void()>& publish) {
+  bool retired = false;
+  const auto retiring = [&](Database& database) -> absl::Status {
+    HPO_RETURN_IF_ERROR(study.CheckNotRetired());
+    HPO_RETURN_IF_ERROR(work(database));
+    // From here on nobody writes by what it knows.
+    study.Retire();
+    retired = true;
+    return absl::OkStatus();
+  };
+  const absl::Status written = state.store->Write(retiring, publish);
+  if (!written.ok() && retired) study.Unretire();
+  return written;
+}
+
 }  // namespace hpo

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,5 +28,12 @@ absl::Status LoadStudies(SchedulerState& state, Database& database);
 absl::StatusOr<std::unique_ptr<StudyRuntime>> ReloadStudy(SchedulerState& state, Database& database,
                                                           int64_t study_id,
                                                           std::vector<PriorStudy> priors);
+
+// One write after which nothing more is written by `study`: another takes its place, or none.
+// `publish` runs after the commit. Where it is not committed the study goes on.
+//   Unavailable  retired before; further codes: Store::Write
+absl::Status WriteAndRetire(SchedulerState& state, StudyRuntime& study,
+                            const std::function<absl::Status(Database&)>& work,
+                            const std::function<void()>& publish);
 
 }  // namespace hpo
