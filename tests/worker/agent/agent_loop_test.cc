@@ -433,7 +433,8 @@ TEST_F(AgentLoopTest, AResultOutlivesAServerThatIsAway) {
   EXPECT_EQ(Run().code, ExitCode::kDone);
   server.join();
   EXPECT_THAT(coordinator_.stored(), SizeIs(1));
-  EXPECT_GE(coordinator_.num_finish_calls(), 4);
+  // The third call has begun when the server comes back: either it or a fourth is answered.
+  EXPECT_GE(coordinator_.num_finish_calls(), 3);
   EXPECT_EQ(NumOwed(), 0u);
 }
 
