@@ -22,6 +22,8 @@ constexpr double kGood = 0.25;
 constexpr double kCorrelation = 0.7;
 constexpr double kPriorTrials = 3.0;
 constexpr size_t kNeighbours = 6;  // on either side
+// So many of the newest trials that have ended tell what the next one may come to.
+constexpr int kNewest = 12;
 // One of so many trials is never stopped.
 constexpr uint64_t kObserved = 6;
 
@@ -44,6 +46,12 @@ std::optional<double> ValueAt(const HistoryTrial& trial, int64_t step) {
   return NanAsWorst(std::prev(after)->second);
 }
 
+// How a completed trial ended.
+double EndOf(const HistoryTrial& trial) {
+  const bool counts = IsFeasible(trial) && !trial.losses.empty();
+  return counts ? NanAsWorst(trial.losses.front()) : kWorst;
+}
+
 std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t step) {
   std::vector<Seen> seen;
   for (const auto& [number, trial] : history.trials()) {
@@ -51,10 +59,7 @@ std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t ste
     const std::optional<double> value = ValueAt(trial, step);
     if (!value) continue;
     Seen one{.value = *value, .end = std::nullopt};
-    if (trial.state == TrialState::kCompleted) {
-      const bool counts = IsFeasible(trial) && !trial.losses.empty();
-      one.end = counts ? NanAsWorst(trial.losses.front()) : kWorst;
-    }
+    if (trial.state == TrialState::kCompleted) one.end = EndOf(trial);
     seen.push_back(one);
   }
   std::stable_sort(seen.begin(), seen.end(),
@@ -107,18 +112,37 @@ std::pair<double, double> CountNearest(const std::vector<Seen>& seen, double val
   return {num_good, num};
 }
 
-// How many times as likely as any trial it is to be good: one standard deviation above what is
+// Of a new trial to be good, at most that of any: the share of good ones among the newest, those
+// that were stopped being none, with the prior.
+double ChanceOfNew(const History& history, double good_up_to) {
+  double good = kPriorTrials * kGood;
+  double of = kPriorTrials;
+  int left = kNewest;
+  for (auto it = history.trials().rbegin(); it != history.trials().rend() && left > 0; ++it) {
+    const HistoryTrial& trial = it->second;
+    const bool completed = trial.state == TrialState::kCompleted;
+    if (!completed && trial.state != TrialState::kPruned) continue;
+    --left;
+    of += 1.0;
+    good += completed && EndOf(trial) <= good_up_to ? 1.0 : 0.0;
+  }
+  return std::min(kGood, good / of);
+}
+
+// How many times as likely as a new trial it is to be good: one standard deviation above what is
 // expected, as a beta distribution has it.
-double WorthOf(const std::vector<Seen>& seen, double value) {
+double WorthOf(const History& history, const std::vector<Seen>& seen, double value) {
   double good = kPriorTrials * PriorOf(seen, value);
   double of = kPriorTrials;
+  double chance_of_new = kGood;
   if (const std::optional<double> limit = GoodUpTo(seen)) {
     const auto [num_good, num] = CountNearest(seen, value, *limit);
     good += num_good;
     of += num;
+    chance_of_new = ChanceOfNew(history, *limit);
   }
   const double mean = good / of;
-  return (mean + std::sqrt(mean * (1.0 - mean) / (of + 1.0))) / kGood;
+  return (mean + std::sqrt(mean * (1.0 - mean) / (of + 1.0))) / chance_of_new;
 }
 
 // Spread evenly over the numbers.
@@ -140,13 +164,13 @@ std::optional<PruneDecision> PredictivePruner::Decide(const History& history,
   const std::vector<Seen> seen = SeenAt(history, trial, step);
   if (seen.empty()) return std::nullopt;
   const double left = 1.0 - static_cast<double>(step) / static_cast<double>(*longest);
-  const double worth = WorthOf(seen, NanAsWorst(last));
+  const double worth = WorthOf(history, seen, NanAsWorst(last));
   if (worth >= left) return std::nullopt;
   return PruneDecision{
       .pruner = spec_.type,
       .step = step,
       .why = absl::StrFormat("%.4g after step %d, with %.0f %% of a trial left: at most %.2g times "
-                             "as likely to end among the best quarter as any trial",
+                             "as likely to end among the best quarter as a new trial",
                              InUnitOf(direction_, last), step, 100.0 * left, worth)};
 }
 

@@ -25,10 +25,12 @@ class PredictivePrunerTest : public ::testing::Test {
                      .violation = violation}});
   }
 
-  // Twenty of ten steps; `end` is of the place at step 1, from 0, the best, to 19.
+  // Twenty of ten steps; `end` is of the place at step 1, from 0, the best, to 19. They come in no
+  // order of places.
   template <typename End>
   void TwentyThatEnd(End end) {
-    for (int place = 0; place < 20; ++place) {
+    for (int number = 0; number < 20; ++number) {
+      const int place = number * 7 % 20;
       const double loss = end(place);
       Completed({{1, 1.0 + place}, {5, 0.5 + place}, {10, loss}}, loss);
     }
@@ -85,6 +87,14 @@ TEST_F(PredictivePrunerTest, TheLessIsLeftTheMoreIsWorthIt) {
   EXPECT_FALSE(Stops({{1, 12.0}, {5, 11.5}, {9, 11.5}})) << "a tenth is left";
   EXPECT_FALSE(Stops({{1, 9.0}, {10, 100.0}})) << "nothing is left";
   EXPECT_FALSE(Stops({{1, 9.0}, {11, 100.0}})) << "longer than any before";
+}
+
+TEST_F(PredictivePrunerTest, WhereNewTrialsAreNoLongerGoodFewerAreStopped) {
+  TwentyThatEnd(AsItBegan);
+  EXPECT_TRUE(Stops({{1, 16.0}}));
+  for (int i = 0; i < 12; ++i) Completed({{1, 30.0}, {5, 30.0}, {10, 30.0}}, 30.0);
+  EXPECT_FALSE(Stops({{1, 16.0}})) << "a new one is not good either";
+  EXPECT_TRUE(Stops({{1, 100.0}}));
 }
 
 TEST_F(PredictivePrunerTest, OthersCountByTheirLastValueUpToTheStep) {
