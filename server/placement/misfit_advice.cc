@@ -46,7 +46,7 @@ std::string HowItFits(const StudySpec& study, const FitDecider& strict, const Fi
   }
   const auto advice = AdviseConfig(strict, plan, params, capacity);
   if (!advice.ok()) return "";
-  const std::string needs_card =
+  std::string needs_card =
       absl::StrCat("a worker with ", FormatBytes(advice->smallest_capacity), " could run it");
   if (!advice->fits || advice->changes.empty()) return needs_card;
   std::vector<std::string> settings;

@@ -63,15 +63,12 @@ absl::StatusOr<Bytes> GpuCapacity::Available() {
   HPO_ASSIGN_OR_RETURN(const GpuState gpu, probe_.Read(index_));
   Bytes available = gpu.free;
   absl::MutexLock lock(&mutex_);
-  const bool listed =
-      trainer_ && std::any_of(gpu.processes.begin(), gpu.processes.end(),
-                              [&](const GpuProcess& process) { return process.pid == *trainer_; });
+  bool listed = false;
+  for (const GpuProcess& process : gpu.processes) listed = listed || process.pid == trainer_;
   for (const GpuProcess& process : gpu.processes) {
     const bool ours =
         trainer_ && (listed ? process.pid == *trainer_ : !strangers_.contains(process.pid));
-    if (ours) {
-      available += process.used.value_or(Bytes{});
-    }
+    if (ours) available += process.used.value_or(Bytes{});
   }
   return limit_ ? std::min(*limit_, available) : available;
 }
