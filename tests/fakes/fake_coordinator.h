@@ -199,9 +199,9 @@ class FakeCoordinator final : public CoordinatorClient {
     };
     return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
   }
-  bool AwaitFinishCalls(int count) const {
+  bool AwaitFinishAnswers(int count) const {
     absl::MutexLock lock(&mutex_);
-    const auto reached = [&] { return num_finish_calls_ >= count; };
+    const auto reached = [&] { return num_finish_answers_ >= count; };
     return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
   }
   bool AwaitRefusals(int count) const {
@@ -326,6 +326,7 @@ class FakeCoordinator final : public CoordinatorClient {
     }
     const absl::Status answer = callback ? callback(finish) : absl::OkStatus();
     absl::MutexLock lock(&mutex_);
+    ++num_finish_answers_;
     if (absl::Status away = AwayStatus(); !away.ok()) return away;
     if (!answer.ok()) return answer;
     if (session != session_) return absl::NotFoundError("unknown session");
@@ -383,6 +384,7 @@ class FakeCoordinator final : public CoordinatorClient {
   std::map<std::string, Finish> stored_ ABSL_GUARDED_BY(mutex_);
   std::vector<FinishRequest> results_ ABSL_GUARDED_BY(mutex_);
   int num_finish_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_finish_answers_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_refused_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> predecessors_ ABSL_GUARDED_BY(mutex_);
   int num_goodbyes_ ABSL_GUARDED_BY(mutex_) = 0;
