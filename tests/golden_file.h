@@ -6,11 +6,12 @@
 
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
+#include "tests/test_paths.h"
 
 namespace hpo {
 
 inline nlohmann::json ReadGolden(const std::string& name) {
-  std::ifstream file(std::string(HPO_SOURCE_DIR) + "/tests/golden/" + name);
+  std::ifstream file(SourcePath("tests/golden/" + name));
   HPO_CHECK(file.good());
   return nlohmann::json::parse(file);
 }

@@ -13,6 +13,7 @@
 #include "hpo/v1/study.pb.h"
 #include "hpo/v1/trial.pb.h"
 #include "hpo/v1/worker.pb.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -72,7 +73,7 @@ std::vector<std::string> Present() {
 // The file has what a release has had; lines are added to it, with what this test prints, and none
 // is changed or taken away.
 TEST(WireCompatibility, NothingThatWasOnTheWireHasChanged) {
-  const auto golden = ReadFile(HPO_SOURCE_DIR "/tests/golden/wire.txt");
+  const auto golden = ReadFile(SourcePath("tests/golden/wire.txt"));
   ASSERT_TRUE(golden.ok()) << golden.status();
   const std::vector<std::string> had = absl::StrSplit(*golden, '\n', absl::SkipEmpty());
   EXPECT_GT(had.size(), 300u);

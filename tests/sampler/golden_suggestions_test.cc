@@ -7,6 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
 #include "tests/sampler/simulated_study.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -71,7 +72,7 @@ TEST(GoldenSuggestions, AreTheSameOnEveryMachine) {
     found[sampler]["mixed"] = SuggestionsOf(MixedSpace(), sampler);
   }
   if (std::getenv("HPO_WRITE_GOLDEN") != nullptr) {
-    std::ofstream file(std::string(HPO_SOURCE_DIR) + "/tests/golden/suggestions.json");
+    std::ofstream file(SourcePath("tests/golden/suggestions.json"));
     file << found.dump() << "\n";
   }
   const nlohmann::json golden = ReadGolden("suggestions.json");

@@ -4,6 +4,7 @@
 
 #include "common/base/read_file.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -27,7 +28,7 @@ TrialView View() {
 }
 
 TEST(EventFile, IsByteForByteWhatTensorBoardWrites) {
-  const auto golden = ReadFile(HPO_SOURCE_DIR "/tests/golden/event_file.tfevents");
+  const auto golden = ReadFile(SourcePath("tests/golden/event_file.tfevents"));
   ASSERT_TRUE(golden.ok()) << golden.status();
   EXPECT_EQ(EventFile(View()), *golden);
 }

@@ -6,6 +6,7 @@
 #include "common/base/utf8.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Limits, TheDocumentHasTheTableOfTheCode) {
-  std::ifstream file(HPO_SOURCE_DIR "/docs/limits.md");
+  std::ifstream file(SourcePath("docs/limits.md"));
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), HasSubstr(LimitsTable()));

@@ -11,6 +11,7 @@
 
 #include "common/memory/foreign/described_step_trace.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using Row = std::map<std::string, int64_t>;
 
 std::vector<Row> ReadRows(const std::string& name) {
-  std::ifstream file(std::string(HPO_SOURCE_DIR) + "/bench/published/" + name);
+  std::ifstream file(SourcePath("bench/published/" + name));
   const auto cells = [](const std::string& line) {
     std::istringstream text(line);
     std::vector<std::string> values;

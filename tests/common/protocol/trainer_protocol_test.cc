@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -237,7 +238,7 @@ TEST(TrainerProtocol, DownErrorsNameTheFieldAtFault) {
 
 // Every example of the specification is a message that this code reads.
 TEST(TrainerProtocol, ReadsTheExamplesOfItsSpecification) {
-  std::ifstream file(HPO_SOURCE_DIR "/docs/TRAINER_PROTOCOL.md");
+  std::ifstream file(SourcePath("docs/TRAINER_PROTOCOL.md"));
   ASSERT_TRUE(file.is_open());
   std::set<std::string> types;
   for (std::string line; std::getline(file, line);) {

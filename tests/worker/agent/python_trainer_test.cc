@@ -14,6 +14,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 #include "worker/agent/process/trainer_process.h"
 
 namespace hpo {
@@ -52,7 +53,7 @@ class PythonTrainerTest : public ::testing::Test {
   void Start(const std::string& program) {
     auto process = TrainerProcess::Start(
         {.argv = {"/bin/sh", "-c",
-                  "exec python3 " HPO_SOURCE_DIR "/examples/sklearn_trainer/" + program},
+                  "exec python3 " + SourcePath("examples/sklearn_trainer/" + program)},
          .environment = {{"PYTHONDONTWRITEBYTECODE", "1"}},
          .log_path = (folder_ / "log").string()});
     ASSERT_TRUE(process.ok()) << process.status();

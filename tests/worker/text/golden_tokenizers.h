@@ -13,12 +13,13 @@
 #include "common/base/sha256.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/test_paths.h"
 #include "worker/text/tokenizers/tokenizer.h"
 
 namespace hpo {
 
 inline std::string GoldenTokenizersPath(const std::string& name) {
-  return std::string(HPO_SOURCE_DIR) + "/tests/golden/tokenizers/" + name;
+  return SourcePath("tests/golden/tokenizers/" + name);
 }
 
 inline std::unique_ptr<Tokenizer> GoldenTokenizer(const std::string& name) {

@@ -4,15 +4,15 @@
 #include <cstring>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 #include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/torch_headers.h"
 
 namespace hpo {
 
 inline std::string GoldenPath(const std::string& name) {
-  return absl::StrCat(HPO_SOURCE_DIR, "/tests/golden/", name);
+  return SourcePath("tests/golden/" + name);
 }
 
 // A copy of `name`; float32 or int64. Fails the test when the file has no such tensor.

@@ -19,6 +19,7 @@
 #include "common/protocol/trainer_protocol.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 #include "tests/worker/trainer/tiny_trial.h"
 
 namespace hpo {
@@ -28,7 +29,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kProgram = HPO_BIN_DIR "/hpo-trainer";
+const std::string kProgram = ProgramPath("hpo-trainer");
 
 struct CommandResult {
   int status = -1;

@@ -12,6 +12,7 @@
 #include "common/protocol/refusal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
@@ -30,7 +31,7 @@ const std::map<std::string, RefusalReason> kReasons = {
 // Rows of the document's first table, by their first cell.
 std::map<std::string, std::vector<std::string>> ReadTable() {
   std::map<std::string, std::vector<std::string>> rows;
-  const std::string text = ReadFile(HPO_SOURCE_DIR "/docs/status_codes.md").value();
+  const std::string text = ReadFile(SourcePath("docs/status_codes.md")).value();
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     std::vector<std::string> cells = absl::StrSplit(line, '|');
     if (cells.size() != std::size(kColumns) + 3) continue;
