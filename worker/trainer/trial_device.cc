@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/memory/allocator/allocator_settings.h"
 #include "worker/trainer/memory/error_text.h"
 #include "worker/trainer/memory/memory_fault.h"
 #include "worker/trainer/memory/stage_log.h"
@@ -25,7 +26,8 @@ DeviceProfile ProfileInside(const TrialDevice& device) {
   profile.name = description.name;
   profile.uuid = description.uuid;
   profile.capability = description.capability;
-  profile.allocator = description.allocator;
+  profile.allocator =
+      description.allocator ? FormatAllocatorSettings(*description.allocator) : "counting";
   profile.multiprocessors = description.multiprocessors;
   profile.threads_per_multiprocessor = description.threads_per_multiprocessor;
   profile.attention = "math";  // where it has dropout

@@ -15,7 +15,6 @@
 #include <typeinfo>
 #include <utility>
 
-#include "common/memory/allocator/allocator_settings.h"
 #include "worker/trainer/memory/device_memory.h"
 #include "worker/trainer/memory/memory_fraction.h"
 
@@ -180,7 +179,7 @@ class CudaMemory final : public DeviceMemory {
             .name = properties.name,
             .uuid = FormatUuid(properties.uuid),
             .capability = std::to_string(properties.major) + "." + std::to_string(properties.minor),
-            .allocator = FormatAllocatorSettings(AllocatorInUse()),
+            .allocator = AllocatorInUse(),
             .multiprocessors = properties.multiProcessorCount,
             .threads_per_multiprocessor = properties.maxThreadsPerMultiProcessor};
   }

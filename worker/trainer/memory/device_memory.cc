@@ -45,7 +45,7 @@ class CpuMemory final : public DeviceMemory {
             .name = {},
             .uuid = {},
             .capability = at::get_cpu_capability(),
-            .allocator = "counting"};
+            .allocator = std::nullopt};
   }
 
  private:

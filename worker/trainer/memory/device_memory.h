@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
+#include "common/memory/allocator/allocator_model.h"
 
 namespace hpo {
 
@@ -39,7 +40,8 @@ struct DeviceDescription {
   std::string name;        // of the card
   std::string uuid;        // of the card, as the driver writes it: "GPU-..."
   std::string capability;  // "9.0"; on a CPU the instruction set, "AVX2"
-  std::string allocator;   // options
+  // Of the caching allocator; nullopt: the counting allocator.
+  std::optional<AllocatorOptions> allocator;
   // Of a card; see DeviceProfile.
   int64_t multiprocessors = 0;
   int64_t threads_per_multiprocessor = 0;
