@@ -8,6 +8,14 @@ function(hpo_warnings target)
   endif()
 endfunction()
 
+# hpo_uses_precompiled_header(TARGET): ccache needs the first option to see through the header; the
+# second because one made for a library (-fPIC) serves programs (-fPIE) too.
+function(hpo_uses_precompiled_header target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess -fPIC -Wno-pedantic)
+  endif()
+endfunction()
+
 # hpo_library(NAME SOURCES a.cc ... LINK dependency ... [CONVERSION])
 #   CONVERSION adds -Wconversion (numeric code).
 function(hpo_library name)
@@ -47,6 +55,11 @@ function(hpo_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} hpo_test_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   hpo_warnings(${name})
+  hpo_uses_precompiled_header(${name})
+  if(NOT ARG_LABEL STREQUAL "trainer")  # those have torch's
+    target_precompile_headers(${name} REUSE_FROM hpo_test_main)
+    target_compile_options(${name} PRIVATE -pthread)  # as the header was; protobuf asks for it too
+  endif()
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
     OUTPUT_VARIABLE folder)
   foreach(source IN LISTS ARG_SOURCES)

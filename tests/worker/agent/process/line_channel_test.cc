@@ -64,8 +64,9 @@ TEST_F(LineChannelTest, WhatWasSentBeforeTheEndIsStillRead) {
 }
 
 TEST_F(LineChannelTest, ALineOfExactlyTheLimitPasses) {
-  Send(std::string(kMaxLine, 'x') + "\n");
-  EXPECT_THAT(channel_->ReadAvailable()->lines, ElementsAre(std::string(kMaxLine, 'x')));
+  const std::string line(kMaxLine, 'x');
+  Send(line + "\n");
+  EXPECT_THAT(channel_->ReadAvailable()->lines, ElementsAre(line));
 }
 
 TEST_F(LineChannelTest, ALineWithoutEndIsRefusedBeforeItFillsTheMemory) {
