@@ -97,8 +97,9 @@ TEST_F(MemoryDataset, ATextFileIsMeasuredInTokensOfItsModel) {
   {
     std::ofstream out(path);
     for (int i = 0; i < 300; ++i) {
-      out << "{\"text\": \"a b c" << (i == 7 ? std::string(120, ' ') + "a b c a b c" : "")
-          << "\", \"label\": " << i % 2 << "}\n";
+      out << "{\"text\": \"a b c";
+      if (i == 7) out << std::string(120, ' ') << "a b c a b c";
+      out << "\", \"label\": " << i % 2 << "}\n";
     }
     std::string longest;
     for (int i = 0; i < 200; ++i) longest += "a ";
