@@ -38,7 +38,7 @@ std::optional<std::string> WhyTargetReached(const History& history, const StudyS
     if (minimize ? value > target : value < target) continue;
     return absl::StrCat("trial #", number.value, " reached the target: ", objective.metric, " ",
                         value, ", at ", minimize ? "most " : "least ", target,
-                        "; to go on: hpo study extend ", study.name, " --target VALUE, or none");
+                        "; to go on: hpo study extend ", study.name, " --target none");
   }
   return std::nullopt;
 }

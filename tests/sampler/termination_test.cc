@@ -152,7 +152,7 @@ TEST(WhyTargetReached, TheFirstFeasibleTrialThatIsAsGoodReachesIt) {
   EXPECT_EQ(trials.WhyReached(0.1, Direction::kMinimize), std::nullopt) << "it is not feasible";
   EXPECT_EQ(trials.WhyReached(0.3, Direction::kMinimize),
             "trial #3 reached the target: m 0.3, at most 0.3; to go on: hpo study extend s "
-            "--target VALUE, or none");
+            "--target none");
 }
 
 TEST(WhyTargetReached, OfWhatIsMaximizedMoreIsBetter) {
@@ -161,7 +161,7 @@ TEST(WhyTargetReached, OfWhatIsMaximizedMoreIsBetter) {
   EXPECT_EQ(trials.WhyReached(0.95, Direction::kMaximize), std::nullopt);
   EXPECT_EQ(trials.WhyReached(0.8, Direction::kMaximize),
             "trial #1 reached the target: m 0.9, at least 0.8; to go on: hpo study extend s "
-            "--target VALUE, or none");
+            "--target none");
 }
 
 }  // namespace

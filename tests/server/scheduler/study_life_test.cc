@@ -135,7 +135,7 @@ TEST_F(StudyLifeTest, AStudyEndsAtItsTargetAndGoesOnWithAnother) {
     EXPECT_TRUE(Status("plain").finished);
     EXPECT_EQ(Status("plain").waiting_for,
               "trial #2 reached the target: score 0.8, at least 0.8; to go on: hpo study extend "
-              "plain --target VALUE, or none");
+              "plain --target none");
     EXPECT_THAT(Api().EnqueueTrial("plain", {}, "").status().message(),
                 HasSubstr("expected one that goes on, got one that has ended: trial #2 reached"));
     Restart();
