@@ -19,11 +19,14 @@ bool ShowsThatTheProgramWorks(const HistoryTrial& trial) {
          (trial.state == TrialState::kPruned && !trial.intermediate.empty());
 }
 
-Counts CountFrom(const History& history, TrialNumber from) {
+// Nothing beyond the first trial that works, where only those before it count: each end of a trial
+// asks, and a history may hold many thousands.
+Counts CountFrom(const History& history, TrialNumber from, bool share_counts) {
   Counts counts;
   for (const auto& [number, trial] : history.trials()) {
     if (trial.imported) continue;
     counts.works |= ShowsThatTheProgramWorks(trial);
+    if (counts.works && !share_counts) return counts;
     if (number < from) continue;
     if (IsFinished(trial)) ++counts.ended;
     if (trial.state != TrialState::kFailed) continue;
@@ -39,7 +42,7 @@ Counts CountFrom(const History& history, TrialNumber from) {
 std::optional<TooManyFailures> WhyFailed(const History& history, const Budget& budget,
                                          TrialNumber from) {
   if (budget.failures_in_a_row == 0 && !budget.failed_share) return std::nullopt;
-  const Counts counts = CountFrom(history, from);
+  const Counts counts = CountFrom(history, from, budget.failed_share.has_value());
   if (budget.failures_in_a_row > 0 && !counts.works && counts.failed >= budget.failures_in_a_row) {
     return TooManyFailures{.why = absl::StrCat(counts.failed,
                                                " trials failed before one completed or was pruned "

@@ -22,7 +22,7 @@ struct TooManyFailures {
 //                                      objective (one that memory ended shows nothing). Trials that
 //                                      run in parallel may still show it; then the study goes on.
 //   budget.failed_share = S            of at least 10 trials that ended, more than S are failures
-// O(trials).
+// O(trials); without a share, up to the first trial that works.
 std::optional<TooManyFailures> WhyFailed(const History& history, const Budget& budget,
                                          TrialNumber from);
 
