@@ -105,6 +105,7 @@ class TrialRun {
 
   void TellTruncated() {
     for (const TruncatedRows& file : data_.truncated) {
+      if (file.truncated == 0) continue;
       TellWarning(events_, job_.trial,
                   absl::StrFormat("%s: %d of %d rows are longer than the model's %d positions and "
                                   "are cut there (tok.max_length: %d)",

@@ -129,11 +129,10 @@ TEST_F(RunTrialTest, RowsAboveTheModelsPositionsAreCountedAndTold) {
   job.params["tok.max_length"] = int64_t{64};
   Complete(job);
   const auto logs = events_.All<LogMessage>();
-  ASSERT_EQ(logs.size(), 2u);
+  ASSERT_EQ(logs.size(), 1u) << "of valid.jsonl no row is cut";
   EXPECT_EQ(logs[0].level, "warning");
   EXPECT_THAT(logs[0].text, EndsWith("long.jsonl: 2 of 19 rows are longer than the model's 40 "
                                      "positions and are cut there (tok.max_length: 64)"));
-  EXPECT_THAT(logs[1].text, HasSubstr("valid.jsonl: 0 of 24 rows"));
 }
 
 TEST_F(RunTrialTest, TheBestFolderTrainsAgain) {
