@@ -24,11 +24,14 @@ absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudyRegistry& studie
 
 absl::StatusOr<std::vector<PriorStudy>> CollectPriors(const StudyRegistry& studies,
                                                       const StudySpec& spec,
-                                                      const std::vector<StudyPrior>& chosen) {
+                                                      const std::vector<StudyPrior>& chosen,
+                                                      absl::FunctionRef<bool()> cancelled) {
   std::vector<PriorStudy> priors;
   for (const StudyPrior& prior : chosen) {
     HPO_ASSIGN_OR_RETURN(const StudyRuntime* const earlier, studies.Find(prior.study));
-    priors.push_back(ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior));
+    HPO_ASSIGN_OR_RETURN(
+        priors.emplace_back(),
+        ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior, cancelled));
   }
   return priors;
 }

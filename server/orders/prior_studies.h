@@ -20,9 +20,10 @@ absl::StatusOr<std::vector<StudyPrior>> ChoosePriors(const StudyRegistry& studie
                                                      absl::FunctionRef<bool()> cancelled);
 
 // The trials that were chosen.
-//   NotFound  one of the studies is gone
-absl::StatusOr<std::vector<PriorStudy>> CollectPriors(const StudyRegistry& studies,
-                                                      const StudySpec& spec,
-                                                      const std::vector<StudyPrior>& chosen);
+//   NotFound   one of the studies is gone
+//   Cancelled  ToPriorStudy
+absl::StatusOr<std::vector<PriorStudy>> CollectPriors(
+    const StudyRegistry& studies, const StudySpec& spec, const std::vector<StudyPrior>& chosen,
+    absl::FunctionRef<bool()> cancelled = [] { return false; });
 
 }  // namespace hpo

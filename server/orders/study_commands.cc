@@ -161,7 +161,7 @@ absl::StatusOr<bool> StudyCommands::CreateOrMerge(const StudySpec& spec,
   std::vector<PriorStudy> priors;
   if (starts) {
     HPO_ASSIGN_OR_RETURN(record.priors, ChoosePriors(state_.studies, taken, cancelled));
-    HPO_ASSIGN_OR_RETURN(priors, CollectPriors(state_.studies, taken, record.priors));
+    HPO_ASSIGN_OR_RETURN(priors, CollectPriors(state_.studies, taken, record.priors, cancelled));
   }
   int64_t version = 0;
   const auto work = [&](Database& database) -> absl::Status {

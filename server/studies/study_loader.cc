@@ -36,7 +36,9 @@ void GivePriors(StudyRuntime& study, const LoadedStudies& studies) {
                     prior.study);
       continue;
     }
-    priors.push_back(ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior));
+    absl::StatusOr<PriorStudy> taken =
+        ToPriorStudy(spec, {earlier->spec(), earlier->history()}, prior);
+    if (taken.ok()) priors.push_back(*std::move(taken));
   }
   study.ReplaceSpec(spec, study.priors(), std::move(priors));
 }

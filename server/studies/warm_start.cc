@@ -75,10 +75,15 @@ absl::StatusOr<StudyPrior> ChoosePrior(const StudySpec& spec, const EarlierStudy
                   absl::StrCat("none among ", chosen.num_skipped, "; ", chosen.why_skipped));
 }
 
-PriorStudy ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
-                        const StudyPrior& chosen) {
+absl::StatusOr<PriorStudy> ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
+                                        const StudyPrior& chosen,
+                                        absl::FunctionRef<bool()> cancelled) {
   PriorStudy prior{.name = chosen.study, .history = {}};
+  int64_t num_seen = 0;
   for (const TrialNumber number : chosen.trials) {
+    if (num_seen++ % kTrialsBetweenLooks == 0 && cancelled()) {
+      return absl::CancelledError("the caller has left");
+    }
     const auto found = earlier.history.trials().find(number);
     if (found == earlier.history.trials().end()) continue;
     HistoryTrial trial = found->second;

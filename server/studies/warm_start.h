@@ -26,7 +26,9 @@ absl::StatusOr<StudyPrior> ChoosePrior(
 
 // The trials that were chosen, as the sampler takes them. Which were feasible counts where the
 // constraints are the same.
-PriorStudy ToPriorStudy(const StudySpec& spec, const EarlierStudy& earlier,
-                        const StudyPrior& chosen);
+//   Cancelled  as above
+absl::StatusOr<PriorStudy> ToPriorStudy(
+    const StudySpec& spec, const EarlierStudy& earlier, const StudyPrior& chosen,
+    absl::FunctionRef<bool()> cancelled = [] { return false; });
 
 }  // namespace hpo

@@ -45,11 +45,21 @@ TEST(ChoosePrior, TakesCompletedTrialsInsideTheSpace) {
   EXPECT_THAT(chosen->why_skipped, HasSubstr("65"));
   EXPECT_THAT(chosen->why_skipped, HasSubstr("[1, 64]"));
 
-  const PriorStudy prior = ToPriorStudy(spec, earlier, *chosen);
-  EXPECT_EQ(prior.name, "first");
-  ASSERT_EQ(prior.history.trials().size(), 2u);
-  EXPECT_EQ(prior.history.trials().at(TrialNumber{5}).params, (ParamMap{{kBatch, int64_t{16}}}))
+  const auto prior = ToPriorStudy(spec, earlier, *chosen);
+  ASSERT_TRUE(prior.ok()) << prior.status();
+  EXPECT_EQ(prior->name, "first");
+  ASSERT_EQ(prior->history.trials().size(), 2u);
+  EXPECT_EQ(prior->history.trials().at(TrialNumber{5}).params, (ParamMap{{kBatch, int64_t{16}}}))
       << "in this study's types, without what it does not have";
+}
+
+TEST(ToPriorStudy, EndsWhenItsCallerHasLeft) {
+  const EarlierStudy earlier = Earlier({Ended(0, {{kBatch, int64_t{8}}}, 0.5)});
+  const StudySpec spec = PlainStudy("second");
+  const auto chosen = ChoosePrior(spec, earlier);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_TRUE(
+      absl::IsCancelled(ToPriorStudy(spec, earlier, *chosen, [] { return true; }).status()));
 }
 
 TEST(ChoosePrior, WhatANewStudysConditionsLeaveOutIsNoPartOfIt) {
