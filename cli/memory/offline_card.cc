@@ -45,6 +45,9 @@ absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
   std::filesystem::path path(name_or_path);
   if (std::filesystem::is_directory(path, error)) path /= "config.json";
   if (!std::filesystem::exists(path, error)) {
+    if (const std::string full = FullModelName(name_or_path); full != name_or_path) {
+      return FindModel(full);
+    }
     return absl::NotFoundError(absl::StrCat("model '", name_or_path,
                                             "': expected a name of the catalogue or a config.json; "
                                             "it is neither",
@@ -57,18 +60,19 @@ absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path) {
 
 absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path) {
   absl::StatusOr<ModelFacts> facts = FindModel(name_or_path);
-  if (!absl::IsNotFound(facts.status())) return facts;
-  const std::optional<std::string> meant = NameContinued(name_or_path, KnownModelNames());
-  if (!meant.has_value()) return facts;
-  std::cerr << "model " << name_or_path << ": taken as " << *meant << std::endl;
-  return FindModel(*meant);
+  if (facts.ok() && facts->name != name_or_path) {
+    std::cerr << "model " << name_or_path << ": taken as " << facts->name << std::endl;
+  }
+  return facts;
 }
 
 std::vector<ModelFacts> FindModels(const StudySpec& study) {
   std::vector<ModelFacts> models;
   for (const std::string& name : ModelNames(study)) {
     absl::StatusOr<ModelFacts> facts = FindModel(name);
-    if (facts.ok() && CheckTrainable(facts->shape).ok()) models.push_back(*std::move(facts));
+    if (!facts.ok() || !CheckTrainable(facts->shape).ok()) continue;
+    facts->name = name;
+    models.push_back(*std::move(facts));
   }
   return models;
 }

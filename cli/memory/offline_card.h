@@ -25,17 +25,19 @@ struct CardOptions {
   std::string base;                // the same
 };
 
-// The shape of a published model by its name, or of the model whose config.json (or its folder)
-// `name_or_path` is.
+// The shape of a published model by its name, of the model whose config.json (or its folder)
+// `name_or_path` is, or of the published one that it is short for (FullModelName), by whose name
+// the facts then go.
 //   NotFound         a name that the catalogue lacks (with a suggestion), no such file
 //   InvalidArgument  see ParseModelConfig
 absl::StatusOr<ModelFacts> FindModel(const std::string& name_or_path);
 
-// As FindModel, of a name that people type: where it is not there, the one of the catalogue that it
-// begins (NameContinued), which standard error names.
+// As FindModel, of a name that people type: standard error says which one a short name is taken
+// for.
 absl::StatusOr<ModelFacts> FindNamedModel(const std::string& name_or_path);
 
-// The models that a study may draw, or its default one, as far as hpo-trainer runs them.
+// The models that a study may draw, or its default one, by the study's names, as far as hpo-trainer
+// runs them.
 std::vector<ModelFacts> FindModels(const StudySpec& study);
 
 // As FindNamedModel, for a model that hpo-trainer runs.

@@ -1,6 +1,7 @@
 #include "common/study/model_catalog.h"
 
 #include "absl/strings/strip.h"
+#include "common/base/spelling.h"
 #include "common/models/model_parameters.h"
 
 namespace hpo {
@@ -187,6 +188,11 @@ std::vector<std::string> KnownModelNames() {
   for (const EncoderEntry& entry : kEncoders) names.push_back(entry.name);
   for (const DecoderEntry& entry : kDecoders) names.push_back(entry.name);
   return names;
+}
+
+std::string FullModelName(absl::string_view name) {
+  if (KnownModelShape(name).has_value()) return std::string(name);
+  return NameContinued(name, KnownModelNames()).value_or(std::string(name));
 }
 
 void AddModelFacts(SearchSpace& space, const std::string& model, const ModelShape& shape,

@@ -22,6 +22,11 @@ std::optional<ModelShape> KnownModelShape(absl::string_view name);
 // Every name of the table, by family.
 std::vector<std::string> KnownModelNames();
 
+// The name that people mean by `name`: itself where the table has it; else the one of the table
+// that it begins, as "bert-large" begins bert-large-uncased (NameContinued); else itself. A model
+// of a worker or a file that is called exactly `name` comes first: ask for that before.
+std::string FullModelName(absl::string_view name);
+
 // Sets the facts of `model` in `space.model_facts`: "model.class" ("heavy" from kHeavyParameters on
 // or when listed, else "base") and "model.family". Replaces what was there: what a worker registers
 // beats the table above.

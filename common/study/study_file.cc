@@ -250,9 +250,11 @@ void AddKnownFacts(StudySpec& spec) {
   for (const ParamValue& choice : domain->choices) {
     const std::string* model = std::get_if<std::string>(&choice);
     if (model == nullptr) continue;
-    const bool listed = std::find(spec.heavy_models.begin(), spec.heavy_models.end(), *model) !=
-                        spec.heavy_models.end();
-    if (const std::optional<ModelShape> shape = KnownModelShape(*model)) {
+    const std::string full = FullModelName(*model);
+    const bool listed =
+        std::any_of(spec.heavy_models.begin(), spec.heavy_models.end(),
+                    [&full](const std::string& heavy) { return FullModelName(heavy) == full; });
+    if (const std::optional<ModelShape> shape = KnownModelShape(full)) {
       AddModelFacts(spec.space, *model, *shape, listed);
     } else {
       AddModelFacts(spec.space, *model, listed);

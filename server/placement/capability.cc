@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/memory/plan/fit_decision.h"
 #include "common/models/model_parameters.h"
+#include "common/study/model_catalog.h"
 
 namespace hpo {
 namespace {
@@ -25,11 +26,22 @@ bool Usable(const StudySpec& study, const WorkerFacts& worker, const ModelFacts&
          (model.has_weights || study.trainer.model_init == "random");
 }
 
+// The worker's model that a study calls `name`: of that very name, else of the name that it is
+// short for; null where it has neither.
+const ModelFacts* FindModel(const WorkerFacts& worker, const std::string& name) {
+  const auto find = [&worker](const std::string& wanted) {
+    return std::find_if(worker.models.begin(), worker.models.end(),
+                        [&wanted](const ModelFacts& model) { return model.name == wanted; });
+  };
+  auto found = find(name);
+  if (found == worker.models.end()) found = find(FullModelName(name));
+  return found == worker.models.end() ? nullptr : &*found;
+}
+
 bool HasModel(const StudySpec& study, const WorkerFacts& worker, const std::string& name) {
   if (!IsOurs(worker) && worker.models.empty()) return true;
-  return std::any_of(worker.models.begin(), worker.models.end(), [&](const ModelFacts& model) {
-    return model.name == name && Usable(study, worker, model);
-  });
+  const ModelFacts* const model = FindModel(worker, name);
+  return model != nullptr && Usable(study, worker, *model);
 }
 
 bool HasData(const WorkerFacts& worker, const std::string& file) {
@@ -69,6 +81,27 @@ absl::Status MissingModel(const StudySpec& study, const WorkerFacts& worker,
       absl::StrCat("worker ", worker.worker, " has no usable model of ", absl::StrJoin(names, ", "),
                    "; put config.json, ", weights, "the tokenizer's files into DIR/", names.front(),
                    ", then hpo-worker --models DIR"));
+}
+
+SearchSpace SpaceOf(const StudySpec& study, std::span<const WorkerFacts> workers) {
+  SearchSpace space = study.space;
+  space.model_facts = ModelFactsOf(study, workers);
+  for (Parameter& parameter : space.parameters) {
+    if (parameter.name != kModelName) continue;
+    auto* domain = std::get_if<CategoricalDomain>(&parameter.domain);
+    if (domain == nullptr) continue;
+    std::erase_if(domain->choices, [&](const ParamValue& choice) {
+      const auto* name = std::get_if<std::string>(&choice);
+      return name != nullptr &&
+             std::none_of(workers.begin(), workers.end(), [&](const WorkerFacts& worker) {
+               return HasModel(study, worker, *name);
+             });
+    });
+    if (parameter.default_value && !Contains(parameter.domain, *parameter.default_value)) {
+      parameter.default_value.reset();
+    }
+  }
+  return space;
 }
 
 }  // namespace
@@ -158,24 +191,25 @@ std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
       known.emplace("model.family", model.shape.family);
     }
   }
+  for (const std::string& name : ModelChoices(study)) {
+    if (facts.contains(name)) continue;
+    const auto full = facts.find(FullModelName(name));
+    if (full != facts.end()) facts.emplace(name, full->second);
+  }
   return facts;
 }
 
 SearchSpace SpaceFor(const StudySpec& study, const WorkerFacts& worker) {
+  return SpaceOf(study, std::span(&worker, 1));
+}
+
+SearchSpace SpaceForAny(const StudySpec& study, std::span<const WorkerFacts> workers) {
+  std::vector<WorkerFacts> able(workers.begin(), workers.end());
+  std::erase_if(able,
+                [&study](const WorkerFacts& worker) { return !CheckServes(study, worker).ok(); });
+  if (!able.empty()) return SpaceOf(study, able);
   SearchSpace space = study.space;
-  space.model_facts = ModelFactsOf(study, std::span(&worker, 1));
-  for (Parameter& parameter : space.parameters) {
-    if (parameter.name != kModelName) continue;
-    auto* domain = std::get_if<CategoricalDomain>(&parameter.domain);
-    if (domain == nullptr) continue;
-    std::erase_if(domain->choices, [&](const ParamValue& choice) {
-      const auto* name = std::get_if<std::string>(&choice);
-      return name != nullptr && !HasModel(study, worker, *name);
-    });
-    if (parameter.default_value && !Contains(parameter.domain, *parameter.default_value)) {
-      parameter.default_value.reset();
-    }
-  }
+  space.model_facts = ModelFactsOf(study, workers);
   return space;
 }
 

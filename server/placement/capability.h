@@ -56,4 +56,8 @@ std::map<std::string, ParamMap> ModelFactsOf(const StudySpec& study,
 // facts about its models added. Requires CheckServes.
 SearchSpace SpaceFor(const StudySpec& study, const WorkerFacts& worker);
 
+// The same for several: left out are the choices that none of those which serve the study has.
+// Where none serves it, all choices stay.
+SearchSpace SpaceForAny(const StudySpec& study, std::span<const WorkerFacts> workers);
+
 }  // namespace hpo

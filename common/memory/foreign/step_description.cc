@@ -286,7 +286,7 @@ absl::StatusOr<ModelShape> ParseModel(const Json& json) {
         "expected a model's name or the content of its config.json, got ", DescribeJson(json)));
   }
   const auto& name = json.get_ref<const std::string&>();
-  const std::optional<ModelShape> shape = KnownModelShape(name);
+  const std::optional<ModelShape> shape = KnownModelShape(FullModelName(name));
   if (!shape.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a model of the catalogue (docs/memory.md) or the content of a "

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "common/memory/need/memory_replay.h"
+#include "common/study/model_catalog.h"
 
 namespace hpo {
 namespace {
@@ -137,7 +138,11 @@ FitDecider::FitDecider(const StudySpec& study, const WorkerFacts& worker, Memory
 std::optional<std::string> FitDecider::KnownModelOf(const ParamMap& params) const {
   std::optional<std::string> name = FindString(params, kModelName);
   if (!name.has_value()) name = FindString(trainer_.defaults, kModelName);
-  return name.has_value() && models_.contains(*name) ? name : std::nullopt;
+  if (!name.has_value() || models_.empty() || models_.contains(*name)) {
+    return models_.empty() ? std::nullopt : name;
+  }
+  name = FullModelName(*name);
+  return models_.contains(*name) ? name : std::nullopt;
 }
 
 absl::StatusOr<std::optional<EstimateInput>> FitDecider::InputOf(const ParamMap& params) const {

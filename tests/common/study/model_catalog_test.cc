@@ -49,6 +49,20 @@ TEST(ModelCatalog, KnowsWhereTheHubHasMovedAModel) {
   }
 }
 
+TEST(ModelCatalog, AShortNameStandsForTheModelThatItBegins) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"bert-large", "bert-large-uncased"},
+      {"camembert", "camembert-base"},
+      {"roberta", "roberta"},  // base or large
+      {"roberta-base", "roberta-base"},
+      {"gpt2", "gpt2"},  // one itself
+      {"google-bert/bert-base-uncased", "google-bert/bert-base-uncased"},
+      {"my-model", "my-model"},
+      {"", ""},
+  };
+  for (const auto& [name, full] : cases) EXPECT_EQ(FullModelName(name), full) << name;
+}
+
 TEST(ModelFacts, ClassComesFromSizeOrFromTheList) {
   SearchSpace space;
   const ModelShape base = *KnownModelShape("bert-base-uncased");

@@ -121,6 +121,21 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
   EXPECT_EQ(spec->heavy_models, std::vector<std::string>{"small"});
 }
 
+TEST(StudyFile, AModelsShortNameHasItsFacts) {
+  const auto spec = ParseAfterHead(
+      "heavy_models: [camembert-base]\n"
+      "parameters:\n  model.name: {choices: [bert-large, camembert, bert-base-uncased]}\n");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::pair<const char*, const char*> cases[] = {
+      {"bert-large", "model.class=heavy model.family=bert"},
+      {"camembert", "model.class=heavy model.family=camembert"},
+      {"bert-base-uncased", "model.class=base model.family=bert"}};
+  for (const auto& [model, facts] : cases) {
+    ASSERT_TRUE(spec->space.model_facts.contains(model)) << model;
+    EXPECT_EQ(FormatParams(spec->space.model_facts.at(model)), facts) << model;
+  }
+}
+
 TEST(StudyFile, AProgramOfTheStudysOwnNeedsNoTask) {
   const StudySpec spec = *ParseStudyFile(
       "name: s\nobjective: {metric: m, direction: minimize}\n"

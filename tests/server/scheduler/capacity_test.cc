@@ -132,6 +132,33 @@ TEST_F(CapacityTest, OnlyModelsThatTheWorkerHasAreOffered) {
             "heavy");
 }
 
+// The first model's name in the study, and on the worker.
+struct NamedModels {
+  StudySpec study;
+  WorkerFacts worker;
+};
+
+NamedModels ModelsOfNames(const std::string& in_study, const std::string& on_worker) {
+  NamedModels named{BertStudy(), MakeBertWorker("a")};
+  std::get<CategoricalDomain>(named.study.space.parameters.back().domain).choices[0] = in_study;
+  named.worker.models.front().name = on_worker;
+  return named;
+}
+
+TEST_F(CapacityTest, AModelsShortNameFindsItOnTheWorker) {
+  const auto [study, worker] = ModelsOfNames("bert-large", "bert-large-uncased");
+  EXPECT_TRUE(CheckServes(study, worker).ok()) << CheckServes(study, worker);
+  const ParamMap short_name = {{"model.name", std::string("bert-large")}};
+  EXPECT_TRUE(CheckCanRun(study, worker, short_name).ok());
+  const SearchSpace space = SpaceFor(study, worker);
+  EXPECT_EQ(std::get<CategoricalDomain>(space.Find("model.name")->domain).choices,
+            std::vector<ParamValue>{std::string("bert-large")});
+  EXPECT_EQ(FindString(space.model_facts.at("bert-large"), "model.class"), "base")
+      << "the worker's model is small, whatever its name";
+  const auto [other, unlike] = ModelsOfNames("bert-large", "bert-large-cased");
+  EXPECT_FALSE(CheckServes(other, unlike).ok());
+}
+
 TEST(AskFor, TellsTheBudgetOfTrials) {
   StudySpec spec = PlainStudy("plain", 7);
   EXPECT_EQ(AskFor(spec, MakeWorker("a"), TrialNumber{0}, {}).budget_trials, 7);

@@ -167,6 +167,14 @@ TEST_F(CatalogTest, AModelsFolderIsAbsoluteAndBelowTheRoot) {
   }
 }
 
+TEST_F(CatalogTest, AShortNameFindsTheFolderOfTheModel) {
+  WriteModel("bert-large-uncased");
+  const std::string root = (folder_ / "models").string();
+  EXPECT_EQ(*ModelFolder(Scan(), "bert-large"), root + "/bert-large-uncased");
+  WriteModel("bert-large");
+  EXPECT_EQ(*ModelFolder(Scan(), "bert-large"), root + "/bert-large") << "its own comes first";
+}
+
 // ---- Data ----
 
 constexpr char kRows[] =

@@ -8,6 +8,7 @@
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/models/model_config.h"
+#include "common/study/model_catalog.h"
 #include "worker/agent/catalog/contained_path.h"
 
 namespace hpo {
@@ -105,8 +106,10 @@ absl::StatusOr<ModelCatalog> ScanModels(const std::string& root) {
 absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model) {
   if (model.empty() || catalog.root.empty()) return "";
   // One that is a link to another place was put there by whoever runs this worker.
-  for (const ModelFacts& known : catalog.models) {
-    if (known.name == model) return fs::absolute(fs::path(catalog.root) / model).string();
+  for (const std::string& name : {model, FullModelName(model)}) {
+    for (const ModelFacts& known : catalog.models) {
+      if (known.name == name) return fs::absolute(fs::path(catalog.root) / name).string();
+    }
   }
   return PathBelow(catalog.root, model, "--models");
 }

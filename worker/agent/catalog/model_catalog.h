@@ -30,7 +30,8 @@ struct ModelCatalog {
 absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
 
 // The folder of `model` as a trainer gets it: absolute, whether it is there or not; "" where there
-// is no model or no root. What the catalogue does not have must lie below its root.
+// is no model or no root. `model` is a name of the catalogue, or short for one (FullModelName);
+// what the catalogue does not have must lie below its root.
 //   PermissionDenied  it leads out of the root
 absl::StatusOr<std::string> ModelFolder(const ModelCatalog& catalog, const std::string& model);
 

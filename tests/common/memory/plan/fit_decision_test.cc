@@ -60,6 +60,23 @@ TEST(FitDecider, EstimatesFromTheWorkersModelAndData) {
   EXPECT_EQ((*planned)->plan, PlanOf(16, 8));
 }
 
+TEST(FitDecider, AModelsShortNameMeansTheWorkersModel) {
+  WorkerFacts worker = Worker();
+  worker.models.front().name = "bert-large-uncased";
+  ParamMap params = Params();
+  params["model.name"] = std::string("bert-large");
+  const auto planned = FitDecider(Study(), worker).Plan(params, GiB(64));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_TRUE(planned->has_value());
+  worker.models.push_back(worker.models.front());
+  worker.models.back().name = "bert-large";
+  worker.models.back().shape.num_layers = 1;
+  const auto smaller = FitDecider(Study(), worker).Plan(params, GiB(64));
+  ASSERT_TRUE(smaller.ok()) << smaller.status();
+  EXPECT_LT((*smaller)->estimate.needed_limit, (*planned)->estimate.needed_limit)
+      << "one of that very name comes first";
+}
+
 TEST(FitDecider, RowsOfUnknownLengthAreAsLongAsAllowed) {
   EstimateInput longest = ExpectedInput();
   longest.workload.train_lengths.clear();
