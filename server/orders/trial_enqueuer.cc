@@ -192,15 +192,19 @@ absl::StatusOr<ParamMap> TrialEnqueuer::CompleteEnqueued(const StudyRuntime& stu
                                                          const ParamMap& given,
                                                          TrialNumber number) const {
   const StudySpec spec = study.spec();
+  const std::vector<WorkerFacts> workers = state_.workers.Alive();
   SearchSpace space = spec.space;
-  space.model_facts = ModelFactsOf(spec, state_.workers.Alive());
+  space.model_facts = ModelFactsOf(spec, workers);
   HPO_ASSIGN_OR_RETURN(const ParamMap typed, TypedParams(space, given));
+  // Who names no model gets one that can run now.
+  const SearchSpace drawn =
+      typed.contains(kModelNameParameter) ? space : SpaceForAny(spec, workers);
   ParamMap preset = typed;
-  for (const Parameter& parameter : space.parameters) {
+  for (const Parameter& parameter : drawn.parameters) {
     if (parameter.default_value) preset.emplace(parameter.name, *parameter.default_value);
   }
   Rng rng(spec.sampler.seed, kEnqueueStream + static_cast<uint64_t>(number.value));
-  HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(space, preset, rng));
+  HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(drawn, preset, rng));
   // A given value that the draw did not take is refused here, by name.
   for (const auto& [name, value] : typed) params[name] = value;
   HPO_RETURN_IF_ERROR(ValidateParams(space, params));

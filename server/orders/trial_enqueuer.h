@@ -25,7 +25,8 @@ class TrialEnqueuer {
                                           const std::string& request_id);
 
  private:
-  // What is not given is drawn, or is the parameter's default.
+  // What is not given is drawn, or is the parameter's default; of the models, from those that a
+  // connected worker has.
   //   InvalidArgument  an unknown parameter, or a value outside its domain
   absl::StatusOr<ParamMap> CompleteEnqueued(const StudyRuntime& study, const ParamMap& given,
                                             TrialNumber number) const;

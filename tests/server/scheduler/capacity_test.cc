@@ -159,6 +159,24 @@ TEST_F(CapacityTest, AModelsShortNameFindsItOnTheWorker) {
   EXPECT_FALSE(CheckServes(other, unlike).ok());
 }
 
+TEST_F(CapacityTest, WhatAnEnqueuedTrialLeavesOutIsDrawnFromModelsThatAWorkerHas) {
+  StudySpec study = BertStudy();
+  auto& choices = std::get<CategoricalDomain>(study.space.parameters.back().domain).choices;
+  for (const char* absent : {"b", "c", "d", "e", "f"}) choices.emplace_back(std::string(absent));
+  AddStudy(study);
+  const TrialNumber early = Enqueue("bert", {});
+  EXPECT_TRUE(FindString(Load("bert", early.value).trial.params, "model.name").has_value())
+      << "without a worker, any";
+  Register(MakeBertWorker("a"));
+  for (int i = 0; i < 8; ++i) {
+    const TrialNumber number = Enqueue("bert", {});
+    EXPECT_EQ(FindString(Load("bert", number.value).trial.params, "model.name"), "tiny");
+  }
+  const TrialNumber named = Enqueue("bert", {.params = {{"model.name", std::string("absent")}}});
+  EXPECT_EQ(FindString(Load("bert", named.value).trial.params, "model.name"), "absent")
+      << "who names one may have a worker to come";
+}
+
 TEST(AskFor, TellsTheBudgetOfTrials) {
   StudySpec spec = PlainStudy("plain", 7);
   EXPECT_EQ(AskFor(spec, MakeWorker("a"), TrialNumber{0}, {}).budget_trials, 7);
