@@ -63,7 +63,8 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--validation", raw.flags.validation, "Validation data, over the study file's")
       ->type_name("FILE");
   app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials, over the study file's")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(Unsigned64());
   app.add_option("--name", raw.flags.name,
                  "The study's name, over the study file's: for a second study of one file")
       ->type_name("NAME");

@@ -14,24 +14,22 @@ namespace hpo {
 
 namespace bounds_internal {
 
-// What is wrong with a whole number that 64 bits do not hold, which CLI11 takes for the largest one
-// that they do; empty: nothing.
-inline std::string BeyondInteger(const std::string& text) {
-  int64_t whole = 0;
-  uint64_t unsigned_whole = 0;
+// What is wrong with a whole number that `Integer` does not hold, which CLI11 takes for the largest
+// one that it does; empty: nothing.
+template <typename Integer>
+std::string BeyondInteger(const std::string& text) {
+  Integer whole = 0;
   const size_t sign = text.empty() || (text[0] != '-' && text[0] != '+') ? 0 : 1;
   const bool is_whole =
       text.size() > sign && text.find_first_not_of("0123456789", sign) == std::string::npos;
-  if (!is_whole || absl::SimpleAtoi(text, &whole) || absl::SimpleAtoi(text, &unsigned_whole)) {
-    return "";
-  }
-  return absl::StrCat("expected a whole number from ", std::numeric_limits<int64_t>::min(), " to ",
-                      std::numeric_limits<int64_t>::max(), ", got '", text, "'");
+  if (!is_whole || absl::SimpleAtoi(text, &whole)) return "";
+  return absl::StrCat("expected a whole number from ", std::numeric_limits<Integer>::min(), " to ",
+                      std::numeric_limits<Integer>::max(), ", got '", text, "'");
 }
 
 inline CLI::Validator Check(double low, double high, const std::string& expected) {
   const auto check = [=](const std::string& text) -> std::string {
-    if (std::string beyond = BeyondInteger(text); !beyond.empty()) return beyond;
+    if (std::string beyond = BeyondInteger<int64_t>(text); !beyond.empty()) return beyond;
     double number = 0.0;
     if (absl::SimpleAtod(text, &number) && number >= low && number <= high) return "";
     return absl::StrCat("expected ", expected, ", got '", text, "'");
@@ -40,6 +38,11 @@ inline CLI::Validator Check(double low, double high, const std::string& expected
 }
 
 }  // namespace bounds_internal
+
+// Of an option that takes a uint64_t and says so by a type name of its own.
+inline CLI::Validator Unsigned64() {
+  return CLI::Validator(bounds_internal::BeyondInteger<uint64_t>, /*validator_desc=*/"");
+}
 
 inline CLI::Validator AtLeast(double low) {
   return bounds_internal::Check(low, 1e300, absl::StrCat("a number of at least ", low));

@@ -63,8 +63,10 @@ std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
 void RefuseHugeIntegers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    if (type == "INT" || type == "UINT") {
-      option->check(CLI::Validator(bounds_internal::BeyondInteger, /*validator_desc=*/""));
+    if (type == "INT") {
+      option->check(CLI::Validator(bounds_internal::BeyondInteger<int64_t>, /*validator_desc=*/""));
+    } else if (type == "UINT") {
+      option->check(Unsigned64());
     }
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {

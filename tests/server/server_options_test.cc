@@ -99,6 +99,8 @@ TEST_F(ServerOptionsTest, BadValuesAreOneLineAndStatusTwo) {
       {{"--lease-ttl", "soon"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--lease-ttl", "0s"}, "--lease-ttl: expected a duration such as 60s"},
       {{"--trials", "0"}, "--trials"},
+      {{"--trials", "9223372036854775808"}, "to 9223372036854775807, got '9223372036854775808'"},
+      {{"--seed", "18446744073709551616"}, "from 0 to 18446744073709551615, got "},
       {{"--epochs", "many"}, "--epochs"},
       {{"--stdy", "criteria"}, "no option --stdy; did you mean '--study'?"},
       {{"criteria"}, "unexpected argument 'criteria'"},
