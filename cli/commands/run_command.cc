@@ -66,8 +66,9 @@ std::string FolderOf(const RunOptions& options, const std::string& study) {
   return UserFolder("XDG_DATA_HOME", ".local/share") + "/hpo/runs/" + study;
 }
 
-// What runs this study again; its budget is kept in the database.
-std::string Again(const RunOptions& options) {
+// What runs this study again, with some more options; its budget and target are kept in the
+// database.
+std::string Again(const RunOptions& options, const std::vector<std::string>& more = {}) {
   std::vector<std::string> words = {"hpo", "run", ShellWord(options.study)};
   const std::pair<const char*, const std::string*> own[] = {
       {"--name", &options.name},
@@ -81,9 +82,69 @@ std::string Again(const RunOptions& options) {
   for (const auto& [name, value] : options.passed_on) {
     words.insert(words.end(), {name, ShellWord(value)});
   }
+  words.insert(words.end(), more.begin(), more.end());
   if (!options.worker_arguments.empty()) words.emplace_back("--");
   for (const std::string& word : options.worker_arguments) words.push_back(ShellWord(word));
   return absl::StrJoin(words, " ");
+}
+
+struct NextStep {
+  std::string command;
+  std::string what;
+};
+
+std::string StepLines(const std::vector<NextStep>& steps) {
+  size_t widest = 0;
+  for (const NextStep& step : steps) widest = std::max(widest, step.command.size());
+  std::string text;
+  for (const auto& [command, what] : steps) {
+    absl::StrAppend(&text, "  ", command, std::string(widest - command.size(), ' '), "  # ", what,
+                    "\n");
+  }
+  return text;
+}
+
+// What makes the study go on.
+NextStep GoOn(const RunOptions& options, const StudyStatus& study) {
+  const Budget& budget = study.spec.budget;
+  if (!study.failure.empty()) return {Again(options), "go on, once the cause is mended"};
+  // Where it ended before its budget was used up, the watch has said why, and what to change.
+  if (!study.waiting_for.empty()) return {Again(options), "go on, once that is changed"};
+  const bool time_is_up = budget.wall_clock && study.wall_clock_used >= *budget.wall_clock;
+  if (budget.trials && !time_is_up) return {Again(options, {"--add", "20"}), "run 20 more trials"};
+  return {Again(options), "go on, with a larger budget in its file"};
+}
+
+// Commands for the time after this one, whose server has then ended.
+std::string NextSteps(const RunOptions& options, const StudyStatus& study, bool has_model) {
+  const std::string of_study = absl::StrCat(" --study ", study.spec.name);
+  std::vector<NextStep> with_server;
+  if (study.counts.completed > 0) {
+    with_server.push_back(
+        {absl::StrCat("hpo best", of_study, " -o yaml"), "the best parameters, for a file"});
+  }
+  if (has_model && options.export_to.empty()) {
+    with_server.push_back(
+        {absl::StrCat("hpo best", of_study, " --export ./", study.spec.name, "-model"),
+         "the best model's folder"});
+  }
+  with_server.push_back({absl::StrCat("hpo trial list", of_study), "every trial"});
+  with_server.push_back({absl::StrCat("hpo export optuna ", study.spec.name, ".db", of_study),
+                         "for Optuna and its dashboard"});
+  return absl::StrCat(
+      "\nnext:\n", StepLines({GoOn(options, study)}), "to look at it, start its server:\n",
+      StepLines({{absl::StrCat("hpo-server --db ",
+                               ShellWord(FolderOf(options, study.spec.name) + "/hpo.db")),
+                  "Ctrl-C ends it"}}),
+      "then, in another terminal:\n", StepLines(with_server));
+}
+
+absl::StatusOr<bool> HasModel(Session& session) {
+  HPO_ASSIGN_OR_RETURN(const std::vector<Trial> best, session.client.BestTrials(session.study, 1));
+  const Completed* const completed = best.empty() || !best.front().outcome
+                                         ? nullptr
+                                         : std::get_if<Completed>(&*best.front().outcome);
+  return completed != nullptr && !completed->model_path.empty();
 }
 
 absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const StudyStatus& study) {
@@ -95,11 +156,11 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
   if (study.counts.completed > 0) {
     HPO_RETURN_IF_ERROR(ShowBest(session, /*count=*/1, options.export_to));
   }
-  if (!study.failure.empty()) return kExitStudyFailed;
-  // Where it ended before its budget was used up, the watch has said why, and what to change.
-  if (!session.json && study.waiting_for.empty()) {
-    session.out << "more trials: add --add 20 to: " << Again(options) << "\n";
+  if (!session.json) {
+    HPO_ASSIGN_OR_RETURN(const bool has_model, HasModel(session));
+    session.out << NextSteps(options, study, has_model);
   }
+  if (!study.failure.empty()) return kExitStudyFailed;
   return study.counts.completed > 0 ? kExitOk : kExitNothingCompleted;
 }
 
@@ -156,14 +217,6 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   if (!options.name.empty()) {
     local.server_arguments.insert(local.server_arguments.end(), {"--name", options.name});
   }
-  if (options.trials) {
-    local.server_arguments.insert(local.server_arguments.end(),
-                                  {"--trials", absl::StrCat(*options.trials)});
-  }
-  if (options.target) {
-    local.server_arguments.insert(local.server_arguments.end(),
-                                  {"--target", FormatParam(*options.target)});
-  }
   HPO_ASSIGN_OR_RETURN(local.worker_arguments, DeviceArguments(options));
   // Whoever runs a file runs its program, unless they name another.
   const bool has_trainer =
@@ -184,9 +237,13 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
               .terminal = session.terminal,
               .json = session.json,
               .study = spec.name};
-  if (options.add_trials) {
-    HPO_RETURN_IF_ERROR(
-        client.UpdateStudy({.name = spec.name, .add_trials = options.add_trials}).status());
+  // Not over the server's file: what is given once would be undone by a run without it.
+  StudyChange change{.name = spec.name};
+  change.trials = options.trials;
+  change.add_trials = options.add_trials;
+  change.target = options.target;
+  if (options.trials || options.add_trials || options.target) {
+    HPO_RETURN_IF_ERROR(client.UpdateStudy(change).status());
   }
   if (!own.json) {
     own.out << "study " << spec.name << ": hpo-worker "

@@ -44,6 +44,50 @@ class Run(Deployment):
         self.assertIn("8 of 8 trials", again.output())
         self.assertIn("trial 7 COMPLETED", again.output())
 
+    def test_what_was_given_once_stays_where_it_is_given_no_more(self):
+        first = self.run_hpo("first", "--trials", "3")
+        self.assertEqual(first.wait(), 0, first.output())
+        self.assertIn("3 of 3 trials", first.output())
+        again = self.run_hpo("again")
+        self.assertEqual(again.wait(), 0, again.output())
+        self.assertIn("3 of 3 trials", again.output())
+        target = self.run_hpo("target", "--target", "0", "--trials", "5")
+        self.assertEqual(target.wait(), 0, target.output())
+        self.assertIn("3 of 5 trials", target.output())
+        again = self.run_hpo("once more")
+        self.assertEqual(again.wait(), 0, again.output())
+        self.assertIn("3 of 5 trials", again.output())
+        self.assertIn("reached the target: macro_f1", again.output())
+        (self.folder / "toy.yaml").write_text(self.STUDY.replace("trials: 6", "trials: 4"))
+        changed = self.run_hpo("changed", "--target", "2")
+        self.assertEqual(changed.wait(), 0, changed.output())
+        self.assertIn("4 of 4 trials", changed.output(), "a changed file says what it now says")
+
+    def test_ends_with_commands_that_work_as_printed(self):
+        first = self.run_hpo("first")
+        self.assertEqual(first.wait(), 0, first.output())
+        steps = [line.strip() for line in first.output().split("\nnext:\n")[1].splitlines() if line.startswith("  ")]
+        self.assertEqual([step.split()[:2] for step in steps], [
+            ["hpo", "run"], ["hpo-server", "--db"], ["hpo", "best"], ["hpo", "trial"], ["hpo", "export"]])
+        # But for the port, which tests share; the options stand before the line's remark.
+        server = steps[1].replace("hpo-server", "exec hpo-server --listen 127.0.0.1:0 --address-file looked-at", 1)
+        path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+        shown = self.start("server", "bash", "-c", server, environment=path)
+        address = self.folder / "looked-at"
+        wait_until(lambda: address.exists() and address.read_text().strip(), "the server's address")
+        environment = {**path, "HPO_SERVER": address.read_text().strip()}
+        said = []
+        for step in steps[2:]:
+            command = self.start(f"step {len(said)}", "bash", "-c", step, environment=environment)
+            self.assertEqual(command.wait(), 0, f"{step}\n{command.output()}")
+            said.append(command.output())
+        self.assertIn("x: ", said[0])
+        self.assertTrue((self.folder / "toy.db").exists())
+        self.assertEqual(shown.terminate(), 0, shown.output())
+        more = self.start("more", "bash", "-c", steps[0], environment=path)
+        self.assertEqual(more.wait(), 0, more.output())
+        self.assertIn("26 of 26 trials", more.output())
+
     def test_runs_the_program_that_the_file_names(self):
         (self.folder / "toy.yaml").write_text(self.STUDY.replace(
             "{task: custom, epochs: 1}", "{command: [echo, \"{'macro_f1': {x}}\"]}"))
