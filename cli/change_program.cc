@@ -23,7 +23,9 @@ void AddAnnotate(const ChangeCommands& commands, bool of_trial) {
     int64_t number = 0;
   };
   const auto values = std::make_shared<Values>();
-  CLI::App* annotate = commands.add("annotate", "Change its note, tags and attributes");
+  CLI::App* annotate =
+      commands.add("annotate", of_trial ? "Change a trial's note, tags and attributes"
+                                        : "Change a study's note, tags and attributes");
   if (of_trial) {
     annotate->add_option("number", values->number, "The trial's number")
         ->type_name("N")
@@ -33,17 +35,16 @@ void AddAnnotate(const ChangeCommands& commands, bool of_trial) {
     AddNameArgument(annotate, commands.study);
   }
   AnnotateOptions& options = values->options;
-  annotate->add_option("--note", options.note, "A text for people; '' takes it away")
-      ->type_name("TEXT");
+  annotate->add_option("--note", options.note, "A note; '' removes it")->type_name("TEXT");
   const auto repeatable = [annotate](const char* name, std::vector<std::string>& texts,
                                      const char* help, const char* type) {
     annotate->add_option(name, texts, help)->type_name(type)->allow_extra_args(false);
   };
   repeatable("--tag", options.tags, "Add this tag (repeatable)", "TAG");
-  repeatable("--untag", options.untags, "Take this tag away (repeatable)", "TAG");
-  repeatable("--set", options.set, "An attribute; the value JSON or text (repeatable)",
+  repeatable("--untag", options.untags, "Remove this tag (repeatable)", "TAG");
+  repeatable("--set", options.set, "Set an attribute; its value is JSON or text (repeatable)",
              "KEY=VALUE");
-  repeatable("--unset", options.unset, "Take this attribute away (repeatable)", "KEY");
+  repeatable("--unset", options.unset, "Remove this attribute (repeatable)", "KEY");
   commands.on(annotate, Plain([values, of_trial](Session& session) {
                 AnnotateOptions chosen = values->options;
                 if (of_trial) chosen.trial = TrialNumber{values->number};
@@ -58,10 +59,11 @@ void AddRetry(const ChangeCommands& commands) {
   };
   const auto values = std::make_shared<Values>();
   CLI::App* retry = commands.add("retry", "Queue the configuration of failed trials again");
-  retry->add_option("numbers", values->numbers, "Trials that failed, or that memory ended")
+  retry
+      ->add_option("numbers", values->numbers, "Numbers of trials that failed or ran out of memory")
       ->type_name("N")
       ->check(AtLeast(0));
-  retry->add_flag("--failed", values->failed, "Every trial that failed or met an out-of-memory");
+  retry->add_flag("--failed", values->failed, "Retry every trial that failed or ran out of memory");
   commands.on(retry, Plain([values](Session& session) -> absl::Status {
                 if (values->numbers.empty() != values->failed) {
                   return absl::InvalidArgumentError(
@@ -76,12 +78,12 @@ void AddEdit(const ChangeCommands& commands) {
   const auto options = std::make_shared<EditOptions>();
   CLI::App* edit = commands.add("edit", "Change the ranges and choices of a study");
   AddNameArgument(edit, commands.study);
-  edit->add_option("file", options->file, "The study's changed file")->type_name("FILE");
+  edit->add_option("file", options->file, "The study file, with its changes")->type_name("FILE");
   edit->add_option("--set", options->set,
                    "A parameter's new range or choices, NAME=LOW..HIGH or NAME=A,B (repeatable)")
       ->type_name("CHANGE")
       ->allow_extra_args(false);
-  edit->add_flag("--dry-run", options->dry_run, "Show what would come of it; change nothing");
+  edit->add_flag("--dry-run", options->dry_run, "Show what would change, and change nothing");
   commands.on(edit, Plain([options](Session& session) { return EditStudy(session, *options); }));
 }
 
@@ -90,9 +92,12 @@ void AddDelete(const ChangeCommands& commands) {
   CLI::App* remove = commands.add("delete", "Archive a study, then delete it");
   remove->add_option("name", commands.study, "The study")->type_name("NAME")->required();
   CLI::Option* const archive =
-      remove->add_option("--archive", options->archive, "Where to [NAME.hpo-study, here]")
+      remove
+          ->add_option("--archive", options->archive,
+                       "File of the archive [NAME.hpo-study in this folder]")
           ->type_name("FILE");
-  remove->add_flag("--no-archive", options->no_archive, "Keep nothing of it")->excludes(archive);
+  remove->add_flag("--no-archive", options->no_archive, "Delete it without an archive")
+      ->excludes(archive);
   commands.on(remove,
               Plain([options](Session& session) { return DeleteStudy(session, *options); }));
 
@@ -101,9 +106,9 @@ void AddDelete(const ChangeCommands& commands) {
     std::string name;
   };
   const auto values = std::make_shared<Values>();
-  CLI::App* restore = commands.add("restore", "Add the study of an archive");
+  CLI::App* restore = commands.add("restore", "Add a study from an archive");
   restore->add_option("file", values->file, "The archive")->type_name("FILE")->required();
-  restore->add_option("--name", values->name, "The study's name, over the archive's")
+  restore->add_option("--name", values->name, "Name of the study [the archive's]")
       ->type_name("NAME");
   commands.on(restore, Plain([values](Session& session) {
                 return RestoreStudy(session, values->file, values->name);
@@ -113,12 +118,12 @@ void AddDelete(const ChangeCommands& commands) {
 }  // namespace
 
 void AddNameArgument(CLI::App* command, std::string& study) {
-  command->add_option("name", study, "The study; may be left out where there is one")
+  command->add_option("name", study, "The study; not needed where there is only one")
       ->type_name("NAME");
 }
 
 void AddTagFilter(CLI::App* list, std::vector<std::string>& tags) {
-  list->add_option("--tag", tags, "Only what has this tag (repeatable)")->type_name("TAG");
+  list->add_option("--tag", tags, "Only those with this tag (repeatable)")->type_name("TAG");
 }
 
 void AddStudyChanges(const ChangeCommands& commands) {

@@ -42,27 +42,27 @@ namespace {
 constexpr char kExamples[] = R"(
 Examples:
   hpo run study.yaml --trainer "python train.py --lr {train.lr}"    a whole study, on this machine
-  hpo status                                what runs, what is best, what is waited for
+  hpo status                                what runs, the best trial, what a study waits for
   hpo watch --until-finished                follow a study to its end
   hpo trial list --state pruned             trials that were ended early
-  hpo trial show 12                         why, and the bytes predicted, used and allowed
+  hpo trial show 12                         its end, and the memory predicted, used and allowed
   hpo best --export ./model                 the best model's folder, ready for Hugging Face
   hpo enqueue train.lr=3e-5 train.batch_size=16
   hpo memory estimate model.name=bert-large-uncased train.batch_size=64
   hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB
   hpo study presets memory-safe > my.yaml   a study file to start from
   hpo study extend criteria --add 50
-  hpo study pause criteria                  start nothing more until: hpo study resume criteria
-  hpo trial stop 12                         end it for good; one that still waits: hpo trial cancel
-  hpo trial preempt 12                      give its card back; it goes on later from where it was
+  hpo study pause criteria                  start no more trials until: hpo study resume criteria
+  hpo trial stop 12                         end it for good; one in the queue: hpo trial cancel
+  hpo trial preempt 12                      free its card; it continues later from its checkpoint
   hpo export mlflow --to http://localhost:5000
-  hpo import optuna study.db                take the trials that Optuna ran
+  hpo import optuna study.db                import the trials of an Optuna study
   hpo admin backup hpo-backup.db            a copy of the server's database, while it runs
 
---server and HPO_SERVER say where the server listens (port 50051 where none is given), --study and
-HPO_STUDY which study is meant; both may be left out where there is one.
-Exit status: 0 done, 1 failed, 2 wrong use, 3 not found or does not fit, 4 conflict, 5 server away,
-6 finished without a completed trial, 7 a study that failures ended.
+--server or HPO_SERVER says where the server listens. Its port is 50051 unless given. --study or
+HPO_STUDY chooses a study. Neither is needed where there is only one.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found or does not fit, 4 conflict, 5 no answer
+from the server, 6 finished without a completed trial, 7 too many failures ended the study.
 )";
 
 // Of what the list above leaves out, for the commands' own --help.
@@ -72,12 +72,12 @@ constexpr char kMoreExamples[] = R"(
   hpo trial logs 12                         on the machine of the worker that ran it
   hpo study list
   hpo study show criteria
-  hpo study presets                         what there is to start from
+  hpo study presets                         study files to start from
   hpo study importance criteria --method fanova
   hpo study extend criteria --wall-clock 8h
   hpo study stop criteria --now
   hpo study resume criteria
-  hpo study validate my.yaml                all that is wrong with it; needs no server
+  hpo study validate my.yaml                lists all its errors; needs no server
   hpo study create my.yaml --name second    another study of the same file
   hpo study annotate criteria --note "baseline of May" --tag paper
   hpo study list --tag paper
@@ -90,7 +90,7 @@ constexpr char kMoreExamples[] = R"(
   hpo trial retry 12 15
   hpo trial retry --failed
   hpo trial list --sort train.lr --where state=completed --where 'train.lr>1e-5'
-  hpo trial cancel 12                       one that waits
+  hpo trial cancel 12                       one in the queue
   hpo best --n 5
   hpo best -o yaml                          the parameters, to paste into a file
   hpo export tensorboard --to ./runs
@@ -125,7 +125,7 @@ class Commands {
     app_.fallthrough();
     AddRun();
     AddStatus();
-    On(Add(&app_, "doctor", "What keeps trials from running here"), RunDoctor);
+    On(Add(&app_, "doctor", "Check what keeps trials from running on this machine"), RunDoctor);
     AddStudy();
     AddTrial();
     AddBest();
@@ -134,7 +134,7 @@ class Commands {
     AddExport();
     AddImport();
     AddAdmin();
-    AddMemoryCommands(*AddGroup("memory", "What a configuration needs, and what fits"),
+    AddMemoryCommands(*AddGroup("memory", "What memory configurations need, and what fits a card"),
                       [this](CLI::App* command, Action action) { On(command, std::move(action)); });
   }
 
@@ -164,32 +164,34 @@ class Commands {
 
   void AddRun() {
     const auto options = std::make_shared<RunOptions>();
-    CLI::App* run = Add(&app_, "run", "Run a study to its end here: server, workers, best trial");
+    CLI::App* run =
+        Add(&app_, "run", "Run a whole study on this machine, with its own server and workers");
     run->add_option("file", options->study, "A study file (YAML), or a preset's name")
         ->type_name("FILE|NAME")
         ->required();
-    run->add_option("--name", options->name, "The study's name, over the file's")
-        ->type_name("NAME");
+    run->add_option("--name", options->name, "Name of the study [the file's]")->type_name("NAME");
     run->add_option("--dir", options->folder,
-                    "Folder of its database, logs and models [~/.local/share/hpo/runs/STUDY]")
+                    "Folder for its database, logs and models [~/.local/share/hpo/runs/STUDY]")
         ->type_name("DIR");
-    run->add_option("--trials", options->trials, "Budget of trials, over the study file's")
+    run->add_option("--trials", options->trials, "Budget of trials [the study file's]")
         ->type_name("N")
         ->check(AtLeast(1));
-    run->add_option("--add", options->add_trials, "Trials on top of the budget")
+    run->add_option("--add", options->add_trials, "Trials to add to the budget")
         ->type_name("N")
         ->check(AtLeast(1))
         ->excludes("--trials");
-    run->add_option("--target", options->target, "Value of the objective that ends the study")
+    run->add_option("--target", options->target,
+                    "End the study once the objective reaches this value")
         ->type_name("VALUE");
     run->add_option("--export", options->export_to, "Copy the best trial's model folder to DIR")
         ->type_name("DIR");
-    run->add_option("--gpu", options->gpu, "Card: number, UUID or all [all, where there is one]")
+    run->add_option("--gpu", options->gpu,
+                    "Card: number, UUID or all [all; the CPU where there is none]")
         ->type_name("CARD");
     run->add_option("--device", options->device, "cpu, or cuda for card 0")
         ->check(CLI::IsMember({"cpu", "cuda"}));
     run->add_option("--memory-limit", options->memory_limit,
-                    "What trials may use [a card's memory; on a CPU half of what is free]")
+                    "Memory that a trial may use [the card's; on a CPU half of what is free]")
         ->type_name("SIZE");
     for (const auto& [name, help] : std::initializer_list<std::pair<const char*, const char*>>{
              {"--models", "Folder of model folders"},
@@ -200,7 +202,7 @@ class Commands {
       PassOn(run, name, help, options);
     }
     run->add_option("worker-options", options->worker_arguments,
-                    "After --: any other options of hpo-worker")
+                    "Other options of hpo-worker, after --")
         ->type_name("...");
     On(run, [options](Session& session) { return RunStudy(session, *options); });
   }
@@ -222,9 +224,9 @@ class Commands {
   }
 
   void AddStudy() {
-    CLI::App* group = AddGroup("study", "List, show, assess, steer, validate and create studies");
+    CLI::App* group = AddGroup("study", "List, show, change, validate and create studies");
     const auto tags = std::make_shared<std::vector<std::string>>();
-    CLI::App* list = Add(group, "list", "One line a study");
+    CLI::App* list = Add(group, "list", "List studies, one per line");
     AddTagFilter(list, *tags);
     On(list, Plain([tags](Session& session) { return ListStudies(session, *tags); }));
     AddChanges(group, AddStudyChanges);
@@ -234,16 +236,17 @@ class Commands {
     On(show, Plain(ShowStudy));
 
     const auto preset = std::make_shared<std::string>();
-    CLI::App* presets = Add(group, "presets", "The study files that come along; needs no server");
-    presets->add_option("name", *preset, "Print this one's file")->type_name("NAME");
+    CLI::App* presets =
+        Add(group, "presets", "List the study files that come with hpo; needs no server");
+    presets->add_option("name", *preset, "Print the file of this one")->type_name("NAME");
     On(presets, Plain([preset](Session& session) { return ShowPresets(session, *preset); }));
 
     AddImportance(group);
     AddExtend(group);
     AddOrders(group);
-    AddFileCommand(group, "validate", "Check a study file; nothing is stored, and no server needed",
+    AddFileCommand(group, "validate", "Check a study file without storing it; needs no server",
                    true);
-    AddFileCommand(group, "create", "Add the study of a file to the server", false);
+    AddFileCommand(group, "create", "Create a study on the server from a file", false);
   }
 
   void AddChanges(CLI::App* group, void (*add)(const ChangeCommands&)) {
@@ -263,7 +266,7 @@ class Commands {
             "ped-anova: what the best trials have in common; fanova: what moved the metric")
         ->check(CLI::IsMember({"ped-anova", "fanova"}))
         ->capture_default_str();
-    importance->add_option("--metric", options->metric, "An objective [the first]")
+    importance->add_option("--metric", options->metric, "Which objective [the first]")
         ->type_name("METRIC");
     On(importance,
        Plain([options](Session& session) { return ShowImportance(session, *options); }));
@@ -281,7 +284,7 @@ class Commands {
     extend->add_option("--trials", values->change.trials, "New total of trials")
         ->type_name("N")
         ->check(AtLeast(0));
-    extend->add_option("--add", values->change.add_trials, "Trials on top of the budget")
+    extend->add_option("--add", values->change.add_trials, "Trials to add to the budget")
         ->type_name("N")
         ->check(AtLeast(1))
         ->excludes("--trials");
@@ -299,7 +302,7 @@ class Commands {
         ->check(Between(0.0, 1.0));
     extend
         ->add_option("--target", values->target,
-                     "Value of the objective that ends the study; none: no such value")
+                     "Value of the objective that ends the study; none removes it")
         ->type_name("VALUE");
     On(extend, Plain([this, values](Session& session) -> absl::Status {
          StudyChange change = values->change;
@@ -341,12 +344,12 @@ class Commands {
 
   void AddOrders(CLI::App* group) {
     const auto now = std::make_shared<bool>(false);
-    CLI::App* stop = Add(group, "stop", "End a study: nothing more starts, workers leave");
-    stop->add_flag("--now", *now, "End what runs too, as CANCELLED");
+    CLI::App* stop = Add(group, "stop", "End a study: no more trials start, and its workers leave");
+    stop->add_flag("--now", *now, "Also end the running trials, as CANCELLED");
     AddOrder(stop, StudyOrder::kStop, now);
-    AddOrder(Add(group, "pause", "Start nothing more; what runs goes on, workers wait"),
+    AddOrder(Add(group, "pause", "Start no more trials; running ones go on, and workers wait"),
              StudyOrder::kPause, nullptr);
-    AddOrder(Add(group, "resume", "Go on with a study that was paused or stopped, or that failed"),
+    AddOrder(Add(group, "resume", "Continue a study that was paused or stopped, or that failed"),
              StudyOrder::kRun, nullptr);
   }
 
@@ -362,22 +365,21 @@ class Commands {
     const auto file = std::make_shared<StudyFileOptions>();
     CLI::App* command = Add(group, name, help);
     command->add_option("file", file->path, "The study file (YAML)")->type_name("FILE")->required();
-    command->add_option("--name", file->name, "The study's name, over the file's")
-        ->type_name("NAME");
+    command->add_option("--name", file->name, "Name of the study [the file's]")->type_name("NAME");
     On(command, Plain([file, validate_only](Session& session) {
          return validate_only ? ValidateStudyFile(session, *file) : CreateStudy(session, *file);
        }));
   }
 
   void AddTrial() {
-    CLI::App* group = AddGroup("trial", "List, show and steer trials");
+    CLI::App* group = AddGroup("trial", "List, show, stop and retry trials");
     const auto options = std::make_shared<TrialListOptions>();
     const auto descending = std::make_shared<bool>(false);
-    CLI::App* list = Add(group, "list", "One line a trial");
+    CLI::App* list = Add(group, "list", "List trials, one per line");
     list->add_option("--state", options->states,
                      "queued, running, completed, pruned, failed or cancelled (repeatable)")
         ->type_name("STATE");
-    list->add_option("--limit", options->limit, "Trials a page, at most 1000")
+    list->add_option("--limit", options->limit, "Trials per page, at most 1000")
         ->type_name("N")
         ->check(Between(1, 1000))
         ->capture_default_str();
@@ -385,16 +387,16 @@ class Commands {
         ->type_name("N")
         ->check(AtLeast(1))
         ->capture_default_str();
-    list->add_flag("--newest-first", options->newest_first, "The last trial first");
+    list->add_flag("--newest-first", options->newest_first, "Newest trials first");
     CLI::Option* const sort =
         list->add_option("--sort", options->sort,
-                         "By this parameter or metric, or number, value or time")
+                         "Sort by a parameter, a metric, number, value or time")
             ->type_name("NAME")
             ->excludes("--newest-first");
-    list->add_flag("--descending", *descending, "The largest first")->needs(sort);
+    list->add_flag("--descending", *descending, "Largest first")->needs(sort);
     list->add_option("--where", options->where,
-                     "Only trials of which this holds: NAME=VALUE, also !=, <, <=, > and >=; NAME "
-                     "as for --sort, or state (repeatable)")
+                     "Only trials with NAME=VALUE, or with !=, <, <=, > or >=; NAME is as for "
+                     "--sort, or state (repeatable)")
         ->type_name("CONDITION");
     AddTagFilter(list, options->tags);
     On(list, Plain([options, descending](Session& session) {
@@ -406,10 +408,10 @@ class Commands {
     AddNumbered(group, "show", "One trial: parameters, outcome, attempts and memory", ShowTrial);
     AddChanges(group, AddTrialChanges);
     AddLogs(group);
-    AddNumbered(group, "preempt", "Have its worker save and give it back; it is queued again",
+    AddNumbered(group, "preempt", "Save a running trial, free its card and queue it again",
                 PreemptTrial);
-    AddNumbered(group, "stop", "Have its worker end it; it is CANCELLED", StopTrial);
-    AddNumbered(group, "cancel", "Take it from the queue; it is CANCELLED", CancelTrial);
+    AddNumbered(group, "stop", "End a running trial, as CANCELLED", StopTrial);
+    AddNumbered(group, "cancel", "Remove a trial from the queue, as CANCELLED", CancelTrial);
   }
 
   void AddLogs(CLI::App* group) {
@@ -419,7 +421,7 @@ class Commands {
       std::string state_dir;
     };
     const auto values = std::make_shared<Values>();
-    CLI::App* logs = Add(group, "logs", "What its program printed; on the worker's machine");
+    CLI::App* logs = Add(group, "logs", "Print a trial's output; run it on the worker's machine");
     logs->add_option("number", values->number, "The trial's number")
         ->type_name("N")
         ->required()
@@ -427,7 +429,7 @@ class Commands {
     logs->add_option("--attempt", values->attempt, "Which attempt [the last]")
         ->type_name("K")
         ->check(AtLeast(1));
-    logs->add_option("--state-dir", values->state_dir, "The --state-dir of the worker, if it has")
+    logs->add_option("--state-dir", values->state_dir, "The worker's --state-dir, where it has one")
         ->type_name("DIR");
     On(logs, Plain([values](Session& session) {
          return ShowTrialLog(session, {.number = TrialNumber{values->number},
@@ -455,8 +457,10 @@ class Commands {
       std::string export_to;
     };
     const auto values = std::make_shared<Values>();
-    CLI::App* best = Add(&app_, "best", "The best trial; of several objectives the Pareto front");
-    best->add_option("--n", values->count, "How many [1; of several objectives all of the front]")
+    CLI::App* best =
+        Add(&app_, "best", "Show the best trial, or with several objectives the Pareto front");
+    best->add_option("--n", values->count,
+                     "How many trials [1; with several objectives the whole front]")
         ->type_name("N")
         ->check(Between(1, 1000));
     best->add_option("--export", values->export_to, "Copy the best trial's model folder to DIR")
@@ -468,12 +472,13 @@ class Commands {
 
   void AddEnqueue() {
     const auto options = std::make_shared<EnqueueOptions>();
-    CLI::App* enqueue = Add(&app_, "enqueue", "Queue a trial; what is left out is drawn");
+    CLI::App* enqueue =
+        Add(&app_, "enqueue", "Queue a trial; parameters that are left out are drawn");
     enqueue->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
     enqueue->add_flag("--demonstration", options->demonstration,
-                      "Counted and shown apart from the study's trials");
+                      "Mark it as a demonstration, which is not counted among the trials");
     enqueue->add_flag("--no-admission", options->skip_admission,
-                      "Start it even where the estimate says that it cannot fit");
+                      "Start it even where its memory estimate does not fit");
     enqueue->add_option("--micro-batch", options->micro_batch, "Micro-batch of the first plan")
         ->type_name("M")
         ->check(AtLeast(1));
@@ -498,18 +503,20 @@ class Commands {
     };
     CLI::App* group = AddGroup("export", "Write a study's trials for other programs");
     const auto values = std::make_shared<Values>();
-    CLI::App* mlflow = Add(group, "mlflow", "One run a trial; again: brought up to date");
+    CLI::App* mlflow =
+        Add(group, "mlflow", "Write each trial as an MLflow run; a second export updates them");
     mlflow->add_option("--to", values->to, "MLflow's tracking server, http://host:port")
         ->type_name("URI")
         ->envname("MLFLOW_TRACKING_URI")
         ->required();
-    mlflow->add_option("--experiment", values->experiment, "Its experiment [named as the study]")
+    mlflow->add_option("--experiment", values->experiment, "MLflow's experiment [the study's name]")
         ->type_name("NAME");
     On(mlflow, Plain([values](Session& session) {
          return ExportMlflow(session, values->to, values->experiment);
        }));
 
-    CLI::App* tensorboard = Add(group, "tensorboard", "One folder with an event file a trial");
+    CLI::App* tensorboard =
+        Add(group, "tensorboard", "Write a folder with an event file for each trial");
     const auto folder = std::make_shared<std::string>();
     tensorboard->add_option("--to", *folder, "TensorBoard's log folder")
         ->type_name("DIR")
@@ -517,9 +524,10 @@ class Commands {
     On(tensorboard,
        Plain([folder](Session& session) { return ExportTensorboard(session, *folder); }));
 
-    CLI::App* optuna = Add(group, "optuna", "A database that Optuna and its dashboard open");
+    CLI::App* optuna =
+        Add(group, "optuna", "Write a database that Optuna and its dashboard can open");
     const auto path = std::make_shared<std::string>();
-    optuna->add_option("file", *path, "SQLite file; other studies in it stay")
+    optuna->add_option("file", *path, "SQLite file, new or with other studies, which it keeps")
         ->type_name("FILE.db")
         ->required();
     AddNameArgument(optuna, global_.study);
@@ -527,13 +535,14 @@ class Commands {
   }
 
   void AddImport() {
-    CLI::App* group = AddGroup("import", "Take the trials that another program ran");
-    CLI::App* optuna =
-        Add(group, "optuna", "A study in a database of Optuna's; again: what is new");
+    CLI::App* group = AddGroup("import", "Import trials that another program has run");
+    CLI::App* optuna = Add(
+        group, "optuna", "Import a study from an Optuna database; a second import adds new trials");
     const auto options = std::make_shared<ImportOptions>();
     optuna->add_option("file", options->path, "SQLite file")->type_name("FILE.db")->required();
     AddNameArgument(optuna, global_.study);
-    optuna->add_option("--from", options->study, "Its study [the only one]")->type_name("NAME");
+    optuna->add_option("--from", options->study, "Which study of the database [the only one]")
+        ->type_name("NAME");
     optuna->add_flag("--count", options->count_against_budget,
                      "Count them against the study's budget of trials");
     On(optuna, Plain([options](Session& session) { return ImportOptuna(session, *options); }));
@@ -543,14 +552,14 @@ class Commands {
     CLI::App* group = AddGroup("admin", "Back up a server's database, and restore it");
     const auto file = std::make_shared<std::string>();
     CLI::App* backup = Add(group, "backup", "Copy the database of the running server to a file");
-    backup->add_option("file", *file, "Where to; what is there is replaced")
+    backup->add_option("file", *file, "File to write; an existing one is replaced")
         ->type_name("FILE")
         ->required();
     On(backup, Plain([file](Session& session) { return BackUpDatabase(session, *file); }));
 
     const auto database = std::make_shared<std::string>();
-    CLI::App* restore = Add(
-        group, "restore", "Give a stopped server the database of a backup; its own is kept aside");
+    CLI::App* restore = Add(group, "restore",
+                            "Replace a stopped server's database by a backup; the old one is kept");
     restore->add_option("file", *file, "The backup")->type_name("FILE")->required();
     restore->add_option("--db", *database, "The server's database [as hpo-server's --db]")
         ->type_name("FILE");
@@ -570,7 +579,7 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
   app.add_option("--study", global.study, "Which study [HPO_STUDY, or the only one]")
       ->type_name("NAME");
   app.add_option("-o,--output", global.output,
-                 "table for people, json for programs; of best also yaml")
+                 "table for people, json for programs; hpo best also has yaml")
       ->check(CLI::IsMember({"table", "json", "yaml"}))
       ->capture_default_str();
   app.set_version_flag("--version", absl::StrCat("hpo ", std::string(Version())));
@@ -581,7 +590,7 @@ void DeclareGlobals(CLI::App& app, GlobalOptions& global) {
 
 int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ostream& out,
            std::ostream& err) {
-  CLI::App app("Looks at the studies of an hpo-server and steers them.", "hpo");
+  CLI::App app("Shows and controls the studies of an hpo-server.", "hpo");
   GlobalOptions global;
   DeclareGlobals(app, global);
   const Commands commands(app, global);

@@ -44,7 +44,7 @@ CLI::App* Add(CLI::App& group, const std::string& name, const std::string& help,
 
 void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   CLI::Option* const card =
-      command->add_option("--card", device.cards, "What the card has, such as 24GiB")
+      command->add_option("--card", device.cards, "Memory of the card, such as 24GiB")
           ->required(device.cards.empty())
           ->allow_extra_args(false)
           ->type_name(several ? "SIZE,..." : "SIZE");
@@ -54,21 +54,23 @@ void AddDevice(CLI::App* command, CardOptions& device, bool several) {
   } else {
     card->expected(1);
   }
-  command->add_option("--device", device.kind, "cuda, or cpu for a budget of live bytes")
+  command->add_option("--device", device.kind, "cuda, or cpu, where only live bytes count")
       ->check(CLI::IsMember({"cuda", "cpu"}))
       ->capture_default_str();
-  command->add_option("--headroom", device.headroom, "Kept free [2 %, at least 256 MiB; cpu: 0]")
+  command
+      ->add_option("--headroom", device.headroom,
+                   "Memory kept free [2 %, at least 256 MiB; cpu: 0]")
       ->type_name("SIZE");
   command
       ->add_option("--base", device.base,
-                   "What context and libraries take, as a worker measured it [1.4GiB]")
+                   "Memory of context and libraries, as a worker measures it [1.4GiB]")
       ->type_name("SIZE");
 }
 
 void AddKernels(CLI::App* command, KernelOptions& options) {
   command
       ->add_option("--kernels", options.kernels,
-                   "Whose training step [hpo-trainer's where it runs the model]")
+                   "Whose training step to assume [hpo-trainer's where it runs the model]")
       ->check(CLI::IsMember({"hpo-trainer", "huggingface"}));
   command
       ->add_option("--task", options.task,
@@ -91,25 +93,24 @@ void AddEstimate(CLI::App& group, const OnChosen& on_chosen) {
   const auto spec = std::make_shared<std::string>();
   const auto compare = std::make_shared<std::vector<std::string>>();
   CLI::App* const estimate =
-      Add(group, "estimate", "Bytes by class, and whether it fits",
+      Add(group, "estimate", "A configuration's memory by class, and whether it fits",
           "hpo memory estimate model.name=bert-large-uncased train.batch_size=48 --limit 24GiB");
   CLI::Option* const params =
       estimate->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE");
   estimate
       ->add_option("--spec", *spec,
-                   "A step described in a JSON file (-: read it from standard "
-                   "input) instead of a study's; needs no server")
+                   "A training step described in a JSON file (- for standard input), in place of "
+                   "parameters; needs no server")
       ->type_name("FILE")
       ->excludes(params);
   estimate
       ->add_option("--compare", *compare,
-                   "Parameters to change: the estimate before and after them")
+                   "Parameters to change; shows the estimate before and after")
       ->type_name("NAME=VALUE")
       ->excludes("--spec");
-  estimate->add_option("--worker", options->worker, "On which worker [the largest]")
+  estimate->add_option("--worker", options->worker, "For which worker [the largest]")
       ->type_name("NAME");
-  estimate->add_option("--limit", options->limit, "Within how much memory [the worker's]")
-      ->type_name("SIZE");
+  estimate->add_option("--limit", options->limit, "Memory limit [the worker's]")->type_name("SIZE");
   on_chosen(estimate, Verdict([options, spec, compare](Session& session) {
               if (!spec->empty()) return EstimateDescribedStep(session, *spec);
               return compare->empty() ? EstimateMemory(session, *options)
@@ -143,19 +144,19 @@ void AddFit(CLI::App& group, const OnChosen& on_chosen) {
   CLI::App* const fit =
       Add(group, "fit", "The largest micro-batch for each length and card; needs no server",
           "hpo memory fit --model bert-large-uncased --card 8GiB,16GiB,24GiB,80GiB");
-  fit->add_option("--model", options->model, "A name of the catalogue, or a config.json")
+  fit->add_option("--model", options->model, "A model's name, or a config.json")
       ->required()
       ->type_name("NAME");
   fit->add_option("params", options->params,
                   "Other parameters, such as lora.rank=16 lora.base=nf4 memory.checkpoint_every=1")
       ->type_name("NAME=VALUE");
-  fit->add_option("--lengths", options->lengths, "Tokens of a row")
+  fit->add_option("--lengths", options->lengths, "Tokens per row")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,...")
       ->check(Between(1, 1 << 20))
       ->capture_default_str();
-  fit->add_option("--grad-accum", options->grad_accum, "Parts of an effective batch")
+  fit->add_option("--grad-accum", options->grad_accum, "Micro-batches per effective batch")
       ->type_name("N")
       ->check(Between(1, 1 << 20))
       ->capture_default_str();
@@ -194,12 +195,13 @@ void AddPlan(CLI::App& group, const OnChosen& on_chosen) {
 void AddTable(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryTableOptions>();
   CLI::App* const table =
-      Add(group, "table", "What each configuration of a file needs; needs no server",
+      Add(group, "table", "Memory of each configuration in a file; needs no server",
           "hpo memory table examples/memory/criteria_24gb.csv --card 23.56GiB");
   table
-      ->add_option("file", options->file,
-                   "CSV: a header of parameters (and note), a configuration a line (-: standard "
-                   "input)")
+      ->add_option(
+          "file", options->file,
+          "CSV with a header of parameters (and note), then one configuration per line (- for "
+          "standard input)")
       ->type_name("FILE")
       ->required();
   AddKernels(table, options->kernels);
@@ -211,13 +213,15 @@ void AddTable(CLI::App& group, const OnChosen& on_chosen) {
 void AddBudget(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryBudgetOptions>();
   CLI::App* const budget =
-      Add(group, "budget", "What a run holds, class by class, before and after; needs no server",
+      Add(group, "budget", "A run's memory by class, before and after a change; needs no server",
           "hpo memory budget model.name=Qwen/Qwen2.5-7B-Instruct lora.rank=128 "
           "lora.targets=all-linear lora.base=bf16 \\\n    train.precision=bf16 "
           "memory.checkpoint_every=1 train.batch_size=2 train.grad_accum=8 tok.max_length=2048 \\\n"
           "    --compare train.batch_size=1 train.grad_accum=16 tok.max_length=1536 --card 24GiB");
   budget->add_option("params", options->params, "Parameters")->type_name("NAME=VALUE")->required();
-  budget->add_option("--compare", options->compare, "Parameters to change: before and after them")
+  budget
+      ->add_option("--compare", options->compare,
+                   "Parameters to change; shows the memory before and after")
       ->type_name("NAME=VALUE");
   AddKernels(budget, options->kernels);
   AddDevice(budget, options->device, /*several=*/false);
@@ -229,7 +233,7 @@ void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
   const auto options = std::make_shared<MemoryDatasetOptions>();
   options->device.cards = {"16GiB"};
   CLI::App* const dataset =
-      Add(group, "dataset", "What the batches of a data file take, and what would save how much",
+      Add(group, "dataset", "Memory of a data file's batches, and what would save how much",
           "hpo memory dataset train.jsonl --passes 6 --batch-size 4 --card 16GiB");
   const auto count = [dataset](const std::string& name, int64_t& value, const std::string& help) {
     return dataset->add_option(name, value, help)->type_name("N")->check(Between(1, 1 << 20));
@@ -237,7 +241,7 @@ void AddDataset(CLI::App& group, const OnChosen& on_chosen) {
   dataset->add_option("file", options->file, "JSON lines or CSV")->type_name("FILE")->required();
   dataset
       ->add_option("--tokenizer", options->tokenizer,
-                   "Folder of the model whose tokens are counted [words are]")
+                   "Folder of the model whose tokens are counted [counts words]")
       ->type_name("MODEL_DIR");
   dataset
       ->add_option("--model", options->model,
