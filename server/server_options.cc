@@ -16,13 +16,14 @@ namespace {
 
 constexpr char kExamples[] = R"(
 Examples:
-  hpo-server --study criteria                       the preset, on 127.0.0.1:50051
-  hpo-server --study ./my.yaml --trials 200         your own study, its budget raised
+  hpo-server --study criteria                       a preset, on 127.0.0.1:50051
+  hpo-server --study ./my.yaml --trials 200         your own study, with a budget of 200
   hpo-server --study a --study b --listen unix:/run/user/1000/hpo.sock
 
 Then start workers (hpo-worker --gpu 0) and look (hpo status, hpo watch).
-The database keeps every trial: starting again continues. SIGTERM or Ctrl-C ends calls in flight
-and exits with 0, or with 7 where failures ended a study of --study; a second signal exits at once.
+The database keeps every trial, so a server that is started again continues. SIGTERM or Ctrl-C ends
+it, with status 0, or 7 where too many failures ended a study of --study. A second signal ends it at
+once.
 )";
 
 // The command line as typed, before its values are checked.
@@ -35,8 +36,8 @@ struct RawOptions {
 
 void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
   app.add_option("--study", options.studies,
-                 "A study: a preset's name or a YAML file (repeatable). Without it, the studies "
-                 "in the database are served")
+                 "A study to serve: a preset's name or a YAML file (repeatable). Those in the "
+                 "database are served as well")
       ->type_name("NAME|FILE");
   app.add_option("--listen", raw.listen,
                  "Loopback host and port (0: any free one), or unix:/path/to/socket")
@@ -46,41 +47,40 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                  "SQLite file [$XDG_STATE_HOME/hpo/hpo.db], created where it is missing")
       ->type_name("FILE");
   app.add_option("--restore", options.restore,
-                 "Put this backup (hpo admin backup) in the place of the database, and end; the "
-                 "database that was there is kept aside")
+                 "Replace the database by this backup (of hpo admin backup) and exit. The old "
+                 "database is kept under another name")
       ->type_name("FILE");
-  app.add_option("--trials", raw.flags.trials, "Budget of trials, over the study file's")
+  app.add_option("--trials", raw.flags.trials, "Budget of trials [the study file's]")
       ->type_name("N")
       ->check(AtLeast(1));
   app.add_option("--target", raw.flags.target,
-                 "Value of the objective that ends the study, over the study file's")
+                 "End the study once the objective reaches this value [the study file's]")
       ->type_name("VALUE");
-  app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial, over the study file's")
+  app.add_option("--epochs", raw.flags.epochs, "Epochs of each trial [the study file's]")
       ->type_name("N")
       ->check(AtLeast(1));
-  app.add_option("--train", raw.flags.train, "Training data, over the study file's")
+  app.add_option("--train", raw.flags.train, "Training data [the study file's]")->type_name("FILE");
+  app.add_option("--validation", raw.flags.validation, "Validation data [the study file's]")
       ->type_name("FILE");
-  app.add_option("--validation", raw.flags.validation, "Validation data, over the study file's")
-      ->type_name("FILE");
-  app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials, over the study file's")
+  app.add_option("--seed", raw.flags.seed, "Seed of sampler and trials [the study file's]")
       ->type_name("N")
       ->check(Unsigned64());
   app.add_option("--name", raw.flags.name,
-                 "The study's name, over the study file's: for a second study of one file")
+                 "Name of the study [the study file's]; for a second study of one file")
       ->type_name("NAME");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->type_name("LEVEL")
       ->capture_default_str();
   app.add_flag("--log-json", options.log_json, "Log one JSON object per line");
   app.add_option("--lease-ttl", raw.lease_ttl,
-                 "How long a worker may stay silent before it is suspect; after twice as long its "
-                 "trial is given to another. Short values are for tests")
+                 "How long a worker may be silent before it is suspect. After twice that time its "
+                 "trial is given to another worker. Short values are for tests")
       ->type_name("DURATION")
       ->capture_default_str();
   app.add_flag("--exit-when-finished", options.exit_when_finished,
-               "End once every study is finished and the workers are gone");
+               "Exit once every study is finished and the workers have left");
   app.add_flag("--resume", options.resume,
-               "Go on with the studies of --study that were paused or stopped, or that failed");
+               "Continue the studies of --study that were paused or stopped, or that failed");
   app.add_option("--address-file", options.address_file,
                  "Write the address to this file once the server is ready")
       ->type_name("FILE");
@@ -88,7 +88,8 @@ void Declare(CLI::App& app, ServerOptions& options, RawOptions& raw) {
                  "Write trials to this MLflow tracking server as they run (http://host:port)")
       ->type_name("URI");
   app.add_option("--metrics", raw.metrics,
-                 "Answer Prometheus at this loopback host and port (0: any free one), /metrics")
+                 "Serve metrics for Prometheus, /metrics, at this loopback host and port (0: any "
+                 "free one)")
       ->type_name("ADDRESS");
   app.set_version_flag("--version", absl::StrCat("hpo-server ", std::string(Version())));
   app.footer(kExamples);
@@ -157,8 +158,9 @@ absl::Status Check(RawOptions raw, ServerOptions& options) {
 
 std::optional<int> ReadServerOptions(int argc, const char* const* argv, std::ostream& out,
                                      std::ostream& err, ServerOptions& options) {
-  CLI::App app("Proposes trials that fit the asking card, and keeps what came of them.",
-               "hpo-server");
+  CLI::App app(
+      "Proposes trials that fit the card of the worker that asks, and stores their results.",
+      "hpo-server");
   RawOptions raw;
   Declare(app, options, raw);
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, out, err)) return over;

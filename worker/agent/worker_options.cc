@@ -20,7 +20,7 @@ namespace hpo {
 namespace {
 
 constexpr char kDescription[] =
-    "Runs trials for an hpo-server on one device: takes one that fits, trains it, tells the "
+    "Runs trials of an hpo-server on one device: takes one that fits, trains it, reports the "
     "result.\n"
     "\n"
     "  hpo-worker --gpu 0 --models ~/models --data ~/data\n"
@@ -29,17 +29,17 @@ constexpr char kDescription[] =
 
 constexpr char kFooter[] =
     "\n"
-    "Signals: SIGTERM, SIGINT or SIGUSR1 gives the running trial back and ends; another, a second "
-    "or\n"
-    "more later, kills the trainer. A finished result that the server does not have yet waits in "
-    "--state-dir.\n"
+    "SIGTERM, SIGINT or SIGUSR1 saves the running trial, gives it back and ends the worker. "
+    "Another\n"
+    "signal, a second or more later, kills the trainer. Results that the server does not have yet\n"
+    "wait in --state-dir.\n"
     "\n"
     "Exit status:\n"
-    "   0  every study is finished, --max-trials reached, or drained with no work left\n"
+    "   0  every study is finished, --max-trials is reached, or no work was left at a signal\n"
     "   7  failures ended the one study that it served\n"
     "  70  internal error; try again a few times\n"
-    "  75  drained while work remains, or no server; run it again\n"
-    "  77  the card does not answer, or no trainer lives on this machine; leave it out\n"
+    "  75  ended by a signal while work remains, or no server answers; run it again\n"
+    "  77  the card does not answer, or no trainer stays alive here; do not use this machine\n"
     "  78  configuration error; do not try again\n"
     "  79  another worker of this name is alive; give this one its own --name\n"
     " 130  killed by a second signal";
@@ -66,10 +66,11 @@ struct RawOptions {
 };
 
 void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
-  app.add_option("--checkpoints", raw.checkpoints,
-                 "folder where attempts of a trial leave their training state for the next one, "
-                 "shared by the machines that may take it up, or none; default: checkpoints below "
-                 "--state-dir")
+  app.add_option(
+         "--checkpoints", raw.checkpoints,
+         "folder of the training states from which a trial's next attempt continues, or none. "
+         "Machines that take over each other's trials share it; default: checkpoints below "
+         "--state-dir")
       ->envname("HPO_CHECKPOINT_DIR");
   app.add_option("--checkpoint-every", raw.checkpoint_every,
                  "time between checkpoints of a trial, e.g. 10m; 0: by steps alone")
@@ -79,15 +80,16 @@ void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) 
       ->check(AtLeast(0))
       ->capture_default_str();
   app.add_option("--checkpoint-quota", raw.checkpoint_quota,
-                 "bytes that the checkpoints of one study may take, e.g. 50GiB; default: no limit");
+                 "disk space for the checkpoints of one study, e.g. 50GiB; default: no limit");
 }
 
 void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
   CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
-      "command of any program (run by /bin/sh): with places such as {train.lr} or {args} "
-      "of one that knows nothing of hpo, else of one that speaks "
-      "docs/TRAINER_PROTOCOL.md; default: hpo-trainer beside this program");
+      "command of your own program, run by /bin/sh. With places such as {train.lr} or {args} it "
+      "need "
+      "not know of hpo; without them it speaks docs/TRAINER_PROTOCOL.md; default: hpo-trainer in "
+      "the folder of this program");
   app.add_flag("--allow-commands", options.allow_commands,
                "run the program that the study names (trainer.command of its file); its author can "
                "then run anything here")
@@ -109,13 +111,13 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--device", raw.device, "cpu, or cuda for card 0")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--memory-limit", raw.memory_limit,
-                 "bytes that trials may use, e.g. 2GiB; needed with --device cpu");
+                 "memory that a trial may use, e.g. 2GiB; needed with --device cpu");
   app.add_option("--server", options.server,
                  "HOST[:PORT] or unix:PATH; port 50051 where none is given")
       ->envname("HPO_SERVER")
       ->capture_default_str();
   app.add_option("--study", options.studies,
-                 "serve this study alone (repeatable); default: every study, with --trainer the "
+                 "serve only this study (repeatable); default: every study, or with --trainer the "
                  "only one there is")
       ->type_name("NAME");
   app.add_option("--models", options.models, "folder of model folders")->envname("HPO_MODEL_DIR");
@@ -133,15 +135,18 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option("--allocator", options.allocator,
                  "settings of torch's allocator on a card, as in PYTORCH_ALLOC_CONF, e.g. "
                  "expandable_segments:True,max_split_size_mb:128,garbage_collection_threshold:0.8");
-  app.add_option("--state-dir", options.state_dir, "results not yet told, logs and trained models")
+  app.add_option("--state-dir", options.state_dir,
+                 "folder for results that the server does not have yet, logs and trained models")
       ->capture_default_str();
-  app.add_option("--name", options.name, "of this worker; default: HOST:GPU-... or HOST:cpu-...")
+  app.add_option("--name", options.name,
+                 "name of this worker; default: HOST:GPU-... or HOST:cpu-...")
       ->take_last();
   app.add_option("--max-trials", options.max_trials, "end after this many results")
       ->check(AtLeast(1));
   CLI::Option* const num_kept =
-      app.add_option("--keep-models", options.num_kept_models,
-                     "how many trained models to keep below --state-dir, of each study the best")
+      app.add_option(
+             "--keep-models", options.num_kept_models,
+             "how many trained models of each study to keep below --state-dir, the best ones")
           ->check(AtLeast(1))
           ->capture_default_str();
   app.add_flag("--keep-all-models", options.keep_all_models,
@@ -149,12 +154,12 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
       ->excludes(num_kept);
   DeclareCheckpoints(app, options, raw);
   app.add_option("--time-limit", raw.time_limit,
-                 "end after this long, e.g. 8h: the running trial is saved and given back before");
+                 "end after this time, e.g. 8h; the running trial is saved and given back before");
   app.add_option(
       "--stop-grace", raw.stop_grace,
-      "time that a trainer has to end when it is told to, e.g. 5m; default: 30s, or what "
-      "it says that saving takes, at most 1h");
-  app.add_flag("--stay", options.stay, "go on waiting when every study is finished");
+      "how long a trainer may take to end when it is told to, e.g. 5m; default: 30s, or the "
+      "time that it needs to save, at most 1h");
+  app.add_flag("--stay", options.stay, "keep waiting for trials when every study is finished");
   app.add_option("--connect-timeout", raw.connect_timeout,
                  "how long to wait for the server at the start, e.g. 30s, 5m")
       ->capture_default_str();

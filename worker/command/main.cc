@@ -43,7 +43,7 @@ std::unique_ptr<GpuProbe> ProbeFor(const TrainerJob& job, EventSink& events) {
   absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
   if (probe.ok()) return *std::move(probe);
   events.Send(LogMessage{.level = "warning",
-                         .text = absl::StrCat("what the program takes of the card is not seen: ",
+                         .text = absl::StrCat("cannot measure what the program uses of the card: ",
                                               probe.status().message())});
   return nullptr;
 }
@@ -82,7 +82,8 @@ int Main(int argc, const char* const* argv) {
   CLI::App app(
       "Runs a program that knows nothing of hpo as the trainer of hpo-worker, which starts it.",
       "hpo-command-trainer");
-  app.add_option("command", command, "for /bin/sh, with places such as {train.lr}")->required();
+  app.add_option("command", command, "command for /bin/sh, with places such as {train.lr}")
+      ->required();
   app.add_option("--metric-pattern", patterns, "regular expression of a line with a metric")
       ->allow_extra_args(false);
   app.add_option("--metrics-file", metrics_file, "where the program writes its metrics");

@@ -308,7 +308,7 @@ int main(int argc, char** argv) {
                  "hpo/tokens in $XDG_CACHE_HOME or ~/.cache")
       ->envname("HPO_TOKEN_CACHE");
   app.add_option("--token-cache-size", arguments.token_cache_size,
-                 "Bytes that they may take; what was not used for the longest time goes first")
+                 "Disk space for them; the least recently used are removed first")
       ->envname("HPO_TOKEN_CACHE_SIZE")
       ->capture_default_str();
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warn, error or off");
@@ -323,14 +323,15 @@ int main(int argc, char** argv) {
                  "JSON, write the allocator's traces to this folder, and exit")
       ->type_name("FOLDER");
   app.add_option("--suite-seconds", arguments.suite_seconds,
-                 "How long that may take; what would end later is left out")
+                 "How long the memory suite may take; what would take longer is left out")
       ->check(hpo::AtLeast(1))
       ->capture_default_str();
   app.add_option("--storm-cycles", arguments.storm_cycles,
-                 "Out-of-memory errors in a row that the suite meets")
+                 "Out-of-memory errors in a row that the memory suite causes")
       ->check(hpo::AtLeast(1))
       ->capture_default_str();
-  app.add_option("--device", arguments.device, "The device of both: cpu or cuda:N")
+  app.add_option("--device", arguments.device,
+                 "Device of --profile-device and --memory-suite: cpu or cuda:N")
       ->capture_default_str();
   app.add_subcommand("tokenize",
                      "Turn lines {\"text\", \"pair\"?} of standard input into lines {\"ids\", "
