@@ -70,7 +70,7 @@ absl::Status Client::Describe(const grpc::Status& status) const {
   if (away) {
     return absl::UnavailableError(
         absl::StrCat("cannot reach hpo-server at ", address_,
-                     ": is it running? start it with: hpo-server --study criteria"));
+                     ": is it running? to start one: hpo-server --study criteria"));
   }
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
     return absl::UnimplementedError(

@@ -103,18 +103,21 @@ absl::StatusOr<std::map<std::string, Domain>> ReadRanges(const std::vector<std::
 }
 
 std::string EditedText(const StudyEdited& edited, bool only_checked, int width) {
-  if (edited.before.empty() && edited.cancelled.empty()) return "its ranges stay as they are\n";
+  if (edited.before.empty() && edited.cancelled.empty())
+    return "nothing changes: the study has these ranges\n";
   Table table({{"PARAMETER"}, {"BEFORE"}, {only_checked ? "WOULD BE" : "NOW"}});
   for (const auto& [name, domain] : edited.before) {
     table.AddRow({name, FormatDomain(domain), FormatDomain(edited.after.at(name))});
   }
   std::string text = table.Render(width);
   if (edited.num_outside > 0) {
-    absl::StrAppend(&text, edited.num_outside,
-                    " trials lie outside; they stay, and teach the sampler nothing more\n");
+    absl::StrAppend(
+        &text, edited.num_outside,
+        " trials lie outside; they stay in the study, and the sampler no longer uses them\n");
   }
   for (const TrialNumber number : edited.cancelled) {
-    absl::StrAppend(&text, "trial ", Hash(number), ", which waited outside, is cancelled\n");
+    absl::StrAppend(&text, "trial ", Hash(number),
+                    ", queued and outside of the ranges, is cancelled\n");
   }
   return text;
 }

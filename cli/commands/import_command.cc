@@ -23,7 +23,7 @@ std::string Summary(const ImportResult& result, const OptunaStudy& read, bool co
   }
   if (read.num_unfit > 0) {
     absl::StrAppend(&text, "; ", read.num_unfit,
-                    " attributes are left out: no JSON, too long or too many");
+                    " attributes are left out: not JSON, too long or too many");
   }
   return text;
 }

@@ -46,7 +46,7 @@ std::string LessonOfOom(const OutOfMemory& oom, Bytes allowed) {
     case OomKind::kDirtyDevice:
       return "nothing: others held the memory";
     case OomKind::kFragmentation:
-      return "nothing: the cache was in pieces";
+      return "nothing: the free memory was fragmented";
     case OomKind::kHost:
       return "nothing: it was the host's memory";
   }
@@ -104,7 +104,7 @@ const char* Meaning(OomKind kind) {
     case OomKind::kDirtyDevice:
       return "other processes held the card's memory; the configuration is not to blame";
     case OomKind::kFragmentation:
-      return "enough was free, but in pieces; the configuration is not to blame";
+      return "enough was free, but fragmented; the configuration is not to blame";
     case OomKind::kLatePeak:
       return "a longer batch, or evaluation, came after steps that fit";
     case OomKind::kHost:

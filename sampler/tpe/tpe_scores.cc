@@ -40,9 +40,9 @@ std::string TpeScores::Explain(size_t chosen) const {
   for (const Factor& factor : factors_) {
     if (factor.Lead(chosen) > decided->Lead(chosen)) decided = &factor;
   }
-  std::string text = absl::StrFormat(
-      "decided by %s: %.3g times as likely among the trials to be sought as among all",
-      decided->name, std::exp(totals_[chosen]));
+  std::string text =
+      absl::StrFormat("decided by %s: %.3g times as likely among the good trials as among all",
+                      decided->name, std::exp(totals_[chosen]));
   if (factors_.size() == 1) return text;
   const auto add_factor = [chosen](std::string* out, const Factor& factor) {
     absl::StrAppendFormat(out, "%s %.3g", factor.name, std::exp(factor.logs[chosen]));

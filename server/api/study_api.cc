@@ -56,9 +56,9 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
                                            Bytes capacity) {
   const std::optional<LearnedFit> learned = decider.Learned(params, capacity);
   if (!learned.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("memory: nothing is known of this configuration on worker ", facts.worker,
-                     " (it lacks the model, or memory.policy is off)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "memory: expected a configuration with an estimate, got one that is not known on worker ",
+        facts.worker, " (it lacks the model, or memory.policy is off)"));
   }
   const Bytes usable = UsableBytes(capacity, facts.device, spec.memory);
   MemoryAnswer answer{.usable = usable};
@@ -69,10 +69,10 @@ absl::StatusOr<MemoryAnswer> LearnedAnswer(const StudySpec& spec, const WorkerFa
   answer.planned.estimate.needed_limit = learned->needed;
   const std::string allowed = absl::StrCat(", allowed ", FormatBytes(usable));
   if (learned->needed == Bytes{}) {
-    answer.explanation =
-        absl::StrCat(learned->fits ? "would be tried: too few trials have run to learn its need by"
-                                   : "does not fit: a trial no larger met an out-of-memory error",
-                     allowed);
+    answer.explanation = absl::StrCat(
+        learned->fits ? "would be tried: too few trials have run to learn what it needs"
+                      : "does not fit: a trial no larger met an out-of-memory error",
+        allowed);
   } else {
     answer.explanation = absl::StrCat(
         learned->fits ? "fits" : "does not fit", ": needs ", FormatBytes(learned->needed), " (",

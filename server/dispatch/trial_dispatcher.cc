@@ -218,10 +218,10 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
     answer.obstacle = OfStudy(*study, obstacle);
   }
   if (answer.obstacle.empty() && !able.empty()) {
-    answer.obstacle =
-        OfStudy(*able.front(),
-                "what is left of its budget runs on other workers; what one of them gives back is "
-                "taken up");
+    answer.obstacle = OfStudy(
+        *able.front(),
+        "the rest of its budget runs on other workers; this worker takes over what they give "
+        "back");
   }
   return answer;
 }

@@ -37,7 +37,7 @@ absl::StatusOr<AttemptEnding> EndingOfLost(const AttemptStore& stored, const Hel
   HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(stored, lease));
   Verdict verdict = AfterWorkerLoss(retries, killed);
   verdict.note = absl::StrCat(
-      why == LeaseLoss::kRestarted ? "worker restarted: " : "no sign of life: ", verdict.note);
+      why == LeaseLoss::kRestarted ? "worker restarted: " : "no heartbeat: ", verdict.note);
   return AttemptEnding{AttemptState::kLost, verdict};
 }
 

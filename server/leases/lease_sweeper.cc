@@ -36,7 +36,7 @@ absl::Status LeaseSweeper::Tick() {
 
 absl::Status LeaseSweeper::CatchUp() {
   if (!state_.store->behind()) return absl::OkStatus();
-  spdlog::error("the database holds a write that was told to have failed: reading it again");
+  spdlog::error("the database holds a write that was reported as failed: reading it again");
   // Nobody is between the commit of a changed study and its publication.
   absl::MutexLock lock(&state_.studies.change_mutex());
   HPO_RETURN_IF_ERROR(

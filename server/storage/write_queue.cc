@@ -13,7 +13,7 @@ constexpr size_t kLargestBatch = 256;
 
 absl::Status BehindError() {
   return absl::UnavailableError(
-      "the database holds a write that was told to have failed; the server reads it again");
+      "the database holds a write that was reported as failed; the server reads it again");
 }
 
 }  // namespace

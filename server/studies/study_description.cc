@@ -62,7 +62,7 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
   if (study.open.load().num_held > 0) return "";
   const std::vector<WorkerFacts> others = state.workers.Alive();
   if (others.empty()) {
-    return "no worker is there; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
+    return "no worker is connected; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "
            "--memory-limit 2GiB)";
   }
   return std::string(CheckServes(study.spec(), others.back()).message());

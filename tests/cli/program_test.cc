@@ -289,14 +289,14 @@ TEST_F(ProgramTest, AWatchEndsWithTheStudy) {
     const std::string address = coordinator_->address();
     return RunProgram({"watch", "--until-finished", "--server", address}, output);
   });
-  output.AwaitLine();  // that no worker is there
+  output.AwaitLine();  // that no worker is connected
   const std::string session = Register();
   for (int i = 0; i < 4; ++i) {
     Complete(Acquire(session, "a" + std::to_string(i)).assignment(), 0.1 * i);
   }
   const ProgramResult result = watch.get();
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, StartsWith("waits: no worker is there"));
+  EXPECT_THAT(result.out, StartsWith("waits: no worker is connected"));
   EXPECT_THAT(result.out, HasSubstr("trial 3 COMPLETED: score 0.3"));
   EXPECT_THAT(result.out, HasSubstr("4 of 4 trials, OOM 0 met, 0 predicted\n"));
 }
@@ -429,7 +429,7 @@ TEST_F(ProgramTest, AServerThatIsAwayIsOneLineAndStatusFive) {
   for (const char* command : {"status", "best", "watch"}) {
     ExpectFails({command, "--server", address}, 5,
                 "cannot reach hpo-server at " + address +
-                    ": is it running? start it with: hpo-server --study criteria");
+                    ": is it running? to start one: hpo-server --study criteria");
   }
 }
 

@@ -30,7 +30,7 @@ class Run(Deployment):
         self.assertEqual(first.wait(), 0, first.output())
         self.assertIn("6 of 6 trials", first.output())
         self.assertIn("best trial of toy: #", first.output())
-        self.assertNotIn("no worker is there", first.output())
+        self.assertNotIn("no worker is connected", first.output())
         wait_until(self.alone, "the end of its processes")
         other = self.run_hpo("other", "--name", "other", "--trials", "2")
         self.assertEqual(other.wait(), 0, other.output())

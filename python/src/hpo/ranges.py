@@ -14,7 +14,7 @@ class Edited:
 
     before: "dict[str, Domain]"  # of each parameter that is another one now
     after: "dict[str, Domain]"
-    outside: int  # trials that lie outside now: they stay, and teach the sampler nothing more
+    outside: int  # trials that lie outside now: they stay; the sampler no longer uses them
     cancelled: "list[int]"  # of those, what waited and had never run
 
 

@@ -84,12 +84,12 @@ TEST(WatchDisplay, WhatIsWaitedForIsSaidOnce) {
   std::ostringstream out;
   WatchDisplay display(Terminal{}, out);
   StudyStatus waiting = Running();
-  waiting.waiting_for = "no worker is there";
+  waiting.waiting_for = "no worker is connected";
   display.Show(waiting);
   display.Show(waiting);
   display.Show(Running());
   display.Show(waiting);
-  EXPECT_EQ(out.str(), "waits: no worker is there\nwaits: no worker is there\n");
+  EXPECT_EQ(out.str(), "waits: no worker is connected\nwaits: no worker is connected\n");
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ TEST(ExplainTrial, EachKindOfOomHasItsOwnVerdictAndLesson) {
       {OomKind::kConfiguration, "too big for this card", "a bound: micro-batch 4 needs more"},
       {OomKind::kLatePeak, "after steps that fit", "a bound: micro-batch 4 needs more"},
       {OomKind::kDirtyDevice, "other processes held", "nothing: others held the memory"},
-      {OomKind::kFragmentation, "in pieces", "nothing: the cache was in pieces"},
+      {OomKind::kFragmentation, "fragmented", "nothing: the free memory was fragmented"},
       {OomKind::kHost, "not the card", "nothing: it was the host's memory"},
   };
   for (const auto& [kind, verdict, lesson] : cases) {

@@ -129,10 +129,10 @@ TEST(Text, TheFrontOfSeveralObjectivesStandsForTheBest) {
 TEST(Text, AStudyThatWaitsSaysForWhat) {
   StudyStatus study = Study();
   study.counts.running = 0;
-  study.waiting_for = "no worker is there; run: hpo-worker --gpu 0";
+  study.waiting_for = "no worker is connected; run: hpo-worker --gpu 0";
   EXPECT_THAT(StudyText(study, 0), HasSubstr("criteria (waiting)"));
   EXPECT_THAT(StudyText(study, 0),
-              HasSubstr("waits       no worker is there; run: hpo-worker --gpu 0\n"));
+              HasSubstr("waits       no worker is connected; run: hpo-worker --gpu 0\n"));
   study.finished = true;
   EXPECT_THAT(StudyTable({study}, 0), HasSubstr("finished"));
   study.waiting_for = "no progress in the 9 trials since trial 3";

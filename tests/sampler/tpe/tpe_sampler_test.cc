@@ -330,7 +330,7 @@ TEST(TpeSampler, SaysHowMuchLikelierAmongTheGood) {
   };
   const Suggestion good = ask();
   EXPECT_EQ(good.reason, absl::StrFormat("decided by quality: %.3g times as likely among the "
-                                         "trials to be sought as among all",
+                                         "good trials as among all",
                                          std::exp(*good.score)));
   trials.emplace_back(9.0, HistoryTrial{.state = TrialState::kFailed});
   EXPECT_TRUE(std::regex_match(

@@ -9,7 +9,7 @@ namespace hpo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr char kAmongAll[] = " times as likely among the trials to be sought as among all";
+constexpr char kAmongAll[] = " times as likely among the good trials as among all";
 
 TEST(TpeScores, MultiplyFactorsToTheirPowers) {
   TpeScores scores(2);

@@ -117,7 +117,7 @@ TEST_F(CapacityTest, WithoutWorkersTheStudySaysHowToStartOne) {
   Register(MakeWorker("a"));
   EXPECT_EQ(Status("plain").waiting_for, "");
   Pass(2 * kTtl + absl::Seconds(5));
-  EXPECT_THAT(Status("plain").waiting_for, HasSubstr("no worker is there"));
+  EXPECT_THAT(Status("plain").waiting_for, HasSubstr("no worker is connected"));
 }
 
 TEST_F(CapacityTest, OnlyModelsThatTheWorkerHasAreOffered) {
