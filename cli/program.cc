@@ -605,7 +605,7 @@ int RunHpo(int argc, const char* const* argv, const Terminal& terminal, std::ost
                   .yaml = global.output == "yaml",
                   .study = global.study};
   if (session.yaml && !app.got_subcommand("best")) {
-    err << "hpo: --output: expected table or json, got 'yaml', which is for hpo best alone\n";
+    err << "hpo: --output: expected table or json, got 'yaml', which only hpo best writes\n";
     return kUsageExit;
   }
   const absl::StatusOr<int> status = commands.chosen()(session);

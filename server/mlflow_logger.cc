@@ -66,7 +66,7 @@ void MlflowLogger::Finish(absl::Duration grace) {
   const size_t missing = waiting_.size() + static_cast<size_t>(num_dropped_);
   if (missing == 0) return;
   spdlog::warn(
-      "MLflow at {}: news of {} trials could not be sent; write them with: hpo export "
+      "MLflow at {}: changes of {} trials could not be sent; write them with: hpo export "
       "mlflow --to {}",
       uri_, missing, uri_);
 }

@@ -49,9 +49,9 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   } else if (change.kind == "replanned") {
     PrintLine(ReplannedLine(name, trial));
   } else if (change.kind == "preempt_ordered") {
-    PrintLine(name + " is to be given back by its worker");
+    PrintLine(name + " will be given back by its worker");
   } else if (change.kind == "stop_ordered") {
-    PrintLine(name + " is to be ended by its worker");
+    PrintLine(name + " will be ended by its worker");
   } else if (change.kind == "requeued") {
     PrintLine(name + " runs again");
   }

@@ -76,9 +76,9 @@ absl::StatusOr<std::string> StudyArchiver::RestoreStudy(const std::string& name,
   };
   const absl::Status written = state_.store->Write(work, publish);
   if (absl::IsAlreadyExists(written)) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "archive: expected a study that is not there, got the name of one that is; give it another "
-        "(--name)"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("archive: expected a name that no study has, got one that exists; choose "
+                     "another with --name"));
   }
   HPO_RETURN_IF_ERROR(written);
   spdlog::info("study {} restored from its archive", restored_name);
@@ -91,20 +91,20 @@ absl::Status StudyArchiver::CheckMayGo(Database& database, const StudyRuntime& s
                        AttemptStore(database, study.id(), study.name()).LoadLeases());
   if (!held.empty()) {
     return MayNotGo(
-        study, "one of which nothing runs",
+        study, "one without running trials",
         absl::StrCat("trial #", held.front().trial.value, " on ", held.front().attempt.worker,
                      "; run: hpo study stop ", study.name(), " --now"));
   }
   for (const StudyRuntime* other : state_.studies.All()) {
     for (const StudyPrior& prior : other->priors()) {
       if (prior.study != study.name()) continue;
-      return MayNotGo(study, "one that no other study starts from", other->name());
+      return MayNotGo(study, "one that no other study has for its warm start", other->name());
     }
   }
   if (archive_sha256.empty()) return absl::OkStatus();
   HPO_ASSIGN_OR_RETURN(const std::string now, DigestOf(database, study));
   if (now == archive_sha256) return absl::OkStatus();
-  return MayNotGo(study, "it as its archive has it", "changes since; try again");
+  return MayNotGo(study, "the state of its archive", "later changes; try again");
 }
 
 absl::StatusOr<int64_t> StudyArchiver::DeleteStudy(const std::string& name,

@@ -37,7 +37,7 @@ std::string BodyOf(const std::string& study, const EnqueueRequest& request) {
 //   FailedPrecondition  the study hands out nothing that is queued now; says what helps
 absl::Status CheckTakesTrials(const StudyRuntime& study) {
   const std::string expected =
-      absl::StrCat("study ", study.name(), ": expected one that goes on, got one ");
+      absl::StrCat("study ", study.name(), ": expected one that has not ended, got one ");
   const StudyStanding standing = study.standing();
   if (standing.order == StudyOrder::kStop || standing.failure) {
     return absl::FailedPreconditionError(absl::StrCat(expected, "that has ",
@@ -171,7 +171,7 @@ absl::StatusOr<std::vector<Trial>> Candidates(const TrialStore& trials, const st
     if (!MayBeRetried(record.trial)) {
       return absl::FailedPreconditionError(
           absl::StrCat("trial ", study, " #", number.value,
-                       ": expected one that failed or that memory ended, got ",
+                       ": expected one that failed or ran out of memory, got ",
                        record.trial.demonstration ? "a demonstration" : Name(record.trial.state)));
     }
     candidates.push_back(std::move(record.trial));

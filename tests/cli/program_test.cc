@@ -366,7 +366,7 @@ TEST_F(ProgramTest, AStudyPausesResumesAndStopsAndAWatchSeesIt) {
   const ProgramResult result = watch.get();
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("waits: paused; to go on: hpo study resume plain"));
-  EXPECT_THAT(result.out, HasSubstr("trial 1 is to be ended by its worker"));
+  EXPECT_THAT(result.out, HasSubstr("trial 1 will be ended by its worker"));
   EXPECT_THAT(result.out, HasSubstr("trial 1 CANCELLED"));
   EXPECT_THAT(Run({"status"}).out, HasSubstr("plain (stopped)"));
   ExpectFails({"enqueue"}, 4, "run: hpo study resume plain");

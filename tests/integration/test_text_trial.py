@@ -152,7 +152,7 @@ class TimeLimits(TextDeployment):
         worker = self.start_text_worker(options=["--time-limit", f"{self.WORKER_LIMIT_S}s"])
         self.assertEqual(worker.wait(), 75, worker.output())
         self.assertLess(time.monotonic() - began, self.WORKER_LIMIT_S)
-        self.assertIn("the time limit is near: draining", worker.output())
+        self.assertIn("the time limit is near: giving the trial back", worker.output())
         trial = self.trial(0)
         self.assertEqual((trial["state"], trial["attempts"][0]["state"]), ("QUEUED", "RELEASED"))
         trial, = (self.folder / "state" / "checkpoints").glob("*/toy/000000")

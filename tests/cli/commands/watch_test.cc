@@ -35,7 +35,7 @@ TEST(WatchDisplay, APipeGetsALineForEachFinishedTrial) {
   display.Close();
   EXPECT_EQ(out.str(),
             "trial 2 met an out-of-memory error: goes on with a smaller plan for the same batch\n"
-            "trial 2 is to be given back by its worker\n"
+            "trial 2 will be given back by its worker\n"
             "trial 2 COMPLETED: f1 0.5\n");
 }
 

@@ -134,10 +134,10 @@ TEST_F(ArchiveTest, OnlyWhatIsArchivedAndStillIsDeleted) {
   ASSERT_TRUE(Api().ChangeAttributes("plain", TrialNumber{0}, {.note = "since"}).ok());
   const auto refused = Api().DeleteStudy("plain", sha256);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()));
-  EXPECT_THAT(refused.status().message(), HasSubstr("got changes since"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("got later changes"));
   const LeaseRef running = MustAcquire(Register(MakeWorker("a"))).lease;
   EXPECT_THAT(Api().DeleteStudy("plain", "").status().message(),
-              HasSubstr("expected one of which nothing runs, got trial #3 on a"));
+              HasSubstr("expected one without running trials, got trial #3 on a"));
   Complete(running, 0.5);
   StudySpec heir = PlainStudy("heir");
   heir.warm_start = {"plain"};
@@ -145,7 +145,7 @@ TEST_F(ArchiveTest, OnlyWhatIsArchivedAndStillIsDeleted) {
   heir.constraints = {{.metric = "latency", .at_most = 1.0}};
   AddStudy(heir);
   EXPECT_THAT(Api().DeleteStudy("plain", "").status().message(),
-              HasSubstr("expected one that no other study starts from, got heir"));
+              HasSubstr("expected one that no other study has for its warm start, got heir"));
   ASSERT_TRUE(Api().DeleteStudy("heir", "").ok());
   ASSERT_TRUE(Api().DeleteStudy("plain", "").ok());
   EXPECT_TRUE(absl::IsNotFound(Api().DeleteStudy("plain", "").status()));

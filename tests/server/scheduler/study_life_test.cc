@@ -136,8 +136,9 @@ TEST_F(StudyLifeTest, AStudyEndsAtItsTargetAndGoesOnWithAnother) {
     EXPECT_EQ(Status("plain").waiting_for,
               "trial #2 reached the target: score 0.8, at least 0.8; to go on: hpo study extend "
               "plain --target none");
-    EXPECT_THAT(Api().EnqueueTrial("plain", {}, "").status().message(),
-                HasSubstr("expected one that goes on, got one that has ended: trial #2 reached"));
+    EXPECT_THAT(
+        Api().EnqueueTrial("plain", {}, "").status().message(),
+        HasSubstr("expected one that has not ended, got one that has ended: trial #2 reached"));
     Restart();
   }
   ASSERT_TRUE(Api().UpdateStudy("plain", {.target = 0.9}, "").ok());
@@ -200,7 +201,7 @@ TEST_F(StudyLifeTest, OnlyWhatFailedOrMemoryEndedIsTriedAgain) {
     EXPECT_TRUE(absl::IsFailedPrecondition(Retry({other}).status()));
   }
   EXPECT_THAT(Retry({kFirst}).status().message(),
-              HasSubstr("#0: expected one that failed or that memory ended, got COMPLETED"));
+              HasSubstr("#0: expected one that failed or ran out of memory, got COMPLETED"));
   EXPECT_TRUE(absl::IsNotFound(Retry({TrialNumber{99}}).status()));
   EXPECT_THAT(Queued(Retry({})), ElementsAre(3));
   EXPECT_EQ(Load("plain", 3).trial.params, Load("plain", 1).trial.params);

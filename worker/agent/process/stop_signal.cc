@@ -83,7 +83,7 @@ absl::Duration SignalWatcher::DrainAt() const {
 void SignalWatcher::DrainIfDue() {
   if (stop_.raised() || clock_.Monotonic() < DrainAt()) return;
   stop_.Raise();
-  spdlog::info("the time limit is near: draining");
+  spdlog::info("the time limit is near: giving the trial back");
 }
 
 void SignalWatcher::Take(int signal) {
@@ -91,10 +91,11 @@ void SignalWatcher::Take(int signal) {
   if (now - last_ < kOneWish) return;
   last_ = now;
   stop_.Raise();
-  spdlog::info("signal {}: {}", signal,
-               stop_.level() == StopLevel::kDrain
-                   ? "draining; another after a second kills the trainer"
-                   : "ending now");
+  spdlog::info(
+      "signal {}: {}", signal,
+      stop_.level() == StopLevel::kDrain
+          ? "giving the trial back, then ending; another signal after a second kills the trainer"
+          : "ending now");
 }
 
 }  // namespace hpo
