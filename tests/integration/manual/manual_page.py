@@ -111,6 +111,13 @@ def unmet(block):
     return None
 
 
+def program_unmet(program):
+    """Why the page's Python program cannot be run here; None where it can."""
+    if re.search(r"^\s*(import|from) hpo\b", program, re.MULTILINE) and importlib.util.find_spec("grpc") is None:
+        return "the Python package grpc is not there (scripts/bootstrap --tests)"
+    return None
+
+
 def wait_for(condition, what, seconds):
     end = time.monotonic() + seconds
     pause = threading.Event()
@@ -225,7 +232,7 @@ class Reader:
         for block in found:
             if block.file:
                 self.write(block)
-        program = ""
+        program, places = "", []
         for block in (one for one in found if one.kind in (*SHELLS, "python") and not one.file):
             printed = [f"python, line {block.line}"] if block.kind == "python" else commands(block)
             why = unmet(block)
@@ -233,12 +240,16 @@ class Reader:
                 self.counts.excepted += [f"{command} ({why})" for command in printed]
             elif block.kind == "python":
                 program += block.text + "\n"
-                self.counts.run += 1
+                places += printed
             else:
                 self.run_all(block, printed)
-        if program:
+        why = program_unmet(program)
+        if why:
+            self.counts.excepted += [f"{place} ({why})" for place in places]
+        elif program:
             (self.folder / "page.py").write_text(program)
             self.run("python page.py")
+            self.counts.run += len(places)
         if self.failed:
             raise AssertionError("\n".join(self.failed))
 
