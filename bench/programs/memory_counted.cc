@@ -207,8 +207,8 @@ class Bench {
                           {"exact", num_exact_},
                           {"exact_to_the_byte", num_exact_bytes_},
                           {"worst_error", worst_error_},
-                          {"closed_form_below", num_bound_below_},
-                          {"closed_form_worst_excess", worst_excess_},
+                          {"estimate_below", num_bound_below_},
+                          {"estimate_worst_excess", worst_excess_},
                           {"ladder_runs", num_rungs_},
                           {"ladder_right", num_right_}};
   }
@@ -262,7 +262,7 @@ class Bench {
     num_bound_below_ += bound < counted;
     worst_excess_ = std::max(worst_excess_, error(bound));
     if (arguments_.verbose || !exact) {
-      std::printf("predicted %lld, counted %lld, closed form %+.2f %%: %s\n",
+      std::printf("predicted %lld, counted %lld, estimate %+.2f %%: %s\n",
                   static_cast<long long>(predicted.count), static_cast<long long>(counted.count),
                   100.0 * error(bound),
                   absl::StrCat(Describe(trial), " ", trial.more_config.dump(), " ",

@@ -75,7 +75,7 @@ double DecisionMicroseconds(const EstimateInput& input) {
 int Main() {
   const EstimateInput card = BertLarge("cuda");
   const MemoryPlan plan{.effective_batch = 64, .micro_batch = 16};
-  const double closed_form =
+  const double estimate =
       MedianMicroseconds(1001, [&] { HPO_CHECK(EstimateMemory(card, plan).ok()); });
   const double trace = MedianMicroseconds(51, [&] {
     HPO_CHECK(
@@ -85,7 +85,7 @@ int Main() {
   const double need = MedianMicroseconds(31, [&] { HPO_CHECK(ReplayMemory(card, plan).ok()); });
   const double planned =
       MedianMicroseconds(101, [&] { HPO_CHECK(PlanMemory(card, {}, GiB(24)).ok()); });
-  std::cout << nlohmann::json{{"closed_form_us", closed_form},
+  std::cout << nlohmann::json{{"estimate_us", estimate},
                               {"replay_us", ReplayMicroseconds(card, plan)},
                               {"plan_us", planned},
                               {"trace_us", trace},

@@ -5,6 +5,15 @@
 #include "common/models/model_modules.h"
 
 namespace hpo {
+namespace {
+
+constexpr int64_t kFloat = 4;
+
+Bytes Rounded(int64_t bytes, const KernelTraits& traits) {
+  return RoundUp(Bytes{bytes}, Bytes{traits.granularity});
+}
+
+}  // namespace
 
 TaskHead HeadOf(TaskKind task) {
   return {.kind = task == TaskKind::kLanguageModeling ? TaskHead::Kind::kCausalLm
@@ -38,6 +47,36 @@ ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& 
   }
   shape.head_dropout = config.head_dropout.value_or(HeadDropoutOf(shape.model));
   return shape;
+}
+
+std::vector<ParameterExtent> HeadExtents(const ClassifierShape& shape) {
+  std::vector<ParameterExtent> extents;
+  if (shape.num_labels == 0) return extents;
+  int64_t width = shape.model.hidden_size;
+  const auto add_layer = [&](int64_t next) {
+    extents.push_back({.rows = next, .columns = width});
+    extents.push_back({.rows = next});
+    width = next;
+  };
+  for (const int64_t size : shape.head_sizes) add_layer(size);
+  add_layer(shape.num_labels);
+  return extents;
+}
+
+Bytes HeadParameterBytes(const ClassifierShape& shape, const KernelTraits& traits) {
+  Bytes all;
+  for (const ParameterExtent& extent : HeadExtents(shape)) {
+    all += Rounded(kFloat * extent.rows * extent.columns, traits);
+  }
+  return all;
+}
+
+Bytes HeadStateBytes(const ClassifierShape& shape, const KernelTraits& traits) {
+  Bytes all;
+  for (const ParameterExtent& extent : HeadExtents(shape)) {
+    for (const int64_t size : StateBytes(shape.optimizer, extent)) all += Rounded(size, traits);
+  }
+  return all;
 }
 
 }  // namespace hpo

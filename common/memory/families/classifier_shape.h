@@ -7,6 +7,7 @@
 
 #include "common/memory/trace/estimate_input.h"
 #include "common/memory/trace/execution.h"
+#include "common/memory/trace/kernel_traits.h"
 #include "common/memory/trace/lora.h"
 #include "common/memory/trace/optimizer_states.h"
 #include "common/models/freezing.h"
@@ -39,5 +40,11 @@ int64_t LossRows(int64_t configured, int64_t vocab_size);
 
 // As `plan` runs it.
 ClassifierShape ClassifierShapeOf(const EstimateInput& input, const MemoryPlan& plan);
+
+// The parameters of the head's layers; none without labels.
+std::vector<ParameterExtent> HeadExtents(const ClassifierShape& shape);
+// Theirs, and what the optimizer keeps for them: each tensor rounded up on its own.
+Bytes HeadParameterBytes(const ClassifierShape& shape, const KernelTraits& traits);
+Bytes HeadStateBytes(const ClassifierShape& shape, const KernelTraits& traits);
 
 }  // namespace hpo

@@ -1,13 +1,11 @@
 #include "common/memory/need/memory_estimate.h"
 
 #include <algorithm>
-#include <span>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/memory/allocator/allocation_timeline.h"
-#include "common/memory/families/bert_timeline.h"
 #include "common/memory/families/classifier_shape.h"
 #include "common/memory/need/layered_peak.h"
 #include "common/memory/need/memory_replay.h"
@@ -20,9 +18,10 @@ namespace hpo {
 namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 31;
-constexpr int64_t kMostLayers = 4096;
+// What is sure to be below can be added up; what may be above is said to be as much.
+constexpr Bytes kMostTraced = GiB(int64_t{1} << 30);
 
-// Labels, the step count, norms of the clipping, scalars: what no formula counts.
+// Labels, the step count, norms of the clipping, scalars: what no trace of the passes counts.
 constexpr int64_t kSmallTensors = 64 << 10;
 // A card's take 512 bytes each: of the clipping one for each parameter.
 constexpr int64_t kSmallCudaTensor = 512;
@@ -56,33 +55,29 @@ absl::Status CheckSizes(std::initializer_list<NamedSize> sizes) {
   return absl::OkStatus();
 }
 
-PassShape ShapeOf(const EstimateInput& input, const BatchShape& batch) {
-  const TrainingConfig& config = input.config;
-  PassShape shape{.model = input.model,
-                  .head_sizes = config.HeadSizes(),
-                  .num_labels = input.NumOutputs(),
-                  .rows = batch.rows,
-                  .tokens = batch.tokens};
-  if (config.dropout.has_value()) {
-    shape.model.hidden_dropout = *config.dropout;
-    shape.model.attention_dropout = *config.dropout;
+// More than the sum of all tensors of a trial, in a number that does not overflow: every layer is
+// as wide as the widest, every row as long as the model's positions.
+double BoundBySizes(const EstimateInput& input, const TrialPasses& passes) {
+  const ModelShape& model = input.model;
+  int64_t widest = std::max({model.hidden_size, model.intermediate_size, model.EmbeddingSize(),
+                             model.num_heads * model.HeadSize(), input.NumOutputs()});
+  for (const int64_t size : input.config.HeadSizes()) widest = std::max(widest, size);
+  const MeasuredSteps& largest = passes.stretches.front();
+  double tokens = 0.0;
+  for (const auto& batches : {largest.steps.front(), largest.evaluation}) {
+    for (const BatchShape& batch : batches) {
+      tokens =
+          std::max(tokens, static_cast<double>(batch.rows) * static_cast<double>(batch.tokens));
+    }
   }
-  return shape;
-}
-
-// Of all parts of an effective batch. From the second on, each meets the gradients (`encoder`
-// bytes) of those before it.
-AllocationTimeline::Level TrainingPeak(const EstimateInput& input, const KernelTraits& traits,
-                                       std::span<const BatchShape> parts, int64_t encoder) {
-  AllocationTimeline::Level peak =
-      TrainingPass(ShapeOf(input, parts.front()), traits, /*gradients_exist=*/false).peak();
-  for (const BatchShape& part : parts.subspan(1)) {
-    AllocationTimeline::Level later =
-        TrainingPass(ShapeOf(input, part), traits, /*gradients_exist=*/true).peak();
-    later.gradients += encoder;
-    if (later.Total() > peak.Total()) peak = later;
-  }
-  return peak;
+  const auto width = static_cast<double>(widest);
+  const auto layers = static_cast<double>(model.num_layers + 4);  // embeddings and head too
+  const auto positions = static_cast<double>(model.max_positions + model.relative.span);
+  const auto tables = 2.0 * positions + static_cast<double>(model.vocab_size + model.pad_token_id +
+                                                            model.type_vocab_size);
+  const double parameters = tables * width + 32.0 * layers * width * width;
+  const double scores = static_cast<double>(model.num_heads) * 16.0 * positions;
+  return 32.0 * parameters + 8.0 * tokens * (layers * (64.0 * width + scores) + 8.0 * tables);
 }
 
 Bytes Percent(Bytes size, int64_t percent) {
@@ -91,23 +86,22 @@ Bytes Percent(Bytes size, int64_t percent) {
 
 // What the optimizer keeps for everything but the head's end, which `head` bytes are for.
 // `weights`: of everything but that end.
-absl::StatusOr<Bytes> OptimizerShare(const EstimateInput& input, const PassShape& shape,
-                                     const KernelTraits& traits, Bytes weights, Bytes head) {
-  const OptimizerSpec optimizer = input.config.Optimizer();
-  if (optimizer.kind == OptimizerKind::kAdamW) return 2 * weights;
+absl::StatusOr<Bytes> OptimizerShare(const ClassifierShape& shape, const KernelTraits& traits,
+                                     Bytes weights, Bytes head) {
+  if (shape.optimizer.kind == OptimizerKind::kAdamW) return 2 * weights;
   HPO_ASSIGN_OR_RETURN(const std::vector<ParameterTensor> tensors,
-                       ParameterTensors(input.model, HeadOf(input.workload.task)));
+                       ParameterTensors(shape.model, HeadOf(shape.task)));
   const std::string end =
-      absl::StrCat(ModulesOf(*ModelFamilyOf(input.model.family)).classifier.output, ".");
+      absl::StrCat(ModulesOf(*ModelFamilyOf(shape.model.family)).classifier.output, ".");
   std::vector<ParameterExtent> extents = HeadExtents(shape);
-  if (input.workload.task == TaskKind::kMultiQuerySpans) {
-    extents.insert(extents.end(), {{kSpanEnds, input.model.hidden_size}, {kSpanEnds, 1}});
+  if (shape.task == TaskKind::kMultiQuerySpans) {
+    extents.insert(extents.end(), {{kSpanEnds, shape.model.hidden_size}, {kSpanEnds, 1}});
   }
   for (const ParameterTensor& tensor : tensors) {
     if (!absl::StartsWith(tensor.name, end)) extents.push_back({tensor.rows, tensor.columns});
   }
   Bytes all;
-  for (const int64_t bytes : OptimizerBytes(optimizer, extents)) {
+  for (const int64_t bytes : OptimizerBytes(shape.optimizer, extents)) {
     all += RoundUp(Bytes{bytes}, Bytes{traits.granularity});
   }
   return all - head;
@@ -119,73 +113,40 @@ int64_t SmallTensors(const EstimateInput& input) {
   return kSmallTensors + kSmallCudaTensor * parameters;
 }
 
-// The higher of the two, and its phase.
-AllocationTimeline::Level Higher(const AllocationTimeline::Level& training,
-                                 const AllocationTimeline::Level& evaluation,
-                                 MemoryEstimate& estimate) {
-  const bool trains = training.Total() >= evaluation.Total();
-  estimate.peak_phase = trains ? "training" : "evaluation";
-  return trains ? training : evaluation;
-}
-
-// The optimizer's states, and the sum of all classes.
-absl::Status AddOptimizer(const EstimateInput& input, const PassShape& shape,
-                          const KernelTraits& traits, MemoryEstimate& estimate) {
-  const Bytes head_states{HeadStateBytes(input.config.Optimizer(), shape, traits)};
-  HPO_ASSIGN_OR_RETURN(estimate.optimizer,
-                       OptimizerShare(input, shape, traits, estimate.weights, head_states));
-  estimate.head += head_states;
-  estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
-                       estimate.activations + estimate.head;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<MemoryEstimate> ClosedForm(const EstimateInput& input, const TrialPasses& passes,
-                                          const KernelTraits& traits) {
-  const MeasuredSteps& largest = passes.stretches.front();
-  const PassShape validation = ShapeOf(input, largest.evaluation.front());
-  const int64_t encoder = EncoderParameterBytes(input.model, traits);
-  const int64_t head = HeadParameterBytes(validation, traits);
-  MemoryEstimate estimate;
-  const AllocationTimeline::Level peak =
-      Higher(TrainingPeak(input, traits, largest.steps.front(), encoder),
-             EvaluationPass(validation, traits).peak(), estimate);
-  estimate.weights = Bytes{encoder};
-  estimate.gradients = Bytes{peak.gradients};
-  estimate.activations = Bytes{peak.other + SmallTensors(input)};
-  estimate.head = 2 * Bytes{head};
-  HPO_RETURN_IF_ERROR(AddOptimizer(input, validation, traits, estimate));
-  return estimate;
-}
-
-// Whether bert_timeline.h has the family, and the task, and the batches, which it takes padded.
-// A card's kernels take scratch that no formula of ours follows.
-bool HasClosedForm(const EstimateInput& input) {
-  if (input.device.kind != "cpu" && TrainerSupports(input.model)) return false;
-  const TaskKind task = input.workload.task;
-  if (task == TaskKind::kLanguageModeling || task == TaskKind::kMultiQuerySpans) return false;
-  if (input.config.unpadded) return false;
-  const std::optional<ModelFamily> family = ModelFamilyOf(input.model.family);
-  return !family.has_value() || !(IsDecoder(*family) || *family == ModelFamily::kDeberta);
-}
-
-// The input is one that can be traced.
 absl::StatusOr<MemoryEstimate> FromLayers(const EstimateInput& input, const TrialPasses& passes,
                                           const KernelTraits& traits) {
   const ClassifierShape shape = ClassifierShapeOf(input, MemoryPlan{});
   const LayeredPeak layered = FindLayeredPeak(shape, passes, traits);
-  const PassShape pass{
-      .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
-  const Bytes head{HeadParameterBytes(pass, traits)};
-  MemoryEstimate estimate;
-  const AllocationTimeline::Level peak = Higher(layered.training, layered.evaluation, estimate);
+  const bool trains = layered.training.Total() >= layered.evaluation.Total();
+  const AllocationTimeline::Level& peak = trains ? layered.training : layered.evaluation;
+  const Bytes head = HeadParameterBytes(shape, traits);
   const Bytes head_gradients = std::min(head, Bytes{peak.gradients});
+  const Bytes head_states = HeadStateBytes(shape, traits);
+  MemoryEstimate estimate;
   estimate.weights = Bytes{layered.parameters} - head;
   estimate.gradients = Bytes{peak.gradients} - head_gradients;
+  HPO_ASSIGN_OR_RETURN(estimate.optimizer,
+                       OptimizerShare(shape, traits, estimate.weights, head_states));
   estimate.activations = Bytes{peak.other + SmallTensors(input)};
-  estimate.head = head + head_gradients;
-  HPO_RETURN_IF_ERROR(AddOptimizer(input, pass, traits, estimate));
+  estimate.head = head + head_gradients + head_states;
+  estimate.live_peak = estimate.weights + estimate.optimizer + estimate.gradients +
+                       estimate.activations + estimate.head;
+  estimate.peak_phase = trains ? "training" : "evaluation";
   return estimate;
+}
+
+// Of a plan that is valid. One that takes its layers as they are goes by three of them.
+absl::StatusOr<MemoryEstimate> Tensors(const EstimateInput& input, const MemoryPlan& plan,
+                                       const KernelTraits& traits) {
+  const TrialPasses passes = LargestPasses(input, plan);
+  if (BoundBySizes(input, passes) >= static_cast<double>(kMostTraced.count)) {
+    return MemoryEstimate{
+        .activations = kMostTraced, .live_peak = kMostTraced, .peak_phase = "training"};
+  }
+  const bool is_plain = ExecutionOf(input.config, plan) == Execution{} &&
+                        !input.config.freezing.Any() && !input.config.lora.has_value();
+  if (!is_plain) return TraceTensors(input, plan, passes);
+  return FromLayers(input, passes, traits);
 }
 
 // The caching allocator's share, the workspaces and the base.
@@ -208,14 +169,9 @@ void AddDevice(const DeviceProfile& device, MemoryEstimate& estimate) {
 absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& plan) {
   const ModelShape& model = input.model;
   const TrainingConfig& config = input.config;
+  HPO_RETURN_IF_ERROR(CheckTrainable(model));
+  HPO_RETURN_IF_ERROR(CheckShape(model, ShapeKeys{}));
   HPO_RETURN_IF_ERROR(CheckSizes({
-      {"vocab_size", model.vocab_size, 1, kLargestSize},
-      {"hidden_size", model.hidden_size, 1, kLargestSize},
-      {"num_hidden_layers", model.num_layers, 1, kMostLayers},
-      {"num_attention_heads", model.num_heads, 1, model.hidden_size},
-      {"intermediate_size", model.intermediate_size, 1, kLargestSize},
-      {"max_position_embeddings", model.max_positions, 1, kLargestSize},
-      {"type_vocab_size", model.type_vocab_size, 0, kLargestSize},
       {"train.batch_size", config.batch_size, 1, kLargestSize},
       {"train.grad_accum", config.grad_accum, 1, kLargestSize},
       {"tok.max_length", config.max_length, 1, kLargestSize},
@@ -269,17 +225,7 @@ NeedRange NeedRangeOf(const MemoryEstimate& formula) {
 
 absl::StatusOr<MemoryEstimate> EstimateMemory(const EstimateInput& input, const MemoryPlan& plan) {
   HPO_RETURN_IF_ERROR(CheckEstimateInput(input, plan));
-  const KernelTraits traits = TraitsOf(input.device);
-  const TrialPasses passes = LargestPasses(input, plan);
-  HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, ClosedForm(input, passes, traits));
-  const bool is_plain = ExecutionOf(input.config, plan) == Execution{} &&
-                        !input.config.freezing.Any() && !input.config.lora.has_value();
-  if (!is_plain && CanBeTraced(input, estimate.live_peak)) {
-    estimate = TraceTensors(input, plan, passes);
-  } else if (!HasClosedForm(input) && estimate.live_peak.count < kLargestTensorBytes) {
-    HPO_RETURN_IF_ERROR(CheckShape(input.model, ShapeKeys{}));
-    HPO_ASSIGN_OR_RETURN(estimate, FromLayers(input, passes, traits));
-  }
+  HPO_ASSIGN_OR_RETURN(MemoryEstimate estimate, Tensors(input, plan, TraitsOf(input.device)));
   AddDevice(input.device, estimate);
   return estimate;
 }

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/memory/allocator/allocation_timeline.h"
-#include "common/memory/families/bert_timeline.h"
 #include "common/memory/need/cached_replay.h"
 #include "common/memory/need/replay_table.h"
 #include "common/memory/need/trial_trace.h"
@@ -24,13 +23,11 @@ MemoryEstimate EstimateOf(const ClassifierShape& shape, const AllocationTrace& t
   const auto bytes = [&live](MemoryClass memory_class) {
     return live.by_class[static_cast<size_t>(memory_class)];
   };
-  const PassShape pass{
-      .model = shape.model, .head_sizes = shape.head_sizes, .num_labels = shape.num_labels};
-  const Bytes head{HeadParameterBytes(pass, traits)};
+  const Bytes head = HeadParameterBytes(shape, traits);
   MemoryEstimate estimate;
   const Bytes head_gradients = std::min(head, bytes(MemoryClass::kGradients));
   estimate.weights = bytes(MemoryClass::kWeights) - head;
-  const Bytes head_states{HeadStateBytes(shape.optimizer, pass, traits)};
+  const Bytes head_states = HeadStateBytes(shape, traits);
   estimate.optimizer = bytes(MemoryClass::kOptimizer) - head_states;
   estimate.gradients = bytes(MemoryClass::kGradients) - head_gradients;
   estimate.activations = bytes(MemoryClass::kActivations) + bytes(MemoryClass::kTemporary);
@@ -64,17 +61,14 @@ MemoryEstimate ReplayOnGpu(const EstimateInput& input, const MemoryPlan& plan, B
 
 MemoryEstimate ReplayWithin(const EstimateInput& input, const MemoryPlan& plan,
                             const MemoryEstimate& bound, Bytes limit) {
-  if (!CanBeTraced(input, bound.live_peak)) return LimitedTo(bound, limit);
+  if (!CanBeReplayed(bound.live_peak)) return LimitedTo(bound, limit);
   if (input.device.kind != "cpu") return ReplayOnGpu(input, plan, limit);
   return LimitedTo(TraceTensors(input, plan, LargestPasses(input, plan)), limit);
 }
 
 }  // namespace
 
-bool CanBeTraced(const EstimateInput& input, Bytes live_bound) {
-  return TrainerSupports(input.model) && CheckShape(input.model, ShapeKeys{}).ok() &&
-         live_bound.count < kLargestTensorBytes;
-}
+bool CanBeReplayed(Bytes live_peak) { return live_peak.count < kLargestTensorBytes; }
 
 MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
                             const TrialPasses& passes) {
@@ -94,13 +88,12 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
 
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan,
                                             const TrialPasses& passes) {
-  if (input.device.kind != "cpu" || !TrainerSupports(input.model)) {
+  if (input.device.kind != "cpu") {
     return absl::UnimplementedError(
-        absl::StrCat("replay of given passes: expected a model of our trainer on a cpu, got ",
-                     input.model.family, " on ", input.device.kind));
+        absl::StrCat("replay of given passes: expected a cpu, got ", input.device.kind));
   }
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  return CanBeTraced(input, bound.live_peak) ? TraceTensors(input, plan, passes) : bound;
+  return CanBeReplayed(bound.live_peak) ? TraceTensors(input, plan, passes) : bound;
 }
 
 MemoryEstimate LimitedTo(const MemoryEstimate& replayed, Bytes limit) {

@@ -18,13 +18,12 @@ constexpr Bytes kAnyLimit{INT64_MAX};
 
 class ReplayTable;
 
-// Whether our trainer runs the model, and no sum of its trace overflows where tensors take no more
-// than `live_bound`.
-bool CanBeTraced(const EstimateInput& input, Bytes live_bound);
+// Whether tensors that take so much at their peak are few enough to be replayed (16 TiB).
+bool CanBeReplayed(Bytes live_peak);
 
 // Tensors at their peak over `passes`, by class: to the byte on a CPU, but an upper bound in
 // bfloat16, where oneDNN takes scratch by rules of its own. Base, workspaces and the allocator's
-// share are left out. The input is valid (CheckEstimateInput) and CanBeTraced.
+// share are left out. The input is valid (CheckEstimateInput), and no sum of its tensors overflows.
 MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
                             const TrialPasses& passes);
 
@@ -32,10 +31,9 @@ MemoryEstimate TraceTensors(const EstimateInput& input, const MemoryPlan& plan,
 // to `live_peak` as those of EstimateMemory do, and it is never above that; `peak_phase` is that of
 // TraceTrial. On a GPU reserved peaks and needed limit are the caching allocator's: the expected
 // one in the order that our trainer runs, the other two over every order that a run may take
-// (cached_replay.h): some milliseconds. A model whose trace there is not keeps EstimateMemory.
-//   InvalidArgument  as EstimateMemory
-//   Unimplemented    given passes on a device that is not a CPU, or of a model that our trainer
-//                    does not run
+// (cached_replay.h): some milliseconds. What cannot be replayed keeps EstimateMemory.
+//   InvalidArgument, Unimplemented  as EstimateMemory
+//   Unimplemented                   given passes on a device that is not a CPU
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan,
                                             const TrialPasses& passes);
 absl::StatusOr<MemoryEstimate> ReplayMemory(const EstimateInput& input, const MemoryPlan& plan);
@@ -52,7 +50,7 @@ absl::StatusOr<MemoryEstimate> ReplayMemoryWithin(const EstimateInput& input,
 // Whether and how a plan runs within `limit`: ReplayMemoryWithin, and no formula in its place. But
 // on a CPU EstimateMemory, an upper bound there, where that is within the limit. `replays`, where
 // given, is asked for replays.
-//   InvalidArgument  as EstimateMemory
+//   InvalidArgument, Unimplemented  as EstimateMemory
 absl::StatusOr<MemoryEstimate> EstimateWithin(const EstimateInput& input, const MemoryPlan& plan,
                                               Bytes limit, ReplayTable* replays = nullptr);
 

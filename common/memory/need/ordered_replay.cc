@@ -102,7 +102,7 @@ class OrderedPasses {
 absl::StatusOr<Bytes> ReplayReservedPeak(const EstimateInput& input, const MemoryPlan& plan,
                                          const TrialPasses& passes) {
   HPO_ASSIGN_OR_RETURN(const MemoryEstimate bound, EstimateMemory(input, plan));
-  if (input.device.kind == "cpu" || !CanBeTraced(input, bound.live_peak)) {
+  if (input.device.kind == "cpu" || !CanBeReplayed(bound.live_peak)) {
     return absl::UnimplementedError(
         absl::StrCat("replay of passes in their order: expected a model of our trainer on a card, "
                      "got ",

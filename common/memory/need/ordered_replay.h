@@ -16,8 +16,8 @@ constexpr int64_t kMostPlayedPasses = 1000;
 // The most that torch's caching allocator reserves over `passes`, workspaces included and the base
 // left out, without a limit. Pure. As a replay of all steps would say: what has found all it needs
 // since the cache last grew would find it again, and is not played again.
-//   InvalidArgument  as EstimateMemory
-//   Unimplemented    on a device that is not a card, or of a model that our trainer does not run
+//   InvalidArgument, Unimplemented  as EstimateMemory
+//   Unimplemented                   on a device that is not a card, or of too large tensors
 absl::StatusOr<Bytes> ReplayReservedPeak(const EstimateInput& input, const MemoryPlan& plan,
                                          const TrialPasses& passes);
 

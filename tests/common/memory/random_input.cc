@@ -127,7 +127,7 @@ RandomTrial DrawTrial(uint64_t seed) {
     trial.plan.checkpointing = input.config.checkpoint_every > 0;
     trial.plan.precision = input.config.precision;
     const auto bound = EstimateMemory(input, trial.plan);
-    if (bound.ok() && CanBeTraced(input, bound->live_peak)) return trial;
+    if (bound.ok() && CanBeReplayed(bound->live_peak)) return trial;
   }
 }
 

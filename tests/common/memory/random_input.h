@@ -8,7 +8,7 @@
 namespace hpo {
 
 struct RandomTrial {
-  EstimateInput input;  // valid, and CanBeTraced
+  EstimateInput input;  // valid, and CanBeReplayed
   MemoryPlan plan;
 };
 

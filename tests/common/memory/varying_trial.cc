@@ -42,7 +42,7 @@ RandomTrial DrawHeavyTrial(Random& random) {
     input.device.workspace = MiB(16);
     if (random() % 2 == 0) input.device.allocator = "";
     const auto bound = EstimateMemory(input, trial.plan);
-    if (bound.ok() && CanBeTraced(input, bound->live_peak)) return trial;
+    if (bound.ok() && CanBeReplayed(bound->live_peak)) return trial;
   }
 }
 

@@ -14,7 +14,7 @@ void ExpectSameEvents(TrainerJob job, bool scales_gradients = false);
 void ExpectSameEvents(const SyntheticTrial& trial);
 
 // Runs the job, which has to complete, and fails the test unless its peak is within the replay of
-// its trace, and that within the closed form. Result: the bytes that it used.
+// its trace, and that within EstimateMemory. Result: the bytes that it used.
 Bytes ExpectPeakWithinEstimates(const TrainerJob& job);
 
 // Sizes that tell every tensor from every other.
