@@ -40,6 +40,15 @@ TracedTensor LossOfLastTokens(TracedDevice& device, const TracedTensor& logits, 
   return ops::CrossEntropy(device, pooled, batch.rows, num_labels);
 }
 
+TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& shape,
+                         const TaskHead& head, const TracedParameter& table) {
+  if (head.kind == TaskHead::Kind::kSequenceClassification) {
+    return parameters.Linear(ModulesOf(*ModelFamilyOf(shape.family)).classifier.output);
+  }
+  if (!shape.tied_head) return parameters.Linear("lm_head");
+  return {.weight = table, .in_features = shape.hidden_size, .out_features = shape.vocab_size};
+}
+
 }  // namespace
 
 TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch) {
@@ -58,21 +67,21 @@ TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch) {
   return ops::Plain(device, batch.rows * tokens * tokens, kBool);
 }
 
-TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& shape,
-                         const TaskHead& head, const TracedParameter& table) {
-  if (head.kind == TaskHead::Kind::kSequenceClassification) {
-    return parameters.Linear(ModulesOf(*ModelFamilyOf(shape.family)).classifier.output);
-  }
-  if (!shape.tied_head) return parameters.Linear("lm_head");
-  return {.weight = table, .in_features = shape.hidden_size, .out_features = shape.vocab_size};
-}
+CausalTrace::CausalTrace(TracedDevice& device, const TracedModel& model, const char* embeddings)
+    : device_(device),
+      model_(model),
+      shape_(model_.shape),
+      parameters_(device, model_.tensors, model_.adapters),
+      table_(parameters_.At(embeddings)),
+      head_(DecoderHead(parameters_, shape_, model_.head, table_)) {}
 
-TracedTensor DecoderLoss(TracedDevice& device, const TracedTensor& hidden, const TaskHead& head,
-                         const TracedLinear& output, const ModelBatch& batch) {
-  const TracedTensor logits = ops::Linear(device, hidden, output);
-  return head.kind == TaskHead::Kind::kSequenceClassification
-             ? LossOfLastTokens(device, logits, output.out_features, batch)
-             : LossOfAllTokens(device, logits, output.out_features, batch);
+TracedTensor CausalTrace::Loss(const ModelBatch& batch, const TracedStorage& ids) {
+  batch_ = batch;
+  const TracedTensor hidden = Decode(ids);  // held to the end
+  const TracedTensor logits = ops::Linear(device_, hidden, head_);
+  return model_.head.kind == TaskHead::Kind::kSequenceClassification
+             ? LossOfLastTokens(device_, logits, head_.out_features, batch)
+             : LossOfAllTokens(device_, logits, head_.out_features, batch);
 }
 
 }  // namespace hpo

@@ -1,9 +1,10 @@
-// What the decoders' traces share: the mask that hides later tokens, the heads and their losses.
+// What the decoders' traces share: the mask that hides later tokens, and the head with its loss.
 // Source: masking_utils.py, loss/loss_utils.py and GenericForSequenceClassification in
 // modeling_layers.py of transformers 5.23.
 #pragma once
 
 #include "common/memory/families/model_trace.h"
+#include "common/memory/families/traced_model.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
 #include "common/memory/trace/traced_device.h"
@@ -13,13 +14,29 @@ namespace hpo {
 // [rows, 1, tokens, tokens], one byte each: true where a token may look.
 TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch);
 
-// A language model's, which is `table` where it is tied, or a classifier's.
-TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& shape,
-                         const TaskHead& head, const TracedParameter& table);
+// A decoder under its head: a language model's, which is the word embeddings' table where it is
+// tied, or a classifier's.
+class CausalTrace : public ModelTrace {
+ public:
+  // `embeddings`: the name of that table.
+  CausalTrace(TracedDevice& device, const TracedModel& model, const char* embeddings);
 
-// Of the last layer's output, which the caller holds to the end: over every token a label, or over
-// the last token of each row.
-TracedTensor DecoderLoss(TracedDevice& device, const TracedTensor& hidden, const TaskHead& head,
-                         const TracedLinear& output, const ModelBatch& batch);
+  // Over every token a label, or over the last token of each row.
+  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) final;
+
+ protected:
+  // The last layer's output, of batch_.
+  virtual TracedTensor Decode(const TracedStorage& ids) = 0;
+
+  TracedDevice& device_;
+  const TracedModel model_;
+  const ModelShape& shape_;
+  const ModelParameters parameters_;
+  const TracedParameter table_;
+  ModelBatch batch_;
+
+ private:
+  const TracedLinear head_;
+};
 
 }  // namespace hpo

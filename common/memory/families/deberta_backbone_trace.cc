@@ -1,12 +1,12 @@
 #include "common/memory/families/deberta_backbone_trace.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/memory/trace/attention_ops.h"
 #include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
 #include "common/memory/trace/tensor_ops.h"
@@ -23,19 +23,7 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
  public:
   DebertaBackboneTrace(TracedDevice& device, const ModelShape& shape,
                        const ModelParameters& parameters)
-      : EncoderTraceBase(device, shape, parameters) {
-    const RelativeAttention& relative = shape.relative;
-    const bool own = relative.span > 0 && !relative.share_projections;
-    for (int64_t i = 0; i < shape.num_layers; ++i) {
-      const std::string self = absl::StrCat("deberta.encoder.layer.", i, ".attention.self.");
-      position_keys_.push_back(own && relative.content_to_position
-                                   ? parameters.Linear(self + "pos_key_proj")
-                                   : layer(i).key);
-      position_queries_.push_back(own && relative.position_to_content
-                                      ? parameters.Linear(self + "pos_query_proj")
-                                      : layer(i).query);
-    }
-  }
+      : EncoderTraceBase(device, shape, parameters), layers_(DebertaLayers(parameters, shape)) {}
 
  private:
   TracedStorage Indices(int64_t count) const { return device().Allocate(kIndex * count); }
@@ -122,18 +110,17 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     }
     if (context.relative.elements > 0) {
       const TracedTensor relative = Dropout(context.relative, shape().hidden_dropout);
+      const auto add_scores = [&](const TracedTensor& tokens, const TracedLinear& projection,
+                                  const TracedStorage& rows) {
+        const TracedTensor positions = Linear(relative, projection, /*rows_are_flattened=*/false);
+        scores = ops::AddInPlace(device(), scores, PositionScores(tokens, positions, rows));
+      };
+      const DebertaLayerParameters& layer = layers_[static_cast<size_t>(index)];
       if (shape().relative.content_to_position) {
-        const TracedTensor positions = Linear(relative, position_keys_[static_cast<size_t>(index)],
-                                              /*rows_are_flattened=*/false);
-        scores = ops::AddInPlace(device(), scores,
-                                 PositionScores(query, positions, context.falling_rows));
+        add_scores(query, layer.position_key, context.falling_rows);
       }
       if (shape().relative.position_to_content) {
-        const TracedTensor positions =
-            Linear(relative, position_queries_[static_cast<size_t>(index)],
-                   /*rows_are_flattened=*/false);
-        scores =
-            ops::AddInPlace(device(), scores, PositionScores(key, positions, context.rising_rows));
+        add_scores(key, layer.position_query, context.rising_rows);
       }
     }
     TracedTensor attended;
@@ -188,8 +175,8 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
                                             *ActivationOf(shape().conv_act))),
                      parameters().Norm("deberta.encoder.conv.LayerNorm"));
   }
-  std::vector<TracedLinear> position_keys_;
-  std::vector<TracedLinear> position_queries_;
+
+  const std::vector<DebertaLayerParameters> layers_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "common/memory/families/deberta_trace.h"
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,9 +20,7 @@ constexpr int64_t kIndex = 8;
 constexpr int64_t kBool = 1;
 constexpr int64_t kFloat = 4;
 
-struct Layer : EncoderLayerParameters {
-  TracedLinear position_query, position_key;  // the content's where they are shared
-};
+using Layer = DebertaLayerParameters;
 
 class DebertaTrace final : public ModelTrace {
  public:
@@ -32,11 +29,8 @@ class DebertaTrace final : public ModelTrace {
         model_(model),
         shape_(model_.shape),
         labels_(model_.head.num_labels),
-        parameters_(device, model_.tensors, model_.adapters) {
-    for (const EncoderLayerParameters& parameters : EncoderLayers(parameters_, shape_)) {
-      layers_.push_back(WithPositions(parameters, static_cast<int64_t>(layers_.size())));
-    }
-  }
+        parameters_(device, model_.tensors, model_.adapters),
+        layers_(DebertaLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
@@ -47,19 +41,6 @@ class DebertaTrace final : public ModelTrace {
   }
 
  private:
-  Layer WithPositions(const EncoderLayerParameters& parameters, int64_t index) const {
-    const std::string self = absl::StrCat("deberta.encoder.layer.", index, ".attention.self.");
-    Layer layer{parameters, /*position_query=*/parameters.query, /*position_key=*/parameters.key};
-    const bool shared = shape_.relative.share_projections;
-    if (!shared && shape_.relative.content_to_position) {
-      layer.position_key = parameters_.Linear(self + "pos_key_proj");
-    }
-    if (!shared && shape_.relative.position_to_content) {
-      layer.position_query = parameters_.Linear(self + "pos_query_proj");
-    }
-    return layer;
-  }
-
   int64_t Tokens() const { return batch_.rows * batch_.tokens; }
   int64_t Square() const { return batch_.tokens * batch_.tokens; }
   int64_t ScoreElements() const { return batch_.rows * shape_.num_heads * Square(); }

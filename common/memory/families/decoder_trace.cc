@@ -25,28 +25,18 @@ struct Rotation {
   int64_t element_size = 4;
 };
 
-class DecoderTrace final : public ModelTrace {
+class DecoderTrace final : public CausalTrace {
  public:
   DecoderTrace(TracedDevice& device, const TracedModel& model)
-      : device_(device),
-        model_(model),
-        shape_(model_.shape),
-        parameters_(device, model_.tensors, model_.adapters),
-        table_(parameters_.At("model.embed_tokens.weight")),
-        head_(DecoderHead(parameters_, shape_, model_.head, table_)),
+      : CausalTrace(device, model, "model.embed_tokens.weight"),
         layers_(LlamaLayers(parameters_, shape_)) {}
-
-  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
-    batch_ = batch;
-    return DecoderLoss(device_, Decode(ids), model_.head, head_, batch);
-  }
 
  private:
   // Query heads that share a key head.
   int64_t Groups() const { return shape_.num_heads / shape_.KeyValueHeads(); }
   int64_t Tokens() const { return batch_.rows * batch_.tokens; }
 
-  TracedTensor Decode(const TracedStorage& ids) {
+  TracedTensor Decode(const TracedStorage& ids) override {
     const TracedTensor embedded = ops::WordEmbedding(device_, ids, Tokens(), table_,
                                                      shape_.hidden_size, model_.checkpointing);
     const TracedStorage positions = ops::Range(device_, batch_.tokens);
@@ -147,14 +137,7 @@ class DecoderTrace final : public ModelTrace {
     return ops::Add(device_, along, across);
   }
 
-  TracedDevice& device_;
-  const TracedModel model_;
-  const ModelShape& shape_;
-  ModelParameters parameters_;
-  TracedParameter table_;
-  TracedLinear head_;
-  std::vector<Layer> layers_;
-  ModelBatch batch_;
+  const std::vector<Layer> layers_;
 };
 
 }  // namespace

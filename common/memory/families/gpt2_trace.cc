@@ -16,24 +16,14 @@ namespace {
 
 using Layer = Gpt2LayerParameters;
 
-class Gpt2Trace final : public ModelTrace {
+class Gpt2Trace final : public CausalTrace {
  public:
   Gpt2Trace(TracedDevice& device, const TracedModel& model)
-      : device_(device),
-        model_(model),
-        shape_(model_.shape),
-        parameters_(device, model_.tensors, model_.adapters),
-        table_(parameters_.At("transformer.wte.weight")),
-        head_(DecoderHead(parameters_, shape_, model_.head, table_)),
+      : CausalTrace(device, model, "transformer.wte.weight"),
         layers_(Gpt2Layers(parameters_, shape_)) {}
 
-  TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
-    batch_ = batch;
-    return DecoderLoss(device_, Decode(ids), model_.head, head_, batch);
-  }
-
  private:
-  TracedTensor Decode(const TracedStorage& ids) {
+  TracedTensor Decode(const TracedStorage& ids) override {
     const int64_t width = shape_.hidden_size;
     const TracedTensor words = ops::WordEmbedding(device_, ids, batch_.rows * batch_.tokens, table_,
                                                   width, model_.checkpointing);
@@ -83,14 +73,7 @@ class Gpt2Trace final : public ModelTrace {
     return output;
   }
 
-  TracedDevice& device_;
-  const TracedModel model_;
-  const ModelShape& shape_;
-  ModelParameters parameters_;
-  TracedParameter table_;
-  TracedLinear head_;
-  std::vector<Layer> layers_;
-  ModelBatch batch_;
+  const std::vector<Layer> layers_;
 };
 
 }  // namespace

@@ -34,6 +34,21 @@ std::vector<EncoderLayerParameters> EncoderLayers(const ModelParameters& paramet
   return layers;
 }
 
+std::vector<DebertaLayerParameters> DebertaLayers(const ModelParameters& parameters,
+                                                  const ModelShape& shape) {
+  std::vector<DebertaLayerParameters> layers;
+  for (const EncoderLayerParameters& layer : EncoderLayers(parameters, shape)) {
+    const std::string name = LayerName(shape, std::ssize(layers)) + "attention.self.";
+    const auto own_or = [&](const char* own, const TracedLinear& other) {
+      return parameters.Has(absl::StrCat(name, own, ".weight")) ? parameters.Linear(name + own)
+                                                                : other;
+    };
+    layers.push_back({layer, /*position_query=*/own_or("pos_query_proj", layer.query),
+                      /*position_key=*/own_or("pos_key_proj", layer.key)});
+  }
+  return layers;
+}
+
 std::vector<Gpt2LayerParameters> Gpt2Layers(const ModelParameters& parameters,
                                             const ModelShape& shape) {
   std::vector<Gpt2LayerParameters> layers;

@@ -17,6 +17,11 @@ struct EncoderLayerParameters {
   TracedNorm output_norm;
 };
 
+// Relative positions are projected too: as tokens are, where the layer has no projections for them.
+struct DebertaLayerParameters : EncoderLayerParameters {
+  TracedLinear position_query, position_key;
+};
+
 struct Gpt2LayerParameters {
   TracedNorm attention_norm;
   TracedLinear projections, attention_dense;  // query, key and value in one
@@ -33,6 +38,8 @@ struct LlamaLayerParameters {
 
 // Every layer's, in order. `parameters` are those of a model of `shape`, of the kind's family.
 std::vector<EncoderLayerParameters> EncoderLayers(const ModelParameters& parameters,
+                                                  const ModelShape& shape);
+std::vector<DebertaLayerParameters> DebertaLayers(const ModelParameters& parameters,
                                                   const ModelShape& shape);
 std::vector<Gpt2LayerParameters> Gpt2Layers(const ModelParameters& parameters,
                                             const ModelShape& shape);
