@@ -35,14 +35,13 @@ void CountMultiLabel(const torch::Tensor& logits, const TokenBatch& batch,
 
 TextClassification::TextClassification(std::shared_ptr<TextClassifier> model,
                                        const TaskParts& parts, const LabelLoss& loss)
-    : model_(std::move(model)),
-      parts_(parts),
+    : TextTask(std::move(model), parts),
       weights_(loss.weights),
       loss_(ToDevice(loss, parts.device)) {}
 
 double TextClassification::WeightOf(std::span<const int64_t> rows) const {
   const EncodedDataset& data = parts_.data.train;
-  if (weights_.empty() || data.multi_label) return static_cast<double>(rows.size());
+  if (weights_.empty() || data.multi_label) return TextTask::WeightOf(rows);
   double sum = 0.0;
   for (const int64_t row : rows) {
     sum += static_cast<double>(weights_[static_cast<size_t>(data.Labels(row).front())]);
@@ -51,14 +50,10 @@ double TextClassification::WeightOf(std::span<const int64_t> rows) const {
 }
 
 TokenBatch TextClassification::TokensOf(std::span<const int64_t> rows) const {
-  TokenBatch tokens = parts_.BatchOf(parts_.data.train, rows);
+  TokenBatch tokens = TextTask::TokensOf(rows);
   const auto smoothing = static_cast<float>(loss_.smoothing);
   for (float& label : tokens.label_matrix) label = label * (1.0f - smoothing) + smoothing / 2.0f;
   return tokens;
-}
-
-DeviceBatch TextClassification::ToTensors(const TokenBatch& tokens) const {
-  return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
 }
 
 torch::Tensor TextClassification::SumOfLosses(const DeviceBatch& batch) {

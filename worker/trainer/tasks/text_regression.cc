@@ -13,18 +13,6 @@ torch::Tensor SumOfSquaredErrors(const torch::Tensor& predicted, const torch::Te
 
 }  // namespace
 
-double TextRegression::WeightOf(std::span<const int64_t> rows) const {
-  return static_cast<double>(rows.size());
-}
-
-TokenBatch TextRegression::TokensOf(std::span<const int64_t> rows) const {
-  return parts_.BatchOf(parts_.data.train, rows);
-}
-
-DeviceBatch TextRegression::ToTensors(const TokenBatch& tokens) const {
-  return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
-}
-
 torch::Tensor TextRegression::SumOfLosses(const DeviceBatch& batch) {
   return SumOfSquaredErrors(model_->forward(batch.input), batch.labels);
 }

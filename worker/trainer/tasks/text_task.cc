@@ -1,0 +1,26 @@
+#include "worker/trainer/tasks/text_task.h"
+
+#include <utility>
+
+namespace hpo {
+
+TextTask::TextTask(std::shared_ptr<TextClassifier> model, const TaskParts& parts)
+    : model_(std::move(model)), parts_(parts) {}
+
+double TextTask::WeightOf(std::span<const int64_t> rows) const {
+  return static_cast<double>(rows.size());
+}
+
+std::vector<BatchRows> TextTask::PiecesOf(std::span<const int64_t> rows) const {
+  return {{rows.begin(), rows.end()}};
+}
+
+TokenBatch TextTask::TokensOf(std::span<const int64_t> rows) const {
+  return parts_.BatchOf(parts_.data.train, rows);
+}
+
+DeviceBatch TextTask::ToTensors(const TokenBatch& tokens) const {
+  return ToDevice(tokens, parts_.data.train.num_labels, parts_.device);
+}
+
+}  // namespace hpo
