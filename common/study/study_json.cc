@@ -139,7 +139,8 @@ absl::StatusOr<MemorySpec> MemoryFromJson(const nlohmann::json& json) {
   reader.Required("allow_checkpointing", memory.allow_checkpointing);
   reader.Required("allow_lower_precision", memory.allow_lower_precision);
   HPO_RETURN_IF_ERROR(reader.status());
-  if (!json["headroom_bytes"].is_null()) memory.headroom = headroom;
+  const auto stored = json.find("headroom_bytes");
+  if (stored != json.end() && !stored->is_null()) memory.headroom = headroom;
   return memory;
 }
 
