@@ -117,6 +117,12 @@ void JsonReader::Convert(const char* key, const nlohmann::json& json, Bytes& out
   out = Bytes{json.get<int64_t>()};
 }
 
+void JsonReader::Convert(const char* key, const nlohmann::json& json, absl::Duration& out) {
+  double seconds = 0.0;
+  Convert(key, json, seconds);
+  out = absl::Seconds(seconds);
+}
+
 void JsonReader::Convert(const char* key, const nlohmann::json& json,
                          std::vector<std::string>& out) {
   if (!json.is_array()) return Expected(key, "an array of strings", json);

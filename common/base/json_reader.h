@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/base/bytes.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
@@ -76,7 +78,7 @@ class JsonReader {
   JsonReader(const nlohmann::json& object, absl::string_view path);
 
   // The member must be there and of the type of `out`. A double takes integers, and null as NaN;
-  // Bytes take integers >= 0.
+  // Bytes take integers >= 0, durations seconds, and an optional takes null.
   template <typename T>
   void Required(const char* key, T& out) {
     if (const nlohmann::json* member = Find(key, /*required=*/true)) Convert(key, *member, out);
@@ -120,8 +122,13 @@ class JsonReader {
   void Convert(const char* key, const nlohmann::json& json, double& out);
   void Convert(const char* key, const nlohmann::json& json, std::string& out);
   void Convert(const char* key, const nlohmann::json& json, Bytes& out);
+  void Convert(const char* key, const nlohmann::json& json, absl::Duration& out);
   void Convert(const char* key, const nlohmann::json& json, std::vector<std::string>& out);
   void Convert(const char* key, const nlohmann::json& json, std::map<std::string, double>& out);
+  template <typename T>
+  void Convert(const char* key, const nlohmann::json& json, std::optional<T>& out) {
+    if (!json.is_null()) Convert(key, json, out.emplace());
+  }
 
   template <typename T, typename U>
   void Assign(const char* key, absl::StatusOr<U> parsed, T& out) {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/space/params.h"
+#include "common/study/study_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -94,25 +94,10 @@ std::string DescribeConstraint(const MetricConstraint& constraint) {
   return absl::StrCat(constraint.metric, " ", absl::StrJoin(limits, " and "));
 }
 
-nlohmann::json ConstraintToJson(const MetricConstraint& constraint) {
-  nlohmann::json json = {{"metric", constraint.metric}};
-  if (constraint.at_least.has_value()) json["at_least"] = *constraint.at_least;
-  if (constraint.at_most.has_value()) json["at_most"] = *constraint.at_most;
-  return json;
-}
+nlohmann::json ConstraintToJson(const MetricConstraint& constraint) { return ToJson(constraint); }
 
 absl::StatusOr<MetricConstraint> ConstraintFromJson(const nlohmann::json& json) {
-  MetricConstraint constraint;
-  double low = std::numeric_limits<double>::quiet_NaN();
-  double high = std::numeric_limits<double>::quiet_NaN();
-  JsonReader reader(json, "");
-  reader.Required("metric", constraint.metric);
-  reader.Optional("at_least", low);
-  reader.Optional("at_most", high);
-  HPO_RETURN_IF_ERROR(reader.status());
-  if (!std::isnan(low)) constraint.at_least = low;
-  if (!std::isnan(high)) constraint.at_most = high;
-  return constraint;
+  return FromJson<MetricConstraint>(json);
 }
 
 }  // namespace hpo

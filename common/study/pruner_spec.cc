@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/json_reader.h"
 #include "common/base/one_of.h"
 #include "common/base/status.h"
+#include "common/study/study_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -154,33 +154,10 @@ absl::Status ValidatePruner(const PrunerSpec& spec) {
   return absl::OkStatus();
 }
 
-nlohmann::json PrunerToJson(const PrunerSpec& spec) {
-  nlohmann::json json = {{"type", spec.type}};
-  VisitPrunerMembers(spec, [&](const char* key, const auto& member) {
-    if (!PrunerTakes(spec, key)) return;
-    if constexpr (requires { member.has_value(); }) {
-      if (member.has_value()) json[key] = *member;
-    } else {
-      json[key] = member;
-    }
-  });
-  return json;
-}
+nlohmann::json PrunerToJson(const PrunerSpec& spec) { return ToJson(spec); }
 
 absl::StatusOr<PrunerSpec> PrunerFromJson(const nlohmann::json& json) {
-  PrunerSpec spec;
-  JsonReader reader(json, "");
-  reader.Required("type", spec.type);
-  VisitPrunerMembers(spec, [&](const char* key, auto& member) {
-    if constexpr (requires { member.has_value(); }) {
-      if (!reader.Has(key)) return;
-      reader.Required(key, member.emplace());
-    } else {
-      reader.Optional(key, member);
-    }
-  });
-  HPO_RETURN_IF_ERROR(reader.status());
-  return spec;
+  return FromJson<PrunerSpec>(json);
 }
 
 }  // namespace hpo

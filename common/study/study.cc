@@ -13,6 +13,7 @@
 #include "common/space/free_numbers.h"
 #include "common/space/search_space_validation.h"
 #include "common/study/joined_errors.h"
+#include "common/study/study_fields.h"
 
 namespace hpo {
 namespace {
@@ -281,35 +282,15 @@ absl::Status CheckSpace(const SearchSpace& space) {
 
 }  // namespace
 
-absl::string_view Name(Direction direction) {
-  return direction == Direction::kMinimize ? "minimize" : "maximize";
-}
+absl::string_view Name(Direction direction) { return NameIn(direction); }
+absl::string_view Name(MemoryPolicy policy) { return NameIn(policy); }
 
 std::optional<Direction> ParseDirection(absl::string_view name) {
-  for (const Direction direction : {Direction::kMinimize, Direction::kMaximize}) {
-    if (name == Name(direction)) return direction;
-  }
-  return std::nullopt;
-}
-
-absl::string_view Name(MemoryPolicy policy) {
-  switch (policy) {
-    case MemoryPolicy::kPlan:
-      return "plan";
-    case MemoryPolicy::kStrict:
-      return "strict";
-    case MemoryPolicy::kOff:
-      return "off";
-  }
-  return "";
+  return ValueNamed<Direction>(name);
 }
 
 std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name) {
-  for (const MemoryPolicy policy :
-       {MemoryPolicy::kPlan, MemoryPolicy::kStrict, MemoryPolicy::kOff}) {
-    if (name == Name(policy)) return policy;
-  }
-  return std::nullopt;
+  return ValueNamed<MemoryPolicy>(name);
 }
 
 absl::Status ValidateStudy(const StudySpec& spec) {

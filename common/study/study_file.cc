@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -13,6 +14,7 @@
 #include "common/base/user_folder.h"
 #include "common/study/joined_errors.h"
 #include "common/study/model_catalog.h"
+#include "common/study/study_fields.h"
 #include "common/study/study_file_space.h"
 #include "common/study/study_presets.h"
 #include "common/study/yaml_reader.h"
@@ -20,16 +22,11 @@
 namespace hpo {
 namespace {
 
-absl::StatusOr<Direction> ReadDirection(const YamlValue& value) {
+template <typename Enum>
+absl::StatusOr<Enum> ReadName(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(const std::string name, ReadString(value));
-  if (const std::optional<Direction> direction = ParseDirection(name)) return *direction;
-  return value.Error(absl::StrCat("expected minimize or maximize, got '", name, "'"));
-}
-
-absl::StatusOr<MemoryPolicy> ReadPolicy(const YamlValue& value) {
-  HPO_ASSIGN_OR_RETURN(const std::string name, ReadString(value));
-  if (const std::optional<MemoryPolicy> policy = ParseMemoryPolicy(name)) return *policy;
-  return value.Error(absl::StrCat("expected plan, strict or off, got '", name, "'"));
+  if (const std::optional<Enum> named = ValueNamed<Enum>(name)) return *named;
+  return value.Error(absl::StrCat("expected ", ExpectedNames<Enum>(), ", got '", name, "'"));
 }
 
 absl::StatusOr<absl::Duration> ReadDuration(const YamlValue& value) {
@@ -44,22 +41,14 @@ absl::StatusOr<absl::Duration> ReadDuration(const YamlValue& value) {
 
 absl::StatusOr<std::optional<Bytes>> ReadHeadroom(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadString(value));
-  if (text == "auto") return std::nullopt;
+  if (text == kAutoWord) return std::nullopt;
   const absl::StatusOr<Bytes> bytes = ParseBytes(text);
   if (!bytes.ok()) return value.Error(absl::StrCat("auto, or ", bytes.status().message()));
   return std::optional<Bytes>(*bytes);
 }
 
-absl::StatusOr<Objective> ReadObjective(const YamlValue& value) {
-  Objective objective;
-  YamlMap map(value);
-  map.Require("metric");
-  map.Require("direction");
-  map.Read("metric", objective.metric, ReadString);
-  map.Read("direction", objective.direction, ReadDirection);
-  HPO_RETURN_IF_ERROR(map.Finish());
-  return objective;
-}
+template <typename Spec>
+absl::StatusOr<Spec> ReadSpec(const YamlValue& value);
 
 // One objective, or a list of them.
 absl::StatusOr<std::vector<Objective>> ReadObjectives(const YamlValue& value) {
@@ -69,7 +58,7 @@ absl::StatusOr<std::vector<Objective>> ReadObjectives(const YamlValue& value) {
   }
   std::vector<Objective> objectives;
   for (const YamlValue& element : elements) {
-    HPO_ASSIGN_OR_RETURN(Objective objective, ReadObjective(element));
+    HPO_ASSIGN_OR_RETURN(Objective objective, ReadSpec<Objective>(element));
     objectives.push_back(std::move(objective));
   }
   return objectives;
@@ -87,105 +76,96 @@ absl::StatusOr<ParamMap> ReadDefaults(const YamlValue& value) {
 }
 
 absl::StatusOr<TrainerSpec> ReadTrainer(const YamlValue& value) {
-  TrainerSpec trainer;
-  YamlMap map(value);
-  map.Read("command", trainer.command, ReadStrings);
-  map.Read("workdir", trainer.workdir, ReadString);
+  HPO_ASSIGN_OR_RETURN(TrainerSpec trainer, ReadSpec<TrainerSpec>(value));
   // What the program trains it knows itself.
-  if (!trainer.command.empty()) trainer.task = "custom";
-  map.Read("task", trainer.task, ReadString);
-  map.Read("train", trainer.train, ReadString);
-  map.Read("validation", trainer.validation, ReadString);
-  map.Read("epochs", trainer.epochs, ReadInt);
-  map.Read("init", trainer.model_init, ReadString);
-  map.Read("measure_every_steps", trainer.measure_every_steps, ReadInt);
-  map.Read("labels", trainer.labels, ReadStrings);
-  map.Read("defaults", trainer.defaults, ReadDefaults);
-  HPO_RETURN_IF_ERROR(map.Finish());
+  if (!trainer.command.empty() && !value.node["task"]) trainer.task = "custom";
   return trainer;
 }
 
 absl::StatusOr<RegretBound> ReadRegretBound(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadString(value));
-  if (text == "auto") return RegretBound{};
+  if (text == kAutoWord) return RegretBound{};
   const absl::StatusOr<double> gap = ReadDouble(value);
   if (!gap.ok()) return value.Error(absl::StrCat("expected auto or a number, got '", text, "'"));
   return RegretBound{.gap = *gap};
 }
 
-absl::StatusOr<Budget> ReadBudget(const YamlValue& value) {
-  Budget budget;
-  YamlMap map(value);
-  map.Read("trials", budget.trials, ReadInt);
-  map.Read("wall_clock", budget.wall_clock, ReadDuration);
-  map.Read("trial_wall_clock", budget.trial_wall_clock, ReadDuration);
-  map.Read("no_progress", budget.no_progress, ReadInt);
-  map.Read("regret_bound", budget.regret_bound, ReadRegretBound);
-  map.Read("target", budget.target, ReadDouble);
-  map.Read("failures_in_a_row", budget.failures_in_a_row, ReadInt);
-  map.Read("failed_share", budget.failed_share, ReadDouble);
-  HPO_RETURN_IF_ERROR(map.Finish());
-  return budget;
-}
-
-absl::StatusOr<MemorySpec> ReadMemory(const YamlValue& value) {
-  MemorySpec memory;
-  YamlMap map(value);
-  map.Read("policy", memory.policy, ReadPolicy);
-  map.Read("headroom", memory.headroom, ReadHeadroom);
-  map.Read("allow_checkpointing", memory.allow_checkpointing, ReadBool);
-  map.Read("allow_lower_precision", memory.allow_lower_precision, ReadBool);
-  map.Read("relevant", memory.relevant, ReadStrings);
-  HPO_RETURN_IF_ERROR(map.Finish());
-  return memory;
-}
-
-absl::StatusOr<SamplerSpec> ReadSampler(const YamlValue& value) {
-  SamplerSpec sampler;
-  YamlMap map(value);
-  map.Read("type", sampler.type, ReadString);
-  map.Read("seed", sampler.seed, ReadUnsigned);
-  map.Read("startup_trials", sampler.startup_trials, ReadInt);
-  map.Read("startup", sampler.startup, ReadString);
-  HPO_RETURN_IF_ERROR(map.Finish());
-  return sampler;
-}
-
 absl::StatusOr<std::optional<int64_t>> ReadIntOrAuto(const YamlValue& value) {
   const absl::StatusOr<std::string> text = ReadString(value);
-  if (text.ok() && *text == "auto") return std::nullopt;
+  if (text.ok() && *text == kAutoWord) return std::nullopt;
   return ReadInt(value);
 }
 
-void ReadMember(YamlMap& map, const char* key, int64_t& out) { map.Read(key, out, ReadInt); }
-void ReadMember(YamlMap& map, const char* key, double& out) { map.Read(key, out, ReadDouble); }
-void ReadMember(YamlMap& map, const char* key, std::string& out) { map.Read(key, out, ReadString); }
-void ReadMember(YamlMap& map, const char* key, std::optional<int64_t>& out) {
-  map.Read(key, out, ReadIntOrAuto);
+// The member of a spec, by its type.
+void ReadMember(YamlMap& map, const Field& field, bool& out) { map.Read(field.key, out, ReadBool); }
+void ReadMember(YamlMap& map, const Field& field, int64_t& out) {
+  map.Read(field.key, out, ReadInt);
 }
-void ReadMember(YamlMap& map, const char* key, std::optional<double>& out) {
-  map.Read(key, out, ReadDouble);
+void ReadMember(YamlMap& map, const Field& field, uint64_t& out) {
+  map.Read(field.key, out, ReadUnsigned);
+}
+void ReadMember(YamlMap& map, const Field& field, double& out) {
+  map.Read(field.key, out, ReadDouble);
+}
+void ReadMember(YamlMap& map, const Field& field, std::string& out) {
+  map.Read(field.key, out, ReadString);
+}
+void ReadMember(YamlMap& map, const Field& field, std::vector<std::string>& out) {
+  map.Read(field.key, out, ReadStrings);
+}
+void ReadMember(YamlMap& map, const Field& field, std::optional<double>& out) {
+  map.Read(field.key, out, ReadDouble);
+}
+void ReadMember(YamlMap& map, const Field& field, std::optional<absl::Duration>& out) {
+  map.Read(field.key, out, ReadDuration);
+}
+void ReadMember(YamlMap& map, const Field& field, std::optional<Bytes>& out) {
+  map.Read(field.key, out, ReadHeadroom);
+}
+void ReadMember(YamlMap& map, const Field& field, std::optional<RegretBound>& out) {
+  map.Read(field.key, out, ReadRegretBound);
+}
+void ReadMember(YamlMap& map, const Field& field, ParamMap& out) {
+  map.Read(field.key, out, ReadDefaults);
+}
+void ReadMember(YamlMap& map, const Field& field, std::vector<Objective>& out) {
+  map.Read(field.key, out, ReadObjectives);
+}
+void ReadMember(YamlMap& map, const Field& field, TrainerSpec& out) {
+  map.Read(field.key, out, ReadTrainer);
+}
+void ReadMember(YamlMap& map, const Field& field, std::optional<int64_t>& out) {
+  const bool word = absl::string_view(field.if_unset) == kAutoWord;
+  word ? map.Read(field.key, out, ReadIntOrAuto) : map.Read(field.key, out, ReadInt);
+}
+template <typename T>
+void ReadMember(YamlMap& map, const Field& field, T& out) {
+  if constexpr (std::is_enum_v<T>) {
+    map.Read(field.key, out, ReadName<T>);
+  } else {
+    map.Read(field.key, out, ReadSpec<T>);
+  }
 }
 
-absl::StatusOr<PrunerSpec> ReadPruner(const YamlValue& value) {
-  PrunerSpec pruner;
-  YamlMap map(value);
-  map.Read("type", pruner.type, ReadString);
-  VisitPrunerMembers(pruner, [&](const char* key, auto& member) {
-    if (PrunerTakes(pruner, key)) ReadMember(map, key, member);
+template <typename Spec>
+void ReadMembers(YamlMap& map, Spec& spec) {
+  VisitFields(spec, [&](const Field& field, auto&) {
+    if (field.presence == kMandatory) map.Require(field.key);
   });
+  VisitFields(spec, [&](const Field& field, auto& member) { ReadMember(map, field, member); });
+}
+
+template <typename Spec>
+absl::StatusOr<Spec> ReadSpec(const YamlValue& value) {
+  Spec spec;
+  YamlMap map(value);
+  ReadMembers(map, spec);
   HPO_RETURN_IF_ERROR(map.Finish());
-  return pruner;
+  return spec;
 }
 
 absl::StatusOr<MetricConstraint> ReadMetricConstraint(const YamlValue& value) {
-  MetricConstraint constraint;
-  YamlMap map(value);
-  map.Require("metric");
-  map.Read("metric", constraint.metric, ReadString);
-  map.Read("at_least", constraint.at_least, ReadDouble);
-  map.Read("at_most", constraint.at_most, ReadDouble);
-  HPO_RETURN_IF_ERROR(map.Finish());
+  HPO_ASSIGN_OR_RETURN(MetricConstraint constraint, ReadSpec<MetricConstraint>(value));
   const absl::Status valid = ValidateConstraint(constraint);
   if (!valid.ok()) return value.Error(valid.message());
   return constraint;
@@ -215,17 +195,7 @@ absl::StatusOr<std::vector<YamlValue>> ReadMetricConstraints(
 absl::StatusOr<StudySpec> ReadStudy(const YamlValue& root) {
   StudySpec spec;
   YamlMap map(root);
-  map.Require("name");
-  map.Require("objective");
-  map.Read("name", spec.name, ReadString);
-  map.Read("objective", spec.objectives, ReadObjectives);
-  map.Read("trainer", spec.trainer, ReadTrainer);
-  map.Read("budget", spec.budget, ReadBudget);
-  map.Read("memory", spec.memory, ReadMemory);
-  map.Read("sampler", spec.sampler, ReadSampler);
-  map.Read("pruner", spec.pruner, ReadPruner);
-  map.Read("heavy_models", spec.heavy_models, ReadStrings);
-  map.Read("warm_start", spec.warm_start, ReadStrings);
+  ReadMembers(map, spec);
   const std::optional<YamlValue> parameters = map.Require("parameters");
   const std::optional<YamlValue> constraints = map.Take("constraints");
   absl::Status errors = map.Finish();

@@ -1,24 +1,18 @@
 #include "common/study/study_status.h"
 
+#include "common/base/fields/names.h"
+
 namespace hpo {
 
-absl::string_view Name(StudyOrder order) {
-  switch (order) {
-    case StudyOrder::kRun:
-      return "RUN";
-    case StudyOrder::kPause:
-      return "PAUSE";
-    case StudyOrder::kStop:
-      return "STOP";
-  }
-  return "";
-}
+template <>
+struct NamesOf<StudyOrder> {
+  static constexpr const char* kNames[] = {"RUN", "PAUSE", "STOP"};
+};
+
+absl::string_view Name(StudyOrder order) { return NameIn(order); }
 
 std::optional<StudyOrder> ParseStudyOrder(absl::string_view name) {
-  for (const StudyOrder order : {StudyOrder::kRun, StudyOrder::kPause, StudyOrder::kStop}) {
-    if (name == Name(order)) return order;
-  }
-  return std::nullopt;
+  return ValueNamed<StudyOrder>(name);
 }
 
 }  // namespace hpo
