@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/fields/json_fields.h"
 #include "common/base/json_reader.h"
 #include "common/base/status.h"
 #include "common/models/activation.h"
@@ -79,47 +80,55 @@ class ShapeCheck {
   absl::Status status_;
 };
 
-nlohmann::json RelativeToJson(const RelativeAttention& relative) {
-  return {{"span", relative.span},
-          {"bucketed", relative.bucketed},
-          {"farthest", relative.farthest},
-          {"content_to_position", relative.content_to_position},
-          {"position_to_content", relative.position_to_content},
-          {"share_projections", relative.share_projections}};
-}
-
-absl::StatusOr<RelativeAttention> RelativeFromJson(const nlohmann::json& json) {
-  JsonReader reader(json, "");
-  RelativeAttention relative;
-  reader.Required("span", relative.span);
-  reader.Required("bucketed", relative.bucketed);
-  reader.Optional("farthest", relative.farthest);
-  reader.Required("content_to_position", relative.content_to_position);
-  reader.Required("position_to_content", relative.position_to_content);
-  reader.Required("share_projections", relative.share_projections);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return relative;
-}
-
-nlohmann::json RopeToJson(const RopeScaling& rope) {
-  return {{"factor", rope.factor},
-          {"low_frequency", rope.low_frequency},
-          {"high_frequency", rope.high_frequency},
-          {"original_positions", rope.original_positions}};
-}
-
-absl::StatusOr<RopeScaling> RopeFromJson(const nlohmann::json& json) {
-  JsonReader reader(json, "");
-  RopeScaling rope;
-  reader.Required("factor", rope.factor);
-  reader.Required("low_frequency", rope.low_frequency);
-  reader.Required("high_frequency", rope.high_frequency);
-  reader.Required("original_positions", rope.original_positions);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return rope;
-}
-
 }  // namespace
+
+void VisitFields(Is<RelativeAttention> auto& relative, auto visit) {
+  visit({"span"}, relative.span);
+  visit({"bucketed"}, relative.bucketed);
+  visit({"farthest", kAlways}, relative.farthest);
+  visit({"content_to_position"}, relative.content_to_position);
+  visit({"position_to_content"}, relative.position_to_content);
+  visit({"share_projections"}, relative.share_projections);
+}
+
+void VisitFields(Is<RopeScaling> auto& rope, auto visit) {
+  visit({"factor"}, rope.factor);
+  visit({"low_frequency"}, rope.low_frequency);
+  visit({"high_frequency"}, rope.high_frequency);
+  visit({"original_positions"}, rope.original_positions);
+}
+
+void VisitFields(Is<ModelShape> auto& shape, auto visit) {
+  visit({"family"}, shape.family);
+  visit({"vocab_size"}, shape.vocab_size);
+  visit({"hidden_size"}, shape.hidden_size);
+  visit({"num_layers"}, shape.num_layers);
+  visit({"num_heads"}, shape.num_heads);
+  visit({"intermediate_size"}, shape.intermediate_size);
+  visit({"max_positions"}, shape.max_positions);
+  visit({"type_vocab_size"}, shape.type_vocab_size);
+  visit({"layer_norm_eps", kAlways}, shape.layer_norm_eps);
+  visit({"hidden_dropout", kAlways}, shape.hidden_dropout);
+  visit({"attention_dropout", kAlways}, shape.attention_dropout);
+  visit({"initializer_range", kAlways}, shape.initializer_range);
+  visit({"pad_token_id", kAlways}, shape.pad_token_id);
+  visit({"hidden_act", kAlways}, shape.hidden_act);
+  visit({"num_key_value_heads", kAlways}, shape.num_key_value_heads);
+  visit({"head_size", kAlways}, shape.head_size);
+  visit({"embedding_size", kAlways}, shape.embedding_size);
+  visit({"tied_head", kAlways}, shape.tied_head);
+  visit({"attention_bias", kAlways}, shape.attention_bias);
+  visit({"mlp_bias", kAlways}, shape.mlp_bias);
+  visit({"embedding_dropout", kAlways}, shape.embedding_dropout);
+  visit({"relative", kAlways}, shape.relative);
+  visit({"relative_norm", kAlways}, shape.relative_norm);
+  visit({"no_positions", kAlways}, shape.no_positions);
+  visit({"conv_kernel_size", kAlways}, shape.conv_kernel_size);
+  visit({"conv_act", kAlways}, shape.conv_act);
+  visit({"rope_theta", kAlways}, shape.rope_theta);
+  visit({"rope", kAlways}, shape.rope);
+  visit({"stored_type", kAlways}, shape.stored_type);
+}
 
 std::optional<ModelFamily> ModelFamilyOf(absl::string_view model_type) {
   const KnownType* const known = FindType(model_type);
@@ -175,37 +184,7 @@ absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
   return check.status();
 }
 
-nlohmann::json ModelShapeToJson(const ModelShape& shape) {
-  return {{"family", shape.family},
-          {"vocab_size", shape.vocab_size},
-          {"hidden_size", shape.hidden_size},
-          {"num_layers", shape.num_layers},
-          {"num_heads", shape.num_heads},
-          {"intermediate_size", shape.intermediate_size},
-          {"max_positions", shape.max_positions},
-          {"type_vocab_size", shape.type_vocab_size},
-          {"layer_norm_eps", shape.layer_norm_eps},
-          {"hidden_dropout", shape.hidden_dropout},
-          {"attention_dropout", shape.attention_dropout},
-          {"initializer_range", shape.initializer_range},
-          {"pad_token_id", shape.pad_token_id},
-          {"hidden_act", shape.hidden_act},
-          {"num_key_value_heads", shape.num_key_value_heads},
-          {"head_size", shape.head_size},
-          {"embedding_size", shape.embedding_size},
-          {"tied_head", shape.tied_head},
-          {"attention_bias", shape.attention_bias},
-          {"mlp_bias", shape.mlp_bias},
-          {"embedding_dropout", shape.embedding_dropout},
-          {"relative", RelativeToJson(shape.relative)},
-          {"relative_norm", shape.relative_norm},
-          {"no_positions", shape.no_positions},
-          {"conv_kernel_size", shape.conv_kernel_size},
-          {"conv_act", shape.conv_act},
-          {"rope_theta", shape.rope_theta},
-          {"rope", RopeToJson(shape.rope)},
-          {"stored_type", shape.stored_type}};
-}
+nlohmann::json ModelShapeToJson(const ModelShape& shape) { return ToJson(shape); }
 
 absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
   JsonReader reader(json, "");
@@ -213,34 +192,7 @@ absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
   reader.Required("family", shape.family);
   HPO_RETURN_IF_ERROR(reader.status());
   if (!ModelFamilyOf(shape.family).has_value()) return shape;
-  reader.Required("vocab_size", shape.vocab_size);
-  reader.Required("hidden_size", shape.hidden_size);
-  reader.Required("num_layers", shape.num_layers);
-  reader.Required("num_heads", shape.num_heads);
-  reader.Required("intermediate_size", shape.intermediate_size);
-  reader.Required("max_positions", shape.max_positions);
-  reader.Required("type_vocab_size", shape.type_vocab_size);
-  reader.Optional("layer_norm_eps", shape.layer_norm_eps);
-  reader.Optional("hidden_dropout", shape.hidden_dropout);
-  reader.Optional("attention_dropout", shape.attention_dropout);
-  reader.Optional("initializer_range", shape.initializer_range);
-  reader.Optional("pad_token_id", shape.pad_token_id);
-  reader.Optional("hidden_act", shape.hidden_act);
-  reader.Optional("num_key_value_heads", shape.num_key_value_heads);
-  reader.Optional("head_size", shape.head_size);
-  reader.Optional("embedding_size", shape.embedding_size);
-  reader.Optional("tied_head", shape.tied_head);
-  reader.Optional("attention_bias", shape.attention_bias);
-  reader.Optional("mlp_bias", shape.mlp_bias);
-  reader.Optional("embedding_dropout", shape.embedding_dropout);
-  reader.OptionalWith("relative", shape.relative, RelativeFromJson);
-  reader.Optional("relative_norm", shape.relative_norm);
-  reader.Optional("no_positions", shape.no_positions);
-  reader.Optional("conv_kernel_size", shape.conv_kernel_size);
-  reader.Optional("conv_act", shape.conv_act);
-  reader.Optional("rope_theta", shape.rope_theta);
-  reader.OptionalWith("rope", shape.rope, RopeFromJson);
-  reader.Optional("stored_type", shape.stored_type);
+  ReadFields(reader, shape);
   HPO_RETURN_IF_ERROR(reader.status());
   HPO_RETURN_IF_ERROR(CheckShape(shape, ShapeKeys{}));
   return shape;

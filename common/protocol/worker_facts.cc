@@ -1,116 +1,75 @@
 #include "common/protocol/worker_facts.h"
 
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "common/base/json_reader.h"
-#include "common/base/status.h"
+#include "common/base/fields/json_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
-namespace {
 
-nlohmann::json ModelFactsToJson(const ModelFacts& facts) {
-  return {{"name", facts.name},
-          {"shape", ModelShapeToJson(facts.shape)},
-          {"digest", facts.digest},
-          {"tokenizer_digest", facts.tokenizer_digest},
-          {"has_weights", facts.has_weights}};
+template <>
+struct JsonForm<ModelShape> {
+  static nlohmann::json Write(const ModelShape& shape) { return ModelShapeToJson(shape); }
+  static absl::StatusOr<ModelShape> Read(const nlohmann::json& json) {
+    return ModelShapeFromJson(json);
+  }
+};
+template <>
+struct JsonForm<DataSetFacts> {
+  static nlohmann::json Write(const DataSetFacts& facts) { return DataSetFactsToJson(facts); }
+  static absl::StatusOr<DataSetFacts> Read(const nlohmann::json& json) {
+    return DataSetFactsFromJson(json);
+  }
+};
+
+void VisitFields(Is<ModelFacts> auto& facts, auto visit) {
+  visit({"name"}, facts.name);
+  visit({"shape"}, facts.shape);
+  visit({"digest"}, facts.digest);
+  visit({"tokenizer_digest", kAlways}, facts.tokenizer_digest);
+  visit({"has_weights", kAlways}, facts.has_weights);
 }
 
-absl::StatusOr<ModelFacts> ModelFactsFromJson(const nlohmann::json& json) {
-  ModelFacts facts;
-  JsonReader reader(json, "");
-  reader.Required("name", facts.name);
-  reader.RequiredWith("shape", facts.shape, ModelShapeFromJson);
-  reader.Required("digest", facts.digest);
-  reader.Optional("tokenizer_digest", facts.tokenizer_digest);
-  reader.Optional("has_weights", facts.has_weights);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return facts;
+void VisitFields(Is<DeviceProfile> auto& device, auto visit) {
+  visit({"kind"}, device.kind);
+  visit({"name", kAlways}, device.name);
+  visit({"uuid", kAlways}, device.uuid);
+  visit({"driver", kAlways}, device.driver);
+  visit({"total"}, device.total);
+  visit({"base", kAlways}, device.base);
+  visit({"workspace", kAlways}, device.workspace);
+  visit({"source", kAlways}, device.source);
+  visit({"torch_build", kAlways}, device.torch_build);
+  visit({"capability", kAlways}, device.capability);
+  visit({"attention", kAlways}, device.attention);
+  visit({"allocator", kAlways}, device.allocator);
+  visit({"threads", kAlways}, device.threads);
+  visit({"multiprocessors", kAlways}, device.multiprocessors);
+  visit({"threads_per_multiprocessor", kAlways}, device.threads_per_multiprocessor);
 }
 
-}  // namespace
-
-nlohmann::json DeviceProfileToJson(const DeviceProfile& device) {
-  return {{"kind", device.kind},
-          {"name", device.name},
-          {"uuid", device.uuid},
-          {"driver", device.driver},
-          {"total_bytes", device.total.count},
-          {"base_bytes", device.base.count},
-          {"workspace_bytes", device.workspace.count},
-          {"source", device.source},
-          {"torch_build", device.torch_build},
-          {"capability", device.capability},
-          {"attention", device.attention},
-          {"allocator", device.allocator},
-          {"threads", device.threads},
-          {"multiprocessors", device.multiprocessors},
-          {"threads_per_multiprocessor", device.threads_per_multiprocessor}};
+void VisitFields(Is<WorkerFacts> auto& facts, auto visit) {
+  visit({"worker"}, facts.worker);
+  visit({"instance_key"}, facts.instance_key);
+  visit({"version", kAlways}, facts.version);
+  visit({"torch_build", kAlways}, facts.torch_build);
+  visit({"trainer", kAlways}, facts.trainer);
+  visit({"plans", kAlways}, facts.plans);
+  visit({"device"}, facts.device);
+  visit({"capacity"}, facts.capacity);
+  visit({"models", kAlways}, facts.models);
+  visit({"data_sets", kAlways}, facts.data_sets);
+  visit({"serves", kIfSaid}, facts.serves);
 }
+
+nlohmann::json DeviceProfileToJson(const DeviceProfile& device) { return ToJson(device); }
 
 absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json) {
-  DeviceProfile device;
-  JsonReader reader(json, "");
-  reader.Required("kind", device.kind);
-  reader.Optional("name", device.name);
-  reader.Optional("uuid", device.uuid);
-  reader.Optional("driver", device.driver);
-  reader.Required("total_bytes", device.total);
-  reader.Optional("base_bytes", device.base);
-  reader.Optional("workspace_bytes", device.workspace);
-  reader.Optional("source", device.source);
-  reader.Optional("torch_build", device.torch_build);
-  reader.Optional("capability", device.capability);
-  reader.Optional("attention", device.attention);
-  reader.Optional("allocator", device.allocator);
-  reader.Optional("threads", device.threads);
-  reader.Optional("multiprocessors", device.multiprocessors);
-  reader.Optional("threads_per_multiprocessor", device.threads_per_multiprocessor);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return device;
+  return FromJson<DeviceProfile>(json);
 }
 
-nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) {
-  nlohmann::json models = nlohmann::json::array();
-  for (const ModelFacts& model : facts.models) models.push_back(ModelFactsToJson(model));
-  nlohmann::json data_sets = nlohmann::json::array();
-  for (const DataSetFacts& data : facts.data_sets) data_sets.push_back(DataSetFactsToJson(data));
-  nlohmann::json json = {{"worker", facts.worker},
-                         {"instance_key", facts.instance_key},
-                         {"version", facts.version},
-                         {"torch_build", facts.torch_build},
-                         {"trainer", facts.trainer},
-                         {"plans", facts.plans},
-                         {"device", DeviceProfileToJson(facts.device)},
-                         {"capacity_bytes", facts.capacity.count},
-                         {"models", models},
-                         {"data_sets", data_sets}};
-  if (facts.serves.has_value()) json["serves"] = *facts.serves;
-  return json;
-}
+nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) { return ToJson(facts); }
 
 absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
-  WorkerFacts facts;
-  JsonReader reader(json, "");
-  reader.Required("worker", facts.worker);
-  reader.Required("instance_key", facts.instance_key);
-  reader.Optional("version", facts.version);
-  reader.Optional("torch_build", facts.torch_build);
-  reader.Optional("trainer", facts.trainer);
-  reader.Optional("plans", facts.plans);
-  reader.RequiredWith("device", facts.device, DeviceProfileFromJson);
-  reader.Required("capacity_bytes", facts.capacity);
-  reader.OptionalWith("models", facts.models, [](const nlohmann::json& member) {
-    return ArrayFromJson<ModelFacts>(member, ModelFactsFromJson);
-  });
-  reader.OptionalWith("data_sets", facts.data_sets, [](const nlohmann::json& member) {
-    return ArrayFromJson<DataSetFacts>(member, DataSetFactsFromJson);
-  });
-  if (json.contains("serves")) reader.Required("serves", facts.serves.emplace());
-  HPO_RETURN_IF_ERROR(reader.status());
-  return facts;
+  return FromJson<WorkerFacts>(json);
 }
 
 }  // namespace hpo

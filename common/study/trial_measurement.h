@@ -10,15 +10,11 @@
 
 namespace hpo {
 
-class JsonReader;
-
 // Numbers keep every bit; metrics that are not finite are written as null and read back as NaN.
 nlohmann::json MeasurementToJson(const Measurement& measurement);
 nlohmann::json MeasurementsToJson(const std::vector<Measurement>& measurements);
 
-// Reads the members of an object that is being read; without an epoch it is 0.
-void ReadMeasurement(JsonReader& reader, Measurement& measurement);
-
+// Without an epoch it is 0.
 //   InvalidArgument  no array, or a member missing or of another type; names element and member
 absl::StatusOr<std::vector<Measurement>> MeasurementsFromJson(const nlohmann::json& json);
 
