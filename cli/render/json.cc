@@ -1,11 +1,12 @@
 #include "cli/render/json.h"
 
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "cli/render/wording.h"
+#include "common/study/study_fields.h"
+#include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -13,18 +14,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <typename T>
+Json Shown(const T& value) {
+  return ToJson<Json>(value);
+}
+
 Json TimeJson(absl::Time time) {
   if (time == absl::InfinitePast()) return nullptr;
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
-
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-// Bytes that are 0 where they are unknown.
-Json SizeJson(Bytes size) { return size.count > 0 ? Json(size.count) : Json(nullptr); }
 
 Json CountsJson(const TrialCounts& counts) {
   return {{"queued", counts.queued},
@@ -52,106 +50,40 @@ Json WorkerJson(const WorkerStatus& worker) {
           {"notice", worker.notice}};
 }
 
-Json PlanJson(const MemoryPlan& plan) {
-  return {{"effective_batch", plan.effective_batch},
-          {"micro_batch", plan.micro_batch},
-          {"checkpointing", plan.checkpointing},
-          {"precision", std::string(Name(plan.precision))}};
-}
-
-Json MeasurementJson(const Measurement& measurement) {
-  return {
-      {"step", measurement.step}, {"epoch", measurement.epoch}, {"metrics", measurement.metrics}};
-}
-
-Json ReportJson(const MemoryReport& report) {
-  return {{"baseline_bytes", report.baseline.count},
-          {"live_peak_bytes", SizeJson(report.live_peak)},
-          {"reserved_peak_bytes", SizeJson(report.reserved_peak)},
-          {"device_peak_bytes", SizeJson(report.device_peak)},
-          {"limit_bytes", SizeJson(report.limit)},
-          {"peak_phase", report.peak_phase},
-          {"num_ooms", report.num_ooms},
-          {"num_replans", report.num_replans},
-          {"growth_bytes", report.growth.count},
-          {"growth_stage", report.growth_stage}};
-}
-
-Json RecordJson(const MemoryRecord& record, const std::optional<Bytes>& change) {
-  return {{"stage", record.stage},
-          {"step", record.step},
-          {"allocated_bytes", record.allocated.count},
-          {"change_bytes", change ? Json(change->count) : Json(nullptr)},
-          {"reserved_bytes", record.reserved.count},
-          {"free_bytes", record.free.count},
-          {"total_bytes", SizeJson(record.total)},
-          {"peak_bytes", SizeJson(record.peak)},
-          {"resident_bytes", SizeJson(record.resident)},
-          {"predicted_bytes", SizeJson(record.predicted)},
-          {"predicted_reserved_bytes", SizeJson(record.predicted_reserved)},
-          {"needed_bytes", SizeJson(record.needed)},
-          {"plan", record.plan ? PlanJson(*record.plan) : Json(nullptr)},
-          {"growth_bytes", SizeJson(record.growth)},
-          {"growth_stage", record.growth_stage}};
+// With what the allocated bytes grew by since the record before.
+Json RecordJson(const Attempt& attempt, size_t index) {
+  Json json = Json::object();
+  VisitFields(attempt.memory_records[index], [&](const Field& field, const auto& member) {
+    const absl::string_view key = field.key;
+    if (key == "sequence") return;
+    AddField<MemoryRecord>(field, member, json);
+    if (key == "allocated") json["change_bytes"] = Shown(AllocatedChange(attempt, index));
+  });
+  return json;
 }
 
 Json RecordsJson(const Attempt& attempt) {
   Json json = Json::array();
   for (size_t i = 0; i < attempt.memory_records.size(); ++i) {
-    json.push_back(RecordJson(attempt.memory_records[i], AllocatedChange(attempt, i)));
+    json.push_back(RecordJson(attempt, i));
   }
   return json;
 }
 
 Json AttemptJson(const Attempt& attempt) {
   return {{"number", attempt.number.value},
-          {"state", std::string(Name(attempt.state))},
+          {"state", Shown(attempt.state)},
           {"worker", attempt.worker},
           {"capacity_bytes", attempt.capacity.count},
-          {"predicted_bytes", SizeJson(attempt.predicted)},
-          {"plan", PlanJson(attempt.plan)},
-          {"final_plan", attempt.final_plan ? PlanJson(*attempt.final_plan) : Json(nullptr)},
-          {"memory", attempt.memory ? ReportJson(*attempt.memory) : Json(nullptr)},
+          {"predicted_bytes",
+           attempt.predicted > Bytes{} ? Json(attempt.predicted.count) : Json(nullptr)},
+          {"plan", Shown(attempt.plan)},
+          {"final_plan", Shown(attempt.final_plan)},
+          {"memory", Shown(attempt.memory)},
           {"stages", RecordsJson(attempt)},
           {"end_note", attempt.end_note},
           {"started", TimeJson(attempt.started)},
           {"ended", TimeJson(attempt.ended)}};
-}
-
-Json ParamsJson(const ParamMap& params) {
-  Json json = Json::object();
-  for (const auto& [name, value] : params) {
-    json[name] = std::visit([](const auto& held) { return Json(held); }, value);
-  }
-  return json;
-}
-
-Json ChoicesJson(const std::vector<ParamValue>& choices) {
-  Json json = Json::array();
-  for (const ParamValue& choice : choices) {
-    json.push_back(std::visit([](const auto& held) { return Json(held); }, choice));
-  }
-  return json;
-}
-
-Json JsonOf(const FloatDomain& domain) {
-  return {{"type", "float"},
-          {"low", domain.low},
-          {"high", domain.high},
-          {"step", OrNull(domain.step)},
-          {"log", domain.log}};
-}
-
-Json JsonOf(const IntDomain& domain) {
-  return {{"type", "int"},
-          {"low", domain.low},
-          {"high", domain.high},
-          {"step", domain.step},
-          {"log", domain.log}};
-}
-
-Json JsonOf(const CategoricalDomain& domain) {
-  return {{"type", "categorical"}, {"choices", ChoicesJson(domain.choices)}};
 }
 
 Json SpaceJson(const SearchSpace& space) {
@@ -162,65 +94,18 @@ Json SpaceJson(const SearchSpace& space) {
   return json;
 }
 
-Json OutcomeJson(const Completed& completed) {
-  return {
-      {"kind", "completed"}, {"metrics", completed.metrics}, {"model_path", completed.model_path}};
-}
-
-Json OutcomeJson(const StoppedByPruner& stopped) {
-  return {{"kind", "stopped_by_pruner"},
-          {"pruner", stopped.pruner},
-          {"step", stopped.step},
-          {"metrics", stopped.metrics}};
-}
-
-Json OutcomeJson(const OutOfMemory& oom) {
-  return {{"kind", "out_of_memory"},
-          {"oom_kind", std::string(Name(oom.kind))},
-          {"predicted", oom.predicted},
-          {"requested_bytes", SizeJson(oom.requested)},
-          {"peak_bytes", SizeJson(oom.peak)},
-          {"limit_bytes", SizeJson(oom.limit)},
-          {"needed_bytes", SizeJson(oom.needed)},
-          {"phase", oom.phase},
-          {"step", oom.step},
-          {"plan", PlanJson(oom.plan)},
-          {"error_message", oom.message},
-          {"error_traceback", oom.traceback}};
-}
-
-Json OutcomeJson(const Failed& failed) {
-  return {{"kind", "failed"},
-          {"failure_class", std::string(Name(failed.failure_class))},
-          {"message", failed.message}};
-}
-
-Json OutcomeJson(const Cancelled& cancelled) {
-  return {{"kind", "cancelled"}, {"reason", cancelled.reason}};
-}
-
 Json OutcomeOrNull(const Trial& trial) {
   if (!trial.outcome) return nullptr;
-  Json json = std::visit([](const auto& held) { return OutcomeJson(held); }, *trial.outcome);
+  if (const auto* failed = std::get_if<Failed>(&*trial.outcome)) {
+    return {{"kind", "failed"},
+            {"failure_class", Shown(failed->failure_class)},
+            {"message", failed->message}};
+  }
+  Json json = FormToJson<Json>(*trial.outcome, "kind", kOutcomeForms);
   if (std::holds_alternative<OutOfMemory>(*trial.outcome)) {
     json["oom_config"] = OomConfig(trial.params);
   }
   return json;
-}
-
-Json ConstraintsJson(const std::vector<MetricConstraint>& constraints) {
-  Json json = Json::array();
-  for (const MetricConstraint& constraint : constraints) {
-    json.push_back({{"metric", constraint.metric},
-                    {"at_least", OrNull(constraint.at_least)},
-                    {"at_most", OrNull(constraint.at_most)}});
-  }
-  return json;
-}
-
-Json RegretBoundJson(const Budget& budget) {
-  if (!budget.regret_bound) return nullptr;
-  return budget.regret_bound->gap ? Json(*budget.regret_bound->gap) : Json("auto");
 }
 
 Json FrontJson(const StudyStatus& study) {
@@ -243,23 +128,19 @@ void AddAttributes(const Attributes& attributes, Json& json) {
 }
 
 Json PruneReasonJson(const Trial& trial) {
-  const auto reason = trial.outcome ? PruneReasonOf(*trial.outcome) : std::nullopt;
-  return reason ? Json(std::string(Name(*reason))) : Json(nullptr);
+  return trial.outcome ? Shown(PruneReasonOf(*trial.outcome)) : Json(nullptr);
 }
 
 }  // namespace
 
 Json DomainJson(const Domain& domain) {
-  return std::visit([](const auto& held) { return JsonOf(held); }, domain);
+  constexpr const char* kTypes[] = {"float", "int", "categorical"};
+  Json json = {{"type", kTypes[domain.index()]}};
+  std::visit([&](const auto& held) { AddFields(held, json); }, domain);
+  return json;
 }
 
 Json StudyJson(const StudyStatus& study) {
-  Json objectives = Json::array();
-  for (const Objective& objective : study.spec.objectives) {
-    const bool minimize = objective.direction == Direction::kMinimize;
-    objectives.push_back(
-        {{"metric", objective.metric}, {"direction", minimize ? "minimize" : "maximize"}});
-  }
   Json workers = Json::array();
   for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
   Json priors = Json::array();
@@ -269,29 +150,17 @@ Json StudyJson(const StudyStatus& study) {
                       {"skipped", prior.num_skipped},
                       {"why_skipped", prior.why_skipped}});
   }
-  const Budget& budget = study.spec.budget;
-  const auto seconds = [](const std::optional<absl::Duration>& limit) {
-    return limit ? Json(absl::ToDoubleSeconds(*limit)) : Json(nullptr);
-  };
   Json json = {
       {"name", study.spec.name},
       {"state", study.finished ? "FINISHED" : "ACTIVE"},
-      {"objectives", std::move(objectives)},
-      {"constraints", ConstraintsJson(study.spec.constraints)},
-      {"budget",
-       {{"trials", OrNull(budget.trials)},
-        {"wall_clock_seconds", seconds(budget.wall_clock)},
-        {"trial_wall_clock_seconds", seconds(budget.trial_wall_clock)},
-        {"no_progress", OrNull(budget.no_progress)},
-        {"regret_bound", RegretBoundJson(budget)},
-        {"target", OrNull(budget.target)},
-        {"failures_in_a_row", budget.failures_in_a_row},
-        {"failed_share", OrNull(budget.failed_share)}}},
+      {"objectives", Shown(study.spec.objectives)},
+      {"constraints", Shown(study.spec.constraints)},
+      {"budget", Shown(study.spec.budget)},
       {"order", std::string(Name(study.order))},
       {"failure", study.failure.empty() ? Json(nullptr) : Json(study.failure)},
       {"counts", CountsJson(study.counts)},
       {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
-      {"best_value", OrNull(study.best_value)},
+      {"best_value", Shown(study.best_value)},
       {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
       {"front", FrontJson(study)},
       {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
@@ -313,27 +182,25 @@ Json StudyJson(const StudyStatus& study) {
 
 Json TrialJson(const Trial& trial) {
   const bool completed = trial.state == TrialState::kCompleted;
-  Json json = {
-      {"study", trial.id.study},
-      {"number", trial.id.number.value},
-      {"state", std::string(Name(trial.state))},
-      {"prune_reason", PruneReasonJson(trial)},
-      {"value", OrNull(trial.value)},
-      {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
-      {"violation", std::isfinite(trial.violation) ? Json(trial.violation) : Json(nullptr)},
-      {"params", ParamsJson(trial.params)},
-      {"demonstration", trial.demonstration},
-      {"origin", trial.origin},
-      {"budgeted", trial.budgeted},
-      {"admission", trial.admission},
-      {"forced_micro_batch", trial.forced_micro_batch},
-      {"min_capacity_bytes", trial.min_capacity.count},
-      {"outcome", OutcomeOrNull(trial)},
-      {"last_measurement",
-       trial.last_measurement ? MeasurementJson(*trial.last_measurement) : Json(nullptr)},
-      {"created", TimeJson(trial.created)},
-      {"started", TimeJson(trial.started)},
-      {"ended", TimeJson(trial.ended)}};
+  Json json = {{"study", trial.id.study},
+               {"number", trial.id.number.value},
+               {"state", Shown(trial.state)},
+               {"prune_reason", PruneReasonJson(trial)},
+               {"value", Shown(trial.value)},
+               {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
+               {"violation", Shown(trial.violation)},
+               {"params", Shown(trial.params)},
+               {"demonstration", trial.demonstration},
+               {"origin", trial.origin},
+               {"budgeted", trial.budgeted},
+               {"admission", trial.admission},
+               {"forced_micro_batch", trial.forced_micro_batch},
+               {"min_capacity_bytes", trial.min_capacity.count},
+               {"outcome", OutcomeOrNull(trial)},
+               {"last_measurement", Shown(trial.last_measurement)},
+               {"created", TimeJson(trial.created)},
+               {"started", TimeJson(trial.started)},
+               {"ended", TimeJson(trial.ended)}};
   AddAttributes(trial.attributes, json);
   const auto retry = trial.attributes.find(kRetryOfKey);
   json["retry_of"] = retry == trial.attributes.end() ? Json(nullptr) : Json::parse(retry->second);
@@ -347,10 +214,7 @@ Json TrialJson(const TrialView& view) {
   for (const Attempt& attempt : view.trial.attempts) {
     json["attempts"].push_back(AttemptJson(attempt));
   }
-  json["measurements"] = Json::array();
-  for (const Measurement& measurement : view.measurements) {
-    json["measurements"].push_back(MeasurementJson(measurement));
-  }
+  json["measurements"] = Shown(view.measurements);
   return json;
 }
 
@@ -360,7 +224,7 @@ Json MemoryJson(const MemoryVerdict& verdict) {
   const MemoryEstimate& estimate = verdict.estimate;
   return {{"fits", verdict.fits},
           {"usable_bytes", verdict.usable.count},
-          {"plan", PlanJson(verdict.plan)},
+          {"plan", Shown(verdict.plan)},
           {"weights_bytes", estimate.weights.count},
           {"gradients_bytes", estimate.gradients.count},
           {"optimizer_bytes", estimate.optimizer.count},
