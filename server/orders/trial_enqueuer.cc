@@ -10,6 +10,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/random.h"
 #include "common/base/status.h"
+#include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 #include "sampler/space/random_configuration.h"
 #include "server/placement/capability.h"
@@ -65,24 +66,16 @@ absl::Status Queue(TrialTransaction& transaction, const StudyRuntime& study, Tri
 }
 
 std::string BodyOf(const std::string& study, const RetryRequest& request) {
-  nlohmann::json numbers = nlohmann::json::array();
-  for (const TrialNumber number : request.numbers) numbers.push_back(number.value);
-  return DumpJson({{"study", study}, {"numbers", numbers}, {"all_failed", request.all_failed}});
+  return DumpJson(
+      {{"study", study}, {"numbers", ToJson(request.numbers)}, {"all_failed", request.all_failed}});
 }
 
 std::string AnswerText(const RetryResult& result) {
-  nlohmann::json answer = {{"queued", nlohmann::json::array()},
-                           {"skipped", nlohmann::json::array()}};
-  for (const TrialNumber number : result.queued) answer["queued"].push_back(number.value);
+  nlohmann::json answer = {{"queued", ToJson(result.queued)}, {"skipped", nlohmann::json::array()}};
   for (const auto& [number, why] : result.skipped) {
     answer["skipped"].push_back({{"number", number.value}, {"why", why}});
   }
   return DumpJson(answer);
-}
-
-absl::StatusOr<TrialNumber> NumberFromJson(const nlohmann::json& json) {
-  if (json.is_number_integer()) return TrialNumber{json.get<int64_t>()};
-  return absl::InternalError(absl::StrCat("expected a trial's number, got ", DescribeJson(json)));
 }
 
 absl::StatusOr<std::pair<TrialNumber, std::string>> SkippedFromJson(const nlohmann::json& json) {
@@ -98,9 +91,7 @@ absl::StatusOr<RetryResult> AnswerFromText(const std::string& text) {
   RetryResult result;
   HPO_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(text));
   JsonReader reader(json, "");
-  reader.RequiredWith("queued", result.queued, [](const nlohmann::json& member) {
-    return ArrayFromJson<TrialNumber>(member, NumberFromJson);
-  });
+  reader.RequiredWith("queued", result.queued, FromJson<std::vector<TrialNumber>>);
   reader.RequiredWith("skipped", result.skipped, [](const nlohmann::json& member) {
     return ArrayFromJson<std::pair<TrialNumber, std::string>>(member, SkippedFromJson);
   });

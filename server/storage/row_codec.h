@@ -2,7 +2,6 @@
 // stored with replacement characters.
 #pragma once
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,16 +61,6 @@ inline absl::Status ReadBack(const absl::Status& read) {
   if (!absl::IsDataLoss(read)) return read;
   return absl::InvalidArgumentError(
       absl::StrCat("expected values that can be stored and read again, got ", read.message()));
-}
-
-inline absl::StatusOr<Metrics> MetricsFromJson(const nlohmann::json& json) {
-  if (!json.is_object()) return absl::InvalidArgumentError("expected an object of metrics");
-  Metrics metrics;
-  for (const auto& [name, value] : json.items()) {
-    // JSON has no NaN; it was written as null.
-    metrics[name] = value.is_number() ? value.get<double>() : std::nan("");
-  }
-  return metrics;
 }
 
 }  // namespace hpo

@@ -4,12 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checksum.h"
-#include "common/base/json_reader.h"
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/study/study_json.h"
+#include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
+#include "server/storage/row_codec.h"
 
 namespace hpo {
 namespace {
@@ -21,12 +22,6 @@ absl::StatusOr<StudySpec> SpecFromText(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return absl::DataLossError("stored study: expected JSON");
   return StudyFromJson(json);
-}
-
-absl::StatusOr<TrialNumber> NumberFromJson(const nlohmann::json& json) {
-  if (json.is_number_integer()) return TrialNumber{json.get<int64_t>()};
-  return absl::DataLossError(
-      absl::StrCat("stored warm start: expected a trial's number, got ", DescribeJson(json)));
 }
 
 }  // namespace
@@ -168,11 +163,10 @@ absl::Status StudyStore::RecordPriors(int64_t study_id, const std::vector<StudyP
   HPO_RETURN_IF_ERROR(
       database_.Prepare("DELETE FROM study_prior WHERE study_id = ?1").Bind(study_id).Run());
   for (size_t i = 0; i < priors.size(); ++i) {
-    nlohmann::json numbers = nlohmann::json::array();
-    for (const TrialNumber number : priors[i].trials) numbers.push_back(number.value);
     HPO_RETURN_IF_ERROR(database_.Prepare("INSERT INTO study_prior VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
                             .Bind(study_id, static_cast<int64_t>(i), priors[i].study,
-                                  numbers.dump(), priors[i].num_skipped, priors[i].why_skipped)
+                                  ToJson(priors[i].trials).dump(), priors[i].num_skipped,
+                                  priors[i].why_skipped)
                             .Run());
   }
   return absl::OkStatus();
@@ -189,8 +183,8 @@ absl::StatusOr<std::vector<StudyPrior>> StudyStore::LoadPriors(int64_t study_id)
     if (!row) return priors;
     StudyPrior prior{
         .study = rows.Text(0), .num_skipped = rows.Int(2), .why_skipped = rows.Text(3)};
-    HPO_ASSIGN_OR_RETURN(const nlohmann::json numbers, ParseJson(rows.Text(1)));
-    HPO_ASSIGN_OR_RETURN(prior.trials, ArrayFromJson<TrialNumber>(numbers, NumberFromJson));
+    HPO_ASSIGN_OR_RETURN(prior.trials, FromText(rows.Text(1), "warm start's trials",
+                                                FromJson<std::vector<TrialNumber>>));
     priors.push_back(std::move(prior));
   }
 }

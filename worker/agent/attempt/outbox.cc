@@ -16,11 +16,28 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/write_file.h"
-#include "common/study/trial_measurement.h"
+#include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 #include "worker/agent/attempt/trainer_job.h"
 
 namespace hpo {
+
+void VisitFields(Is<OutboxEntry> auto& entry, auto visit) {
+  auto& request = entry.request;
+  visit({"finish"}, entry.request_id);
+  visit({"study"}, request.lease.trial.study);
+  visit({"trial"}, request.lease.trial.number.value);
+  visit({"attempt"}, request.lease.attempt.value);
+  visit({"token"}, request.lease.token);
+  visit({"database", kAlways}, request.lease.database);
+  visit({"outcome"}, request.outcome);
+  visit({"memory"}, request.memory);
+  visit({"final_plan"}, request.final_plan);
+  visit({"measurements"}, request.measurements);
+  visit({"memory_records", kAlways}, request.memory_records);
+  visit({"attributes", kAlways}, request.attributes);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -32,50 +49,6 @@ constexpr char kSetAsideFolder[] = "set_aside";
 // Tells a torn record from a whole one.
 std::string Checksum(absl::string_view text) {
   return absl::StrCat(absl::Hex(Fnv1a(text), absl::kZeroPad16));
-}
-
-json EntryToJson(const OutboxEntry& entry) {
-  const FinishRequest& request = entry.request;
-  json memory_records = json::array();
-  for (const MemoryRecord& record : request.memory_records) {
-    memory_records.push_back(MemoryRecordToJson(record));
-  }
-  return {{"finish", entry.request_id},
-          {"study", request.lease.trial.study},
-          {"trial", request.lease.trial.number.value},
-          {"attempt", request.lease.attempt.value},
-          {"token", request.lease.token},
-          {"database", request.lease.database},
-          {"outcome", OutcomeToJson(request.outcome)},
-          {"memory", MemoryReportToJson(request.memory)},
-          {"final_plan", PlanToJson(request.final_plan)},
-          {"measurements", MeasurementsToJson(request.measurements)},
-          {"memory_records", std::move(memory_records)},
-          {"attributes", AttributesToJson(request.attributes)}};
-}
-
-absl::StatusOr<std::vector<MemoryRecord>> MemoryRecordsFromJson(const json& array) {
-  return ArrayFromJson(array, MemoryRecordFromJson);
-}
-
-absl::StatusOr<OutboxEntry> EntryFromJson(const json& record) {
-  OutboxEntry entry;
-  FinishRequest& request = entry.request;
-  JsonReader reader(record, "");
-  reader.Required("finish", entry.request_id);
-  reader.Required("study", request.lease.trial.study);
-  reader.Required("trial", request.lease.trial.number.value);
-  reader.Required("attempt", request.lease.attempt.value);
-  reader.Required("token", request.lease.token);
-  reader.Optional("database", request.lease.database);
-  reader.RequiredWith("outcome", request.outcome, OutcomeFromJson);
-  reader.RequiredWith("memory", request.memory, MemoryReportFromJson);
-  reader.RequiredWith("final_plan", request.final_plan, PlanFromJson);
-  reader.RequiredWith("measurements", request.measurements, MeasurementsFromJson);
-  reader.OptionalWith("memory_records", request.memory_records, MemoryRecordsFromJson);
-  reader.OptionalWith("attributes", request.attributes, AttributesFromJson);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return entry;
 }
 
 absl::Status OutboxError(absl::string_view action, const std::string& path) {
@@ -189,7 +162,7 @@ absl::Status Outbox::TakeRecord(const std::string& record) {
     std::erase_if(pending_, [&](const OutboxEntry& entry) { return entry.request_id == done; });
     return absl::OkStatus();
   }
-  HPO_ASSIGN_OR_RETURN(OutboxEntry entry, EntryFromJson(body));
+  HPO_ASSIGN_OR_RETURN(OutboxEntry entry, FromJson<OutboxEntry>(body));
   pending_.push_back(std::move(entry));
   return absl::OkStatus();
 }
@@ -214,7 +187,7 @@ absl::Status Outbox::Append(const OutboxEntry& entry) {
 absl::Status Outbox::Save() {
   for (const OutboxEntry& entry : pending_) {
     if (!unsaved_.contains(entry.request_id)) continue;
-    HPO_RETURN_IF_ERROR(WriteRecord(DumpJson(EntryToJson(entry))));
+    HPO_RETURN_IF_ERROR(WriteRecord(DumpJson(ToJson(entry))));
     unsaved_.erase(entry.request_id);
   }
   return absl::OkStatus();
@@ -246,7 +219,7 @@ absl::StatusOr<std::string> Outbox::SetAside(const std::string& request_id) {
       absl::StrReplaceAll(AttemptFolder(entry->request.lease), {{"/", "-"}}), "-", request_id);
   // Where the folder could not be made, the write says why.
   const absl::Status written = WriteFileDurably(absl::StrCat(set_aside_folder(), "/", name),
-                                                Framed(DumpJson(EntryToJson(*entry))));
+                                                Framed(DumpJson(ToJson(*entry))));
   if (!written.ok()) return absl::InternalError(written.message());
   set_aside_.push_back(name);
   HPO_RETURN_IF_ERROR(Acknowledge(request_id));
@@ -266,7 +239,7 @@ absl::Status Outbox::Compact() {
   if (!file.ok()) return OutboxError("open", temporary);
   std::string text;
   for (const OutboxEntry& entry : pending_) {
-    text += Framed(DumpJson(EntryToJson(entry)));
+    text += Framed(DumpJson(ToJson(entry)));
   }
   HPO_RETURN_IF_ERROR(WriteAll(file.get(), text, temporary));
   if (rename(temporary.c_str(), path_.c_str()) != 0) return OutboxError("rename", temporary);
