@@ -32,9 +32,17 @@ struct KernelTraits {
   int64_t multiprocessors = 0;
   int64_t threads_per_multiprocessor = 0;
 
-  static KernelTraits Cpu();
+  static KernelTraits Cpu() { return {.granularity = 64, .cpu = true, .threads_with_buffers = 64}; }
   // A card of which nothing is known: as large as an H100.
-  static KernelTraits Cuda();
+  static KernelTraits Cuda() {
+    return {.granularity = 512,
+            .cpu = false,
+            .threads_with_buffers = 0,
+            .attention = AttentionKernels::OfCapability(""),
+            .capability = CapabilityNumber(""),
+            .multiprocessors = 132,
+            .threads_per_multiprocessor = 2048};
+  }
   bool operator==(const KernelTraits&) const = default;
 };
 
