@@ -19,6 +19,7 @@
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/space/search_space_json.h"
+#include "common/study/study_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -52,8 +53,8 @@ absl::StatusOr<Card> ParseCard(const std::string& word) {
 
 std::string KeysOf(const PrunerSpec& spec) {
   std::vector<std::string> keys;
-  VisitPrunerMembers(spec, [&](const char* key, const auto&) {
-    if (PrunerTakes(spec, key)) keys.push_back(key);
+  VisitFields(spec, [&](const Field& field, const auto&) {
+    if (absl::string_view(field.key) != "type") keys.push_back(field.key);
   });
   return absl::StrJoin(keys, ", ");
 }

@@ -13,8 +13,9 @@
 
 namespace hpo {
 
-// One struct for every type; PrunerTakes says which members a type reads. Values are in the
-// metric's own unit, steps are optimizer steps as the trainer reports them.
+// One struct for every type; PrunerTakes says which members a type reads, by their keys in
+// common/study/study_fields.h. Values are in the metric's own unit, steps are optimizer steps as
+// the trainer reports them.
 struct PrunerSpec {
   // predictive | median | percentile | threshold | patient | asha | hyperband | wilcoxon | none
   std::string type = "predictive";
@@ -52,28 +53,6 @@ struct PrunerSpec {
   int64_t startup_steps = 2;
   bool operator==(const PrunerSpec&) const = default;
 };
-
-// Calls visit(key, member) for each member but `type`, by its key in the study file.
-template <typename Spec, typename Visit>
-void VisitPrunerMembers(Spec& spec, Visit visit) {
-  visit("wrapped", spec.wrapped);
-  visit("startup_trials", spec.startup_trials);
-  visit("warmup_steps", spec.warmup_steps);
-  visit("interval_steps", spec.interval_steps);
-  visit("min_trials", spec.min_trials);
-  visit("percentile", spec.percentile);
-  visit("lower", spec.lower);
-  visit("upper", spec.upper);
-  visit("patience", spec.patience);
-  visit("min_delta", spec.min_delta);
-  visit("min_resource", spec.min_resource);
-  visit("max_resource", spec.max_resource);
-  visit("reduction_factor", spec.reduction_factor);
-  visit("min_early_stopping_rate", spec.min_early_stopping_rate);
-  visit("bootstrap_count", spec.bootstrap_count);
-  visit("p_threshold", spec.p_threshold);
-  visit("startup_steps", spec.startup_steps);
-}
 
 // Whether `key` says something to the spec's type, or to the type that a patient one wraps.
 bool PrunerTakes(const PrunerSpec& spec, absl::string_view key);

@@ -19,8 +19,6 @@
 
 namespace hpo {
 
-class JsonReader;
-
 // kQueued and kRunning are open; the others are terminal, and a trial has one terminal state ever.
 enum class TrialState { kQueued, kRunning, kCompleted, kPruned, kFailed, kCancelled };
 
@@ -244,8 +242,6 @@ absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json);
 // What is unknown is left out.
 nlohmann::json MemoryRecordToJson(const MemoryRecord& record);
 absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json);
-// The same of an object that is being read.
-void ReadMemoryRecord(JsonReader& reader, MemoryRecord& record);
 
 // The configuration of an out-of-memory trial: model, batch_size, grad_accum, max_length,
 // effective_batch_size.
