@@ -197,7 +197,7 @@ class StudyLifeTest(Deployment):
         again = self.study()
         for key in ("counts", "best_trial", "tags", "created", "parameters", "state", "budget"):
             self.assertEqual(again[key], study[key])
-        self.assertIn("give it another", self.hpo("study", "restore", archive, status=4))
+        self.assertIn("choose another with --name", self.hpo("study", "restore", archive, status=4))
         self.hpo("study", "restore", archive, "--name", "again")
         self.assertEqual(self.json("study", "show", "again")["counts"], study["counts"])
         self.assertIn("deleted", self.hpo("study", "delete", "again", "--no-archive"))
