@@ -209,7 +209,7 @@ def test_delete_and_restore(study, tmp_path):
         study.state()
     assert hpo.restore(file, server=study.channel.address) == "mine"
     assert (study.trials, study.note, study.attributes) == (trials, "kept", {"owner": "me"})
-    with pytest.raises(hpo.ServerError, match="expected a study that is not there"):
+    with pytest.raises(hpo.ServerError, match="expected a name that no study has"):
         hpo.restore(file, server=study.channel.address)
     assert hpo.restore(file, "again", storage=tmp_path / "other") == "again"
     with hpo.Study("again", storage=tmp_path / "other") as again:
