@@ -188,6 +188,10 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
   std::ostream nowhere(nullptr);
   WatchDisplay display(session.terminal, session.json ? nowhere : session.out);
   const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, display);
+  // A watch tells no news of what was over before it began.
+  if (study.ok() && before.finished && !session.json && !study->waiting_for.empty()) {
+    session.out << "ended: " << Printable(study->waiting_for) << "\n";
+  }
   if (study.ok() && study->finished) return ShowEnd(session, options, *study);
   if (service.interrupted()) {
     if (!session.json) session.out << "stopped; to go on: " << Again(options) << "\n";
