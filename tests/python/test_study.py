@@ -229,7 +229,7 @@ def test_an_archive_in_this_folder(study, tmp_path, monkeypatch):
 def test_where_nothing_is_deleted(study, tmp_path):
     file = tmp_path / "kept"
     trial = study.ask()
-    with pytest.raises(hpo.ServerError, match="runs"):
+    with pytest.raises(hpo.ServerError, match="without running trials"):
         study.delete(file)
     assert not file.exists()  # it is no archive of something that is gone
     study.tell(trial, 1.0)
