@@ -1,12 +1,9 @@
 #include "sampler/auto_sampler.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/space/free_numbers.h"
-#include "sampler/gp/loss_scale.h"
-#include "sampler/progress.h"
 
 namespace hpo {
 namespace {
@@ -17,35 +14,6 @@ constexpr int64_t kMostForProcess = 500;
 constexpr int64_t kMostBeforeMany = 200;
 constexpr int64_t kManyTrials = 750;
 constexpr int64_t kMostBeside = 16;
-constexpr int64_t kPatience = 20;
-
-// The losses of feasible trials, in order.
-std::vector<double> FeasibleLosses(const History& history) {
-  std::vector<double> losses;
-  for (const auto& [number, trial] : history.trials()) {
-    if (IsFeasible(trial) && !trial.losses.empty()) losses.push_back(trial.losses.front());
-  }
-  return losses;
-}
-
-// How many finished trials have a higher number than the last with a gain that counts.
-int64_t FinishedSinceGain(const History& history) {
-  const LossReference reference = StartingReference(FeasibleLosses(history));
-  double best = std::numeric_limits<double>::infinity();
-  Progress progress;
-  int64_t since = 0;
-  for (const auto& [number, trial] : history.trials()) {
-    if (!IsFinished(trial)) continue;
-    bool gains = progress.Improves(trial);
-    if (gains && IsFeasible(trial)) {
-      gains = reference.Gains(trial.losses.front(), best);
-      best = trial.losses.front();
-    }
-    since = gains ? 0 : since + 1;
-  }
-  return since;
-}
-
 // Where trials that failed are this share of those that have failed or finished, TPE proposes.
 constexpr double kManyFailed = 0.25;
 
@@ -58,7 +26,7 @@ int64_t MostForProcess(const History& history, const AutoTraits& study) {
 
 }  // namespace
 
-AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialNumber number) {
+AutoChoice ChooseSampler(const History& history, const AutoTraits& study) {
   const int64_t finished = history.num_finished();
   const std::string count = absl::StrCat(finished, finished == 1 ? " trial" : " trials");
   if (study.num_objectives > 1) {
@@ -75,11 +43,7 @@ AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialN
       static_cast<double>(failed) >= kManyFailed * static_cast<double>(failed + finished)) {
     return {Proposer::kTpe, absl::StrCat(failed, " of ", failed + finished, " trials failed")};
   }
-  const int64_t since = FinishedSinceGain(history);
-  if (since < kPatience) return {Proposer::kProcess, count};
-  // Of the process's turns one that looks everywhere (gp_sampler.h).
-  return {number.value % 4 == 2 ? Proposer::kTpe : Proposer::kProcess,
-          absl::StrCat("in turns, no gain in ", since, " trials")};
+  return {Proposer::kProcess, count};
 }
 
 AutoSampler::AutoSampler(const StudySpec& study, std::vector<PriorStudy> priors)
@@ -112,7 +76,7 @@ absl::StatusOr<Suggestion> AutoSampler::Ask(Proposer proposer, const AutoTraits&
 absl::StatusOr<Suggestion> AutoSampler::Suggest(const AskContext& context) const {
   AutoTraits study = traits_;
   study.budget_trials = context.budget_trials;
-  const AutoChoice choice = ChooseSampler(process_.history(), study, context.number);
+  const AutoChoice choice = ChooseSampler(process_.history(), study);
   absl::StatusOr<Suggestion> suggestion = Ask(choice.proposer, study, context);
   if (!suggestion.ok()) return suggestion;
   const bool from_model = suggestion->score.has_value() || choice.proposer == Proposer::kCmaEs;

@@ -6,9 +6,7 @@
 // with them: CMA-ES where the space suits it, else TPE. Where it suits CMA-ES and the study's
 // budget is of many trials, CMA-ES from kMostBeforeMany on while few run beside. TPE too where a
 // quarter of the trials or more have failed: it learns from fewer of them what fails. Else the
-// process, whatever the parameters. Where the last kPatience finished trials gained nothing that
-// counts, TPE has every fourth trial: what one model holds for done, the other may not. The
-// measurements behind the rule are in docs/adr/007.
+// process, whatever the parameters. The measurements behind the rule are in docs/adr/007.
 #pragma once
 
 #include <memory>
@@ -39,8 +37,8 @@ struct AutoTraits {
   std::optional<int64_t> budget_trials;
 };
 
-// For trial `number`. Pure; O(trials).
-AutoChoice ChooseSampler(const History& history, const AutoTraits& study, TrialNumber number);
+// Pure; O(trials).
+AutoChoice ChooseSampler(const History& history, const AutoTraits& study);
 
 // A suggestion's sampler reads "auto: gp (34 trials)", or "auto: random" before there is a model.
 // Threads: as Sampler.
