@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import BIN, Deployment, wait_until
+from harness import BIN, SOURCE, Deployment, wait_until
 
 
 class FirstHour(Deployment):
@@ -60,7 +60,20 @@ class FirstHour(Deployment):
         error = self.hpo("status", "--server", "localhost", status=5)
         self.assertIn("localhost:50051", error)
 
-
+    def test_a_quickstart_whose_trainer_does_not_start_says_why_and_waits_for_nothing(self):
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for name in ("hpo", "hpo-server", "hpo-worker"):
+            (programs / name).symlink_to(BIN / name)
+        trainer = programs / "hpo-trainer"
+        trainer.write_text("#!/bin/sh\necho 'no LibTorch here' >&2\nexit 24\n", encoding="utf-8")
+        trainer.chmod(0o755)
+        run = self.start("quickstart", SOURCE / "scripts/quickstart", "--bin", programs, "--dir",
+                         self.folder / "run")
+        self.assertEqual(run.wait(), 1, run.output())
+        self.assertIn("no LibTorch here", run.output())
+        self.assertIn("hpo-trainer does not start", run.output())
+        self.assertFalse((self.folder / "run").exists())
 
 
 if __name__ == "__main__":
