@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_values.h"
 #include "tests/golden_file.h"
 
 namespace hpo {
@@ -20,14 +21,7 @@ StudyStatus FullStudy() {
   study.spec.name = "full";
   study.spec.objectives = {{"f1", Direction::kMaximize}, {"ms", Direction::kMinimize}};
   study.spec.constraints = {{.metric = "ms", .at_most = 50.5}};
-  study.spec.budget = {.trials = 3,
-                       .wall_clock = absl::Milliseconds(1500),
-                       .trial_wall_clock = absl::Minutes(5),
-                       .no_progress = 4,
-                       .regret_bound = RegretBound{.gap = 0.125},
-                       .target = -0.5,
-                       .failures_in_a_row = 0,
-                       .failed_share = 0.75};
+  study.spec.budget = FullBudget();
   study.spec.trainer.train = "a";
   study.spec.trainer.validation = "b";
   study.spec.space.parameters = {
@@ -71,27 +65,6 @@ StudyStatus FullStudy() {
   return study;
 }
 
-MemoryPlan Plan() {
-  return {.effective_batch = 32,
-          .micro_batch = 3,
-          .checkpointing = true,
-          .precision = Precision::kBfloat16};
-}
-
-OutOfMemory FullOutOfMemory() {
-  return {.kind = OomKind::kLatePeak,
-          .predicted = true,
-          .requested = MiB(20),
-          .peak = GiB(7),
-          .limit = GiB(8),
-          .needed = GiB(9),
-          .phase = "backward",
-          .step = 12,
-          .plan = Plan(),
-          .message = "CUDA out of memory",
-          .traceback = "Train\nTryBatch"};
-}
-
 Attempt FullAttempt() {
   Attempt attempt;
   attempt.number = AttemptNumber{2};
@@ -100,34 +73,11 @@ Attempt FullAttempt() {
   attempt.capacity = GiB(8);
   attempt.predicted = GiB(7);
   attempt.plan = {.effective_batch = 16, .micro_batch = 8};
-  attempt.final_plan = Plan();
-  attempt.memory = MemoryReport{.baseline = MiB(1),
-                                .live_peak = MiB(2),
-                                .reserved_peak = MiB(3),
-                                .device_peak = MiB(4),
-                                .limit = MiB(5),
-                                .peak_phase = "backward",
-                                .num_ooms = 6,
-                                .num_replans = 7,
-                                .growth = MiB(8),
-                                .growth_stage = "evaluation"};
+  attempt.final_plan = FullPlan();
+  attempt.memory = FullMemoryReport();
   attempt.end_note = "done";
-  attempt.memory_records = {{.stage = "Trial Start"},
-                            {.stage = "replan",
-                             .allocated = MiB(1),
-                             .reserved = MiB(2),
-                             .free = MiB(3),
-                             .total = MiB(4),
-                             .peak = MiB(5),
-                             .predicted = MiB(6),
-                             .predicted_reserved = MiB(8),
-                             .needed = MiB(7),
-                             .plan = Plan(),
-                             .step = 9,
-                             .resident = MiB(10),
-                             .growth = MiB(11),
-                             .growth_stage = "training step",
-                             .sequence = 12}};
+  attempt.memory_records = {{.stage = "Trial Start"}, FullMemoryRecord()};
+  attempt.memory_records.back().plan = FullPlan();
   attempt.started = kStart;
   attempt.ended = kStart + absl::Minutes(1);
   return attempt;
@@ -198,7 +148,7 @@ TEST(OutputJson, IsTheSameByteForByte) {
   verdict.estimate.reserved_peak = MiB(9);
   verdict.estimate.needed_limit = MiB(10);
   verdict.estimate.peak_phase = "training";
-  verdict.plan = Plan();
+  verdict.plan = FullPlan();
   verdict.fits = true;
   verdict.usable = GiB(1);
   verdict.explanation = "as it is";

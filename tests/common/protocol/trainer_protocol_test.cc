@@ -7,46 +7,15 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_values.h"
 #include "tests/test_paths.h"
 
 namespace hpo {
 namespace {
 
-TrainerJob FullJob() {
-  return TrainerJob{
-      .study = "criteria",
-      .trial = TrialNumber{12},
-      .attempt = AttemptNumber{2},
-      .params = {{"train.lr", 3e-5}, {"train.batch_size", int64_t{16}}},
-      .task = "text-classification",
-      .train_path = "/data/train.jsonl",
-      .validation_path = "/data/valid.jsonl",
-      .labels = {"no", "yes"},
-      .epochs = 4,
-      .measure_every_steps = 50,
-      .model_name = "bert-base-uncased",
-      .model_path = "/models/bert-base-uncased",
-      .model_init = "random",
-      .objective = {.metric = "loss", .direction = Direction::kMinimize},
-      .device = "cuda:0",
-      .policy = MemoryPolicy::kStrict,
-      .allow_checkpointing = true,
-      .admission = false,
-      .limit = GiB(8),
-      .plan = {.effective_batch = 16, .micro_batch = 8},
-      .predicted = GiB(5),
-      .seed = std::numeric_limits<uint64_t>::max(),
-      .output_dir = "/out",
-      .checkpoints = {.folder = "/checkpoints/s/000012",
-                      .every_steps = 100,
-                      .every = absl::Minutes(10),
-                      .quota = GiB(20)},
-  };
-}
-
 TEST(TrainerProtocol, DownMessagesComeBackWhole) {
-  const DownMessage messages[] = {FullJob(), StopRequest{.reason = "pruned", .checkpoint = true},
-                                  ShutdownRequest{}};
+  const DownMessage messages[] = {
+      FullTrainerJob(), StopRequest{.reason = "pruned", .checkpoint = true}, ShutdownRequest{}};
   for (const DownMessage& message : messages) {
     const std::string line = EncodeDown(message);
     SCOPED_TRACE(line);
@@ -200,7 +169,7 @@ TEST(TrainerProtocol, EveryRequiredFieldOfAJobIsNamedWhenItIsMissing) {
   const char* required[] = {"study",           "trial",  "attempt",   "params", "train_path",
                             "validation_path", "epochs", "objective", "plan",   "seed",
                             "output_dir"};
-  const nlohmann::json whole = nlohmann::json::parse(EncodeDown(FullJob()));
+  const nlohmann::json whole = nlohmann::json::parse(EncodeDown(FullTrainerJob()));
   for (const char* field : required) {
     SCOPED_TRACE(field);
     nlohmann::json job = whole;
@@ -212,7 +181,7 @@ TEST(TrainerProtocol, EveryRequiredFieldOfAJobIsNamedWhenItIsMissing) {
 }
 
 TEST(TrainerProtocol, DownErrorsNameTheFieldAtFault) {
-  const nlohmann::json whole = nlohmann::json::parse(EncodeDown(FullJob()));
+  const nlohmann::json whole = nlohmann::json::parse(EncodeDown(FullTrainerJob()));
   const std::tuple<const char*, nlohmann::json, const char*> cases[] = {
       {"params", {{"lr", {1, 2}}}, "job: params: lr: expected a boolean, a number or a string"},
       {"objective",

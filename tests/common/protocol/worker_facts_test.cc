@@ -1,58 +1,21 @@
 #include "common/protocol/worker_facts.h"
 
-#include "common/study/model_catalog.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_values.h"
 
 namespace hpo {
 namespace {
 
-WorkerFacts FullFacts() {
-  WorkerFacts facts;
-  facts.worker = "host:gpu0";
-  facts.instance_key = "0123";
-  facts.version = "0.1.0";
-  facts.torch_build = "2.11.0+cu130";
-  facts.trainer = "hpo-trainer";
-  facts.plans = false;
-  facts.device = {.kind = "cuda",
-                  .name = "NVIDIA H200",
-                  .uuid = "GPU-1",
-                  .driver = "580",
-                  .total = GiB(140),
-                  .base = MiB(500),
-                  .workspace = MiB(32),
-                  .source = "measured",
-                  .torch_build = "2.11.0+cu130",
-                  .capability = "9.0",
-                  .attention = "efficient",
-                  .allocator = "expandable_segments:True",
-                  .threads = 3};
-  facts.capacity = GiB(139);
-  facts.models = {{.name = "bert-base-uncased",
-                   .shape = *KnownModelShape("bert-base-uncased"),
-                   .digest = "aa",
-                   .tokenizer_digest = "bb",
-                   .has_weights = true}};
-  facts.data_sets = {{.name = "train.jsonl",
-                      .digest = "cc",
-                      .rows = 3,
-                      .labels = {"no", "yes"},
-                      .multi_label = true,
-                      .pairs = true,
-                      .lengths = {{"bb", {{12, 2}, {90, 1}}}}}};
-  return facts;
-}
-
 TEST(WorkerFactsJson, KeepsEveryField) {
-  const WorkerFacts facts = FullFacts();
+  const WorkerFacts facts = FullWorkerFacts();
   const auto again = WorkerFactsFromJson(nlohmann::json::parse(WorkerFactsToJson(facts).dump()));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, facts);
 }
 
 TEST(WorkerFactsJson, NoStudyIsNotEveryStudy) {
-  WorkerFacts facts = FullFacts();
+  WorkerFacts facts = FullWorkerFacts();
   for (const std::vector<std::string>& names : {std::vector<std::string>{}, {"a", "b"}}) {
     facts.serves = names;
     const auto again = WorkerFactsFromJson(WorkerFactsToJson(facts));
@@ -84,7 +47,7 @@ TEST(WorkerFactsJson, ErrorsNameTheMember) {
   };
   for (const auto& [change, expected] : cases) {
     SCOPED_TRACE(expected);
-    nlohmann::json json = WorkerFactsToJson(FullFacts());
+    nlohmann::json json = WorkerFactsToJson(FullWorkerFacts());
     change(json);
     const auto facts = WorkerFactsFromJson(json);
     ASSERT_FALSE(facts.ok());

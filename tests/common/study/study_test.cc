@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_values.h"
 
 namespace hpo {
 namespace {
@@ -44,37 +45,7 @@ TEST(StudyNames, ParseIsTheInverseOfName) {
 }
 
 TEST(StudyJson, KeepsEveryField) {
-  StudySpec spec = Criteria();
-  spec.objectives.push_back({"loss", Direction::kMinimize});
-  spec.trainer = {.task = "custom",
-                  .train = "a",
-                  .validation = "b",
-                  .epochs = 7,
-                  .model_init = "random",
-                  .measure_every_steps = 9,
-                  .labels = {"x"},
-                  .defaults = {{"train.warmup", 0.1}, {"flag", true}, {"steps", int64_t{3}}},
-                  .command = {"python", "{train.lr}"},
-                  .workdir = "there"};
-  spec.budget = {.trials = 3,
-                 .wall_clock = absl::Milliseconds(1500),
-                 .trial_wall_clock = absl::Minutes(5),
-                 .no_progress = 4,
-                 .regret_bound = RegretBound{.gap = 0.125},
-                 .target = -0.5,
-                 .failures_in_a_row = 0,
-                 .failed_share = 0.75};
-  spec.warm_start = {"first", "second"};
-  spec.constraints = {{.metric = "ms", .at_most = 50.5},
-                      {.metric = "recall", .at_least = -1.0, .at_most = 1.0}};
-  spec.memory = {.policy = MemoryPolicy::kOff,
-                 .headroom = MiB(3),
-                 .allow_checkpointing = true,
-                 .allow_lower_precision = true,
-                 .relevant = {"train.lr"}};
-  spec.sampler = {.type = "random", .seed = UINT64_MAX, .startup_trials = 1, .startup = "sobol"};
-  spec.pruner = {.type = "none", .startup_trials = 1, .warmup_steps = 2, .interval_steps = 3};
-  spec.heavy_models = {"roberta-base"};
+  StudySpec spec = FullStudySpec();
   const auto again = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, spec);

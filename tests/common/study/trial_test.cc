@@ -5,28 +5,10 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_values.h"
 
 namespace hpo {
 namespace {
-
-OutOfMemory FullOutOfMemory() {
-  return OutOfMemory{
-      .kind = OomKind::kLatePeak,
-      .predicted = true,
-      .requested = MiB(20),
-      .peak = GiB(7),
-      .limit = GiB(8),
-      .needed = GiB(9),
-      .phase = "backward",
-      .step = 12,
-      .plan = {.effective_batch = 32,
-               .micro_batch = 3,
-               .checkpointing = true,
-               .precision = Precision::kBfloat16},
-      .message = "CUDA out of memory",
-      .traceback = "Train\nTryBatch",
-  };
-}
 
 TEST(TrialNames, ParseIsTheInverseOfName) {
   EXPECT_EQ(Name(TrialState::kCompleted), "COMPLETED");
@@ -131,7 +113,7 @@ TEST(Metrics, NumbersThatAreNotFiniteComeBackAsNan) {
 }
 
 TEST(MemoryPlan, JsonKeepsEveryFieldAndRefusesBadSizes) {
-  const MemoryPlan plan = FullOutOfMemory().plan;
+  const MemoryPlan plan = FullPlan();
   const auto again = PlanFromJson(PlanToJson(plan));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, plan);
@@ -147,21 +129,7 @@ TEST(MemoryPlan, JsonKeepsEveryFieldAndRefusesBadSizes) {
 }
 
 TEST(MemoryRecord, JsonKeepsEveryField) {
-  const MemoryRecord record = {.stage = "replan",
-                               .allocated = MiB(1),
-                               .reserved = MiB(2),
-                               .free = MiB(3),
-                               .total = MiB(4),
-                               .peak = MiB(5),
-                               .predicted = MiB(6),
-                               .predicted_reserved = MiB(8),
-                               .needed = MiB(7),
-                               .plan = MemoryPlan{.effective_batch = 8, .micro_batch = 2},
-                               .step = 9,
-                               .resident = MiB(10),
-                               .growth = MiB(11),
-                               .growth_stage = "training step",
-                               .sequence = 12};
+  const MemoryRecord record = FullMemoryRecord();
   const auto again = MemoryRecordFromJson(MemoryRecordToJson(record));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, record);
@@ -173,16 +141,7 @@ TEST(MemoryRecord, JsonKeepsEveryField) {
 }
 
 TEST(MemoryReport, JsonKeepsEveryField) {
-  const MemoryReport report = {.baseline = MiB(1),
-                               .live_peak = MiB(2),
-                               .reserved_peak = MiB(3),
-                               .device_peak = MiB(4),
-                               .limit = MiB(5),
-                               .peak_phase = "backward",
-                               .num_ooms = 6,
-                               .num_replans = 7,
-                               .growth = MiB(8),
-                               .growth_stage = "evaluation"};
+  const MemoryReport report = FullMemoryReport();
   const auto again = MemoryReportFromJson(MemoryReportToJson(report));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, report);

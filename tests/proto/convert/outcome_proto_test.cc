@@ -3,31 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/fakes/full_values.h"
+
 namespace hpo {
 namespace {
 
 using testing::HasSubstr;
 
-const MemoryPlan kPlan{.effective_batch = 64,
-                       .micro_batch = 5,
-                       .checkpointing = true,
-                       .precision = Precision::kBfloat16};
-
 TEST(OutcomeProto, EveryOutcomeRoundTrips) {
   const TrialOutcome outcomes[] = {
       Completed{.metrics = {{"macro_f1", 0.71}, {"loss", 0.5}}, .model_path = "/models/7"},
       StoppedByPruner{.pruner = "median", .step = 40, .metrics = {{"macro_f1", 0.3}}},
-      OutOfMemory{.kind = OomKind::kLatePeak,
-                  .predicted = true,
-                  .requested = MiB(20),
-                  .peak = GiB(7),
-                  .limit = GiB(8),
-                  .needed = GiB(9),
-                  .phase = "backward",
-                  .step = 12,
-                  .plan = kPlan,
-                  .message = "CPU out of memory",
-                  .traceback = "at step 12"},
+      FullOutOfMemory(),
       Failed{.failure_class = FailureClass::kDeviceLost, .message = "sticky error"},
       Cancelled{.reason = "by the user"},
   };
@@ -71,7 +58,7 @@ TEST(OutcomeProto, WhatSaysNothingIsRefused) {
 TEST(OutcomeProto, PlansRoundTrip) {
   for (const Precision precision :
        {Precision::kFloat32, Precision::kBfloat16, Precision::kFloat16}) {
-    MemoryPlan plan = kPlan;
+    MemoryPlan plan = FullPlan();
     plan.precision = precision;
     EXPECT_EQ(FromProto(ToProto(plan)).value(), plan);
   }
@@ -100,35 +87,12 @@ TEST(OutcomeProto, AnUnspecifiedPrecisionIsFloat32AndANewerOneIsRefused) {
 TEST(OutcomeProto, MeasurementsAndReportsRoundTrip) {
   const Measurement measurement{.step = 7, .epoch = 0.25, .metrics = {{"loss", 1.5}}};
   EXPECT_EQ(FromProto(ToProto(measurement)), measurement);
-  const MemoryReport report{.baseline = MiB(1),
-                            .live_peak = MiB(2),
-                            .reserved_peak = MiB(3),
-                            .device_peak = MiB(4),
-                            .limit = MiB(5),
-                            .peak_phase = "backward",
-                            .num_ooms = 2,
-                            .num_replans = 1,
-                            .growth = MiB(6),
-                            .growth_stage = "evaluation"};
+  const MemoryReport report = FullMemoryReport();
   EXPECT_EQ(FromProto(ToProto(report)), report);
 }
 
 TEST(OutcomeProto, AMemoryRecordRoundTripsAndIsChecked) {
-  const MemoryRecord record{.stage = "replan",
-                            .allocated = MiB(1),
-                            .reserved = MiB(2),
-                            .free = MiB(3),
-                            .total = MiB(4),
-                            .peak = MiB(5),
-                            .predicted = MiB(6),
-                            .predicted_reserved = MiB(8),
-                            .needed = MiB(7),
-                            .plan = MemoryPlan{.effective_batch = 8, .micro_batch = 2},
-                            .step = 9,
-                            .resident = MiB(10),
-                            .growth = MiB(11),
-                            .growth_stage = "evaluation",
-                            .sequence = 12};
+  const MemoryRecord record = FullMemoryRecord();
   v1::MemoryRecord proto = ToProto(record);
   EXPECT_EQ(FromProto(proto).value(), record);
   proto.clear_plan();
