@@ -7,10 +7,12 @@ import tempfile
 import warnings
 
 COUNTS = [10, 20, 50, 100, 200, 500, 1000]  # of trials, after which a run's regret is kept
-PEERS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
-SLOW_PEER = "optuna-gp"
+OPTUNAS = ["optuna-tpe", "optuna-gp", "optuna-cma-es", "optuna-random"]
+SMAC = "smac"
+PEERS = [*OPTUNAS, SMAC]
+SLOW_PEERS = {"optuna-gp": 5, SMAC: 3}  # of how many instances at most
 PRUNERS = ["none", "median", "asha", "hyperband"]
-PEERS_ON_CURVES = [f"{peer}+{pruner}" for peer in PEERS for pruner in PRUNERS]
+PEERS_ON_CURVES = [f"{peer}+{pruner}" for peer in OPTUNAS for pruner in PRUNERS]
 OUR_PRUNER = "predictive"  # a study's without one named
 
 
@@ -117,6 +119,54 @@ class Optuna:
             return False
         self._study.tell(trial, state=self._states.PRUNED)
         return True
+
+
+class Smac:
+    """SMAC3's facade for hyperparameter optimization, a random forest, with its defaults, on numbers; a context manager.
+    """
+
+    def __init__(self, problem, seed, budget):
+        import ConfigSpace  # pylint: disable=import-outside-toplevel
+        import smac  # pylint: disable=import-outside-toplevel
+        from smac.runhistory import enumerations, dataclasses  # pylint: disable=import-outside-toplevel
+
+        warnings.simplefilter("ignore")
+        self._crashed = enumerations.StatusType.CRASHED
+        self._value = dataclasses.TrialValue
+        space = ConfigSpace.ConfigurationSpace(seed=seed)
+        for parameter in problem.space:
+            if parameter["kind"] != "float" or parameter["when"]:
+                raise ValueError(f"{SMAC}: expected real numbers without conditions, got {parameter['name']}")
+            space.add(ConfigSpace.Float(parameter["name"], (parameter["low"], parameter["high"]), log=parameter["log"]))
+        self._folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        scenario = smac.Scenario(space, deterministic=True, n_trials=budget, seed=seed,
+                                 output_directory=self._folder.name)
+        self._study = smac.HyperparameterOptimizationFacade(scenario, lambda config, seed=0: 0.0, overwrite=True,
+                                                            logging_level=40)
+        self.processor_ms = []  # not measured
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def ask(self):
+        trial = self._study.ask()
+        return trial, dict(trial.config)
+
+    def tell(self, trial, loss):
+        if loss is None:
+            self._study.tell(trial, self._value(cost=math.inf, status=self._crashed))
+        else:
+            self._study.tell(trial, self._value(cost=loss))
+
+
+def run_of(program, sampler, problem, seed, budget):
+    """A study of ours, of a peer where `program` is None."""
+    if program:
+        return Ours(program, sampler, problem, seed, budget)
+    return Smac(problem, seed, budget) if sampler == SMAC else Optuna(sampler, problem, seed)
 
 
 def regrets(study, problem, evaluations, in_flight=1):
