@@ -30,6 +30,30 @@ bool IsWhole(absl::string_view text, const ByteRange& range) {
   return !cut_at_begin && !cut_at_end;
 }
 
+// The character boundary at `place`, or the one before it.
+size_t BoundaryAt(absl::string_view text, size_t place) {
+  while (place < text.size() && (static_cast<unsigned char>(text[place]) & 0xC0) == 0x80) --place;
+  return place;
+}
+
+size_t BoundaryBefore(absl::string_view text, size_t place) { return BoundaryAt(text, place - 1); }
+
+size_t BoundaryAfter(absl::string_view text, size_t place) {
+  return place + CharacterSize(text.substr(place));
+}
+
+ByteRange WithoutBlanks(absl::string_view text, ByteRange range) {
+  while (range.begin < range.end && IsWhiteSpace(FirstCharacter(text.substr(range.begin)))) {
+    range.begin = BoundaryAfter(text, range.begin);
+  }
+  while (range.begin < range.end) {
+    const size_t last = BoundaryBefore(text, range.end);
+    if (!IsWhiteSpace(FirstCharacter(text.substr(last)))) break;
+    range.end = last;
+  }
+  return range;
+}
+
 // Bytes; what lies farther off is not looked for.
 constexpr size_t kLongestToken = 64;
 
@@ -71,14 +95,57 @@ TokenRange TokenizedText::TokensOf(const ByteRange& bytes) const {
 }
 
 TokenizedText::CommonBeginning TokenizedText::NearestTokens(size_t place, bool backward) const {
-  const CommonBeginning here = Compare(PiecesOf(text_.substr(0, place)), pieces_);
+  const CommonBeginning here = TokensUpTo(place);
   const size_t farthest = backward ? place : text_.size() - place;
   CommonBeginning nearest = here;
   for (size_t bytes = 1; !nearest.is_whole && bytes <= std::min(farthest, kLongestToken); ++bytes) {
     const size_t other = backward ? place - bytes : place + bytes;
-    nearest = Compare(PiecesOf(text_.substr(0, other)), pieces_);
+    nearest = TokensUpTo(other);
   }
   return nearest.is_whole ? nearest : here;
+}
+
+ByteRange TokenizedText::BytesOf(const TokenRange& tokens) const {
+  const auto num_pieces = static_cast<int64_t>(pieces_.size());
+  const int64_t begin = std::clamp<int64_t>(tokens.begin, 0, num_pieces);
+  const int64_t end = std::clamp<int64_t>(tokens.end, begin, num_pieces);
+  if (begin == end) return {};
+  const ByteRange bytes{.begin = PlaceAfter(begin, /*backward=*/true),
+                        .end = PlaceAfter(end, /*backward=*/false)};
+  return WithoutBlanks(text_, bytes);
+}
+
+size_t TokenizedText::PlaceAfter(int64_t tokens, bool backward) const {
+  if (tokens == 0) return 0;
+  if (tokens == static_cast<int64_t>(pieces_.size())) return text_.size();
+  const size_t beyond = PlaceBeyond(tokens);
+  for (size_t place = beyond; place > 0 && beyond - place <= kLongestToken;) {
+    place = BoundaryBefore(text_, place);
+    const CommonBeginning before = TokensUpTo(place);
+    if (!before.is_whole || before.tokens > tokens) continue;
+    if (before.tokens == tokens || backward) return place;
+    break;
+  }
+  for (size_t place = beyond; place - beyond <= kLongestToken;
+       place = BoundaryAfter(text_, place)) {
+    if (place == text_.size() || TokensUpTo(place).is_whole) return place;
+  }
+  return beyond;
+}
+
+size_t TokenizedText::PlaceBeyond(int64_t tokens) const {
+  size_t low = 0;
+  size_t high = text_.size();
+  while (BoundaryAfter(text_, low) < high) {
+    size_t middle = BoundaryAt(text_, low + (high - low) / 2);
+    if (middle == low) middle = BoundaryAfter(text_, low);
+    (TokensUpTo(middle).tokens > tokens ? high : low) = middle;
+  }
+  return high;
+}
+
+TokenizedText::CommonBeginning TokenizedText::TokensUpTo(size_t place) const {
+  return Compare(PiecesOf(text_.substr(0, place)), pieces_);
 }
 
 std::vector<int32_t> TokenizedText::PiecesOf(absl::string_view text) const {

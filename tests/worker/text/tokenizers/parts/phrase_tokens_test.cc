@@ -87,5 +87,53 @@ TEST(TokenizedText, TakesTheTokensInCommonWhereNoEndIsNear) {
   EXPECT_EQ(tokens.TokensOf({.begin = 10, .end = 12}), (TokenRange{1, 2}));
 }
 
+// What TokensOf gave tokens for is found again by them, byte for byte, in every family; with the rest
+// of a token that an end of it cuts, as the apostrophe of "'s" for "s".
+TEST(TokenizedText, GivesThePhrasesOfTheirTokensBack) {
+  size_t phrases = 0;
+  size_t exact = 0;
+  for (const nlohmann::json& row : GoldenVectors("vectors_phrases.jsonl")) {
+    const std::string name = row.at("tokenizer");
+    const std::string text = row.at("text");
+    const auto tokenizer = GoldenTokenizer(name);
+    ASSERT_NE(tokenizer, nullptr);
+    const TokenizedText tokens(text, *tokenizer);
+    for (const auto& [begin, end, from, first, last] :
+         row.at("phrases").get<std::vector<std::array<int64_t, 5>>>()) {
+      const ByteRange phrase{.begin = static_cast<size_t>(begin), .end = static_cast<size_t>(end)};
+      const ByteRange found = tokens.BytesOf(tokens.TokensOf(phrase));
+      SCOPED_TRACE(absl::StrCat(name, ": '", text.substr(phrase.begin, phrase.end - phrase.begin),
+                                "' of '", text, "', found '",
+                                text.substr(found.begin, found.end - found.begin), "'"));
+      EXPECT_LE(found.begin, phrase.begin);
+      EXPECT_GE(found.end, phrase.end);
+      EXPECT_EQ(tokens.TokensOf(found), tokens.TokensOf(phrase));
+      exact += found == phrase ? 1 : 0;
+      ++phrases;
+    }
+  }
+  EXPECT_EQ(phrases, 1287u);
+  EXPECT_EQ(exact, 1227u);
+}
+
+TEST(TokenizedText, PhrasesAreWholeCharactersWithoutBlanks) {
+  const auto letters = MakeBertTokenizer(
+      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "aa", "##aa", "b"}, .digest = "letters"}, {});
+  // aa ##aa [UNK] [UNK] b
+  const std::string text = "  aaaa  \u00e9t\u00e9\tzz   b ";
+  const TokenizedText tokens(text, *letters);
+  EXPECT_EQ(tokens.PhraseOf({0, 2}), "aaaa");
+  EXPECT_EQ(tokens.PhraseOf({0, 1}), "aa");
+  EXPECT_EQ(tokens.PhraseOf({1, 2}), "aa");
+  EXPECT_EQ(tokens.PhraseOf({2, 3}), "\u00e9t\u00e9");
+  EXPECT_EQ(tokens.PhraseOf({2, 4}), "\u00e9t\u00e9\tzz");
+  EXPECT_EQ(tokens.PhraseOf({3, 4}), "zz");
+  EXPECT_EQ(tokens.PhraseOf({4, 5}), "b");
+  EXPECT_EQ(tokens.PhraseOf({0, 5}), "aaaa  \u00e9t\u00e9\tzz   b");
+  EXPECT_EQ(tokens.PhraseOf({4, 9}), "b");
+  EXPECT_EQ(tokens.PhraseOf({5, 6}), "");
+  EXPECT_EQ(TokenizedText("", *letters).PhraseOf({0, 1}), "");
+}
+
 }  // namespace
 }  // namespace hpo
