@@ -219,7 +219,7 @@ absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
                                         const std::string& validation_path,
                                         const QueryOptions& options, RowEncoder encode) {
   HPO_ASSIGN_OR_RETURN(AspectFile train, ReadAspectFile(train_path));
-  HPO_ASSIGN_OR_RETURN(const AspectFile validation, ReadAspectFile(validation_path));
+  HPO_ASSIGN_OR_RETURN(AspectFile validation, ReadAspectFile(validation_path));
   QuerySets sets{.labels = options.labels.empty() ? ClassesOf(train) : options.labels};
   HPO_ASSIGN_OR_RETURN(const ClassIndex classes, IndexClasses(sets.labels));
   const int64_t last_line = train.rows.back().line;
@@ -236,6 +236,7 @@ absl::StatusOr<QuerySets> LoadQuerySets(const std::string& train_path,
   }
   HPO_ASSIGN_OR_RETURN(sets.train, Encode(train, classes, options, encode));
   HPO_ASSIGN_OR_RETURN(sets.validation, Encode(validation, classes, options, encode));
+  if (options.span_tokenizer != nullptr) sets.validation_texts = std::move(validation.rows);
   sets.labels.insert(sets.labels.end(), {"valence", "arousal"});
   return sets;
 }

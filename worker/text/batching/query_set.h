@@ -76,6 +76,7 @@ struct QuerySets {
   std::vector<std::string> labels;  // the classes, then "valence" and "arousal"
   QuerySet train;
   QuerySet validation;
+  std::vector<AspectRow> validation_texts;  // where spans are asked for
 };
 
 // Turns rows into tokens, as EncodeDataset or a TokenCache does.

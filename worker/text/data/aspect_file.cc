@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
@@ -20,6 +21,8 @@ namespace {
 
 // Of an opinion, or of an aspect, that the text does not spell out.
 constexpr const char* kNotSaid = "NULL";
+
+std::string OrNotSaid(const std::string& phrase) { return phrase.empty() ? kNotSaid : phrase; }
 
 // "7.05#5.56".
 absl::Status ReadValenceAndArousal(const std::string& text, Aspect& aspect) {
@@ -46,10 +49,9 @@ absl::StatusOr<Aspect> AspectFromJson(const nlohmann::json& json) {
   if (aspect.category.empty()) {
     return absl::InvalidArgumentError("Category: expected a class, got an empty string");
   }
-  aspect.question = aspect.name;
-  if (aspect.opinion != kNotSaid) absl::StrAppend(&aspect.question, " , ", aspect.opinion);
   if (aspect.name == kNotSaid) aspect.name.clear();
   if (aspect.opinion == kNotSaid) aspect.opinion.clear();
+  aspect.question = ClassQuestion(aspect.name, aspect.opinion);
   HPO_RETURN_IF_ERROR(ReadValenceAndArousal(valence_and_arousal, aspect));
   return aspect;
 }
@@ -65,6 +67,7 @@ absl::StatusOr<AspectRow> RowFromJson(const nlohmann::json& json, int64_t line) 
         absl::StrCat("expected a JSON object, got ", DescribeJson(json)));
   }
   AspectRow row{.line = line};
+  if (json.contains("ID")) row.id = json["ID"].dump();
   JsonReader reader(json, "");
   reader.Required(NameOf(json, "Text", "text"), row.text);
   HPO_RETURN_IF_ERROR(reader.status());
@@ -88,6 +91,26 @@ absl::StatusOr<AspectRow> ParseLine(absl::string_view text, int64_t line) {
 }
 
 }  // namespace
+
+std::string ClassQuestion(const std::string& aspect, const std::string& opinion) {
+  const std::string name = OrNotSaid(aspect);
+  return opinion.empty() ? name : absl::StrCat(name, " , ", opinion);
+}
+
+std::string FormatAspectLine(const AspectRow& row, std::span<const Aspect> aspects) {
+  nlohmann::ordered_json line;
+  if (!row.id.empty()) line["ID"] = nlohmann::ordered_json::parse(row.id);
+  line["Text"] = row.text;
+  line["Quadruplet"] = nlohmann::ordered_json::array();
+  for (const Aspect& aspect : aspects) {
+    line["Quadruplet"].push_back(
+        {{"Aspect", OrNotSaid(aspect.name)},
+         {"Category", aspect.category},
+         {"Opinion", OrNotSaid(aspect.opinion)},
+         {"VA", absl::StrFormat("%.2f#%.2f", aspect.valence, aspect.arousal)}});
+  }
+  return line.dump() + "\n";
+}
 
 absl::StatusOr<AspectFile> ParseAspectLines(absl::string_view content, const std::string& origin) {
   AspectFile file{.path = origin};

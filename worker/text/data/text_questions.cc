@@ -39,7 +39,7 @@ void AddOnce(const std::string& phrase, std::vector<std::string>& phrases) {
 }
 
 TextQuestion AskForAll(const AspectRow& row, const Direction& direction) {
-  TextQuestion question{.asks = direction.asks, .words = direction.all};
+  TextQuestion question{.asks = direction.asks, .words = SpanQuestion(direction.asks)};
   for (const Aspect& aspect : row.aspects) AddOnce(aspect.*direction.answer, question.phrases);
   return question;
 }
@@ -48,8 +48,7 @@ TextQuestion AskForAll(const AspectRow& row, const Direction& direction) {
 void AskForEach(const AspectRow& row, const std::vector<std::string>& phrases,
                 const Direction& direction, std::vector<TextQuestion>& questions) {
   for (const std::string& phrase : phrases) {
-    TextQuestion question{.asks = direction.asks,
-                          .words = absl::StrCat(direction.begin, phrase, direction.end)};
+    TextQuestion question{.asks = direction.asks, .words = SpanQuestion(direction.asks, phrase)};
     for (const Aspect& aspect : row.aspects) {
       if (aspect.*direction.of == phrase) AddOnce(aspect.*direction.answer, question.phrases);
     }
@@ -58,6 +57,11 @@ void AskForEach(const AspectRow& row, const std::vector<std::string>& phrases,
 }
 
 }  // namespace
+
+std::string SpanQuestion(Asks asks, const std::string& of) {
+  const Direction& direction = asks == Asks::kOpinions ? kForward : kBackward;
+  return of.empty() ? direction.all : absl::StrCat(direction.begin, of, direction.end);
+}
 
 std::vector<TextQuestion> QuestionsOf(const AspectRow& row, bool with_spans) {
   std::vector<TextQuestion> questions;

@@ -23,6 +23,10 @@ struct TextQuestion {
   bool operator==(const TextQuestion&) const = default;
 };
 
+// The words by which a text is asked for all its aspects (kAspects) or opinions (kOpinions), or
+// for the aspects of the opinion `of`, the opinions of the aspect `of`.
+std::string SpanQuestion(TextQuestion::Asks asks, const std::string& of = "");
+
 // The questions of a text, one or more. `with_spans`: first which words are aspects and which are
 // opinions of each, then which are opinions and which are aspects of each, of names and opinions
 // that differ once; then of every aspect its class and numbers (one query).

@@ -69,5 +69,33 @@ TEST(ReadAspectFile, SaysWhatIsMissing) {
             absl::StatusCode::kNotFound);
 }
 
+TEST(AspectLines, AreWrittenAsTheTaskWantsThem) {
+  AspectRow row{.text = "le \"café\"", .aspects = {}, .id = "\"rest_1\""};
+  const Aspect found[] = {{"café", "", "café", "FOOD#QUALITY", 7.1f, 5.0f},
+                          {"", "bon", "NULL , bon", "PLACE", 1.0f, 8.996f}};
+  const std::string line = FormatAspectLine(row, found);
+  EXPECT_EQ(line,
+            R"({"ID":"rest_1","Text":"le \"café\"","Quadruplet":[)"
+            R"({"Aspect":"café","Category":"FOOD#QUALITY","Opinion":"NULL","VA":"7.10#5.00"},)"
+            R"({"Aspect":"NULL","Category":"PLACE","Opinion":"bon","VA":"1.00#9.00"}]})"
+            "\n");
+  const auto read = ParseAspectLines(line, "f");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rows[0].id, row.id);
+  EXPECT_EQ(read->rows[0].text, row.text);
+  EXPECT_EQ(read->rows[0].aspects[0], found[0]);
+  row.id.clear();
+  row.text = "a";
+  EXPECT_EQ(FormatAspectLine(row, {}), "{\"Text\":\"a\",\"Quadruplet\":[]}\n");
+}
+
+// Names of other kinds than the task's are given back as they are.
+TEST(AspectLines, KeepTheirNames) {
+  const auto file = ParseAspectLines(
+      R"({"ID":17,"Text":"a","Quadruplet":[{"Aspect":"a","Category":"C","VA":"1#2"}]})", "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(FormatAspectLine(file->rows[0], {}), "{\"ID\":17,\"Text\":\"a\",\"Quadruplet\":[]}\n");
+}
+
 }  // namespace
 }  // namespace hpo

@@ -57,5 +57,12 @@ TEST(QuestionsOf, WhatIsNotSaidIsNeitherAskedForNorAnAnswer) {
   EXPECT_EQ(QuestionsOf(Row({{"", ""}}), /*with_spans=*/true).size(), 3u);
 }
 
+TEST(SpanQuestion, AsksAsTheQuestionsOfARow) {
+  EXPECT_EQ(SpanQuestion(Asks::kAspects), "which aspects ?");
+  EXPECT_EQ(SpanQuestion(Asks::kOpinions), "which opinions ?");
+  EXPECT_EQ(SpanQuestion(Asks::kAspects, "good"), "which aspects are good ?");
+  EXPECT_EQ(SpanQuestion(Asks::kOpinions, "wine"), "which opinions of wine ?");
+}
+
 }  // namespace
 }  // namespace hpo
