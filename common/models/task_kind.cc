@@ -19,9 +19,9 @@ constexpr absl::string_view kLanguageMetrics[] = {"loss", "perplexity"};
 constexpr absl::string_view kQueryMetrics[] = {"accuracy", "arousal_rmse", "loss",
                                                "macro_f1", "va_rmse",      "valence_rmse"};
 
-constexpr absl::string_view kSpanMetrics[] = {"accuracy", "arousal_rmse", "aspect_f1",
-                                              "loss",     "macro_f1",     "opinion_f1",
-                                              "va_rmse",  "valence_rmse"};
+constexpr absl::string_view kSpanMetrics[] = {
+    "accuracy",   "arousal_rmse",   "aspect_f1",     "loss",    "macro_f1",
+    "opinion_f1", "quadruplet_cf1", "quadruplet_f1", "va_rmse", "valence_rmse"};
 
 struct TaskLine {
   TaskKind kind;

@@ -231,6 +231,7 @@ class TrialRun {
     const TrainingConfig& config = options_.config;
     HPO_ASSIGN_OR_RETURN(task_, MakeTask(folder_.shape, options_,
                                          {.data = data_,
+                                          .tokenizer = folder_.tokenizer.get(),
                                           .max_positions = folder_.shape.max_positions,
                                           .unpadded = config.unpadded,
                                           .device = device_.device}));
@@ -323,7 +324,8 @@ class TrialRun {
                              .labels = data_.labels,
                              .head_sizes = options_.config.HeadSizes(),
                              .adapter = std::move(adapter),
-                             .pad_id = data_.train.pad_id},
+                             .pad_id = data_.train.pad_id,
+                             .quadruplets = task_->QuadrupletLines()},
                             BestFolder());
   }
 

@@ -36,6 +36,10 @@ TEST(TaskKindTest, MetricsAreSortedAndTakenByTheirTask) {
 TEST(TaskKindTest, SpansAreMeasuredWhereTheyAreAskedFor) {
   EXPECT_TRUE(CheckMetric(TaskKind::kMultiQuerySpans, "opinion_f1").ok());
   EXPECT_FALSE(CheckMetric(TaskKind::kMultiQuery, "opinion_f1").ok());
+  for (const char* metric : {"quadruplet_f1", "quadruplet_cf1"}) {
+    EXPECT_TRUE(CheckMetric(TaskKind::kMultiQuerySpans, metric).ok()) << metric;
+    EXPECT_FALSE(CheckMetric(TaskKind::kMultiQuery, metric).ok()) << metric;
+  }
   for (const absl::string_view metric : MetricsOf(TaskKind::kMultiQuery)) {
     EXPECT_TRUE(CheckMetric(TaskKind::kMultiQuerySpans, metric).ok()) << metric;
   }

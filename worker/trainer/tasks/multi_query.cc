@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "common/base/status.h"
 #include "common/models/query_answers.h"
 #include "worker/trainer/tasks/evaluation_mode.h"
 #include "worker/trainer/training/metrics.h"
+#include "worker/trainer/training/quadruplet_scores.h"
 #include "worker/trainer/training/span_scores.h"
 
 namespace hpo {
@@ -31,16 +34,19 @@ class NumberErrors {
   double arousal_ = 0.0;
 };
 
-void AddSpans(const QuerySet& set, const BatchRows& piece, const torch::Tensor& said,
+void AddSpans(const QuerySet& set, const BatchRows& piece, const QueryOutputs& outputs,
               SpanScores& scores) {
-  const torch::Tensor logits = said.to(torch::kCPU).contiguous();
-  const auto of_row = static_cast<size_t>(logits.size(1) * logits.size(2));
-  const std::span<const float> all(logits.const_data_ptr<float>(), piece.size() * of_row);
   for (size_t row = 0; row < piece.size(); ++row) {
     if (piece[row] < 0) continue;
-    scores.AddRow(set.spans.queries[static_cast<size_t>(piece[row])],
-                  all.subspan(row * of_row, of_row));
+    scores.AddRow(set.spans.queries[static_cast<size_t>(piece[row])], outputs.SpansOf(row));
   }
+}
+
+template <typename T>
+std::vector<T> OnHost(const torch::Tensor& tensor) {
+  const torch::Tensor host = tensor.to(torch::kCPU).contiguous();
+  const T* const values = host.const_data_ptr<T>();
+  return {values, values + host.numel()};
 }
 
 }  // namespace
@@ -50,6 +56,16 @@ struct MultiQuery::Answers {
   torch::Tensor classes;  // [answered, classes]
   torch::Tensor numbers;  // [answered, 2]; 0 where they are not asked for
   torch::Tensor spans;    // [rows, length, 2]; undefined without spans
+
+  QueryOutputs Outputs() const {
+    QueryOutputs outputs;
+    outputs.classes = OnHost<int64_t>(classes.argmax(/*dim=*/1));
+    if (!spans.defined()) return outputs;
+    outputs.length = spans.size(1);
+    outputs.spans = OnHost<float>(spans);
+    outputs.numbers = OnHost<float>(numbers);
+    return outputs;
+  }
 };
 
 MultiQuery::Answers MultiQuery::AnswersTo(const DeviceBatch& batch) {
@@ -114,6 +130,11 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
                               /*multi_label=*/false);
   NumberErrors errors;
   SpanScores spans;
+  std::optional<QuadrupletReader> reader;
+  if (set.AsksForSpans()) {
+    HPO_CHECK(parts_.tokenizer != nullptr);
+    reader.emplace(parts_.data, *parts_.tokenizer, parts_.max_positions);
+  }
   double sum_loss = 0.0;
   int64_t queries = 0;
   for (const BatchRows& texts : batches) {
@@ -122,13 +143,15 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
       const Answers answers = AnswersTo(batch);
       sum_loss += SumOfQueryLosses(answers, batch).item<double>();
       errors.Add(answers.numbers, batch.numbers);
-      const torch::Tensor said = answers.classes.argmax(/*dim=*/1).to(torch::kCPU);
-      const torch::Tensor is = batch.labels.to(torch::kCPU);
-      for (int64_t i = 0; i < said.size(0); ++i) {
-        const int64_t label = is.const_data_ptr<int64_t>()[i];
-        if (label != kNoClass) counts.AddRow(said.const_data_ptr<int64_t>()[i], label);
+      const QueryOutputs outputs = answers.Outputs();
+      const std::vector<int64_t> labels = OnHost<int64_t>(batch.labels);
+      for (size_t i = 0; i < labels.size(); ++i) {
+        if (labels[i] != kNoClass) counts.AddRow(outputs.classes[i], labels[i]);
       }
-      if (set.AsksForSpans()) AddSpans(set, piece, answers.spans, spans);
+      if (reader.has_value()) {
+        AddSpans(set, piece, outputs, spans);
+        reader->Hear(piece, outputs);
+      }
       queries +=
           std::count_if(piece.begin(), piece.end(), [](int64_t query) { return query >= 0; });
     }
@@ -139,8 +162,33 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
                      {"loss", sum_loss / static_cast<double>(queries)},
                      {"macro_f1", of_classes.at("macro_f1")}};
   errors.Summarize(aspects, metrics);
-  if (set.AsksForSpans()) spans.Summarize(metrics);
+  if (reader.has_value()) {
+    spans.Summarize(metrics);
+    FindQuadruplets(*reader, metrics);
+  }
   return metrics;
+}
+
+void MultiQuery::FindQuadruplets(QuadrupletReader& reader, Metrics& metrics) {
+  reader.AskOn([this](const TokenBatch& piece) {
+    TokenBatch unanswered = piece;
+    unanswered.labels.assign(static_cast<size_t>(piece.rows), kNoClass);
+    return AnswersTo(ToDevice(unanswered, /*num_labels=*/0, parts_.device)).Outputs();
+  });
+  quadruplets_ = reader.Quadruplets();
+  QuadrupletScores scores;
+  for (const auto& [text, said] : quadruplets_) {
+    scores.AddText(parts_.data.validation_texts[static_cast<size_t>(text)].aspects, said);
+  }
+  scores.Summarize(metrics);
+}
+
+std::string MultiQuery::QuadrupletLines() const {
+  std::string lines;
+  for (const auto& [text, said] : quadruplets_) {
+    lines += FormatAspectLine(parts_.data.validation_texts[static_cast<size_t>(text)], said);
+  }
+  return lines;
 }
 
 }  // namespace hpo

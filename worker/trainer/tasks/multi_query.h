@@ -2,11 +2,14 @@
 // "multi-query-spans", which asks too where in the text aspects and opinions are.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
+#include "worker/trainer/tasks/quadruplet_reader.h"
 #include "worker/trainer/tasks/task.h"
 #include "worker/trainer/training/class_weights.h"
 
@@ -22,10 +25,13 @@ namespace hpo {
 // With spans the model answers every query by two more logits for each token, where a span begins
 // and where one ends, and a query's loss is what it is asked for: that of its aspect, or the mean
 // over its text's tokens and the two of their binary cross entropy. The loss is the mean over all
-// queries; metrics also "aspect_f1" and "opinion_f1" (training/span_scores.h).
+// queries; metrics also "aspect_f1" and "opinion_f1" (training/span_scores.h), and of the
+// quadruplets that rounds of questions find (quadruplet_reader.h) "quadruplet_f1" and
+// "quadruplet_cf1" (training/quadruplet_scores.h).
 class MultiQuery final : public Task {
  public:
-  // parts.data has queries; where they ask for spans, the model has HeadOptions::spans.
+  // parts.data has queries; where they ask for spans, the model has HeadOptions::spans, and parts
+  // a tokenizer.
   MultiQuery(std::shared_ptr<TextClassifier> model, const TaskParts& parts,
              const LabelLoss& loss = {})
       : model_(std::move(model)), parts_(parts), loss_(ToDevice(loss, parts.device)) {}
@@ -38,16 +44,20 @@ class MultiQuery final : public Task {
   DeviceBatch ToTensors(const TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
+  std::string QuadrupletLines() const override;
 
  private:
   struct Answers;
   Answers AnswersTo(const DeviceBatch& batch);
+  // The rounds, and their metrics.
+  void FindQuadruplets(QuadrupletReader& reader, Metrics& metrics);
   torch::Tensor SumOfQueryLosses(const Answers& answers, const DeviceBatch& batch,
                                  const ClassLossOptions& loss = {}) const;
 
   const std::shared_ptr<TextClassifier> model_;
   const TaskParts parts_;
   const ClassLossOptions loss_;
+  std::map<int64_t, std::vector<Aspect>> quadruplets_;  // of the last Evaluate, by text
 };
 
 }  // namespace hpo

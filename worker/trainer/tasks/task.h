@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/memory/trace/execution.h"
 #include "common/study/trial.h"
 #include "worker/text/batching/batcher.h"
+#include "worker/text/tokenizers/tokenizer.h"
 #include "worker/trainer/tasks/trial_data.h"
 #include "worker/trainer/torch_headers.h"
 #include "worker/trainer/training/batch_tensors.h"
@@ -19,6 +21,7 @@ namespace hpo {
 // What a task works on. All of it outlives the task.
 struct TaskParts {
   const TextData& data;
+  const Tokenizer* tokenizer = nullptr;  // the model's, of a task that asks for spans
   int64_t max_positions = 0;
   bool unpadded = false;  // memory.unpadded
   torch::Device device = torch::kCPU;
@@ -57,6 +60,9 @@ class Task {
   // MetricsOf(kind) names. All of EvaluationBatches give the data set's; the first of them, which
   // has the longest rows, needs the most memory. Leaves the model in training mode.
   virtual Metrics Evaluate(std::span<const BatchRows> batches) = 0;
+
+  // The quadruplets that the last Evaluate found, as lines of a file; empty: the task finds none.
+  virtual std::string QuadrupletLines() const = 0;
 };
 
 }  // namespace hpo

@@ -93,12 +93,14 @@ absl::StatusOr<TextData> LoadQueries(const TrainerJob& job, const TrainingOption
   data.validation = TextsOf(sets.validation);
   data.train_queries = std::move(sets.train);
   data.validation_queries = std::move(sets.validation);
+  data.validation_texts = std::move(sets.validation_texts);
   data.query_layout = {.padding = options.query_padding, .at_once = options.config.queries_at_once};
   return data;
 }
 
 // Of a model that knows one type.
 void ForgetTypes(TextData& data) {
+  data.one_token_type = true;
   std::vector<EncodedDataset*> all = {&data.train, &data.validation};
   if (data.train_queries.has_value()) {
     all.insert(all.end(), {&data.train_queries->queries, &data.validation_queries->queries});

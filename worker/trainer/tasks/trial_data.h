@@ -43,9 +43,11 @@ struct TextData {
   EncodedDataset validation;
   std::optional<QuerySet> train_queries;  // of multi-query alone
   std::optional<QuerySet> validation_queries;
+  std::vector<AspectRow> validation_texts;  // where they ask for spans: what they ask of
   QueryLayout query_layout;
   int64_t max_length = 0;  // tok.max_length, or the model's positions when those are fewer;
   std::vector<TruncatedRows> truncated;  // in that case, of both files
+  bool one_token_type = false;
 };
 
 // Reads config.json and the vocabulary of job.model_path.

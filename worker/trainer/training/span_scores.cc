@@ -1,6 +1,7 @@
 #include "worker/trainer/training/span_scores.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "common/models/query_answers.h"
@@ -8,9 +9,15 @@
 namespace hpo {
 namespace {
 
-bool Says(std::span<const float> logits, int64_t token, size_t which) {
-  return logits[kSpanEnds * static_cast<size_t>(token) + which] > 0.0f;
+float LogitOf(std::span<const float> logits, int64_t token, size_t which) {
+  return logits[kSpanEnds * static_cast<size_t>(token) + which];
 }
+
+bool Says(std::span<const float> logits, int64_t token, size_t which) {
+  return LogitOf(logits, token, which) > 0.0f;
+}
+
+double Logistic(float logit) { return 1.0 / (1.0 + std::exp(-static_cast<double>(logit))); }
 
 }  // namespace
 
@@ -25,6 +32,10 @@ std::vector<TokenRange> SpansIn(std::span<const float> logits, const TokenRange&
     begin = kNone;
   }
   return spans;
+}
+
+double SpanProbability(std::span<const float> logits, const TokenRange& span) {
+  return Logistic(LogitOf(logits, span.begin, 0)) * Logistic(LogitOf(logits, span.end - 1, 1));
 }
 
 void SpanScores::AddRow(const SpanQuery& query, std::span<const float> logits) {

@@ -15,6 +15,10 @@ namespace hpo {
 // next beginning. logits: of each token of the row, its beginning and its end.
 std::vector<TokenRange> SpansIn(std::span<const float> logits, const TokenRange& text);
 
+// How probable a span is by them: that it begins and that it ends there, each its logit's logistic
+// function, as Chen et al. 2021 have it. In (0, 1). The span is one of SpansIn.
+double SpanProbability(std::span<const float> logits, const TokenRange& span);
+
 // Counts answers query by query. Not thread-safe.
 //
 // An answer is found where one of its places is said, begin and end, however many of them are;

@@ -17,6 +17,7 @@
 #include "worker/trainer/run_trial.h"
 #include "worker/trainer/tasks/make_task.h"
 #include "worker/trainer/training/effective_batch.h"
+#include "worker/trainer/training/quadruplet_scores.h"
 
 namespace hpo {
 namespace {
@@ -41,12 +42,15 @@ class SpanGoldenTest : public testing::Test {
     job_.params["model.dropout"] = 0.0;
     const auto options = ReadTrainingOptions(job_.params, job_.seed);
     ASSERT_TRUE(options.ok()) << options.status();
-    const auto folder = OpenModelFolder(job_, *options);
+    auto folder = OpenModelFolder(job_, *options);
     ASSERT_TRUE(folder.ok()) << folder.status();
-    auto data = LoadTextData(job_, *options, *folder);
+    folder_ = *std::move(folder);
+    auto data = LoadTextData(job_, *options, folder_);
     ASSERT_TRUE(data.ok()) << data.status();
     data_ = *std::move(data);
-    auto task = MakeTask(folder->shape, *options, {.data = data_, .max_positions = 32});
+    auto task =
+        MakeTask(folder_.shape, *options,
+                 {.data = data_, .tokenizer = folder_.tokenizer.get(), .max_positions = 32});
     ASSERT_TRUE(task.ok()) << task.status();
     task_ = *std::move(task);
     const auto weights = OpenWeights(job_.model_path);
@@ -68,6 +72,7 @@ class SpanGoldenTest : public testing::Test {
   TrainerJob job_;
   RecordingEvents events_;
   StageLog log_{job_, *TestDevice().memory, events_};
+  ModelFolder folder_;
   TextData data_;
   std::unique_ptr<Task> task_;
   BatchRows texts_;
@@ -183,6 +188,34 @@ class SpanTrialTest : public testing::Test {
     return metrics;
   }
 
+  // The quadruplets beside the best weights are those that were measured.
+  void ExpectTheFileScores(const Metrics& best) const {
+    const auto said = ReadLines("out/best/quadruplets.jsonl");
+    const auto actual = ReadLines("others.jsonl");
+    ASSERT_EQ(said.size(), actual.size());
+    QuadrupletScores scores;
+    for (size_t i = 0; i < said.size(); ++i) {
+      EXPECT_EQ(said[i].text, actual[i].text);
+      scores.AddText(actual[i].aspects, said[i].aspects);
+    }
+    Metrics metrics;
+    scores.Summarize(metrics);
+    EXPECT_DOUBLE_EQ(metrics.at("quadruplet_f1"), best.at("quadruplet_f1"));
+    EXPECT_DOUBLE_EQ(metrics.at("quadruplet_cf1"), best.at("quadruplet_cf1"));
+  }
+
+  std::vector<AspectRow> ReadLines(const std::string& name) const {
+    std::vector<AspectRow> rows;
+    std::ifstream file(trial_.Path(name));
+    for (std::string line; std::getline(file, line);) {
+      const auto read = ParseAspectLines(line, name);
+      // A row without any is none to train on.
+      rows.push_back(read.ok() ? read->rows[0]
+                               : AspectRow{.text = nlohmann::json::parse(line)["Text"]});
+    }
+    return rows;
+  }
+
   std::string FailureOf(const TrainerJob& job) {
     const OutcomeMessage message = Run(job);
     const auto* failed = std::get_if<Failed>(&*message.outcome);
@@ -202,6 +235,10 @@ TEST_F(SpanTrialTest, ATrialLearnsSpansAndItsFolderIsTrainedFurther) {
   const Metrics best = std::get<Completed>(*message.outcome).metrics;
   EXPECT_GT(best.at("aspect_f1"), 0.6);
   EXPECT_GT(Measured().back().at("opinion_f1"), 0.6);
+  EXPECT_GT(best.at("quadruplet_f1"), 0.3);
+  EXPECT_GT(best.at("quadruplet_cf1"), 0.3);
+  EXPECT_LE(best.at("quadruplet_cf1"), best.at("quadruplet_f1"));
+  ExpectTheFileScores(best);
   const auto file = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_NE(file->Find("qa_outputs.weight"), nullptr);
@@ -276,6 +313,20 @@ TEST_F(SpanTrialTest, TheRemediesNeedLessAndTheEstimateKnowsIt) {
   EXPECT_LT(filtered, corpus);
   EXPECT_LT(own, corpus);
   EXPECT_LT(in_pieces, own);
+}
+
+// Evaluation of eight texts at a time needs more than steps of one. The untrained model of the
+// probe finds many spans, and asks on.
+TEST_F(SpanTrialTest, TheRoundsNeedNoMoreThanTheEstimate) {
+  for (const int64_t at_once : {0, 4}) {
+    TrainerJob job = Job();
+    job.params["aspects.at_once"] = at_once;
+    job.params["train.batch_size"] = int64_t{1};
+    job.params["train.eval_batch_multiplier"] = int64_t{8};
+    job.params["train.optimizer"] = std::string("sgd");
+    job.plan = {.effective_batch = 1, .micro_batch = 1};
+    ExpectPeakWithinEstimates(job);
+  }
 }
 
 TEST_F(SpanTrialTest, BadInputIsOneLine) {

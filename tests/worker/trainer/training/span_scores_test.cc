@@ -1,5 +1,7 @@
 #include "worker/trainer/training/span_scores.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -39,6 +41,13 @@ TEST(SpansIn, WhatDoesNotEndOrDoesNotBeginIsNone) {
 TEST(SpansIn, LieInTheText) {
   EXPECT_THAT(Spans("xxbex", {1, 4}), ElementsAre(TokenRange{1, 2}, TokenRange{2, 4}));
   EXPECT_THAT(Spans("b.e", {1, 3}), IsEmpty());
+}
+
+TEST(SpanProbability, IsThatItBeginsAndThatItEnds) {
+  const std::vector<float> logits = {0.0f, 9.0f, 1.0f, -9.0f, -9.0f, 2.0f};
+  const double begins = 1.0 / (1.0 + std::exp(-1.0));
+  const double ends = 1.0 / (1.0 + std::exp(-2.0));
+  EXPECT_DOUBLE_EQ(SpanProbability(logits, {1, 3}), begins * ends);
 }
 
 Metrics Score(const SpanScores& scores) {

@@ -67,6 +67,10 @@ absl::Status WriteFiles(torch::nn::Module& model, const ModelFolderContents& con
   HPO_RETURN_IF_ERROR(
       WriteFileDurably((folder / "config.json").string(), ConfigWithTask(contents)));
   HPO_RETURN_IF_ERROR(CopyTokenizer(contents.source, folder));
+  if (!contents.quadruplets.empty()) {
+    HPO_RETURN_IF_ERROR(
+        WriteFileDurably((folder / "quadruplets.jsonl").string(), contents.quadruplets));
+  }
   if (contents.adapter.has_value()) {
     HPO_RETURN_IF_ERROR(
         WriteAdapterFolder(model, *contents.adapter, (folder / "adapter").string()));

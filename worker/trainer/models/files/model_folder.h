@@ -26,12 +26,13 @@ struct ModelFolderContents {
   std::vector<int64_t> head_sizes;  // hidden layers of the head
   std::optional<AdapterFolderContents> adapter = std::nullopt;  // of a model that has adapters
   int64_t pad_id = 0;  // what follows a row's last token; a classifier of that token is told
+  std::string quadruplets = {};  // what the model says of the validation data; empty: no such file
 };
 
 // Makes `folder` hold config.json (with labels and architecture), model.safetensors and the
-// tokenizer's files; of a model with adapters, these merged into the weights, and the folder
-// "adapter" as peft writes it. Written beside it under a temporary name, flushed, then put in place
-// of what was there: a reader sees the old folder or the new one.
+// tokenizer's files, and quadruplets.jsonl; of a model with adapters, these merged into the
+// weights, and the folder "adapter" as peft writes it. Written beside it under a temporary name,
+// flushed, then put in place of what was there: a reader sees the old folder or the new one.
 //   ResourceExhausted, Unavailable, ...  the disk; see FileError (common/base/read_file.h)
 absl::Status WriteModelFolder(torch::nn::Module& model, const ModelFolderContents& contents,
                               const std::string& folder);

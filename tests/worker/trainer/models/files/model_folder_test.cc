@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
+#include "common/base/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -67,6 +68,13 @@ TEST_F(ModelFolderTest, HoldsWhatTransformersReads) {
   const auto weights = SafetensorsFile::Open(Folder() + "/model.safetensors");
   ASSERT_TRUE(weights.ok()) << weights.status();
   EXPECT_EQ(weights->metadata().at("format"), "pt");
+}
+
+TEST_F(ModelFolderTest, HoldsTheQuadrupletsWhereThereAreAny) {
+  ModelFolderContents contents = Contents();
+  contents.quadruplets = "{}\n";
+  ASSERT_TRUE(WriteModelFolder(*model_, contents, Folder()).ok());
+  EXPECT_EQ(*ReadFile(Folder() + "/quadruplets.jsonl"), "{}\n");
 }
 
 TEST_F(ModelFolderTest, NamesTheLibrarysClassOfTheFamily) {
