@@ -42,6 +42,13 @@ void AddSpans(const QuerySet& set, const BatchRows& piece, const QueryOutputs& o
   }
 }
 
+void AddClasses(const std::vector<int64_t>& labels, const QueryOutputs& outputs,
+                ClassificationCounts& counts) {
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != kNoClass) counts.AddRow(outputs.classes[i], labels[i]);
+  }
+}
+
 template <typename T>
 std::vector<T> OnHost(const torch::Tensor& tensor) {
   const torch::Tensor host = tensor.to(torch::kCPU).contiguous();
@@ -144,10 +151,7 @@ Metrics MultiQuery::Evaluate(std::span<const BatchRows> batches) {
       sum_loss += SumOfQueryLosses(answers, batch).item<double>();
       errors.Add(answers.numbers, batch.numbers);
       const QueryOutputs outputs = answers.Outputs();
-      const std::vector<int64_t> labels = OnHost<int64_t>(batch.labels);
-      for (size_t i = 0; i < labels.size(); ++i) {
-        if (labels[i] != kNoClass) counts.AddRow(outputs.classes[i], labels[i]);
-      }
+      AddClasses(OnHost<int64_t>(batch.labels), outputs, counts);
       if (reader.has_value()) {
         AddSpans(set, piece, outputs, spans);
         reader->Hear(piece, outputs);
