@@ -87,8 +87,8 @@ TEST(TokenizedText, TakesTheTokensInCommonWhereNoEndIsNear) {
   EXPECT_EQ(tokens.TokensOf({.begin = 10, .end = 12}), (TokenRange{1, 2}));
 }
 
-// What TokensOf gave tokens for is found again by them, byte for byte, in every family; with the rest
-// of a token that an end of it cuts, as the apostrophe of "'s" for "s".
+// What TokensOf gave tokens for is found again by them, byte for byte, in every family; with the
+// rest of a token that an end of it cuts, as the apostrophe of "'s" for "s".
 TEST(TokenizedText, GivesThePhrasesOfTheirTokensBack) {
   size_t phrases = 0;
   size_t exact = 0;
