@@ -1,5 +1,7 @@
 #include "worker/text/tokenizers/parts/phrase_tokens.h"
 
+#include <set>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -133,6 +135,24 @@ TEST(TokenizedText, PhrasesAreWholeCharactersWithoutBlanks) {
   EXPECT_EQ(tokens.PhraseOf({4, 9}), "b");
   EXPECT_EQ(tokens.PhraseOf({5, 6}), "");
   EXPECT_EQ(TokenizedText("", *letters).PhraseOf({0, 1}), "");
+}
+
+// Byte-level tokens: a token of a part of a character gives all of it.
+TEST(TokenizedText, NeverGivesAPartOfACharacter) {
+  const auto tokenizer = GoldenTokenizer("json-roberta");
+  ASSERT_NE(tokenizer, nullptr);
+  const std::string text = "so \U0001F600\U0001F9C0 good";
+  const TokenizedText tokens(text, *tokenizer);
+  const Encoding all = tokenizer->Encode(text, std::nullopt, kNoTruncation);
+  const int64_t count = all.text.end - all.text.begin;
+  ASSERT_GE(count, 6);
+  std::set<std::string> phrases;
+  for (int64_t token = 0; token < count; ++token) {
+    phrases.insert(tokens.PhraseOf({token, token + 1}));
+  }
+  // The blank before the signs is a token's too.
+  EXPECT_THAT(phrases, ElementsAre("d", "go", "o", "so", "\U0001F600", "\U0001F9C0"));
+  EXPECT_EQ(tokens.PhraseOf({1, count}), "\U0001F600\U0001F9C0 good");
 }
 
 }  // namespace
