@@ -22,7 +22,7 @@ enum class ExitCode : int {
   kStudyFailed = 7,  // failures ended the one study that it served (kExitStudyFailed)
   kInternal = 70,    // retry with a limit
   kTryAgain = 75,    // ended while work remains or a result is owed, or no server: run it again
-  kUnhealthy = 77,   // the card does not answer, or no trainer lives: leave this machine out
+  kUnhealthy = 77,   // the trainer cannot be started: leave this machine out
   kConfiguration = 78,  // do not retry
   kNameTaken = 79,      // another process has the worker's name, and is alive: give another --name
   kKilled = 130,        // a second signal

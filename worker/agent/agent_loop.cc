@@ -112,13 +112,14 @@ class AgentLoop {
     return AgentResult{name_taken ? ExitCode::kNameTaken : ExitCode::kConfiguration, failure};
   }
 
-  // Studies wait, and the data of none of them is here or may come to be readable.
+  // Studies run, but this worker cannot read the data of any of them, and never will.
   std::optional<AgentResult> NoDataAtAll() const {
     if (options_.stay || studies_.empty() || has_data_ || measure_again_at_) return std::nullopt;
     return AgentResult{ExitCode::kConfiguration,
                        absl::NotFoundError(absl::StrCat(
-                           "this worker has the data of no study (give --data or --train and "
-                           "--validation): ",
+                           "this worker has the data of no running study; give --data, or --train "
+                           "and --validation",
+                           data_failures_.empty() ? "" : ": ",
                            data_failures_.empty() ? "" : data_failures_.front().message()))};
   }
 
@@ -286,8 +287,8 @@ class AgentLoop {
       GiveBack({.lease = lease,
                 .reason = ReleaseReason::kRejected,
                 .needed = assignment.required,
-                .note = absl::StrCat("needs ", FormatBytes(assignment.required), ", has ",
-                                     FormatBytes(now), " now")});
+                .note = absl::StrCat("needs ", FormatBytes(assignment.required), ", ",
+                                     FormatBytes(now), " are free now")});
       services_.stop.WaitFor(options_.first_retry);
       return std::nullopt;
     }
@@ -416,7 +417,7 @@ class AgentLoop {
     courier_.DeliverAll().IgnoreError();  // what remains is in the outbox
     if (services_.stop.level() == StopLevel::kNow) return {ExitCode::kKilled, absl::OkStatus()};
     const bool remains = work_remains_ || courier_.owes();
-    spdlog::info("drained{}", remains ? "; work remains" : "");
+    spdlog::info("stopped on request{}", remains ? "; work remains: run this worker again" : "");
     return {remains ? ExitCode::kTryAgain : ExitCode::kDone, absl::OkStatus()};
   }
 

@@ -21,7 +21,7 @@ std::vector<std::string> CardArguments(const std::vector<std::string>& own, cons
                                        const std::string& name);
 
 // Starts `program` with each list of arguments, passes on each raise of `stop` as SIGTERM, and
-// waits for all. The children are told to end when the thread that calls has.
+// waits for all. They get SIGTERM, too, when the thread that called ends.
 //   kInternal  a process could not be started; those that were are told to end
 ExitCode RunFleet(const std::string& program, const std::vector<std::vector<std::string>>& workers,
                   StopSignal& stop);

@@ -39,7 +39,7 @@ constexpr char kFooter[] =
     "   7  failures ended the one study that it served\n"
     "  70  internal error; try again a few times\n"
     "  75  ended by a signal while work remains, or no server answers; run it again\n"
-    "  77  the card does not answer, or no trainer stays alive here; do not use this machine\n"
+    "  77  the trainer cannot be started, three times in a row; do not use this machine\n"
     "  78  configuration error; do not try again\n"
     "  79  another worker of this name is alive; give this one its own --name\n"
     " 130  killed by a second signal";
@@ -68,8 +68,8 @@ struct RawOptions {
 void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
   app.add_option(
          "--checkpoints", raw.checkpoints,
-         "folder of the training states from which a trial's next attempt continues, or none. "
-         "Machines that take over each other's trials share it; default: checkpoints below "
+         "folder of the checkpoints from which a trial's next attempt continues, or none. Give "
+         "machines that take over each other's trials one folder; default: checkpoints below "
          "--state-dir")
       ->envname("HPO_CHECKPOINT_DIR");
   app.add_option("--checkpoint-every", raw.checkpoint_every,
@@ -86,10 +86,9 @@ void DeclareCheckpoints(CLI::App& app, WorkerOptions& options, RawOptions& raw) 
 void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
   CLI::Option* const trainer = app.add_option(
       "--trainer", options.trainer,
-      "command of your own program, run by /bin/sh. With places such as {train.lr} or {args} it "
-      "need "
-      "not know of hpo; without them it speaks docs/TRAINER_PROTOCOL.md; default: hpo-trainer in "
-      "the folder of this program");
+      "command of your own program, run by /bin/sh. With placeholders such as {train.lr} or {args} "
+      "any program will do; without them it must speak the trainer protocol "
+      "(docs/TRAINER_PROTOCOL.md); default: hpo-trainer in the folder of this program");
   app.add_flag("--allow-commands", options.allow_commands,
                "run the program that the study names (trainer.command of its file); its author can "
                "then run anything here")
@@ -106,7 +105,8 @@ void DeclareTrainer(CLI::App& app, WorkerOptions& options) {
 }
 
 void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
-  app.add_option("--gpu", options.gpu, "card: number of nvidia-smi, UUID, or all (one worker each)")
+  app.add_option("--gpu", options.gpu,
+                 "card: its number in nvidia-smi, its UUID, or all (one worker for each card)")
       ->take_last();
   app.add_option("--device", raw.device, "cpu, or cuda for card 0")
       ->check(CLI::IsMember({"cpu", "cuda"}));
@@ -120,7 +120,10 @@ void Declare(CLI::App& app, WorkerOptions& options, RawOptions& raw) {
                  "serve only this study (repeatable); default: every study, or with --trainer the "
                  "only one there is")
       ->type_name("NAME");
-  app.add_option("--models", options.models, "folder of model folders")->envname("HPO_MODEL_DIR");
+  app.add_option("--models", options.models,
+                 "folder with a folder for each model, in Hugging Face's format; default: "
+                 "~/.cache/hpo/models, where it exists")
+      ->envname("HPO_MODEL_DIR");
   app.add_option("--data", options.data, "folder of the files that studies name")
       ->envname("HPO_DATA_DIR")
       ->capture_default_str();

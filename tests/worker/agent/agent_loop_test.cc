@@ -365,6 +365,18 @@ TEST_F(AgentLoopTest, AProgramWithoutAHelloIsAConfigurationError) {
   EXPECT_THAT(coordinator_.registrations(), IsEmpty());
 }
 
+TEST_F(AgentLoopTest, WhatCameInsteadOfAHelloIsNamed) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"nonsense", "began with 'nonsense': expected one hello line, got none: "},
+      {R"({"type": "progress", "step": 1})", "expected one hello line, got another message"}};
+  for (const auto& [line, message] : cases) {
+    launcher_.argv_ = {"/bin/sh", "-c", absl::StrCat("echo '", line, "' >&3; exec sleep 60")};
+    const AgentResult result = Run();
+    EXPECT_EQ(result.code, ExitCode::kConfiguration) << line;
+    EXPECT_THAT(std::string(result.status.message()), HasSubstr(message));
+  }
+}
+
 TEST_F(AgentLoopTest, ATrainerThatIsKilledAtItsStartIsStartedAgain) {
   const std::string killed = (folder_ / "killed").string();
   launcher_.argv_ = {"/bin/sh", "-c",

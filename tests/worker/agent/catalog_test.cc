@@ -107,7 +107,8 @@ TEST_F(CatalogTest, AKnownModelWhoseTokenizerCannotBeUsedIsTold) {
   Write("models/tiny/tokenizer.json", R"({"model": {"type": "CharBased"}})");
   const ModelCatalog catalog = Scan();
   ASSERT_THAT(catalog.warnings, SizeIs(1));
-  EXPECT_THAT(catalog.warnings[0], HasSubstr("model tiny is for a trainer of your own alone"));
+  EXPECT_THAT(catalog.warnings[0],
+              HasSubstr("model tiny needs --trainer with a program of your own"));
   EXPECT_THAT(catalog.warnings[0], HasSubstr("CharBased"));
   ASSERT_THAT(catalog.models, SizeIs(1));
   EXPECT_EQ(catalog.models[0].tokenizer_digest, "");
@@ -295,7 +296,9 @@ TEST_F(CatalogTest, AStudyOpensNothingOutsideOfTheFolder) {
     EXPECT_THAT(scan.facts, IsEmpty()) << name;
     EXPECT_THAT(scan.complete_studies, IsEmpty());
     ASSERT_THAT(scan.failures, SizeIs(1));
-    EXPECT_THAT(std::string(scan.failures[0].message()), HasSubstr("expected a path below --data"));
+    EXPECT_THAT(
+        std::string(scan.failures[0].message()),
+        testing::StartsWith(absl::StrCat("data file: ", name, ": expected a path below --data")));
   }
   EXPECT_EQ(*catalog.TrainPath("stays_in.jsonl"), (folder_ / "data/inside.jsonl").string());
 }

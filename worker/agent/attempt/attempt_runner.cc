@@ -318,7 +318,7 @@ class RunningAttempt {
     if (!outcome) {
       reports_.SendLast();
       end.give_back =
-          end_.stop_cause == StopCause::kPreempted ? "ordered by the server" : "the worker ends";
+          end_.stop_cause == StopCause::kPreempted ? "ordered by the server" : "the worker stops";
       return end;
     }
     if (auto* oom = std::get_if<OutOfMemory>(&*outcome)) FillIn(*oom);

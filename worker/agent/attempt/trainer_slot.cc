@@ -35,6 +35,12 @@ absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reaso
   return absl::Status(code, message);
 }
 
+std::string WhyNoHello(const absl::StatusOr<UpMessage>& message, size_t num_lines) {
+  if (!message.ok()) return absl::StrCat("got none: ", message.status().message());
+  if (!std::holds_alternative<Hello>(*message)) return "got another message";
+  return absl::StrCat("got ", num_lines, " lines");
+}
+
 }  // namespace
 
 absl::Status TrainerSlot::Ensure() {
@@ -94,7 +100,8 @@ absl::Status TrainerSlot::AwaitHello() {
 absl::StatusOr<bool> TrainerSlot::TakeHello() {
   const absl::StatusOr<ReceivedLines> received = process_->channel().ReadAvailable();
   if (!received.ok()) {
-    return NoTrainer(launcher_, std::string(received.status().message()), options_.log_path);
+    return NoTrainer(launcher_, absl::StrCat("broke the protocol: ", received.status().message()),
+                     options_.log_path);
   }
   if (received->lines.empty() && !received->closed) return false;
   if (received->lines.empty()) {
@@ -108,10 +115,11 @@ absl::StatusOr<bool> TrainerSlot::TakeHello() {
   }
   const absl::StatusOr<UpMessage> message = ReadTrainerLine(received->lines.front());
   if (!message.ok() || !std::holds_alternative<Hello>(*message) || received->lines.size() > 1) {
-    return NoTrainer(launcher_,
-                     absl::StrCat("began with '", received->lines.front().substr(0, 120),
-                                  "': expected one hello line"),
-                     options_.log_path);
+    return NoTrainer(
+        launcher_,
+        absl::StrCat("began with '", received->lines.front().substr(0, 120),
+                     "': expected one hello line, ", WhyNoHello(message, received->lines.size())),
+        options_.log_path);
   }
   hello_ = std::get<Hello>(*message);
   if (hello_.version != kTrainerProtocolVersion) {

@@ -43,10 +43,11 @@ absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::stri
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(folder.string(), shape);
   if (absl::IsUnimplemented(tokenizer.status())) {
     if (shape.num_layers == 0) return "";
-    catalog.warnings.push_back(absl::StrCat("model ", name,
-                                            " is for a trainer of your own alone, as its tokenizer "
-                                            "cannot be used here: ",
-                                            tokenizer.status().message()));
+    catalog.warnings.push_back(
+        absl::StrCat("model ", name,
+                     " needs --trainer with a program of your own: hpo-trainer "
+                     "cannot use its tokenizer: ",
+                     tokenizer.status().message()));
     return "";
   }
   HPO_RETURN_IF_ERROR(tokenizer.status());

@@ -15,6 +15,7 @@
 #include "common/base/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
+#include "worker/agent/process/exit_outcome.h"
 
 namespace hpo {
 namespace {
@@ -45,9 +46,12 @@ absl::StatusOr<DeviceProfile> RunOnce(const TrainerCommand& command, absl::Durat
   const std::optional<ProcessExit> end = process->WaitFor(timeout);
   if (!end.has_value()) {
     return absl::DeadlineExceededError(
-        absl::StrCat("not done after ", absl::FormatDuration(timeout)));
+        absl::StrCat(command.argv[0], " was not done after ", absl::FormatDuration(timeout)));
   }
-  if (end->code != 0) return absl::UnavailableError(LogTail(command.log_path, 0, kLogTailLines));
+  if (end->code != 0) {
+    return absl::UnavailableError(absl::StrCat(command.argv[0], " ", DescribeExit(*end), ": ",
+                                               LogTail(command.log_path, 0, kLogTailLines)));
+  }
   HPO_ASSIGN_OR_RETURN(const std::string output, ReadFile(command.log_path));
   return FindProfile(output);
 }
@@ -60,17 +64,17 @@ std::optional<DeviceProfile> DeviceProfiles::Measure(const DeviceProfile& device
     const auto profile = FindProfile(*kept);
     if (profile.ok() && IsOf(*profile, device, torch_build)) return *profile;
   }
-  spdlog::info("measuring what {} holds beyond tensors", device.name);
+  spdlog::info("measuring the memory of {} that context and libraries need", device.name);
   const auto profile = RunOnce(command_, timeout_);
   if (!profile.ok()) {
-    spdlog::warn("{} could not be measured, so defaults stand for it: {}", device.name,
+    spdlog::warn("cannot measure {}; default values are used: {}", device.name,
                  std::string(profile.status().message()));
     return std::nullopt;
   }
   if (!IsOf(*profile, device, torch_build)) {
     spdlog::warn(
         "expected a measurement of {} with driver {} and torch {}, got one of {} with {} "
-        "and {}; defaults stand for it",
+        "and {}; default values are used",
         device.uuid, device.driver, torch_build, profile->uuid, profile->driver,
         profile->torch_build);
     return std::nullopt;

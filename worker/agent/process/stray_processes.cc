@@ -85,14 +85,18 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
   for (std::vector<Stray> strays = FindStrays(mark); !strays.empty(); strays = FindStrays(mark)) {
     for (const Stray& stray : strays) {
       if (!EndOne(stray, deadline, clock)) {
-        spdlog::error("process {} of an earlier trainer does not end", stray.pid);
+        spdlog::error(
+            "process {} of an earlier trainer does not end, although it was killed; it may still "
+            "hold memory",
+            stray.pid);
         return static_cast<int>(ended.size());
       }
       ended.push_back(stray.pid);
     }
   }
   if (!ended.empty()) {
-    spdlog::warn("ended what a trainer had left running: {}", absl::StrJoin(ended, ", "));
+    spdlog::warn("killed processes that an earlier trainer had left running: {}",
+                 absl::StrJoin(ended, ", "));
   }
   return static_cast<int>(ended.size());
 }

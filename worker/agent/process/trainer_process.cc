@@ -82,6 +82,10 @@ absl::Status SystemError(absl::string_view what, int error) {
 
 absl::Status ExecError(const std::string& program, int error) {
   const absl::Status failed = SystemError(absl::StrCat("cannot execute '", program, "'"), error);
+  if (error == ENOENT && absl::EndsWith(program, "/hpo-trainer")) {
+    return absl::NotFoundError(absl::StrCat(
+        failed.message(), "; install hpo-trainer there, or give --trainer a program of your own"));
+  }
   if (error == ENOENT) return absl::NotFoundError(failed.message());
   if (error == EACCES) return absl::PermissionDeniedError(failed.message());
   return failed;

@@ -48,9 +48,8 @@ class CoordinatorClient {
   // folder, whose lock this one has; empty: none is known.
   //   FailedPrecondition  a data set differs from the one an active study was begun with
   //   InvalidArgument     facts that the server refuses
-  //   AlreadyExists       another process has the name, and is alive; while that is being found
-  //   out,
-  //                       Unavailable
+  //   AlreadyExists       another process has the name, and is alive
+  //   Unavailable         whether it is alive is not known yet
   virtual absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
                                                       const std::string& predecessor) = 0;
 

@@ -141,10 +141,10 @@ absl::Duration LeaseKeeper::Beat() {
   if (result->register_again) {
     const absl::Status renewed = session_.Renew(registration.session, client_);
     if (!renewed.ok()) {
-      spdlog::warn("registering again: {}", renewed.ToString());
+      spdlog::warn("cannot register again: {}", renewed.ToString());
       return backoff_.Next();
     }
-    spdlog::info("the server had forgotten this worker: registered again");
+    spdlog::info("the server no longer knew this worker (was it restarted?): registered again");
     return kSoon;
   }
   TakeDirectives(beats, result->directives);

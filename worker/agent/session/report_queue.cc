@@ -62,11 +62,12 @@ void ReportQueue::AddAttributes(const Attributes& attributes) {
     const bool room = known_attributes_.size() < static_cast<size_t>(kAttributeLimit.most);
     absl::Status checked = CheckedAttributes({{key, value}}).status();
     if (!room && !known_attributes_.contains(key)) {
-      checked = absl::InvalidArgumentError(
-          absl::StrCat("attribute ", key, ": expected at most ", kAttributeLimit.most));
+      checked = absl::InvalidArgumentError(absl::StrCat("attribute ", key, ": expected at most ",
+                                                        kAttributeLimit.most,
+                                                        " attributes of an attempt"));
     }
     if (!checked.ok()) {
-      spdlog::warn("trial #{}: left out: {}", lease_.trial.number.value,
+      spdlog::warn("trial #{}: not recorded: {}", lease_.trial.number.value,
                    std::string(checked.message()));
       continue;
     }
@@ -84,7 +85,7 @@ void ReportQueue::LeaveOutSome() {
     kept.push_back(std::move(measurements_[i]));
   }
   spdlog::warn(
-      "trial #{}: more than {} of measurements wait for the server: every second one is left out, "
+      "trial #{}: more than {} of measurements wait for the server: every second one is dropped, "
       "{} remain",
       lease_.trial.number.value, FormatBytes(Bytes{static_cast<int64_t>(kMostWaitingBytes)}),
       kept.size());
@@ -139,7 +140,8 @@ ReportAnswer ReportQueue::TakeFailure(const absl::Status& status, const AttemptR
               Directive::kLeaseLost};
     case Reaction::kSetAside:
       spdlog::warn(
-          "trial #{}: {} measurements, {} memory records and {} attributes are left out: {}",
+          "trial #{}: the server refuses {} measurements, {} memory records and {} attributes; "
+          "they are dropped: {}",
           lease_.trial.number.value, report.measurements.size(), report.memory_records.size(),
           report.attributes.size(), status.ToString());
       refused_ = absl::StatusCode::kOk;
@@ -160,8 +162,9 @@ ReportAnswer ReportQueue::TakeFailure(const absl::Status& status, const AttemptR
 // Once for each code in a row; the loop says when the server is away.
 void ReportQueue::NoteRefusal(const absl::Status& status) {
   if (IsServerAway(status) || refused_ == status.code()) return;
-  spdlog::warn("trial #{}: a report is sent again, {} measurements wait: {}",
-               lease_.trial.number.value, measurements_.size(), status.ToString());
+  spdlog::warn(
+      "trial #{}: the server refuses a report, which is sent again; {} measurements wait: {}",
+      lease_.trial.number.value, measurements_.size(), status.ToString());
 }
 
 }  // namespace hpo

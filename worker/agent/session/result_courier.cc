@@ -37,7 +37,7 @@ ResultCourier::ResultCourier(CoordinatorClient& client, WorkerSession& session, 
       options_(options),
       told_(std::move(told)) {
   if (!outbox_.set_aside().empty()) {
-    spdlog::warn("{} set aside in {} (docs/status_codes.md): {}",
+    spdlog::warn("{} set aside in {} (docs/status_codes.md says what to do): {}",
                  CountResults(outbox_.set_aside().size()), outbox_.set_aside_folder(),
                  absl::StrJoin(outbox_.set_aside(), ", "));
   }
@@ -94,7 +94,7 @@ absl::StatusOr<FinishResult> ResultCourier::Tell(const OutboxEntry& entry) {
     return result;
   }
   if (const absl::Status renewed = session_.Renew(session, client_); !renewed.ok()) {
-    return absl::UnavailableError(absl::StrCat("registering again: ", renewed.message()));
+    return absl::UnavailableError(absl::StrCat("cannot register again: ", renewed.message()));
   }
   return TellInParts(session_.current().session, entry);
 }
@@ -115,8 +115,8 @@ absl::StatusOr<FinishResult> ResultCourier::TellInParts(const std::string& sessi
     if (!told.ok()) {
       const Reaction reaction = ReactionTo(Rpc::kReportMeasurements, told, last.lease.database);
       if (reaction != Reaction::kSetAside) return told;
-      spdlog::warn("{}: {} of its measurements are left out: {}", Describe(last.lease), count,
-                   told.ToString());
+      spdlog::warn("{}: the server refuses {} of its measurements; they are dropped: {}",
+                   Describe(last.lease), count, told.ToString());
     }
     num_told += count;
     left = left.subspan(count);
@@ -150,13 +150,14 @@ void ResultCourier::Settle(const OutboxEntry& entry, const absl::StatusOr<Finish
     // It takes results again: those that it refused need not wait longer.
     for (auto& [id, deferred] : deferred_) deferred.due = clock_.Monotonic();
   } else {
-    spdlog::warn("{}: its result is not wanted: {}", Describe(lease),
+    spdlog::warn("{}: another attempt counts, so this result is dropped: {}", Describe(lease),
                  std::string(answer.status().message()));
   }
   Forget(entry);
   told_(lease, answer);
   if (const absl::Status done = outbox_.Acknowledge(entry.request_id); !done.ok()) {
-    spdlog::warn("{}: a later start delivers the result once more", std::string(done.message()));
+    spdlog::warn("{}: the result is delivered once more at the next start, which does no harm",
+                 std::string(done.message()));
   }
 }
 
@@ -236,9 +237,14 @@ absl::Status ResultCourier::GiveBack(const TrialRelease& release) {
   }
   keeper_.Drop(release.lease);
   if (IsServerAway(released)) return released;
-  spdlog::info("trial #{}: given back ({}){}{}", release.lease.trial.number.value,
-               std::string(Name(release.reason)), release.note.empty() ? "" : ": ",
-               released.ok() ? release.note : released.ToString());
+  if (released.ok()) {
+    spdlog::info("trial #{}: given back ({}){}{}", release.lease.trial.number.value,
+                 std::string(Name(release.reason)), release.note.empty() ? "" : ": ", release.note);
+  } else {
+    spdlog::warn("trial #{}: cannot be given back ({}), so its lease expires: {}",
+                 release.lease.trial.number.value, std::string(Name(release.reason)),
+                 released.ToString());
+  }
   return absl::OkStatus();
 }
 

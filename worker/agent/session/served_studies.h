@@ -12,14 +12,15 @@
 namespace hpo {
 
 // Leaves those of `studies` that are named in `serves`; nullopt: all. Where nothing is named yet
-// and there is one study, that one is: what a trainer of the user's own does with another study's
-// parameters nobody knows.
+// and there is one study, that one is named: a user's own trainer is written for one study, and may
+// misread another one's parameters.
 inline void KeepThoseServed(std::optional<std::vector<std::string>>& serves,
                             std::vector<StudyData>& studies) {
   if (!serves) return;
   if (serves->empty() && studies.size() == 1) {
     serves->push_back(studies.front().study);
-    spdlog::info("serves study {}, the only one there is (another: --study NAME)", serves->front());
+    spdlog::info("serves study {}, the only one on the server; --study NAME chooses another",
+                 serves->front());
   }
   std::erase_if(studies, [&serves](const StudyData& data) {
     return std::find(serves->begin(), serves->end(), data.study) == serves->end();

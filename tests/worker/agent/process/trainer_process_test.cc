@@ -134,6 +134,7 @@ TEST_F(TrainerProcessTest, AMissingProgramIsNamed) {
       {.argv = {"/nowhere/hpo-trainer"}, .environment = {}, .log_path = log_});
   EXPECT_TRUE(absl::IsNotFound(process.status())) << process.status();
   EXPECT_THAT(std::string(process.status().message()), HasSubstr("/nowhere/hpo-trainer"));
+  EXPECT_THAT(std::string(process.status().message()), HasSubstr("; install hpo-trainer there"));
 }
 
 TEST_F(TrainerProcessTest, AFileThatCannotBeExecutedIsNamed) {
