@@ -47,7 +47,7 @@ std::optional<StopRequest> MessageChannel::Poll() {
       shutdown_ = true;
       Stop("drain");
     } else {
-      Send(LogMessage{.level = "error", .text = "a job came while another one ran"});
+      Send(LogMessage{.level = "error", .text = "expected no second job while one runs, got one"});
       ended_ = true;
     }
   }

@@ -83,8 +83,8 @@ absl::Status NoSuchValue(const std::string& name, const ParamMap& params, const 
   for (const auto& [value, unused] : values) known.insert(value);
   return absl::InvalidArgumentError(absl::StrCat(
       "{", name, "}: this trial has no such value; it has ", absl::StrJoin(known, ", "),
-      ". {args} stands for the parameters that a trial has, however many; {{", name,
-      "}} for braces that are the program's own"));
+      ". {args} stands for all parameters of the trial; write {{", name,
+      "}} to pass these braces to the program"));
 }
 
 }  // namespace

@@ -80,13 +80,16 @@ int Main(int argc, const char* const* argv) {
   std::string metrics_file;
   std::vector<std::string> patterns;
   CLI::App app(
-      "Runs a program that knows nothing of hpo as the trainer of hpo-worker, which starts it.",
+      "Runs an ordinary program as the trainer of a trial: fills its command line, reads its "
+      "metrics. hpo-worker starts it.",
       "hpo-command-trainer");
-  app.add_option("command", command, "command for /bin/sh, with places such as {train.lr}")
+  app.add_option("command", command, "command for /bin/sh, with placeholders such as {train.lr}")
       ->required();
-  app.add_option("--metric-pattern", patterns, "regular expression of a line with a metric")
+  app.add_option("--metric-pattern", patterns,
+                 "regular expression that finds a metric in a printed line (repeatable)")
       ->allow_extra_args(false);
-  app.add_option("--metrics-file", metrics_file, "where the program writes its metrics");
+  app.add_option("--metrics-file", metrics_file,
+                 "JSON file that the program writes its metrics to");
   app.set_version_flag("--version", absl::StrCat("hpo-command-trainer ", Version()));
   if (const std::optional<int> over = ParseCommandLine(app, argc, argv, std::cout, std::cerr)) {
     return *over == 0 ? 0 : trainer_exit::kUsage;

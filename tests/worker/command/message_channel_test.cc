@@ -118,7 +118,7 @@ TEST_F(MessageChannelTest, ASecondJobDuringAnAttemptIsAnError) {
   ASSERT_TRUE(channel_->NextJob().ok());
   WriteMessage(Job(2));
   EXPECT_TRUE(channel_->Poll().has_value());
-  EXPECT_THAT(ReadLine(), HasSubstr("a job came while another one ran"));
+  EXPECT_THAT(ReadLine(), HasSubstr("expected no second job while one runs"));
   EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
 }
 
