@@ -80,12 +80,12 @@ absl::StatusOr<EncodedDataset> TokenCache::Encode(const Dataset& dataset,
       ::utimensat(AT_FDCWD, path.c_str(), /*times=*/nullptr, /*flags=*/0);  // used now
       return WithTokens(dataset, *rows, tokenizer.pad_id());
     }
-    spdlog::info("{} is passed over: {}", path,
-                 rows.ok() ? "of other rows" : std::string(rows.status().message()));
+    spdlog::info("cached tokens {} are not used: {}", path,
+                 rows.ok() ? "they are of other rows" : std::string(rows.status().message()));
   }
   HPO_ASSIGN_OR_RETURN(EncodedDataset encoded, EncodeDataset(dataset, tokenizer, max_length));
   if (const absl::Status stored = Store(key, TokensOf(encoded)); !stored.ok()) {
-    spdlog::warn("tokens of {} are not kept: {}", dataset.path, std::string(stored.message()));
+    spdlog::warn("tokens of {} are not cached: {}", dataset.path, std::string(stored.message()));
   }
   return encoded;
 }
@@ -94,8 +94,9 @@ absl::Status TokenCache::Store(const std::string& key, const TokenRows& rows) co
   const Bytes size{static_cast<int64_t>(sizeof(TokenFileHeader) + rows.offsets.size_bytes() +
                                         rows.ids.size_bytes() + rows.type_ids.size_bytes())};
   if (size > limit_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("expected at most ", FormatBytes(limit_), ", got ", FormatBytes(size)));
+    return absl::ResourceExhaustedError(absl::StrCat("expected at most ", FormatBytes(limit_),
+                                                     " (HPO_TOKEN_CACHE_SIZE), got ",
+                                                     FormatBytes(size)));
   }
   std::error_code error;
   fs::create_directories(folder_, error);

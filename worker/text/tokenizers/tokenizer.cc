@@ -135,9 +135,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(const std::string& fold
   if (whole != nullptr) return whole;
   const std::optional<TokenizerFamily> family = FamilyOf(config, shape.family);
   if (family.has_value()) return Load(*family, folder, config, shape.vocab_size);
-  return absl::UnimplementedError(
-      absl::StrCat(folder, "/config.json: model_type: expected one with a tokenizer here, got '",
-                   shape.family, "'"));
+  return absl::UnimplementedError(absl::StrCat(
+      folder, "/config.json: model_type: expected one whose tokenizer hpo supports, got '",
+      shape.family, "'"));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::string& folder) {
@@ -148,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerOfFolder(const std::stri
   std::optional<TokenizerFamily> family = FamilyOf(config, /*model_type=*/"");
   if (!family.has_value() && !NamesNoFamily(config.tokenizer_class)) {
     return absl::UnimplementedError(absl::StrCat(
-        folder, "/tokenizer_config.json: tokenizer_class: expected one known here, got '",
+        folder, "/tokenizer_config.json: tokenizer_class: expected one that hpo supports, got '",
         config.tokenizer_class, "'"));
   }
   if (!family.has_value()) family = FamilyOfFiles(folder);

@@ -9,8 +9,9 @@ namespace hpo {
 
 absl::Status UnknownPart(const std::string& where, absl::string_view what, absl::string_view got) {
   return absl::UnimplementedError(
-      absl::StrCat(where, ": expected ", what, " known here, got '", got,
-                   "'; without tokenizer.json the vocabulary files are read, if there are any"));
+      absl::StrCat(where, ": expected ", what, ", got '", got,
+                   "', which hpo does not support; without tokenizer.json the vocabulary files are "
+                   "read, if there are any"));
 }
 
 const nlohmann::json& MemberOrNull(const nlohmann::json& json, const char* key) {
