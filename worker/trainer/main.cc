@@ -9,10 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -20,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/log.h"
+#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/base/user_folder.h"
 #include "common/command_line/bounds.h"
@@ -116,14 +115,12 @@ int EndWithoutDevice(const TrainerJob& job, const absl::Status& reason, EventSin
 }
 
 absl::StatusOr<TrainerJob> ReadJob(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return absl::NotFoundError(absl::StrCat(path, ": no such file, or unreadable"));
-  absl::StatusOr<DownMessage> message = DecodeDown(text.str());
+  HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::StatusOr<DownMessage> message = DecodeDown(text);
   if (!message.ok()) return Annotate(message.status(), path);
   if (auto* job = std::get_if<TrainerJob>(&*message)) return std::move(*job);
-  return absl::InvalidArgumentError(absl::StrCat(path, ": expected a message of type job"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": type: expected \"job\", got another message of the protocol"));
 }
 
 int RunJobFile(const std::string& path, const std::string& torch_build, const TokenCache& tokens) {
@@ -294,7 +291,7 @@ int Run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   hpo::SpinBriefly(argv);
   CLI::App app{
-      "Trains text classifiers for hpo-worker, or one job of a file (--job).\n"
+      "Fine-tunes transformers for hpo-worker, or runs one job of a file (--job).\n"
       "HPO_NUM_THREADS sets the number of CPU threads, HPO_TRAINER_FD the file descriptor of the\n"
       "protocol (3)."};
   hpo::Arguments arguments;
@@ -304,11 +301,11 @@ int main(int argc, char** argv) {
   app.add_option("--threads", arguments.threads, "CPU threads; default: HPO_NUM_THREADS, or all")
       ->check(hpo::AtLeast(1));
   app.add_option("--token-cache", arguments.token_cache,
-                 "Folder where tokenized data are kept for later trials, or none; default: "
+                 "Cache folder of tokenized data for later trials, or none; default: "
                  "hpo/tokens in $XDG_CACHE_HOME or ~/.cache")
       ->envname("HPO_TOKEN_CACHE");
   app.add_option("--token-cache-size", arguments.token_cache_size,
-                 "Disk space for them; the least recently used are removed first")
+                 "Disk space of the token cache; the least recently used files are removed first")
       ->envname("HPO_TOKEN_CACHE_SIZE")
       ->capture_default_str();
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warn, error or off");
@@ -317,17 +314,17 @@ int main(int argc, char** argv) {
                "List the parameters a study may search, and exit");
   app.add_flag(
       "--profile-device", arguments.profile_device,
-      "Measure what the device holds beyond tensors, print it as one line of JSON, and exit");
+      "Measure the memory that context and libraries need, print it as one line of JSON, and exit");
   app.add_option("--memory-suite", arguments.memory_suite,
                  "Train synthetic configurations, print how their memory was predicted as lines of "
                  "JSON, write the allocator's traces to this folder, and exit")
       ->type_name("FOLDER");
   app.add_option("--suite-seconds", arguments.suite_seconds,
-                 "How long the memory suite may take; what would take longer is left out")
+                 "Time limit of the memory suite; what would take longer is skipped")
       ->check(hpo::AtLeast(1))
       ->capture_default_str();
   app.add_option("--storm-cycles", arguments.storm_cycles,
-                 "Out-of-memory errors in a row that the memory suite causes")
+                 "Number of out-of-memory errors that the memory suite causes in a row")
       ->check(hpo::AtLeast(1))
       ->capture_default_str();
   app.add_option("--device", arguments.device,

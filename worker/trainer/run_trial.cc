@@ -99,8 +99,8 @@ class TrialRun {
     }
     if (absent.empty()) return;
     TellWarning(events_, job_.trial,
-                absl::StrCat(job_.train_path, ": no row that is trained on has the label ",
-                             absl::StrJoin(absent, ", ")));
+                absl::StrCat(job_.train_path, ": no training row has the label ",
+                             absl::StrJoin(absent, " or ")));
   }
 
   void TellTruncated() {
@@ -108,7 +108,7 @@ class TrialRun {
       if (file.truncated == 0) continue;
       TellWarning(events_, job_.trial,
                   absl::StrFormat("%s: %d of %d rows are longer than the model's %d positions and "
-                                  "are cut there (tok.max_length: %d)",
+                                  "are truncated (tok.max_length: %d)",
                                   file.path, file.truncated, file.rows, folder_.shape.max_positions,
                                   options_.config.max_length));
     }
@@ -120,7 +120,7 @@ class TrialRun {
     TellWarning(events_, job_.trial,
                 absl::StrCat(path, ": ", spans.unplaced, " of ", spans.phrases,
                              " aspects and opinions do not occur in their texts, letter for "
-                             "letter: they are learnt as not said"));
+                             "letter: no span is learnt for them"));
   }
 
   // The model as the parameters want it.
@@ -305,9 +305,9 @@ class TrialRun {
     }
     TellWarning(
         events_, job_.trial,
-        absl::StrCat("the best weights, of step ", step, ", are not kept: ", saved.message(),
-                     std::filesystem::is_directory(BestFolder()) ? "; earlier ones stay" : "",
-                     ", and training goes on"));
+        absl::StrCat("cannot save the best weights, of step ", step, ": ", saved.message(),
+                     std::filesystem::is_directory(BestFolder()) ? "; earlier ones are kept" : "",
+                     "; training goes on"));
     return false;
   }
 
@@ -423,11 +423,13 @@ OutcomeMessage RunTrial(const TrainerJob& job, TrialDevice& device, EventSink& e
     }
   }
   if (!message.clean) {
-    LogError(absl::StrCat("Trial ", job.trial.value,
-                          " - the process is not clean: live bytes are not the baseline's ",
-                          FormatBytes(device.baseline), " again; ",
-                          FormatBytes(message.memory.growth), " more, from stage '",
-                          message.memory.growth_stage, "'"));
+    const MemoryReport& memory = message.memory;
+    LogError(absl::StrCat(
+        "Trial ", job.trial.value, " - this process cannot run another trial",
+        memory.growth > Bytes{}
+            ? absl::StrCat(": tensors take ", FormatBytes(memory.growth),
+                           " more than before this one, since stage '", memory.growth_stage, "'")
+            : ""));
   }
   return message;
 }

@@ -113,8 +113,7 @@ TEST_F(RunTrialTest, OfSeveralLabelsOneThatNoRowHasIsTold) {
   Complete(job);
   const auto logs = events_.All<LogMessage>();
   ASSERT_EQ(logs.size(), 1u);
-  EXPECT_THAT(logs[0].text,
-              EndsWith("several.jsonl: no row that is trained on has the label rare"));
+  EXPECT_THAT(logs[0].text, EndsWith("several.jsonl: no training row has the label rare"));
 }
 
 TEST_F(RunTrialTest, RowsAboveTheModelsPositionsAreCountedAndTold) {
@@ -132,7 +131,7 @@ TEST_F(RunTrialTest, RowsAboveTheModelsPositionsAreCountedAndTold) {
   ASSERT_EQ(logs.size(), 1u) << "of valid.jsonl no row is cut";
   EXPECT_EQ(logs[0].level, "warning");
   EXPECT_THAT(logs[0].text, EndsWith("long.jsonl: 2 of 19 rows are longer than the model's 40 "
-                                     "positions and are cut there (tok.max_length: 64)"));
+                                     "positions and are truncated (tok.max_length: 64)"));
 }
 
 TEST_F(RunTrialTest, TheBestFolderTrainsAgain) {

@@ -77,7 +77,9 @@ absl::Status SyncTree(const fs::path& folder) {
 
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {
   HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  return DecodeManifest(text);
+  auto manifest = DecodeManifest(text);
+  if (!manifest.ok()) return Annotate(manifest.status(), path);
+  return manifest;
 }
 
 // "000150-2".
@@ -127,11 +129,8 @@ std::vector<Checkpoint> CheckpointStore::List() const {
 }
 
 absl::Status CheckpointStore::Verify(const Checkpoint& checkpoint) const {
-  const std::string path = checkpoint.folder + "/" + kManifest;
-  const auto expected = ReadManifest(path);
-  if (!expected.ok()) {
-    return absl::DataLossError(absl::StrCat(path, ": ", expected.status().message()));
-  }
+  const auto expected = ReadManifest(checkpoint.folder + "/" + kManifest);
+  if (!expected.ok()) return absl::DataLossError(expected.status().message());
   for (const auto& [name, sum] : *expected) {
     const absl::StatusOr<FileSum> found = Sum(checkpoint.folder + "/" + name);
     if (!found.ok()) return absl::DataLossError(found.status().message());
@@ -183,8 +182,9 @@ absl::Status CheckpointStore::CheckQuota(Bytes size) const {
   }
   if (others + size <= quota_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the study's checkpoints may have ", FormatBytes(quota_), ", other trials have ",
-                   FormatBytes(others), ", this one needs ", FormatBytes(size)));
+      absl::StrCat("the study's checkpoints may take ", FormatBytes(quota_),
+                   " (--checkpoint-quota), those of other trials take ", FormatBytes(others),
+                   ", this one needs ", FormatBytes(size)));
 }
 
 absl::StatusOr<Checkpoint> CheckpointStore::WriteOnce(

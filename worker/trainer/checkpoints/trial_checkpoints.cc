@@ -85,7 +85,7 @@ std::optional<LoopState> TrialCheckpoints::Restore() {
     }
     TellWarning(events_, job_.trial,
                 absl::StrCat("the checkpoint ", checkpoint.folder,
-                             " is passed over: ", state.status().message()));
+                             " cannot be used: ", state.status().message()));
   }
   TellRestart(absl::StrCat("finds no checkpoint below ", job_.checkpoints.folder));
   return std::nullopt;
@@ -135,7 +135,7 @@ bool TrialCheckpoints::Save(const LoopState& state) {
   if (!written.ok()) {
     if (!std::exchange(failing_, true)) {
       TellWarning(events_, job_.trial,
-                  absl::StrCat("no checkpoint after step ", state.step, ": ",
+                  absl::StrCat("cannot save a checkpoint after step ", state.step, ": ",
                                written.status().message(), "; ", WhatStays()));
     }
     return false;
@@ -152,9 +152,10 @@ bool TrialCheckpoints::Save(const LoopState& state) {
 
 std::string TrialCheckpoints::WhatStays() const {
   const std::vector<Checkpoint> left = store_.List();
-  return absl::StrCat(
-      left.empty() ? "there is none" : absl::StrCat("that of step ", left.front().step, " stays"),
-      ", and training goes on");
+  return absl::StrCat(left.empty()
+                          ? "there is no earlier one"
+                          : absl::StrCat("the one of step ", left.front().step, " is kept"),
+                      "; training goes on");
 }
 
 bool TrialCheckpoints::MakeRoom() {

@@ -206,8 +206,8 @@ extern "C" __attribute__((visibility("default"))) hpo::DeviceMemory* hpo_open_cu
   }
   if (hpo::HooksWereAskedForTooEarly()) {
     std::snprintf(error, error_size,
-                  "cuda:%d: torch was asked for CUDA before hpo_cuda.so was loaded, and keeps that "
-                  "there is none; expected a new process, or a trainer without this bug",
+                  "cuda:%d: torch looked for CUDA before hpo_cuda.so was loaded, and found none; "
+                  "this is a bug of hpo-trainer, and only a new process can use the card",
                   index);
     return nullptr;
   }

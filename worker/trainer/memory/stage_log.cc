@@ -98,19 +98,19 @@ void StageLog::Replan(const MemoryPlan& plan, int64_t step, const std::string& w
   ++report_.num_replans;
   const MemoryUse use = memory_.Read();
   LogWarning(
-      absl::StrFormat("Trial %d - replan (%s): from step %d on micro-batch %d in %d parts%s, "
-                      "effective batch %d kept",
+      absl::StrFormat("Trial %d - replan (%s): from step %d on, micro-batch %d in %d parts%s; "
+                      "the effective batch stays %d",
                       job_.trial.value, why, step + 1, plan.micro_batch, plan.NumParts(),
-                      plan.checkpointing ? ", layers computed again" : "", plan.effective_batch));
+                      plan.checkpointing ? ", gradient checkpointing" : "", plan.effective_batch));
   MemoryMessage message = MessageOf("replan", use, step);
   message.plan = plan;
   events_.Send(message);
 }
 
 void StageLog::Growing(const Growth& growth, int64_t step) {
-  LogWarning(absl::StrFormat("Trial %d - live bytes grow: %s in %d times '%s', up to step %d",
-                             job_.trial.value, FormatBytes(growth.bytes), growth.times,
-                             growth.stage, step));
+  LogWarning(absl::StrFormat(
+      "Trial %d - tensors take more and more memory: %s in %d times '%s', up to step %d",
+      job_.trial.value, FormatBytes(growth.bytes), growth.times, growth.stage, step));
   report_.growth = growth.bytes;
   report_.growth_stage = growth.stage;
   SendGrowth(step);
@@ -119,8 +119,9 @@ void StageLog::Growing(const Growth& growth, int64_t step) {
 void StageLog::LeftBehind(Bytes bytes) {
   report_.growth = bytes;
   if (report_.growth_stage.empty()) report_.growth_stage = "trial";
-  LogWarning(absl::StrFormat("Trial %d - %s more are live than before the trial, from stage '%s'",
-                             job_.trial.value, FormatBytes(bytes), report_.growth_stage));
+  LogWarning(
+      absl::StrFormat("Trial %d - tensors take %s more than before the trial, since stage '%s'",
+                      job_.trial.value, FormatBytes(bytes), report_.growth_stage));
   SendGrowth(0);
 }
 

@@ -166,7 +166,7 @@ absl::Status CheckUnused(std::span<const SafetensorsFile> files, const std::set<
       if (!MayBeIgnored(name)) {
         return absl::InvalidArgumentError(
             absl::StrCat(file.origin(), ": tensor '", name, "' of shape ", FormatShape(view.shape),
-                         " has no place in the model of config.json"));
+                         " is no parameter of the model of config.json"));
       }
       report.ignored.push_back(name);
     }

@@ -116,7 +116,8 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
   if (model.path.empty() || !std::filesystem::is_directory(model.path)) {
     return absl::NotFoundError(absl::StrCat(
         "model '", job.model_name, "': expected a folder with config.json, model.safetensors and ",
-        "a tokenizer's files at '", model.path, "'"));
+        "a tokenizer's files, got '", model.path,
+        "'; hpo-worker --models names the folder with it"));
   }
   const std::string config_path = model.path + "/config.json";
   HPO_ASSIGN_OR_RETURN(model.config_json, ReadTextFile(config_path));

@@ -101,10 +101,11 @@ void TrainLoop::JudgeProbe() {
   const Bytes measured = parts_.log.Probed(
       predicted, replanner_.PredictedReservedPeak(state_.plan, passes).value_or(Bytes{}));
   if (!replanner_.Correct(state_.plan, measured)) return;
-  LogWarning(absl::StrFormat("Trial %d - the estimate is short by %s", parts_.job.trial.value,
-                             FormatBytes(replanner_.correction())));
+  LogWarning(absl::StrFormat("Trial %d - the memory estimate is too low by %s",
+                             parts_.job.trial.value, FormatBytes(replanner_.correction())));
   if (parts_.job.policy != MemoryPolicy::kPlan || replanner_.Fits(state_.plan)) return;
-  if (const auto smaller = replanner_.Smaller(state_.plan)) UsePlan(*smaller, "by the probe");
+  if (const auto smaller = replanner_.Smaller(state_.plan))
+    UsePlan(*smaller, "the probe needed more than predicted");
 }
 
 void TrainLoop::TakeUp() {
@@ -420,9 +421,10 @@ std::optional<TrainLoop::Ending> TrainLoop::Measure() {
                           metrics.at(parts_.job.objective.metric), metrics.at("loss")));
   if (!Improves(metrics)) {
     if (!IsStale()) return std::nullopt;
-    LogInfo(absl::StrFormat("Trial %d - ends after step %d: no better %s in %d measurements",
-                            parts_.job.trial.value, state_.step, parts_.job.objective.metric,
-                            parts_.options.early_stopping));
+    LogInfo(
+        absl::StrFormat("Trial %d - early stopping after step %d: no better %s in %d measurements",
+                        parts_.job.trial.value, state_.step, parts_.job.objective.metric,
+                        parts_.options.early_stopping));
     return Ending{Completed{.metrics = *state_.best, .model_path = {}}};
   }
   state_.best = std::move(metrics);

@@ -215,7 +215,7 @@ TEST_F(CheckpointStoreTest, TheQuotaCountsTheStudysOtherTrials) {
   ASSERT_TRUE(Write(store, 20, std::string(900, 'y')).ok());
   const auto refused = Write(store, 30, std::string(1200, 'y'));
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status()));
-  EXPECT_THAT(refused.status().message(), HasSubstr("may have 1.95 KiB"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("may take 1.95 KiB"));
   EXPECT_THAT(Steps(store), ElementsAre(20));
 }
 

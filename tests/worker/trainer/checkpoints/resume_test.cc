@@ -282,7 +282,7 @@ TEST_F(ResumeTest, ATornCheckpointIsPassedOver) {
   fs::copy(good, torn, fs::copy_options::recursive);
   fs::resize_file(torn + "/training_state.safetensors", 1000);
   ExpectEqual(Complete(Job(2)), undisturbed);
-  EXPECT_THAT(Logs(), Contains(HasSubstr("00000011-1 is passed over")));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("00000011-1 cannot be used")));
   EXPECT_THAT(Logs(), Contains(HasSubstr("goes on after step")));
 }
 
@@ -348,7 +348,7 @@ TEST_F(ResumeTest, ABrokenStateIsPassedOverWhole) {
     manifest["files"].erase("state.json");
     std::ofstream(folder + "/manifest.json") << manifest;
     ExpectEqual(Complete(Job(2)), undisturbed);
-    EXPECT_THAT(Logs(), Contains(HasSubstr("is passed over")));
+    EXPECT_THAT(Logs(), Contains(HasSubstr("cannot be used")));
   }
 }
 
@@ -384,7 +384,7 @@ TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoWeights) {
   const OutcomeMessage message = Run(job);
   ASSERT_TRUE(std::holds_alternative<Completed>(message.outcome.value()));
   EXPECT_EQ(std::get<Completed>(*message.outcome).model_path, "");
-  EXPECT_THAT(Logs(), Contains(HasSubstr("the best weights, of step 4, are not kept")));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("cannot save the best weights, of step 4")));
 }
 
 TEST_F(ResumeTest, AFullDiskKeepsTheEarlierBestWeights) {
@@ -451,7 +451,7 @@ TEST_F(ResumeTest, ResultsOutliveADiskThatTakesNoCheckpoint) {
   TrainerJob job = Job();
   job.checkpoints = {.folder = trial_.Write("a_file", "") + "/sub", .every_steps = 1};
   EXPECT_TRUE(std::holds_alternative<Completed>(Run(job).outcome.value()));
-  EXPECT_THAT(Logs(), ElementsAre(HasSubstr("no checkpoint after step 1")));  // once
+  EXPECT_THAT(Logs(), ElementsAre(HasSubstr("cannot save a checkpoint after step 1")));  // once
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ absl::Status CheckShard(const SafetensorsFile& file, const std::set<std::string>
   }
   for (const auto& [name, view] : file.tensors()) {
     if (expected.count(name) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          file.origin(), ": tensor '", name, "' is one that ", index, " does not know of here"));
+      return absl::InvalidArgumentError(absl::StrCat(file.origin(), ": tensor '", name,
+                                                     "' is not listed for this file in ", index));
     }
   }
   return absl::OkStatus();
