@@ -15,15 +15,15 @@ STOP_S = 30.0
 
 
 def program(name: str) -> str:
-    """Of HPO_BIN_DIR, the wheel or the PATH."""
+    """The path of a program: in HPO_BIN_DIR, in the wheel or on the PATH."""
     folders = [os.environ.get("HPO_BIN_DIR"), str(pathlib.Path(__file__).with_name("bin"))]
     for folder in folders:
         if folder and os.access(os.path.join(folder, name), os.X_OK):
             return os.path.join(folder, name)
     found = shutil.which(name)
     if found is None:
-        raise HpoError(f"{name} was not found: install the wheel, put it on the PATH or name its "
-                       "folder in HPO_BIN_DIR")
+        raise HpoError(f"{name} was not found: install the wheel hpo-service, put {name} on the PATH "
+                       "or name its folder in HPO_BIN_DIR")
     return found
 
 
@@ -47,10 +47,14 @@ class Server:
                 preexec_fn=die_with_parent)
         deadline = time.monotonic() + START_S
         while not address_file.exists() or not address_file.read_text().strip():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            status = self._process.poll()
+            if status is not None or time.monotonic() > deadline:
                 self.close()
                 tail = self.log.read_text(errors="replace").strip().splitlines()[-5:]
-                raise HpoError("hpo-server did not start:\n" + "\n".join(tail))
+                why = f"it did not listen within {START_S:.0f} s" if status is None else \
+                    f"it ended with status {status}"
+                raise HpoError(f"hpo-server did not start, {why}; its last output:\n"
+                               + ("\n".join(tail) or "(none)"))
             time.sleep(0.01)
         self.address = address_file.read_text().strip()
 

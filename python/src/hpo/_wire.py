@@ -41,7 +41,7 @@ def number(enum: str, value: str) -> int:
 
 
 def name(enum: str, value: int) -> str:
-    """The reverse of `number`, without the enum's prefix, in small letters: "completed"."""
+    """The reverse of `number`, without the enum's prefix, in lower case: "completed"."""
     descriptor = _pool().FindEnumTypeByName(f"hpo.v1.{enum}")
     prefix = descriptor.values_by_number[0].name[: -len("UNSPECIFIED")]
     return str(descriptor.values_by_number[value].name)[len(prefix):].lower()
@@ -53,7 +53,7 @@ def pack(value: object) -> Any:
                         (str, "string_value")):
         if isinstance(value, kind):
             return message("Value")(**{field: value})
-    raise InvalidInput(f"a parameter: expected a flag, a number or text, got {value!r}")
+    raise InvalidInput(f"a parameter: expected a bool, a number or a string, got {value!r}")
 
 
 def unpack(value: Any) -> Any:

@@ -33,7 +33,8 @@ def _receive(channel: _wire.Channel, study: str, file: "IO[bytes]") -> str:
 def write(channel: _wire.Channel, study: str, path: pathlib.Path) -> str:
     """A new file, whole and on the disk when this returns, or none. The archive's digest."""
     if path.exists():
-        raise InvalidInput(f"{path} is there: expected a new file for the archive")
+        raise InvalidInput(f"{path} is there: expected a new file for the archive; name another one, or "
+                           "move this one away")
     with contextlib.ExitStack() as cleanup:
         fd, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         cleanup.callback(pathlib.Path(aside).unlink)
@@ -61,9 +62,9 @@ def _pieces(file: "IO[bytes]", name: str) -> "Iterator[Any]":
 
 def restore(file: "str | os.PathLike[str]", name: str = "", *,
             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> str:
-    """Takes up the study of an archive (Study.delete, `hpo study delete`) again, under its own name
-    or another one: into `storage`, a folder of your own, or the `server` at that address. Its name;
-    hpo.Study(name, storage=...) opens it. All of it, or nothing."""
+    """Restores a study from an archive (Study.delete, `hpo study delete`), under its own name or as
+    `name`: into the folder `storage`, or on the `server` at that address. Returns its name, with
+    which hpo.Study(name, storage=...) opens it. Restores all of it, or raises and changes nothing."""
     if (storage is None) == (server is None):
         raise InvalidInput("hpo.restore: expected storage= or server=, got "
                            f"{'neither' if server is None else 'both'}")

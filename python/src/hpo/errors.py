@@ -2,7 +2,7 @@
 
 
 class HpoError(Exception):
-    """Something that hpo was asked for cannot be done; the text says what helps."""
+    """hpo cannot do what it was asked for; the text says what to do."""
 
 
 class InvalidInput(HpoError, ValueError):
@@ -10,7 +10,7 @@ class InvalidInput(HpoError, ValueError):
 
 
 class ServerError(HpoError):
-    """The server refused a call, or does not answer. `code` is gRPC's name of the reason."""
+    """The server refused a call, or does not answer. `code` is the name of gRPC's status code."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -18,15 +18,16 @@ class ServerError(HpoError):
 
 
 class StudyFailed(HpoError):
-    """Failures ended the study; the text holds the last one's traceback."""
+    """Failed trials ended the study; the text holds the traceback of the last one."""
 
 
 class Stopped(Exception):
-    """The trial is to end: pruned, out of time or cancelled. Let it pass through your code."""
+    """The trial has to end: it was pruned, cancelled or is out of time. Let it pass through
+    your code."""
 
 
 class OutOfMemory(Exception):
-    """This configuration does not fit; the sampler learns where not to look."""
+    """This configuration does not fit into memory; the sampler learns to avoid such ones."""
 
     def __init__(self, text: str = "out of memory", needed_bytes: int = 0) -> None:
         super().__init__(text)
@@ -34,4 +35,4 @@ class OutOfMemory(Exception):
 
 
 class BadData(Exception):
-    """The data is at fault: no other configuration would do better."""
+    """The data are wrong, so that no configuration can work: the trial fails."""

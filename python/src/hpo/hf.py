@@ -8,7 +8,7 @@
 
 and `hpo-worker --trainer "python script.py"` runs its trials. A script whose arguments come from
 the command line has hpo.hf.command_line() parsed instead of sys.argv[1:]. Run by hand, without a
-worker, it does what it did before. Below hpo.minimize the trial is given to each of the calls."""
+worker, it does what it did before. Inside hpo.minimize give the trial to each of these calls."""
 
 import argparse
 import dataclasses
@@ -32,13 +32,14 @@ _IGNORED = -100  # the label of what has none
 
 
 def arguments(trial: "Trial | None" = None, **own: Any) -> "dict[str, Any]":
-    """What TrainingArguments is made of: `own`, and over it those parameters of the trial that are
-    fields of it, by their name there or as train.lr, train.batch_size, ...; other parameters are
-    the script's business. per_device_train_batch_size × gradient_accumulation_steps is the
-    effective batch: the Trainer gets it whole, and HpoCallback runs it in parts that fit.
+    """Arguments for TrainingArguments: `own`, replaced by the trial's parameters of the same name.
+    train.lr, train.batch_size, ... stand for learning_rate, per_device_train_batch_size, ...;
+    parameters that TrainingArguments does not have are left to the script.
+    per_device_train_batch_size × gradient_accumulation_steps is the effective batch: the Trainer
+    gets it whole, and HpoCallback runs it in parts that fit.
 
-    A trial writes below its checkpoint folder, where a later attempt goes on from, and keeps the
-    newest checkpoint; where `own` says nothing else it has a seed of its own."""
+    A trial writes into its checkpoint folder, from which a later attempt continues. Unless `own`
+    says otherwise it keeps only the newest checkpoint and has a seed of its own."""
     found = trial or current()
     if found is None:
         return own
@@ -56,9 +57,9 @@ def arguments(trial: "Trial | None" = None, **own: Any) -> "dict[str, Any]":
 
 def command_line(trial: "Trial | None" = None,
                  given: "Sequence[str] | None" = None) -> "list[str]":
-    """Arguments for HfArgumentParser: `given`, or the program's own, then the trial's parameters,
-    all of them, each as --name value (of a name with dots the last part), and what `arguments`
-    says of the rest."""
+    """Arguments for HfArgumentParser: `given`, or the program's own, then all parameters of the
+    trial as --name value (train.lr and the like by their names in TrainingArguments, of other names
+    with dots the last part), then what else `arguments` sets."""
     words = list(sys.argv[1:] if given is None else given)
     found = trial or current()
     if found is None:
@@ -74,24 +75,26 @@ def command_line(trial: "Trial | None" = None,
 
 
 class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntypedBaseClass]
-    """Makes `trainer` train a trial: batches in parts that fit, each evaluation reported, an end
-    where the trial is to end, and a start from the last checkpoint. Give it to add_callback."""
+    """Makes `trainer` train a trial: it runs batches in parts that fit, reports each evaluation,
+    ends when the trial has to end, and starts from the last checkpoint. Give it to add_callback."""
 
     def __init__(self, trainer: Any, trial: "Trial | None" = None) -> None:
         self._trial = trial or current()
         if self._trial is None:
             return
         if trainer.args.world_size > 1 or trainer.args.n_gpu > 1 or trainer.is_deepspeed_enabled:
-            raise HpoError("hpo.hf plans for one card: expected one process with one device, got "
-                           f"{trainer.args.world_size} with {trainer.args.n_gpu}; set "
-                           "CUDA_VISIBLE_DEVICES to one, and no DeepSpeed")
+            raise HpoError("hpo.hf plans for one card: expected one process with one device and "
+                           f"without DeepSpeed, got {trainer.args.world_size} with "
+                           f"{trainer.args.n_gpu}"
+                           f"{' and DeepSpeed' if trainer.is_deepspeed_enabled else ''}; set "
+                           "CUDA_VISIBLE_DEVICES to one card, and use no launcher")
         self._steps = _Steps(trainer, self._trial)
         self._train = trainer.train
         trainer.train = self._train_on
 
     def _train_on(self, resume_from_checkpoint: Any = None, *given: Any, **named: Any) -> Any:
-        """trainer.train, from where an earlier attempt of the trial was. What comes after it in the
-        script is left out where the trial was told to end."""
+        """trainer.train, from the last checkpoint of an earlier attempt. Raises Stopped after it where
+        the trial was told to end, so that the rest of the script does not run."""
         trial = cast(Trial, self._trial)
         if resume_from_checkpoint is None:
             resume_from_checkpoint = last_checkpoint(trial.checkpoint_dir)
@@ -118,7 +121,8 @@ class HpoCallback(transformers.TrainerCallback):  # pyright: ignore[reportUntype
 
     def on_evaluate(self, args: Any, state: Any, control: Any,
                     metrics: "Mapping[str, Any] | None" = None, **_: Any) -> None:
-        """Metrics have the Trainer's names, eval_accuracy, and the objective's: accuracy will do."""
+        """Reports metrics by the Trainer's names (eval_accuracy); an objective `accuracy` is the
+        metric eval_accuracy."""
         if self._trial is None:
             return
         told = {name: float(value) for name, value in (metrics or {}).items()

@@ -27,19 +27,20 @@ _FOREVER_S = 1e9
 
 
 def minimize(train: Train, space: Space, *, trials: int, **options: Any) -> TrialRecord:
-    """Searches for the smallest value that `train(trial)` returns; the best trial.
+    """Searches for the smallest value that `train(trial)` returns. Returns the best trial.
 
-    `metric`: which of them is searched for, where train returns a dict of metrics.
-    `memory`: what a trial may use of its card, or without one of this machine; more is an
-    out-of-memory, and the search learns where not to look.
-    `plan`: train runs its batches in parts that fit (hpo.torch, hpo.hf), so that the batch rules
-    no configuration out.
-    `parallel`: trials at a time; by default one per card, without a card one.
-    `storage`: a folder that keeps the study; the same call again goes on where it was.
+    `metric`: the one to minimize, where train returns a dict of metrics.
+    `memory`: what a trial may use of its card, or of this machine where there is no card. A trial
+    that uses more is out of memory, and the sampler learns to avoid such configurations.
+    `plan`: train runs its batches in parts that fit (hpo.torch, hpo.hf), so that no configuration
+    is out of reach for its batch size.
+    `parallel`: how many trials run at a time; default: one on each card, without a card one.
+    `storage`: a folder that keeps the study; the same call continues it later.
     `server`: the address of an hpo-server that keeps it instead. `name`: of the study.
-    `isolate`: a process for each trial (default). `verbose`: a line for each trial on stderr.
+    `isolate`: run each trial in its own process (default). `verbose`: print a line for each trial
+    to stderr.
     Further sections of a study file go by their names: sampler={...}, pruner={...}, budget={...}.
-    `seed`: the same one, one trial at a time, gives the same search."""
+    `seed`: the same seed, with one trial at a time, gives the same search."""
     return _search(train, space, "minimize", trials, **options)
 
 
@@ -74,7 +75,7 @@ def _search(train: Train, space: Space, direction: str, trials: int, *, metric: 
     if parallel is not None and (isinstance(parallel, bool) or parallel < 1):
         raise InvalidInput(f"parallel: expected a whole number from 1, got {parallel!r}")
     if not isolate and (parallel or 1) > 1:
-        raise InvalidInput("parallel: trials run one by one with isolate=False")
+        raise InvalidInput(f"parallel: expected 1 with isolate=False, got {parallel}")
     limit = num_bytes(memory, "memory") if memory is not None else 0
     devices = cards() or [Device(total_bytes=limit, capacity_bytes=limit)]
     slots = [devices[index % len(devices)] for index in range(parallel or len(devices))]
@@ -254,8 +255,8 @@ class _Attempt:
         if self._killed == "memory":
             self.used = {"live_peak_bytes": self._peak_bytes}
             return {"kind": "out_of_memory", "limit_bytes": limit, "peak_bytes": self._peak_bytes,
-                    "error_message": f"the trial used {readable(self._peak_bytes)} of "
-                                     f"{readable(limit)}"}
+                    "error_message": f"the trial used {readable(self._peak_bytes)} of host memory; "
+                                     f"its limit is {readable(limit)}"}
         if self._killed == "stopped" and self._lease.stop == "time limit":
             return {"kind": "stopped_by_pruner", "step": self._last["step"],
                     "metrics": self._last["metrics"]}
@@ -263,6 +264,6 @@ class _Attempt:
             return None
         if status < 0:
             return {"kind": "failed", "class": "TRAINER_KILLED",
-                    "message": f"the trial's process was ended by {signal.Signals(-status).name}"}
+                    "message": f"the trial's process was killed by {signal.Signals(-status).name}"}
         return {"kind": "failed", "class": "TRAINER_CRASHED",
-                "message": f"the trial's process ended with status {status} before it told a result"}
+                "message": f"the trial's process ended with status {status} before it had a result"}

@@ -52,7 +52,7 @@ def uniform(low: float, high: float, *, step: "float | None" = None, default: "f
 
 def log(low: float, high: float, *, default: "float | None" = None,
         when: "Mapping[str, Any] | None" = None) -> Domain:
-    """A positive real number; every factor within the range is as likely as another."""
+    """A positive real number, searched on a logarithmic scale; both bounds included."""
     return _range("float", float(low), float(high), log=True, default=default, when=when)
 
 
@@ -69,7 +69,7 @@ def choice(choices: Sequence[Value], *, default: Optional[Value] = None,
     """One of the given values. A plain list says the same."""
     for value in choices:
         if not _is_value(value):
-            raise InvalidInput(f"a choice: expected a flag, a number or text, got {value!r}")
+            raise InvalidInput(f"a choice: expected a bool, a number or a string, got {value!r}")
     if not choices:
         raise InvalidInput("a choice: expected at least one value, got none")
     return Domain("choices", tuple(choices), default=default, when=when)

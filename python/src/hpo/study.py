@@ -99,13 +99,14 @@ class SessionSink:
 
 
 class Study:
-    """Opens the study `name`, or makes it where a space is given and it is not there.
+    """Opens the study `name`. Where a space is given, creates it if it does not exist yet.
 
-    `storage`: a folder of your own, whose server runs as long as this object; or `server`, the
-    address of one that runs already; neither: a folder that is gone afterwards. `trials`: the
-    budget; None: any number. `target`: a value of the objective that ends the study. `memory`: what one trial may use at most ("24GiB"); `plan`: its batches
-    run in parts that fit (hpo.torch, hpo.hf). For one process; several may share one `server`.
-    Close it, or use it as a context."""
+    `storage`: a folder that keeps the study; a server runs on it while this object is open.
+    `server`: the address of a running hpo-server that keeps it instead. With neither, the study is
+    in a temporary folder, deleted on close. `trials`: the budget; None: no limit. `target`: a value
+    of the objective that ends the study. `memory`: what one trial may use at most ("24GiB").
+    `plan`: batches run in parts that fit (hpo.torch, hpo.hf). A `storage` is for one process;
+    several may share one `server`. Close it, or use it in a `with` statement."""
 
     def __init__(self, name: str = "study", space: "Space | None" = None, *,
                  direction: str = "minimize", metric: str = "value",
@@ -171,7 +172,7 @@ class Study:
         self.close()
 
     def close(self) -> None:
-        """What was asked and not told is queued again."""
+        """Ends the session; trials that were asked for and not told are queued again."""
         if self._session is not None:
             for lease in self._asked.values():
                 with contextlib.suppress(HpoError):
@@ -197,12 +198,13 @@ class Study:
         return Trial(job_of(lease, self.device, checkpoints), SessionSink(self._session, lease))
 
     def tell(self, trial: Trial, result: "Union[float, Mapping[str, float], Exception, None]") -> str:
-        """How the trial ended: the objective's value, all metrics, or what was raised (OutOfMemory
-        or anything alike teaches the sampler the limit). None only for a trial that was to stop.
-        Returns the state that it has now."""
+        """Tells how the trial ended: the objective's value, a dict of all metrics, or the exception
+        that was raised (from an OutOfMemory, or that of a framework, the sampler learns the limit).
+        None is only for a trial that should_stop. Returns the trial's new state."""
         lease = self._asked.get(trial.number)
         if lease is None or self._session is None:
-            raise InvalidInput(f"trial {trial.number} was told already, or asked by someone else")
+            raise InvalidInput(f"trial {trial.number} was told already, or another Study object asked "
+                               "for it: expected one that this object's ask() returned")
         if not isinstance(result, Exception) and not (result is None and trial.should_stop()):
             try:
                 metrics_of(result, lease.assignment.objective.metric)
@@ -225,16 +227,17 @@ class Study:
         return self._session.finish(lease, _outcomes.outcome(end), used, trial.final_plan)
 
     def enqueue(self, params: "Mapping[str, Value]") -> int:
-        """Has these parameters tried next; those left out are drawn. The number of the trial."""
+        """Queues a trial with these parameters as the next one; the sampler chooses those that are
+        left out. Returns the trial's number."""
         request = _wire.message("EnqueueTrialRequest")(study=self.name)
         for key, value in params.items():
             request.params[key].CopyFrom(_wire.pack(value))
         return int(self.channel.call("StudyService/EnqueueTrial", request).trial.number)
 
     def retry(self, *numbers: int) -> "list[int]":
-        """Has the configurations of these trials tried again, which failed or ran out of memory;
-        without numbers those of every one that did. The numbers of the new trials: what waits, runs
-        or has completed since is not queued a second time."""
+        """Queues the configurations of these trials again, which failed or ran out of memory;
+        without numbers, of all such trials. A configuration that is queued, runs or has completed
+        since is not queued again. Returns the numbers of the new trials."""
         request = _wire.message("RetryTrialsRequest")(
             study=self.name, numbers=numbers, all_failed=not numbers, request_id=uuid.uuid4().hex)
         answer = self.channel.call("StudyService/RetryTrials", request)
@@ -243,8 +246,8 @@ class Study:
     def annotate(self, attributes: "Mapping[str, Any] | None" = None, *, trial: "int | None" = None,
                  note: "str | None" = None, tags: "Iterable[str]" = (),
                  untags: "Iterable[str]" = ()) -> None:
-        """Notes something of the study, or of a trial: JSON values by key (None takes one away), a
-        note ("": none any more), tags to add and to take away."""
+        """Sets attributes of the study, or of one trial: JSON values by key (None removes the key),
+        a note ("" removes it), tags to add and to remove."""
         request = _wire.message("AnnotateRequest")(study=self.name, number=trial, note=note,
                                                    add_tags=tags, remove_tags=untags)
         kept = {key: value for key, value in (attributes or {}).items() if value is not None}
@@ -264,19 +267,19 @@ class Study:
         return dict(noted_of(self.state())["attributes"])
 
     def state(self) -> Any:
-        """The server's message Study (proto/hpo/v1/study.proto): counts, order, what it waits for."""
+        """The server's message Study (proto/hpo/v1/study.proto), with the counts of its trials."""
         request = _wire.message("GetStudyRequest")(name=self.name)
         return self.channel.call("StudyService/GetStudy", request).study
 
     def best_trials(self, count: int = 0) -> "list[TrialRecord]":
-        """In order, the best one unless more are asked for; of several objectives, the Pareto front."""
+        """The best `count` trials in order; 0: the best one, of several objectives the Pareto front."""
         request = _wire.message("ListBestTrialsRequest")(study=self.name, count=count)
         answer = self.channel.call("StudyService/ListBestTrials", request)
         return [record_of(trial) for trial in answer.trials]
 
     @property
     def best(self) -> TrialRecord:
-        """Of one objective."""
+        """The best completed trial of a study with one objective. Raises HpoError if none completed."""
         found = self.best_trials()
         if not found:
             state = self.state()
@@ -302,7 +305,8 @@ class Study:
                 return
 
     def dataframe(self) -> Any:
-        """Every trial as a row of pandas: number, state, value, why, times, then parameters."""
+        """A pandas DataFrame with a row for each trial: number, state, value, why, times, then
+        parameters and metrics."""
         try:
             pandas: Any = importlib.import_module("pandas")
         except ImportError:
@@ -315,31 +319,31 @@ class Study:
         return pandas.DataFrame(rows)
 
     def watch(self) -> "Iterator[tuple[str, TrialRecord]]":
-        """What happens from now on: "queued", "started", "finished", ... and the trial."""
+        """Yields each change from now on as ("queued", trial), ("started", trial), ..."""
         request = _wire.message("WatchStudyRequest")(study=self.name)
         for answer in self.channel.stream("StudyService/WatchStudy", request):
             if answer.WhichOneof("kind") == "change":
                 yield answer.change.kind, record_of(answer.change.trial)
 
     def stop(self, running_trials: bool = False) -> None:
-        """Hands out no more trials; `running_trials`: ends those that run as well."""
+        """Starts no more trials; `running_trials`: also ends those that run."""
         request = _wire.message("OrderStudyRequest")(
             name=self.name, order=_wire.number("StudyOrder", "STUDY_ORDER_STOP"),
             stop_running_trials=running_trials)
         self.channel.call("StudyService/OrderStudy", request)
 
     def edit(self, space: Space, *, dry_run: bool = False) -> Edited:
-        """Gives some parameters other ranges or choices; of the same kind, since the study has
-        trials. Those that lie outside stay; what waits outside and has never run is cancelled.
-        `dry_run`: only says what would change."""
+        """Gives parameters other ranges or choices, of the same kind as before. Trials outside the
+        new ones are kept, but those that are still queued and never ran are cancelled. `dry_run`:
+        only returns what would change."""
         answer = self.channel.call("StudyService/EditStudy", edit_request(self.name, space, dry_run))
         return edited_of(answer)
 
     def delete(self, file: "str | os.PathLike[str] | None" = None, *,
                no_archive: bool = False) -> "pathlib.Path | None":
-        """Writes an archive of the study to a new file (NAME.hpo-study in this folder), from which
-        hpo.restore takes it up again, then deletes it. Returns the file. Where that cannot be
-        written, where a trial runs, or where the study changes meanwhile, nothing is deleted."""
+        """Deletes the study, after it has written an archive of it to a new file (default:
+        NAME.hpo-study in this folder), from which hpo.restore restores it. Returns the file. Nothing
+        is deleted where the file cannot be written, a trial runs or the study changes meanwhile."""
         if no_archive and file is not None:
             raise InvalidInput(f"study.delete: expected a file or no_archive=True, got both: {file}")
         path = None if no_archive else pathlib.Path(file or self.name + archive.SUFFIX)

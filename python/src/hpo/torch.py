@@ -22,7 +22,7 @@ from .trial import Trial
 
 
 def imported(name: str, wanted_by: str) -> Any:
-    """A package that hpo does without, for a part of it that does not."""
+    """Imports an optional package that the module `wanted_by` needs."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -67,16 +67,17 @@ def rows_of(batch: Any, first: int, last: int, rows: int) -> Any:
 
 def oom_guard(step: "Callable[[Any], Any]", batch: Any, model: Any, trial: "Trial | None" = None, *,
               weight: "Callable[[Any], float] | None" = None) -> Any:
-    """Forward and backward of a batch in parts that fit; the loss of the whole, detached.
+    """Runs forward and backward of a batch in parts that fit. Returns the loss of the whole batch,
+    detached.
 
-    `step(part)` returns the mean loss of some rows and must not call backward. `weight(part)`: of
-    how many items that is the mean, where those are not rows: `lambda part: (part["labels"] !=
-    -100).sum()`. `batch`: a tensor, or dicts, tuples and lists of them, with the rows first.
-    `model`: the module, or a list of them, whose gradients these are.
+    `step(part)` returns the mean loss of the part and must not call backward. `batch`: a tensor, or
+    dicts, tuples and lists of tensors whose first dimension is rows. `model`: the module, or a list
+    of modules, that gets the gradients. `weight(part)`: how many items `step` averages over, where
+    these are not rows: `lambda part: (part["labels"] != -100).sum()`.
 
     After an out-of-memory error the batch is run again from its start, with the same random
-    numbers and smaller parts. hpo.OutOfMemory is raised where one row does not fit. The size that
-    worked is kept for later batches of the model."""
+    numbers and smaller parts. Raises hpo.OutOfMemory where a single row does not fit. The size that
+    fits is kept for later batches of the model."""
     rows = num_rows(batch)
     if not rows:
         raise InvalidInput("oom_guard: expected a batch with a tensor of at least one row, got "

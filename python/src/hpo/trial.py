@@ -55,7 +55,7 @@ class Trial:
         return self.params[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Of a parameter with `when=` that this trial may lack."""
+        """A parameter's value, or `default` where the trial lacks it (one with `when=`)."""
         return self.params.get(name, default)
 
     @property
@@ -64,7 +64,7 @@ class Trial:
 
     @property
     def limit_bytes(self) -> int:
-        """What the trial may use; 0: no limit."""
+        """How much memory the trial may use; 0: no limit."""
         return int(self.job.get("limit_bytes", 0))
 
     @property
@@ -75,22 +75,23 @@ class Trial:
 
     def report(self, step: int, value: "float | None" = None, *, epoch: float = 0.0,
                **metrics: float) -> None:
-        """An intermediate result; the pruner judges by the objective's."""
+        """Reports an intermediate value of the objective, metrics or both; the pruner judges by the
+        objective."""
         if value is not None:
             metrics = {self._metric: value, **metrics}
         self.last_step, self.last_metrics = int(step), dict(metrics)
         self._sink.measurement(int(step), float(epoch), metrics)
 
     def annotate(self, attributes: "Optional[Mapping[str, Any]]" = None, **more: Any) -> None:
-        """Notes something of the trial: JSON values by key, kept and shown with its result. A key
-        that was there gets the new value."""
+        """Sets attributes of the trial: JSON values by key, kept and shown with its result. A new
+        value replaces that of the same key."""
         noted = {**(attributes or {}), **more}
         texts(noted)
         self.attributes.update(noted)
         self._sink.attributes(noted)
 
     def should_stop(self) -> bool:
-        """Whether the trial is to end now: return what there is, or raise hpo.Stopped."""
+        """Whether the trial has to end now: then return the result so far, or raise hpo.Stopped."""
         return self.stop_reason() != ""
 
     def stop_reason(self) -> str:
@@ -98,7 +99,7 @@ class Trial:
         return self._sink.stop_reason()
 
     def stage(self, name: str) -> None:
-        """Says what begins, with the memory used so far: `hpo trial show` has them all."""
+        """Records that a stage begins, with the memory used so far; `hpo trial show` lists them."""
         self._sink.stage(name, {"peak_bytes": self.used_bytes})
 
     def out_of_memory(self, plan: "Mapping[str, int] | None", **memory: int) -> None:
@@ -119,8 +120,8 @@ class Trial:
         self.memory[name] = self.memory.get(name, 0) + 1
 
     def used(self, size: "int | str") -> None:
-        """Tells how much memory was used so far; the most of several counts. What torch used of a
-        card, and else the process' own peak, is told without it."""
+        """Tells how much memory the trial has used so far; the largest of several calls counts.
+        Without it, torch's peak on the card counts, or the peak of the process."""
         self.used_bytes = max(self.used_bytes, num_bytes(size, "used"))
 
 
