@@ -65,14 +65,18 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::ReadLines(absl::Duration timeout,
                              const std::function<void(absl::string_view)>& on_line) {
-  pollfd readable{.fd = output_, .events = POLLIN, .revents = 0};
-  if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) <= 0) return true;
+  // A pipe that is closed is readable at once, time and again.
+  pollfd readable{.fd = closed_ ? -1 : output_, .events = POLLIN, .revents = 0};
+  if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) <= 0) {
+    return !closed_;
+  }
   std::array<char, 65536> piece;
   const ssize_t count = read(output_, piece.data(), piece.size());
   if (count < 0) return errno == EINTR;
   if (count == 0) {
     if (!partial_.empty()) on_line(partial_);
     partial_.clear();
+    closed_ = true;
     return false;
   }
   const absl::string_view text(piece.data(), static_cast<size_t>(count));

@@ -34,7 +34,8 @@ class ChildProcess {
   int output_fd() const { return output_; }
 
   // Gives what was printed to `on_line`, line by line and without the newline; also copies it to
-  // standard output. False: nothing more will come. Waits for output at most `timeout`.
+  // standard output. False: nothing more will come. Waits for output at most `timeout`, and where
+  // none can come any more that long.
   bool ReadLines(absl::Duration timeout, const std::function<void(absl::string_view)>& on_line);
 
   // Whether the command itself has ended; its children may live, and print.
@@ -62,6 +63,7 @@ class ChildProcess {
   const pid_t pid_;
   const int output_;
   std::string partial_;
+  bool closed_ = false;  // the program's end of the pipe
   bool reaped_ = false;
   int status_ = 0;
   Bytes largest_resident_;

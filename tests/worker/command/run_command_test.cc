@@ -1,6 +1,7 @@
 #include "worker/command/run_command.h"
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -176,6 +177,17 @@ TEST_F(RunCommandTest, KillsWhatDoesNotStop) {
   const absl::Time begin = absl::Now();
   EXPECT_FALSE(Run("trap '' TERM; while :; do sleep 0.1; done # {lr}").message.outcome);
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+}
+
+// Its output goes to a file of its own, so that our pipe is closed while it runs.
+TEST_F(RunCommandTest, WaitsIdlyForAProgramThatPrintsElsewhere) {
+  const std::string file = (folder_ / "metrics.json").string();
+  const std::clock_t before = std::clock();
+  const CommandEnd end =
+      Run(absl::StrCat("exec >/dev/null 2>&1; sleep 1; echo '{\"acc\": 0.5}' > ", file), file);
+  const std::clock_t used = std::clock() - before;
+  EXPECT_EQ(std::get<Completed>(*end.message.outcome).metrics.at("acc"), 0.5);
+  EXPECT_LT(used, CLOCKS_PER_SEC / 4) << "of this process";
 }
 
 TEST_F(RunCommandTest, DoesNotWaitForProcessesThatTheProgramLeaves) {
