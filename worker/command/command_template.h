@@ -1,4 +1,4 @@
-// A shell command with places for a trial's values: "python train.py --lr {train.lr}".
+// A shell command with placeholders for a trial's values: "python train.py --lr {train.lr}".
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace hpo {
 
-// A place is a name in braces: a letter, then letters, digits, "_", "-" and ".". Braces around
-// anything else are the shell's, as are those after a "$"; "{{name}}" stands for "{name}".
+// A placeholder is a name in braces: a letter, then letters, digits, "_", "-" and ".". Braces
+// around anything else are the shell's, as are those after a "$"; "{{name}}" stands for "{name}".
 class CommandTemplate {
  public:
   explicit CommandTemplate(std::string text);
@@ -20,9 +20,9 @@ class CommandTemplate {
   bool HasPlaces() const { return !names_.empty(); }
   bool Has(absl::string_view name) const;
 
-  // The text with values in its places: for /bin/sh each is one word, quoted where it has to be;
-  // {args} is "--NAME=VALUE" for every parameter.
-  //   InvalidArgument  a place that neither `params` nor `values` has a value for
+  // The text with values for its placeholders: for /bin/sh each is one word, quoted where it has to
+  // be; {args} is "--NAME=VALUE" for every parameter.
+  //   InvalidArgument  a placeholder that neither `params` nor `values` has a value for
   absl::StatusOr<std::string> Fill(const ParamMap& params,
                                    const std::map<std::string, std::string>& values,
                                    bool for_shell) const;
@@ -36,11 +36,11 @@ class CommandTemplate {
   std::vector<std::string> names_;
 };
 
-// Words as a command for /bin/sh, each one word of it whatever is in it, but for its places.
+// Words as a command for /bin/sh: each stays one word, whatever is in it, with its placeholders.
 std::string ShellCommand(const std::vector<std::string>& words);
 
-// What a place may name beside the trial's parameters, which come first: trial, attempt, study,
-// seed, device, epochs, train_path, validation_path, model_name, model_path, output_dir,
+// What a placeholder may name besides the trial's parameters, which come first: trial, attempt,
+// study, seed, device, epochs, train_path, validation_path, model_name, model_path, output_dir,
 // checkpoint_dir, limit_bytes, micro_batch, accumulation, effective_batch.
 std::map<std::string, std::string> JobValues(const TrainerJob& job, const MemoryPlan& plan);
 

@@ -36,7 +36,7 @@ class MetricReader {
   std::optional<Measurement> Take(absl::string_view line);
 
   const std::optional<Measurement>& last() const { return last_; }
-  // Names in objects that had not the objective's: what to tell who expected a result.
+  // Metrics of objects without the objective's, to tell somebody who expected a result.
   const Metrics& other_metrics() const { return other_metrics_; }
 
   // The first line that tells of memory that ran out; empty: none.

@@ -15,7 +15,7 @@ namespace hpo {
 struct CommandOptions {
   CommandTemplate command;
   std::vector<MetricPattern> patterns;
-  // Holds an object of metrics when the program has ended; empty: what it prints counts.
+  // The file that holds a JSON object of metrics at the end; empty: metrics are read from output.
   CommandTemplate metrics_file{""};
   // From SIGTERM to SIGKILL where the trial is to stop.
   absl::Duration stop_grace = absl::Seconds(25);
@@ -27,7 +27,8 @@ struct CommandOptions {
 
 struct CommandEnd {
   OutcomeMessage message;
-  // Of a program that a signal killed which was not ours: the worker tells what it means. 0: none.
+  // The signal that killed the program, where it was not ours: the worker says what it means. 0:
+  // none.
   int signal = 0;
 };
 

@@ -1,5 +1,5 @@
-// The trainer's log, for code that sees torch: torch's headers bring their own fmt, which spdlog's
-// do not go together with. Lines go where common/base/log.h says.
+// The trainer's log, for code that sees torch: torch's headers bring their own fmt, which clashes
+// with spdlog's. Lines go where common/base/log.h says.
 #pragma once
 
 #include <string>

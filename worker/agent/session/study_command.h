@@ -15,7 +15,7 @@ namespace hpo {
 
 struct StudyCommand {
   std::string study;
-  std::string command;  // for /bin/sh, with its places
+  std::string command;  // for /bin/sh, with its placeholders
   bool operator==(const StudyCommand&) const = default;
 };
 

@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-// "expected one known here, got 'X'", with code Unimplemented: a part that this library lacks.
+// "expected WHAT, got 'X', which hpo does not support", with code Unimplemented.
 absl::Status UnknownPart(const std::string& where, absl::string_view what, absl::string_view got);
 
 // Member `key` of an object; null where it is absent.

@@ -47,7 +47,7 @@ class TrialCheckpoints {
 
  private:
   void TellRestart(const std::string& why);
-  // "that of step 100 stays, and training goes on"
+  // "the one of step 100 is kept; training goes on"
   std::string WhatStays() const;
   absl::Status Fill(const LoopState& state, const std::string& folder) const;
   absl::StatusOr<LoopState> Load(const Checkpoint& checkpoint);

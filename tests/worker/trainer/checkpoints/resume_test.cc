@@ -401,7 +401,7 @@ TEST_F(ResumeTest, AFullDiskKeepsTheEarlierBestWeights) {
   EXPECT_EQ(std::get<Completed>(*message.outcome).model_path, "") << "those are not its weights";
   EXPECT_THAT(events_.All<CheckpointMessage>(),
               ElementsAre(testing::Field(&CheckpointMessage::step, saved[0].step)));
-  EXPECT_THAT(Logs(), Contains(HasSubstr("No space left on device; earlier ones stay")));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("No space left on device; earlier ones are kept")));
   EXPECT_TRUE(SafetensorsFile::Open(disk.path() + "/best/model.safetensors").ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(disk.path()), {}), 1) << "nothing half-written";
 }

@@ -46,8 +46,8 @@ struct SentencePieceModel {
 
 // `origin` is what errors begin with.
 //   InvalidArgument  not such a file: names the byte where it breaks off, or the piece that is
-//   empty,
-//                    not UTF-8, there twice, without finite score, or missing (unknown, bytes)
+//                    empty, not UTF-8, there twice, without finite score, or missing (unknown,
+//                    bytes)
 //   Unimplemented    an algorithm other than unigram and BPE; unused pieces in a BPE model
 absl::StatusOr<SentencePieceModel> ParseSentencePieceModel(absl::string_view content,
                                                            const std::string& origin);

@@ -49,10 +49,9 @@ class SafetensorsFile {
 
   // The same over bytes in memory, which must outlive the result.
   //   InvalidArgument  truncated; header over 100 MB, not JSON, or with a key twice; a tensor with
-  //   an
-  //                    unknown dtype, a negative or overflowing shape, or offsets that do not match
-  //                    its shape; tensors that overlap, leave a hole or end elsewhere than the
-  //                    file. Names `origin`, the tensor and the offset.
+  //                    an unknown dtype, a negative or overflowing shape, or offsets that do not
+  //                    match its shape; tensors that overlap, leave a hole or end elsewhere than
+  //                    the file. Names `origin`, the tensor and the offset.
   static absl::StatusOr<SafetensorsFile> Parse(std::span<const std::byte> bytes,
                                                absl::string_view origin);
 
