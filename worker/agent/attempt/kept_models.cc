@@ -12,6 +12,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/trainer_job.h"
@@ -53,17 +54,17 @@ std::vector<KeptModel> ReadKept(const std::string& path) {
   return ArrayFromJson(models, ModelFromJson).value_or(std::vector<KeptModel>());
 }
 
-// By rename, so that a crash leaves the old one or the new one.
+// Leaves the old one or the new one, also where the disk is full.
 void WriteKept(const std::string& path, const std::vector<KeptModel>& models) {
   nlohmann::json json = nlohmann::json::array();
   for (const KeptModel& model : models) {
     json.push_back(
         {{"violation", model.violation}, {"value", model.value}, {"model_path", model.model_path}});
   }
-  const std::string temporary = path + ".new";
-  std::ofstream(temporary) << DumpJson(json);
-  std::error_code error;
-  fs::rename(temporary, path, error);
+  if (const absl::Status written = WriteFileAtomically(path, DumpJson(json)); !written.ok()) {
+    spdlog::warn("which models are the best cannot be recorded: {}",
+                 std::string(written.message()));
+  }
 }
 
 bool Better(const KeptModel& a, const KeptModel& b, Direction direction) {

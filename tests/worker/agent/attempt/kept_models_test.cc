@@ -5,7 +5,10 @@
 #include <fstream>
 #include <string>
 
+#include "common/base/read_file.h"
 #include "gtest/gtest.h"
+#include "spdlog/spdlog.h"
+#include "tests/fakes/full_disk.h"
 
 namespace hpo {
 namespace {
@@ -198,6 +201,20 @@ TEST_F(KeptModelsTest, NothingOutsideTheRunsFolderIsRemoved) {
   }
   EXPECT_TRUE(fs::exists(root_ / "precious"));
   EXPECT_TRUE(HasModel(0));
+}
+
+TEST_F(KeptModelsTest, AFullDiskLeavesTheRecordAsItWas) {
+  spdlog::set_level(spdlog::level::off);
+  Complete(0, 0.5, Direction::kMaximize, /*num_kept=*/2);
+  const std::string record = (root_ / "runs/s/best.json").string();
+  const std::string before = ReadFile(record).value();
+  const std::string model = (Attempt(1) / "best").string();
+  {
+    const FullDisk full(16);
+    Kept(2).Settle("s", (root_ / "runs/s/1").string(),
+                   Completed{.metrics = {{"score", 0.4}}, .model_path = model}, kScore);
+  }
+  EXPECT_EQ(ReadFile(record).value(), before);
 }
 
 TEST_F(KeptModelsTest, ABrokenRecordStartsAnew) {

@@ -1,8 +1,5 @@
 #include "worker/agent/session/result_courier.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +7,7 @@
 
 #include "common/base/read_file.h"
 #include "common/protocol/refusal.h"
+#include "tests/fakes/full_disk.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
@@ -22,21 +20,6 @@ using ::testing::SizeIs;
 
 constexpr char kHome[] = "home";
 constexpr char kOther[] = "other";
-
-// While it lives, no file of this process grows beyond `bytes`, as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes = 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit full{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &full);
-  }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_;
-};
 
 class ResultCourierTest : public ::testing::Test {
  protected:
