@@ -40,7 +40,8 @@ void GiveBack(TrialDevice& device);
 //   InvalidArgument, FailedPrecondition  see OpenDeviceMemory; or the first computation failed
 //   ResourceExhausted  the card has no room for torch itself: others hold its memory
 //   Unavailable        the card is lost to this process: a sticky CUDA error, or a library that
-//                      does not start
+//                      does not start. A new process may be able to use the card, this one is
+//                      not.
 absl::StatusOr<TrialDevice> OpenTrialDevice(const std::string& name);
 
 // The outcome of a job whose device could not be opened, for this reason. Nothing of the trial was

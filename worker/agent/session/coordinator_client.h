@@ -49,7 +49,8 @@ class CoordinatorClient {
   //   FailedPrecondition  a data set differs from the one an active study was begun with
   //   InvalidArgument     facts that the server refuses
   //   AlreadyExists       another process has the name, and is alive
-  //   Unavailable         whether it is alive is not known yet
+  //   Unavailable         another process has the name, and whether it is alive is not known yet:
+  //                       try again
   virtual absl::StatusOr<Registration> RegisterWorker(const WorkerFacts& facts,
                                                       const std::string& predecessor) = 0;
 

@@ -43,8 +43,9 @@ struct TrainingOptions {
 };
 
 // Reads the parameters; those not given keep their defaults. `seed` beats `job_seed`.
-//   InvalidArgument  a name the trainer does not know, a value of another type or out of range;
-//                    names the parameter, what was expected and what came
+//   InvalidArgument  a name that the trainer does not know, or a value of another type or outside
+//                    its range; the message says which parameter, what was expected and what
+//                    came
 absl::StatusOr<TrainingOptions> ReadTrainingOptions(const ParamMap& params, uint64_t job_seed);
 
 // What `hpo-trainer --list-parameters` prints: one line for each parameter, with its default.

@@ -51,7 +51,8 @@ class SafetensorsFile {
   //   InvalidArgument  truncated; header over 100 MB, not JSON, or with a key twice; a tensor with
   //                    an unknown dtype, a negative or overflowing shape, or offsets that do not
   //                    match its shape; tensors that overlap, leave a hole or end elsewhere than
-  //                    the file. Names `origin`, the tensor and the offset.
+  //                    the file. The message begins with `origin` and names the tensor and the
+  //                    offset.
   static absl::StatusOr<SafetensorsFile> Parse(std::span<const std::byte> bytes,
                                                absl::string_view origin);
 
