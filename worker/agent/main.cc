@@ -273,10 +273,11 @@ absl::StatusOr<AgentResult> RunAllCards(const WorkerOptions& options,
   for (const GpuState& gpu : gpus) {
     workers.push_back(CardArguments(arguments, gpu, options.name));
   }
-  if (workers.empty())
+  if (workers.empty()) {
     return absl::NotFoundError(
         "--gpu all: expected at least one card, found none; without one, give --device cpu "
         "--memory-limit 2GiB");
+  }
   probe->reset();
   return AgentResult{RunFleet(BesideThisProgram("hpo-worker"), workers, stop), absl::OkStatus()};
 }

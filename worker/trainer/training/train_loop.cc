@@ -104,8 +104,9 @@ void TrainLoop::JudgeProbe() {
   LogWarning(absl::StrFormat("Trial %d - the memory estimate is too low by %s",
                              parts_.job.trial.value, FormatBytes(replanner_.correction())));
   if (parts_.job.policy != MemoryPolicy::kPlan || replanner_.Fits(state_.plan)) return;
-  if (const auto smaller = replanner_.Smaller(state_.plan))
+  if (const auto smaller = replanner_.Smaller(state_.plan)) {
     UsePlan(*smaller, "the probe needed more than predicted");
+  }
 }
 
 void TrainLoop::TakeUp() {
