@@ -226,7 +226,7 @@ TEST_F(AgentLoopTest, WhatIsFreeWhenTheTrialComesCounts) {
   const std::vector<TrialRelease> releases = coordinator_.releases();
   ASSERT_THAT(releases, SizeIs(1));
   EXPECT_EQ(releases[0].needed, MiB(103));
-  EXPECT_THAT(releases[0].note, HasSubstr("has 101.00 MiB now"));
+  EXPECT_THAT(releases[0].note, HasSubstr("101.00 MiB are free now"));
   EXPECT_THAT(coordinator_.results(), IsEmpty());
 }
 
