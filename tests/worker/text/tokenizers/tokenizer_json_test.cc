@@ -167,7 +167,7 @@ TEST(TokenizerJson, SaysWhichPartItLacks) {
        {"/model", R"({"type":"BPE","vocab":{"a":0},"merges":[],"end_of_word_suffix":"</w>"})",
         "model.end_of_word_suffix"},
        {"/post_processor", R"({"type":"Other"})",
-        "post_processor: expected a post-processor known"},
+        "post_processor: expected a post-processor, got 'Other'"},
        {"/post_processor",
         R"({"type":"Sequence","processors":[{"type":"BertProcessing"},{"type":"BertProcessing"}]})",
         "expected one post-processor that adds tokens"}},
