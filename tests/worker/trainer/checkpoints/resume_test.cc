@@ -440,7 +440,7 @@ TEST_F(ResumeTest, AFullDiskKeepsTheLastCheckpoint) {
   if (!disk.why_not().empty()) GTEST_SKIP() << disk.why_not();
   job.checkpoints.folder = disk.path() + "/tiny/000042";
   EXPECT_FALSE(Run(job, 16).outcome.has_value());
-  EXPECT_THAT(Logs(), Contains(HasSubstr("that of step 5 stays, and training goes on")));
+  EXPECT_THAT(Logs(), Contains(HasSubstr("the one of step 5 is kept; training goes on")));
   TrainerJob again = Job(2);
   again.checkpoints.folder = job.checkpoints.folder;
   Complete(again);
