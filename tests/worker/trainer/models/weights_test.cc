@@ -172,7 +172,7 @@ TEST_F(LoadParametersTest, ALayerTooManyIsAnError) {
   entries_.push_back(extra);
   const auto model = TinyModel();
   EXPECT_THAT(std::string(Load(*model).status().message()),
-              HasSubstr("'bert.encoder.layer.2.output.dense.bias' of shape [32] has no place"));
+              HasSubstr("'bert.encoder.layer.2.output.dense.bias' of shape [32] is no parameter"));
 }
 
 TEST_F(LoadParametersTest, IntegersAreNoWeights) {
