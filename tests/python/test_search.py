@@ -10,6 +10,7 @@ import time
 import pytest
 
 import hpo
+from hpo import _server, _session, search
 
 SPACE = {"x": hpo.uniform(-10, 10), "kind": ["a", "b"]}
 
@@ -71,6 +72,49 @@ def test_a_study_goes_on_where_it_was(tmp_path):
     with hpo.Study("study", storage=tmp_path) as study:
         assert [one.number for one in study.trials] == list(range(7))
         assert {one.state for one in study.trials} == {"completed"}
+
+
+def test_a_lost_lease_costs_an_attempt_not_the_search(tmp_path, monkeypatch):
+    """As after a night in which the laptop slept: no heartbeat in time, so the trial goes to another attempt."""
+    def train(trial):
+        first = tmp_path / "first"
+        if not first.exists():
+            first.touch()
+            time.sleep(3.5)
+            trial.report(1, 0.5)
+        return trial["x"]
+
+    address = tmp_path / "address"
+    monkeypatch.setattr(_session.Session, "_beat", lambda self: None)
+    server = subprocess.Popen([_server.program("hpo-server"), "--listen", "127.0.0.1:0", "--lease-ttl", "1s", "--db",
+                               str(tmp_path / "hpo.db"), "--address-file", str(address)])
+    try:
+        while not address.exists() or not address.read_text().strip():
+            time.sleep(0.01)
+        best = quiet(train, trials=3, parallel=2, server=address.read_text().strip())
+    finally:
+        server.terminate()
+        server.wait()
+    assert best.state == "completed"
+
+
+@pytest.mark.parametrize("visible, expected", [
+    (None, ["GPU-0aa1", "GPU-7c42"]), ("1", ["GPU-7c42"]), ("1, 0", ["GPU-0aa1", "GPU-7c42"]),
+    ("GPU-7c", ["GPU-7c42"]), ("GPU-0aa1", ["GPU-0aa1"]), ("", []), ("GPU-9", [])])
+def test_the_cards_that_the_process_may_use(tmp_path, monkeypatch, visible, expected):
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 'NVIDIA H200, GPU-0aa1, 143771'\necho 'NVIDIA T4, GPU-7c42, 15360'\n"
+                   "echo 'NVIDIA GB10, GPU-9999, [N/A]'\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    cards = search.cards()
+    assert [card.uuid for card in cards] == expected
+    for card in cards:
+        assert card.kind == "cuda" and card.capacity_bytes in (143771 << 20, 15360 << 20)
+        assert card.environment == {"CUDA_VISIBLE_DEVICES": card.uuid}
 
 
 def test_memory_over_the_limit_costs_a_trial_and_is_learnt(tmp_path):

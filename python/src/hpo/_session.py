@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _wire
-from .errors import ServerError
+from .errors import HpoError, ServerError
 
 _STOPS = {"stop_pruned": "pruned", "lease_lost": "lease lost", "cancelled": "cancelled",
           "preempted": "preempted", "time_limit": "time limit"}
@@ -35,6 +35,10 @@ class Lease:
         for key in ("study", "trial", "attempt", "lease_token", "database"):
             setattr(request, key, getattr(self.assignment, key))
         return request
+
+
+class LeaseLost(ServerError):
+    """Another attempt has the trial: this one gave no sign of life for too long."""
 
 
 class Session:
@@ -75,32 +79,30 @@ class Session:
         """Sets the lease's `stop` where the server wants the trial to end."""
         request = lease.fill(_wire.message("ReportMeasurementsRequest")())
         request.measurements.add(step=step, epoch=epoch, metrics=metrics)
-        answer = self._call("ReportMeasurements", request)
-        if answer.should_stop:
-            lease.stop = lease.stop or "pruned"
-        self._obey(lease, answer.directive)
+        self._report(lease, request)
 
     def note(self, lease: Lease, attributes: "dict[str, str]") -> None:
         """JSON texts by key, of the trial."""
-        request = lease.fill(_wire.message("ReportMeasurementsRequest")(attributes=attributes))
-        self._obey(lease, self._call("ReportMeasurements", request).directive)
+        self._report(lease, lease.fill(_wire.message("ReportMeasurementsRequest")(attributes=attributes)))
 
     def finish(self, lease: Lease, outcome: Any, memory: Any = None,
                final_plan: "dict[str, int] | None" = None) -> str:
         """The state that the trial has now: "completed", ... `final_plan`: what it ran by, where
-        that is not the assignment's."""
+        that is not the assignment's. Raises LeaseLost where another attempt has the trial."""
         plan = lease.assignment.plan if lease.assignment.HasField("plan") else None
         if final_plan:
             plan = _wire.message("MemoryPlan")(**final_plan)
         request = lease.fill(_wire.message("FinishTrialRequest")(
             request_id=uuid.uuid4().hex, outcome=outcome, memory=memory, final_plan=plan))
-        answer = self._call("FinishTrial", request)
+        answer = self._of_lease(lease, "FinishTrial", request)
         self._forget(lease)
         return _wire.name("TrialState", answer.state)
 
     def release(self, lease: Lease, note: str) -> None:
-        """Gives the trial back: it is queued again."""
+        """Gives the trial back: it is queued again. Does nothing where another attempt has it."""
         self._forget(lease)
+        if lease.stop == "lease lost":
+            return
         request = lease.fill(_wire.message("ReleaseTrialRequest")(
             request_id=uuid.uuid4().hex, note=note,
             reason=_wire.number("ReleaseReason", "RELEASE_REASON_PREEMPTED")))
@@ -116,6 +118,25 @@ class Session:
             self._call("Heartbeat", _wire.message("HeartbeatRequest")(leaving=True), 5)
         except ServerError:
             pass  # The server finds out by itself.
+
+    def _report(self, lease: Lease, request: Any) -> None:
+        try:
+            answer = self._of_lease(lease, "ReportMeasurements", request)
+        except LeaseLost:
+            return  # The trial is told to stop.
+        if answer.should_stop:
+            lease.stop = lease.stop or "pruned"
+        self._obey(lease, answer.directive)
+
+    def _of_lease(self, lease: Lease, method: str, request: Any) -> Any:
+        try:
+            return self._call(method, request)
+        except ServerError as error:
+            if error.code != "ABORTED":
+                raise
+            lease.stop = "lease lost"
+            self._forget(lease)
+            raise LeaseLost(error.code, str(error)) from None
 
     def _forget(self, lease: Lease) -> None:
         with self._lock:
@@ -150,7 +171,7 @@ class Session:
                 answer = self._call("Heartbeat", request, self._interval)
                 if answer.register_again:
                     self._register_now()
-            except ServerError:
+            except HpoError:
                 continue  # Again at the next one: a lease outlives several.
             for lease, directive in zip(leases, answer.directives):
                 self._obey(lease, directive)

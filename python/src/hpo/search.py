@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _outcomes, _wire
 from ._processes import Child, Forker, resident_bytes
-from ._session import Device, Lease, Session
+from ._session import Device, Lease, LeaseLost, Session
 from .errors import InvalidInput
 from .sizes import num_bytes, readable
 from .space import Space
@@ -50,19 +50,23 @@ def maximize(train: Train, space: Space, *, trials: int, **options: Any) -> Tria
 
 
 def cards() -> "list[Device]":
-    """The NVIDIA cards of this machine that the process may use."""
+    """The NVIDIA cards of this machine that the process may use, by nvidia-smi. One that does not
+    tell its memory, as where it is the host's, counts as none."""
     if shutil.which("nvidia-smi") is None:
         return []
     told = subprocess.run(["nvidia-smi", "--query-gpu=name,uuid,memory.total",
                            "--format=csv,noheader,nounits"], capture_output=True, text=True, check=False)
-    found = [Device("cuda", name, uuid, int(mib) << 20, int(mib) << 20, {"CUDA_VISIBLE_DEVICES": uuid})
-             for name, uuid, mib in (line.split(", ") for line in told.stdout.splitlines())
-             ] if told.returncode == 0 else []
+    lines = told.stdout.splitlines() if told.returncode == 0 else []
+    found = [(str(index), *line.rsplit(", ", 2)) for index, line in enumerate(lines)]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return found
-    return [card for index, card in enumerate(found)
-            if str(index) in visible.split(",") or card.uuid in visible.split(",")]
+    words = None if visible is None else [word.strip() for word in visible.split(",")]
+    return [Device("cuda", name, uuid, int(mib) << 20, int(mib) << 20, {"CUDA_VISIBLE_DEVICES": uuid})
+            for index, name, uuid, mib in found if mib.isdigit() and _is_visible(index, uuid, words)]
+
+
+def _is_visible(index: str, uuid: str, words: "list[str] | None") -> bool:
+    """`words` of CUDA_VISIBLE_DEVICES: indices, or the beginnings of uuids; None: it is not set."""
+    return words is None or index in words or any(word and uuid.startswith(word) for word in words)
 
 
 def _search(train: Train, space: Space, direction: str, trials: int, *, metric: str = "value",
@@ -161,12 +165,14 @@ class _Runner:
         if end is None and lease.stop == "cancelled":
             end = {"kind": "cancelled"}
         if end is None:
-            if lease.stop != "lease lost":
-                session.release(lease, lease.stop or "interrupted")
+            session.release(lease, lease.stop or "interrupted")
             return
-        state = session.finish(lease, _outcomes.outcome(end),
-                               _outcomes.memory(used, lease.assignment.limit_bytes), final_plan)
-        if state != "queued":
+        try:
+            state = session.finish(lease, _outcomes.outcome(end),
+                                   _outcomes.memory(used, lease.assignment.limit_bytes), final_plan)
+        except LeaseLost:
+            state = "lost"  # another attempt has it, and its checkpoints
+        if state not in ("queued", "lost"):
             shutil.rmtree(self._checkpoints / str(lease.assignment.trial), ignore_errors=True)
         if self._verbose:
             print(_line(lease, end, state), file=sys.stderr, flush=True)
@@ -182,6 +188,14 @@ def _line(lease: Lease, end: "dict[str, Any]", state: str) -> str:
     params = " ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
                       for key, value in _wire.params_of(lease.assignment.params).items())
     return f"trial {lease.assignment.trial:>4}  {state:<9}  {told}  {params}".rstrip()
+
+
+def _signal_name(number: int) -> str:
+    """SIGSEGV, ...; of a real-time signal its number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 class _Attempt:
@@ -264,6 +278,6 @@ class _Attempt:
             return None
         if status < 0:
             return {"kind": "failed", "class": "TRAINER_KILLED",
-                    "message": f"the trial's process was killed by {signal.Signals(-status).name}"}
+                    "message": f"the trial's process was killed by {_signal_name(-status)}"}
         return {"kind": "failed", "class": "TRAINER_CRASHED",
                 "message": f"the trial's process ended with status {status} before it had a result"}
