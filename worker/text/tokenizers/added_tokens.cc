@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "worker/text/tokenizers/parts/character_class.h"
+#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {
@@ -29,16 +30,9 @@ std::vector<std::string> ContentsOf(std::span<const AddedToken> tokens) {
   return contents;
 }
 
-// Where the last character of text[0, end) begins. end > 0.
-size_t LastCharacter(absl::string_view text, size_t end) {
-  size_t begin = end - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
-  return begin;
-}
-
 bool StandsAlone(absl::string_view text, size_t begin, size_t end) {
   const bool after_word =
-      begin > 0 && IsWordCharacter(FirstCharacter(text.substr(LastCharacter(text, begin))));
+      begin > 0 && IsWordCharacter(FirstCharacter(text.substr(CharacterBegin(text, begin - 1))));
   return !after_word && (end == text.size() || !IsWordCharacter(FirstCharacter(text.substr(end))));
 }
 
@@ -72,8 +66,8 @@ void AddedTokenFinder::Cut(absl::string_view text, bool at_start,
     at = end;
     if (token->single_word && !StandsAlone(text, begin, end)) continue;
     while (token->lstrip && begin > done &&
-           ClassOfFirst(text.substr(LastCharacter(text, begin))) == CharacterClass::kSpace) {
-      begin = LastCharacter(text, begin);
+           ClassOfFirst(text.substr(CharacterBegin(text, begin - 1))) == CharacterClass::kSpace) {
+      begin = CharacterBegin(text, begin - 1);
     }
     while (token->rstrip && end < text.size() &&
            ClassOfFirst(text.substr(end)) == CharacterClass::kSpace) {

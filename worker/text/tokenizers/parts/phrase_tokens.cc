@@ -15,9 +15,7 @@ bool BeginsWithWordCharacter(absl::string_view text) {
 
 bool EndsWithWordCharacter(absl::string_view text) {
   if (text.empty()) return false;
-  size_t begin = text.size() - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
-  return BeginsWithWordCharacter(text.substr(begin));
+  return BeginsWithWordCharacter(text.substr(CharacterBegin(text, text.size() - 1)));
 }
 
 // Whether no word goes on over either end.
@@ -30,13 +28,9 @@ bool IsWhole(absl::string_view text, const ByteRange& range) {
   return !cut_at_begin && !cut_at_end;
 }
 
-// The character boundary at `place`, or the one before it.
-size_t BoundaryAt(absl::string_view text, size_t place) {
-  while (place < text.size() && (static_cast<unsigned char>(text[place]) & 0xC0) == 0x80) --place;
-  return place;
+size_t BoundaryBefore(absl::string_view text, size_t place) {
+  return CharacterBegin(text, place - 1);
 }
-
-size_t BoundaryBefore(absl::string_view text, size_t place) { return BoundaryAt(text, place - 1); }
 
 size_t BoundaryAfter(absl::string_view text, size_t place) {
   return place + CharacterSize(text.substr(place));
@@ -137,7 +131,7 @@ size_t TokenizedText::PlaceBeyond(int64_t tokens) const {
   size_t low = 0;
   size_t high = text_.size();
   while (BoundaryAfter(text_, low) < high) {
-    size_t middle = BoundaryAt(text_, low + (high - low) / 2);
+    size_t middle = CharacterBegin(text_, low + (high - low) / 2);
     if (middle == low) middle = BoundaryAfter(text_, low);
     (TokensUpTo(middle).tokens > tokens ? high : low) = middle;
   }

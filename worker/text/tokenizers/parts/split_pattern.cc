@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "worker/text/tokenizers/parts/character_class.h"
+#include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
 namespace {
@@ -49,8 +50,7 @@ size_t ContractionSize(absl::string_view text, bool any_case) {
 size_t BlankSize(absl::string_view text) {
   const size_t end = EndOfRun(text, 0, CharacterClass::kSpace);
   if (end == text.size()) return end;
-  size_t last = end - 1;
-  while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+  const size_t last = CharacterBegin(text, end - 1);
   return last == 0 ? end : last;
 }
 

@@ -78,8 +78,7 @@ std::string Apply(const StripBlanks& strip, absl::string_view text) {
     text.remove_prefix(CharacterSize(text));
   }
   while (strip.right && !text.empty()) {
-    size_t last = text.size() - 1;
-    while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    const size_t last = CharacterBegin(text, text.size() - 1);
     if (ClassOfFirst(text.substr(last)) != CharacterClass::kSpace) break;
     text.remove_suffix(text.size() - last);
   }

@@ -22,7 +22,14 @@ inline size_t CharacterSize(absl::string_view text) {
   return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-// The first character of `text`. Same preconditions.
+// Where the character begins that the byte at `place` is part of. `text`: well-formed UTF-8, longer
+// than `place`.
+inline size_t CharacterBegin(absl::string_view text, size_t place) {
+  while (place > 0 && (static_cast<unsigned char>(text[place]) & 0xC0) == 0x80) --place;
+  return place;
+}
+
+// The first character of `text`. `text`: well-formed UTF-8, not empty.
 int32_t FirstCharacter(absl::string_view text);
 
 void AppendCharacter(int32_t character, std::string& text);

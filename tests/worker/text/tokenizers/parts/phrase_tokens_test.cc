@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/functional/function_ref.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -36,10 +37,17 @@ TEST(FindPhrase, TakesPartsOfWordsWhereNoneIsWhole) {
   EXPECT_THAT(FindPhrase("aaaaa", "aa"), ElementsAre(ByteRange{0, 2}, ByteRange{2, 4}));
 }
 
-// Hugging Face's offsets of all words and pairs of words, in every family.
-TEST(TokenizedText, AgreesWithTheOffsetsOfHuggingFace) {
+// A phrase of a text and its tokens by Hugging Face's offsets.
+struct GoldenPhrase {
+  ByteRange bytes;
+  int64_t from = 0;  // with a blank's token
+  TokenRange tokens;
+};
+
+// All words and pairs of words, in every family.
+void ForEachGoldenPhrase(
+    absl::FunctionRef<void(const TokenizedText& text, const GoldenPhrase&)> check) {
   size_t phrases = 0;
-  size_t exact = 0;  // without a blank's token
   for (const nlohmann::json& row : GoldenVectors("vectors_phrases.jsonl")) {
     const std::string name = row.at("tokenizer");
     const std::string text = row.at("text");
@@ -48,17 +56,26 @@ TEST(TokenizedText, AgreesWithTheOffsetsOfHuggingFace) {
     const TokenizedText tokens(text, *tokenizer);
     for (const auto& [begin, end, from, first, last] :
          row.at("phrases").get<std::vector<std::array<int64_t, 5>>>()) {
-      const TokenRange range =
-          tokens.TokensOf({.begin = static_cast<size_t>(begin), .end = static_cast<size_t>(end)});
       SCOPED_TRACE(absl::StrCat(name, ": '", text.substr(begin, end - begin), "' of '", text, "'"));
-      EXPECT_GE(range.begin, from);
-      EXPECT_LE(range.begin, first);
-      EXPECT_EQ(range.end, last);
-      exact += range.begin == first ? 1 : 0;
+      check(tokens,
+            {.bytes = {.begin = static_cast<size_t>(begin), .end = static_cast<size_t>(end)},
+             .from = from,
+             .tokens = {.begin = first, .end = last}});
       ++phrases;
     }
   }
   EXPECT_EQ(phrases, 1287u);
+}
+
+TEST(TokenizedText, AgreesWithTheOffsetsOfHuggingFace) {
+  size_t exact = 0;  // without a blank's token
+  ForEachGoldenPhrase([&](const TokenizedText& text, const GoldenPhrase& phrase) {
+    const TokenRange range = text.TokensOf(phrase.bytes);
+    EXPECT_GE(range.begin, phrase.from);
+    EXPECT_LE(range.begin, phrase.tokens.begin);
+    EXPECT_EQ(range.end, phrase.tokens.end);
+    exact += range.begin == phrase.tokens.begin ? 1 : 0;
+  });
   EXPECT_EQ(exact, 1259u);
 }
 
@@ -92,29 +109,16 @@ TEST(TokenizedText, TakesTheTokensInCommonWhereNoEndIsNear) {
 // What TokensOf gave tokens for is found again by them, byte for byte, in every family; with the
 // rest of a token that an end of it cuts, as the apostrophe of "'s" for "s".
 TEST(TokenizedText, GivesThePhrasesOfTheirTokensBack) {
-  size_t phrases = 0;
   size_t exact = 0;
-  for (const nlohmann::json& row : GoldenVectors("vectors_phrases.jsonl")) {
-    const std::string name = row.at("tokenizer");
-    const std::string text = row.at("text");
-    const auto tokenizer = GoldenTokenizer(name);
-    ASSERT_NE(tokenizer, nullptr);
-    const TokenizedText tokens(text, *tokenizer);
-    for (const auto& [begin, end, from, first, last] :
-         row.at("phrases").get<std::vector<std::array<int64_t, 5>>>()) {
-      const ByteRange phrase{.begin = static_cast<size_t>(begin), .end = static_cast<size_t>(end)};
-      const ByteRange found = tokens.BytesOf(tokens.TokensOf(phrase));
-      SCOPED_TRACE(absl::StrCat(name, ": '", text.substr(phrase.begin, phrase.end - phrase.begin),
-                                "' of '", text, "', found '",
-                                text.substr(found.begin, found.end - found.begin), "'"));
-      EXPECT_LE(found.begin, phrase.begin);
-      EXPECT_GE(found.end, phrase.end);
-      EXPECT_EQ(tokens.TokensOf(found), tokens.TokensOf(phrase));
-      exact += found == phrase ? 1 : 0;
-      ++phrases;
-    }
-  }
-  EXPECT_EQ(phrases, 1287u);
+  ForEachGoldenPhrase([&](const TokenizedText& text, const GoldenPhrase& phrase) {
+    const TokenRange tokens = text.TokensOf(phrase.bytes);
+    const ByteRange found = text.BytesOf(tokens);
+    SCOPED_TRACE(absl::StrCat("found '", text.PhraseOf(tokens), "'"));
+    EXPECT_LE(found.begin, phrase.bytes.begin);
+    EXPECT_GE(found.end, phrase.bytes.end);
+    EXPECT_EQ(text.TokensOf(found), tokens);
+    exact += found == phrase.bytes ? 1 : 0;
+  });
   EXPECT_EQ(exact, 1227u);
 }
 

@@ -30,5 +30,14 @@ TEST(CountCharacters, CountsCodePoints) {
   EXPECT_EQ(CountCharacters("aé日\U0001F600"), 4);
 }
 
+TEST(CharacterBegin, IsTheFirstByteOfTheCharacter) {
+  const std::string text = "aé日\U0001F600";
+  const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6};
+  ASSERT_EQ(text.size(), std::size(expected));
+  for (size_t place = 0; place < text.size(); ++place) {
+    EXPECT_EQ(CharacterBegin(text, place), expected[place]) << place;
+  }
+}
+
 }  // namespace
 }  // namespace hpo
