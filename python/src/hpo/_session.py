@@ -8,7 +8,8 @@ from typing import Any
 from . import _wire
 from .errors import HpoError, ServerError
 
-_STOPS = {"stop_pruned": "pruned", "lease_lost": "lease lost", "cancelled": "cancelled",
+_LOST = "lease lost"
+_STOPS = {"stop_pruned": "pruned", "lease_lost": _LOST, "cancelled": "cancelled",
           "preempted": "preempted", "time_limit": "time limit"}
 
 
@@ -101,7 +102,7 @@ class Session:
     def release(self, lease: Lease, note: str) -> None:
         """Gives the trial back: it is queued again. Does nothing where another attempt has it."""
         self._forget(lease)
-        if lease.stop == "lease lost":
+        if lease.stop == _LOST:
             return
         request = lease.fill(_wire.message("ReleaseTrialRequest")(
             request_id=uuid.uuid4().hex, note=note,
@@ -134,7 +135,7 @@ class Session:
         except ServerError as error:
             if error.code != "ABORTED":
                 raise
-            lease.stop = "lease lost"
+            lease.stop = _LOST
             self._forget(lease)
             raise LeaseLost(error.code, str(error)) from None
 
