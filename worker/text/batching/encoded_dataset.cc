@@ -53,6 +53,12 @@ std::span<const int32_t> EncodedDataset::Labels(int64_t row) const {
   return Slice(labels, label_offsets, row);
 }
 
+void AddTokens(const Encoding& row, EncodedDataset& data) {
+  Append(row.ids, data.ids);
+  Append(row.type_ids, data.type_ids);
+  data.token_offsets.push_back(static_cast<int64_t>(data.ids.size()));
+}
+
 absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Tokenizer& tokenizer,
                                              int64_t max_length) {
   const int64_t specials = tokenizer.NumSpecialTokens(dataset.pairs);
@@ -65,10 +71,7 @@ absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Token
   encoded.token_offsets.reserve(dataset.rows.size() + 1);
   encoded.token_offsets.push_back(0);
   for (const DatasetRow& row : dataset.rows) {
-    const Encoding encoding = EncodeRow(row, tokenizer, max_length);
-    Append(encoding.ids, encoded.ids);
-    Append(encoding.type_ids, encoded.type_ids);
-    encoded.token_offsets.push_back(static_cast<int64_t>(encoded.ids.size()));
+    AddTokens(EncodeRow(row, tokenizer, max_length), encoded);
   }
   return encoded;
 }

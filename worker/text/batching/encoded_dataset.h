@@ -37,6 +37,9 @@ struct EncodedDataset {
   std::span<const int32_t> Labels(int64_t row) const;
 };
 
+// Adds the tokens of a row, which come after those of the others. `data` has token_offsets.
+void AddTokens(const Encoding& row, EncodedDataset& data);
+
 // Tokenizes every row, in order, truncated to `max_length` tokens (special tokens included).
 //   InvalidArgument  max_length leaves no room for a token between the special ones
 absl::StatusOr<EncodedDataset> EncodeDataset(const Dataset& dataset, const Tokenizer& tokenizer,

@@ -28,10 +28,7 @@ LaterQueries EncodeLater(std::span<const LaterQuestion> questions, const Tokeniz
   queries.token_offsets = {0};
   for (const LaterQuestion& question : questions) {
     const Encoding encoding = tokenizer.Encode(question.words, question.text, max_length);
-    queries.ids.insert(queries.ids.end(), encoding.ids.begin(), encoding.ids.end());
-    queries.type_ids.insert(queries.type_ids.end(), encoding.type_ids.begin(),
-                            encoding.type_ids.end());
-    queries.token_offsets.push_back(static_cast<int64_t>(queries.ids.size()));
+    AddTokens(encoding, queries);
     later.texts.push_back(encoding.pair);
   }
   if (one_type) std::fill(queries.type_ids.begin(), queries.type_ids.end(), 0);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,7 +30,6 @@ class LanguageModeling final : public Task {
   DeviceBatch ToTensors(const TokenBatch& tokens) const override;
   torch::Tensor SumOfLosses(const DeviceBatch& batch) override;
   Metrics Evaluate(std::span<const BatchRows> batches) override;
-  std::string QuadrupletLines() const override { return {}; }
 
  private:
   TokenBatch TokensOf(const EncodedDataset& data, std::span<const int64_t> rows) const;

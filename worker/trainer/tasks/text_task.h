@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "worker/trainer/models/text_classifier.h"
@@ -21,7 +20,6 @@ class TextTask : public Task {
   std::vector<BatchRows> PiecesOf(std::span<const int64_t> rows) const final;
   TokenBatch TokensOf(std::span<const int64_t> rows) const override;
   DeviceBatch ToTensors(const TokenBatch& tokens) const final;
-  std::string QuadrupletLines() const final { return {}; }
 
  protected:
   const std::shared_ptr<TextClassifier> model_;
