@@ -121,7 +121,8 @@ class TextTrial(TextDeployment):
 
 
 class PreemptedTrial(TextDeployment):
-    STUDY = (TextDeployment.STUDY.replace("epochs: 2", "epochs: 6, measure_every_steps: 32")
+    EPOCHS = 24  # some seconds: the order comes with a heartbeat, a second after it was given
+    STUDY = (TextDeployment.STUDY.replace("epochs: 2", f"epochs: {EPOCHS}, measure_every_steps: 32")
              .replace("trials: 3", "trials: 1").replace("choices: [8, 16]", "choices: [8]"))
 
     def test_a_preempted_trial_goes_on_from_what_it_saved(self):
@@ -135,7 +136,7 @@ class PreemptedTrial(TextDeployment):
                          ("COMPLETED", ["RELEASED", "FINISHED"]))
         self.assertIn("goes on after step", worker.output())
         self.assertEqual([m["step"] for m in trial["measurements"]],
-                         list(range(32, 6 * ROWS // 8 + 1, 32)))
+                         list(range(32, self.EPOCHS * ROWS // 8 + 1, 32)))
         stages = [stage["stage"] for stage in trial["attempts"][1]["stages"]]
         self.assertEqual((stages[0], stages[-1]), ("Trial Start", "Trial Success"))
 
