@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +14,11 @@
 #include "common/base/sha256.h"
 #include "common/base/status.h"
 #include "common/base/write_file.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
+#include "hpo/v1/admin.grpc.pb.h"
+#include "hpo/v1/study.grpc.pb.h"
 #include "proto/convert/grpc_status.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/params_proto.h"
@@ -58,13 +63,42 @@ absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
 
 }  // namespace
 
-Client::Client(const std::string& address)
-    : address_(address),
-      channel_(Connect(address)),
-      stub_(v1::StudyService::NewStub(channel_)),
-      admin_(v1::AdminService::NewStub(channel_)) {}
+// Stubs over one channel, and what calls have in common.
+class Client::Connection {
+ public:
+  explicit Connection(const std::string& address)
+      : address_(address),
+        channel_(Connect(address)),
+        study_(v1::StudyService::NewStub(channel_)),
+        admin_(v1::AdminService::NewStub(channel_)) {}
 
-absl::Status Client::Describe(const grpc::Status& status) const {
+  grpc::Channel& channel() const { return *channel_; }
+  v1::StudyService::Stub& study() const { return *study_; }
+  v1::AdminService::Stub& admin() const { return *admin_; }
+
+  absl::Status Describe(const grpc::Status& status) const;
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                    const Request& request, Response& response);
+  // A call whose request is a trial's study and number, and whose answer is the trial.
+  template <typename Request, typename Response>
+  absl::StatusOr<Trial> CallForTrial(grpc::Status (v1::StudyService::Stub::*method)(
+                                         grpc::ClientContext*, const Request&, Response*),
+                                     const std::string& study, TrialNumber number);
+  // Writes the pieces of an answer in parts to `path`, whole or not at all; the last message, with
+  // its end. `start` makes the call; `what` is named where the digest of the end is another.
+  template <typename Message, typename Start>
+  absl::StatusOr<Message> ReceiveFile(const std::string& path, const char* what, Start start);
+
+ private:
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::StudyService::Stub> study_;
+  const std::unique_ptr<v1::AdminService::Stub> admin_;
+};
+
+absl::Status Client::Connection::Describe(const grpc::Status& status) const {
   const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE &&
                     channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY;
   if (away) {
@@ -80,31 +114,17 @@ absl::Status Client::Describe(const grpc::Status& status) const {
 }
 
 template <typename Request, typename Response>
-absl::Status Client::Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
-                                                                         const Request&, Response*),
-                          const Request& request, Response& response) {
+absl::Status Client::Connection::Call(
+    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, Response& response) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  return Describe(((*stub_).*method)(&context, request, &response));
-}
-
-absl::StatusOr<ServerStatus> Client::GetServer() {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  v1::GetServerResponse response;
-  const grpc::Status answered = admin_->GetServer(&context, v1::GetServerRequest(), &response);
-  if (answered.error_code() == grpc::StatusCode::UNIMPLEMENTED) return ServerStatus{};
-  HPO_RETURN_IF_ERROR(Describe(answered));
-  return ServerStatus{.version = response.version(),
-                      .database = response.database(),
-                      .epoch = response.epoch(),
-                      .trouble = response.trouble(),
-                      .damage = {response.damage().begin(), response.damage().end()}};
+  return Describe(((*study_).*method)(&context, request, &response));
 }
 
 template <typename Message, typename Start>
-absl::StatusOr<Message> Client::ReceiveFile(const std::string& path, const char* what,
-                                            Start start) {
+absl::StatusOr<Message> Client::Connection::ReceiveFile(const std::string& path, const char* what,
+                                                        Start start) {
   DurableFile file(path, kOwnerOnly);
   HPO_RETURN_IF_ERROR(file.Create());
   grpc::ClientContext context;
@@ -129,12 +149,44 @@ absl::StatusOr<Message> Client::ReceiveFile(const std::string& path, const char*
   return message;
 }
 
+template <typename Request, typename Response>
+absl::StatusOr<Trial> Client::Connection::CallForTrial(
+    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const std::string& study, TrialNumber number) {
+  Request request;
+  request.set_study(study);
+  request.set_number(number.value);
+  Response response;
+  HPO_RETURN_IF_ERROR(Call(method, request, response));
+  return FromProto(response.trial());
+}
+
+Client::Client(const std::string& address)
+    : address_(address), connection_(std::make_unique<Connection>(address)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<ServerStatus> Client::GetServer() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  v1::GetServerResponse response;
+  const grpc::Status answered =
+      connection_->admin().GetServer(&context, v1::GetServerRequest(), &response);
+  if (answered.error_code() == grpc::StatusCode::UNIMPLEMENTED) return ServerStatus{};
+  HPO_RETURN_IF_ERROR(connection_->Describe(answered));
+  return ServerStatus{.version = response.version(),
+                      .database = response.database(),
+                      .epoch = response.epoch(),
+                      .trouble = response.trouble(),
+                      .damage = {response.damage().begin(), response.damage().end()}};
+}
+
 absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
   const auto start = [this](grpc::ClientContext* context) {
-    return admin_->BackUpDatabase(context, v1::BackUpDatabaseRequest());
+    return connection_->admin().BackUpDatabase(context, v1::BackUpDatabaseRequest());
   };
   HPO_ASSIGN_OR_RETURN(const auto last,
-                       ReceiveFile<v1::BackUpDatabaseResponse>(path, "backup", start));
+                       connection_->ReceiveFile<v1::BackUpDatabaseResponse>(path, "backup", start));
   return Bytes{last.end().size_bytes()};
 }
 
@@ -142,7 +194,7 @@ absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
   v1::GetStudyRequest request;
   request.set_name(name);
   v1::GetStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::GetStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::GetStudy, request, response));
   return FromProto(response.study());
 }
 
@@ -152,7 +204,7 @@ absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
   request.set_page_size(kPageLimit.most);
   do {
     v1::ListStudiesResponse response;
-    HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListStudies, request, response));
+    HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::ListStudies, request, response));
     for (const v1::Study& study : response.studies()) {
       HPO_ASSIGN_OR_RETURN(studies.emplace_back(), FromProto(study));
     }
@@ -170,7 +222,7 @@ absl::StatusOr<Client::StudyCheck> Client::CreateStudy(const std::string& yaml,
   request.set_validate_only(validate_only);
   request.set_request_id(RandomId());
   v1::CreateStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::CreateStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::CreateStudy, request, response));
   StudyCheck check{.created = response.created()};
   HPO_ASSIGN_OR_RETURN(check.study, FromProto(response.study()));
   return check;
@@ -188,7 +240,7 @@ absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
   if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
   request.set_request_id(RandomId());
   v1::UpdateStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::UpdateStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::UpdateStudy, request, response));
   return FromProto(response.study());
 }
 
@@ -197,10 +249,10 @@ absl::StatusOr<Client::Archived> Client::ArchiveStudy(const std::string& name,
   v1::ArchiveStudyRequest request;
   request.set_name(name);
   const auto start = [&](grpc::ClientContext* context) {
-    return stub_->ArchiveStudy(context, request);
+    return connection_->study().ArchiveStudy(context, request);
   };
   HPO_ASSIGN_OR_RETURN(const auto last,
-                       ReceiveFile<v1::ArchiveStudyResponse>(path, "archive", start));
+                       connection_->ReceiveFile<v1::ArchiveStudyResponse>(path, "archive", start));
   return Archived{.size = Bytes{last.end().size_bytes()},
                   .sha256 = last.end().sha256(),
                   .num_trials = last.end().trials()};
@@ -211,7 +263,7 @@ absl::StatusOr<StudyStatus> Client::RestoreStudy(const std::string& name,
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kImportDeadline);
   v1::RestoreStudyResponse response;
-  const auto writer = stub_->RestoreStudy(&context, &response);
+  const auto writer = connection_->study().RestoreStudy(&context, &response);
   v1::RestoreStudyRequest request;
   request.set_name(name);
   do {
@@ -219,7 +271,7 @@ absl::StatusOr<StudyStatus> Client::RestoreStudy(const std::string& name,
     archive.remove_prefix(request.data().size());
   } while (writer->Write(request) && !archive.empty());
   writer->WritesDone();
-  HPO_RETURN_IF_ERROR(Describe(writer->Finish()));
+  HPO_RETURN_IF_ERROR(connection_->Describe(writer->Finish()));
   return FromProto(response.study());
 }
 
@@ -229,7 +281,7 @@ absl::StatusOr<int64_t> Client::DeleteStudy(const std::string& name,
   request.set_name(name);
   request.set_archive_sha256(archive_sha256);
   v1::DeleteStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::DeleteStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::DeleteStudy, request, response));
   return response.trials();
 }
 
@@ -245,7 +297,7 @@ absl::StatusOr<StudyEdited> Client::EditStudy(const StudyEditing& edit) {
     *range.mutable_domain() = ToProto(domain);
   }
   v1::EditStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EditStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::EditStudy, request, response));
   StudyEdited edited{.study = {}, .num_outside = response.outside()};
   HPO_ASSIGN_OR_RETURN(edited.study, FromProto(response.study()));
   for (const v1::ParameterRange& range : response.before()) {
@@ -269,7 +321,7 @@ absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
   request.set_forced_micro_batch(trial.forced_micro_batch);
   request.set_request_id(RandomId());
   v1::EnqueueTrialResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
   return FromProto(response.trial());
 }
 
@@ -284,7 +336,7 @@ absl::StatusOr<Attributes> Client::ChangeAttributes(const std::string& study,
   request.mutable_remove_tags()->Assign(change.remove_tags.begin(), change.remove_tags.end());
   *request.mutable_attributes() = ToProto(change.set);
   v1::AnnotateResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::Annotate, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::Annotate, request, response));
   return FromProto(response.attributes());
 }
 
@@ -296,7 +348,7 @@ absl::StatusOr<RetriedTrials> Client::RetryTrials(const std::string& study,
   request.set_all_failed(numbers.empty());
   request.set_request_id(RandomId());
   v1::RetryTrialsResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::RetryTrials, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::RetryTrials, request, response));
   RetriedTrials retried;
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(retried.trials.emplace_back(), FromProto(trial));
@@ -311,7 +363,7 @@ absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kImportDeadline);
   v1::ImportTrialsResponse response;
-  const auto writer = stub_->ImportTrials(&context, &response);
+  const auto writer = connection_->study().ImportTrials(&context, &response);
   v1::ImportTrialsRequest request;
   request.set_study(import.study);
   request.set_count_against_budget(import.count_against_budget);
@@ -328,33 +380,21 @@ absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
   }
   if (taken) writer->Write(request);
   writer->WritesDone();
-  HPO_RETURN_IF_ERROR(Describe(writer->Finish()));
+  HPO_RETURN_IF_ERROR(connection_->Describe(writer->Finish()));
   return ImportResult{
       .study = response.study(), .num_added = response.added(), .num_known = response.known()};
 }
 
-template <typename Request, typename Response>
-absl::StatusOr<Trial> Client::CallForTrial(
-    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const std::string& study, TrialNumber number) {
-  Request request;
-  request.set_study(study);
-  request.set_number(number.value);
-  Response response;
-  HPO_RETURN_IF_ERROR(Call(method, request, response));
-  return FromProto(response.trial());
-}
-
 absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {
-  return CallForTrial(&v1::StudyService::Stub::PreemptTrial, study, number);
+  return connection_->CallForTrial(&v1::StudyService::Stub::PreemptTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::StopTrial(const std::string& study, TrialNumber number) {
-  return CallForTrial(&v1::StudyService::Stub::StopTrial, study, number);
+  return connection_->CallForTrial(&v1::StudyService::Stub::StopTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::CancelTrial(const std::string& study, TrialNumber number) {
-  return CallForTrial(&v1::StudyService::Stub::CancelTrial, study, number);
+  return connection_->CallForTrial(&v1::StudyService::Stub::CancelTrial, study, number);
 }
 
 absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrder order,
@@ -364,7 +404,7 @@ absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrd
   request.set_order(ToProto(order));
   request.set_stop_running_trials(stop_running_trials);
   v1::OrderStudyResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::OrderStudy, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::OrderStudy, request, response));
   return FromProto(response.study());
 }
 
@@ -376,7 +416,7 @@ absl::StatusOr<TrialListing> Client::ListTrials(const TrialQuery& query) {
   request.set_page_token(query.page_token);
   request.set_newest_first(query.newest_first);
   v1::ListTrialsResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListTrials, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::ListTrials, request, response));
   TrialListing listing{.next_token = response.next_page_token(), .total = response.total()};
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(listing.trials.emplace_back(), FromProto(trial));
@@ -389,7 +429,7 @@ absl::StatusOr<TrialView> Client::GetTrial(const std::string& study, TrialNumber
   request.set_study(study);
   request.set_number(number.value);
   v1::GetTrialResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::GetTrial, request, response));
+  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::GetTrial, request, response));
   TrialView view;
   HPO_ASSIGN_OR_RETURN(view.trial, FromProto(response.trial()));
   view.sampler = response.trial().sampler();
@@ -404,7 +444,8 @@ absl::StatusOr<std::vector<Trial>> Client::BestTrials(const std::string& study, 
   request.set_study(study);
   request.set_count(count);
   v1::ListBestTrialsResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::ListBestTrials, request, response));
+  HPO_RETURN_IF_ERROR(
+      connection_->Call(&v1::StudyService::Stub::ListBestTrials, request, response));
   std::vector<Trial> trials;
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(trials.emplace_back(), FromProto(trial));
@@ -438,7 +479,8 @@ absl::StatusOr<MemoryVerdict> Client::EstimateMemory(const MemoryQuery& query) {
   request.set_worker(query.worker);
   request.set_limit_bytes(query.limit.count);
   v1::EstimateMemoryResponse response;
-  HPO_RETURN_IF_ERROR(Call(&v1::StudyService::Stub::EstimateMemory, request, response));
+  HPO_RETURN_IF_ERROR(
+      connection_->Call(&v1::StudyService::Stub::EstimateMemory, request, response));
   MemoryVerdict verdict{.estimate = FromProto(response.estimate()),
                         .fits = response.fits(),
                         .usable = Bytes{response.usable_bytes()},
@@ -453,7 +495,7 @@ absl::Status Client::Watch(const std::string& study, int64_t after_sequence,
   v1::WatchStudyRequest request;
   request.set_study(study);
   request.set_after_sequence(after_sequence > 0 ? after_sequence : kFromTheFirst);
-  const auto reader = stub_->WatchStudy(&context, request);
+  const auto reader = connection_->study().WatchStudy(&context, request);
   v1::WatchStudyResponse response;
   while (reader->Read(&response)) {
     absl::StatusOr<WatchEvent> event = EventOf(response);
@@ -462,12 +504,12 @@ absl::Status Client::Watch(const std::string& study, int64_t after_sequence,
     reader->Finish();  // Cancelled, by us
     return event.status();
   }
-  return Describe(reader->Finish());
+  return connection_->Describe(reader->Finish());
 }
 
 bool Client::WaitUntilReachable(absl::Duration limit) {
-  return channel_->WaitForConnected(std::chrono::system_clock::now() +
-                                    absl::ToChronoMilliseconds(limit));
+  return connection_->channel().WaitForConnected(std::chrono::system_clock::now() +
+                                                 absl::ToChronoMilliseconds(limit));
 }
 
 }  // namespace hpo

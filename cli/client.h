@@ -20,9 +20,6 @@
 #include "common/study/imported_trial.h"
 #include "common/study/study_status.h"
 #include "common/study/trial_view.h"
-#include "grpcpp/channel.h"
-#include "hpo/v1/admin.grpc.pb.h"
-#include "hpo/v1/study.grpc.pb.h"
 
 namespace hpo {
 
@@ -115,6 +112,7 @@ class Client {
  public:
   // `address` as gRPC takes it: "127.0.0.1:50051", "unix:/path". Connects with the first call.
   explicit Client(const std::string& address);
+  ~Client();
 
   const std::string& address() const { return address_; }
 
@@ -181,25 +179,10 @@ class Client {
   bool WaitUntilReachable(absl::Duration limit);
 
  private:
-  absl::Status Describe(const grpc::Status& status) const;
-  // Writes the pieces of an answer in parts to `path`, whole or not at all; the last message, with
-  // its end. `start` makes the call; `what` is named where the digest of the end is another.
-  template <typename Message, typename Start>
-  absl::StatusOr<Message> ReceiveFile(const std::string& path, const char* what, Start start);
-  template <typename Request, typename Response>
-  absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
-                                                                   const Request&, Response*),
-                    const Request& request, Response& response);
-  // A call whose request is a trial's study and number, and whose answer is the trial.
-  template <typename Request, typename Response>
-  absl::StatusOr<Trial> CallForTrial(grpc::Status (v1::StudyService::Stub::*method)(
-                                         grpc::ClientContext*, const Request&, Response*),
-                                     const std::string& study, TrialNumber number);
+  class Connection;  // what is gRPC's
 
   const std::string address_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::StudyService::Stub> stub_;
-  const std::unique_ptr<v1::AdminService::Stub> admin_;
+  const std::unique_ptr<Connection> connection_;
 };
 
 // Fills `study.front` where the study has several objectives.
