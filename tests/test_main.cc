@@ -1,6 +1,7 @@
 // The main of every test program: GoogleTest's, and `--file=PATH`, which runs the tests of one
-// source file, named from the repository's root. ctest has an entry for each file, so that a
-// program starts once a file and not once a test: loading torch takes longer than most tests.
+// source file, named from the repository's root, but for those that GTEST_FILTER leaves out. ctest
+// has an entry for each file, so that a program starts once a file and not once a test: loading
+// torch takes longer than most tests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +53,9 @@ int main(int argc, char** argv) {
     if (!word.starts_with(kFileOption)) continue;
     const std::string filter = FilterOf(word.substr(kFileOption.size()));
     if (filter.empty()) return 1;
-    GTEST_FLAG_SET(filter, filter);
+    const std::string given = GTEST_FLAG_GET(filter);
+    const size_t left_out = given.find('-');
+    GTEST_FLAG_SET(filter, filter + (left_out == given.npos ? "" : given.substr(left_out)));
   }
   return RUN_ALL_TESTS();
 }
