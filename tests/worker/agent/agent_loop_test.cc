@@ -1,5 +1,8 @@
 #include "worker/agent/agent_loop.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -346,6 +349,32 @@ TEST_F(AgentLoopTest, KillMinusNineFromOutsideEndsTheAttemptOnly) {
   ASSERT_THAT(results, SizeIs(2));
   EXPECT_EQ(std::get<Failed>(results[0].outcome).failure_class, FailureClass::kTrainerKilled);
   EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+}
+
+TEST_F(AgentLoopTest, ATrainerThatSigkillDoesNotEndIsWaitedForBeforeTheNextTrial) {
+  options_.attempt.exit_grace = absl::Milliseconds(20);
+  const std::string hold = (folder_ / "hold").string();
+  ASSERT_EQ(mkfifo(hold.c_str(), 0600), 0);
+  Add(0, {{"fake.fault", std::string("undying")}, {"fake.fault_hold", hold}});
+  Add(1);
+  size_t num_launched = 0;
+  std::thread user([&] {
+    EXPECT_TRUE(coordinator_.AwaitNotice("has not ended since it was killed"));
+    num_launched = launcher_.pids_.size();
+    UniqueFd(open(hold.c_str(), O_WRONLY));
+  });
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  user.join();
+  EXPECT_EQ(num_launched, 1U);
+  EXPECT_THAT(coordinator_.releases(), IsEmpty());
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  const auto& failed = std::get<Failed>(results[0].outcome);
+  EXPECT_EQ(failed.failure_class, FailureClass::kTrainerKilled);
+  EXPECT_THAT(failed.message,
+              HasSubstr(absl::StrCat("(pid ", launcher_.pids_[0], ") did not end")));
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+  EXPECT_EQ(kill(launcher_.pids_[0], 0), -1) << "it was not reaped";
 }
 
 TEST_F(AgentLoopTest, TheTrainersLastWordsAreInTheFailure) {

@@ -78,7 +78,7 @@ class RunningAttempt {
 
  private:
   // The trainer has said its last word.
-  bool Over() { return end_.outcome || exit_; }
+  bool Over() { return end_.outcome || exit_ || end_.undying; }
 
   void WaitForNews() {
     pollfd events[] = {
@@ -177,12 +177,14 @@ class RunningAttempt {
   void KillIfOverdue() {
     const std::optional<absl::Duration> kill_at = KillAt();
     if (Over() || !kill_at || clock_.Monotonic() < *kill_at) return;
-    if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
+    exit_ = process_.Kill();
+    end_.killed_by_agent = true;
+    if (!exit_) {
+      end_.undying = process_.pid();
+    } else if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
       end_.protocol_error =
           "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
     }
-    exit_ = process_.Kill();
-    end_.killed_by_agent = true;
   }
 
   void TakeLines() {
