@@ -9,6 +9,7 @@
 //   metric         name of the metric (macro_f1)
 //   oom_above      out of memory where micro-batch x tok.max_length, or half of it with
 //                  checkpointing, exceeds this (never)
+//   oom_kind       of that OOM, as in the protocol (CONFIGURATION)
 //   recover        1: on that OOM halve the micro-batch, then turn on checkpointing where the job
 //                  allows it, and go on, as hpo-trainer does (0)
 //   fault          what goes wrong (nothing): abort, segv, kill, exit:N, hang (deaf to stop
@@ -199,6 +200,9 @@ class FakeTrial {
       SendMemory("OOM Error");
       if (IntKnob(job_.params, "recover", 0) != 1 || !Shrink()) {
         OutOfMemory oom;
+        oom.kind = ParseName<OomKind>(Knob(job_.params, "oom_kind").value_or(""))
+                       .value_or(OomKind::kConfiguration);
+        oom.needed = job_.predicted;
         oom.requested = MiB(length);
         oom.peak = MiB(plan_.micro_batch * length);
         oom.limit = job_.limit;
