@@ -10,8 +10,8 @@
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fakes/full_disk.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_disk.h"
 #include "worker/agent/catalog/data_catalog.h"
 #include "worker/agent/catalog/model_catalog.h"
 
