@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/clock.h"
 #include "worker/agent/session/coordinator_client.h"
@@ -189,6 +190,12 @@ class FakeCoordinator final : public CoordinatorClient {
   bool AwaitAcquires(size_t count) const {
     absl::MutexLock lock(&mutex_);
     const auto reached = [&] { return capacities_.size() >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
+  }
+  // What people should know has `part` in it.
+  bool AwaitNotice(const std::string& part) const {
+    absl::MutexLock lock(&mutex_);
+    const auto reached = [&] { return absl::StrContains(notice_, part); };
     return mutex_.AwaitWithTimeout(absl::Condition(&reached), kPatience);
   }
   // A registration with data sets.

@@ -9,12 +9,15 @@
 //   metric         name of the metric (macro_f1)
 //   oom_above      out of memory where micro-batch x tok.max_length, or half of it with
 //                  checkpointing, exceeds this (never)
+//   oom_kind       of that OOM, as in the protocol (CONFIGURATION)
 //   recover        1: on that OOM halve the micro-batch, then turn on checkpointing where the job
 //                  allows it, and go on, as hpo-trainer does (0)
 //   fault          what goes wrong (nothing): abort, segv, kill, exit:N, hang (deaf to stop
 //                  requests), garbage (a line that is not JSON), torn (half a line), close (closes
-//                  the channel and runs on), quiet_exit (status 0 without an outcome), diverged,
-//                  no_result; at the start of the process: no_hello, silent, version:N
+//                  the channel and runs on), undying (as close, and a SIGKILL does not end it
+//                  before the FIFO fault_hold is opened, or 60 s have passed), quiet_exit (status 0
+//                  without an outcome), diverged, no_result; at the start of the process: no_hello,
+//                  silent, version:N
 //   fault_step     before which measurement, from 1 (1)
 //   fault_once     path: the fault happens only while there is no such file, and makes it
 //   stop_seconds   how long it says that it may take to obey a stop (it says nothing)
@@ -32,6 +35,8 @@
 // brackets.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -128,6 +133,27 @@ class Channel {
   for (;;) pause();
 }
 
+// To its parent a process that another one traces has not ended before the tracer has.
+void BeTraced(const std::string& hold) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::exit(99);
+  const pid_t tracee = getpid();
+  const pid_t tracer = fork();
+  char word = 0;
+  if (tracer == 0) {
+    setsid();
+    alarm(60);
+    close(kTrainerProtocolFd);
+    const bool traces = read(pair[1], &word, 1) == 1 &&
+                        ptrace(PTRACE_SEIZE, tracee, nullptr, nullptr) == 0 &&
+                        write(pair[1], &word, 1) == 1;
+    _exit(traces && open(hold.c_str(), O_RDONLY) >= 0 ? 0 : 1);
+  }
+  prctl(PR_SET_PTRACER, tracer);
+  close(pair[1]);
+  if (write(pair[0], &word, 1) != 1 || read(pair[0], &word, 1) != 1) std::exit(99);
+}
+
 double BestMetric(const TrainerJob& job) {
   const double lr = FindDouble(job.params, "train.lr").value_or(3e-5);
   const double length = FindDouble(job.params, "tok.max_length").value_or(256);
@@ -174,6 +200,9 @@ class FakeTrial {
       SendMemory("OOM Error");
       if (IntKnob(job_.params, "recover", 0) != 1 || !Shrink()) {
         OutOfMemory oom;
+        oom.kind = ParseName<OomKind>(Knob(job_.params, "oom_kind").value_or(""))
+                       .value_or(OomKind::kConfiguration);
+        oom.needed = job_.predicted;
         oom.requested = MiB(length);
         oom.peak = MiB(plan_.micro_batch * length);
         oom.limit = job_.limit;
@@ -219,7 +248,8 @@ class FakeTrial {
       channel_.SendText("{\"type\":\"measure");
       std::exit(3);
     }
-    if (fault == "close") {
+    if (fault == "undying") BeTraced(Knob(job_.params, "fault_hold").value_or(""));
+    if (fault == "close" || fault == "undying") {
       channel_.Close();
       WaitForever();
     }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <string>
 #include <thread>
@@ -192,27 +193,38 @@ TEST_F(CoordinatorTest, AWatchGoesOnFromWhereItWas) {
 }
 
 TEST_F(CoordinatorTest, LongPollsStarveNobodyAndADrainAnswersThem) {
-  const std::string session = Register();
+  constexpr int kPolls = 48;
+  constexpr int64_t kAsked = int64_t{1} << 30;  // bytes; they register with others
+  ASSERT_TRUE(Create(kPlainStudy).ok());
+  Call pause_call;
+  v1::OrderStudyRequest pause;
+  pause.set_name("plain");
+  pause.set_order(v1::STUDY_ORDER_PAUSE);
+  v1::OrderStudyResponse paused;
+  ASSERT_TRUE(studies_->OrderStudy(&pause_call, pause, &paused).ok());
+  std::vector<std::string> sessions;
+  for (int i = 0; i < kPolls; ++i) sessions.push_back(Register("host-" + std::to_string(i)));
   std::vector<std::future<bool>> polls;
-  for (int i = 0; i < 48; ++i) {
-    polls.push_back(std::async(std::launch::async, [this, session, i] {
-      Call call(std::chrono::seconds(60));
+  for (const std::string& session : sessions) {
+    polls.push_back(std::async(std::launch::async, [this, session] {
+      Call call(std::chrono::minutes(5));
       v1::AcquireTrialRequest request;
       request.set_session(session);
-      request.set_request_id("poll-" + std::to_string(i));
+      request.set_request_id("poll of " + session);
+      request.set_capacity_bytes(kAsked);
       request.mutable_wait()->set_seconds(50);
       v1::AcquireTrialResponse response;
-      const grpc::Status status = workers_->AcquireTrial(&call, request, &response);
-      return status.ok() ? response.draining()
-                         : status.error_code() == grpc::StatusCode::UNAVAILABLE;
+      return workers_->AcquireTrial(&call, request, &response).ok() && response.draining();
     }));
   }
-  for (int i = 0; i < 20; ++i) {
-    Call call(std::chrono::seconds(10));
-    v1::ListStudiesResponse response;
-    EXPECT_TRUE(studies_->ListStudies(&call, v1::ListStudiesRequest(), &response).ok());
+  // A call that the server has not begun when it ends is no one that waits: it may be cancelled.
+  for (int64_t waiting = 0; waiting < kPolls && !HasFailure();) {
+    const v1::Study study = Get();
+    waiting =
+        std::count_if(study.workers().begin(), study.workers().end(),
+                      [](const v1::Worker& worker) { return worker.capacity_bytes() == kAsked; });
   }
-  coordinator_->Drain(absl::Seconds(20));
+  coordinator_->Drain(absl::Minutes(1));
   for (std::future<bool>& poll : polls) EXPECT_TRUE(poll.get());
 }
 

@@ -185,11 +185,12 @@ class AgentLoop {
     if (const absl::Status delivered = courier_.DeliverAll(); !delivered.ok()) {
       return Pause(delivered);
     }
-    // While attempts could not leave their files, or the card does not answer, nothing is asked
-    // for.
+    // While attempts could not leave their files, the card does not answer, or its last user cannot
+    // be ended, nothing is asked for.
     const absl::StatusOr<Bytes> capacity = services_.capacity.Available();
-    const bool may_take = MayTake("disk", CheckRoom(options_.runs_folder));
-    if (!MayTake("device", capacity.status()) || !may_take) {
+    const bool has_room = MayTake("disk", CheckRoom(options_.runs_folder));
+    const bool may_start = MayTake("trainer", slot_.KilledHasEnded());
+    if (!MayTake("device", capacity.status()) || !has_room || !may_start) {
       services_.stop.WaitFor(backoff_.Next());
       return std::nullopt;
     }

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/spawn.h"
@@ -21,6 +23,13 @@ struct CardWorker {
   UniqueFd exit_fd;
 };
 
+int Reap(pid_t worker) {
+  int status = 0;
+  while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 bool StartWorker(const std::string& program, const std::vector<std::string>& arguments,
                  std::vector<CardWorker>& workers) {
   SpawnRequest request{.argv = {program}, .signal_of_parents_death = SIGTERM};
@@ -30,15 +39,16 @@ bool StartWorker(const std::string& program, const std::vector<std::string>& arg
     spdlog::error("cannot start a worker: {}", std::string(pid.status().message()));
     return false;
   }
-  workers.push_back({*pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)))});
-  return true;
-}
-
-int Reap(const CardWorker& worker) {
-  int status = 0;
-  while (waitpid(worker.pid, &status, 0) < 0 && errno == EINTR) {
+  UniqueFd exit_fd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)));
+  if (!exit_fd.ok()) {
+    spdlog::error("cannot start a worker: pidfd_open (Linux 5.3 or newer is needed): {}",
+                  strerror(errno));
+    kill(*pid, SIGTERM);
+    Reap(*pid);
+    return false;
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  workers.push_back({*pid, std::move(exit_fd)});
+  return true;
 }
 
 void SignalAll(const std::vector<CardWorker>& workers) {
@@ -60,7 +70,7 @@ void WaitForOne(std::vector<CardWorker>& workers, StopSignal& stop, std::vector<
   }
   for (size_t i = workers.size(); i-- > 0;) {
     if (events[i + 1].revents == 0) continue;
-    codes.push_back(Reap(workers[i]));
+    codes.push_back(Reap(workers[i].pid));
     workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }

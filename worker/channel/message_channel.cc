@@ -32,12 +32,12 @@ void MessageChannel::Send(const UpMessage& message) {
 
 std::optional<StopRequest> MessageChannel::Poll() {
   while (!stop_.has_value()) {
-    const std::optional<std::string> line = ReadLine(/*wait=*/false);
-    if (!line.has_value()) {
+    const absl::StatusOr<std::optional<std::string>> line = ReadLine(/*wait=*/false);
+    if (line.ok() && !line->has_value()) {
       if (ended_) Stop("lease lost");
       break;
     }
-    const absl::StatusOr<DownMessage> message = DecodeDown(*line);
+    const absl::StatusOr<DownMessage> message = line.ok() ? DecodeDown(**line) : line.status();
     if (!message.ok()) {
       Send(LogMessage{.level = "error", .text = std::string(message.status().message())});
       ended_ = true;
@@ -57,7 +57,7 @@ std::optional<StopRequest> MessageChannel::Poll() {
 absl::StatusOr<TrainerJob> MessageChannel::NextJob() {
   stop_.reset();
   while (!shutdown_) {
-    const std::optional<std::string> line = ReadLine(/*wait=*/true);
+    HPO_ASSIGN_OR_RETURN(const std::optional<std::string> line, ReadLine(/*wait=*/true));
     if (!line.has_value()) return absl::CancelledError("the supervisor closed the channel");
     HPO_ASSIGN_OR_RETURN(DownMessage message, DecodeDown(*line));
     if (auto* job = std::get_if<TrainerJob>(&message)) return std::move(*job);
@@ -70,7 +70,7 @@ void MessageChannel::Stop(const std::string& reason) {
   stop_ = StopRequest{.reason = reason, .checkpoint = false};
 }
 
-std::optional<std::string> MessageChannel::ReadLine(bool wait) {
+absl::StatusOr<std::optional<std::string>> MessageChannel::ReadLine(bool wait) {
   while (true) {
     const size_t newline = buffer_.find('\n');
     if (newline != std::string::npos) {
@@ -79,7 +79,11 @@ std::optional<std::string> MessageChannel::ReadLine(bool wait) {
       if (!line.empty()) return line;
       continue;
     }
-    if (buffer_.size() > kMaxLineBytes) ended_ = true;
+    if (!ended_ && buffer_.size() > kMaxLineBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("a line of the worker's: expected at most ",
+                                                     kMaxLineBytes, " bytes, got ", buffer_.size(),
+                                                     " without an end of it"));
+    }
     if (ended_ || !ReadMore(wait)) return std::nullopt;
   }
 }

@@ -27,7 +27,7 @@ class MessageChannel final : public EventSink, public StopSource {
 
   // Waits for the next job. Requests to stop that come between attempts are stale and ignored.
   //   Cancelled        a shutdown, or the end of the channel: the trainer should exit
-  //   InvalidArgument  something that is no message of the protocol
+  //   InvalidArgument  something that is no message of the protocol, or longer than kMaxLineBytes
   absl::StatusOr<TrainerJob> NextJob();
 
   static constexpr size_t kMaxLineBytes = size_t{4} << 20;
@@ -35,7 +35,8 @@ class MessageChannel final : public EventSink, public StopSource {
  private:
   // Takes one line out of what was read; reads more when there is none, waiting if `wait`.
   // nullopt: nothing there (yet); or the channel has ended, then `ended_` is true.
-  std::optional<std::string> ReadLine(bool wait);
+  //   InvalidArgument  it is longer than kMaxLineBytes; nothing that follows can be read
+  absl::StatusOr<std::optional<std::string>> ReadLine(bool wait);
   bool ReadMore(bool wait);
   void Stop(const std::string& reason);
 

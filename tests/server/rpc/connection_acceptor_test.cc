@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "hpo/v1/study.grpc.pb.h"
@@ -115,6 +116,28 @@ TEST(RaiseDescriptorLimit, GoesAsFarAsTheHardLimit) {
   setrlimit(RLIMIT_NOFILE, &before);
 }
 
+// gRPC's own listener would be deaf from here on. Before any test that makes a call: threads that
+// one leaves to gRPC open and close descriptors.
+TEST_F(ConnectionAcceptorTest, AcceptsAgainAfterTheLastDescriptorWasUsed) {
+  Start(1000);
+  Client while_exhausted, afterwards;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{128, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  std::vector<int> all;
+  for (int next = open("/dev/null", O_RDONLY); next >= 0; next = open("/dev/null", O_RDONLY)) {
+    all.push_back(next);
+  }
+  ASSERT_EQ(errno, EMFILE);
+  while_exhausted.Connect(acceptor_->address());
+  EXPECT_THAT(while_exhausted.ReadAll(), HasSubstr("no file descriptor left"));
+  for (const int descriptor : all) close(descriptor);
+  setrlimit(RLIMIT_NOFILE, &before);
+  afterwards.Connect(acceptor_->address());
+  EXPECT_TRUE(AwaitServed(1));
+}
+
 TEST_F(ConnectionAcceptorTest, ThoseBeyondTheBoundAreToldWhyAndLaterOnesServed) {
   Start(2);
   Client first, second, third, fourth;
@@ -146,27 +169,6 @@ TEST_F(ConnectionAcceptorTest, ACallBeyondTheBoundEndsWithTheReason) {
   }
 }
 
-// gRPC's own listener would be deaf from here on.
-TEST_F(ConnectionAcceptorTest, AcceptsAgainAfterTheLastDescriptorWasUsed) {
-  Start(1000);
-  Client while_exhausted, afterwards;
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit low{128, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  std::vector<int> all;
-  for (int next = open("/dev/null", O_RDONLY); next >= 0; next = open("/dev/null", O_RDONLY)) {
-    all.push_back(next);
-  }
-  ASSERT_EQ(errno, EMFILE);
-  while_exhausted.Connect(acceptor_->address());
-  EXPECT_THAT(while_exhausted.ReadAll(), HasSubstr("no file descriptor left"));
-  for (const int descriptor : all) close(descriptor);
-  setrlimit(RLIMIT_NOFILE, &before);
-  afterwards.Connect(acceptor_->address());
-  EXPECT_TRUE(AwaitServed(1));
-}
-
 TEST_F(ConnectionAcceptorTest, StoppingFreesTheAddress) {
   Start(10);
   const ListenAddress address = acceptor_->address();
@@ -177,7 +179,8 @@ TEST_F(ConnectionAcceptorTest, StoppingFreesTheAddress) {
 }
 
 TEST(UnixListener, IsItsOwnersAloneAndLeavesNoFile) {
-  const std::string path = testing::TempDir() + "/connection_acceptor_test.sock";
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/connection_acceptor_test_", getpid(), ".sock");
   unlink(path.c_str());
   for (int round = 0; round < 2; ++round) {
     const auto acceptor = ConnectionAcceptor::Listen({.unix_path = path}, 10);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace hpo {
 namespace {
 
@@ -91,7 +93,8 @@ TEST(ListenAddress, ABoundPortIsInUse) {
 }
 
 TEST(ListenAddress, AnAnsweredUnixSocketIsInUseAndALeftOverOneIsNot) {
-  const std::string path = testing::TempDir() + "/listen_address_test.sock";
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/listen_address_test_", getpid(), ".sock");
   unlink(path.c_str());
   EXPECT_TRUE(CheckFree({.unix_path = path}).ok());
   sockaddr_un name{};

@@ -48,7 +48,7 @@ class CountingLauncher final : public TrainerLauncher {
 class FakeCapacity final : public DeviceCapacity {
  public:
   absl::StatusOr<DeviceProfile> Profile() override {
-    return DeviceProfile{.kind = "cpu", .name = "test"};
+    return DeviceProfile{.kind = "cpu", .name = "test", .base = base_};
   }
   absl::StatusOr<Bytes> Available() override {
     if (num_silent_reads_ > 0 && num_silent_reads_-- > 0) {
@@ -60,6 +60,7 @@ class FakeCapacity final : public DeviceCapacity {
   void TrainerRuns(std::optional<pid_t>) override {}
 
   std::atomic<int64_t> available_{GiB(1).count};
+  Bytes base_;
   // From the read of this number on, `dropped_` is free.
   std::atomic<int64_t> reads_before_drop_{INT64_MAX};
   std::atomic<int64_t> dropped_{0};

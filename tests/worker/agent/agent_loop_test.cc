@@ -1,9 +1,13 @@
 #include "worker/agent/agent_loop.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -15,6 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
+#include "tests/fakes/full_disk.h"
 #include "tests/worker/agent/agent_loop_fixture.h"
 
 namespace hpo {
@@ -24,6 +29,24 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+// What is logged while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  ~CapturedLog() { spdlog::set_default_logger(before_); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
 
 // ---- A trial from start to end ----
 
@@ -95,18 +118,33 @@ TEST_F(AgentLoopTest, SaysWhyStudiesEndedAndFailsWithTheOneThatItServed) {
       {{over}, ExitCode::kDone},
       {{failed, over}, ExitCode::kDone}};
   for (const auto& [finished, code] : cases) {
-    std::ostringstream log;
-    const auto before = spdlog::default_logger();
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+    const CapturedLog log;
     coordinator_.FinishWith(finished);
     EXPECT_EQ(Run().code, code) << finished.size();
-    spdlog::set_default_logger(before);
     for (const FinishedStudy& study : finished) {
-      EXPECT_THAT(log.str(),
+      EXPECT_THAT(log.text(),
                   HasSubstr(absl::StrCat("study ", study.study, " is finished: ", study.why)));
     }
   }
+}
+
+TEST_F(AgentLoopTest, ALogThatAFullDiskDoesNotTakeIsNotLeftInPart) {
+  std::optional<FullDisk> full;
+  coordinator_.StopFromStep(1);
+  coordinator_.OnReport([&](const AttemptReport&) { full.emplace(100); });
+  coordinator_.OnFinish([&](const FakeCoordinator::Finish&) {
+    full.reset();
+    return absl::OkStatus();
+  });
+  Add(0, {{"fake.say", std::string(5000, 'x')},
+          {"fake.measurements", int64_t{100000}},
+          {"fake.pace_ms", int64_t{1}}});
+  const CapturedLog log;
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  const std::string copy = (folder_ / "runs/s/000000-1/trainer.log").string();
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  EXPECT_THAT(log.text(), HasSubstr("trial #0: its part of the trainer's output is not kept: " +
+                                    copy + ": File too large"));
 }
 
 TEST_F(AgentLoopTest, MaxTrialsEndsIt) {
@@ -142,6 +180,24 @@ TEST_F(AgentLoopTest, ASimpleTrainersOutOfMemoryIsCompletedByWhatTheAgentKnows) 
   EXPECT_EQ(oom->step, 2);
   EXPECT_EQ(finish.memory.limit, MiB(900));
   EXPECT_EQ(finish.memory.live_peak, MiB(16));
+}
+
+// What context and libraries of a device hold is no part of a trainer's bytes, nor of the host's.
+TEST_F(AgentLoopTest, AnOutOfMemoryOfTheDeviceIsToldWithWhatTheDeviceHolds) {
+  capacity_.base_ = MiB(10);
+  for (const std::string kind : {"CONFIGURATION", "HOST"}) {
+    Add(0, {{"fake.oom_above", int64_t{1000}}, {"fake.oom_kind", kind}});
+  }
+  Run();
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  const auto& device = std::get<OutOfMemory>(results[0].outcome);
+  EXPECT_EQ(device.needed, MiB(100));
+  EXPECT_EQ(device.limit, MiB(900));
+  const auto& host = std::get<OutOfMemory>(results[1].outcome);
+  EXPECT_EQ(host.kind, OomKind::kHost);
+  EXPECT_EQ(host.needed, MiB(90));
+  EXPECT_EQ(host.limit, MiB(890));
 }
 
 TEST_F(AgentLoopTest, ARecoveredOutOfMemoryIsReportedWithItsNewPlan) {
@@ -346,6 +402,32 @@ TEST_F(AgentLoopTest, KillMinusNineFromOutsideEndsTheAttemptOnly) {
   ASSERT_THAT(results, SizeIs(2));
   EXPECT_EQ(std::get<Failed>(results[0].outcome).failure_class, FailureClass::kTrainerKilled);
   EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+}
+
+TEST_F(AgentLoopTest, ATrainerThatSigkillDoesNotEndIsWaitedForBeforeTheNextTrial) {
+  options_.attempt.exit_grace = absl::Milliseconds(20);
+  const std::string hold = (folder_ / "hold").string();
+  ASSERT_EQ(mkfifo(hold.c_str(), 0600), 0);
+  Add(0, {{"fake.fault", std::string("undying")}, {"fake.fault_hold", hold}});
+  Add(1);
+  size_t num_launched = 0;
+  std::thread user([&] {
+    EXPECT_TRUE(coordinator_.AwaitNotice("has not ended since it was killed"));
+    num_launched = launcher_.pids_.size();
+    UniqueFd(open(hold.c_str(), O_WRONLY));
+  });
+  EXPECT_EQ(Run().code, ExitCode::kDone);
+  user.join();
+  EXPECT_EQ(num_launched, 1U);
+  EXPECT_THAT(coordinator_.releases(), IsEmpty());
+  const std::vector<FinishRequest> results = coordinator_.results();
+  ASSERT_THAT(results, SizeIs(2));
+  const auto& failed = std::get<Failed>(results[0].outcome);
+  EXPECT_EQ(failed.failure_class, FailureClass::kTrainerKilled);
+  EXPECT_THAT(failed.message,
+              HasSubstr(absl::StrCat("(pid ", launcher_.pids_[0], ") did not end")));
+  EXPECT_TRUE(std::holds_alternative<Completed>(results[1].outcome));
+  EXPECT_EQ(kill(launcher_.pids_[0], 0), -1) << "it was not reaped";
 }
 
 TEST_F(AgentLoopTest, TheTrainersLastWordsAreInTheFailure) {

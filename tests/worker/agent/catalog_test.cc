@@ -6,10 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/fakes/full_disk.h"
 #include "worker/agent/catalog/data_catalog.h"
 #include "worker/agent/catalog/model_catalog.h"
 
@@ -257,6 +259,29 @@ TEST_F(CatalogTest, ABrokenCacheIsMeasuredAgain) {
   const DataCatalog::Scan scan =
       DataCatalog(Options()).Measure({{"s", "train.jsonl", "train.jsonl"}}, {});
   EXPECT_EQ(scan.facts.at(0).rows, 2);
+}
+
+TEST_F(CatalogTest, AFullDiskKeepsNothingInPart) {
+  WriteModel("m");
+  Write("data/train.jsonl", kRows);
+  const std::vector<StudyData> studies = {{"s", "train.jsonl", "train.jsonl"}};
+  const DataCatalog catalog(Options());
+  {
+    const FullDisk full(16);
+    EXPECT_THAT(catalog.Measure(studies, Scan().tokenizers).facts, SizeIs(1));
+  }
+  EXPECT_EQ(NumCached(), 0u);
+
+  catalog.Measure(studies, Scan().tokenizers);
+  ASSERT_EQ(NumCached(), 1u);
+  const std::string cached = fs::directory_iterator(folder_ / "cache")->path().string();
+  const std::string before = ReadFile(cached).value();
+  WriteModel("other", "gamma");
+  {
+    const FullDisk full(16);
+    EXPECT_THAT(catalog.Measure(studies, Scan().tokenizers).facts.at(0).lengths, SizeIs(2));
+  }
+  EXPECT_EQ(ReadFile(cached).value(), before);
 }
 
 TEST_F(CatalogTest, AMissingFileIsNamedAndItsStudyIsNotComplete) {

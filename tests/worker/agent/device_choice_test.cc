@@ -1,6 +1,14 @@
 // Which card, how many bytes of it, and how several cards' workers are run as one.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -172,6 +180,29 @@ TEST(Fleet, PassesASignalOnToEveryWorker) {
   // Both would sleep past the test's time-out; both die of SIGTERM, which is no code of a worker.
   const std::vector<std::string> sleeper = {"-c", "exec sleep 1000"};
   EXPECT_EQ(RunFleet("/bin/sh", {sleeper, sleeper}, stop), ExitCode::kInternal);
+}
+
+// From here on this process gets no descriptors of processes.
+void DenyProcessDescriptors() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENFILE),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{.len = std::size(program), .filter = program};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(1);
+}
+
+TEST(Fleet, AWorkerWhoseEndCouldNotBeSeenIsEndedAtOnce) {
+  const auto run = [] {
+    alarm(20);
+    DenyProcessDescriptors();
+    StopSignal stop;
+    _exit(static_cast<int>(RunFleet("/bin/sh", {{"-c", "exec sleep 1000"}}, stop)));
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(static_cast<int>(ExitCode::kInternal)), "");
 }
 
 TEST(Fleet, AProgramThatIsNotThereIsAnInternalError) {

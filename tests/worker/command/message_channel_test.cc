@@ -127,6 +127,29 @@ TEST_F(MessageChannelTest, NonsenseIsRefusedWithItsReason) {
   EXPECT_EQ(channel_->NextJob().status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(MessageChannelTest, ALineThatIsTooLongIsRefusedWithItsLimit) {
+  const auto too_long = HasSubstr("a line of the worker's: expected at most 4194304 bytes, got ");
+  const std::string text(MessageChannel::kMaxLineBytes + 100'000, 'x');
+  std::thread writer([&] { Write(text); });
+  const absl::Status before_a_job = channel_->NextJob().status();
+  writer.join();
+  EXPECT_EQ(before_a_job.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(before_a_job.message()), too_long);
+}
+
+TEST_F(MessageChannelTest, ALineThatIsTooLongEndsAnAttemptAndSaysSo) {
+  WriteMessage(Job(1));
+  ASSERT_TRUE(channel_->NextJob().ok());
+  const std::string text(MessageChannel::kMaxLineBytes + 100'000, 'x');
+  std::thread writer([&] { Write(text); });
+  while (!channel_->Poll().has_value()) std::this_thread::yield();
+  EXPECT_THAT(ReadLine(),
+              HasSubstr("a line of the worker's: expected at most 4194304 bytes, got 4"));
+  writer.join();
+  EXPECT_EQ(channel_->Poll()->reason, "lease lost");
+  EXPECT_TRUE(absl::IsCancelled(channel_->NextJob().status()));
+}
+
 TEST_F(MessageChannelTest, MessagesArriveWholeThroughASmallSocket) {
   // More than the socket holds, so that the writer must wait for the reader.
   const std::string text(1 << 20, 'x');

@@ -1,10 +1,13 @@
 #include "worker/agent/attempt/attempt_runner.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "worker/agent/process/exit_outcome.h"
 #include "worker/agent/process/poll_timeout.h"
 #include "worker/agent/process/trainer_line.h"
+#include "worker/agent/process/unique_fd.h"
 #include "worker/agent/session/report_queue.h"
 
 namespace hpo {
@@ -33,13 +37,24 @@ int64_t FileSize(const std::string& path) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
-// The attempt's part of the process's log, beside its other files.
-void CopyLogFrom(const std::string& path, int64_t from, const std::string& output_dir) {
-  std::ifstream log(path, std::ios::binary);
-  std::ofstream copy(output_dir + "/trainer.log", std::ios::binary);
-  if (log.seekg(from) && log.peek() != std::ifstream::traits_type::eof()) {
-    copy << log.rdbuf();
-  }
+// The attempt's part of the process's log, beside its other files: all of it, or no file.
+//   see FileError  the disk is full, or one of both cannot be opened
+absl::Status CopyLogFrom(const std::string& path, int64_t from, const std::string& output_dir) {
+  constexpr size_t kMostAtOnce = size_t{1} << 30;
+  const std::string copy_path = output_dir + "/trainer.log";
+  const UniqueFd log(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!log.ok()) return FileError(errno, path);
+  const UniqueFd copy(open(copy_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!copy.ok()) return FileError(errno, copy_path);
+  off_t at = from;
+  ssize_t count = 0;
+  do {
+    count = sendfile(copy.get(), log.get(), &at, kMostAtOnce);
+  } while (count > 0);
+  if (count == 0) return absl::OkStatus();
+  const int error = errno;
+  unlink(copy_path.c_str());
+  return FileError(error, copy_path);
 }
 
 class RunningAttempt {
@@ -78,7 +93,7 @@ class RunningAttempt {
 
  private:
   // The trainer has said its last word.
-  bool Over() { return end_.outcome || exit_; }
+  bool Over() { return end_.outcome || exit_ || end_.undying; }
 
   void WaitForNews() {
     pollfd events[] = {
@@ -177,12 +192,14 @@ class RunningAttempt {
   void KillIfOverdue() {
     const std::optional<absl::Duration> kill_at = KillAt();
     if (Over() || !kill_at || clock_.Monotonic() < *kill_at) return;
-    if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
+    exit_ = process_.Kill();
+    end_.killed_by_agent = true;
+    if (!exit_) {
+      end_.undying = process_.pid();
+    } else if (closed_ && end_.stop_cause == StopCause::kNone && end_.protocol_error.empty()) {
       end_.protocol_error =
           "the trainer closed file descriptor 3 and ran on: expected an outcome line first";
     }
-    exit_ = process_.Kill();
-    end_.killed_by_agent = true;
   }
 
   void TakeLines() {
@@ -308,7 +325,11 @@ class RunningAttempt {
   AttemptEnd Conclude() {
     services_.stop.SetEndingTime(StopSignal::kEndingTime);
     SettleTrainer();
-    CopyLogFrom(process_log_, log_start_, job_.output_dir);
+    if (const absl::Status copied = CopyLogFrom(process_log_, log_start_, job_.output_dir);
+        !copied.ok()) {
+      spdlog::warn("trial #{}: its part of the trainer's output is not kept: {}", job_.trial.value,
+                   std::string(copied.message()));
+    }
     AttemptEnd end;
     if (end_.stop_cause == StopCause::kLeaseLost) {
       end.lease_lost = true;
@@ -362,11 +383,13 @@ class RunningAttempt {
   }
 
   // A simple trainer says only that it happened. The server counts in bytes of the device, a
-  // trainer in bytes of its allocator: the base lies between them.
+  // trainer in bytes of its allocator: the base lies between them. It is none of the host's.
   void FillIn(OutOfMemory& oom) const {
     if (oom.limit == Bytes{}) oom.limit = job_.limit;
-    if (oom.kind != OomKind::kHost) oom.limit += services_.base;
-    if (oom.needed > Bytes{}) oom.needed += services_.base;
+    if (oom.kind != OomKind::kHost) {
+      oom.limit += services_.base;
+      if (oom.needed > Bytes{}) oom.needed += services_.base;
+    }
     if (!plans_) oom.plan = end_.plan;
     if (oom.step == 0) oom.step = beat_.step;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <utility>
 #include <variant>
@@ -127,7 +126,8 @@ void KeptModels::Discard(const std::string& attempt_folder) {
 }
 
 void KeptModels::Begun(const std::string& attempt_folder) const {
-  std::ofstream(RunningPath()) << attempt_folder;
+  const absl::Status written = WriteFileAtomically(RunningPath(), attempt_folder);
+  if (!written.ok()) spdlog::debug("running attempt: {}", std::string(written.message()));
 }
 
 void KeptModels::Ended() const {

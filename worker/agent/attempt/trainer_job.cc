@@ -41,10 +41,12 @@ TrainerJob MakeJob(const Assignment& assignment, const JobPlaces& places) {
   job.policy = assignment.policy;
   job.allow_checkpointing = assignment.allow_checkpointing;
   job.admission = assignment.admission;
-  // 0 would mean no limit.
+  // 0 would mean no limit, and no estimate.
   job.limit = std::max(Bytes{1}, assignment.limit - places.base);
+  if (assignment.predicted > Bytes{}) {
+    job.predicted = std::max(Bytes{1}, assignment.predicted - places.base);
+  }
   job.plan = assignment.plan;
-  job.predicted = assignment.predicted;
   job.seed = assignment.seed;
   job.output_dir = places.output_dir;
   job.checkpoints = places.checkpoints;

@@ -46,6 +46,7 @@ std::string WhyNoHello(const absl::StatusOr<UpMessage>& message, size_t num_line
 absl::Status TrainerSlot::Ensure() {
   if (process_ != nullptr && !process_->Poll()) return absl::OkStatus();
   Discard();
+  HPO_RETURN_IF_ERROR(KilledHasEnded());
   std::error_code ignored;
   std::filesystem::remove(options_.log_path, ignored);
   capacity_.TrainerStarting();
@@ -143,8 +144,18 @@ std::optional<Bytes> TrainerSlot::AttemptEnded(bool clean, Bytes tensors) {
 }
 
 void TrainerSlot::Discard() {
+  if (process_ != nullptr && !process_->Kill()) undying_ = std::move(process_);
   process_.reset();
   capacity_.TrainerRuns(std::nullopt);
+}
+
+absl::Status TrainerSlot::KilledHasEnded() {
+  if (undying_ != nullptr && undying_->Poll()) undying_.reset();
+  if (undying_ == nullptr) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the last trainer (pid ", undying_->pid(),
+                   ") has not ended since it was killed; if it does not soon, look at what it "
+                   "waits for in the kernel, as a device driver that hangs"));
 }
 
 void TrainerSlot::Shutdown() {

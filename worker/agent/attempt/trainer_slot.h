@@ -37,7 +37,8 @@ class TrainerSlot {
   //   FailedPrecondition  what was started is no trainer: it ended, was silent for the hello
   //                       time-out, or said something else; says which, with its last output
   //   Internal            a signal ended it before that; it may be another one's victim
-  //   Unavailable         the machine lacks what a process needs, and may have it again
+  //   Unavailable         the machine lacks what a process needs, and may have it again; or
+  //                       KilledHasEnded()
   //   Cancelled           the stop signal reached kNow meanwhile
   //   else                see TrainerProcess::Start
   absl::Status Ensure();
@@ -59,8 +60,12 @@ class TrainerSlot {
   // attempt (resident_watch.h); then by how much. `tensors`: see there.
   std::optional<Bytes> AttemptEnded(bool clean, Bytes tensors);
 
-  // Kills it, where there is one.
+  // Kills it, where there is one. What does not end is kept until it has, and holds up Ensure().
   void Discard();
+
+  // OK: no killed trainer is there any more.
+  //   Unavailable  one is: it may hold the device's memory, or hang in the device's driver
+  absl::Status KilledHasEnded();
 
   // Asks it to end, waits for the grace time, then kills.
   void Shutdown();
@@ -74,6 +79,7 @@ class TrainerSlot {
   StopSignal& stop_;
   TrainerSlotOptions options_;
   std::unique_ptr<TrainerProcess> process_;
+  std::unique_ptr<TrainerProcess> undying_;
   Hello hello_;
   ResidentWatch resident_;
   int attempts_ = 0;

@@ -1,7 +1,6 @@
 #include "worker/agent/catalog/data_catalog.h"
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "common/base/read_file.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/base/write_file.h"
 #include "nlohmann/json.hpp"
 #include "spdlog/spdlog.h"
 #include "worker/agent/catalog/contained_path.h"
@@ -39,13 +39,8 @@ std::optional<DataSetFacts> ReadCache(const std::string& path) {
 
 // A cache may fail to be written; it is then measured again next time.
 void WriteCache(const std::string& path, const DataSetFacts& facts) {
-  const std::string temporary = path + ".new";
-  std::ofstream(temporary) << DumpJson(DataSetFactsToJson(facts));
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) {
-    spdlog::debug("cache {}: {}", path, error.message());
-  }
+  const absl::Status written = WriteFileAtomically(path, DumpJson(DataSetFactsToJson(facts)));
+  if (!written.ok()) spdlog::debug("cache: {}", std::string(written.message()));
 }
 
 }  // namespace

@@ -37,6 +37,15 @@ Failed Protocol(std::string reason, const TrainerEnd& end) {
                 .message = WithLog(std::move(reason), end)};
 }
 
+Failed Undying(pid_t pid, const TrainerEnd& end) {
+  return Failed{
+      .failure_class = FailureClass::kTrainerKilled,
+      .message = WithLog(absl::StrCat("the trainer (pid ", pid,
+                                      ") did not end after SIGKILL: it waits in the kernel, as for "
+                                      "a device driver or a file system that hangs"),
+                         end)};
+}
+
 // Status 0 without an outcome line: what was measured last is the result.
 TrialOutcome DoneWithoutOutcome(const TrainerEnd& end) {
   if (end.last_measurement) return Completed{.metrics = end.last_measurement->metrics};
@@ -168,6 +177,7 @@ std::optional<TrialOutcome> JudgeAttempt(const TrainerEnd& end) {
 TrialOutcome ClassifyEnd(const TrainerEnd& end) {
   if (end.outcome && end.outcome->outcome) return *end.outcome->outcome;
   if (!end.protocol_error.empty()) return Protocol(end.protocol_error, end);
+  if (end.undying) return Undying(*end.undying, end);
   if (!end.said_hello) {
     return Protocol(absl::StrCat("the trainer ", DescribeExit(end.exit),
                                  ": expected a hello line on file "

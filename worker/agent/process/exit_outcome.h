@@ -1,9 +1,10 @@
 // What an attempt came to, from what is known of how its trainer ended. Pure.
 //
-// Order of belief: the outcome line; then, for a trainer that never said hello, the protocol; then
-// the signal or exit status. Exit statuses: 0 done, 10 pruned, 20 out of device memory, 21 out of
-// host memory, 22 diverged, 23 data, 24 model, 25 stopped by its user, 64 and 78 configuration,
-// 99 internal (docs/TRAINER_PROTOCOL.md).
+// Order of belief: the outcome line; then what it did against the protocol; then that it cannot be
+// ended; then, for a trainer that never said hello, the protocol; then the signal or exit status.
+// Exit statuses: 0 done, 10 pruned, 20 out of device memory, 21 out of host memory, 22 diverged, 23
+// data, 24 model, 25 stopped by its user, 64 and 78 configuration, 99 internal
+// (docs/TRAINER_PROTOCOL.md).
 #pragma once
 
 #include <optional>
@@ -29,6 +30,8 @@ struct TrainerEnd {
   bool killed_by_agent = false;  // `exit` is then the agent's doing
   std::optional<OutcomeMessage> outcome;
   ProcessExit exit;  // of no interest when `outcome` is set
+  // It did not end after SIGKILL either, and is there still; `exit` is not known then.
+  std::optional<pid_t> undying;
   // By how much the kernel's count of out-of-memory kills grew during the attempt.
   int64_t oom_kills = 0;
   // The first thing the trainer did against the protocol; empty: nothing.

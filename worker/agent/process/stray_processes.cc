@@ -61,8 +61,7 @@ std::vector<Stray> FindStrays(const std::string& mark) {
 }
 
 // Whether it is gone by `deadline`.
-bool EndOne(const Stray& stray, absl::Duration deadline, const Clock& clock) {
-  syscall(SYS_pidfd_send_signal, stray.fd.get(), SIGKILL, nullptr, 0);
+bool EndsBy(absl::Duration deadline, const Stray& stray, const Clock& clock) {
   pollfd ended{.fd = stray.fd.get(), .events = POLLIN, .revents = 0};
   const absl::Duration left = std::max(absl::ZeroDuration(), deadline - clock.Monotonic());
   return poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) == 1;
@@ -83,8 +82,12 @@ int EndStrayProcesses(const std::string& mark, absl::Duration patience) {
   std::vector<pid_t> ended;
   // Again until none is found: one may have started another meanwhile.
   for (std::vector<Stray> strays = FindStrays(mark); !strays.empty(); strays = FindStrays(mark)) {
+    // All before any is waited for: one that does not end shields none.
     for (const Stray& stray : strays) {
-      if (!EndOne(stray, deadline, clock)) {
+      syscall(SYS_pidfd_send_signal, stray.fd.get(), SIGKILL, nullptr, 0);
+    }
+    for (const Stray& stray : strays) {
+      if (!EndsBy(deadline, stray, clock)) {
         spdlog::error(
             "process {} of an earlier trainer does not end, although it was killed; it may still "
             "hold memory",

@@ -12,9 +12,14 @@ namespace hpo {
 // The environment variable of every trainer that carries the mark.
 constexpr char kTrainerMarkVariable[] = "HPO_TRAINER_MARK";
 
+// How long the kernel may take to end a process after SIGKILL, which it does at once but for one
+// that waits for a device or a file system, or gives much memory back. Docker waits as long
+// (moby, daemon/kill.go).
+constexpr absl::Duration kKillPatience = absl::Seconds(10);
+
 // Kills every process that carries `mark`, random and not empty, and waits until all are gone, at
 // most `patience`. Returns how many; the log names them, and those that stay.
-int EndStrayProcesses(const std::string& mark, absl::Duration patience = absl::Seconds(10));
+int EndStrayProcesses(const std::string& mark, absl::Duration patience = kKillPatience);
 
 // A new mark for the trainers of this process, kept in `state_folder`, whose lock the caller holds.
 // Before that, what trainers of the last process with this folder have left is ended. A copy of the

@@ -18,6 +18,7 @@
 #include "common/base/spawn.h"
 #include "common/base/status.h"
 #include "common/protocol/trainer_protocol.h"
+#include "spdlog/spdlog.h"
 #include "worker/agent/process/stray_processes.h"
 
 namespace hpo {
@@ -133,13 +134,14 @@ absl::StatusOr<std::unique_ptr<TrainerProcess>> TrainerProcess::Start(
     return ExecError(command.argv[0], plan.exec_error);
   }
   UniqueFd exit_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  const int pidfd_error = errno;
-  std::unique_ptr<TrainerProcess> process(
-      new TrainerProcess(pid, std::move(exit_fd), std::move(ours), command));
-  if (process->exit_fd() < 0) {
-    return SystemError("pidfd_open (Linux 5.3 or newer is needed)", pidfd_error);
+  if (!exit_fd.ok()) {
+    const int error = errno;
+    kill(-pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    return SystemError("pidfd_open (Linux 5.3 or newer is needed)", error);
   }
-  return process;
+  return std::unique_ptr<TrainerProcess>(
+      new TrainerProcess(pid, std::move(exit_fd), std::move(ours), command));
 }
 
 TrainerProcess::TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket,
@@ -165,24 +167,33 @@ std::optional<ProcessExit> TrainerProcess::Poll() {
   return exit_;
 }
 
-std::optional<ProcessExit> TrainerProcess::WaitFor(absl::Duration timeout) {
-  if (exit_) return exit_;
+void TrainerProcess::AwaitEnd(absl::Duration timeout) const {
   pollfd ended{.fd = exit_fd_.get(), .events = POLLIN, .revents = 0};
   poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+}
+
+std::optional<ProcessExit> TrainerProcess::WaitFor(absl::Duration timeout) {
+  if (exit_) return exit_;
+  AwaitEnd(timeout);
   return Poll();
 }
 
-ProcessExit TrainerProcess::Kill() {
-  if (exit_) return *exit_;
+std::optional<ProcessExit> TrainerProcess::Kill() {
+  if (exit_) return exit_;
   const bool forced = !HasEnded();
+  if (forced && killed_) return std::nullopt;
+  killed_ = true;
   kill(-pid_, SIGKILL);
+  if (forced) AwaitEnd(kKillPatience);
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  if (waitpid(pid_, &status, WNOHANG) == pid_) {
+    exit_ = FromWaitStatus(status);
+  } else {
+    spdlog::error("the trainer (pid {}) did not end after SIGKILL; it may still hold memory", pid_);
   }
-  exit_ = FromWaitStatus(status);
   // One that ended by itself may have left something on purpose.
   if (forced && !mark_.empty()) EndStrayProcesses(mark_);
-  return *exit_;
+  return exit_;
 }
 
 }  // namespace hpo

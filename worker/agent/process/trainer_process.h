@@ -1,4 +1,4 @@
-// A trainer as a child process: started, watched, and always killed and reaped.
+// A trainer as a child process: started, watched, and always killed.
 //
 // The child leads its own session and process group, so that a kill reaches what it started; what
 // has left the group (a launcher's processes) is reached by the command's mark.
@@ -52,7 +52,7 @@ class TrainerProcess {
   //   Unavailable        the same, and it may pass (MayPass in read_file.h)
   static absl::StatusOr<std::unique_ptr<TrainerProcess>> Start(const TrainerCommand& command);
 
-  // Kills the whole group and reaps.
+  // As Kill(); what does not end then is not reaped while this process lives.
   ~TrainerProcess();
 
   TrainerProcess(const TrainerProcess&) = delete;
@@ -72,12 +72,15 @@ class TrainerProcess {
   std::optional<ProcessExit> WaitFor(absl::Duration timeout);
 
   // SIGKILL to the whole group and, where it had not ended by itself, to everything with its mark;
-  // waits until they are gone.
-  ProcessExit Kill();
+  // waits until they are gone, at most kKillPatience (stray_processes.h) each. nullopt, and the log
+  // says so: the process waits in the kernel, as for a driver that hangs, and still has what it
+  // had. Poll() reaps it once it has ended; another Kill() does not wait.
+  std::optional<ProcessExit> Kill();
 
  private:
   TrainerProcess(pid_t pid, UniqueFd exit_fd, UniqueFd socket, const TrainerCommand& command);
   bool HasEnded() const;
+  void AwaitEnd(absl::Duration timeout) const;
 
   pid_t pid_;
   UniqueFd exit_fd_;
@@ -85,6 +88,7 @@ class TrainerProcess {
   std::string log_path_;
   std::string mark_;
   std::optional<ProcessExit> exit_;
+  bool killed_ = false;
 };
 
 }  // namespace hpo

@@ -30,7 +30,9 @@ class LeaseKeeper {
               WakeUp& wake, uint64_t seed);
 
   // Says goodbye, where the worker is registered, with the leases whose results are still to come,
-  // and ends the thread: after a beat in progress and the goodbye (each at most its deadline, 5 s).
+  // and ends the thread, after a beat in progress and the goodbye. Each is one call, over in 5 s
+  // also where the server hangs. Only where the server has started anew since, it is more: a beat
+  // registers again, at most 15 s, and a goodbye does so and is then said once more, 25 s in all.
   ~LeaseKeeper();
 
   LeaseKeeper(const LeaseKeeper&) = delete;

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/models/model_config.h"
 #include "worker/text/data/data_file_builder.h"
@@ -15,14 +14,6 @@
 
 namespace hpo {
 namespace {
-
-absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return absl::NotFoundError(absl::StrCat(path, ": no such file, or unreadable"));
-  return text.str();
-}
 
 LengthHistogram LengthsOf(const EncodedDataset& data) {
   LengthHistogram lengths;
@@ -120,7 +111,7 @@ absl::StatusOr<ModelFolder> OpenModelFolder(const TrainerJob& job, const Trainin
         "'; hpo-worker --models names the folder with it"));
   }
   const std::string config_path = model.path + "/config.json";
-  HPO_ASSIGN_OR_RETURN(model.config_json, ReadTextFile(config_path));
+  HPO_ASSIGN_OR_RETURN(model.config_json, ReadFile(config_path));
   HPO_ASSIGN_OR_RETURN(model.shape, ParseModelConfig(model.config_json, config_path));
   if (const absl::Status known = CheckTrainable(model.shape); !known.ok()) {
     return Annotate(known, config_path);

@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -166,23 +167,23 @@ TEST_F(HttpClientTest, TheTimeOfAWholeRequestIsBounded) {
 TEST_F(HttpClientTest, ACancelledRequestEndsAndTheNextOneWorks) {
   absl::Notification asked;
   absl::Notification over;
+  std::atomic<bool> answered = false;
   server_->Get("/silent", [&](const httplib::Request&, httplib::Response&) {
     asked.Notify();
-    over.WaitForNotificationWithTimeout(absl::Seconds(20));
+    over.WaitForNotificationWithTimeout(absl::Minutes(1));
+    answered = true;
   });
   server_->Get("/", [](const httplib::Request&, httplib::Response&) {});
   server_.Start();
   std::atomic<bool> cancelled = false;
-  const auto client = MakeHttpClient({.cancelled = &cancelled});
+  const auto client = MakeHttpClient({.timeout = absl::Hours(1), .cancelled = &cancelled});
   std::thread canceller([&] {
     asked.WaitForNotification();
     cancelled = true;
   });
-  const SystemClock clock;
-  const absl::Duration start = clock.Monotonic();
   const absl::Status status = client->Send({.method = "GET", .url = Url("/silent")}).status();
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
-  EXPECT_LT(clock.Monotonic() - start, absl::Seconds(5));
+  EXPECT_FALSE(answered) << "it waited for its answer";
   canceller.join();
   EXPECT_TRUE(absl::IsCancelled(client->Send({.method = "GET", .url = Url("/")}).status()));
   cancelled = false;

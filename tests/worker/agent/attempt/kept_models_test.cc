@@ -217,6 +217,19 @@ TEST_F(KeptModelsTest, AFullDiskLeavesTheRecordAsItWas) {
   EXPECT_EQ(ReadFile(record).value(), before);
 }
 
+// A part of an attempt's path is that of its study's folder.
+TEST_F(KeptModelsTest, AFullDiskWhileAnAttemptBeginsCostsNoOtherItsModel) {
+  spdlog::set_level(spdlog::level::off);
+  Complete(0, 0.5);
+  ASSERT_TRUE(HasModel(0));
+  {
+    const FullDisk full((root_ / "runs/s").string().size());
+    Kept().Begun((root_ / "runs/s/1").string());
+  }
+  Kept().DiscardInterrupted({});
+  EXPECT_TRUE(HasModel(0));
+}
+
 TEST_F(KeptModelsTest, ABrokenRecordStartsAnew) {
   std::ofstream(root_ / "runs/s/best.json") << "{";
   Complete(0, 0.5);

@@ -68,8 +68,13 @@ TEST(MakeJob, WhatTheDeviceNeedsForItselfIsNotTheTrainers) {
   JobPlaces places = kPlaces();
   places.base = MiB(640);
   EXPECT_EQ(MakeJob(WholeAssignment(), places).limit, MiB(260));
+  EXPECT_EQ(MakeJob(WholeAssignment(), places).predicted, MiB(60));
   places.base = GiB(2);
   EXPECT_EQ(MakeJob(WholeAssignment(), places).limit, Bytes{1}) << "0 would mean no limit";
+  EXPECT_EQ(MakeJob(WholeAssignment(), places).predicted, Bytes{1}) << "0 would mean none";
+  Assignment unknown = WholeAssignment();
+  unknown.predicted = {};
+  EXPECT_EQ(MakeJob(unknown, places).predicted, Bytes{});
 }
 
 TEST(MakeJob, SurvivesItsLine) {

@@ -153,6 +153,17 @@ TEST(JudgeAttempt, WithoutAStopItIsTheTrainersOwnEnd) {
   EXPECT_EQ(std::get<Failed>(*outcome).failure_class, FailureClass::kProtocol);
 }
 
+TEST(ClassifyEnd, WhatSigkillDoesNotEndIsNamed) {
+  TrainerEnd end;
+  end.killed_by_agent = true;
+  end.undying = 4711;
+  const auto failed = std::get<Failed>(ClassifyEnd(end));
+  EXPECT_EQ(failed.failure_class, FailureClass::kTrainerKilled);
+  EXPECT_THAT(failed.message, HasSubstr("(pid 4711) did not end after SIGKILL"));
+  end.protocol_error = "it sent nonsense";
+  EXPECT_EQ(std::get<Failed>(ClassifyEnd(end)).failure_class, FailureClass::kProtocol);
+}
+
 TEST(JudgeAttempt, ADrainKeepsAResultAndNothingElse) {
   TrainerEnd end;
   end.stop_cause = StopCause::kDrain;

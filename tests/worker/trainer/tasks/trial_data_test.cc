@@ -52,6 +52,21 @@ class CachedTrialDataTest : public testing::Test {
   const TokenCache cache_{folder_, MiB(1)};
 };
 
+TEST(OpenModelFolder, WhatCannotBeReadIsNamedWithTheReason) {
+  const TinyTrial trial;
+  TrainerJob job = trial.Job();
+  job.model_path = trial.Path("empty");
+  std::filesystem::create_directories(job.model_path);
+  const auto options = ReadTrainingOptions(job.params, job.seed);
+  ASSERT_TRUE(options.ok()) << options.status();
+  const absl::Status missing = OpenModelFolder(job, *options).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_EQ(missing.message(), job.model_path + "/config.json: No such file or directory");
+  std::filesystem::create_directories(job.model_path + "/config.json");
+  EXPECT_EQ(OpenModelFolder(job, *options).status().message(),
+            job.model_path + "/config.json: Is a directory");
+}
+
 TEST_F(CachedTrialDataTest, TrialsGetTheSameRows) {
   ExpectSameWithCache(trial_.Job());
   EXPECT_EQ(NumFiles(), 2);
