@@ -14,22 +14,26 @@ namespace hpo {
 
 namespace bounds_internal {
 
-// What is wrong with a whole number that `Integer` does not hold, which CLI11 takes for the largest
-// one that it does; empty: nothing.
+// What is wrong with a whole number: one that `Integer` does not hold CLI11 takes for the largest
+// that it does, and one with a leading zero for octal. Empty: nothing.
 template <typename Integer>
-std::string BeyondInteger(const std::string& text) {
+std::string WrongInteger(const std::string& text) {
   Integer whole = 0;
   const size_t sign = text.empty() || (text[0] != '-' && text[0] != '+') ? 0 : 1;
   const bool is_whole =
       text.size() > sign && text.find_first_not_of("0123456789", sign) == std::string::npos;
-  if (!is_whole || absl::SimpleAtoi(text, &whole)) return "";
+  if (!is_whole) return "";
+  if (text[sign] == '0' && text.size() > sign + 1) {
+    return absl::StrCat("expected a number without a leading zero, got '", text, "'");
+  }
+  if (absl::SimpleAtoi(text, &whole)) return "";
   return absl::StrCat("expected a whole number from ", std::numeric_limits<Integer>::min(), " to ",
                       std::numeric_limits<Integer>::max(), ", got '", text, "'");
 }
 
 inline CLI::Validator Check(double low, double high, const std::string& expected) {
   const auto check = [=](const std::string& text) -> std::string {
-    if (std::string beyond = BeyondInteger<int64_t>(text); !beyond.empty()) return beyond;
+    if (std::string wrong = WrongInteger<int64_t>(text); !wrong.empty()) return wrong;
     double number = 0.0;
     if (absl::SimpleAtod(text, &number) && number >= low && number <= high) return "";
     return absl::StrCat("expected ", expected, ", got '", text, "'");
@@ -41,7 +45,7 @@ inline CLI::Validator Check(double low, double high, const std::string& expected
 
 // Of an option that takes a uint64_t and says so by a type name of its own.
 inline CLI::Validator Unsigned64() {
-  return CLI::Validator(bounds_internal::BeyondInteger<uint64_t>, /*validator_desc=*/"");
+  return CLI::Validator(bounds_internal::WrongInteger<uint64_t>, /*validator_desc=*/"");
 }
 
 inline CLI::Validator AtLeast(double low) {

@@ -60,17 +60,17 @@ std::string Describe(const CLI::App& root, const CLI::ParseError& error) {
   return absl::StrReplaceAll(error.what(), {{"\n", " "}});
 }
 
-void RefuseHugeIntegers(CLI::App& app) {
+void RefuseWrongIntegers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
     if (type == "INT") {
-      option->check(CLI::Validator(bounds_internal::BeyondInteger<int64_t>, /*validator_desc=*/""));
+      option->check(CLI::Validator(bounds_internal::WrongInteger<int64_t>, /*validator_desc=*/""));
     } else if (type == "UINT") {
       option->check(Unsigned64());
     }
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-    RefuseHugeIntegers(*command);
+    RefuseWrongIntegers(*command);
   }
 }
 
@@ -79,7 +79,7 @@ void RefuseHugeIntegers(CLI::App& app) {
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, const char* const* argv,
                                     std::ostream& out, std::ostream& err) {
   try {
-    RefuseHugeIntegers(app);
+    RefuseWrongIntegers(app);
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success& wanted) {  // --help, --version

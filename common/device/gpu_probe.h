@@ -51,10 +51,6 @@ class GpuProbe {
   virtual absl::StatusOr<GpuState> Read(int64_t index) = 0;
 };
 
-// Bytes in use that are not `own_pids`': what the card's owner cannot have. Never negative. Where
-// none of the pids is listed with its bytes (containers), everything in use counts as others'.
-Bytes UsedByOthers(const GpuState& gpu, std::span<const int64_t> own_pids);
-
 // "0: NVIDIA H200 (GPU-1234, 139.81 GiB), 1: ..." for messages; "none" for an empty list.
 std::string DescribeGpus(std::span<const GpuState> gpus);
 

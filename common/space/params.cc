@@ -55,10 +55,6 @@ std::optional<std::string> FindString(const ParamMap& params, absl::string_view 
   return FindAs<std::string>(params, name);
 }
 
-std::optional<bool> FindBool(const ParamMap& params, absl::string_view name) {
-  return FindAs<bool>(params, name);
-}
-
 nlohmann::json ParamToJson(const ParamValue& value) {
   return std::visit([](const auto& held) { return nlohmann::json(held); }, value);
 }

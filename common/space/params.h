@@ -32,7 +32,6 @@ std::optional<double> AsNumber(const ParamValue& value);
 std::optional<int64_t> FindInt(const ParamMap& params, absl::string_view name);
 std::optional<double> FindDouble(const ParamMap& params, absl::string_view name);
 std::optional<std::string> FindString(const ParamMap& params, absl::string_view name);
-std::optional<bool> FindBool(const ParamMap& params, absl::string_view name);
 
 // JSON keeps the type: 3 is an int64, 3.0 a double.
 nlohmann::json ParamToJson(const ParamValue& value);

@@ -285,14 +285,6 @@ absl::Status CheckSpace(const SearchSpace& space) {
 absl::string_view Name(Direction direction) { return NameIn(direction); }
 absl::string_view Name(MemoryPolicy policy) { return NameIn(policy); }
 
-std::optional<Direction> ParseDirection(absl::string_view name) {
-  return ValueNamed<Direction>(name);
-}
-
-std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name) {
-  return ValueNamed<MemoryPolicy>(name);
-}
-
 absl::Status ValidateStudy(const StudySpec& spec) {
   absl::Status errors;
   for (const absl::Status& part :

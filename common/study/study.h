@@ -128,11 +128,9 @@ struct StudySpec {
   bool operator==(const StudySpec&) const = default;
 };
 
-// "minimize", "maximize"; "plan", "strict", "off". Parse returns nullopt for an unknown name.
+// "minimize", "maximize"; "plan", "strict", "off".
 absl::string_view Name(Direction direction);
 absl::string_view Name(MemoryPolicy policy);
-std::optional<Direction> ParseDirection(absl::string_view name);
-std::optional<MemoryPolicy> ParseMemoryPolicy(absl::string_view name);
 
 // Cross-field checks on top of ValidateSpace: name, at least one objective, known types.
 absl::Status ValidateStudy(const StudySpec& spec);

@@ -15,6 +15,7 @@
 #include "common/space/search_space_validation.h"
 #include "common/space/value_set.h"
 #include "common/study/joined_errors.h"
+#include "common/study/model_catalog.h"
 
 namespace hpo {
 namespace {
@@ -100,6 +101,18 @@ absl::StatusOr<Domain> ReadDomain(YamlMap& map, const YamlValue& value, const Do
     for (ParamValue& choice : domain.choices) choice = Coerce(*outer, choice);
   }
   return Domain(domain);
+}
+
+// The choice of model.name that is `value` in another spelling (FullModelName); else `value`.
+ParamValue ModelChoice(const Domain& models, const ParamValue& value) {
+  const auto* const domain = std::get_if<CategoricalDomain>(&models);
+  if (domain == nullptr) return value;
+  const std::string full = FullModelName(FormatParam(value));
+  const auto means = [&full](const ParamValue& choice) {
+    return FullModelName(FormatParam(choice)) == full;
+  };
+  const auto found = std::find_if(domain->choices.begin(), domain->choices.end(), means);
+  return found == domain->choices.end() ? value : *found;
 }
 
 class SpaceReader {
@@ -220,6 +233,7 @@ absl::Status SpaceReader::CheckConditionValue(const std::string& name,
   }
   const Domain& domain = space_.Find(name)->domain;
   value = Coerce(domain, value);
+  if (name == kModelNameParameter && !allowed->Has(value)) value = ModelChoice(domain, value);
   if (allowed->Has(value)) return absl::OkStatus();
   return place.Error(absl::StrCat("expected a value in ", FormatDomain(domain), ", got '",
                                   FormatParam(value), "'"));

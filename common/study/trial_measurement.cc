@@ -5,8 +5,6 @@
 
 namespace hpo {
 
-nlohmann::json MeasurementToJson(const Measurement& measurement) { return ToJson(measurement); }
-
 nlohmann::json MeasurementsToJson(const std::vector<Measurement>& measurements) {
   return ToJson(measurements);
 }

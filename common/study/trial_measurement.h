@@ -1,4 +1,4 @@
-// A measurement as JSON: in the trainer protocol, the worker's outbox and the trainer's saved
+// Measurements as JSON: in the trainer protocol, the worker's outbox and the trainer's saved
 // state.
 #pragma once
 
@@ -11,7 +11,6 @@
 namespace hpo {
 
 // Numbers keep every bit; metrics that are not finite are written as null and read back as NaN.
-nlohmann::json MeasurementToJson(const Measurement& measurement);
 nlohmann::json MeasurementsToJson(const std::vector<Measurement>& measurements);
 
 // Without an epoch it is 0.

@@ -133,7 +133,7 @@ def write_report(lines, path, date):
 
 
 def run_suite(programs, out, seconds=TIME_LIMIT_S, options=()):
-    """What the trainer in bin/ `programs` printed, and why it printed nothing."""
+    """What the trainer in bin/ `programs` printed, and in a line why it printed nothing."""
     (out / "traces").mkdir(parents=True, exist_ok=True)
     lines_path = out / "memory_suite.jsonl"
     with open(lines_path, "w", encoding="utf-8") as lines:
@@ -141,12 +141,15 @@ def run_suite(programs, out, seconds=TIME_LIMIT_S, options=()):
             [str(programs / "hpo-trainer"), "--memory-suite", str(out / "traces"), "--device",
              "cuda:0", "--log-level", "off", *options],
             stdout=lines, stderr=subprocess.PIPE, text=True)
+        timed_out = ""
         try:
             _, complaint = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             child.kill()
             complaint = child.communicate()[1]
-    return read_lines(lines_path.read_text()), complaint
+            timed_out = f"timed out after {seconds} s, "
+    last = complaint.strip().splitlines()[-1:] or ["no output"]
+    return read_lines(lines_path.read_text()), timed_out + last[0]
 
 
 def main():
@@ -159,11 +162,10 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="hpo-gpu-") as folder:
             programs = find_programs(given, pathlib.Path(folder))
-            lines, complaint = run_suite(programs, out)
+            lines, reason = run_suite(programs, out)
     except CheckError as error:
         sys.exit(f"gpu_memory_suite: {error}")
     if not lines:
-        reason = complaint.strip().splitlines()[-1] if complaint.strip() else "no output"
         print(f"gpu_memory_suite: nothing was measured: {reason}", file=sys.stderr)
         return UNAVAILABLE
     return write_report(lines, out / "memory_suite.md", time.strftime("%Y-%m-%d"))

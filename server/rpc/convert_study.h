@@ -10,8 +10,8 @@ namespace hpo {
 
 //   InvalidArgument  a choice without a value
 absl::StatusOr<StudyUpdate> FromProto(const v1::UpdateStudyRequest& proto);
-//   InvalidArgument  not a study file, a range without a domain, a file as well as ranges or
-//   neither
+//   InvalidArgument  not a study file, a range without a domain, a file as well as ranges, or
+//                    neither
 absl::StatusOr<StudyEdit> FromProto(const v1::EditStudyRequest& proto);
 v1::EditStudyResponse ToProto(const StudyApi::Edited& edited);
 AttributeChange FromProto(const v1::AnnotateRequest& proto);

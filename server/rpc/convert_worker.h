@@ -57,7 +57,7 @@ struct FinishCall {
   FinishRequest request;
 };
 //   InvalidArgument  no outcome, a plan or a memory record that is none; an absent final plan is
-//   one row at a time
+//                    one row at a time
 absl::StatusOr<FinishCall> FromProto(const v1::FinishTrialRequest& proto);
 
 v1::FinishTrialResponse ToProto(const FinishResult& result);

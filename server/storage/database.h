@@ -1,9 +1,8 @@
 // A thin RAII layer over SQLite: connection, statement, transaction.
 //
 // A Database is one connection and belongs to one thread at a time. Codes of every call:
-//   Unavailable         the file is busy, the disk is full, an input/output error occurred, or
-//   there
-//                       is no memory or descriptor left; try again
+//   Unavailable         the file is busy, the disk is full, an input/output error occurred, or no
+//                       memory or descriptor is left; try again
 //   DataLoss            the file is damaged or no database
 //   AlreadyExists       a unique key is taken
 //   FailedPrecondition  another constraint
@@ -104,8 +103,8 @@ class Database {
 
   // Opens (kReadWrite: creates where absent) the database at `path`: WAL, synchronous=FULL, foreign
   // keys on, 5 s of patience with a busy file.
-  //   FailedPrecondition  kReadWrite: the file cannot be opened or written, and waiting will not
-  //   help
+  //   FailedPrecondition  kReadWrite: the file cannot be opened or written, and waiting does not
+  //                       help
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, Access access);
 
   Database(const Database&) = delete;

@@ -1,9 +1,8 @@
 // A study as text that another server can take up: lines of JSON, a row of the database each.
 //
 //   {"format":"hpo-study","version":1,"schema":13,"study":"criteria"}
-//   {"table":"trial","row":{"number":0,"state":"COMPLETED", ...}}      rows in the tables' order
-//   {"end":{"rows":123,"trials":17,"sha256":"..."}}                     digest of the lines before
-//   it
+//   {"table":"trial","row":{"number":0,"state":"COMPLETED", ...}}  rows in the tables' order
+//   {"end":{"rows":123,"trials":17,"sha256":"..."}}                digest of the lines before it
 //
 // Columns are the database's (the migrations describe them), without the study's id. A real number
 // that is not finite is the text of it in an object, {"real":"inf"}.

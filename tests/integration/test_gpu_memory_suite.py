@@ -4,11 +4,16 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu_memory_suite"
+sys.path.insert(0, str(SCRIPT.parent))
+
+from gpu_checks import memory_suite  # noqa: E402
+
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "uuid": "GPU-a", "driver": "580.1",
           "total_bytes": 150 << 30, "base_bytes": 517 << 20, "workspace_bytes": 64 << 20,
           "source": "measured", "torch_build": "2.11.0+cu130", "capability": "9.0",
@@ -113,6 +118,14 @@ class GpuMemorySuite(unittest.TestCase):
         self.assertEqual(done.stderr, "gpu_memory_suite: nothing was measured: hpo-trainer: no "
                                       "NVIDIA driver: not found\n")
         self.assertEqual(done.stdout, "")
+
+    def test_one_that_hangs_is_said_to_have_timed_out(self):
+        trainer = self.folder / "hpo-trainer"
+        for said, reason in [("", "no output"), ("echo driver: wait >&2\n", "driver: wait")]:
+            trainer.write_text(f"#!/bin/sh\n{said}exec sleep 60\n")
+            os.chmod(trainer, 0o755)
+            self.assertEqual(memory_suite.run_suite(self.folder, self.out, seconds=0.5),
+                             ([], f"timed out after 0.5 s, {reason}"))
 
     def test_without_an_archive_too(self):
         done = subprocess.run([SCRIPT, self.folder / "none.tar.gz", self.out],

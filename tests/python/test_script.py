@@ -91,6 +91,21 @@ def test_run_by_hand_there_is_no_trial():
     assert subprocess.check_output([sys.executable, "-c", code], text=True, env=mine) == "None\n"
 
 
+@pytest.mark.parametrize("call", ["hpo.trainer.main(print)", "hpo.trainer.current()"])
+def test_a_descriptor_that_is_no_number_is_named(call):
+    done = subprocess.run([sys.executable, "-c", f"import hpo.trainer; {call}"], capture_output=True,
+                          text=True, check=False, env={**os.environ, "HPO_TRAINER_FD": "three"})
+    assert "HPO_TRAINER_FD: expected a file descriptor, got 'three'" in done.stderr
+
+
+def test_a_descriptor_that_is_not_open_is_named():
+    code = "import hpo.trainer; hpo.trainer.main(print)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                          env={**os.environ, "HPO_TRAINER_FD": "57"})
+    assert ("file descriptor 57: expected the worker's end of the trainer protocol, got: Bad file "
+            "descriptor; hpo-worker starts this program") in done.stderr
+
+
 @pytest.mark.parametrize("module, missing", [("hpo.torch", "torch"), ("hpo.hf", "transformers")])
 def test_what_is_not_installed_is_named(module, missing):
     code = f"import sys; sys.modules[{missing!r}] = None\nimport {module}"

@@ -1,7 +1,11 @@
 """hpo.Study: ask and tell."""
 
 import pathlib
+import socket
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -69,6 +73,47 @@ def test_what_was_not_told_is_queued_again(tmp_path):
         params = first.ask().params
     with hpo.Study("mine", storage=tmp_path) as again:
         assert again.ask().params == params
+
+
+def test_it_outlives_the_thread_that_opened_it(tmp_path):
+    opened = []
+    thread = threading.Thread(
+        target=lambda: opened.append(hpo.Study("mine", SPACE, trials=6, storage=tmp_path)))
+    thread.start()
+    thread.join()
+    with opened[0] as study:
+        time.sleep(0.5)  # A server that ends with the thread takes a moment.
+        assert study.tell(study.ask(), 1.0) == "completed"
+
+
+def test_a_killed_process_takes_its_server_along(tmp_path):
+    program = f"""
+import hpo, os, signal, threading
+def use():
+    study = hpo.Study("mine", {{"x": hpo.uniform(0, 1)}}, storage={str(tmp_path)!r})
+    print(study.channel.address, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=use).start()
+"""
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    host, port = killed.stdout.strip().rsplit(":", 1)
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection((host, int(port))).close()
+        except ConnectionRefusedError:
+            break
+        assert time.monotonic() < deadline, "it still listens"
+        time.sleep(0.02)
+
+
+def test_a_program_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
+    broken = tmp_path / "hpo-server"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    monkeypatch.setenv("HPO_BIN_DIR", str(tmp_path))
+    with pytest.raises(OSError, match="hpo-server"):
+        hpo.Study("mine", SPACE, storage=tmp_path)
 
 
 def test_stop(study):

@@ -20,7 +20,8 @@ class Replay {
  public:
   explicit Replay(const nlohmann::json& golden) {
     study_.name = golden["study"];
-    study_.objectives = {{"value", *ParseDirection(golden["direction"].get<std::string>())}};
+    study_.objectives = {
+        {"value", golden["direction"] == "maximize" ? Direction::kMaximize : Direction::kMinimize}};
     const auto pruner = PrunerFromJson(golden["pruner"]);
     EXPECT_TRUE(pruner.ok()) << pruner.status();
     study_.pruner = *pruner;

@@ -1,18 +1,34 @@
 #include "worker/channel/message_channel.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 
 namespace hpo {
+
+absl::StatusOr<int> ProtocolDescriptor() {
+  const char* const named = std::getenv("HPO_TRAINER_FD");
+  int fd = kTrainerProtocolFd;
+  if (named != nullptr && (!absl::SimpleAtoi(named, &fd) || fd < 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("HPO_TRAINER_FD: expected a file descriptor, got '", named, "'"));
+  }
+  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) return fd;
+  return absl::InvalidArgumentError(
+      absl::StrCat(named == nullptr ? "" : "HPO_TRAINER_FD: ", "file descriptor ", fd,
+                   ": expected the worker's end of the trainer protocol, got none"));
+}
 
 void MessageChannel::Send(const UpMessage& message) {
   const std::string line = EncodeUp(message) + "\n";

@@ -11,6 +11,11 @@
 
 namespace hpo {
 
+// The worker's end of the protocol: HPO_TRAINER_FD, else 3. Programs that this one starts do not
+// inherit it.
+//   InvalidArgument  the variable is no descriptor, or nothing is open there; names what came
+absl::StatusOr<int> ProtocolDescriptor();
+
 // Not thread-safe.
 class MessageChannel final : public EventSink, public StopSource {
  public:

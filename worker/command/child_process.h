@@ -30,9 +30,6 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Readable when ReadLines has something to do.
-  int output_fd() const { return output_; }
-
   // Gives what was printed to `on_line`, line by line and without the newline; also copies it to
   // standard output. False: nothing more will come. Waits for output at most `timeout`, and where
   // none can come any more that long.

@@ -1,6 +1,4 @@
 // hpo-command-trainer: the trainer of `hpo-worker --trainer "python train.py --lr {train.lr}"`.
-#include <fcntl.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -19,11 +17,6 @@
 
 namespace hpo {
 namespace {
-
-int ProtocolFd() {
-  const char* const fd = std::getenv("HPO_TRAINER_FD");
-  return fd == nullptr ? kTrainerProtocolFd : std::atoi(fd);
-}
 
 // What the program died of is for the worker to judge: it knows what the kernel has killed.
 [[noreturn]] void DieOf(int fatal) {
@@ -49,14 +42,13 @@ std::unique_ptr<GpuProbe> ProbeFor(const TrainerJob& job, EventSink& events) {
 }
 
 int Serve(const CommandOptions& options) {
-  const int fd = ProtocolFd();
-  if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
-    std::cerr << "hpo-command-trainer: file descriptor " << fd
-              << ": expected the worker's end of the trainer protocol, got none; it is started by: "
-                 "hpo-worker --trainer \"COMMAND {NAME}\"\n";
+  const absl::StatusOr<int> fd = ProtocolDescriptor();
+  if (!fd.ok()) {
+    std::cerr << "hpo-command-trainer: " << fd.status().message()
+              << "; it is started by: hpo-worker --trainer \"COMMAND {NAME}\"\n";
     return trainer_exit::kUsage;
   }
-  MessageChannel channel(fd);
+  MessageChannel channel(*fd);
   Hello hello{.program = absl::StrCat("hpo-command-trainer ", Version()), .capabilities = {"stop"}};
   if (options.Plans()) hello.capabilities.emplace_back("plan");
   channel.Send(hello);

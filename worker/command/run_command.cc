@@ -14,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "common/base/json_reader.h"
 #include "common/base/read_file.h"
+#include "common/base/status.h"
 #include "worker/command/card_watch.h"
 #include "worker/command/child_process.h"
 
@@ -166,8 +168,8 @@ class CommandRun {
                                                           FormatBytes(job_.limit)));
     }
     if (stopped() && !ended_well) return Stopped();
-    const std::optional<Metrics> metrics = Result();
-    const bool has_result = metrics && metrics->contains(job_.objective.metric);
+    const absl::StatusOr<Metrics> metrics = Result();
+    const bool has_result = metrics.ok() && metrics->contains(job_.objective.metric);
     if (ended_well && has_result) {
       return Completed{.metrics = *metrics,
                        .model_path = options_.command.Has("output_dir") ? job_.output_dir : ""};
@@ -198,29 +200,30 @@ class CommandRun {
     return pruned;
   }
 
-  std::optional<Metrics> Result() const {
-    if (!metrics_file_.empty()) {
-      const absl::StatusOr<std::string> text = ReadFile(metrics_file_);
-      return text.ok() && metrics_file_is_new_ ? ParseMetrics(*text) : std::nullopt;
+  // What came, with the objective's metric or without; the error says what is wrong with the file.
+  absl::StatusOr<Metrics> Result() const {
+    if (metrics_file_.empty()) {
+      return reader_.last() ? reader_.last()->metrics : reader_.other_metrics();
     }
-    if (!reader_.last()) return std::nullopt;
-    return reader_.last()->metrics;
+    if (!metrics_file_is_new_) return absl::NotFoundError("which it has not written");
+    HPO_ASSIGN_OR_RETURN(const std::string text, ReadFile(metrics_file_));
+    if (const std::optional<Metrics> metrics = ParseMetrics(text)) return *metrics;
+    return absl::InvalidArgumentError(absl::StrCat("got ", DescribeJson(text)));
   }
 
-  TrialOutcome WithoutResult(const std::optional<Metrics>& metrics) const {
+  TrialOutcome WithoutResult(const absl::StatusOr<Metrics>& metrics) const {
     const std::string& metric = job_.objective.metric;
-    const Metrics& came = metrics ? *metrics : reader_.other_metrics();
     std::string text = absl::StrCat("the program exited with status 0 without the metric ", metric);
     if (metrics_file_.empty()) {
       absl::StrAppend(&text, ": expected a line such as {\"", metric,
                       "\": 0.5}, or one that --metric-pattern finds");
     } else {
-      absl::StrAppend(&text, ": expected {\"", metric, "\": 0.5} in ", metrics_file_,
-                      metrics_file_is_new_ ? "" : ", which it has not written");
+      absl::StrAppend(&text, ": expected {\"", metric, "\": 0.5} in ", metrics_file_);
     }
-    if (!came.empty()) {
+    if (!metrics.ok()) absl::StrAppend(&text, ", ", metrics.status().message());
+    if (metrics.ok() && !metrics->empty()) {
       absl::StrAppend(&text, "; got ",
-                      absl::StrJoin(came, ", ", [](std::string* out, const auto& entry) {
+                      absl::StrJoin(*metrics, ", ", [](std::string* out, const auto& entry) {
                         out->append(entry.first);
                       }));
     }

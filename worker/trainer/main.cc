@@ -1,7 +1,6 @@
 // hpo-trainer: trains one trial after another for a supervisor, or one job of a file; or turns
 // texts into token ids (tokenize).
 #include <ATen/Parallel.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/bytes.h"
 #include "common/base/log.h"
@@ -196,15 +194,6 @@ int PrintMemorySuite(const Arguments& arguments, const std::string& torch_build)
   }
 }
 
-absl::StatusOr<int> ProtocolDescriptor() {
-  const char* const text = std::getenv("HPO_TRAINER_FD");
-  if (text == nullptr) return kTrainerProtocolFd;
-  int fd = -1;
-  if (absl::SimpleAtoi(text, &fd) && fd >= 0) return fd;
-  return absl::InvalidArgumentError(
-      absl::StrCat("HPO_TRAINER_FD: expected a file descriptor, got '", text, "'"));
-}
-
 // Processors this process may use: less than the machine's in a container or under taskset.
 absl::Status SetThreads(int from_flag) {
   int threads = from_flag;
@@ -274,12 +263,11 @@ int Run(const Arguments& arguments) {
   if (!tokens.ok()) return Fail(trainer_exit::kUsage, tokens.status());
   if (!arguments.job_path.empty()) return RunJobFile(arguments.job_path, *torch_build, *tokens);
   const absl::StatusOr<int> fd = ProtocolDescriptor();
-  if (!fd.ok()) return Fail(trainer_exit::kUsage, fd.status());
-  if (::fcntl(*fd, F_GETFD) < 0) {
+  if (!fd.ok()) {
     return Fail(trainer_exit::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                                          "file descriptor ", *fd,
-                                          " is not open: hpo-trainer is started by "
-                                          "hpo-worker; to run one job alone use --job FILE")));
+                                          fd.status().message(),
+                                          "; hpo-trainer is started by hpo-worker; to run one job "
+                                          "alone use --job FILE")));
   }
   MessageChannel channel(*fd);
   return Serve(channel, *torch_build, *tokens);

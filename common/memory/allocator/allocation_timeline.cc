@@ -1,7 +1,5 @@
 #include "common/memory/allocator/allocation_timeline.h"
 
-#include <algorithm>
-
 namespace hpo {
 
 int64_t TensorBytes(std::initializer_list<int64_t> factors) {
@@ -34,14 +32,6 @@ void AllocationTimeline::Free(int64_t bytes) { now_.other -= bytes; }
 void AllocationTimeline::Touch(int64_t bytes) {
   Allocate(bytes);
   Free(bytes);
-}
-
-void AllocationTimeline::AccumulateGradient(int64_t bytes, bool exists) {
-  if (exists) {
-    Touch(bytes);
-  } else {
-    Change({.gradients = bytes});
-  }
 }
 
 void AllocationTimeline::Append(const AllocationTimeline& part, int64_t times) {

@@ -33,10 +33,6 @@ class AllocationTimeline {
   // Allocated, and freed before anything else happens.
   void Touch(int64_t bytes);
 
-  // The gradient of a parameter becomes part of its sum: kept where it is the first (`exists` is
-  // false), added and freed where one is there already.
-  void AccumulateGradient(int64_t bytes, bool exists);
-
   // `part` happens `times` >= 0 times after what has happened so far.
   void Append(const AllocationTimeline& part, int64_t times = 1);
 

@@ -179,8 +179,7 @@ absl::Status SetPrecision(absl::string_view name, StepDescription& step);
 
 // Reads a description from JSON.
 //   InvalidArgument  not JSON; a member missing, unknown, of another type, or out of range: sizes
-//   are
-//                    positive and at most 2^31, layers at most 4096; layers that do not fit
+//                    are positive and at most 2^31, layers at most 4096; layers that do not fit
 //                    together (heads that do not divide the width, a first layer that is no
 //                    embedding). Names `origin`, the member and the value
 absl::StatusOr<StepDescription> ParseStepDescription(absl::string_view json,

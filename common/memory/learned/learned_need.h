@@ -9,9 +9,8 @@
 //   - Fit: non-negative least squares of relative errors over all products (need_terms.h), which
 //     takes few of them. An OOM takes part as 2 % above its limit where the fit is below that.
 //   - Margin: split-conformal over the leave-one-out errors of the fit (log of use to prediction,
-//   by
-//     sqrt(1 + leverage)), times sqrt(1 + leverage) of the new configuration: more where the fit
-//     has to reach far. With few uses a floor that shrinks with each.
+//     by sqrt(1 + leverage)), times sqrt(1 + leverage) of the new configuration: more where the
+//     fit has to reach far. With few uses a floor that shrinks with each.
 //   - What was seen beats what is fitted: a configuration no larger in anything than one that ran
 //     within the limit fits; one no smaller than one that met an OOM there does not. What larger
 //     means goes by the exponents that the fit uses; before the first fit, by the numbers. An OOM

@@ -131,12 +131,6 @@ double MarginTable::ColdStart(absl::string_view device_kind) {
   return device_kind == "cpu" ? 0.0 : kColdStart;
 }
 
-MarginTable Calibrate(std::span<const Residual> residuals, const CalibrationOptions& options) {
-  MarginTable table(options);
-  for (const Residual& residual : residuals) table.Observe(residual);
-  return table;
-}
-
 Bytes WithMargin(Bytes needed, double factor) {
   const double margin = std::ceil(static_cast<double>(needed.count) * std::max(0.0, factor));
   const double room = static_cast<double>(INT64_MAX) - static_cast<double>(needed.count);

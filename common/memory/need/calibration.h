@@ -28,7 +28,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -118,9 +117,6 @@ class MarginTable {
   CalibrationOptions options_;
   std::map<ResidualClass, Evidence> classes_;
 };
-
-// The table after `residuals`, in order.
-MarginTable Calibrate(std::span<const Residual> residuals, const CalibrationOptions& options = {});
 
 // `needed` with the margin `factor` on top, rounded up.
 Bytes WithMargin(Bytes needed, double factor);

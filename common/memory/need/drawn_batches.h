@@ -20,9 +20,8 @@ struct DrawnBatches {
 
 // `num_steps` steps of one epoch after the other, each with its shorter last one, and where the
 // configuration groups rows by length, of pools as the batcher's. Rows are drawn without being put
-// back; the queries of a text are of one length, as most of each is the text. Of
-// an evaluation the texts that ask most have the longest rows. Nothing without a histogram of the
-// data.
+// back; the queries of a text are of one length, as most of each is the text. Of an evaluation the
+// texts that ask most have the longest rows. Nothing without a histogram of the data.
 DrawnBatches DrawBatches(const EstimateInput& input, const MemoryPlan& plan, int64_t num_steps);
 
 }  // namespace hpo

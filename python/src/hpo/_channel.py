@@ -48,6 +48,19 @@ class LineChannel:
         return dict(json.loads(line))
 
 
+def worker_fd() -> int:
+    """The descriptor that hpo-worker names, open or not."""
+    named = os.environ.get("HPO_TRAINER_FD", "3")
+    if not (named.isascii() and named.isdigit() and len(named) < 10):
+        raise InvalidInput(f"HPO_TRAINER_FD: expected a file descriptor, got {named!r}")
+    return int(named)
+
+
 def inherited() -> LineChannel:
     """The one that hpo-worker hands over."""
-    return LineChannel(int(os.environ.get("HPO_TRAINER_FD", "3")))
+    fd = worker_fd()
+    try:
+        return LineChannel(fd)
+    except OSError as error:
+        raise InvalidInput(f"file descriptor {fd}: expected the worker's end of the trainer protocol, "
+                           f"got: {error.strerror}; hpo-worker starts this program") from None

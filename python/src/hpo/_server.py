@@ -6,7 +6,10 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import threading
 import time
+from concurrent.futures import Future
+from typing import IO
 
 from .errors import HpoError
 
@@ -27,9 +30,27 @@ def program(name: str) -> str:
     return found
 
 
-def die_with_parent() -> None:
-    """The kernel ends the calling process when its parent ends (Linux)."""
+def _die_with_parent() -> None:
+    """The kernel ends the calling process when the thread that started it ends (Linux)."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+def _start(command: "list[str]", log: "IO[bytes]") -> "subprocess.Popen[bytes]":
+    """Ends with this process, not with the thread that calls: one of its own waits for its end."""
+    started: "Future[subprocess.Popen[bytes]]" = Future()
+
+    def run() -> None:
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                       start_new_session=True, preexec_fn=_die_with_parent)
+        except Exception as error:
+            started.set_exception(error)
+            return
+        started.set_result(process)
+        process.wait()
+
+    threading.Thread(target=run, name="hpo-server", daemon=True).start()
+    return started.result()
 
 
 class Server:
@@ -40,11 +61,9 @@ class Server:
         address_file, self.log = folder / "address", folder / "server.log"
         address_file.unlink(missing_ok=True)
         with open(self.log, "ab") as log:
-            self._process = subprocess.Popen(
+            self._process = _start(
                 [program("hpo-server"), "--listen", "127.0.0.1:0", "--db", str(folder / "hpo.db"),
-                 "--address-file", str(address_file)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                preexec_fn=die_with_parent)
+                 "--address-file", str(address_file)], log)
         deadline = time.monotonic() + START_S
         while not address_file.exists() or not address_file.read_text().strip():
             status = self._process.poll()

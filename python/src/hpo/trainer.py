@@ -207,6 +207,6 @@ def _started_by_worker() -> bool:
     if "HPO_TRAINER_FD" not in os.environ and "HPO_TRAINER_MARK" not in os.environ:
         return False
     try:
-        return stat.S_ISSOCK(os.fstat(int(os.environ.get("HPO_TRAINER_FD", "3"))).st_mode)
+        return stat.S_ISSOCK(os.fstat(_channel.worker_fd()).st_mode)
     except OSError:
         return False

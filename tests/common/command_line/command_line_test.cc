@@ -82,6 +82,24 @@ TEST_F(CommandLineTest, AMissingOrWrongValueIsNamed) {
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
 }
 
+TEST_F(CommandLineTest, ALeadingZeroIsNotReadAsOctal) {
+  uint64_t seed = 0;
+  int64_t limit = 0;
+  app_.add_option("--seed", seed, "Seed")->type_name("N")->check(Unsigned64());
+  app_.add_option("--limit", limit, "At most")->type_name("N")->check(AtLeast(-100));
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"trial", "show", "010"},
+        std::vector<const char*>{"--seed", "010", "trial", "list"},
+        std::vector<const char*>{"--limit=-010", "trial", "list"}}) {
+    err_.str("");
+    EXPECT_EQ(Parse(words), kUsageExit);
+    EXPECT_NE(err_.str().find("expected a number without a leading zero, got '"), std::string::npos)
+        << err_.str();
+  }
+  EXPECT_EQ(Parse({"--limit", "0", "--seed", "0", "trial", "show", "10"}), std::nullopt);
+  EXPECT_EQ(number_, 10);
+}
+
 TEST_F(CommandLineTest, AnIntegerThatNoneHoldsIsNoOther) {
   int64_t limit = 0;
   app_.add_option("--limit", limit, "At most")->type_name("N")->check(AtLeast(0));

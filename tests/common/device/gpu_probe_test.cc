@@ -20,24 +20,6 @@ GpuState Card() {
                         {.pid = 12, .used = std::nullopt}}};
 }
 
-TEST(UsedByOthers, LeavesOutOwnProcesses) {
-  const std::pair<std::vector<int64_t>, Bytes> cases[] = {
-      {{}, GiB(6)},       {{10}, GiB(2)},
-      {{10, 11}, GiB(1)}, {{12}, GiB(6)},  // ours, but the driver does not tell its bytes
-      {{99}, GiB(6)},                      // a container's pid, which the driver does not know
-  };
-  for (const auto& [own, expected] : cases) {
-    SCOPED_TRACE(::testing::PrintToString(own));
-    EXPECT_EQ(UsedByOthers(Card(), own), expected);
-  }
-}
-
-TEST(UsedByOthers, IsNeverNegative) {
-  GpuState gpu = Card();
-  gpu.used = GiB(3);  // read a moment after the list of processes
-  EXPECT_EQ(UsedByOthers(gpu, std::vector<int64_t>{10}), Bytes{});
-}
-
 TEST(DescribeGpus, NamesEachCardOnce) {
   EXPECT_EQ(DescribeGpus({}), "none");
   const std::vector<GpuState> two = {Card(), Card()};

@@ -136,6 +136,20 @@ TEST(StudyFile, AModelsShortNameHasItsFacts) {
   }
 }
 
+TEST(StudyFile, AConditionMayNameAModelShorterOrLongerThanItsChoice) {
+  const std::pair<const char*, const char*> cases[] = {{"bert-large-uncased", "bert-large"},
+                                                       {"bert-large", "bert-large-uncased"}};
+  for (const auto& [choice, named] : cases) {
+    SCOPED_TRACE(choice);
+    const auto spec =
+        ParseAfterHead(absl::StrCat("parameters:\n  model.name: {choices: [roberta-base, ", choice,
+                                    "]}\n  n: {int: [1, 5], when: {model.name: ", named, "}}\n"));
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->space.Find("n")->when,
+              (std::vector<Condition>{{"model.name", {ParamValue(std::string(choice))}}}));
+  }
+}
+
 TEST(StudyFile, AProgramOfTheStudysOwnNeedsNoTask) {
   const StudySpec spec = *ParseStudyFile(
       "name: s\nobjective: {metric: m, direction: minimize}\n"

@@ -32,18 +32,6 @@ std::vector<ParamValue>& Choices(StudySpec& spec, absl::string_view name) {
   return std::get<CategoricalDomain>(Find(spec, name).domain).choices;
 }
 
-TEST(StudyNames, ParseIsTheInverseOfName) {
-  for (const Direction direction : {Direction::kMinimize, Direction::kMaximize}) {
-    EXPECT_EQ(ParseDirection(Name(direction)), direction);
-  }
-  for (const MemoryPolicy policy :
-       {MemoryPolicy::kPlan, MemoryPolicy::kStrict, MemoryPolicy::kOff}) {
-    EXPECT_EQ(ParseMemoryPolicy(Name(policy)), policy);
-  }
-  EXPECT_EQ(ParseDirection("up"), std::nullopt);
-  EXPECT_EQ(ParseMemoryPolicy("PLAN"), std::nullopt);
-}
-
 TEST(StudyJson, KeepsEveryField) {
   StudySpec spec = FullStudySpec();
   const auto again = StudyFromJson(nlohmann::json::parse(StudyToJson(spec).dump()));

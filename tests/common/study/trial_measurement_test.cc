@@ -26,9 +26,9 @@ TEST(TrialMeasurement, EveryBitComesBackFromText) {
 
 TEST(TrialMeasurement, WhatIsNotFiniteComesBackAsNan) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const nlohmann::json json = MeasurementToJson({.step = 1, .metrics = {{"loss", infinity}}});
-  EXPECT_TRUE(json["metrics"]["loss"].is_null());
-  const auto again = MeasurementsFromJson(nlohmann::json::array({json}));
+  const nlohmann::json json = MeasurementsToJson({{.step = 1, .metrics = {{"loss", infinity}}}});
+  EXPECT_TRUE(json[0]["metrics"]["loss"].is_null());
+  const auto again = MeasurementsFromJson(json);
   EXPECT_TRUE(std::isnan(again->front().metrics.at("loss")));
 }
 

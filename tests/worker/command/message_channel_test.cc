@@ -1,13 +1,16 @@
 #include "worker/channel/message_channel.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,6 +18,27 @@ namespace hpo {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(ProtocolDescriptor, IsTheEnvironmentsAndIsNotInherited) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  ::setenv("HPO_TRAINER_FD", std::to_string(pair[0]).c_str(), /*overwrite=*/1);
+  const absl::StatusOr<int> fd = ProtocolDescriptor();
+  ASSERT_TRUE(fd.ok()) << fd.status();
+  EXPECT_EQ(*fd, pair[0]);
+  EXPECT_EQ(::fcntl(*fd, F_GETFD), FD_CLOEXEC);
+  ::close(pair[0]);
+  ::close(pair[1]);
+  const absl::Status closed = ProtocolDescriptor().status();
+  EXPECT_THAT(closed.message(), HasSubstr(absl::StrCat("HPO_TRAINER_FD: file descriptor ", *fd,
+                                                       ": expected the worker's end")));
+  for (const char* const named : {"", "socket", "3x", "-1"}) {
+    ::setenv("HPO_TRAINER_FD", named, /*overwrite=*/1);
+    EXPECT_EQ(ProtocolDescriptor().status().message(),
+              absl::StrCat("HPO_TRAINER_FD: expected a file descriptor, got '", named, "'"));
+  }
+  ::unsetenv("HPO_TRAINER_FD");
+}
 
 class MessageChannelTest : public testing::Test {
  protected:

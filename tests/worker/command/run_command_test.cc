@@ -99,6 +99,16 @@ TEST_F(RunCommandTest, TakesMetricsFromAFileThatTheProgramHasWritten) {
   EXPECT_THAT(As<Failed>(Run("true {lr}", path)).message, HasSubstr("which it has not written"));
 }
 
+TEST_F(RunCommandTest, SaysWhatIsWrongWithTheMetricsFile) {
+  const std::string path = "{output_dir}/m.json";
+  EXPECT_THAT(As<Failed>(Run("echo '[0.7]' > {output_dir}/m.json", path)).message,
+              HasSubstr("m.json, got the string \"[0.7]"));
+  EXPECT_THAT(As<Failed>(Run(R"(echo '{"loss": 1}' > {output_dir}/m.json)", path)).message,
+              HasSubstr("m.json; got loss"));
+  EXPECT_THAT(As<Failed>(Run("rm {output_dir}/m.json && mkdir {output_dir}/m.json", path)).message,
+              HasSubstr("m.json: Is a directory"));
+}
+
 TEST_F(RunCommandTest, SaysWhichMetricsCameInstead) {
   const Failed failed = As<Failed>(Run(R"(echo '{"accuracy": 0.7, "loss": 1}' # {lr})"));
   EXPECT_EQ(failed.failure_class, FailureClass::kBadConfiguration);

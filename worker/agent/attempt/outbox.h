@@ -47,7 +47,7 @@ class Outbox {
   // The server has it (or it is no longer wanted). Rewrites the file without acknowledged entries
   // when none is left or they have become many. An unknown id is a no-op.
   //   Internal, Unavailable  the file cannot be written: a later process will deliver the entry
-  //   once more
+  //                          once more
   absl::Status Acknowledge(const std::string& request_id);
 
   // Moves a pending entry into a file of its own; returns the file's name.

@@ -51,7 +51,6 @@ absl::Status TrainerSlot::Ensure() {
   std::filesystem::remove(options_.log_path, ignored);
   capacity_.TrainerStarting();
   HPO_ASSIGN_OR_RETURN(process_, launcher_.Launch(options_.log_path));
-  ++num_launched_;
   attempts_ = 0;
   resident_ = {};
   if (const absl::Status greeted = AwaitHello(); !greeted.ok()) {

@@ -52,9 +52,6 @@ class TrainerSlot {
   bool running() const { return process_ != nullptr; }
   const TrainerLauncher& launcher() const { return launcher_; }
 
-  // How many processes were started so far.
-  int num_launched() const { return num_launched_; }
-
   // An attempt ended and the process is still there. Keeps it warm, or ends it: when it is not
   // `clean`, cannot be reused, has run max_attempts, or its resident bytes grow from attempt to
   // attempt (resident_watch.h); then by how much. `tensors`: see there.
@@ -83,7 +80,6 @@ class TrainerSlot {
   Hello hello_;
   ResidentWatch resident_;
   int attempts_ = 0;
-  int num_launched_ = 0;
 };
 
 }  // namespace hpo

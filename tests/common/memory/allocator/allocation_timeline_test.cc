@@ -29,16 +29,6 @@ TEST(AllocationTimeline, RemembersTheHighestPoint) {
   EXPECT_EQ(time.peak(), (Level{.other = 60, .gradients = 0}));
 }
 
-TEST(AllocationTimeline, FirstGradientStaysAndLaterOnesAreAdded) {
-  AllocationTimeline first;
-  first.AccumulateGradient(8, /*exists=*/false);
-  EXPECT_EQ(first.now(), (Level{.other = 0, .gradients = 8}));
-  AllocationTimeline later;
-  later.AccumulateGradient(8, /*exists=*/true);
-  EXPECT_EQ(later.now(), Level{});
-  EXPECT_EQ(later.peak(), (Level{.other = 8, .gradients = 0}));
-}
-
 // A part repeated n times is the same as that part appended n times, whether it grows or shrinks.
 TEST(AllocationTimeline, RepeatingEqualsAppendingOneByOne) {
   const std::vector<std::tuple<int64_t, int64_t, int64_t>> cases = {
@@ -47,7 +37,7 @@ TEST(AllocationTimeline, RepeatingEqualsAppendingOneByOne) {
     SCOPED_TRACE(::testing::Message() << kept << " " << touched << " " << freed);
     AllocationTimeline part;
     part.Free(freed);
-    part.AccumulateGradient(2, /*exists=*/false);
+    part.Change({.gradients = 2});
     part.Allocate(kept);
     part.Touch(touched);
     for (const int64_t times : {0, 1, 2, 7}) {

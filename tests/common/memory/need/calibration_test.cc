@@ -22,6 +22,14 @@ Residual Censored(double score, const ResidualClass& of = kCpu) {
   return {.residual_class = of, .score = score, .censored = true};
 }
 
+// The table after `residuals`, in order.
+MarginTable Calibrate(const std::vector<Residual>& residuals,
+                      const CalibrationOptions& options = {}) {
+  MarginTable table(options);
+  for (const Residual& residual : residuals) table.Observe(residual);
+  return table;
+}
+
 // Skewed, with a long tail upwards: exponential of mean 0.01.
 double DrawScore(Rng& rng) { return -0.01 * std::log1p(-rng.Uniform()); }
 
