@@ -94,10 +94,4 @@ std::string DescribeConstraint(const MetricConstraint& constraint) {
   return absl::StrCat(constraint.metric, " ", absl::StrJoin(limits, " and "));
 }
 
-nlohmann::json ConstraintToJson(const MetricConstraint& constraint) { return ToJson(constraint); }
-
-absl::StatusOr<MetricConstraint> ConstraintFromJson(const nlohmann::json& json) {
-  return FromJson<MetricConstraint>(json);
-}
-
 }  // namespace hpo

@@ -41,9 +41,4 @@ double ViolationOf(const std::vector<MetricConstraint>& constraints,
 // "latency_ms at most 50", "recall at least 0.9", "size at least 1 and at most 2".
 std::string DescribeConstraint(const MetricConstraint& constraint);
 
-// Canonical JSON; FromJson accepts what ToJson wrote.
-//   InvalidArgument  a member missing or of another type; names it
-nlohmann::json ConstraintToJson(const MetricConstraint& constraint);
-absl::StatusOr<MetricConstraint> ConstraintFromJson(const nlohmann::json& json);
-
 }  // namespace hpo

@@ -27,12 +27,6 @@ absl::StatusOr<RegretBound> JsonForm<RegretBound>::Read(const nlohmann::json& js
       absl::StrCat("expected a number or \"auto\", got ", DescribeJson(json)));
 }
 
-nlohmann::json ObjectiveToJson(const Objective& objective) { return ToJson(objective); }
-
-absl::StatusOr<Objective> ObjectiveFromJson(const nlohmann::json& json) {
-  return FromJson<Objective>(json);
-}
-
 nlohmann::json StudyToJson(const StudySpec& spec) {
   nlohmann::json json = SpaceToJson(spec.space);
   AddFields(spec, json);

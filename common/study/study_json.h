@@ -9,8 +9,6 @@ namespace hpo {
 
 // FromJson accepts what ToJson wrote.
 //   InvalidArgument  a member missing, of another type or out of range; names it
-nlohmann::json ObjectiveToJson(const Objective& objective);
-absl::StatusOr<Objective> ObjectiveFromJson(const nlohmann::json& json);
 nlohmann::json StudyToJson(const StudySpec& spec);
 absl::StatusOr<StudySpec> StudyFromJson(const nlohmann::json& json);
 

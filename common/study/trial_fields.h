@@ -65,6 +65,11 @@ struct JsonForm<TrialNumber> {
   }
 };
 
+template <>
+struct JsonForm<Metrics> {
+  static absl::StatusOr<Metrics> Read(const nlohmann::json& json) { return MetricsFromJson(json); }
+};
+
 // Its sizes are checked, too.
 template <>
 struct JsonForm<MemoryPlan> {
@@ -141,6 +146,7 @@ void VisitFields(Is<MemoryReport> auto& report, auto visit) {
   visit({"growth_stage", kAlways}, report.growth_stage);
 }
 
+// What is unknown is left out.
 void VisitFields(Is<MemoryRecord> auto& record, auto visit) {
   visit({"stage"}, record.stage);
   visit({"step", kAlways}, record.step);
@@ -167,7 +173,7 @@ void VisitFields(Is<Measurement> auto& measurement, auto visit) {
 
 // What is shown and exchanged of attempts and trials; how they are stored, their tables say.
 void VisitFields(Is<Attempt> auto& attempt, auto visit) {
-  visit({"number"}, attempt.number);
+  visit({"number"}, attempt.number.value);
   visit({"state"}, attempt.state);
   visit({"worker"}, attempt.worker);
   visit({.key = "capacity", .zero_is_known = true}, attempt.capacity);

@@ -7,18 +7,18 @@
 namespace hpo {
 
 void VisitFields(Is<MemoryEstimate> auto& estimate, auto visit) {
-  visit({"weights"}, estimate.weights);
-  visit({"gradients"}, estimate.gradients);
-  visit({"optimizer"}, estimate.optimizer);
-  visit({"activations"}, estimate.activations);
-  visit({"head"}, estimate.head);
-  visit({"workspaces"}, estimate.workspaces);
-  visit({"base"}, estimate.base);
-  visit({"live_peak"}, estimate.live_peak);
-  visit({"expected_live_peak"}, estimate.expected_live_peak);
-  visit({"expected_reserved_peak"}, estimate.expected_reserved_peak);
-  visit({"reserved_peak"}, estimate.reserved_peak);
-  visit({"needed_limit"}, estimate.needed_limit);
+  visit({.key = "weights", .zero_is_known = true}, estimate.weights);
+  visit({.key = "gradients", .zero_is_known = true}, estimate.gradients);
+  visit({.key = "optimizer", .zero_is_known = true}, estimate.optimizer);
+  visit({.key = "activations", .zero_is_known = true}, estimate.activations);
+  visit({.key = "head", .zero_is_known = true}, estimate.head);
+  visit({.key = "workspaces", .zero_is_known = true}, estimate.workspaces);
+  visit({.key = "base", .zero_is_known = true}, estimate.base);
+  visit({.key = "live_peak", .zero_is_known = true}, estimate.live_peak);
+  visit({.key = "expected_live_peak", .zero_is_known = true}, estimate.expected_live_peak);
+  visit({.key = "expected_reserved_peak", .zero_is_known = true}, estimate.expected_reserved_peak);
+  visit({.key = "reserved_peak", .zero_is_known = true}, estimate.reserved_peak);
+  visit({.key = "needed_limit", .zero_is_known = true}, estimate.needed_limit);
   visit({"peak_phase"}, estimate.peak_phase);
 }
 
