@@ -64,7 +64,7 @@ void VisitFields(Is<ModelShape> auto& shape, auto visit) {
   visit({"relative_norm", kAlways}, shape.relative_norm);
   visit({"no_positions", kAlways}, shape.no_positions);
   visit({"conv_kernel_size", kAlways}, shape.conv_kernel_size);
-  visit({.key = "conv_act", .presence = kAlways, .wire = kNotSent}, shape.conv_act);
+  visit({"conv_act", kAlways}, shape.conv_act);
   visit({.key = "rope_theta", .presence = kAlways, .wire = kNotSent}, shape.rope_theta);
   visit({.key = "rope", .presence = kAlways, .wire = kNotSent}, shape.rope);
   visit({"stored_type", kAlways}, shape.stored_type);
