@@ -3,13 +3,24 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "cli/render/wording.h"
-#include "common/study/study_fields.h"
+#include "common/memory/need/estimate_fields.h"
+#include "common/study/status_fields.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
+
+template <>
+struct JsonForm<absl::Time> {
+  static nlohmann::json Write(absl::Time time) {
+    if (time == absl::InfinitePast()) return nullptr;
+    return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  }
+};
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,35 +30,15 @@ Json Shown(const T& value) {
   return ToJson<Json>(value);
 }
 
-Json TimeJson(absl::Time time) {
-  if (time == absl::InfinitePast()) return nullptr;
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
-}
-
-Json CountsJson(const TrialCounts& counts) {
-  return {{"queued", counts.queued},
-          {"running", counts.running},
-          {"completed", counts.completed},
-          {"pruned", counts.pruned},
-          {"failed", counts.failed},
-          {"cancelled", counts.cancelled},
-          {"oom_met", counts.oom_met},
-          {"oom_predicted", counts.oom_predicted},
-          {"oom_recovered", counts.oom_recovered},
-          {"demonstration", counts.demonstration},
-          {"imported", counts.imported},
-          {"infeasible", counts.infeasible}};
-}
-
 Json WorkerJson(const WorkerStatus& worker) {
-  return {{"name", worker.name},
-          {"device", worker.device},
-          {"capacity_bytes", worker.capacity.count},
-          {"alive", worker.alive},
-          {"study", worker.trial ? Json(worker.trial->study) : Json(nullptr)},
-          {"trial", worker.trial ? Json(worker.trial->number.value) : Json(nullptr)},
-          {"last_heartbeat", TimeJson(worker.last_heartbeat)},
-          {"notice", worker.notice}};
+  Json json = Json::object();
+  VisitFields(worker, [&](const Field& field, const auto& member) {
+    AddField<WorkerStatus>(field, member, json);
+    if (absl::string_view(field.key) != "alive") return;
+    json["study"] = worker.trial ? Json(worker.trial->study) : Json(nullptr);
+    json["trial"] = worker.trial ? Json(worker.trial->number.value) : Json(nullptr);
+  });
+  return json;
 }
 
 // With what the allocated bytes grew by since the record before.
@@ -71,19 +62,15 @@ Json RecordsJson(const Attempt& attempt) {
 }
 
 Json AttemptJson(const Attempt& attempt) {
-  return {{"number", attempt.number.value},
-          {"state", Shown(attempt.state)},
-          {"worker", attempt.worker},
-          {"capacity_bytes", attempt.capacity.count},
-          {"predicted_bytes",
-           attempt.predicted > Bytes{} ? Json(attempt.predicted.count) : Json(nullptr)},
-          {"plan", Shown(attempt.plan)},
-          {"final_plan", Shown(attempt.final_plan)},
-          {"memory", Shown(attempt.memory)},
-          {"stages", RecordsJson(attempt)},
-          {"end_note", attempt.end_note},
-          {"started", TimeJson(attempt.started)},
-          {"ended", TimeJson(attempt.ended)}};
+  Json json = Json::object();
+  VisitFields(attempt, [&](const Field& field, const auto& member) {
+    if (absl::string_view(field.key) == "memory_records") {
+      json["stages"] = RecordsJson(attempt);
+    } else {
+      AddField<Attempt>(field, member, json);
+    }
+  });
+  return json;
 }
 
 Json SpaceJson(const SearchSpace& space) {
@@ -143,13 +130,6 @@ Json DomainJson(const Domain& domain) {
 Json StudyJson(const StudyStatus& study) {
   Json workers = Json::array();
   for (const WorkerStatus& worker : study.workers) workers.push_back(WorkerJson(worker));
-  Json priors = Json::array();
-  for (const PriorStatus& prior : study.priors) {
-    priors.push_back({{"study", prior.study},
-                      {"trials", prior.num_trials},
-                      {"skipped", prior.num_skipped},
-                      {"why_skipped", prior.why_skipped}});
-  }
   Json json = {
       {"name", study.spec.name},
       {"state", study.finished ? "FINISHED" : "ACTIVE"},
@@ -158,7 +138,7 @@ Json StudyJson(const StudyStatus& study) {
       {"budget", Shown(study.spec.budget)},
       {"order", std::string(Name(study.order))},
       {"failure", study.failure.empty() ? Json(nullptr) : Json(study.failure)},
-      {"counts", CountsJson(study.counts)},
+      {"counts", Shown(study.counts)},
       {"best_trial", study.best_trial ? Json(study.best_trial->value) : Json(nullptr)},
       {"best_value", Shown(study.best_value)},
       {"best_feasible", study.best_trial ? Json(study.best_violation == 0.0) : Json(nullptr)},
@@ -166,7 +146,7 @@ Json StudyJson(const StudyStatus& study) {
       {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
       {"workers", std::move(workers)},
       {"waiting_for", study.waiting_for},
-      {"warm_start", std::move(priors)},
+      {"warm_start", Shown(study.priors)},
       {"last_proposal", study.last_proposal},
       {"unreadable", study.unreadable},
       {"parameters", SpaceJson(study.spec.space)},
@@ -175,33 +155,22 @@ Json StudyJson(const StudyStatus& study) {
       {"sampler", study.spec.sampler.type},
       {"pruner", study.spec.pruner.type},
       {"seed", study.spec.sampler.seed},
-      {"created", TimeJson(study.created)}};
+      {"created", Shown(study.created)}};
   AddAttributes(study.attributes, json);
   return json;
 }
 
 Json TrialJson(const Trial& trial) {
-  const bool completed = trial.state == TrialState::kCompleted;
-  Json json = {{"study", trial.id.study},
-               {"number", trial.id.number.value},
-               {"state", Shown(trial.state)},
-               {"prune_reason", PruneReasonJson(trial)},
-               {"value", Shown(trial.value)},
-               {"feasible", completed ? Json(trial.violation == 0.0) : Json(nullptr)},
-               {"violation", Shown(trial.violation)},
-               {"params", Shown(trial.params)},
-               {"demonstration", trial.demonstration},
-               {"origin", trial.origin},
-               {"budgeted", trial.budgeted},
-               {"admission", trial.admission},
-               {"forced_micro_batch", trial.forced_micro_batch},
-               {"min_capacity_bytes", trial.min_capacity.count},
-               {"outcome", OutcomeOrNull(trial)},
-               {"last_measurement", Shown(trial.last_measurement)},
-               {"created", TimeJson(trial.created)},
-               {"started", TimeJson(trial.started)},
-               {"ended", TimeJson(trial.ended)}};
-  AddAttributes(trial.attributes, json);
+  Json json = Json::object();
+  VisitFields(trial, [&](const Field& field, const auto& member) {
+    const absl::string_view key = field.key;
+    if (key == "attributes") return AddAttributes(trial.attributes, json);
+    AddField<Trial>(field, member, json);
+    if (key == "state") json["prune_reason"] = PruneReasonJson(trial);
+    if (key == "value") json["feasible"] = nullptr;
+    if (key == "outcome") json["outcome"] = OutcomeOrNull(trial);
+  });
+  if (trial.state == TrialState::kCompleted) json["feasible"] = trial.violation == 0.0;
   const auto retry = trial.attributes.find(kRetryOfKey);
   json["retry_of"] = retry == trial.attributes.end() ? Json(nullptr) : Json::parse(retry->second);
   return json;
@@ -221,22 +190,14 @@ Json TrialJson(const TrialView& view) {
 void PrintJson(const Json& json, std::ostream& out) { out << json.dump(/*indent=*/2) << "\n"; }
 
 Json MemoryJson(const MemoryVerdict& verdict) {
-  const MemoryEstimate& estimate = verdict.estimate;
-  return {{"fits", verdict.fits},
-          {"usable_bytes", verdict.usable.count},
-          {"plan", Shown(verdict.plan)},
-          {"weights_bytes", estimate.weights.count},
-          {"gradients_bytes", estimate.gradients.count},
-          {"optimizer_bytes", estimate.optimizer.count},
-          {"activations_bytes", estimate.activations.count},
-          {"head_bytes", estimate.head.count},
-          {"workspaces_bytes", estimate.workspaces.count},
-          {"base_bytes", estimate.base.count},
-          {"live_peak_bytes", estimate.live_peak.count},
-          {"reserved_peak_bytes", estimate.reserved_peak.count},
-          {"needed_limit_bytes", estimate.needed_limit.count},
-          {"peak_phase", estimate.peak_phase},
-          {"explanation", verdict.explanation}};
+  Json json = {{"fits", verdict.fits},
+               {"usable_bytes", verdict.usable.count},
+               {"plan", Shown(verdict.plan)}};
+  VisitFields(verdict.estimate, [&](const Field& field, const auto& member) {
+    if (!absl::StartsWith(field.key, "expected_")) AddField<MemoryEstimate>(field, member, json);
+  });
+  json["explanation"] = verdict.explanation;
+  return json;
 }
 
 }  // namespace hpo

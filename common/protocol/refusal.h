@@ -10,6 +10,7 @@
 
 namespace hpo {
 
+// Numbered as in proto/hpo/v1/worker.proto.
 enum class RefusalReason {
   kSuperseded = 1,
   kUnknownTrial,

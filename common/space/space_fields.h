@@ -47,8 +47,8 @@ void VisitFields(Is<Condition> auto& condition, auto visit) {
 void VisitFields(Is<Parameter> auto& parameter, auto visit) {
   visit({"name"}, parameter.name);
   visit({"when", kAlways}, parameter.when);
-  visit({"model", kAlways}, parameter.modelled);
-  visit({"default", kAlways}, parameter.default_value);
+  visit({.key = "model", .presence = kAlways, .wire = "modelled"}, parameter.modelled);
+  visit({.key = "default", .presence = kAlways, .wire = "default_value"}, parameter.default_value);
 }
 
 // As a parameter's.

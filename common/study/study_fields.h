@@ -14,11 +14,13 @@ namespace hpo {
 template <>
 struct NamesOf<Direction> {
   static constexpr const char* kNames[] = {"minimize", "maximize"};
+  static constexpr char kMeans[] = "a direction";
   static constexpr bool kInFiles = true;
 };
 template <>
 struct NamesOf<MemoryPolicy> {
   static constexpr const char* kNames[] = {"plan", "strict", "off"};
+  static constexpr char kMeans[] = "a memory policy";
   static constexpr bool kInFiles = true;
 };
 

@@ -1,13 +1,8 @@
 #include "common/study/study_status.h"
 
-#include "common/base/fields/names.h"
+#include "common/study/status_fields.h"
 
 namespace hpo {
-
-template <>
-struct NamesOf<StudyOrder> {
-  static constexpr const char* kNames[] = {"RUN", "PAUSE", "STOP"};
-};
 
 absl::string_view Name(StudyOrder order) { return NameIn(order); }
 

@@ -80,18 +80,6 @@ absl::StatusOr<MemoryPlan> PlanFromJson(const nlohmann::json& json) {
   return plan;
 }
 
-nlohmann::json MemoryReportToJson(const MemoryReport& report) { return ToJson(report); }
-
-absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json) {
-  return FromJson<MemoryReport>(json);
-}
-
-nlohmann::json MemoryRecordToJson(const MemoryRecord& record) { return ToJson(record); }
-
-absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json) {
-  return FromJson<MemoryRecord>(json);
-}
-
 nlohmann::json OomConfig(const ParamMap& params) {
   constexpr std::pair<const char*, const char*> kKeys[] = {
       {"model", "model.name"},

@@ -237,11 +237,6 @@ nlohmann::json OutcomeToJson(const TrialOutcome& outcome);
 absl::StatusOr<TrialOutcome> OutcomeFromJson(const nlohmann::json& json);
 nlohmann::json PlanToJson(const MemoryPlan& plan);
 absl::StatusOr<MemoryPlan> PlanFromJson(const nlohmann::json& json);
-nlohmann::json MemoryReportToJson(const MemoryReport& report);
-absl::StatusOr<MemoryReport> MemoryReportFromJson(const nlohmann::json& json);
-// What is unknown is left out.
-nlohmann::json MemoryRecordToJson(const MemoryRecord& record);
-absl::StatusOr<MemoryRecord> MemoryRecordFromJson(const nlohmann::json& json);
 
 // The configuration of an out-of-memory trial: model, batch_size, grad_accum, max_length,
 // effective_batch_size.

@@ -10,35 +10,42 @@ template <>
 struct NamesOf<TrialState> {
   static constexpr const char* kNames[] = {"QUEUED", "RUNNING", "COMPLETED",
                                            "PRUNED", "FAILED",  "CANCELLED"};
+  static constexpr char kMeans[] = "a trial state";
 };
 template <>
 struct NamesOf<PruneReason> {
   static constexpr const char* kNames[] = {"OUT_OF_MEMORY", "PREDICTED_OUT_OF_MEMORY",
                                            "HOST_OUT_OF_MEMORY", "PRUNER"};
+  static constexpr char kMeans[] = "a prune reason";
 };
 template <>
 struct NamesOf<Precision> {
   static constexpr const char* kNames[] = {"float32", "bfloat16", "float16"};
+  static constexpr char kMeans[] = "a precision";
 };
 template <>
 struct NamesOf<OomKind> {
   static constexpr const char* kNames[] = {"CONFIGURATION", "DIRTY_DEVICE", "FRAGMENTATION",
                                            "LATE_PEAK", "HOST"};
+  static constexpr char kMeans[] = "a kind of out-of-memory";
 };
 template <>
 struct NamesOf<FailureClass> {
   static constexpr const char* kNames[] = {
       "BAD_DATA",       "BAD_MODEL",   "BAD_CONFIGURATION", "DIVERGED",    "TRAINER_CRASHED",
       "TRAINER_KILLED", "DEVICE_LOST", "PROTOCOL",          "WORKER_LOST", "INTERNAL"};
+  static constexpr char kMeans[] = "a failure class";
 };
 template <>
 struct NamesOf<ReleaseReason> {
   static constexpr const char* kNames[] = {"PREEMPTED", "REJECTED", "UNHEALTHY"};
+  static constexpr char kMeans[] = "a release reason";
 };
 template <>
 struct NamesOf<AttemptState> {
   static constexpr const char* kNames[] = {"LEASED",   "SUSPECT", "FINISHED",
                                            "RELEASED", "LOST",    "SUPERSEDED"};
+  static constexpr char kMeans[] = "an attempt state";
 };
 
 template <>
@@ -56,6 +63,11 @@ struct JsonForm<TrialNumber> {
     return absl::InvalidArgumentError(
         absl::StrCat("expected a trial's number, got ", DescribeJson(json)));
   }
+};
+
+template <>
+struct JsonForm<Metrics> {
+  static absl::StatusOr<Metrics> Read(const nlohmann::json& json) { return MetricsFromJson(json); }
 };
 
 // Its sizes are checked, too.
@@ -83,7 +95,7 @@ void VisitFields(Is<StoppedByPruner> auto& stopped, auto visit) {
 }
 
 void VisitFields(Is<OutOfMemory> auto& oom, auto visit) {
-  visit({"oom_kind", kAlways}, oom.kind);
+  visit({.key = "oom_kind", .presence = kAlways, .wire = "kind"}, oom.kind);
   visit({"predicted", kAlways}, oom.predicted);
   visit({"requested", kAlways}, oom.requested);
   visit({"peak", kAlways}, oom.peak);
@@ -97,7 +109,7 @@ void VisitFields(Is<OutOfMemory> auto& oom, auto visit) {
 }
 
 void VisitFields(Is<Failed> auto& failed, auto visit) {
-  visit({"class"}, failed.failure_class);
+  visit({.key = "class", .wire = "failure_class"}, failed.failure_class);
   visit({"message"}, failed.message);
 }
 
@@ -134,6 +146,7 @@ void VisitFields(Is<MemoryReport> auto& report, auto visit) {
   visit({"growth_stage", kAlways}, report.growth_stage);
 }
 
+// What is unknown is left out.
 void VisitFields(Is<MemoryRecord> auto& record, auto visit) {
   visit({"stage"}, record.stage);
   visit({"step", kAlways}, record.step);
@@ -156,6 +169,44 @@ void VisitFields(Is<Measurement> auto& measurement, auto visit) {
   visit({"step"}, measurement.step);
   visit({"epoch", kAlways}, measurement.epoch);
   visit({"metrics"}, measurement.metrics);
+}
+
+// What is shown and exchanged of attempts and trials; how they are stored, their tables say.
+void VisitFields(Is<Attempt> auto& attempt, auto visit) {
+  visit({"number"}, attempt.number.value);
+  visit({"state"}, attempt.state);
+  visit({"worker"}, attempt.worker);
+  visit({.key = "capacity", .zero_is_known = true}, attempt.capacity);
+  visit({"predicted"}, attempt.predicted);
+  visit({"plan"}, attempt.plan);
+  visit({"final_plan"}, attempt.final_plan);
+  visit({"memory"}, attempt.memory);
+  visit({"memory_records"}, attempt.memory_records);
+  visit({"end_note"}, attempt.end_note);
+  visit({"started"}, attempt.started);
+  visit({"ended"}, attempt.ended);
+}
+
+// Without its attempts.
+void VisitFields(Is<Trial> auto& trial, auto visit) {
+  visit({"study"}, trial.id.study);
+  visit({"number"}, trial.id.number);
+  visit({"state"}, trial.state);
+  visit({"value"}, trial.value);
+  visit({"violation"}, trial.violation);
+  visit({"params"}, trial.params);
+  visit({"demonstration"}, trial.demonstration);
+  visit({"origin"}, trial.origin);
+  visit({.key = "budgeted", .wire = kNotSent}, trial.budgeted);
+  visit({"admission"}, trial.admission);
+  visit({"forced_micro_batch"}, trial.forced_micro_batch);
+  visit({.key = "min_capacity", .zero_is_known = true}, trial.min_capacity);
+  visit({"outcome"}, trial.outcome);
+  visit({"last_measurement"}, trial.last_measurement);
+  visit({"created"}, trial.created);
+  visit({"started"}, trial.started);
+  visit({"ended"}, trial.ended);
+  visit({"attributes"}, trial.attributes);
 }
 
 }  // namespace hpo

@@ -6,24 +6,15 @@
 #include "common/base/limits.h"
 #include "common/protocol/refusal.h"
 #include "hpo/v1/worker.pb.h"
-#include "proto/convert/enum_pairs.h"
 
 namespace hpo {
 namespace {
-
-constexpr EnumPairs<RefusalReason, v1::RefusalReason, 5> kReasons = {{
-    {RefusalReason::kSuperseded, v1::REFUSAL_REASON_SUPERSEDED},
-    {RefusalReason::kUnknownTrial, v1::REFUSAL_REASON_UNKNOWN_TRIAL},
-    {RefusalReason::kAnotherDatabase, v1::REFUSAL_REASON_ANOTHER_DATABASE},
-    {RefusalReason::kConfiguration, v1::REFUSAL_REASON_CONFIGURATION},
-    {RefusalReason::kNameTaken, v1::REFUSAL_REASON_NAME_TAKEN},
-}};
 
 std::string DetailsOf(const absl::Status& status) {
   const std::optional<Refusal> refusal = RefusalOf(status);
   if (!refusal) return "";
   v1::Refusal proto;
-  proto.set_reason(ToWire(kReasons, refusal->reason));
+  proto.set_reason(static_cast<v1::RefusalReason>(refusal->reason));
   proto.set_database(refusal->database);
   v1::StatusDetails details;
   details.set_code(status.raw_code());
@@ -47,9 +38,9 @@ absl::Status FromGrpc(const grpc::Status& status) {
   if (!details.ParseFromString(status.error_details())) return converted;
   for (const google::protobuf::Any& any : details.details()) {
     v1::Refusal proto;
-    if (!any.UnpackTo(&proto)) continue;
-    const auto reason = FromWire(kReasons, proto.reason(), "a reason");
-    if (reason.ok()) return WithRefusal(converted, {*reason, proto.database()});
+    if (!any.UnpackTo(&proto) || proto.reason() == v1::REFUSAL_REASON_UNSPECIFIED) continue;
+    if (!v1::RefusalReason_IsValid(proto.reason())) continue;
+    return WithRefusal(converted, {static_cast<RefusalReason>(proto.reason()), proto.database()});
   }
   return converted;
 }

@@ -3,8 +3,9 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "common/study/trial.h"
+#include "common/study/trial_fields.h"
 #include "hpo/v1/trial.pb.h"
+#include "proto/convert/message_fields.h"
 
 namespace hpo {
 
@@ -24,5 +25,22 @@ absl::StatusOr<MemoryRecord> FromProto(const v1::MemoryRecord& proto);
 
 v1::Outcome ToProto(const TrialOutcome& outcome);
 absl::StatusOr<TrialOutcome> FromProto(const v1::Outcome& proto);
+
+template <>
+struct MessageForm<MemoryPlan> {
+  using Wire = v1::MemoryPlan;
+  static absl::StatusOr<MemoryPlan> Read(const Wire& proto) { return FromProto(proto); }
+};
+template <>
+struct MessageForm<MemoryRecord> {
+  using Wire = v1::MemoryRecord;
+  static absl::StatusOr<MemoryRecord> Read(const Wire& proto) { return FromProto(proto); }
+};
+template <>
+struct MessageForm<TrialOutcome> {
+  using Wire = v1::Outcome;
+  static Wire Write(const TrialOutcome& outcome) { return ToProto(outcome); }
+  static absl::StatusOr<TrialOutcome> Read(const Wire& proto) { return FromProto(proto); }
+};
 
 }  // namespace hpo

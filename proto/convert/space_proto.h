@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "common/space/search_space.h"
 #include "hpo/v1/study.pb.h"
+#include "proto/convert/message_fields.h"
 
 namespace hpo {
 
@@ -16,4 +17,10 @@ absl::StatusOr<Domain> FromProto(const v1::Domain& proto);
 v1::SearchSpace ToProto(const SearchSpace& space);
 absl::StatusOr<SearchSpace> FromProto(const v1::SearchSpace& proto);
 
+template <>
+struct MessageForm<SearchSpace> {
+  using Wire = v1::SearchSpace;
+  static Wire Write(const SearchSpace& space) { return ToProto(space); }
+  static absl::StatusOr<SearchSpace> Read(const Wire& proto) { return FromProto(proto); }
+};
 }  // namespace hpo

@@ -18,9 +18,6 @@ absl::StatusOr<Objective> FromProto(const v1::Objective& proto);
 v1::StudyOrder ToProto(StudyOrder order);
 absl::StatusOr<StudyOrder> FromProto(v1::StudyOrder proto);
 
-v1::MetricConstraint ToProto(const MetricConstraint& constraint);
-MetricConstraint FromProto(const v1::MetricConstraint& proto);
-
 v1::Budget ToProto(const Budget& budget);
 Budget FromProto(const v1::Budget& proto);
 
@@ -28,10 +25,6 @@ Budget FromProto(const v1::Budget& proto);
 // of sampler, pruner and memory policy travel; its other fields read as their defaults.
 v1::Study ToProto(const StudyStatus& study);
 absl::StatusOr<StudyStatus> FromProto(const v1::Study& proto);
-
-// "plan", "strict", "off".
-absl::string_view WireName(MemoryPolicy policy);
-absl::StatusOr<MemoryPolicy> MemoryPolicyFromWire(absl::string_view name);
 
 v1::MemoryEstimate ToProto(const MemoryEstimate& estimate);
 MemoryEstimate FromProto(const v1::MemoryEstimate& proto);

@@ -27,15 +27,15 @@ absl::StatusOr<AttemptRecord> ReadAttempt(const Statement& row, int64_t study_id
   attempt.capacity = row.Size(6);
   record.limit = row.Size(7);
   attempt.predicted = row.Size(8);
-  HPO_ASSIGN_OR_RETURN(attempt.plan, FromText(row.Text(9), "plan", PlanFromJson));
+  HPO_ASSIGN_OR_RETURN(attempt.plan, FromText<MemoryPlan>(row.Text(9), "plan"));
   if (!row.IsNull(10)) {
-    HPO_ASSIGN_OR_RETURN(attempt.final_plan, FromText(row.Text(10), "final_plan", PlanFromJson));
+    HPO_ASSIGN_OR_RETURN(attempt.final_plan, FromText<MemoryPlan>(row.Text(10), "final_plan"));
   }
   if (!row.IsNull(11)) {
-    HPO_ASSIGN_OR_RETURN(attempt.memory, FromText(row.Text(11), "memory", MemoryReportFromJson));
+    HPO_ASSIGN_OR_RETURN(attempt.memory, FromText<MemoryReport>(row.Text(11), "memory"));
   }
   if (!row.IsNull(12)) {
-    HPO_ASSIGN_OR_RETURN(record.outcome, FromText(row.Text(12), "outcome", OutcomeFromJson));
+    HPO_ASSIGN_OR_RETURN(record.outcome, FromText<TrialOutcome>(row.Text(12), "outcome"));
   }
   attempt.end_note = row.Text(13);
   attempt.started = row.Time(14);
@@ -81,10 +81,9 @@ absl::Status AttemptStore::UpdateAttempt(const AttemptRecord& record) {
               "= "
               "?2 AND attempt = ?3")
           .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
-                OptionalText(attempt.final_plan, PlanToJson),
-                OptionalText(attempt.memory, MemoryReportToJson),
-                OptionalText(record.outcome, OutcomeToJson), attempt.end_note, attempt.ended,
-                record.preempted, record.stop_order)
+                OptionalText(attempt.final_plan), OptionalText(attempt.memory),
+                OptionalText(record.outcome), attempt.end_note, attempt.ended, record.preempted,
+                record.stop_order)
           .Run());
   return ReadBack(LoadAttempt(record.trial, attempt.number).status());
 }
@@ -143,7 +142,7 @@ absl::StatusOr<std::vector<Measurement>> AttemptStore::LoadMeasurements(
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return measurements;
     Measurement measurement{.step = rows.Int(0), .epoch = rows.Real(1)};
-    HPO_ASSIGN_OR_RETURN(measurement.metrics, FromText(rows.Text(2), "metrics", MetricsFromJson));
+    HPO_ASSIGN_OR_RETURN(measurement.metrics, FromText<Metrics>(rows.Text(2), "metrics"));
     measurements.push_back(std::move(measurement));
   }
 }
@@ -157,7 +156,7 @@ absl::StatusOr<std::optional<Measurement>> AttemptStore::LoadLastMeasurement(
   HPO_ASSIGN_OR_RETURN(const bool found, row.Next());
   if (!found) return std::nullopt;
   Measurement last{.step = row.Int(0), .epoch = row.Real(1)};
-  HPO_ASSIGN_OR_RETURN(last.metrics, FromText(row.Text(2), "metrics", MetricsFromJson));
+  HPO_ASSIGN_OR_RETURN(last.metrics, FromText<Metrics>(row.Text(2), "metrics"));
   return last;
 }
 
@@ -174,8 +173,7 @@ absl::Status AttemptStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber 
   for (const MemoryRecord& record : records) {
     HPO_RETURN_IF_ERROR(
         database_.Prepare("INSERT OR IGNORE INTO memory_record VALUES (?1, ?2, ?3, ?4, ?5)")
-            .Bind(study_id_, trial.value, attempt.value, record.sequence,
-                  JsonText(MemoryRecordToJson(record)))
+            .Bind(study_id_, trial.value, attempt.value, record.sequence, JsonText(ToJson(record)))
             .Run());
   }
   return absl::OkStatus();
@@ -191,8 +189,7 @@ absl::StatusOr<std::vector<MemoryRecord>> AttemptStore::LoadMemoryRecords(
   for (;;) {
     HPO_ASSIGN_OR_RETURN(const bool row, rows.Next());
     if (!row) return records;
-    HPO_ASSIGN_OR_RETURN(records.emplace_back(),
-                         FromText(rows.Text(0), "record", MemoryRecordFromJson));
+    HPO_ASSIGN_OR_RETURN(records.emplace_back(), FromText<MemoryRecord>(rows.Text(0), "record"));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
-#include "common/study/trial.h"
+#include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -19,26 +19,25 @@ inline std::string JsonText(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// nullopt stays nullopt: `to_json` is applied to a value that is there.
-template <typename T, typename ToJson>
-std::optional<std::string> OptionalText(const std::optional<T>& value, ToJson to_json) {
+// nullopt stays nullopt.
+template <typename T>
+std::optional<std::string> OptionalText(const std::optional<T>& value) {
   if (!value) return std::nullopt;
-  return JsonText(to_json(*value));
+  return JsonText(ToJson(*value));
 }
 
 // What an error message shows of a column.
 constexpr size_t kShownOfColumn = 80;
 
 //   DataLoss  not what was written: names `column`
-template <typename FromJson>
-auto FromText(const std::string& text, absl::string_view column, FromJson from_json)
-    -> decltype(from_json(nlohmann::json())) {
+template <typename T>
+absl::StatusOr<T> FromText(const std::string& text, absl::string_view column) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
     return absl::DataLossError(
         absl::StrCat("column ", column, ": expected JSON, got: ", text.substr(0, kShownOfColumn)));
   }
-  auto value = from_json(json);
+  absl::StatusOr<T> value = FromJson<T>(json);
   if (!value.ok()) {
     return absl::DataLossError(absl::StrCat("column ", column, ": ", value.status().message()));
   }

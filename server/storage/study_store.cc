@@ -183,8 +183,8 @@ absl::StatusOr<std::vector<StudyPrior>> StudyStore::LoadPriors(int64_t study_id)
     if (!row) return priors;
     StudyPrior prior{
         .study = rows.Text(0), .num_skipped = rows.Int(2), .why_skipped = rows.Text(3)};
-    HPO_ASSIGN_OR_RETURN(prior.trials, FromText(rows.Text(1), "warm start's trials",
-                                                FromJson<std::vector<TrialNumber>>));
+    HPO_ASSIGN_OR_RETURN(prior.trials,
+                         FromText<std::vector<TrialNumber>>(rows.Text(1), "warm start's trials"));
     priors.push_back(std::move(prior));
   }
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/space/space_fields.h"
 #include "nlohmann/json.hpp"
 #include "server/storage/attempt_store.h"
 #include "server/storage/row_codec.h"
@@ -102,11 +103,11 @@ absl::Status TrialStore::UpdateTrial(const TrialRecord& record) {
               "takeovers = ?20 "
               "WHERE study_id = ?1 AND number = ?2 AND state IN ('QUEUED', 'RUNNING')")
           .Bind(study_id_, trial.id.number.value, Name(trial.state), PruneReasonText(trial.outcome),
-                trial.min_capacity, OptionalText(trial.outcome, OutcomeToJson), trial.value,
+                trial.min_capacity, OptionalText(trial.outcome), trial.value,
                 record.current_attempt.value, record.result_attempt.value, retries.preemptions,
                 retries.worker_losses, retries.transient_failures, retries.device_ooms,
-                retries.host_ooms, record.oom_met, OptionalText(record.last_oom, OutcomeToJson),
-                trial.started, trial.ended, trial.violation, retries.takeovers)
+                retries.host_ooms, record.oom_met, OptionalText(record.last_oom), trial.started,
+                trial.ended, trial.violation, retries.takeovers)
           .Run());
   if (database_.NumChanged() == 1) return ReadBack(LoadTrial(trial.id.number).status());
   return absl::FailedPreconditionError(
@@ -197,13 +198,13 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
   Trial& trial = record.trial;
   trial.id = TrialId{study_, TrialNumber{row.Int(0)}};
   HPO_ASSIGN_OR_RETURN(trial.state, EnumFromText<TrialState>(row.Text(1)));
-  HPO_ASSIGN_OR_RETURN(trial.params, FromText(row.Text(2), "params", ParamsFromJson));
+  HPO_ASSIGN_OR_RETURN(trial.params, FromText<ParamMap>(row.Text(2), "params"));
   trial.demonstration = row.Bool(3);
   trial.admission = row.Bool(4);
   trial.forced_micro_batch = row.Int(5);
   trial.min_capacity = row.Size(6);
   if (!row.IsNull(7)) {
-    HPO_ASSIGN_OR_RETURN(trial.outcome, FromText(row.Text(7), "outcome", OutcomeFromJson));
+    HPO_ASSIGN_OR_RETURN(trial.outcome, FromText<TrialOutcome>(row.Text(7), "outcome"));
   }
   if (!row.IsNull(8)) trial.value = row.Real(8);
   record.current_attempt = AttemptNumber{row.Int(9)};
@@ -216,7 +217,7 @@ absl::StatusOr<TrialRecord> TrialStore::ReadTrial(const Statement& row) const {
                                .host_ooms = row.Int(15)};
   record.oom_met = row.Bool(16);
   if (!row.IsNull(17)) {
-    HPO_ASSIGN_OR_RETURN(record.last_oom, FromText(row.Text(17), "last_oom", OutcomeFromJson));
+    HPO_ASSIGN_OR_RETURN(record.last_oom, FromText<TrialOutcome>(row.Text(17), "last_oom"));
   }
   trial.created = row.Time(18);
   trial.started = row.Time(19);

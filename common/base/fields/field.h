@@ -26,6 +26,7 @@ enum Presence {
 };
 
 inline constexpr char kAutoWord[] = "auto";
+inline constexpr char kNotSent[] = "";
 
 struct Field {
   const char* key;
@@ -36,6 +37,8 @@ struct Field {
   const char* means = "";
   const char* if_unset = "none";
   bool zero_is_known = false;  // a size of 0 is one; else it stands for "unknown"
+  // Its name in messages (proto/convert/message_fields.h) where that is not the key.
+  const char* wire = nullptr;
 };
 
 template <typename T>

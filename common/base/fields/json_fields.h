@@ -41,6 +41,11 @@ inline constexpr bool kIsVector = false;
 template <typename T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
 
+template <typename T>
+inline constexpr bool kIsMap = false;
+template <typename Key, typename Value>
+inline constexpr bool kIsMap<std::map<Key, Value>> = true;
+
 // `T` without std::optional around it.
 template <typename T>
 struct WithoutOptional {
@@ -86,9 +91,9 @@ Json ToJson(const T& value) {
     return absl::ToDoubleSeconds(value);
   } else if constexpr (std::is_same_v<T, double>) {
     return std::isfinite(value) ? Json(value) : Json();
-  } else if constexpr (std::is_same_v<T, std::map<std::string, double>>) {
+  } else if constexpr (kIsMap<T>) {
     Json json = Json::object();
-    for (const auto& [key, number] : value) json[key] = ToJson<Json>(number);
+    for (const auto& [key, element] : value) json[key] = ToJson<Json>(element);
     return json;
   } else {
     return Json(value);
@@ -154,6 +159,9 @@ absl::StatusOr<T> FromJson(const nlohmann::json& json) {
   } else if constexpr (kIsVector<T>) {
     using Element = typename T::value_type;
     return ArrayFromJson<Element>(json, FromJson<Element>);
+  } else if constexpr (kIsMap<T>) {
+    using Element = typename T::mapped_type;
+    return MapFromJson<Element>(json, FromJson<Element>);
   } else if constexpr (std::is_enum_v<T>) {
     if (json.is_string()) {
       if (const auto value = ValueNamed<T>(json.get<std::string>())) return *value;

@@ -13,8 +13,8 @@
 
 namespace hpo {
 
-// Specialized for each enum: kNames, in the order of its declaration; and kInFiles where people
-// write them.
+// Specialized for each enum: kNames, in the order of its declaration; kInFiles where people write
+// them; and kMeans, "a precision", where messages have it.
 template <typename Enum>
 struct NamesOf;
 

@@ -98,17 +98,62 @@ absl::StatusOr<Bytes> ParseSize(const Json& json) {
 
 // ---- Members -----------------------------------------------------------------------------------
 
-absl::Status CheckMembers(const Json& object, const std::vector<std::string>& known) {
-  if (!object.is_object()) return absl::OkStatus();  // the reader says it
-  for (const auto& [key, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("expected no member '", key, "'",
-                                                     DidYouMean(key, known), "; known are ",
-                                                     absl::StrJoin(known, ", ")));
+// Reads an object's members, through `parse` where that is given, and refuses those that nobody
+// asks for.
+class StrictReader {
+ public:
+  explicit StrictReader(const Json& object) : object_(object), reader_(object, "") {}
+
+  template <typename T, typename... Parse>
+  void Required(const char* key, T& out, Parse... parse) {
+    Know(key);
+    if constexpr (sizeof...(parse) > 0) {
+      reader_.RequiredWith(key, out, parse...);
+    } else {
+      reader_.Required(key, out);
     }
   }
-  return absl::OkStatus();
-}
+
+  template <typename T, typename... Parse>
+  void Optional(const char* key, T& out, Parse... parse) {
+    Know(key);
+    if constexpr (sizeof...(parse) > 0) {
+      reader_.OptionalWith(key, out, parse...);
+    } else {
+      reader_.Optional(key, out);
+    }
+  }
+
+  // One that is read elsewhere, or refused with words of its own.
+  bool Has(const char* key) {
+    Know(key);
+    return reader_.Has(key);
+  }
+
+  void Fail(const char* key, absl::string_view message) { reader_.Fail(key, message); }
+
+  // A member that is not known comes before all that is wrong with others.
+  absl::Status status() const {
+    if (!object_.is_object()) return reader_.status();
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("expected no member '", key, "'",
+                                                       DidYouMean(key, known_), "; known are ",
+                                                       absl::StrJoin(known_, ", ")));
+      }
+    }
+    return reader_.status();
+  }
+
+ private:
+  void Know(const char* key) {
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  }
+
+  const Json& object_;
+  JsonReader reader_;
+  std::vector<std::string> known_;
+};
 
 absl::StatusOr<int64_t> ParseCount(const Json& json, int64_t low, int64_t high) {
   const bool fits = json.is_number_unsigned() ? json.get<uint64_t>() <= static_cast<uint64_t>(high)
@@ -119,6 +164,10 @@ absl::StatusOr<int64_t> ParseCount(const Json& json, int64_t low, int64_t high) 
   }
   return absl::InvalidArgumentError(
       absl::StrCat("expected an integer from ", low, " to ", high, ", got ", DescribeJson(json)));
+}
+
+auto CountIn(int64_t low, int64_t high) {
+  return [low, high](const Json& json) { return ParseCount(json, low, high); };
 }
 
 absl::StatusOr<int64_t> ParsePositive(const Json& json) {
@@ -135,141 +184,104 @@ absl::StatusOr<double> ParseProbability(const Json& json) {
 
 // ---- Layers ------------------------------------------------------------------------------------
 
-absl::StatusOr<DescribedLayer> ParseEncoder(const Json& json) {
-  HPO_RETURN_IF_ERROR(
-      CheckMembers(json, {"type", "layers", "heads", "feed_forward", "norm", "activation",
-                          "dropout", "attention_dropout", "checkpointing"}));
-  EncoderLayers layer;
-  JsonReader reader(json, "");
-  reader.RequiredWith("layers", layer.count,
-                      [](const Json& j) { return ParseCount(j, 1, kMostLayers); });
-  reader.RequiredWith("heads", layer.heads, ParsePositive);
-  reader.RequiredWith("feed_forward", layer.feed_forward, ParsePositive);
-  reader.OptionalWith("norm", layer.norm_first, ParseNormFirst);
-  reader.OptionalWith("activation", layer.activation, ParseActivation);
-  reader.OptionalWith("dropout", layer.dropout, ParseProbability);
+void ReadMembers(StrictReader& reader, EmbeddingLayer& layer) {
+  reader.Required("rows", layer.rows, ParsePositive);
+  reader.Required("width", layer.width, ParsePositive);
+}
+
+void ReadMembers(StrictReader& reader, FeaturesLayer& layer) {
+  reader.Required("width", layer.width, ParsePositive);
+}
+
+void ReadMembers(StrictReader& reader, ImageLayer& layer) {
+  reader.Required("channels", layer.channels, ParsePositive);
+  reader.Required("height", layer.height, ParsePositive);
+  reader.Required("width", layer.width, ParsePositive);
+}
+
+void ReadMembers(StrictReader& reader, ConvolutionLayer& layer) {
+  reader.Required("out", layer.out, ParsePositive);
+  reader.Required("kernel", layer.kernel, ParsePositive);
+  reader.Optional("stride", layer.stride, ParsePositive);
+  reader.Optional("padding", layer.padding, CountIn(0, kLargestSize));
+  reader.Optional("bias", layer.bias);
+}
+
+void ReadMembers(StrictReader& reader, PositionLayer& layer) {
+  reader.Required("rows", layer.rows, ParsePositive);
+}
+
+void ReadMembers(StrictReader& reader, EncoderLayers& layer) {
+  reader.Required("layers", layer.count, CountIn(1, kMostLayers));
+  reader.Required("heads", layer.heads, ParsePositive);
+  reader.Required("feed_forward", layer.feed_forward, ParsePositive);
+  reader.Optional("norm", layer.norm_first, ParseNormFirst);
+  reader.Optional("activation", layer.activation, ParseActivation);
+  reader.Optional("dropout", layer.dropout, ParseProbability);
   layer.attention_dropout = layer.dropout;
-  reader.OptionalWith("attention_dropout", layer.attention_dropout, ParseProbability);
+  reader.Optional("attention_dropout", layer.attention_dropout, ParseProbability);
   reader.Optional("checkpointing", layer.checkpointing);
-  HPO_RETURN_IF_ERROR(reader.status());
-  return layer;
 }
 
-enum class LayerType {
-  kEmbedding,
-  kFeatures,
-  kImage,
-  kConvolution,
-  kPositions,
-  kEncoder,
-  kLinear,
-  kActivation,
-  kDropout,
-  kNorm,
-  kPooling,
-  kFlatten,
-  kLanguageHead,
-};
-
-absl::StatusOr<LayerType> ParseLayerType(const Json& json) {
-  return ParseWord<LayerType>(json, {{"embedding", LayerType::kEmbedding},
-                                     {"features", LayerType::kFeatures},
-                                     {"image", LayerType::kImage},
-                                     {"convolution", LayerType::kConvolution},
-                                     {"positions", LayerType::kPositions},
-                                     {"encoder", LayerType::kEncoder},
-                                     {"linear", LayerType::kLinear},
-                                     {"activation", LayerType::kActivation},
-                                     {"dropout", LayerType::kDropout},
-                                     {"norm", LayerType::kNorm},
-                                     {"pooling", LayerType::kPooling},
-                                     {"flatten", LayerType::kFlatten},
-                                     {"language_head", LayerType::kLanguageHead}});
+void ReadMembers(StrictReader& reader, LinearLayer& layer) {
+  reader.Required("out", layer.out, ParsePositive);
+  reader.Optional("bias", layer.bias);
 }
 
-// A layer with few members: `known` are those besides the type, `read` reads them.
-template <typename Layer, typename Read>
-absl::StatusOr<DescribedLayer> ParseSmall(const Json& json, std::vector<std::string> known,
-                                          Read read) {
-  known.insert(known.begin(), "type");
-  HPO_RETURN_IF_ERROR(CheckMembers(json, known));
+void ReadMembers(StrictReader& reader, ActivationLayer& layer) {
+  reader.Required("function", layer.function, ParseActivation);
+}
+
+void ReadMembers(StrictReader& reader, DropoutLayer& layer) {
+  reader.Required("probability", layer.probability, ParseProbability);
+}
+
+void ReadMembers(StrictReader&, NormLayer&) {}
+
+void ReadMembers(StrictReader& reader, PoolingLayer& layer) {
+  reader.Required("kind", layer.kind, ParsePooling);
+}
+
+void ReadMembers(StrictReader&, FlattenLayer&) {}
+
+void ReadMembers(StrictReader& reader, LanguageHeadLayer& layer) {
+  reader.Optional("tied", layer.tied);
+}
+
+using LayerParser = absl::StatusOr<DescribedLayer> (*)(const Json&);
+
+template <typename Layer>
+absl::StatusOr<DescribedLayer> ParseAs(const Json& json) {
   Layer layer;
-  JsonReader reader(json, "");
-  read(reader, layer);
+  StrictReader reader(json);
+  reader.Has("type");
+  ReadMembers(reader, layer);
   HPO_RETURN_IF_ERROR(reader.status());
   return layer;
 }
 
-absl::StatusOr<DescribedLayer> ParsePictureLayer(const Json& json, LayerType type) {
-  if (type == LayerType::kImage) {
-    return ParseSmall<ImageLayer>(json, {"channels", "height", "width"},
-                                  [](auto& reader, auto& layer) {
-                                    reader.RequiredWith("channels", layer.channels, ParsePositive);
-                                    reader.RequiredWith("height", layer.height, ParsePositive);
-                                    reader.RequiredWith("width", layer.width, ParsePositive);
-                                  });
-  }
-  const std::vector<std::string> known = {"out", "kernel", "stride", "padding", "bias"};
-  return ParseSmall<ConvolutionLayer>(json, known, [](auto& reader, auto& layer) {
-    reader.RequiredWith("out", layer.out, ParsePositive);
-    reader.RequiredWith("kernel", layer.kernel, ParsePositive);
-    reader.OptionalWith("stride", layer.stride, ParsePositive);
-    reader.OptionalWith("padding", layer.padding,
-                        [](const Json& j) { return ParseCount(j, 0, kLargestSize); });
-    reader.Optional("bias", layer.bias);
-  });
+absl::StatusOr<LayerParser> ParserOf(const Json& type) {
+  return ParseWord<LayerParser>(type, {{"embedding", ParseAs<EmbeddingLayer>},
+                                       {"features", ParseAs<FeaturesLayer>},
+                                       {"image", ParseAs<ImageLayer>},
+                                       {"convolution", ParseAs<ConvolutionLayer>},
+                                       {"positions", ParseAs<PositionLayer>},
+                                       {"encoder", ParseAs<EncoderLayers>},
+                                       {"linear", ParseAs<LinearLayer>},
+                                       {"activation", ParseAs<ActivationLayer>},
+                                       {"dropout", ParseAs<DropoutLayer>},
+                                       {"norm", ParseAs<NormLayer>},
+                                       {"pooling", ParseAs<PoolingLayer>},
+                                       {"flatten", ParseAs<FlattenLayer>},
+                                       {"language_head", ParseAs<LanguageHeadLayer>}});
 }
 
 absl::StatusOr<DescribedLayer> ParseLayer(const Json& json) {
-  LayerType type = LayerType::kEmbedding;
+  LayerParser parse = nullptr;
   JsonReader typed(json, "");
-  typed.RequiredWith("type", type, ParseLayerType);
+  typed.RequiredWith("type", parse, ParserOf);
   HPO_RETURN_IF_ERROR(typed.status());
-  switch (type) {
-    case LayerType::kEmbedding:
-      return ParseSmall<EmbeddingLayer>(json, {"rows", "width"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("rows", layer.rows, ParsePositive);
-        reader.RequiredWith("width", layer.width, ParsePositive);
-      });
-    case LayerType::kFeatures:
-      return ParseSmall<FeaturesLayer>(json, {"width"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("width", layer.width, ParsePositive);
-      });
-    case LayerType::kImage:
-    case LayerType::kConvolution:
-      return ParsePictureLayer(json, type);
-    case LayerType::kPositions:
-      return ParseSmall<PositionLayer>(json, {"rows"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("rows", layer.rows, ParsePositive);
-      });
-    case LayerType::kEncoder:
-      return ParseEncoder(json);
-    case LayerType::kLinear:
-      return ParseSmall<LinearLayer>(json, {"out", "bias"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("out", layer.out, ParsePositive);
-        reader.Optional("bias", layer.bias);
-      });
-    case LayerType::kActivation:
-      return ParseSmall<ActivationLayer>(json, {"function"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("function", layer.function, ParseActivation);
-      });
-    case LayerType::kDropout:
-      return ParseSmall<DropoutLayer>(json, {"probability"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("probability", layer.probability, ParseProbability);
-      });
-    case LayerType::kNorm:
-      return ParseSmall<NormLayer>(json, {}, [](auto&, auto&) {});
-    case LayerType::kPooling:
-      return ParseSmall<PoolingLayer>(json, {"kind"}, [](auto& reader, auto& layer) {
-        reader.RequiredWith("kind", layer.kind, ParsePooling);
-      });
-    case LayerType::kFlatten:
-      return ParseSmall<FlattenLayer>(json, {}, [](auto&, auto&) {});
-    case LayerType::kLanguageHead:
-      return ParseSmall<LanguageHeadLayer>(
-          json, {"tied"}, [](auto& reader, auto& layer) { reader.Optional("tied", layer.tied); });
-  }
-  return absl::InternalError("unknown layer type");
+  return parse(json);
 }
 
 // ---- Known models ------------------------------------------------------------------------------
@@ -314,14 +326,13 @@ absl::StatusOr<FrozenStorage::Type> ParseLoraBase(const Json& json) {
 }
 
 absl::StatusOr<LoraOptions> ParseLora(const Json& json) {
-  HPO_RETURN_IF_ERROR(CheckMembers(json, {"rank", "alpha", "dropout", "targets", "base"}));
   LoraOptions lora;
-  JsonReader reader(json, "");
-  reader.RequiredWith("rank", lora.rank, ParsePositive);
+  StrictReader reader(json);
+  reader.Required("rank", lora.rank, ParsePositive);
   reader.Optional("alpha", lora.alpha);
   reader.Optional("dropout", lora.dropout);
-  reader.OptionalWith("targets", lora.targets, ParseTargets);
-  reader.OptionalWith("base", lora.base, ParseLoraBase);
+  reader.Optional("targets", lora.targets, ParseTargets);
+  reader.Optional("base", lora.base, ParseLoraBase);
   HPO_RETURN_IF_ERROR(reader.status());
   if (lora.dropout >= 0.0 && lora.dropout < 1.0) return lora;
   return absl::InvalidArgumentError(
@@ -334,50 +345,46 @@ absl::StatusOr<TaskHead::Kind> ParseTask(const Json& json) {
              {"language-modeling", TaskHead::Kind::kCausalLm}});
 }
 
-void ReadModel(JsonReader& reader, StepDescription& step) {
-  int64_t num_labels = 2;
-  reader.OptionalWith("num_labels", num_labels,
-                      [](const Json& j) { return ParseCount(j, 1, 1 << 20); });
-  if (!reader.Has("model")) {
-    if (reader.Has("num_labels")) {
-      reader.Fail("num_labels",
-                  "expected with a model only; of layers the last one's width counts");
-    }
-    if (reader.Has("task")) reader.Fail("task", "expected with a model only");
-    if (reader.Has("lora")) reader.Fail("lora", "expected with a model only");
-    if (reader.Has("checkpointing")) {
-      reader.Fail("checkpointing", "expected with a model only; an encoder layer has its own");
-    }
-    return;
+// What is of a model alone.
+void RefuseWithoutModel(StrictReader& reader) {
+  constexpr std::pair<const char*, const char*> kMembers[] = {
+      {"task", "expected with a model only"},
+      {"num_labels", "expected with a model only; of layers the last one's width counts"},
+      {"lora", "expected with a model only"},
+      {"checkpointing", "expected with a model only; an encoder layer has its own"}};
+  for (const auto& [key, message] : kMembers) {
+    if (reader.Has(key)) reader.Fail(key, message);
   }
+}
+
+void ReadModel(StrictReader& reader, StepDescription& step) {
   ModelShape shape;
-  reader.RequiredWith("model", shape, ParseModel);
+  reader.Required("model", shape, ParseModel);
   step.model = DescribeModel(shape);
-  reader.OptionalWith("task", step.model->head.kind, ParseTask);
-  step.model->head.num_labels = num_labels;
-  ModelTechniques& techniques = step.model->techniques;
-  if (reader.Has("lora")) reader.RequiredWith("lora", techniques.lora.emplace(), ParseLora);
-  reader.Optional("checkpointing", techniques.checkpointing);
-  if (reader.Has("num_labels") && step.model->head.kind == TaskHead::Kind::kCausalLm) {
+  TaskHead& head = step.model->head;
+  head.num_labels = 2;
+  reader.Optional("task", head.kind, ParseTask);
+  reader.Optional("num_labels", head.num_labels, CountIn(1, 1 << 20));
+  if (reader.Has("num_labels") && head.kind == TaskHead::Kind::kCausalLm) {
     reader.Fail("num_labels",
                 "expected with the task text-classification only, got language-modeling");
   }
+  ModelTechniques& techniques = step.model->techniques;
+  if (reader.Has("lora")) reader.Required("lora", techniques.lora.emplace(), ParseLora);
+  reader.Optional("checkpointing", techniques.checkpointing);
 }
 
 // ---- Device and allocator ----------------------------------------------------------------------
 
 absl::StatusOr<DescribedDevice> ParseDevice(const Json& json) {
-  HPO_RETURN_IF_ERROR(CheckMembers(json, {"base_bytes", "total_bytes", "gemm_workspace_bytes",
-                                          "multiprocessors", "threads_per_multiprocessor"}));
   DescribedDevice device;
   Bytes workspace{device.gemm_workspace};
-  JsonReader reader(json, "");
-  reader.OptionalWith("base_bytes", device.base, ParseSize);
-  reader.OptionalWith("total_bytes", device.total, ParseSize);
-  reader.OptionalWith("gemm_workspace_bytes", workspace, ParseSize);
-  reader.OptionalWith("multiprocessors", device.multiprocessors, ParsePositive);
-  reader.OptionalWith("threads_per_multiprocessor", device.threads_per_multiprocessor,
-                      ParsePositive);
+  StrictReader reader(json);
+  reader.Optional("base_bytes", device.base, ParseSize);
+  reader.Optional("total_bytes", device.total, ParseSize);
+  reader.Optional("gemm_workspace_bytes", workspace, ParseSize);
+  reader.Optional("multiprocessors", device.multiprocessors, ParsePositive);
+  reader.Optional("threads_per_multiprocessor", device.threads_per_multiprocessor, ParsePositive);
   HPO_RETURN_IF_ERROR(reader.status());
   if (std::max(device.base, workspace).count > kMostBaseBytes) {
     return absl::InvalidArgumentError(absl::StrCat("expected base and workspace of at most ",
@@ -389,14 +396,11 @@ absl::StatusOr<DescribedDevice> ParseDevice(const Json& json) {
 }
 
 absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
-  HPO_RETURN_IF_ERROR(
-      CheckMembers(json, {"expandable_segments", "max_split_bytes", "garbage_collection_threshold",
-                          "roundup_power2_divisions"}));
   AllocatorOptions options;
   Bytes max_split{options.max_split_bytes};
-  JsonReader reader(json, "");
+  StrictReader reader(json);
   reader.Optional("expandable_segments", options.expandable_segments);
-  reader.OptionalWith("max_split_bytes", max_split, ParseSize);
+  reader.Optional("max_split_bytes", max_split, ParseSize);
   reader.Optional("garbage_collection_threshold", options.garbage_collection_threshold);
   reader.Optional("roundup_power2_divisions", options.roundup_power2_divisions);
   HPO_RETURN_IF_ERROR(reader.status());
@@ -408,7 +412,7 @@ absl::StatusOr<AllocatorOptions> ParseAllocator(const Json& json) {
 // ---- The whole ---------------------------------------------------------------------------------
 
 // Of an image the convolutions say how many positions there are.
-void ReadLength(JsonReader& reader, StepDescription& step) {
+void ReadLength(StrictReader& reader, StepDescription& step) {
   const DescribedLayer* const first = step.layers.empty() ? nullptr : &step.layers.front();
   if (first != nullptr && std::holds_alternative<ImageLayer>(*first)) {
     if (!reader.Has("length")) return;
@@ -416,54 +420,45 @@ void ReadLength(JsonReader& reader, StepDescription& step) {
   }
   if (first != nullptr && std::holds_alternative<FeaturesLayer>(*first)) {
     step.length = 1;
-    return reader.OptionalWith("length", step.length, ParsePositive);
+    return reader.Optional("length", step.length, ParsePositive);
   }
-  reader.RequiredWith("length", step.length, ParsePositive);
+  reader.Required("length", step.length, ParsePositive);
+}
+
+absl::StatusOr<std::vector<DescribedLayer>> ParseLayers(const Json& json) {
+  return ArrayFromJson<DescribedLayer>(json, ParseLayer);
 }
 
 absl::StatusOr<StepDescription> Parse(const Json& json) {
-  HPO_RETURN_IF_ERROR(CheckMembers(
-      json,
-      {"layers",    "model",  "task",         "num_labels",       "lora",      "checkpointing",
-       "batch",     "length", "accumulation", "last_batch",       "optimizer", "precision",
-       "attention", "clip",   "steps",        "warm_up_forwards", "evaluates", "evaluates_first",
-       "allocator", "device"}));
   StepDescription step;
-  JsonReader reader(json, "");
-  const auto parse_layers = [](const Json& j) {
-    return ArrayFromJson<DescribedLayer>(j, ParseLayer);
-  };
+  StrictReader reader(json);
+  const bool has_layers = reader.Has("layers");
   if (reader.Has("model")) {
-    if (reader.Has("layers")) reader.Fail("layers", "expected none beside a model");
+    if (has_layers) reader.Fail("layers", "expected none beside a model");
+    ReadModel(reader, step);
   } else {
-    reader.RequiredWith("layers", step.layers, parse_layers);
+    reader.Required("layers", step.layers, ParseLayers);
+    RefuseWithoutModel(reader);
   }
-  ReadModel(reader, step);
-  reader.RequiredWith("batch", step.batch, ParsePositive);
+  reader.Required("batch", step.batch, ParsePositive);
   ReadLength(reader, step);
-  const auto up_to = [](int64_t high) {
-    return [high](const Json& j) { return ParseCount(j, 0, high); };
-  };
-  reader.OptionalWith("accumulation", step.accumulation,
-                      [](const Json& j) { return ParseCount(j, 1, kLargestSize); });
+  reader.Optional("accumulation", step.accumulation, ParsePositive);
   if (reader.Has("last_batch")) {
-    reader.RequiredWith("last_batch", step.last_batch.emplace(),
-                        [&step](const Json& j) { return ParseCount(j, 1, step.batch); });
+    reader.Required("last_batch", step.last_batch.emplace(), CountIn(1, step.batch));
   }
-  reader.OptionalWith("optimizer", step.optimizer, ParseOptimizer);
-  reader.OptionalWith("precision", step.precision, ParsePrecision);
+  reader.Optional("optimizer", step.optimizer, ParseOptimizer);
+  reader.Optional("precision", step.precision, ParsePrecision);
   step.float16 = reader.Has("precision") && absl::StartsWith(json["precision"].dump(), "\"float16");
   const bool half = step.precision != StepPrecision::kFloat32;
   step.attention = half ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
-  reader.OptionalWith("attention", step.attention, ParseAttention);
+  reader.Optional("attention", step.attention, ParseAttention);
   reader.Optional("clip", step.clips);
-  reader.OptionalWith("steps", step.steps,
-                      [](const Json& j) { return ParseCount(j, 1, kMostSteps); });
-  reader.OptionalWith("warm_up_forwards", step.warm_up_forwards, up_to(kMostSteps));
+  reader.Optional("steps", step.steps, CountIn(1, kMostSteps));
+  reader.Optional("warm_up_forwards", step.warm_up_forwards, CountIn(0, kMostSteps));
   reader.Optional("evaluates", step.evaluates);
   reader.Optional("evaluates_first", step.evaluates_first);
-  reader.OptionalWith("allocator", step.allocator, ParseAllocator);
-  reader.OptionalWith("device", step.device, ParseDevice);
+  reader.Optional("allocator", step.allocator, ParseAllocator);
+  reader.Optional("device", step.device, ParseDevice);
   HPO_RETURN_IF_ERROR(reader.status());
   HPO_RETURN_IF_ERROR(CheckStep(step));
   return step;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/study/study_fields.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -52,11 +53,12 @@ TEST(MetricConstraint, ViolationIsTheSumAndWithoutAReportInfinite) {
   EXPECT_EQ(ViolationOf({}, {}), 0.0);
 }
 
-TEST(MetricConstraint, IsDescribed) {
+TEST(MetricConstraint, IsDescribedAndStored) {
   EXPECT_EQ(DescribeConstraint(kLatency), "ms at most 50");
   EXPECT_EQ(DescribeConstraint(kRecall), "recall at least 0.5");
   EXPECT_EQ(DescribeConstraint(kBand), "size at least 1 and at most 2");
   for (const MetricConstraint& constraint : {kLatency, kRecall, kBand, kZero}) {
+    EXPECT_EQ(FromJson<MetricConstraint>(ToJson(constraint)).value(), constraint);
     EXPECT_TRUE(ValidateConstraint(constraint).ok());
   }
 }

@@ -9,9 +9,10 @@
 #include "common/protocol/trainer_protocol.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/model_catalog.h"
+#include "common/study/study_fields.h"
 #include "common/study/study_file.h"
 #include "common/study/study_json.h"
-#include "common/study/trial_measurement.h"
+#include "common/study/trial_fields.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/full_values.h"
@@ -141,16 +142,17 @@ void AddTrials(Golden& golden) {
     golden.WriteAndRead("plan", PlanToJson(plan), Through<MemoryPlan>(PlanFromJson, PlanToJson));
   }
   for (const MemoryReport& report : {MemoryReport{}, FullMemoryReport()}) {
-    golden.WriteAndRead("report", MemoryReportToJson(report),
-                        Through<MemoryReport>(MemoryReportFromJson, MemoryReportToJson));
+    golden.WriteAndRead("report", ToJson(report),
+                        Through<MemoryReport>(FromJson<MemoryReport>, ToJson<Json>));
   }
   for (const MemoryRecord& record : {MemoryRecord{}, FullMemoryRecord()}) {
-    golden.WriteAndRead("record", MemoryRecordToJson(record),
-                        Through<MemoryRecord>(MemoryRecordFromJson, MemoryRecordToJson));
+    golden.WriteAndRead("record", ToJson(record),
+                        Through<MemoryRecord>(FromJson<MemoryRecord>, ToJson<Json>));
   }
   const Measurement measurement = {.step = 3, .epoch = 0.5, .metrics = {{"a", kNan}, {"b", 0.5}}};
-  golden.WriteAndRead("measurements", MeasurementsToJson({measurement, {}}),
-                      Through<std::vector<Measurement>>(MeasurementsFromJson, MeasurementsToJson));
+  golden.WriteAndRead(
+      "measurements", ToJson(std::vector<Measurement>{measurement, {}}),
+      Through<std::vector<Measurement>>(FromJson<std::vector<Measurement>>, ToJson<Json>));
   golden.WriteAndRead("worker", WorkerFactsToJson(FullWorkerFacts()),
                       Through<WorkerFacts>(WorkerFactsFromJson, WorkerFactsToJson));
   golden.Write("worker_default", WorkerFactsToJson(WorkerFacts()));

@@ -1,9 +1,8 @@
-#include "common/study/trial_measurement.h"
-
 #include <cmath>
 #include <limits>
 
 #include "common/base/json_reader.h"
+#include "common/study/trial_fields.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -13,28 +12,30 @@ namespace {
 
 using ::testing::HasSubstr;
 
+absl::StatusOr<std::vector<Measurement>> Read(const nlohmann::json& json) {
+  return FromJson<std::vector<Measurement>>(json);
+}
+
 TEST(TrialMeasurement, EveryBitComesBackFromText) {
   const std::vector<Measurement> measurements = {
       {.step = 75, .epoch = 0.1 + 0.2, .metrics = {{"macro_f1", 2.0 / 3.0}}},
       {.step = 148, .metrics = {{"loss", std::numeric_limits<double>::denorm_min()}}}};
-  const auto again =
-      MeasurementsFromJson(ParseJson(DumpJson(MeasurementsToJson(measurements))).value());
+  const auto again = Read(ParseJson(DumpJson(ToJson(measurements))).value());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, measurements);
-  EXPECT_EQ(MeasurementsFromJson(MeasurementsToJson({})).value(), std::vector<Measurement>());
+  EXPECT_EQ(Read(ToJson(std::vector<Measurement>())).value(), std::vector<Measurement>());
 }
 
 TEST(TrialMeasurement, WhatIsNotFiniteComesBackAsNan) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const nlohmann::json json = MeasurementsToJson({{.step = 1, .metrics = {{"loss", infinity}}}});
-  EXPECT_TRUE(json[0]["metrics"]["loss"].is_null());
-  const auto again = MeasurementsFromJson(json);
+  const nlohmann::json json = ToJson(Measurement{.step = 1, .metrics = {{"loss", infinity}}});
+  EXPECT_TRUE(json["metrics"]["loss"].is_null());
+  const auto again = Read(nlohmann::json::array({json}));
   EXPECT_TRUE(std::isnan(again->front().metrics.at("loss")));
 }
 
 TEST(TrialMeasurement, AnEpochMayBeMissing) {
-  const auto read =
-      MeasurementsFromJson(ParseJson(R"([{"step": 3, "metrics": {"f1": 1}}])").value());
+  const auto read = Read(ParseJson(R"([{"step": 3, "metrics": {"f1": 1}}])").value());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->front(), (Measurement{.step = 3, .metrics = {{"f1", 1.0}}}));
 }
@@ -50,7 +51,7 @@ TEST(TrialMeasurement, ErrorsNameElementAndMember) {
       {R"([{"step": 1, "metrics": {"f1": "high"}}])", "[0]: metrics"}};
   for (const auto& [text, message] : cases) {
     SCOPED_TRACE(text);
-    const auto read = MeasurementsFromJson(ParseJson(text).value());
+    const auto read = Read(ParseJson(text).value());
     EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(read.status().message()), HasSubstr(message));
   }

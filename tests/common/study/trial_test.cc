@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/study/trial_fields.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/full_values.h"
@@ -130,22 +131,23 @@ TEST(MemoryPlan, JsonKeepsEveryFieldAndRefusesBadSizes) {
 
 TEST(MemoryRecord, JsonKeepsEveryField) {
   const MemoryRecord record = FullMemoryRecord();
-  const auto again = MemoryRecordFromJson(MemoryRecordToJson(record));
+  const auto again = FromJson<MemoryRecord>(ToJson(record));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, record);
-  EXPECT_EQ(MemoryRecordToJson({.stage = "Trial Start"}).size(), 2u)
+  EXPECT_EQ(ToJson(MemoryRecord{.stage = "Trial Start"}).size(), 2u)
       << "what is unknown is left out";
-  EXPECT_FALSE(MemoryRecordFromJson(nlohmann::json::parse("{}")).ok());
+  EXPECT_FALSE(FromJson<MemoryRecord>(nlohmann::json::parse("{}")).ok());
   EXPECT_FALSE(
-      MemoryRecordFromJson(nlohmann::json::parse(R"({"stage": "a", "resident_bytes": -1})")).ok());
+      FromJson<MemoryRecord>(nlohmann::json::parse(R"({"stage": "a", "resident_bytes": -1})"))
+          .ok());
 }
 
 TEST(MemoryReport, JsonKeepsEveryField) {
   const MemoryReport report = FullMemoryReport();
-  const auto again = MemoryReportFromJson(MemoryReportToJson(report));
+  const auto again = FromJson<MemoryReport>(ToJson(report));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, report);
-  EXPECT_FALSE(MemoryReportFromJson(nlohmann::json::parse(R"({"num_ooms": "2"})")).ok());
+  EXPECT_FALSE(FromJson<MemoryReport>(nlohmann::json::parse(R"({"num_ooms": "2"})")).ok());
 }
 
 TEST(OomConfig, HasTheKeysOfTheSources) {

@@ -134,9 +134,13 @@ TEST(StudyProto, WhatSaysNothingIsRefused) {
 TEST(StudyProto, PoliciesHaveNames) {
   for (const MemoryPolicy policy :
        {MemoryPolicy::kPlan, MemoryPolicy::kStrict, MemoryPolicy::kOff}) {
-    EXPECT_EQ(MemoryPolicyFromWire(WireName(policy)).value(), policy);
+    StudyStatus study = FullStatus();
+    study.spec.memory.policy = policy;
+    EXPECT_EQ(FromProto(ToProto(study)).value().spec.memory.policy, policy);
   }
-  EXPECT_EQ(MemoryPolicyFromWire("none").status().message(),
+  v1::Study unknown = ToProto(FullStatus());
+  unknown.set_memory_policy("none");
+  EXPECT_EQ(FromProto(unknown).status().message(),
             "expected a memory policy: plan, strict or off, got 'none'");
 }
 

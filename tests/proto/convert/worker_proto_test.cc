@@ -59,6 +59,7 @@ WorkerFacts FullFacts() {
                                            .relative_norm = true,
                                            .no_positions = true,
                                            .conv_kernel_size = 3,
+                                           .conv_act = "gelu",
                                            .stored_type = "float16"},
                                  .digest = "d1",
                                  .tokenizer_digest = "t1",
@@ -76,6 +77,12 @@ TEST(WorkerProto, FactsRoundTrip) {
   const absl::StatusOr<WorkerFacts> back = FromProto(ToProto(FullFacts()));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, FullFacts());
+}
+
+TEST(WorkerProto, AnOlderWorkersConvolutionHasItsDefaultActivation) {
+  v1::RegisterWorkerRequest proto = ToProto(FullFacts());
+  proto.mutable_models(0)->mutable_shape()->clear_conv_act();
+  EXPECT_EQ(FromProto(proto)->models[0].shape.conv_act, ModelShape().conv_act);
 }
 
 TEST(WorkerProto, NoStudyIsNotEveryStudy) {

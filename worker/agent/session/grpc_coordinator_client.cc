@@ -65,10 +65,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
                                               const std::string& predecessor) override {
     v1::RegisterWorkerRequest request = ToProto(facts);
     request.set_predecessor(predecessor);
-    grpc::ClientContext context;
-    SetDeadline(context, kRegisterDeadline);
-    v1::RegisterWorkerResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->RegisterWorker(&context, request, &response)));
+    HPO_ASSIGN_OR_RETURN(const auto response,
+                         Call(&Workers::RegisterWorker, kRegisterDeadline, request));
     return FromProto(response);
   }
 
@@ -97,10 +95,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     for (const LeaseBeat& beat : beats) {
       *request.add_leases() = ToProto(beat);
     }
-    grpc::ClientContext context;
-    SetDeadline(context, kHeartbeatDeadline);
-    v1::HeartbeatResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->Heartbeat(&context, request, &response)));
+    HPO_ASSIGN_OR_RETURN(const auto response,
+                         Call(&Workers::Heartbeat, kHeartbeatDeadline, request));
     return FromProto(response);
   }
 
@@ -108,10 +104,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
                                                   const AttemptReport& report) override {
     v1::ReportMeasurementsRequest request = ToProto(report);
     request.set_session(session);
-    grpc::ClientContext context;
-    SetDeadline(context, kReportDeadline);
-    v1::ReportMeasurementsResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->ReportMeasurements(&context, request, &response)));
+    HPO_ASSIGN_OR_RETURN(const auto response,
+                         Call(&Workers::ReportMeasurements, kReportDeadline, request));
     return FromProto(response);
   }
 
@@ -121,10 +115,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     v1::FinishTrialRequest request = ToProto(finish);
     request.set_session(session);
     request.set_request_id(request_id);
-    grpc::ClientContext context;
-    SetDeadline(context, kFinishDeadline);
-    v1::FinishTrialResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->FinishTrial(&context, request, &response)));
+    HPO_ASSIGN_OR_RETURN(const auto response,
+                         Call(&Workers::FinishTrial, kFinishDeadline, request));
     return FromProto(response);
   }
 
@@ -133,10 +125,8 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
     v1::ReleaseTrialRequest request = ToProto(release);
     request.set_session(session);
     request.set_request_id(request_id);
-    grpc::ClientContext context;
-    SetDeadline(context, kReleaseDeadline);
-    v1::ReleaseTrialResponse response;
-    HPO_RETURN_IF_ERROR(FromGrpc(workers_->ReleaseTrial(&context, request, &response)));
+    HPO_ASSIGN_OR_RETURN(const auto response,
+                         Call(&Workers::ReleaseTrial, kReleaseDeadline, request));
     return FromProto(response.state());
   }
 
@@ -164,6 +154,20 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   }
 
  private:
+  using Workers = v1::WorkerService::Stub;
+
+  // The answer to one call.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(grpc::Status (Workers::*method)(grpc::ClientContext*,
+                                                                const Request&, Response*),
+                                absl::Duration deadline, const Request& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, deadline);
+    Response response;
+    HPO_RETURN_IF_ERROR(FromGrpc(((*workers_).*method)(&context, request, &response)));
+    return response;
+  }
+
   // An AcquireTrial call that `cancelled` can end.
   absl::Status LongPoll(const v1::AcquireTrialRequest& request, absl::Duration timeout,
                         const std::function<bool()>& cancelled,

@@ -1,0 +1,124 @@
+// The fields of what a worker and the server tell each other.
+#pragma once
+
+#include "common/protocol/worker_exchange.h"
+#include "common/study/study_fields.h"
+#include "common/study/trial_fields.h"
+
+namespace hpo {
+
+template <>
+struct NamesOf<Directive> {
+  static constexpr const char* kNames[] = {"CONTINUE",  "STOP_PRUNED", "LEASE_LOST",
+                                           "CANCELLED", "PREEMPTED",   "TIME_LIMIT"};
+  static constexpr char kMeans[] = "a directive";
+};
+
+void VisitFields(Is<Registration> auto& registration, auto visit) {
+  visit({"session"}, registration.session);
+  visit({"server_epoch"}, registration.server_epoch);
+  visit({"heartbeat_interval"}, registration.heartbeat_interval);
+  visit({"lease_ttl"}, registration.lease_ttl);
+  visit({"studies_version"}, registration.studies_version);
+  visit({"database"}, registration.database);
+}
+
+// Messages have these among their own.
+void VisitFields(Is<LeaseRef> auto& lease, auto visit) {
+  visit({"study"}, lease.trial.study);
+  visit({"trial"}, lease.trial.number);
+  visit({"attempt"}, lease.attempt);
+  visit({"lease_token"}, lease.token);
+  visit({"database"}, lease.database);
+}
+
+// Of the trainer those that travel; its defaults are part of the parameters already.
+void VisitFields(Is<Assignment> auto& assignment, auto visit) {
+  VisitFields(assignment.lease, visit);
+  visit({"lease_ttl"}, assignment.lease_ttl);
+  visit({"heartbeat_interval"}, assignment.heartbeat_interval);
+  visit({"params"}, assignment.params);
+  visit({"plan"}, assignment.plan);
+  visit({"predicted"}, assignment.predicted);
+  visit({"required"}, assignment.required);
+  visit({"limit"}, assignment.limit);
+  visit({"narrowed_space"}, assignment.narrowed_space);
+  visit({"admission"}, assignment.admission);
+  visit({"demonstration"}, assignment.demonstration);
+  visit({"memory_policy"}, assignment.policy);
+  visit({"allow_checkpointing"}, assignment.allow_checkpointing);
+  visit({"task"}, assignment.trainer.task);
+  visit({"train"}, assignment.trainer.train);
+  visit({"validation"}, assignment.trainer.validation);
+  visit({"labels"}, assignment.trainer.labels);
+  visit({"epochs"}, assignment.trainer.epochs);
+  visit({"measure_every_steps"}, assignment.trainer.measure_every_steps);
+  visit({"model_init"}, assignment.trainer.model_init);
+  visit({"objective"}, assignment.objective);
+  visit({"constraints"}, assignment.constraints);
+  visit({"seed"}, assignment.seed);
+}
+
+void VisitFields(Is<FinishedStudy> auto& finished, auto visit) {
+  visit({"study"}, finished.study);
+  visit({"why"}, finished.why);
+  visit({"failed"}, finished.failed);
+}
+
+void VisitFields(Is<AcquireResult> auto& result, auto visit) {
+  visit({"assignment"}, result.assignment);
+  visit({"studies_version"}, result.studies_version);
+  visit({"all_studies_finished"}, result.all_studies_finished);
+  visit({"draining"}, result.draining);
+  visit({"waiting_for"}, result.waiting_for);
+  visit({"finished"}, result.finished);
+}
+
+void VisitFields(Is<LeaseBeat> auto& beat, auto visit) {
+  VisitFields(beat.lease, visit);
+  visit({"step"}, beat.step);
+  visit({"stage"}, beat.stage);
+  visit({"allocated"}, beat.allocated);
+  visit({"reserved"}, beat.reserved);
+}
+
+// Without the directives, of which a newer server may send others.
+void VisitFields(Is<HeartbeatResult> auto& result, auto visit) {
+  visit({"next"}, result.next);
+  visit({"server_epoch"}, result.server_epoch);
+  visit({"register_again"}, result.register_again);
+}
+
+void VisitFields(Is<AttemptReport> auto& report, auto visit) {
+  VisitFields(report.lease, visit);
+  visit({"measurements"}, report.measurements);
+  visit({"plan"}, report.new_plan);
+  visit({"num_ooms"}, report.num_ooms);
+  visit({"memory_records"}, report.memory_records);
+  visit({"attributes"}, report.attributes);
+  visit({"of_result"}, report.of_result);
+}
+
+// Without the directive, as above.
+void VisitFields(Is<ReportResult> auto& result, auto visit) {
+  visit({"should_stop"}, result.should_stop);
+  visit({"pruner"}, result.pruner);
+  visit({"why"}, result.why);
+}
+
+void VisitFields(Is<FinishRequest> auto& request, auto visit) {
+  VisitFields(request.lease, visit);
+  visit({"outcome"}, request.outcome);
+  visit({"memory"}, request.memory);
+  visit({"final_plan", kAlways}, request.final_plan);
+  visit({"measurements"}, request.measurements);
+  visit({"memory_records"}, request.memory_records);
+  visit({"attributes"}, request.attributes);
+}
+
+void VisitFields(Is<FinishResult> auto& result, auto visit) {
+  visit({"state"}, result.state);
+  visit({"stored"}, result.stored);
+}
+
+}  // namespace hpo
