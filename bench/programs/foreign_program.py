@@ -7,7 +7,7 @@ import random
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "examples/sklearn_trainer")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../../examples/sklearn_trainer")]
 import foreign_law  # noqa: E402
 import hpo_trainer  # noqa: E402
 
