@@ -11,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/worker/trainer/tiny_trial.h"
+#include "tests/worker/trainer/trace_recorder.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/memory/trace_recorder.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {

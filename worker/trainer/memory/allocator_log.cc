@@ -1,12 +1,9 @@
 #include "worker/trainer/memory/allocator_log.h"
 
-#include <array>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "worker/trainer/memory/counting_allocator.h"
@@ -75,41 +72,6 @@ std::string FormatLine(const AllocatorEvent& event) {
   }
 }
 
-// The numbers that follow the kind, at least `least` of them.
-bool ReadNumbers(absl::string_view text, size_t least, std::array<int64_t, 3>& numbers) {
-  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
-  if (words.size() < least || words.size() > numbers.size()) return false;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (!absl::SimpleAtoi(words[i], &numbers[i]) || numbers[i] < 0) return false;
-  }
-  return true;
-}
-
-bool ParseLine(absl::string_view line, AllocatorEvent& event) {
-  event.kind = line[0];
-  std::array<int64_t, 3> numbers{};
-  switch (event.kind) {
-    case '+':
-      if (!ReadNumbers(line.substr(1), 2, numbers)) return false;
-      event = {.kind = '+', .block = numbers[0], .bytes = numbers[1], .stream = numbers[2]};
-      return true;
-    case '-':
-      if (!ReadNumbers(line.substr(1), 1, numbers)) return false;
-      event.block = numbers[0];
-      return true;
-    case 'S':
-    case 's':
-    case 'M':
-    case 'm':
-    case '!':
-      if (!ReadNumbers(line.substr(1), 1, numbers)) return false;
-      event.bytes = numbers[0];
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenAllocatorLog(const std::string& device) {
@@ -124,24 +86,6 @@ std::string FormatTrace(const std::vector<AllocatorEvent>& events,
   for (const std::string& line : about) absl::StrAppend(&text, "# ", line, "\n");
   for (const AllocatorEvent& event : events) absl::StrAppend(&text, FormatLine(event), "\n");
   return text;
-}
-
-absl::StatusOr<std::vector<AllocatorEvent>> ParseTrace(absl::string_view text) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
-  if (lines.front() != kFirstLine) {
-    return absl::InvalidArgumentError(absl::StrCat("line 1: expected '", kFirstLine, "'"));
-  }
-  std::vector<AllocatorEvent> events;
-  for (size_t i = 1; i < lines.size(); ++i) {
-    if (lines[i].empty() || lines[i][0] == '#') continue;
-    AllocatorEvent event;
-    if (!ParseLine(lines[i], event)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "line ", i + 1, ": expected an event such as '+ 3 4096', got '", lines[i], "'"));
-    }
-    events.push_back(event);
-  }
-  return events;
 }
 
 }  // namespace hpo

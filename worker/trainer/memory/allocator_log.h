@@ -1,5 +1,4 @@
-// What a device's allocator does, event by event, and the file format that keeps it: golden traces,
-// which tests replay through the model of the allocator where there is no card.
+// What a device's allocator does, event by event, and the file format that keeps it.
 //
 // Format, one item a line: "hpo-trace 1", then free lines starting with "#", then events.
 //   + BLOCK BYTES [STREAM]  allocated; blocks and streams are numbered from 0 as they appear, and
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace hpo {
 
@@ -57,10 +55,6 @@ absl::StatusOr<std::unique_ptr<AllocatorLog>> OpenAllocatorLog(const std::string
 // `about`: lines for the head of the file, without "#".
 std::string FormatTrace(const std::vector<AllocatorEvent>& events,
                         const std::vector<std::string>& about);
-
-// The events of FormatTrace's text.
-//   InvalidArgument  not such a file; names the line
-absl::StatusOr<std::vector<AllocatorEvent>> ParseTrace(absl::string_view text);
 
 // Gives addresses their numbers. Not thread-safe.
 class BlockNumbers {

@@ -9,7 +9,7 @@
 #include "common/memory/need/memory_estimate.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/tiny_trial.h"
-#include "worker/trainer/memory/trace_recorder.h"
+#include "tests/worker/trainer/trace_recorder.h"
 
 namespace hpo {
 namespace {

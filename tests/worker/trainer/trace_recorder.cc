@@ -1,4 +1,4 @@
-#include "worker/trainer/memory/trace_recorder.h"
+#include "tests/worker/trainer/trace_recorder.h"
 
 #include <ATen/record_function.h>
 
