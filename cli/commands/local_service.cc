@@ -79,11 +79,11 @@ absl::StatusOr<LocalService::Process> LocalService::StartProgram(
   const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (output < 0) return FileError(errno, log);
   // SIGTERM: also where this command is killed, the running trial is given back.
-  const absl::StatusOr<pid_t> pid =
-      Spawn({.argv = argv, .output = output, .signal_of_parents_death = SIGTERM});
+  const absl::StatusOr<WatchedProcess> process =
+      SpawnWatched({.argv = argv, .output = output, .signal_of_parents_death = SIGTERM});
   close(output);
-  HPO_RETURN_IF_ERROR(pid.status());
-  return Process{.pid = *pid, .fd = static_cast<int>(syscall(SYS_pidfd_open, *pid, 0))};
+  HPO_RETURN_IF_ERROR(process.status());
+  return Process{.pid = process->pid, .fd = process->fd};
 }
 
 // Waits for a process' end, at most so long, or until `events` has something to read (-1: none).

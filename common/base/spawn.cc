@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/read_file.h"
+#include "common/base/status.h"
 
 namespace hpo {
 namespace {
@@ -97,6 +99,18 @@ absl::StatusOr<pid_t> Spawn(const SpawnRequest& request) {
   if (told == 0) return pid;
   waitpid(pid, nullptr, 0);
   return FileError(exec_error, request.argv[0]);
+}
+
+absl::StatusOr<WatchedProcess> SpawnWatched(const SpawnRequest& request) {
+  HPO_ASSIGN_OR_RETURN(const pid_t pid, Spawn(request));
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd >= 0) return WatchedProcess{.pid = pid, .fd = fd};
+  const int error = errno;
+  kill(pid, request.signal_of_parents_death);
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return absl::UnavailableError(
+      absl::StrCat("pidfd_open (Linux 5.3 or newer is needed): ", strerror(error)));
 }
 
 }  // namespace hpo

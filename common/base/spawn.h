@@ -39,4 +39,15 @@ struct SpawnRequest {
 //   Unavailable       no process can be had at the moment
 absl::StatusOr<pid_t> Spawn(const SpawnRequest& request);
 
+struct WatchedProcess {
+  pid_t pid;
+  int fd;  // a pidfd, the caller's: readable once the process has ended
+};
+
+// The same; a process whose end could not be seen gets the signal of its parent's death, and is
+// waited for.
+//   see Spawn, and
+//   Unavailable  no descriptor can be had, or Linux is older than 5.3
+absl::StatusOr<WatchedProcess> SpawnWatched(const SpawnRequest& request);
+
 }  // namespace hpo

@@ -1,15 +1,12 @@
 #include "worker/agent/fleet.h"
 
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/spawn.h"
@@ -23,9 +20,9 @@ struct CardWorker {
   UniqueFd exit_fd;
 };
 
-int Reap(pid_t worker) {
+int Reap(const CardWorker& worker) {
   int status = 0;
-  while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(worker.pid, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -34,20 +31,12 @@ bool StartWorker(const std::string& program, const std::vector<std::string>& arg
                  std::vector<CardWorker>& workers) {
   SpawnRequest request{.argv = {program}, .signal_of_parents_death = SIGTERM};
   request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
-  const absl::StatusOr<pid_t> pid = Spawn(request);
-  if (!pid.ok()) {
-    spdlog::error("cannot start a worker: {}", std::string(pid.status().message()));
+  const absl::StatusOr<WatchedProcess> worker = SpawnWatched(request);
+  if (!worker.ok()) {
+    spdlog::error("cannot start a worker: {}", std::string(worker.status().message()));
     return false;
   }
-  UniqueFd exit_fd(static_cast<int>(syscall(SYS_pidfd_open, *pid, 0)));
-  if (!exit_fd.ok()) {
-    spdlog::error("cannot start a worker: pidfd_open (Linux 5.3 or newer is needed): {}",
-                  strerror(errno));
-    kill(*pid, SIGTERM);
-    Reap(*pid);
-    return false;
-  }
-  workers.push_back({*pid, std::move(exit_fd)});
+  workers.push_back({worker->pid, UniqueFd(worker->fd)});
   return true;
 }
 
@@ -70,7 +59,7 @@ void WaitForOne(std::vector<CardWorker>& workers, StopSignal& stop, std::vector<
   }
   for (size_t i = workers.size(); i-- > 0;) {
     if (events[i + 1].revents == 0) continue;
-    codes.push_back(Reap(workers[i].pid));
+    codes.push_back(Reap(workers[i]));
     workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
