@@ -35,6 +35,8 @@ constexpr size_t kPiece = size_t{1} << 20;  // of what is sent as a stream
 constexpr int kOwnerOnly = 0600;            // a backup holds what workers prove their leases by
 constexpr int64_t kFromTheFirst = -1;       // on the wire, 0 is "from now"
 
+using Studies = v1::StudyService::Stub;
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // people get one line, from Describe
   grpc::ChannelArguments arguments;
@@ -73,18 +75,18 @@ class Client::Connection {
         admin_(v1::AdminService::NewStub(channel_)) {}
 
   grpc::Channel& channel() const { return *channel_; }
-  v1::StudyService::Stub& study() const { return *study_; }
+  Studies& study() const { return *study_; }
   v1::AdminService::Stub& admin() const { return *admin_; }
 
   absl::Status Describe(const grpc::Status& status) const;
   template <typename Request, typename Response>
-  absl::Status Call(grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*,
-                                                                   const Request&, Response*),
-                    const Request& request, Response& response);
+  absl::StatusOr<Response> Call(grpc::Status (Studies::*method)(grpc::ClientContext*,
+                                                                const Request&, Response*),
+                                const Request& request);
   // A call whose request is a trial's study and number, and whose answer is the trial.
   template <typename Request, typename Response>
-  absl::StatusOr<Trial> CallForTrial(grpc::Status (v1::StudyService::Stub::*method)(
-                                         grpc::ClientContext*, const Request&, Response*),
+  absl::StatusOr<Trial> CallForTrial(grpc::Status (Studies::*method)(grpc::ClientContext*,
+                                                                     const Request&, Response*),
                                      const std::string& study, TrialNumber number);
   // Writes the pieces of an answer in parts to `path`, whole or not at all; the last message, with
   // its end. `start` makes the call; `what` is named where the digest of the end is another.
@@ -94,7 +96,7 @@ class Client::Connection {
  private:
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::StudyService::Stub> study_;
+  const std::unique_ptr<Studies> study_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
 };
 
@@ -114,12 +116,14 @@ absl::Status Client::Connection::Describe(const grpc::Status& status) const {
 }
 
 template <typename Request, typename Response>
-absl::Status Client::Connection::Call(
-    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request, Response& response) {
+absl::StatusOr<Response> Client::Connection::Call(
+    grpc::Status (Studies::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  return Describe(((*study_).*method)(&context, request, &response));
+  Response response;
+  HPO_RETURN_IF_ERROR(Describe(((*study_).*method)(&context, request, &response)));
+  return response;
 }
 
 template <typename Message, typename Start>
@@ -151,13 +155,12 @@ absl::StatusOr<Message> Client::Connection::ReceiveFile(const std::string& path,
 
 template <typename Request, typename Response>
 absl::StatusOr<Trial> Client::Connection::CallForTrial(
-    grpc::Status (v1::StudyService::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    grpc::Status (Studies::*method)(grpc::ClientContext*, const Request&, Response*),
     const std::string& study, TrialNumber number) {
   Request request;
   request.set_study(study);
   request.set_number(number.value);
-  Response response;
-  HPO_RETURN_IF_ERROR(Call(method, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, Call(method, request));
   return FromProto(response.trial());
 }
 
@@ -193,8 +196,7 @@ absl::StatusOr<Bytes> Client::BackUp(const std::string& path) {
 absl::StatusOr<StudyStatus> Client::GetStudy(const std::string& name) {
   v1::GetStudyRequest request;
   request.set_name(name);
-  v1::GetStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::GetStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::GetStudy, request));
   return FromProto(response.study());
 }
 
@@ -203,8 +205,7 @@ absl::StatusOr<std::vector<StudyStatus>> Client::ListStudies() {
   v1::ListStudiesRequest request;
   request.set_page_size(kPageLimit.most);
   do {
-    v1::ListStudiesResponse response;
-    HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::ListStudies, request, response));
+    HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::ListStudies, request));
     for (const v1::Study& study : response.studies()) {
       HPO_ASSIGN_OR_RETURN(studies.emplace_back(), FromProto(study));
     }
@@ -221,8 +222,7 @@ absl::StatusOr<Client::StudyCheck> Client::CreateStudy(const std::string& yaml,
   request.set_origin(origin);
   request.set_validate_only(validate_only);
   request.set_request_id(RandomId());
-  v1::CreateStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::CreateStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::CreateStudy, request));
   StudyCheck check{.created = response.created()};
   HPO_ASSIGN_OR_RETURN(check.study, FromProto(response.study()));
   return check;
@@ -239,8 +239,7 @@ absl::StatusOr<StudyStatus> Client::UpdateStudy(const StudyChange& change) {
   if (change.remove_target) request.set_remove_target(true);
   if (change.wall_clock) *request.mutable_wall_clock() = ToProto(*change.wall_clock);
   request.set_request_id(RandomId());
-  v1::UpdateStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::UpdateStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::UpdateStudy, request));
   return FromProto(response.study());
 }
 
@@ -280,8 +279,7 @@ absl::StatusOr<int64_t> Client::DeleteStudy(const std::string& name,
   v1::DeleteStudyRequest request;
   request.set_name(name);
   request.set_archive_sha256(archive_sha256);
-  v1::DeleteStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::DeleteStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::DeleteStudy, request));
   return response.trials();
 }
 
@@ -296,8 +294,7 @@ absl::StatusOr<StudyEdited> Client::EditStudy(const StudyEditing& edit) {
     range.set_parameter(parameter);
     *range.mutable_domain() = ToProto(domain);
   }
-  v1::EditStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::EditStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::EditStudy, request));
   StudyEdited edited{.study = {}, .num_outside = response.outside()};
   HPO_ASSIGN_OR_RETURN(edited.study, FromProto(response.study()));
   for (const v1::ParameterRange& range : response.before()) {
@@ -320,8 +317,7 @@ absl::StatusOr<Trial> Client::EnqueueTrial(const EnqueuedTrial& trial) {
   request.set_skip_admission(trial.skip_admission);
   request.set_forced_micro_batch(trial.forced_micro_batch);
   request.set_request_id(RandomId());
-  v1::EnqueueTrialResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::EnqueueTrial, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::EnqueueTrial, request));
   return FromProto(response.trial());
 }
 
@@ -335,8 +331,7 @@ absl::StatusOr<Attributes> Client::ChangeAttributes(const std::string& study,
   request.mutable_add_tags()->Assign(change.add_tags.begin(), change.add_tags.end());
   request.mutable_remove_tags()->Assign(change.remove_tags.begin(), change.remove_tags.end());
   *request.mutable_attributes() = ToProto(change.set);
-  v1::AnnotateResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::Annotate, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::Annotate, request));
   return FromProto(response.attributes());
 }
 
@@ -347,8 +342,7 @@ absl::StatusOr<RetriedTrials> Client::RetryTrials(const std::string& study,
   for (const TrialNumber number : numbers) request.add_numbers(number.value);
   request.set_all_failed(numbers.empty());
   request.set_request_id(RandomId());
-  v1::RetryTrialsResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::RetryTrials, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::RetryTrials, request));
   RetriedTrials retried;
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(retried.trials.emplace_back(), FromProto(trial));
@@ -386,15 +380,15 @@ absl::StatusOr<ImportResult> Client::ImportTrials(const TrialImport& import) {
 }
 
 absl::StatusOr<Trial> Client::PreemptTrial(const std::string& study, TrialNumber number) {
-  return connection_->CallForTrial(&v1::StudyService::Stub::PreemptTrial, study, number);
+  return connection_->CallForTrial(&Studies::PreemptTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::StopTrial(const std::string& study, TrialNumber number) {
-  return connection_->CallForTrial(&v1::StudyService::Stub::StopTrial, study, number);
+  return connection_->CallForTrial(&Studies::StopTrial, study, number);
 }
 
 absl::StatusOr<Trial> Client::CancelTrial(const std::string& study, TrialNumber number) {
-  return connection_->CallForTrial(&v1::StudyService::Stub::CancelTrial, study, number);
+  return connection_->CallForTrial(&Studies::CancelTrial, study, number);
 }
 
 absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrder order,
@@ -403,8 +397,7 @@ absl::StatusOr<StudyStatus> Client::OrderStudy(const std::string& name, StudyOrd
   request.set_name(name);
   request.set_order(ToProto(order));
   request.set_stop_running_trials(stop_running_trials);
-  v1::OrderStudyResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::OrderStudy, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::OrderStudy, request));
   return FromProto(response.study());
 }
 
@@ -415,8 +408,7 @@ absl::StatusOr<TrialListing> Client::ListTrials(const TrialQuery& query) {
   request.set_page_size(query.page_size);
   request.set_page_token(query.page_token);
   request.set_newest_first(query.newest_first);
-  v1::ListTrialsResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::ListTrials, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::ListTrials, request));
   TrialListing listing{.next_token = response.next_page_token(), .total = response.total()};
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(listing.trials.emplace_back(), FromProto(trial));
@@ -428,8 +420,7 @@ absl::StatusOr<TrialView> Client::GetTrial(const std::string& study, TrialNumber
   v1::GetTrialRequest request;
   request.set_study(study);
   request.set_number(number.value);
-  v1::GetTrialResponse response;
-  HPO_RETURN_IF_ERROR(connection_->Call(&v1::StudyService::Stub::GetTrial, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::GetTrial, request));
   TrialView view;
   HPO_ASSIGN_OR_RETURN(view.trial, FromProto(response.trial()));
   view.sampler = response.trial().sampler();
@@ -443,9 +434,7 @@ absl::StatusOr<std::vector<Trial>> Client::BestTrials(const std::string& study, 
   v1::ListBestTrialsRequest request;
   request.set_study(study);
   request.set_count(count);
-  v1::ListBestTrialsResponse response;
-  HPO_RETURN_IF_ERROR(
-      connection_->Call(&v1::StudyService::Stub::ListBestTrials, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::ListBestTrials, request));
   std::vector<Trial> trials;
   for (const v1::Trial& trial : response.trials()) {
     HPO_ASSIGN_OR_RETURN(trials.emplace_back(), FromProto(trial));
@@ -478,9 +467,7 @@ absl::StatusOr<MemoryVerdict> Client::EstimateMemory(const MemoryQuery& query) {
   *request.mutable_params() = ToProto(query.params);
   request.set_worker(query.worker);
   request.set_limit_bytes(query.limit.count);
-  v1::EstimateMemoryResponse response;
-  HPO_RETURN_IF_ERROR(
-      connection_->Call(&v1::StudyService::Stub::EstimateMemory, request, response));
+  HPO_ASSIGN_OR_RETURN(const auto response, connection_->Call(&Studies::EstimateMemory, request));
   MemoryVerdict verdict{.estimate = FromProto(response.estimate()),
                         .fits = response.fits(),
                         .usable = Bytes{response.usable_bytes()},
