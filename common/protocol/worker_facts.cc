@@ -11,10 +11,4 @@ absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json) 
   return FromJson<DeviceProfile>(json);
 }
 
-nlohmann::json WorkerFactsToJson(const WorkerFacts& facts) { return ToJson(facts); }
-
-absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json) {
-  return FromJson<WorkerFacts>(json);
-}
-
 }  // namespace hpo

@@ -71,9 +71,4 @@ struct WorkerFacts {
 nlohmann::json DeviceProfileToJson(const DeviceProfile& device);
 absl::StatusOr<DeviceProfile> DeviceProfileFromJson(const nlohmann::json& json);
 
-// For the server's database. FromJson accepts what ToJson wrote.
-//   InvalidArgument  a member missing, of another type or out of range; names it
-nlohmann::json WorkerFactsToJson(const WorkerFacts& facts);
-absl::StatusOr<WorkerFacts> WorkerFactsFromJson(const nlohmann::json& json);
-
 }  // namespace hpo

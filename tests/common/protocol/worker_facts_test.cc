@@ -1,5 +1,4 @@
-#include "common/protocol/worker_facts.h"
-
+#include "common/protocol/worker_facts_fields.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/fakes/full_values.h"
@@ -9,7 +8,7 @@ namespace {
 
 TEST(WorkerFactsJson, KeepsEveryField) {
   const WorkerFacts facts = FullWorkerFacts();
-  const auto again = WorkerFactsFromJson(nlohmann::json::parse(WorkerFactsToJson(facts).dump()));
+  const auto again = FromJson<WorkerFacts>(nlohmann::json::parse(ToJson(facts).dump()));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, facts);
 }
@@ -18,7 +17,7 @@ TEST(WorkerFactsJson, NoStudyIsNotEveryStudy) {
   WorkerFacts facts = FullWorkerFacts();
   for (const std::vector<std::string>& names : {std::vector<std::string>{}, {"a", "b"}}) {
     facts.serves = names;
-    const auto again = WorkerFactsFromJson(WorkerFactsToJson(facts));
+    const auto again = FromJson<WorkerFacts>(ToJson(facts));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, facts);
   }
@@ -47,9 +46,9 @@ TEST(WorkerFactsJson, ErrorsNameTheMember) {
   };
   for (const auto& [change, expected] : cases) {
     SCOPED_TRACE(expected);
-    nlohmann::json json = WorkerFactsToJson(FullWorkerFacts());
+    nlohmann::json json = ToJson(FullWorkerFacts());
     change(json);
-    const auto facts = WorkerFactsFromJson(json);
+    const auto facts = FromJson<WorkerFacts>(json);
     ASSERT_FALSE(facts.ok());
     EXPECT_NE(facts.status().message().find(expected), absl::string_view::npos) << facts.status();
   }

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/protocol/trainer_protocol.h"
-#include "common/protocol/worker_facts.h"
+#include "common/protocol/worker_facts_fields.h"
 #include "common/study/model_catalog.h"
 #include "common/study/study_fields.h"
 #include "common/study/study_file.h"
@@ -153,9 +153,9 @@ void AddTrials(Golden& golden) {
   golden.WriteAndRead(
       "measurements", ToJson(std::vector<Measurement>{measurement, {}}),
       Through<std::vector<Measurement>>(FromJson<std::vector<Measurement>>, ToJson<Json>));
-  golden.WriteAndRead("worker", WorkerFactsToJson(FullWorkerFacts()),
-                      Through<WorkerFacts>(WorkerFactsFromJson, WorkerFactsToJson));
-  golden.Write("worker_default", WorkerFactsToJson(WorkerFacts()));
+  golden.WriteAndRead("worker", ToJson(FullWorkerFacts()),
+                      Through<WorkerFacts>(FromJson<WorkerFacts>, ToJson<Json>));
+  golden.Write("worker_default", ToJson(WorkerFacts()));
 }
 
 template <typename Message>
