@@ -191,34 +191,32 @@ bool AllocatorModel::ShouldSplit(const SegmentBlock& block, const Request& reque
 
 // A free block with unmapped space behind it, or unmapped space, of the request's size or more.
 AllocatorModel::Block AllocatorModel::FindRange(const Request& request) {
-  for (const Block first : ranges_) {
-    if (blocks_[first].stream != request.stream || blocks_[first].small != request.small) continue;
-    for (Block block = first; block != kNone; block = blocks_[block].next) {
-      if (blocks_[block].state != State::kUnmapped) continue;
-      const Block before = blocks_[block].previous;
-      const bool starts_before = before != kNone && blocks_[before].state == State::kFree;
-      int64_t room = 0;
-      const Block start = starts_before ? before : block;
-      for (Block b = start;
-           b != kNone && blocks_[b].state != State::kAllocated && room < request.size;
-           b = blocks_[b].next) {
-        room += blocks_[b].size;
-      }
-      if (room >= request.size) return start;
+  for (const auto& [address, block] : unmapped_) {
+    if (blocks_[block].stream != request.stream || blocks_[block].small != request.small) continue;
+    const Block before = blocks_[block].previous;
+    const bool starts_before = before != kNone && blocks_[before].state == State::kFree;
+    int64_t room = 0;
+    const Block start = starts_before ? before : block;
+    for (Block b = start;
+         b != kNone && blocks_[b].state != State::kAllocated && room < request.size;
+         b = blocks_[b].next) {
+      room += blocks_[b].size;
     }
+    if (room >= request.size) return start;
   }
   return NewRange(request);
 }
 
 AllocatorModel::Block AllocatorModel::NewRange(const Request& request) {
   const int64_t size = RangeSize(options_.card.total.count, request.small);
-  ranges_.push_back(blocks_.Add({.address = next_address_,
-                                 .size = size,
-                                 .state = State::kUnmapped,
-                                 .stream = request.stream,
-                                 .small = request.small}));
+  const Block range = blocks_.Add({.address = next_address_,
+                                   .size = size,
+                                   .state = State::kUnmapped,
+                                   .stream = request.stream,
+                                   .small = request.small});
+  unmapped_.emplace(next_address_, range);
   next_address_ += RoundUp(size, kLargeSegment);  // so that pages begin at their multiples
-  return ranges_.back();
+  return range;
 }
 
 // The limit is asked once, for a segment as the native allocator would take it; pages then come
@@ -243,7 +241,11 @@ AllocatorModel::Block AllocatorModel::MapPages(Block unmapped, int64_t size) {
       std::min(RoundUp(size, PageSize(blocks_[unmapped].small)), blocks_[unmapped].size);
   if (!Allows(options_.card.left, mapped)) return kNone;
   Reserve(mapped);
-  if (mapped < blocks_[unmapped].size) blocks_.SplitOff(unmapped, mapped, State::kUnmapped);
+  unmapped_.erase(blocks_[unmapped].address);
+  if (mapped < blocks_[unmapped].size) {
+    const Block rest = blocks_.SplitOff(unmapped, mapped, State::kUnmapped);
+    unmapped_.emplace(blocks_[rest].address, rest);
+  }
   blocks_[unmapped].state = State::kFree;
   const Block merged = MergeFree(unmapped);
   InsertFree(merged);
@@ -268,15 +270,21 @@ void AllocatorModel::UnmapPages(Block block) {
   blocks_[block].state = State::kUnmapped;
   stats_.reserved.count -= blocks_[block].size;
   const Block next = blocks_[block].next;
-  if (next != kNone && blocks_[next].state == State::kUnmapped) blocks_.JoinNext(block);
+  if (next != kNone && blocks_[next].state == State::kUnmapped) {
+    unmapped_.erase(blocks_[next].address);
+    blocks_.JoinNext(block);
+  }
   const Block before = blocks_[block].previous;
   if (before != kNone && blocks_[before].state == State::kUnmapped) {
     blocks_.JoinNext(before);
     block = before;
   }
-  if (!IsWholeSegment(block)) return;
-  std::erase(ranges_, block);
-  blocks_.Remove(block);
+  if (IsWholeSegment(block)) {
+    unmapped_.erase(blocks_[block].address);
+    blocks_.Remove(block);
+  } else {
+    unmapped_.emplace(blocks_[block].address, block);
+  }
 }
 
 // ---- Giving memory back to the device ----------------------------------------------------------

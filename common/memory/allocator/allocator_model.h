@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -147,8 +148,8 @@ class AllocatorModel {
   AllocatorOptions options_;
   AllocatorStats stats_;
   BlockList blocks_;
-  std::vector<Pools> pools_;   // by stream
-  std::vector<Block> ranges_;  // expandable: the first block of each range
+  std::vector<Pools> pools_;           // by stream
+  std::map<int64_t, Block> unmapped_;  // expandable: address space without pages, by address
   int64_t next_address_ = 0;
   int64_t num_large_requests_ = 0;  // while garbage is collected
 };
