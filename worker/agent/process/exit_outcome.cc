@@ -178,12 +178,6 @@ TrialOutcome ClassifyEnd(const TrainerEnd& end) {
   if (end.outcome && end.outcome->outcome) return *end.outcome->outcome;
   if (!end.protocol_error.empty()) return Protocol(end.protocol_error, end);
   if (end.undying) return Undying(*end.undying, end);
-  if (!end.said_hello) {
-    return Protocol(absl::StrCat("the trainer ", DescribeExit(end.exit),
-                                 ": expected a hello line on file "
-                                 "descriptor 3 first, got none"),
-                    end);
-  }
   if (end.exit.signal) return FromSignal(*end.exit.signal, end);
   return FromStatus(end.exit.code.value_or(trainer_exit::kInternal), end);
 }

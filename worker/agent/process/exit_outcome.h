@@ -1,7 +1,7 @@
 // What an attempt came to, from what is known of how its trainer ended. Pure.
 //
 // Order of belief: the outcome line; then what it did against the protocol; then that it cannot be
-// ended; then, for a trainer that never said hello, the protocol; then the signal or exit status.
+// ended; then the signal or exit status.
 // Exit statuses: 0 done, 10 pruned, 20 out of device memory, 21 out of host memory, 22 diverged, 23
 // data, 24 model, 25 stopped by its user, 64 and 78 configuration, 99 internal
 // (docs/TRAINER_PROTOCOL.md).
@@ -25,7 +25,6 @@ const char* StopReason(StopCause cause);
 
 // The evidence.
 struct TrainerEnd {
-  bool said_hello = true;
   StopCause stop_cause = StopCause::kNone;
   bool killed_by_agent = false;  // `exit` is then the agent's doing
   std::optional<OutcomeMessage> outcome;

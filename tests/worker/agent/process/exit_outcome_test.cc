@@ -119,18 +119,6 @@ TEST(ExitOutcome, OtherSignalsAreCrashesByName) {
 
 TEST(ExitOutcome, ASignalWithoutANameHasItsNumber) { EXPECT_EQ(SignalName(64), "signal 64"); }
 
-TEST(ExitOutcome, WithoutAHelloTheReasonIsExact) {
-  TrainerEnd end = Exited(127);
-  end.said_hello = false;
-  end.log_tail = "sh: 1: trainn.py: not found";
-  const TrialOutcome outcome = ClassifyEnd(end);
-  ASSERT_TRUE(std::holds_alternative<Failed>(outcome));
-  EXPECT_EQ(std::get<Failed>(outcome).failure_class, FailureClass::kProtocol);
-  EXPECT_THAT(std::get<Failed>(outcome).message, HasSubstr("exited with status 127"));
-  EXPECT_THAT(std::get<Failed>(outcome).message, HasSubstr("expected a hello line"));
-  EXPECT_THAT(std::get<Failed>(outcome).message, HasSubstr("trainn.py: not found"));
-}
-
 TEST(ExitOutcome, AProtocolErrorBeatsTheWayItWasEnded) {
   TrainerEnd end = Signalled(SIGKILL);
   end.protocol_error = "the trainer sent 'hello?': not JSON";
