@@ -41,9 +41,9 @@ class ScriptedSampler final : public Sampler {
 };
 
 // Stops a trial whose last intermediate loss is above the threshold.
-class ThresholdPruner final : public Pruner {
+class ScriptedPruner final : public Pruner {
  public:
-  explicit ThresholdPruner(double threshold) : threshold_(threshold) {}
+  explicit ScriptedPruner(double threshold) : threshold_(threshold) {}
 
   std::optional<PruneDecision> Decide(const History& history, TrialNumber trial) const override {
     const auto& values = history.trials().at(trial).intermediate;

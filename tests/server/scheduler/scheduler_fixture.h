@@ -104,7 +104,7 @@ class SchedulerFixture : public ::testing::Test {
       return MakeStudySampler(spec);
     };
     options.factories.make_pruner = [](const StudySpec&) {
-      return std::make_unique<ThresholdPruner>(0.5);
+      return std::make_unique<ScriptedPruner>(0.5);
     };
     auto scheduler = TrialScheduler::Create(*std::move(store), clock_, options);
     ASSERT_TRUE(scheduler.ok()) << scheduler.status();

@@ -17,7 +17,7 @@ std::unique_ptr<StudyRuntime> Study(const std::string& name) {
   factories.make_sampler = [](const StudySpec&, std::vector<PriorStudy>) {
     return std::make_unique<ScriptedSampler>();
   };
-  factories.make_pruner = [](const StudySpec&) { return std::make_unique<ThresholdPruner>(0.5); };
+  factories.make_pruner = [](const StudySpec&) { return std::make_unique<ScriptedPruner>(0.5); };
   StudyRecord record;
   record.spec.name = name;
   return std::make_unique<StudyRuntime>(record, factories);
