@@ -499,4 +499,15 @@ bool Client::WaitUntilReachable(absl::Duration limit) {
                                                  absl::ToChronoMilliseconds(limit));
 }
 
+absl::Status ForEachTrial(Client& client, TrialQuery query,
+                          absl::FunctionRef<absl::Status(Trial& trial)> take) {
+  query.page_size = kPageLimit.most;
+  do {
+    HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
+    for (Trial& trial : listing.trials) HPO_RETURN_IF_ERROR(take(trial));
+    query.page_token = listing.next_token;
+  } while (!query.page_token.empty());
+  return absl::OkStatus();
+}
+
 }  // namespace hpo

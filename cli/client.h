@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/memory/need/memory_estimate.h"
@@ -187,5 +188,9 @@ class Client {
 
 // Fills `study.front` where the study has several objectives.
 absl::Status AddFront(Client& client, StudyStatus& study);
+
+// Every trial that the query asks for, read in the largest pages, in order, until `take` fails.
+absl::Status ForEachTrial(Client& client, TrialQuery query,
+                          absl::FunctionRef<absl::Status(Trial& trial)> take);
 
 }  // namespace hpo

@@ -9,8 +9,6 @@
 namespace hpo {
 namespace {
 
-constexpr double kWorst = std::numeric_limits<double>::infinity();
-
 // NaN stands for every value that is not finite: storage keeps no difference between them, and a
 // rebuilt history must equal a folded one.
 double Signed(double value, Direction direction) {
@@ -20,7 +18,7 @@ double Signed(double value, Direction direction) {
 
 double LossOf(const Metrics& metrics, const Objective& objective) {
   const auto found = metrics.find(objective.metric);
-  if (found == metrics.end() || !std::isfinite(found->second)) return kWorst;
+  if (found == metrics.end() || !std::isfinite(found->second)) return kWorstLoss;
   return Signed(found->second, objective.direction);
 }
 
@@ -64,7 +62,7 @@ void AddExactUse(const Trial& trial, HistoryTrial& result) {
 
 }  // namespace
 
-double NanAsWorst(double loss) { return std::isnan(loss) ? kWorst : loss; }
+double NanAsWorst(double loss) { return std::isnan(loss) ? kWorstLoss : loss; }
 
 bool IsFinished(const HistoryTrial& trial) {
   return trial.state == TrialState::kCompleted || trial.state == TrialState::kPruned;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -49,7 +50,9 @@ bool IsFinished(const HistoryTrial& trial);
 // COMPLETED, and within the study's constraints: what others are measured by.
 bool IsFeasible(const HistoryTrial& trial);
 
-// A loss, or infinity for NaN: the worst, as NaN has no place among others.
+inline constexpr double kWorstLoss = std::numeric_limits<double>::infinity();
+
+// A loss, or the worst one for NaN, which has no place among others.
 double NanAsWorst(double loss);
 
 // Pruned for a reason that says nothing of quality.

@@ -14,9 +14,7 @@
 namespace hpo {
 namespace {
 
-using Objective = std::function<double(const ParamMap&)>;
-
-double At(const ParamMap& params, const std::string& name) { return *AsNumber(params.at(name)); }
+using LossFunction = std::function<double(const ParamMap&)>;
 
 std::vector<double> Vector(const ParamMap& params) {
   std::vector<double> values;
@@ -32,21 +30,13 @@ SearchSpace Cube(int dimensions, double low, double high) {
   return space;
 }
 
-Domain LogFloat(double low, double high) {
-  return FloatDomain{.low = low, .high = high, .log = true};
-}
-
-Domain LogInt(int64_t low, int64_t high) {
-  return IntDomain{.low = low, .high = high, .step = 1, .log = true};
-}
-
 Domain Choices(const std::vector<std::string>& names) {
   CategoricalDomain domain;
   for (const std::string& name : names) domain.choices.emplace_back(name);
   return domain;
 }
 
-SamplerProblem Quality(SearchSpace space, double optimum, Objective objective) {
+SamplerProblem Quality(SearchSpace space, double optimum, LossFunction objective) {
   SamplerProblem problem;
   problem.space = std::move(space);
   problem.optimum = optimum;
@@ -196,6 +186,16 @@ double Mixed(const ParamMap& params) {
 }
 
 }  // namespace
+
+double At(const ParamMap& params, const std::string& name) { return *AsNumber(params.at(name)); }
+
+Domain LogInt(int64_t low, int64_t high) {
+  return IntDomain{.low = low, .high = high, .step = 1, .log = true};
+}
+
+Domain LogFloat(double low, double high) {
+  return FloatDomain{.low = low, .high = high, .log = true};
+}
 
 absl::StatusOr<SamplerProblem> FindSamplerProblem(absl::string_view name) {
   const std::map<std::string, std::function<SamplerProblem()>> problems = {

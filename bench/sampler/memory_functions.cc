@@ -10,17 +10,7 @@ namespace {
 constexpr double kBytesPerGiB = 1 << 30;
 constexpr double kCliffGiB = 1.6;
 
-double At(const ParamMap& params, const std::string& name) { return *AsNumber(params.at(name)); }
-
-Bytes BytesOf(double bytes) { return Bytes{static_cast<int64_t>(std::ceil(bytes))}; }
-
-Domain LogInt(int64_t low, int64_t high) {
-  return IntDomain{.low = low, .high = high, .step = 1, .log = true};
-}
-
-Domain LogFloat(double low, double high) {
-  return FloatDomain{.low = low, .high = high, .log = true};
-}
+Bytes CeilBytes(double bytes) { return Bytes{static_cast<int64_t>(std::ceil(bytes))}; }
 
 double CliffBytes(double width, double depth, double batch) {
   return 0.6 * kBytesPerGiB + 16.0 * depth * width * width + 9000.0 * batch * width * depth;
@@ -59,7 +49,7 @@ Bytes FleetBytes(const ParamMap& params) {
   const double width = At(params, "width");
   const double depth = At(params, "depth");
   const double tokens = kTokensPerText * At(params, "batch");
-  return BytesOf(kBytesPerGiB + 16.0 * Parameters(width, depth) + 34.0 * tokens * width * depth);
+  return CeilBytes(kBytesPerGiB + 16.0 * Parameters(width, depth) + 34.0 * tokens * width * depth);
 }
 
 double FleetSeconds(const ParamMap& params) {
@@ -90,7 +80,7 @@ SamplerProblem MemoryCliff(SamplerProblem::Memory memory) {
         CliffLoss(At(params, "width"), At(params, "depth"), At(params, "batch"), At(params, "lr")));
   };
   problem.need = [](const ParamMap& params) {
-    return BytesOf(CliffBytes(At(params, "width"), At(params, "depth"), At(params, "batch")));
+    return CeilBytes(CliffBytes(At(params, "width"), At(params, "depth"), At(params, "batch")));
   };
   problem.memory = memory;
   return problem;

@@ -36,6 +36,10 @@ struct SamplerProblem {
   std::function<double(const ParamMap& params)> seconds;
 };
 
+double At(const ParamMap& params, const std::string& name);
+Domain LogInt(int64_t low, int64_t high);
+Domain LogFloat(double low, double high);
+
 // `problem` as another data set might have it: every continuous parameter's optimum lies elsewhere
 // by `shift`, a part of its range (values beyond an end come back from it), and losses are `scale`
 // times its losses. A scale below 0 makes a problem of which only the opposite can be learned.

@@ -23,25 +23,19 @@ namespace fs = std::filesystem;
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kPageSize = 1000;
-
 enum class Which { kAll, kStarted };
 
 // Every such trial of the study, in order; how many.
 absl::StatusOr<int64_t> ForEach(Which which, Session& session, const std::string& study,
                                 const std::function<absl::Status(const TrialView&)>& take) {
-  TrialQuery query{.study = study, .page_size = kPageSize};
   int64_t count = 0;
-  do {
-    HPO_ASSIGN_OR_RETURN(const TrialListing listing, session.client.ListTrials(query));
-    for (const Trial& trial : listing.trials) {
-      if (which == Which::kStarted && trial.started == absl::InfinitePast()) continue;
-      HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study, trial.id.number));
-      HPO_RETURN_IF_ERROR(take(view));
-      ++count;
-    }
-    query.page_token = listing.next_token;
-  } while (!query.page_token.empty());
+  const auto take_view = [&](const Trial& trial) -> absl::Status {
+    if (which == Which::kStarted && trial.started == absl::InfinitePast()) return absl::OkStatus();
+    HPO_ASSIGN_OR_RETURN(const TrialView view, session.client.GetTrial(study, trial.id.number));
+    ++count;
+    return take(view);
+  };
+  HPO_RETURN_IF_ERROR(ForEachTrial(session.client, {.study = study}, take_view));
   return count;
 }
 

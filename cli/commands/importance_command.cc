@@ -21,7 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kPageSize = 1000;
 constexpr int kBarWidth = 30;
 
 // The study's objective of that metric; the first where none is named.
@@ -40,22 +39,20 @@ absl::StatusOr<Objective> FindObjective(const StudySpec& spec, const std::string
 // The completed trials that have a finite value of the objective.
 absl::StatusOr<std::vector<AssessedTrial>> ReadCompleted(Client& client, const std::string& study,
                                                          const Objective& objective) {
-  TrialQuery query{.study = study, .page_size = kPageSize};
-  query.states = {TrialState::kCompleted};
+  const double sign = objective.direction == Direction::kMaximize ? -1.0 : 1.0;
   std::vector<AssessedTrial> assessed;
-  do {
-    HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
-    for (Trial& trial : listing.trials) {
-      const auto* completed =
-          trial.outcome.has_value() ? std::get_if<Completed>(&*trial.outcome) : nullptr;
-      if (completed == nullptr || trial.demonstration) continue;
-      const auto value = completed->metrics.find(objective.metric);
-      if (value == completed->metrics.end() || !std::isfinite(value->second)) continue;
-      const double sign = objective.direction == Direction::kMaximize ? -1.0 : 1.0;
+  const auto take = [&](Trial& trial) {
+    const auto* completed =
+        trial.outcome.has_value() ? std::get_if<Completed>(&*trial.outcome) : nullptr;
+    if (completed == nullptr || trial.demonstration) return absl::OkStatus();
+    const auto value = completed->metrics.find(objective.metric);
+    if (value != completed->metrics.end() && std::isfinite(value->second)) {
       assessed.push_back({std::move(trial.params), sign * value->second});
     }
-    query.page_token = listing.next_token;
-  } while (!query.page_token.empty());
+    return absl::OkStatus();
+  };
+  HPO_RETURN_IF_ERROR(
+      ForEachTrial(client, {.study = study, .states = {TrialState::kCompleted}}, take));
   return assessed;
 }
 

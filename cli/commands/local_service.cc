@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kServerStart = absl::Seconds(60);
-constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr absl::Duration kPollServer = absl::Milliseconds(50);
 constexpr int kQuotedLines = 12;
 
 // Counts the signals that came to this process: the one thing that a handler may do.
@@ -130,7 +130,7 @@ absl::Status LocalService::StartServer() {
   argv.insert(argv.end(), options_.server_arguments.begin(), options_.server_arguments.end());
   HPO_ASSIGN_OR_RETURN(server_, StartProgram(argv, log));
   for (const absl::Time end = absl::Now() + kServerStart; absl::Now() < end;) {
-    if (WaitForProcess(server_, /*events=*/-1, kLook)) {
+    if (WaitForProcess(server_, /*events=*/-1, kPollServer)) {
       return absl::FailedPreconditionError(QuotedEnd(log, log_begin));
     }
     const absl::StatusOr<std::string> address = ReadFile(address_file);

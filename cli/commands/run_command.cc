@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
-constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr absl::Duration kPollWorkers = absl::Milliseconds(50);
 
 bool HasCard() {
   const absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
@@ -166,7 +166,7 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
 
 // Until the study has a worker, so that nobody is told that it waits for one.
 void WaitForWorker(Session& session, LocalService& service) {
-  while (!service.WaitForEnd(kLook)) {
+  while (!service.WaitForEnd(kPollWorkers)) {
     const absl::StatusOr<StudyStatus> study = session.client.GetStudy(session.study);
     if (!study.ok() || study->finished) return;
     for (const WorkerStatus& worker : study->workers) {

@@ -59,12 +59,10 @@ absl::StatusOr<TrialListing> ReadPage(Client& client, TrialQuery query, int page
 absl::StatusOr<TrialListing> SelectPage(Client& client, TrialQuery query, const StudySpec& study,
                                         const TrialListOptions& options) {
   std::vector<Trial> all;
-  query.page_size = kPageLimit.most;
-  do {
-    HPO_ASSIGN_OR_RETURN(TrialListing listing, client.ListTrials(query));
-    std::move(listing.trials.begin(), listing.trials.end(), std::back_inserter(all));
-    query.page_token = listing.next_token;
-  } while (!query.page_token.empty());
+  HPO_RETURN_IF_ERROR(ForEachTrial(client, std::move(query), [&](Trial& trial) {
+    all.push_back(std::move(trial));
+    return absl::OkStatus();
+  }));
   std::erase_if(all, [&](const Trial& trial) { return !HasTags(trial.attributes, options.tags); });
   HPO_ASSIGN_OR_RETURN(std::vector<Trial> selected,
                        SelectTrials(std::move(all), study, options.where, options.sort));

@@ -17,13 +17,13 @@
 namespace hpo {
 namespace {
 
-using Field = std::variant<double, std::string>;
+using SelectedField = std::variant<double, std::string>;
 
-std::optional<Field> NumberField(const std::optional<double>& number) {
-  return number ? std::optional<Field>(*number) : std::nullopt;
+std::optional<SelectedField> NumberField(const std::optional<double>& number) {
+  return number ? std::optional<SelectedField>(*number) : std::nullopt;
 }
 
-std::optional<Field> FieldOf(const Trial& trial, const std::string& name) {
+std::optional<SelectedField> FieldOf(const Trial& trial, const std::string& name) {
   if (const auto param = trial.params.find(name); param != trial.params.end()) {
     if (const auto number = AsNumber(param->second)) return *number;
     return FormatParam(param->second);
@@ -80,7 +80,7 @@ bool Compare(const T& left, const std::string& comparison, const T& right) {
 }
 
 bool Holds(const Trial& trial, const Comparison& condition) {
-  const std::optional<Field> field = FieldOf(trial, condition.name);
+  const std::optional<SelectedField> field = FieldOf(trial, condition.name);
   if (!field) return false;
   double number = 0.0;
   if (const double* held = std::get_if<double>(&*field)) {
@@ -95,8 +95,8 @@ bool Holds(const Trial& trial, const Comparison& condition) {
 
 void Sort(std::vector<Trial>& trials, const std::string& name, bool largest_first) {
   std::stable_sort(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
-    const std::optional<Field> left = FieldOf(a, name);
-    const std::optional<Field> right = FieldOf(b, name);
+    const std::optional<SelectedField> left = FieldOf(a, name);
+    const std::optional<SelectedField> right = FieldOf(b, name);
     if (!left || !right) return left.has_value() && !right.has_value();
     return largest_first ? *right < *left : *left < *right;
   });

@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-constexpr int kNameColumns = 12;
+constexpr int kStudyNameColumns = 12;
 constexpr size_t kMostOfFront = 5;  // trials of a Pareto front that are shown
 
 std::string StateOf(const StudyStatus& study) {
@@ -168,7 +168,7 @@ std::string StudyText(const StudyStatus& study, int width) {
     absl::StrAppend(&text, study.finished ? "ended       " : "waits       ",
                     Printable(study.waiting_for), "\n");
   }
-  absl::StrAppend(&text, FailureText(study), AttributeLines(study.attributes, kNameColumns));
+  absl::StrAppend(&text, FailureText(study), AttributeLines(study.attributes, kStudyNameColumns));
   for (const PriorStatus& prior : study.priors) {
     absl::StrAppend(&text, "warm start  ", Printable(PriorOf(prior)), "\n");
   }

@@ -15,7 +15,7 @@
 namespace hpo {
 namespace {
 
-constexpr int kNameColumns = 10;
+constexpr int kTrialNameColumns = 10;
 
 Bytes UsedBy(const Attempt& attempt) {
   return attempt.memory ? attempt.memory->live_peak : Bytes{};
@@ -185,7 +185,7 @@ std::string TrialText(const TrialView& view, const std::vector<MetricConstraint>
       absl::StrAppend(&text, "model     ", Printable(completed->model_path), "\n");
     }
   }
-  absl::StrAppend(&text, AttributeLines(trial.attributes, kNameColumns), "created   ",
+  absl::StrAppend(&text, AttributeLines(trial.attributes, kTrialNameColumns), "created   ",
                   LocalTime(trial.created), ", started ", LocalTime(trial.started), ", ended ",
                   LocalTime(trial.ended), "\n\nParameters\n", ParamLines(trial.params));
   if (!trial.attempts.empty()) {

@@ -14,11 +14,11 @@ namespace {
 
 constexpr int kFewestDigits = 4;
 constexpr int kMostDigits = 12;
-constexpr size_t kMostOfFront = 4;  // trials that a line names
+constexpr size_t kMostNamedOfFront = 4;  // trials that a line names
 
 std::string FrontLine(const StudyStatus& study) {
   std::string text = "front";
-  const size_t shown = std::min(study.front.size(), kMostOfFront);
+  const size_t shown = std::min(study.front.size(), kMostNamedOfFront);
   for (size_t i = 0; i < shown; ++i) absl::StrAppend(&text, " ", Hash(study.front[i].number));
   if (shown < study.front.size()) {
     absl::StrAppend(&text, " and ", study.front.size() - shown, " more");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -45,6 +46,11 @@ std::string DescribeJson(const nlohmann::json& json) {
   if (json.is_array()) return "an array";
   if (json.is_number_integer()) return absl::StrCat("the integer ", shown);
   return absl::StrCat("the ", json.type_name(), " ", shown);
+}
+
+absl::Status UnexpectedJson(absl::string_view where, absl::string_view expected,
+                            const nlohmann::json& got) {
+  return Unexpected(where, expected, DescribeJson(got));
 }
 
 JsonReader::JsonReader(const nlohmann::json& object, absl::string_view path)

@@ -31,6 +31,10 @@ std::string DumpJson(const nlohmann::json& json);
 // "the integer 3", "the string \"abc\"", "null": what came, for error messages; cut when long.
 std::string DescribeJson(const nlohmann::json& json);
 
+// InvalidArgument "where: expected this, got the integer 3".
+absl::Status UnexpectedJson(absl::string_view where, absl::string_view expected,
+                            const nlohmann::json& got);
+
 // Reads an array, each element through `parse`; errors name the element's index.
 //   InvalidArgument  not an array, or what `parse` says
 template <typename Element>

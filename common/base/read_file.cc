@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/json_reader.h"
+#include "common/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -59,16 +60,24 @@ bool MayPass(int error) {
   }
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+absl::Status ReadFileInPieces(const std::string& path, size_t most,
+                              absl::FunctionRef<absl::Status(absl::string_view piece)> take) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return FileError(errno, path);
-  std::string content;
-  std::array<char, 65536> piece;
+  std::vector<char> piece(most);
   size_t count = 0;
   while ((count = std::fread(piece.data(), 1, piece.size(), file.get())) > 0) {
-    content.append(piece.data(), count);
+    HPO_RETURN_IF_ERROR(take(absl::string_view(piece.data(), count)));
   }
-  if (std::ferror(file.get()) != 0) return FileError(errno, path);
+  return std::ferror(file.get()) == 0 ? absl::OkStatus() : FileError(errno, path);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::string content;
+  HPO_RETURN_IF_ERROR(ReadFileInPieces(path, size_t{1} << 16, [&](absl::string_view piece) {
+    content.append(piece.data(), piece.size());
+    return absl::OkStatus();
+  }));
   return content;
 }
 

@@ -1,11 +1,14 @@
 // Whole files as bytes, with the errors every reader of a file gives.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace hpo {
 
@@ -15,6 +18,10 @@ namespace hpo {
 //   InvalidArgument   it is a folder, or no name of a file
 //   Unavailable       reading failed half way, or this machine lacks something at the moment
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// The same in pieces of at most `most` bytes, until `take` fails, which is then what this returns.
+absl::Status ReadFileInPieces(const std::string& path, size_t most,
+                              absl::FunctionRef<absl::Status(absl::string_view piece)> take);
 
 // The same codes for an errno value that came with `path`: "path: No such file or directory".
 //   ResourceExhausted  the disk is full

@@ -3,11 +3,7 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "common/base/read_file.h"
@@ -17,10 +13,6 @@ namespace hpo {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 }  // namespace
 
@@ -58,16 +50,11 @@ std::string Sha256Hex(absl::string_view bytes) {
 
 absl::StatusOr<std::string> Sha256File(const std::string& path,
                                        const std::function<bool()>& stopped) {
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (file == nullptr) return FileError(errno, path);
   Sha256 digest;
-  std::vector<char> piece(kPieceBytes);
-  size_t count = 0;
-  while ((count = std::fread(piece.data(), 1, piece.size(), file.get())) > 0) {
-    digest.Update(absl::string_view(piece.data(), count));
-    if (stopped && stopped()) return absl::CancelledError(path + ": told to stop");
-  }
-  if (std::ferror(file.get()) != 0) return FileError(errno, path);
+  HPO_RETURN_IF_ERROR(ReadFileInPieces(path, kPieceBytes, [&](absl::string_view piece) {
+    digest.Update(piece);
+    return stopped && stopped() ? absl::CancelledError(path + ": told to stop") : absl::OkStatus();
+  }));
   return digest.HexDigest();
 }
 

@@ -15,4 +15,9 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   return absl::Status(status.code(), absl::StrCat(context, ": ", status.message()));
 }
 
+absl::Status Unexpected(absl::string_view where, absl::string_view expected,
+                        absl::string_view got) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": expected ", expected, ", got ", got));
+}
+
 }  // namespace hpo

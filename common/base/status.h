@@ -17,6 +17,9 @@ namespace hpo {
 // `status` with `context` put in front of its message, once: "context: message". OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
+// InvalidArgument "where: expected this, got that".
+absl::Status Unexpected(absl::string_view where, absl::string_view expected, absl::string_view got);
+
 }  // namespace hpo
 
 #define HPO_CHECK(condition) \

@@ -28,7 +28,7 @@ constexpr KnownType kKnownTypes[] = {
     {"llama", ModelFamily::kLlama},         {"qwen2", ModelFamily::kQwen2},
 };
 
-const KnownType* FindType(absl::string_view model_type) {
+const KnownType* FindModelType(absl::string_view model_type) {
   for (const KnownType& known : kKnownTypes) {
     if (model_type == known.model_type) return &known;
   }
@@ -83,7 +83,7 @@ class ShapeCheck {
 }  // namespace
 
 std::optional<ModelFamily> ModelFamilyOf(absl::string_view model_type) {
-  const KnownType* const known = FindType(model_type);
+  const KnownType* const known = FindModelType(model_type);
   if (known == nullptr) return std::nullopt;
   return known->family;
 }
@@ -98,7 +98,7 @@ int64_t UnusedPositions(const ModelShape& shape) {
 }
 
 absl::Status CheckKnownFamily(const ModelShape& shape) {
-  if (FindType(shape.family) != nullptr) return absl::OkStatus();
+  if (FindModelType(shape.family) != nullptr) return absl::OkStatus();
   std::vector<std::string> names;
   for (const KnownType& known : kKnownTypes) names.push_back(known.model_type);
   return absl::UnimplementedError(absl::StrCat(
@@ -136,8 +136,6 @@ absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys) {
   return check.status();
 }
 
-nlohmann::json ModelShapeToJson(const ModelShape& shape) { return ToJson(shape); }
-
 absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
   JsonReader reader(json, "");
   ModelShape shape;
@@ -151,7 +149,7 @@ absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json) {
 }
 
 bool TrainerSupports(const ModelShape& shape) {
-  return FindType(shape.family) != nullptr && ActivationOf(shape.hidden_act).has_value() &&
+  return FindModelType(shape.family) != nullptr && ActivationOf(shape.hidden_act).has_value() &&
          (shape.conv_kernel_size == 0 || ActivationOf(shape.conv_act).has_value());
 }
 

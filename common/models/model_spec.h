@@ -124,9 +124,8 @@ struct ShapeKeys {
 //   InvalidArgument  a field out of range, heads that do not divide what they share; names its key
 absl::Status CheckShape(const ModelShape& shape, const ShapeKeys& keys);
 
-// FromJson accepts what ToJson wrote, this version's or an older one's, and refuses what CheckShape
-// does.
-nlohmann::json ModelShapeToJson(const ModelShape& shape);
+// Accepts what ToJson (model_fields.h) wrote, this version's or an older one's, and refuses what
+// CheckShape does.
 absl::StatusOr<ModelShape> ModelShapeFromJson(const nlohmann::json& json);
 
 // Whether our trainer runs it.

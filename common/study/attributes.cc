@@ -14,29 +14,25 @@
 namespace hpo {
 namespace {
 
-absl::Status Expected(absl::string_view what, absl::string_view expected, absl::string_view got) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ": expected ", expected, ", got ", got));
-}
-
 absl::Status CheckSize(absl::string_view what, absl::string_view text, const Limit& limit) {
   if (text.size() <= static_cast<size_t>(limit.most)) return absl::OkStatus();
-  return Expected(what, absl::StrCat("at most ", limit.most, " bytes"),
-                  absl::StrCat(text.size(), ": ", Quoted(text)));
+  return Unexpected(what, absl::StrCat("at most ", limit.most, " bytes"),
+                    absl::StrCat(text.size(), ": ", Quoted(text)));
 }
 
 absl::Status CheckKey(const std::string& key) {
-  if (key.empty()) return Expected("attribute", "a key", "nothing");
+  if (key.empty()) return Unexpected("attribute", "a key", "nothing");
   HPO_RETURN_IF_ERROR(CheckSize("attribute", key, kNameLimit));
   if (!absl::StartsWith(key, kOwnKeys)) return absl::OkStatus();
-  return Expected("attribute", absl::StrCat("a key that does not begin with ", kOwnKeys),
-                  Quoted(key));
+  return Unexpected("attribute", absl::StrCat("a key that does not begin with ", kOwnKeys),
+                    Quoted(key));
 }
 
 // One text for one value, however it was written.
 absl::StatusOr<std::string> Canonical(const std::string& key, const std::string& text) {
   const std::string what = absl::StrCat("attribute ", key);
   absl::StatusOr<nlohmann::json> json = ParseJson(text);
-  if (!json.ok()) return Expected(what, "JSON", Quoted(text));
+  if (!json.ok()) return Unexpected(what, "JSON", Quoted(text));
   std::string canonical = DumpJson(*json);
   HPO_RETURN_IF_ERROR(CheckSize(what, canonical, kTextLimit));
   return canonical;
@@ -47,7 +43,7 @@ absl::Status CheckTag(const std::string& tag) {
   const bool fits =
       !tag.empty() && !absl::StrContains(tag, ',') && tag.front() != ' ' && tag.back() != ' ';
   if (fits) return absl::OkStatus();
-  return Expected("tag", "a word or words without a comma", Quoted(tag));
+  return Unexpected("tag", "a word or words without a comma", Quoted(tag));
 }
 
 absl::Status ChangeTags(const AttributeChange& change, Attributes& attributes) {
@@ -120,8 +116,8 @@ absl::StatusOr<Attributes> Changed(Attributes attributes, const AttributeChange&
     HPO_ASSIGN_OR_RETURN(attributes[key], Canonical(key, text));
   }
   if (attributes.size() <= static_cast<size_t>(kAttributeLimit.most)) return attributes;
-  return Expected("attributes", absl::StrCat("at most ", kAttributeLimit.most),
-                  absl::StrCat(attributes.size()));
+  return Unexpected("attributes", absl::StrCat("at most ", kAttributeLimit.most),
+                    absl::StrCat(attributes.size()));
 }
 
 AttributeChange Adding(Attributes attributes) {

@@ -42,7 +42,7 @@ const std::vector<PrunerType>& PrunerTypes() {
   return types;
 }
 
-const PrunerType* FindType(absl::string_view name) {
+const PrunerType* FindPrunerType(absl::string_view name) {
   for (const PrunerType& type : PrunerTypes()) {
     if (type.name == name) return &type;
   }
@@ -50,15 +50,15 @@ const PrunerType* FindType(absl::string_view name) {
 }
 
 bool TypeTakes(absl::string_view name, absl::string_view key) {
-  const PrunerType* type = FindType(name);
+  const PrunerType* type = FindPrunerType(name);
   // All keys of an unknown type are taken, so that its name is what is found at fault.
   return type == nullptr ||
          std::find(type->keys.begin(), type->keys.end(), key) != type->keys.end();
 }
 
-absl::Status Expected(absl::string_view key, absl::string_view expected, absl::string_view got) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("pruner.", key, ": expected ", expected, ", got ", got));
+absl::Status UnexpectedMember(absl::string_view key, absl::string_view expected,
+                              absl::string_view got) {
+  return Unexpected(absl::StrCat("pruner.", key), expected, got);
 }
 
 absl::Status CheckType(absl::string_view key, absl::string_view got, absl::string_view excluded) {
@@ -69,7 +69,7 @@ absl::Status CheckType(absl::string_view key, absl::string_view got, absl::strin
   for (const absl::string_view name : names) {
     if (name == got) return absl::OkStatus();
   }
-  return Expected(key, OneOf(names), absl::StrCat("'", got, "'"));
+  return UnexpectedMember(key, OneOf(names), absl::StrCat("'", got, "'"));
 }
 
 // Inclusive range of a member; a member that is not set is within.
@@ -83,7 +83,7 @@ absl::Status CheckRange(absl::string_view key, const T& member, double low, doub
     if (value >= low && value <= high) return absl::OkStatus();
     const std::string expected =
         high == kNoLimit ? absl::StrCat(">= ", low) : absl::StrCat("between ", low, " and ", high);
-    return Expected(key, expected, absl::StrCat(member));
+    return UnexpectedMember(key, expected, absl::StrCat(member));
   }
 }
 
@@ -112,12 +112,12 @@ absl::Status CheckLimits(const PrunerSpec& spec) {
   }
   for (const auto& [key, limit] : {std::pair{"lower", spec.lower}, {"upper", spec.upper}}) {
     if (limit.has_value() && !std::isfinite(*limit)) {
-      return Expected(key, "a finite number", absl::StrCat(*limit));
+      return UnexpectedMember(key, "a finite number", absl::StrCat(*limit));
     }
   }
   if (spec.lower.has_value() && spec.upper.has_value() && *spec.lower > *spec.upper) {
-    return Expected("lower", absl::StrCat("at most upper, ", *spec.upper),
-                    absl::StrCat(*spec.lower));
+    return UnexpectedMember("lower", absl::StrCat("at most upper, ", *spec.upper),
+                            absl::StrCat(*spec.lower));
   }
   return absl::OkStatus();
 }
@@ -126,13 +126,14 @@ absl::Status CheckLimits(const PrunerSpec& spec) {
 absl::Status CheckResources(const PrunerSpec& spec, absl::string_view deciding_key,
                             const std::optional<int64_t>& deciding) {
   if (spec.bootstrap_count > 0 && !deciding.has_value()) {
-    return Expected("bootstrap_count", absl::StrCat("0 where ", deciding_key, " is not given"),
-                    absl::StrCat(spec.bootstrap_count));
+    return UnexpectedMember("bootstrap_count",
+                            absl::StrCat("0 where ", deciding_key, " is not given"),
+                            absl::StrCat(spec.bootstrap_count));
   }
   const int64_t least = spec.min_resource.value_or(1);
   if (spec.max_resource.has_value() && *spec.max_resource < least) {
-    return Expected("max_resource", absl::StrCat("at least min_resource, ", least),
-                    absl::StrCat(*spec.max_resource));
+    return UnexpectedMember("max_resource", absl::StrCat("at least min_resource, ", least),
+                            absl::StrCat(*spec.max_resource));
   }
   return absl::OkStatus();
 }

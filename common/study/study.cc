@@ -18,13 +18,9 @@
 namespace hpo {
 namespace {
 
-absl::Status Expected(absl::string_view field, absl::string_view expected, absl::string_view got) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, ", got ", got));
-}
-
 absl::Status CheckAtLeast(absl::string_view field, int64_t low, int64_t value) {
   if (value >= low) return absl::OkStatus();
-  return Expected(field, absl::StrCat(">= ", low), absl::StrCat(value));
+  return Unexpected(field, absl::StrCat(">= ", low), absl::StrCat(value));
 }
 
 // Names become file names, URL segments and database keys.
@@ -37,16 +33,16 @@ bool IsStudyName(absl::string_view name) {
 }
 
 absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
-  if (objectives.empty()) return Expected("objective", "at least one metric", "none");
+  if (objectives.empty()) return Unexpected("objective", "at least one metric", "none");
   std::set<std::string> seen;
   for (const Objective& objective : objectives) {
-    if (objective.metric.empty()) return Expected("objective.metric", "a name", "nothing");
+    if (objective.metric.empty()) return Unexpected("objective.metric", "a name", "nothing");
     if (objective.metric.size() > static_cast<size_t>(kNameLimit.most)) {
-      return Expected("objective.metric", absl::StrCat("at most ", kNameLimit.most, " bytes"),
-                      absl::StrCat(objective.metric.size(), ": ", Quoted(objective.metric)));
+      return Unexpected("objective.metric", absl::StrCat("at most ", kNameLimit.most, " bytes"),
+                        absl::StrCat(objective.metric.size(), ": ", Quoted(objective.metric)));
     }
     if (!seen.insert(objective.metric).second) {
-      return Expected("objective", "distinct metrics", absl::StrCat(objective.metric, " twice"));
+      return Unexpected("objective", "distinct metrics", absl::StrCat(objective.metric, " twice"));
     }
   }
   return absl::OkStatus();
@@ -54,50 +50,51 @@ absl::Status CheckObjectives(const std::vector<Objective>& objectives) {
 
 absl::Status CheckCommand(const TrainerSpec& trainer) {
   if (trainer.command.empty() && !trainer.workdir.empty()) {
-    return Expected("trainer.workdir", "trainer.command too", "none");
+    return Unexpected("trainer.workdir", "trainer.command too", "none");
   }
   if (!trainer.command.empty() && trainer.command[0].empty()) {
-    return Expected("trainer.command", "a program first", "nothing");
+    return Unexpected("trainer.command", "a program first", "nothing");
   }
   int64_t num_bytes = static_cast<int64_t>(trainer.workdir.size());
   for (const std::string& word : trainer.command) {
     num_bytes += static_cast<int64_t>(word.size()) + 1;
   }
   if (num_bytes > kCommandLimit.most) {
-    return Expected("trainer.command", absl::StrCat("at most ", kCommandLimit.most, " bytes"),
-                    absl::StrCat(num_bytes));
+    return Unexpected("trainer.command", absl::StrCat("at most ", kCommandLimit.most, " bytes"),
+                      absl::StrCat(num_bytes));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) {
-  if (trainer.task.empty()) return Expected("trainer.task", "a name", "nothing");
+  if (trainer.task.empty()) return Unexpected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
-    if (trainer.train.empty()) return Expected("trainer.train", "a file name", "nothing");
-    if (trainer.validation.empty()) return Expected("trainer.validation", "a file name", "nothing");
+    if (trainer.train.empty()) return Unexpected("trainer.train", "a file name", "nothing");
+    if (trainer.validation.empty())
+      return Unexpected("trainer.validation", "a file name", "nothing");
   }
   if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
-    return Expected("trainer.init", "pretrained or random",
-                    absl::StrCat("'", trainer.model_init, "'"));
+    return Unexpected("trainer.init", "pretrained or random",
+                      absl::StrCat("'", trainer.model_init, "'"));
   }
   HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.epochs", 1, trainer.epochs));
   HPO_RETURN_IF_ERROR(CheckAtLeast("trainer.measure_every_steps", 0, trainer.measure_every_steps));
   if (trainer.labels.size() > static_cast<size_t>(kLabelLimit.most)) {
-    return Expected("trainer.labels", absl::StrCat("at most ", kLabelLimit.most),
-                    absl::StrCat(trainer.labels.size()));
+    return Unexpected("trainer.labels", absl::StrCat("at most ", kLabelLimit.most),
+                      absl::StrCat(trainer.labels.size()));
   }
   HPO_RETURN_IF_ERROR(CheckCommand(trainer));
   std::set<std::string> labels;
   for (const std::string& label : trainer.labels) {
     if (!labels.insert(label).second) {
-      return Expected("trainer.labels", "distinct labels", absl::StrCat("'", label, "' twice"));
+      return Unexpected("trainer.labels", "distinct labels", absl::StrCat("'", label, "' twice"));
     }
   }
   for (const auto& [name, value] : trainer.defaults) {
     if (space.Find(name) == nullptr) continue;
-    return Expected(absl::StrCat("trainer.defaults.", name),
-                    "a parameter that the study does not search",
-                    "one of its parameters (give that one a default instead)");
+    return Unexpected(absl::StrCat("trainer.defaults.", name),
+                      "a parameter that the study does not search",
+                      "one of its parameters (give that one a default instead)");
   }
   return absl::OkStatus();
 }
@@ -106,7 +103,7 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
 absl::Status CheckGrid(const SearchSpace& space) {
   for (const Parameter& parameter : space.parameters) {
     if (!parameter.modelled || NumValues(parameter.domain).has_value()) continue;
-    return Expected(
+    return Unexpected(
         "sampler.type",
         absl::StrCat("a step or choices for ", parameter.name, ", as a grid takes every value"),
         FormatDomain(parameter.domain));
@@ -117,7 +114,7 @@ absl::Status CheckGrid(const SearchSpace& space) {
 absl::Status CheckCmaEs(const SearchSpace& space) {
   const Parameter* unsuited = FirstNotFreeNumber(space);
   if (unsuited == nullptr) return absl::OkStatus();
-  return Expected(
+  return Unexpected(
       "sampler.type",
       absl::StrCat("auto, tpe or gp, as cma-es needs numbers without conditions and ",
                    unsuited->name, " is ", unsuited->when.empty() ? "a choice" : "conditional"),
@@ -130,16 +127,17 @@ absl::Status CheckSampler(const StudySpec& spec) {
       "auto", "tpe",    "tpe-joint", "tpe-group", "tpe-univariate",
       "gp",   "cma-es", "random",    "qmc",       "grid"};
   if (std::find(std::begin(kTypes), std::end(kTypes), sampler.type) == std::end(kTypes)) {
-    return Expected("sampler.type", OneOf(kTypes), absl::StrCat("'", sampler.type, "'"));
+    return Unexpected("sampler.type", OneOf(kTypes), absl::StrCat("'", sampler.type, "'"));
   }
   if ((sampler.type == "gp" || sampler.type == "cma-es") && spec.objectives.size() > 1) {
-    return Expected("sampler.type", "auto, tpe or random for several objectives",
-                    absl::StrCat("'", sampler.type, "'"));
+    return Unexpected("sampler.type", "auto, tpe or random for several objectives",
+                      absl::StrCat("'", sampler.type, "'"));
   }
   if (sampler.type == "cma-es") HPO_RETURN_IF_ERROR(CheckCmaEs(spec.space));
   if (sampler.type == "grid") HPO_RETURN_IF_ERROR(CheckGrid(spec.space));
   if (sampler.startup != "sobol" && sampler.startup != "random") {
-    return Expected("sampler.startup", "random or sobol", absl::StrCat("'", sampler.startup, "'"));
+    return Unexpected("sampler.startup", "random or sobol",
+                      absl::StrCat("'", sampler.startup, "'"));
   }
   return CheckAtLeast("sampler.startup_trials", 0, sampler.startup_trials);
 }
@@ -147,36 +145,36 @@ absl::Status CheckSampler(const StudySpec& spec) {
 absl::Status CheckRegretBound(const StudySpec& spec) {
   if (!spec.budget.regret_bound.has_value()) return absl::OkStatus();
   if (spec.objectives.size() > 1) {
-    return Expected("budget.regret_bound", "a study of one objective",
-                    absl::StrCat(spec.objectives.size(), " objectives"));
+    return Unexpected("budget.regret_bound", "a study of one objective",
+                      absl::StrCat(spec.objectives.size(), " objectives"));
   }
   if (!spec.constraints.empty()) {
-    return Expected("budget.regret_bound", "a study without limits on metrics, as it knows none",
-                    absl::StrCat("'", DescribeConstraint(spec.constraints.front()), "'"));
+    return Unexpected("budget.regret_bound", "a study without limits on metrics, as it knows none",
+                      absl::StrCat("'", DescribeConstraint(spec.constraints.front()), "'"));
   }
   const std::optional<double> gap = spec.budget.regret_bound->gap;
   if (!gap.has_value() || (std::isfinite(*gap) && *gap > 0.0)) return absl::OkStatus();
-  return Expected("budget.regret_bound", "auto or a number > 0", absl::StrCat(*gap));
+  return Unexpected("budget.regret_bound", "auto or a number > 0", absl::StrCat(*gap));
 }
 
 absl::Status CheckWarmStart(const StudySpec& spec) {
   if (spec.warm_start.empty()) return absl::OkStatus();
   const std::string& type = spec.sampler.type;
   if (type != "auto" && type != "tpe" && type != "gp") {
-    return Expected("warm_start", "sampler.type auto, tpe or gp", absl::StrCat("'", type, "'"));
+    return Unexpected("warm_start", "sampler.type auto, tpe or gp", absl::StrCat("'", type, "'"));
   }
   if (spec.objectives.size() > 1) {
-    return Expected("warm_start", "a study of one objective",
-                    absl::StrCat(spec.objectives.size(), " objectives"));
+    return Unexpected("warm_start", "a study of one objective",
+                      absl::StrCat(spec.objectives.size(), " objectives"));
   }
   std::set<std::string> seen;
   for (const std::string& name : spec.warm_start) {
     if (!IsStudyName(name)) {
-      return Expected("warm_start", "names of studies", absl::StrCat("'", name, "'"));
+      return Unexpected("warm_start", "names of studies", absl::StrCat("'", name, "'"));
     }
-    if (name == spec.name) return Expected("warm_start", "an earlier study", "this study");
+    if (name == spec.name) return Unexpected("warm_start", "an earlier study", "this study");
     if (!seen.insert(name).second) {
-      return Expected("warm_start", "distinct studies", absl::StrCat("'", name, "' twice"));
+      return Unexpected("warm_start", "distinct studies", absl::StrCat("'", name, "' twice"));
     }
   }
   return absl::OkStatus();
@@ -190,10 +188,10 @@ absl::Status CheckRestricts(const MetricConstraint& constraint,
   }
   const bool minimize = objectives.front().direction == Direction::kMinimize;
   if ((minimize ? constraint.at_least : constraint.at_most).has_value()) return absl::OkStatus();
-  return Expected("constraints",
-                  absl::StrCat("a limit that the search does not head for anyway, as it ",
-                               minimize ? "minimizes " : "maximizes ", constraint.metric),
-                  absl::StrCat("'", DescribeConstraint(constraint), "'"));
+  return Unexpected("constraints",
+                    absl::StrCat("a limit that the search does not head for anyway, as it ",
+                                 minimize ? "minimizes " : "maximizes ", constraint.metric),
+                    absl::StrCat("'", DescribeConstraint(constraint), "'"));
 }
 
 absl::Status CheckConstraints(const StudySpec& spec) {
@@ -202,8 +200,8 @@ absl::Status CheckConstraints(const StudySpec& spec) {
   for (const MetricConstraint& constraint : spec.constraints) {
     HPO_RETURN_IF_ERROR(Annotate(ValidateConstraint(constraint), "constraints"));
     if (!seen.insert(constraint.metric).second) {
-      return Expected("constraints", "each metric once, with both its limits",
-                      absl::StrCat("'", constraint.metric, "' twice"));
+      return Unexpected("constraints", "each metric once, with both its limits",
+                        absl::StrCat("'", constraint.metric, "' twice"));
     }
     if (task.has_value()) {
       HPO_RETURN_IF_ERROR(Annotate(CheckMetricFits(*task, constraint.metric), "constraints"));
@@ -216,11 +214,11 @@ absl::Status CheckConstraints(const StudySpec& spec) {
 absl::Status CheckTarget(const StudySpec& spec) {
   if (!spec.budget.target.has_value()) return absl::OkStatus();
   if (spec.objectives.size() > 1) {
-    return Expected("budget.target", "a study of one objective",
-                    absl::StrCat(spec.objectives.size(), " objectives"));
+    return Unexpected("budget.target", "a study of one objective",
+                      absl::StrCat(spec.objectives.size(), " objectives"));
   }
   if (std::isfinite(*spec.budget.target)) return absl::OkStatus();
-  return Expected("budget.target", "a finite number", absl::StrCat(*spec.budget.target));
+  return Unexpected("budget.target", "a finite number", absl::StrCat(*spec.budget.target));
 }
 
 absl::Status CheckBudget(const StudySpec& spec) {
@@ -233,15 +231,15 @@ absl::Status CheckBudget(const StudySpec& spec) {
     HPO_RETURN_IF_ERROR(CheckAtLeast("budget.no_progress", 1, *spec.budget.no_progress));
   }
   if (spec.budget.wall_clock.has_value() && *spec.budget.wall_clock < absl::ZeroDuration()) {
-    return Expected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
+    return Unexpected("budget.wall_clock", ">= 0", absl::FormatDuration(*spec.budget.wall_clock));
   }
   const auto& trial_limit = spec.budget.trial_wall_clock;
   if (trial_limit.has_value() && *trial_limit <= absl::ZeroDuration()) {
-    return Expected("budget.trial_wall_clock", "> 0", absl::FormatDuration(*trial_limit));
+    return Unexpected("budget.trial_wall_clock", "> 0", absl::FormatDuration(*trial_limit));
   }
   const std::optional<double> share = spec.budget.failed_share;
   if (share.has_value() && !(*share >= 0.0 && *share < 1.0)) {
-    return Expected("budget.failed_share", "a share from 0 to less than 1", absl::StrCat(*share));
+    return Unexpected("budget.failed_share", "a share from 0 to less than 1", absl::StrCat(*share));
   }
   return CheckAtLeast("budget.failures_in_a_row", 0, spec.budget.failures_in_a_row);
 }
@@ -252,16 +250,16 @@ absl::Status CheckMemory(const StudySpec& spec) {
   }
   for (const std::string& name : spec.memory.relevant) {
     if (spec.space.Find(name) != nullptr) continue;
-    return Expected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
+    return Unexpected("memory.relevant", "parameters of the study", absl::StrCat("'", name, "'"));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckName(const std::string& name) {
   if (IsStudyName(name)) return absl::OkStatus();
-  return Expected("name",
-                  "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
-                  absl::StrCat("'", name, "'"));
+  return Unexpected(
+      "name", "1 to 100 letters, digits, '.', '_' and '-' that start with neither '.' nor '-'",
+      absl::StrCat("'", name, "'"));
 }
 
 // The objectives, and what is asked of metrics: of each other, and of the task.
@@ -276,7 +274,7 @@ absl::Status CheckMetrics(const StudySpec& spec) {
 }
 
 absl::Status CheckSpace(const SearchSpace& space) {
-  return space.parameters.empty() ? Expected("parameters", "at least one", "none")
+  return space.parameters.empty() ? Unexpected("parameters", "at least one", "none")
                                   : ValidateSpace(space);
 }
 

@@ -83,19 +83,19 @@ absl::StatusOr<MemoryPlan> PlanFromJson(const nlohmann::json& json) {
 nlohmann::json OomConfig(const ParamMap& params) {
   constexpr std::pair<const char*, const char*> kKeys[] = {
       {"model", "model.name"},
-      {"batch_size", "train.batch_size"},
-      {"grad_accum", "train.grad_accum"},
-      {"max_length", "tok.max_length"},
+      {"batch_size", kBatchSizeParameter},
+      {"grad_accum", kGradAccumParameter},
+      {"max_length", kMaxLengthParameter},
   };
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [key, parameter] : kKeys) {
     const auto found = params.find(parameter);
     if (found != params.end()) json[key] = ParamToJson(found->second);
   }
-  const std::optional<int64_t> batch_size = FindInt(params, "train.batch_size");
+  const std::optional<int64_t> batch_size = FindInt(params, kBatchSizeParameter);
   int64_t effective = 0;
   if (batch_size.has_value() &&
-      !__builtin_mul_overflow(*batch_size, FindInt(params, "train.grad_accum").value_or(1),
+      !__builtin_mul_overflow(*batch_size, FindInt(params, kGradAccumParameter).value_or(1),
                               &effective)) {
     json["effective_batch_size"] = effective;
   }

@@ -26,6 +26,11 @@ enum class PruneReason { kOutOfMemory, kPredictedOutOfMemory, kHostOutOfMemory, 
 
 enum class Precision { kFloat32, kBfloat16, kFloat16 };
 
+// The parameters that say how much one step takes.
+inline constexpr char kBatchSizeParameter[] = "train.batch_size";
+inline constexpr char kGradAccumParameter[] = "train.grad_accum";
+inline constexpr char kMaxLengthParameter[] = "tok.max_length";
+
 // How an attempt executes its configuration. The effective batch E is what learns; the plan only
 // splits it: ceil(E / micro_batch) parts, the last one shorter.
 struct MemoryPlan {

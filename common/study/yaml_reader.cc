@@ -20,7 +20,7 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kMaxShown = 60;
+constexpr size_t kMostShown = 60;
 
 std::string Join(const std::string& path, absl::string_view key) {
   return path.empty() ? std::string(key) : absl::StrCat(path, ".", key);
@@ -37,8 +37,8 @@ std::string Describe(const YAML::Node& node) {
   if (node.IsSequence()) return "a list";
   if (!node.IsScalar()) return "nothing";
   const std::string& text = node.Scalar();
-  if (text.size() <= kMaxShown) return absl::StrCat("'", text, "'");
-  return absl::StrCat("'", text.substr(0, kMaxShown), "...'");
+  if (text.size() <= kMostShown) return absl::StrCat("'", text, "'");
+  return absl::StrCat("'", text.substr(0, kMostShown), "...'");
 }
 
 absl::Status Expected(const YamlValue& value, absl::string_view expected) {

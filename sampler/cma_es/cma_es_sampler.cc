@@ -21,7 +21,7 @@ namespace hpo {
 namespace {
 
 // Sizes of the rounds in which configurations are drawn until one fits that no trial has had.
-constexpr int kRounds[] = {1, 8, 64, 128};
+constexpr int kDrawRounds[] = {1, 8, 64, 128};
 
 struct Axis {
   const Parameter* parameter;
@@ -190,7 +190,7 @@ absl::StatusOr<Suggestion> CmaEsSampler::SuggestAfter(int64_t startup_trials,
   const auto draw = [&] {
     return DrawConfiguration(context.space, ParamsAt(axes, strategy->Draw(rng)), rng);
   };
-  std::optional<Candidate> found = DrawUntilNew(kRounds, history_, draw, rng, pool);
+  std::optional<Candidate> found = DrawUntilNew(kDrawRounds, history_, draw, rng, pool);
   if (!found.has_value()) return SuggestAtRandom(context, history_, spec_, kNoCandidate);
   return Suggestion{
       .params = std::move(found->params),

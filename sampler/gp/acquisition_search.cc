@@ -17,10 +17,10 @@ constexpr size_t kLocalCandidates = 128;
 constexpr size_t kStarts = 4;
 // How many candidates are checked against the worker's memory at a time, the best first.
 constexpr size_t kFeasibilityBatch = 8;
-constexpr int kRounds = 4;
+constexpr int kClimbRounds = 4;
 // All values of a grid are tried up to this many, else steps of 1, 2, 4, ... and back.
 constexpr double kMostTried = 12.0;
-constexpr double kLeastGain = 1e-9;
+constexpr double kLeastScoreGain = 1e-9;
 // The distance of a local candidate, as a part of the axis, is at least e^-9.
 constexpr double kNearest = -9.0;
 
@@ -223,11 +223,11 @@ class Search {
 
   // Moves `at` to a local maximum; its score.
   double Climb(Scored& at) {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kClimbRounds; ++round) {
       const double before = at.score;
       ClimbContinuous(at);
       const bool stepped = StepOverValues(at);
-      if (!stepped || at.score - before <= kLeastGain) break;
+      if (!stepped || at.score - before <= kLeastScoreGain) break;
     }
     return at.score;
   }
@@ -272,7 +272,7 @@ class Search {
       if (continuous || std::isnan(at.codes[i]) || !space_.space().parameters[i].modelled) continue;
       if (space_.constant(i)) continue;
       std::optional<Scored> best = BestOtherValue(at, i);
-      if (!best.has_value() || best->score <= at.score + kLeastGain) continue;
+      if (!best.has_value() || best->score <= at.score + kLeastScoreGain) continue;
       if (context_.feasibility && !Check(best->codes).has_value()) continue;
       at = *std::move(best);
       stepped = true;

@@ -7,11 +7,11 @@
 #include "sampler/numeric/cholesky_factor.h"
 #include "sampler/numeric/lbfgs_b.h"
 #include "sampler/numeric/packet_math.h"
+#include "sampler/numeric/truncated_normal.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 // Bounds of the logarithms, where covariances are still safely positive definite.
 constexpr double kLowestWeight = -12.0, kHighestWeight = 7.0;
 constexpr double kLowestScale = -6.0, kHighestScale = 6.0;

@@ -3,19 +3,17 @@
 #include <cmath>
 
 #include "sampler/numeric/packet_math.h"
+#include "sampler/numeric/truncated_normal.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 // Left of here the continued fraction is exact to double precision; right of it the series is, and
 // its differences lose two digits at most.
 constexpr double kTailBelow = -2.25;
 // Terms that the fraction needs: so many over the square of the argument, and a few.
 constexpr double kTermsBySquare = 520.0;
 constexpr int kLeastTerms = 6;
-
-double LogDensity(double z) { return -0.5 * z * z - kLogSqrtTwoPi; }
 
 // With t = -z > 0: Phi(z) / phi(z) = 1 / (t + excess), excess = 1 / (t + 2 / (t + 3 / (t + ...))).
 double MillsExcess(double t) {
@@ -39,8 +37,8 @@ double CentralSeries(double z) {
 // Phi(z) right of the tail.
 double Probability(double z) {
   constexpr double kMirrorFrom = 2.5;
-  if (z < kMirrorFrom) return 0.5 + PortableExp(LogDensity(z)) * CentralSeries(z);
-  return 1.0 - PortableExp(LogDensity(z)) / (z + MillsExcess(z));
+  if (z < kMirrorFrom) return 0.5 + PortableExp(LogNormalDensity(z)) * CentralSeries(z);
+  return 1.0 - PortableExp(LogNormalDensity(z)) / (z + MillsExcess(z));
 }
 
 }  // namespace
@@ -49,20 +47,20 @@ ValueAndSlope LogImprovement(double z) {
   if (z < kTailBelow) {
     const double excess = MillsExcess(-z);
     // h = phi (1 - t / (t + excess)).
-    return {LogDensity(z) + PortableLog(excess / (excess - z)), 1.0 / excess};
+    return {LogNormalDensity(z) + PortableLog(excess / (excess - z)), 1.0 / excess};
   }
   const double probability = Probability(z);
-  const double improvement = PortableExp(LogDensity(z)) + z * probability;
+  const double improvement = PortableExp(LogNormalDensity(z)) + z * probability;
   return {PortableLog(improvement), probability / improvement};
 }
 
 ValueAndSlope LogProbability(double z) {
   if (z < kTailBelow) {
     const double inverse_mills = MillsExcess(-z) - z;
-    return {LogDensity(z) - PortableLog(inverse_mills), inverse_mills};
+    return {LogNormalDensity(z) - PortableLog(inverse_mills), inverse_mills};
   }
   const double probability = Probability(z);
-  return {PortableLog(probability), PortableExp(LogDensity(z)) / probability};
+  return {PortableLog(probability), PortableExp(LogNormalDensity(z)) / probability};
 }
 
 }  // namespace hpo

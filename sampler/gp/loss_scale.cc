@@ -9,11 +9,11 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kFirst = 10;
+constexpr size_t kFirstLosses = 10;
 // No distance is more than this many spreads.
 constexpr double kFurthest = 1e300;
 
-constexpr double kLeastGain = 1e-3;
+constexpr double kLeastLossGain = 1e-3;
 
 // A quarter of a loss, so that no difference overflows.
 double Quarter(double loss) { return 0.25 * loss; }
@@ -68,7 +68,7 @@ double LossPerStep(std::span<const double> losses, std::span<const double> norma
 
 bool LossReference::Gains(double loss, double best) const {
   const double ahead = std::max(middle - best, 0.0);
-  return loss < best - (std::isfinite(ahead) ? kLeastGain * ahead : 0.0);
+  return loss < best - (std::isfinite(ahead) ? kLeastLossGain * ahead : 0.0);
 }
 
 LossReference ReferenceOf(std::span<const double> losses) {
@@ -89,7 +89,7 @@ LossReference StartingReference(std::span<const double> losses) {
     first.push_back(loss);
     least = std::min(least, loss);
     most = std::max(most, loss);
-    if (first.size() >= kFirst && least < most) break;
+    if (first.size() >= kFirstLosses && least < most) break;
   }
   return ReferenceOf(first);
 }

@@ -83,13 +83,14 @@ void MakeFinite(TrainingData& data) {
   }
 }
 
-constexpr size_t kMostJudged = 256;
+constexpr size_t kMostJudgedTrials = 256;
 
 // How many of `count` labels of one kind are left out beside `others` of the other. In blocks, so
 // that what remains does not change with every trial.
 size_t Surplus(size_t count, size_t others) {
   constexpr size_t kBlock = 64;
-  const size_t most = std::max(kMostJudged / 2, kMostJudged - std::min(others, kMostJudged));
+  const size_t most =
+      std::max(kMostJudgedTrials / 2, kMostJudgedTrials - std::min(others, kMostJudgedTrials));
   return count <= most ? 0 : (count - most + kBlock - 1) / kBlock * kBlock;
 }
 
@@ -97,7 +98,7 @@ size_t Surplus(size_t count, size_t others) {
 // was learned to be avoided is seldom met again.
 void KeepNewest(LabelledCodes& labelled) {
   const size_t count = labelled.labels.size();
-  if (count <= kMostJudged) return;
+  if (count <= kMostJudgedTrials) return;
   const auto num_bad = static_cast<size_t>(std::count_if(
       labelled.labels.begin(), labelled.labels.end(), [](double label) { return label > 0.0; }));
   size_t surplus_bad = Surplus(num_bad, count - num_bad);

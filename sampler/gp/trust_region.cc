@@ -11,7 +11,7 @@ namespace hpo {
 namespace {
 
 // Before, nothing was learnt to look closely at.
-constexpr size_t kFirst = 10;
+constexpr size_t kFirstTrials = 10;
 constexpr double kWidest = 0.4;
 // Where a box is narrower, the place is done with.
 constexpr double kNarrowest = 0.02;
@@ -66,7 +66,7 @@ class Walk {
     }
     least_ = std::min(least_, losses_[i]);
     const bool better = losses_[i] < losses_[center_] && !DoneWith(i);
-    if (i >= kFirst) Count(i, better);
+    if (i >= kFirstTrials) Count(i, better);
     if (better) center_ = i;
     if (side_ < kNarrowest) StartElsewhere(i);
   }

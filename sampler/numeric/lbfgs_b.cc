@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "Eigen/Core"
 #include "Eigen/LU"
 #include "common/base/status.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
@@ -17,7 +17,6 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSufficientDecrease = 1e-4;
 constexpr int kMaxBacktracks = 20;
 // Least s'y, relative to y'y, of a pair that is kept.
@@ -120,7 +119,7 @@ struct Breakpoints {
 };
 
 Breakpoints FindBreakpoints(const VectorXd& x, const VectorXd& gradient, const Box& box) {
-  Breakpoints found{VectorXd::Constant(x.size(), kInfinity), {}};
+  Breakpoints found{VectorXd::Constant(x.size(), kUnbounded), {}};
   for (Index i = 0; i < x.size(); ++i) {
     if (gradient[i] < 0.0) found.at[i] = (x[i] - box.upper[i]) / gradient[i];
     if (gradient[i] > 0.0) found.at[i] = (x[i] - box.lower[i]) / gradient[i];
@@ -244,7 +243,7 @@ class Minimizer {
     result.gradient = VectorXd::Zero(result.x.size());
     const size_t size = static_cast<size_t>(result.x.size());
     result.value = function_({result.x.data(), size}, {result.gradient.data(), size});
-    if (!result.gradient.allFinite()) result.value = kInfinity;
+    if (!result.gradient.allFinite()) result.value = kUnbounded;
     return result;
   }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "sampler/numeric/portable_math.h"
@@ -10,8 +9,6 @@
 namespace hpo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
 constexpr double kLogHalf = -0.69314718055994530942;
 
@@ -20,8 +17,6 @@ constexpr double kSeriesBelow = -30.0;
 // Intervals narrower than this (in units of 1 / (1 + |midpoint|)) are integrated by the midpoint
 // rule with its second-order correction; the next term is below 1e-15.
 constexpr double kNarrow = 1e-3;
-
-double LogDensity(double x) { return -0.5 * x * x - kLogSqrtTwoPi; }
 
 double LowerTail(double x) { return 0.5 * Erfc(-x / std::numbers::sqrt2); }
 
@@ -34,7 +29,7 @@ double LogCdfBySeries(double x) {
     term *= -(2.0 * k - 1.0) * inverse_square;
     sum += term;
   }
-  return LogDensity(x) - Log(-x) + Log1p(sum);
+  return LogNormalDensity(x) - Log(-x) + Log1p(sum);
 }
 
 // ln(1 - exp(x)) for x < 0.
@@ -44,7 +39,7 @@ double LogMassOfNarrow(double low, double high) {
   const double width = high - low;
   const double middle = 0.5 * (low + high);
   const double correction = (middle * middle - 1.0) * width * width / 24.0;
-  return LogDensity(middle) + Log(width) + Log1p(correction);
+  return LogNormalDensity(middle) + Log(width) + Log1p(correction);
 }
 
 bool IsNarrow(double low, double high) {
@@ -84,11 +79,11 @@ double LogAddExp(double a, double b) {
 double LogNormalCdf(double x) {
   if (x > -1.0) return Log1p(-LowerTail(-x));
   if (x > kSeriesBelow) return Log(LowerTail(x));
-  return std::isinf(x) ? -kInfinity : LogCdfBySeries(x);
+  return std::isinf(x) ? -kUnbounded : LogCdfBySeries(x);
 }
 
 double LogNormalMass(double low, double high) {
-  if (!(low < high)) return -kInfinity;
+  if (!(low < high)) return -kUnbounded;
   // Mirrored, so that the interval reaches no further right than left.
   if (low > 0.0) return LogNormalMass(-high, -low);
   if (IsNarrow(low, high)) return LogMassOfNarrow(low, high);
@@ -107,8 +102,8 @@ double NormalMass(double low, double high) {
 }
 
 double NormalQuantileOfLog(double log_probability) {
-  if (log_probability >= 0.0) return kInfinity;
-  if (std::isinf(log_probability)) return -kInfinity;
+  if (log_probability >= 0.0) return kUnbounded;
+  if (std::isinf(log_probability)) return -kUnbounded;
   if (log_probability > kLogHalf) return -NormalQuantileOfLog(LogOneMinusExp(log_probability));
   double x = log_probability < -5.0
                  ? -std::sqrt(-2.0 * (log_probability + kLogSqrtTwoPi))
@@ -117,7 +112,7 @@ double NormalQuantileOfLog(double log_probability) {
   constexpr int kMaxIterations = 100;
   for (int i = 0; i < kMaxIterations; ++i) {
     const double log_cdf = LogNormalCdf(x);
-    const double step = (log_cdf - log_probability) * Exp(log_cdf - LogDensity(x));
+    const double step = (log_cdf - log_probability) * Exp(log_cdf - LogNormalDensity(x));
     x -= step;
     if (std::abs(step) <= 1e-14 * std::abs(x)) break;
   }

@@ -6,6 +6,11 @@
 
 namespace hpo {
 
+inline constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
+
+// ln phi(x).
+inline double LogNormalDensity(double x) { return -0.5 * x * x - kLogSqrtTwoPi; }
+
 // ln(exp(a) + exp(b)) without overflow; -infinity when both are.
 double LogAddExp(double a, double b);
 

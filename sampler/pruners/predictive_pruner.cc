@@ -27,10 +27,8 @@ constexpr int kNewest = 12;
 // One of so many trials is never stopped.
 constexpr uint64_t kObserved = 6;
 
-constexpr double kWorst = std::numeric_limits<double>::infinity();
-
-// Known of another trial: its value at the step, and how it ended; kWorst where it did so badly,
-// nullopt while it runs or was stopped.
+// Known of another trial: its value at the step, and how it ended; kWorstLoss where it did
+// so badly, nullopt while it runs or was stopped.
 struct Seen {
   double value = 0.0;
   std::optional<double> end;
@@ -49,7 +47,7 @@ std::optional<double> ValueAt(const HistoryTrial& trial, int64_t step) {
 // How a completed trial ended.
 double EndOf(const HistoryTrial& trial) {
   const bool counts = IsFeasible(trial) && !trial.losses.empty();
-  return counts ? NanAsWorst(trial.losses.front()) : kWorst;
+  return counts ? NanAsWorst(trial.losses.front()) : kWorstLoss;
 }
 
 std::vector<Seen> SeenAt(const History& history, TrialNumber except, int64_t step) {

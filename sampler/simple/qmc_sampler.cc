@@ -16,7 +16,7 @@ namespace hpo {
 namespace {
 
 // Sizes of the rounds of points, as DrawFitting's.
-constexpr int kRounds[] = {1, 8, 64, 128, 256};
+constexpr int kPointRounds[] = {1, 8, 64, 128, 256};
 // Between the seeds of one trial's points.
 constexpr uint64_t kNextSeed = 0xD1B54A32D192ED03;
 
@@ -44,7 +44,7 @@ std::optional<Candidate> FirstFitting(const AskContext& context, const History& 
     seed += kNextSeed;
     return ConfigurationAt(context.space, preset, point, rng);
   };
-  if (auto found = DrawUntilNew(kRounds, history, draw, rng, pool); found.has_value()) {
+  if (auto found = DrawUntilNew(kPointRounds, history, draw, rng, pool); found.has_value()) {
     return found;
   }
   if (pool.fitting().empty()) return std::nullopt;

@@ -13,13 +13,13 @@ namespace hpo {
 namespace {
 
 // Sizes of the rounds of random draws: most spaces fit at once, few need hundreds of draws.
-constexpr int kRounds[] = {1, 8, 64, 128, 256};
+constexpr int kPoolRounds[] = {1, 8, 64, 128, 256};
 constexpr size_t kMostUntried = 192;
 
 // Adds rounds of random draws until one fits.
 absl::Status DrawRounds(const AskContext& context, const ParamMap& preset, Rng& rng,
                         CandidatePool& pool) {
-  for (const int size : kRounds) {
+  for (const int size : kPoolRounds) {
     std::vector<ParamMap> drawn;
     for (int i = 0; i < size; ++i) {
       HPO_ASSIGN_OR_RETURN(ParamMap params, DrawConfiguration(context.space, preset, rng));

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Positions of grids of at most so many values are kept.
 constexpr double kMostPositions = 4096.0;
 
@@ -151,7 +151,7 @@ bool CodedSpace::all_continuous() const {
 }
 
 std::optional<Codes> CodedSpace::Encode(const ParamMap& params) const {
-  Codes codes(coded_.size(), kNan);
+  Codes codes(coded_.size(), kNoNumber);
   for (size_t i = 0; i < coded_.size(); ++i) {
     const Parameter& parameter = space_.parameters[i];
     const auto found = params.find(parameter.name);
@@ -216,7 +216,7 @@ std::optional<AllowedCodes> CodedSpace::Allowed(size_t parameter, const Codes& c
 bool CodedSpace::Complete(Codes& codes, Rng& rng) const {
   for (size_t i = 0; i < coded_.size(); ++i) {
     if (!Active(i, codes)) {
-      codes[i] = kNan;
+      codes[i] = kNoNumber;
       continue;
     }
     const std::optional<AllowedCodes> allowed = Allowed(i, codes);

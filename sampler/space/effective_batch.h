@@ -8,12 +8,10 @@
 
 #include "common/base/random.h"
 #include "common/space/search_space.h"
+#include "common/study/trial.h"
 #include "sampler/space/numeric_scale.h"
 
 namespace hpo {
-
-constexpr char kBatchSizeParameter[] = "train.batch_size";
-constexpr char kGradAccumParameter[] = "train.grad_accum";
 
 // Two parameters of a space, by index; `first` comes before `second`.
 struct EffectiveBatchPair {

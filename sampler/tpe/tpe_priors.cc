@@ -6,7 +6,7 @@ namespace hpo {
 namespace {
 
 // The first completed trials, which lie widest, tell what a prior is worth.
-constexpr size_t kMostJudged = 128;
+constexpr size_t kMostJudgedLosses = 128;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ PriorVote TpePriors::Choose(const History& history, const SearchSpace& space,
   PointTable points(inputs.num_axes());
   std::vector<double> losses;
   for (const auto& [number, trial] : history.trials()) {
-    if (losses.size() == kMostJudged) break;
+    if (losses.size() == kMostJudgedLosses) break;
     if (trial.state != TrialState::kCompleted || trial.losses.empty()) continue;
     const std::optional<Codes> codes = coded.Encode(trial.params);
     if (!codes.has_value()) continue;

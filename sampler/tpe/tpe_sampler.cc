@@ -19,11 +19,11 @@ constexpr size_t kLeastOfPrior = 12;
 // After so many finished trials of the study itself a prior counts a quarter; soon nothing.
 constexpr double kFading = 20.0;
 // Rounds of candidates before random search for one that fits takes over.
-constexpr int kMaxRounds = 8;
+constexpr int kMaxPoolRounds = 8;
 
 // Candidates from all sought densities, so many of each at a time, until `enough` fit.
 void DrawCandidates(const TpeModel& model, size_t enough, Rng& rng, CandidatePool& pool) {
-  for (int round = 0; round < kMaxRounds && pool.fitting().size() < enough; ++round) {
+  for (int round = 0; round < kMaxPoolRounds && pool.fitting().size() < enough; ++round) {
     std::vector<ParamMap> drawn;
     for (size_t i = 0; i < kNumCandidates; ++i) {
       if (auto params = model.DrawGood(rng); params.has_value()) {

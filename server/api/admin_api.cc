@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kBackupPiece = size_t{1} << 20;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::StatusOr<AdminApi::BackUpEnd> AdminApi::BackUp(
   Sha256 digest;
   const auto send = [&](const std::string& path) -> absl::Status {
     std::ifstream file(path, std::ios::binary);
-    std::vector<char> piece(kPiece);
+    std::vector<char> piece(kBackupPiece);
     while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
       const absl::string_view bytes(piece.data(), static_cast<size_t>(file.gcount()));
       digest.Update(bytes);

@@ -25,7 +25,7 @@ constexpr int64_t kLargestPage = kPageLimit.most;
 constexpr absl::Duration kBookmarkEach = absl::Seconds(15);
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 constexpr int kEventBatch = 256;
-constexpr size_t kPiece = size_t{1} << 20;  // of an archive
+constexpr size_t kArchivePiece = size_t{1} << 20;  // of an archive
 
 absl::Status DrainingError() {
   return absl::UnavailableError("hpo-server is shutting down; try again soon");
@@ -138,7 +138,7 @@ absl::StatusOr<StudyApi::ArchiveEnd> StudyApi::ArchiveStudy(
   };
   const auto take = [&](absl::string_view line) -> absl::Status {
     piece.append(line.data(), line.size());
-    return piece.size() < kPiece ? absl::OkStatus() : send();
+    return piece.size() < kArchivePiece ? absl::OkStatus() : send();
   };
   HPO_ASSIGN_OR_RETURN(end.num_trials, scheduler_.archiver().ArchiveStudy(name, take));
   HPO_RETURN_IF_ERROR(send());

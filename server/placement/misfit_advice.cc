@@ -9,14 +9,13 @@
 #include "absl/strings/str_join.h"
 #include "common/memory/plan/config_advice.h"
 #include "common/memory/plan/space_survey.h"
+#include "common/study/trial.h"
 #include "sampler/space/cheapest_configuration.h"
 #include "server/placement/capability.h"
 
 namespace hpo {
 namespace {
 
-constexpr char kBatchSize[] = "train.batch_size";
-constexpr char kMaxLength[] = "tok.max_length";
 // Enough for shares to a percent or two, in tenths of a second.
 constexpr int64_t kMostSurveyed = 5000;
 
@@ -36,11 +35,12 @@ std::string Percent(int64_t part, int64_t whole) {
 // What makes `params` fit. Empty where nothing is known of its need.
 std::string HowItFits(const StudySpec& study, const FitDecider& strict, const FitDecider& plan,
                       const ParamMap& params, Bytes capacity) {
-  const int64_t batch_size = FindInt(params, kBatchSize).value_or(1);
+  const int64_t batch_size = FindInt(params, kBatchSizeParameter).value_or(1);
   if (study.memory.policy == MemoryPolicy::kStrict && batch_size > 1) {
     const auto smaller = LargestBatchSize(strict, params, capacity, batch_size - 1);
     if (smaller.ok() && smaller->has_value()) {
-      return absl::StrCat("reduce ", kBatchSize, " to ", (*smaller)->planned.plan.micro_batch,
+      return absl::StrCat("reduce ", kBatchSizeParameter, " to ",
+                          (*smaller)->planned.plan.micro_batch,
                           ", or let memory.policy: plan split batches");
     }
   }
@@ -53,8 +53,8 @@ std::string HowItFits(const StudySpec& study, const FitDecider& strict, const Fi
   for (const auto& [name, value] : advice->changes.back().params) {
     const auto given = params.find(name);
     if (given != params.end() && given->second == value) continue;
-    settings.push_back(
-        absl::StrCat(name == kMaxLength ? "reduce " : "set ", name, " to ", FormatParam(value)));
+    settings.push_back(absl::StrCat(name == kMaxLengthParameter ? "reduce " : "set ", name, " to ",
+                                    FormatParam(value)));
   }
   if (settings.empty()) return needs_card;
   return absl::StrCat(absl::StrJoin(settings, " and "), ", or ", needs_card);

@@ -51,7 +51,7 @@ std::string Frame(char type, char flags, uint32_t stream, const std::string& pay
 }
 
 // A header field that no table has (RFC 7541, 6.2.2); both texts are shorter than 127 bytes.
-std::string Field(const std::string& name, const std::string& value) {
+std::string HeaderField(const std::string& name, const std::string& value) {
   std::string field(1, '\0');
   for (const std::string& text : {name, value}) {
     field += static_cast<char>(text.size());
@@ -68,8 +68,8 @@ std::string RefusalOf(uint32_t stream, const std::string& why) {
   std::string text;
   if (stream > 0) {
     text = Frame(kHeaders, kEndsStreamAndHeaders, stream,
-                 absl::StrCat(kStatus200, Field("content-type", "application/grpc"),
-                              Field("grpc-status", "8"), Field("grpc-message", why)));
+                 absl::StrCat(kStatus200, HeaderField("content-type", "application/grpc"),
+                              HeaderField("grpc-status", "8"), HeaderField("grpc-message", why)));
   }
   return text +
          Frame(kGoAway, 0, 0, BigEndian(stream) + std::string(3, '\0') + kEnhanceYourCalm + why);

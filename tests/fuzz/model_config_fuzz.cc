@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/models/model_config.h"
+#include "common/models/model_fields.h"
 #include "common/models/model_parameters.h"
 #include "nlohmann/json.hpp"
 
@@ -19,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HPO_CHECK(!absl::StrContains(shape.status().message(), "\n"));
     return 0;
   }
-  const auto stored = hpo::ModelShapeFromJson(hpo::ModelShapeToJson(*shape));
+  const auto stored = hpo::ModelShapeFromJson(hpo::ToJson(*shape));
   HPO_CHECK(stored.ok() && *stored == *shape);
   const auto parameters = hpo::NumParameters(*shape);
   if (hpo::CheckKnownFamily(*shape).ok()) {

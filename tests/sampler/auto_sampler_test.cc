@@ -1,16 +1,13 @@
 #include "sampler/auto_sampler.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Trials that have ended, with these losses by number.
 History Ended(const std::vector<double>& losses) {
@@ -78,7 +75,7 @@ TEST(ChooseSampler, SeveralObjectivesAreForTpe) {
 
 // Standing still is no reason: docs/adr/007.
 TEST(ChooseSampler, TheProcessWhereNothingGetsBetter) {
-  for (const double loss : {1.0, kInfinity, kNan}) {
+  for (const double loss : {1.0, kUnbounded, kNoNumber}) {
     EXPECT_EQ(Choose(std::vector<double>(100, loss)),
               (AutoChoice{Proposer::kProcess, "100 trials"}));
   }

@@ -1,9 +1,9 @@
 // Studies whose file sets limits on metrics: the unconstrained optimum lies beyond them.
 #include <cmath>
-#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "sampler/tpe/trial_split.h"
 #include "tests/sampler/simulated_study.h"
 
@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kTrials = 80;
 
 StudySpec Square(const std::string& sampler, uint64_t seed) {
@@ -138,7 +137,7 @@ TEST(ConstrainedStudy, GoesOnWhereTheMetricIsNeverReported) {
   for (const char* sampler : {"tpe", "gp", "cma-es", "auto"}) {
     SimulatedStudy study(Square(sampler, 2), [](const ParamMap& params) {
       SimulatedResult result(*FindDouble(params, "x"));
-      result.excesses = {kInfinity};
+      result.excesses = {kUnbounded};
       return result;
     });
     while (study.trials().size() < 15) study.RunOne();
@@ -180,7 +179,7 @@ std::vector<int64_t> Best(const std::vector<HistoryTrial>& trials, int64_t count
 
 TEST(ConstrainedSplit, FeasibleTrialsComeFirstThenPrunedThenTheLeastViolating) {
   const std::vector<HistoryTrial> trials = {
-      Ended(0, TrialState::kCompleted, {0.0}, kInfinity),
+      Ended(0, TrialState::kCompleted, {0.0}, kUnbounded),
       Ended(1, TrialState::kCompleted, {1.0}, 0.5),
       Ended(2, TrialState::kCompleted, {2.0}, 0.1),
       Ended(3, TrialState::kPruned, {}),

@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-constexpr int kTrials = 40;
+constexpr int kGoldenTrials = 40;
 constexpr Bytes kCapacity = GiB(16);
 
 Domain Names() {
@@ -26,7 +26,7 @@ SearchSpace RealSpace() {
   return space;
 }
 
-SearchSpace MixedSpace() {
+SearchSpace GoldenMixedSpace() {
   SearchSpace space;
   space.parameters = {MakeParameter("model.name", Names()),
                       MakeParameter("x", FloatDomain{1e-6, 10.0, std::nullopt, true}),
@@ -61,7 +61,8 @@ nlohmann::json SuggestionsOf(const SearchSpace& space, const std::string& sample
   study.sampler = {.type = sampler, .seed = 11};
   SimulatedStudy simulated(study, Run, kCapacity);
   nlohmann::json suggestions = nlohmann::json::array();
-  for (int i = 0; i < kTrials; ++i) suggestions.push_back(ParamsToJson(simulated.RunOne().params));
+  for (int i = 0; i < kGoldenTrials; ++i)
+    suggestions.push_back(ParamsToJson(simulated.RunOne().params));
   return suggestions;
 }
 
@@ -69,7 +70,7 @@ TEST(GoldenSuggestions, AreTheSameOnEveryMachine) {
   nlohmann::json found;
   for (const std::string sampler : {"random", "tpe", "gp", "cma-es"}) {
     found[sampler]["real"] = SuggestionsOf(RealSpace(), sampler);
-    found[sampler]["mixed"] = SuggestionsOf(MixedSpace(), sampler);
+    found[sampler]["mixed"] = SuggestionsOf(GoldenMixedSpace(), sampler);
   }
   if (std::getenv("HPO_WRITE_GOLDEN") != nullptr) {
     std::ofstream file(SourcePath("tests/golden/suggestions.json"));

@@ -4,12 +4,10 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 const std::vector<Objective> kMaximizeF1 = {{"macro_f1", Direction::kMaximize}};
 
@@ -60,7 +58,7 @@ TEST(ToHistory, LossesAreSmallerIsBetterAndWhatIsMissingIsWorst) {
   const Trial trial =
       StoredTrial(TrialState::kCompleted, Completed{.metrics = {{"macro_f1", 0.8}, {"loss", 0.3}}});
   const HistoryTrial seen = ToHistory(trial, {}, objectives);
-  EXPECT_EQ(seen.losses, (std::vector<double>{-0.8, 0.3, kInfinity}));
+  EXPECT_EQ(seen.losses, (std::vector<double>{-0.8, 0.3, kUnbounded}));
   EXPECT_EQ(seen.number, TrialNumber{3});
   EXPECT_EQ(seen.params, trial.params);
 }
@@ -68,9 +66,9 @@ TEST(ToHistory, LossesAreSmallerIsBetterAndWhatIsMissingIsWorst) {
 // Storage keeps no difference between NaN and the infinities, so neither may we.
 TEST(ToHistory, ObjectivesThatAreNotFiniteAreWorstInBothDirections) {
   for (const Direction direction : {Direction::kMinimize, Direction::kMaximize}) {
-    for (const double value : {kNan, kInfinity, -kInfinity}) {
+    for (const double value : {kNoNumber, kUnbounded, -kUnbounded}) {
       const Trial trial = StoredTrial(TrialState::kCompleted, Completed{.metrics = {{"m", value}}});
-      EXPECT_EQ(ToHistory(trial, {}, {{"m", direction}}).losses, std::vector<double>{kInfinity});
+      EXPECT_EQ(ToHistory(trial, {}, {{"m", direction}}).losses, std::vector<double>{kUnbounded});
     }
   }
 }
@@ -90,7 +88,7 @@ TEST(ToHistory, TheFirstReportOfAStepCounts) {
       {.step = 10, .metrics = {{"macro_f1", 0.5}}},
       {.step = 10, .metrics = {{"macro_f1", 0.9}}},
       {.step = 20, .metrics = {{"loss", 0.1}}},
-      {.step = 30, .metrics = {{"macro_f1", kInfinity}}}};
+      {.step = 30, .metrics = {{"macro_f1", kUnbounded}}}};
   const HistoryTrial seen =
       ToHistory(StoredTrial(TrialState::kRunning, std::nullopt), measurements, kMaximizeF1);
   ASSERT_EQ(seen.intermediate.size(), 2u);

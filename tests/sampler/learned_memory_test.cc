@@ -10,12 +10,6 @@ namespace {
 
 constexpr uint64_t kSeeds = 50;
 
-CategoricalDomain Choices(std::initializer_list<int64_t> values) {
-  CategoricalDomain domain;
-  for (const int64_t value : values) domain.choices.push_back(value);
-  return domain;
-}
-
 StudySpec CriteriaStudy(const std::string& sampler, uint64_t seed) {
   StudySpec study;
   study.sampler = {.type = sampler, .seed = seed};

@@ -1,17 +1,14 @@
 #include "sampler/prior_study.h"
 
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
+#include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(PriorWorth, IsTheRankCorrelationLessWhatChanceBrings) {
   const std::vector<double> losses = {3.0, 1.0, 4.0, 1.5, 9.0, 2.6};
@@ -38,7 +35,7 @@ TEST(PriorWorth, TooFewOrWeakEvidenceIsNone) {
 }
 
 TEST(PriorWorth, ValuesThatAreNotFiniteAreTheWorst) {
-  const std::vector<double> losses = {1.0, kNan, 2.0, kInfinity, 3.0, -kInfinity};
+  const std::vector<double> losses = {1.0, kNoNumber, 2.0, kUnbounded, 3.0, -kUnbounded};
   EXPECT_DOUBLE_EQ(PriorWorth(std::vector<double>{1.0, 9.0, 2.0, 9.0, 3.0, 9.0}, losses), 1.0);
 }
 
@@ -209,7 +206,7 @@ TEST_P(WarmStart, PriorsThatTeachNothingChangeNothing) {
                            {.number = TrialNumber{0},
                             .params = {{"unknown", 0.5}},
                             .state = TrialState::kCompleted,
-                            .losses = {kNan}}});
+                            .losses = {kNoNumber}}});
   SimulatedStudy with(spec, Bowl(0.0, 1.0), GiB(16), {elsewhere, {"empty", {}}});
   SimulatedStudy without(spec, Bowl(0.0, 1.0));
   for (int i = 0; i < 14; ++i) EXPECT_EQ(with.RunOne().params, without.RunOne().params) << i;

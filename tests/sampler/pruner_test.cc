@@ -2,15 +2,12 @@
 // MakePruner.
 #include "sampler/pruner.h"
 
-#include <limits>
-
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr TrialNumber kAsking{1000};
 
 using Values = std::map<int64_t, double>;
@@ -91,11 +88,11 @@ TEST(ThresholdPruner, StopsOutsideItsLimits) {
   const Case cases[] = {
       {std::nullopt, 1.0, 1.0, nullptr},
       {std::nullopt, 1.0, 1.5, "1.5 at step 1 is above the limit 1"},
-      {std::nullopt, 1.0, kInfinity, "inf at step 1 is above the limit 1"},
+      {std::nullopt, 1.0, kUnbounded, "inf at step 1 is above the limit 1"},
       {0.5, std::nullopt, 0.5, nullptr},
       {0.5, std::nullopt, 0.25, "0.25 at step 1 is below the limit 0.5"},
       {0.5, 1.0, 0.75, nullptr},
-      {0.5, 1.0, kNan, "no finite value at step 1"},
+      {0.5, 1.0, kNoNumber, "no finite value at step 1"},
   };
   for (const Direction direction : {Direction::kMinimize, Direction::kMaximize}) {
     const double sign = direction == Direction::kMaximize ? -1.0 : 1.0;
@@ -135,12 +132,17 @@ TEST(PatientPruner, StopsAfterPatienceWithoutProgress) {
     bool stopped;
   };
   const Case cases[] = {
-      {0, 0.0, {1.0, 1.0}, false},       {0, 0.0, {1.0, 1.1}, true},
-      {0, 0.2, {1.0, 1.1}, false},       {0, 0.2, {1.0, 1.3}, true},
-      {1, 0.0, {1.0, 2.0}, false},       {1, 0.0, {1.0, 2.0, 2.0}, true},
-      {1, 0.0, {1.0, 2.0, 0.5}, false},  {1, 0.0, {1.0, 0.5, 2.0, 2.0}, true},
-      {1, 0.0, {kNan, 1.0, 1.0}, false}, {1, 0.0, {1.0, kNan, kNan}, false},
-      {1, 0.0, {1.0, kNan, 2.0}, true},
+      {0, 0.0, {1.0, 1.0}, false},
+      {0, 0.0, {1.0, 1.1}, true},
+      {0, 0.2, {1.0, 1.1}, false},
+      {0, 0.2, {1.0, 1.3}, true},
+      {1, 0.0, {1.0, 2.0}, false},
+      {1, 0.0, {1.0, 2.0, 2.0}, true},
+      {1, 0.0, {1.0, 2.0, 0.5}, false},
+      {1, 0.0, {1.0, 0.5, 2.0, 2.0}, true},
+      {1, 0.0, {kNoNumber, 1.0, 1.0}, false},
+      {1, 0.0, {1.0, kNoNumber, kNoNumber}, false},
+      {1, 0.0, {1.0, kNoNumber, 2.0}, true},
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(testing::PrintToString(test.values));
@@ -190,16 +192,16 @@ TEST(WilcoxonPruner, StopsWhatIsWorseBeyondChance) {
     bool stopped;
   };
   const Case cases[] = {
-      {{3.0, 4.0}, 0.26, 2, true},             // p = 1/4: both worse
-      {{3.0, 4.0}, 0.25, 2, false},            // not below
-      {{3.0, 4.0}, 0.26, 3, false},            // too few pairs
-      {{2.0}, 1.0, 0, false},                  // never with one
-      {{2.0, 4.0, 6.0}, 0.2, 2, true},         // p = 1/8
-      {{2.0, 4.0, 6.0}, 0.1, 2, false},        //
-      {{2.0, 4.0, 6.0, 8.0}, 0.1, 2, true},    // p = 1/16
-      {{0.5, 1.0, 2.0, 3.5}, 1.0, 2, false},   // better
-      {{2.0, kNan, 6.0, 8.0}, 0.1, 2, false},  // no number
-      {{2.0, kInfinity, 6.0}, 0.2, 2, false},
+      {{3.0, 4.0}, 0.26, 2, true},                  // p = 1/4: both worse
+      {{3.0, 4.0}, 0.25, 2, false},                 // not below
+      {{3.0, 4.0}, 0.26, 3, false},                 // too few pairs
+      {{2.0}, 1.0, 0, false},                       // never with one
+      {{2.0, 4.0, 6.0}, 0.2, 2, true},              // p = 1/8
+      {{2.0, 4.0, 6.0}, 0.1, 2, false},             //
+      {{2.0, 4.0, 6.0, 8.0}, 0.1, 2, true},         // p = 1/16
+      {{0.5, 1.0, 2.0, 3.5}, 1.0, 2, false},        // better
+      {{2.0, kNoNumber, 6.0, 8.0}, 0.1, 2, false},  // no number
+      {{2.0, kUnbounded, 6.0}, 0.2, 2, false},
       {{1.5, 2.1, 3.1}, 0.2, 2, false},  // worse by rank, but its mean is better so far
   };
   for (const Case& test : cases) {
@@ -217,7 +219,8 @@ TEST(WilcoxonPruner, NeedsABestTrialWithNumbers) {
   const Values worse = FromStepOne({7.0, 8.0});
   EXPECT_FALSE(pruner->Decide(WithAsking({}, worse), kAsking).has_value());
   EXPECT_FALSE(pruner->Decide(WithAsking(WithBest({}), worse), kAsking).has_value());
-  EXPECT_FALSE(pruner->Decide(WithAsking(WithBest({1.0, 2.0, kNan}), worse), kAsking).has_value());
+  EXPECT_FALSE(
+      pruner->Decide(WithAsking(WithBest({1.0, 2.0, kNoNumber}), worse), kAsking).has_value());
   const auto stop = pruner->Decide(WithAsking(WithBest({1.0, 2.0}), worse), kAsking);
   ASSERT_TRUE(stop.has_value());
   EXPECT_EQ(stop->why,

@@ -8,15 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/space/search_space_validation.h"
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "sampler/simple/grid_sampler.h"
 #include "sampler/space/numeric_scale.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // With steps where values could not be counted.
 void MakeCountable(Domain& domain) {
@@ -246,12 +244,12 @@ std::vector<std::pair<const char*, HistoryTrial>> BadEnds() {
     return HistoryTrial{.state = TrialState::kCompleted,
                         .losses = {1.0},
                         .violation = excess,
-                        .excesses = {excess, -kInfinity}};
+                        .excesses = {excess, -kUnbounded}};
   };
   return {
       {"failed", {.state = TrialState::kFailed}},
       {"cancelled", {.state = TrialState::kCancelled}},
-      {"running", {.state = TrialState::kRunning, .intermediate = {{1, kNan}}}},
+      {"running", {.state = TrialState::kRunning, .intermediate = {{1, kNoNumber}}}},
       {"queued", {.state = TrialState::kQueued}},
       {"out of memory",
        {.state = TrialState::kPruned, .prune_reason = PruneReason::kOutOfMemory, .memory = {oom}}},
@@ -261,17 +259,17 @@ std::vector<std::pair<const char*, HistoryTrial>> BadEnds() {
       {"pruned at NaN",
        {.state = TrialState::kPruned,
         .prune_reason = PruneReason::kPruner,
-        .intermediate = {{1, kNan}, {2, kInfinity}, {3, kNan}}}},
-      {"NaN", {.state = TrialState::kCompleted, .losses = {kNan}, .intermediate = {{3, 1.0}}}},
-      {"infinite", {.state = TrialState::kCompleted, .losses = {kInfinity}}},
-      {"minus infinite", {.state = TrialState::kCompleted, .losses = {-kInfinity}}},
+        .intermediate = {{1, kNoNumber}, {2, kUnbounded}, {3, kNoNumber}}}},
+      {"NaN", {.state = TrialState::kCompleted, .losses = {kNoNumber}, .intermediate = {{3, 1.0}}}},
+      {"infinite", {.state = TrialState::kCompleted, .losses = {kUnbounded}}},
+      {"minus infinite", {.state = TrialState::kCompleted, .losses = {-kUnbounded}}},
       {"largest", {.state = TrialState::kCompleted, .losses = {kLargest}}},
       {"least", {.state = TrialState::kCompleted, .losses = {-kLargest}}},
       {"no loss", {.state = TrialState::kCompleted}},
-      {"two objectives", {.state = TrialState::kCompleted, .losses = {1.0, kNan}}},
+      {"two objectives", {.state = TrialState::kCompleted, .losses = {1.0, kNoNumber}}},
       {"infeasible", beyond(0.5)},
       {"infeasible by far", beyond(kLargest)},
-      {"infeasible without bound", beyond(kInfinity)},
+      {"infeasible without bound", beyond(kUnbounded)},
   };
 }
 
@@ -329,7 +327,7 @@ TEST_P(BadHistory, BesideGoodTrialsGivesAValidSuggestion) {
       for (int i = 0; i < 30; ++i) {
         HistoryTrial trial{.state = TrialState::kCompleted,
                            .losses = {static_cast<double>(i % 7)},
-                           .excesses = {-kInfinity, -0.5}};
+                           .excesses = {-kUnbounded, -0.5}};
         if (i % 3 == 0) trial = end;
         const double x = same_point ? 0.25 : i / 32.0;
         trial.params = {{"x", x}, {"n", int64_t{same_point ? 2 : 1 + i % 3}}};
@@ -370,8 +368,8 @@ TEST_P(SamplerConformance, LossesThatAreNotFiniteAreTheWorst) {
   space.parameters = {MakeParameter("x", FloatDomain{.low = 0.0, .high = 1.0})};
   SimulatedStudy study(Study(space), [](const ParamMap& params) -> SimulatedResult {
     const double x = *FindDouble(params, "x");
-    if (x > 0.75) return kNan;
-    return x > 0.5 ? kInfinity : x;
+    if (x > 0.75) return kNoNumber;
+    return x > 0.5 ? kUnbounded : x;
   });
   int64_t num_low = 0;
   for (int i = 0; i < 60; ++i) num_low += *FindDouble(study.RunOne().params, "x") < 0.25 ? 1 : 0;
@@ -393,7 +391,7 @@ SearchSpace MixedSpace() {
   return space;
 }
 
-std::optional<double> MixedLoss(const ParamMap& params) {
+std::optional<double> ConformanceLoss(const ParamMap& params) {
   const double lr = *FindDouble(params, "lr");
   if (lr > 0.05) return std::nullopt;
   return lr + 0.01 * static_cast<double>(*FindInt(params, "layers"));
@@ -425,7 +423,7 @@ TEST_P(SamplerConformance, ARebuiltSamplerProposesTheSame) {
     running->Observe({++sequence, trial});
     // Every fifth trial stays open.
     if (number % 5 != 0) {
-      const std::optional<double> loss = MixedLoss(trial.params);
+      const std::optional<double> loss = ConformanceLoss(trial.params);
       trial.state = loss.has_value() ? TrialState::kCompleted : TrialState::kPruned;
       if (loss.has_value()) trial.losses = {*loss};
       if (!loss.has_value()) trial.memory = {{GiB(16), true, GiB(16), {}}};
@@ -437,9 +435,9 @@ TEST_P(SamplerConformance, ARebuiltSamplerProposesTheSame) {
 
 TEST_P(SamplerConformance, SuggestionsDependOnSeedAndNumber) {
   if (IsGrid()) GTEST_SKIP() << "a grid has its own order";
-  const SimulatedStudy a(Study(MixedSpace(), 1), MixedLoss);
-  const SimulatedStudy same(Study(MixedSpace(), 1), MixedLoss);
-  const SimulatedStudy other(Study(MixedSpace(), 2), MixedLoss);
+  const SimulatedStudy a(Study(MixedSpace(), 1), ConformanceLoss);
+  const SimulatedStudy same(Study(MixedSpace(), 1), ConformanceLoss);
+  const SimulatedStudy other(Study(MixedSpace(), 2), ConformanceLoss);
   EXPECT_EQ(a.Suggest(5).params, same.Suggest(5).params);
   EXPECT_NE(a.Suggest(5).params, a.Suggest(6).params);
   EXPECT_NE(a.Suggest(5).params, other.Suggest(5).params);
@@ -451,7 +449,7 @@ TEST_P(SamplerConformance, TheFirstTrialTakesTheDefaultsOnce) {
   space.parameters[0].default_value = std::string("sgd");
   space.parameters[2].default_value = 0.9;
   space.parameters[3].default_value = int64_t{3};
-  SimulatedStudy study(Study(space), MixedLoss);
+  SimulatedStudy study(Study(space), ConformanceLoss);
   const ParamMap first = study.RunOne().params;
   EXPECT_EQ(first.at("optimizer"), ParamValue(std::string("sgd")));
   EXPECT_EQ(first.at("momentum"), ParamValue(0.9));
@@ -481,7 +479,7 @@ TEST_P(SamplerConformance, AnEnqueuedTrialLeavesTheDefaultsToTheSampler) {
 TEST_P(SamplerConformance, DefaultsThatDoNotFitAreDrawn) {
   SearchSpace space = Suited(MixedSpace());
   space.parameters[3].default_value = int64_t{6};
-  SimulatedStudy study(Study(space), MixedLoss);
+  SimulatedStudy study(Study(space), ConformanceLoss);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
     std::vector<Fit> fits;
     for (const ParamMap& params : candidates) {
@@ -557,7 +555,7 @@ TEST_P(SamplerConformance, FindsTheNeedleInTheHaystack) {
 
 // For people: who proposed a trial is said elsewhere.
 TEST_P(SamplerConformance, EverySuggestionSaysWhy) {
-  SimulatedStudy study(Study(Suited(MixedSpace())), MixedLoss);
+  SimulatedStudy study(Study(Suited(MixedSpace())), ConformanceLoss);
   for (int64_t i = 0; i < 30; ++i) {
     const Suggestion suggestion = study.Suggest(i);
     EXPECT_NE(suggestion.reason, "") << i;

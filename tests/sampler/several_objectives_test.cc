@@ -8,14 +8,13 @@
 #include "nlohmann/json.hpp"
 #include "sampler/numeric/hypervolume.h"
 #include "sampler/numeric/non_domination.h"
+#include "sampler/numeric/portable_math.h"
 #include "tests/golden_file.h"
 
 namespace hpo {
 namespace {
 
 using Points = std::vector<std::vector<double>>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const nlohmann::json& Golden() {
   static const nlohmann::json golden = ReadGolden("several_objectives.json");
@@ -66,8 +65,11 @@ TEST(NonDominationRanks, AreTheSameAsFarAsTheyAreAskedFor) {
 }
 
 TEST(NonDominationRanks, InfinityIsALossLikeAnyOther) {
-  const Points points = {
-      {kInfinity, 0.0}, {1.0, kInfinity}, {kInfinity, kInfinity}, {2.0, 0.0}, {-kInfinity, 5.0}};
+  const Points points = {{kUnbounded, 0.0},
+                         {1.0, kUnbounded},
+                         {kUnbounded, kUnbounded},
+                         {2.0, 0.0},
+                         {-kUnbounded, 5.0}};
   EXPECT_EQ(NonDominationRanks(points, points.size()), (std::vector<size_t>{1, 1, 2, 0, 0}));
 }
 
@@ -113,13 +115,13 @@ TEST(ChooseByHypervolume, RepeatedPointsComeLastAndInTheirOrder) {
 }
 
 TEST(ChooseByHypervolume, InfiniteLossesAddNoVolume) {
-  const Points points = {{-1.0, kInfinity}, {3.0, 1.0}, {kInfinity, 0.0}, {1.0, 3.0}};
+  const Points points = {{-1.0, kUnbounded}, {3.0, 1.0}, {kUnbounded, 0.0}, {1.0, 3.0}};
   EXPECT_EQ(ChooseByHypervolume(points, 2), (std::vector<size_t>{1, 3}));
   EXPECT_EQ(ChooseByHypervolume(points, 3), (std::vector<size_t>{0, 1, 3}));
-  const Points nowhere_finite = {{kInfinity, -kInfinity}, {-kInfinity, kInfinity}};
+  const Points nowhere_finite = {{kUnbounded, -kUnbounded}, {-kUnbounded, kUnbounded}};
   EXPECT_EQ(ChooseByHypervolume(nowhere_finite, 1), (std::vector<size_t>{1}));
   // As good as 1 there.
-  const Points unbounded = {{-kInfinity, 5.0}, {1.0, 4.0}, {2.0, 1.0}};
+  const Points unbounded = {{-kUnbounded, 5.0}, {1.0, 4.0}, {2.0, 1.0}};
   EXPECT_EQ(ChooseByHypervolume(unbounded, 2), (std::vector<size_t>{1, 2}));
 }
 

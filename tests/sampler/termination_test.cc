@@ -1,14 +1,11 @@
 #include "sampler/termination.h"
 
-#include <limits>
-
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Trials {
  public:
@@ -104,7 +101,7 @@ TEST(WhyTerminate, WhatProvesNothingDoesNotCount) {
     trials.Add(state);
   }
   EXPECT_EQ(trials.Why(1), std::nullopt);
-  trials.Completed({kInfinity});
+  trials.Completed({kUnbounded});
   EXPECT_EQ(trials.Why(1), NoProgress(1, 0)) << "no finite objective";
 }
 

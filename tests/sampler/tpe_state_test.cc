@@ -79,7 +79,7 @@ TEST(TpeState, AskingForOtherCardsFirstChangesNothing) {
 }
 
 // Every kind of axis, a condition and an effective batch.
-SearchSpace MixedSpace() {
+SearchSpace StateSpace() {
   SearchSpace space;
   space.parameters = {MakeParameter("model.name", Names({"small", "large", "other"})),
                       MakeParameter("rate", FloatDomain{.low = 1e-6, .high = 1e-1, .log = true}),
@@ -138,7 +138,7 @@ class EventfulStudy {
   }
 
   absl::StatusOr<Suggestion> Suggest(const TpeSampler& sampler, Bytes capacity) const {
-    return sampler.Suggest({TrialNumber{next_}, MixedSpace(), capacity, nullptr});
+    return sampler.Suggest({TrialNumber{next_}, StateSpace(), capacity, nullptr});
   }
 
   // The kept state against one that has only ever seen the trials as they are now.
@@ -159,7 +159,7 @@ class EventfulStudy {
   static StudySpec Study(uint64_t seed) {
     StudySpec study;
     study.sampler = {.type = "tpe", .seed = seed, .startup_trials = 5};
-    study.space = MixedSpace();
+    study.space = StateSpace();
     return study;
   }
 
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(Objectives, KeptState, testing::Values(1, 2));
 // One that grows trial by trial against one that sorts them all at once, beyond the size at which
 // bandwidths stop to depend on the number of trials.
 TEST(TpeState, GrownEqualsBuiltAtOnceForManyTrials) {
-  const SearchSpace space = MixedSpace();
+  const SearchSpace space = StateSpace();
   const SamplerSpec spec{.type = "random", .seed = 3};
   History history;
   TpeModel grown(space, GiB(16), MemoryPolicy::kPlan, {});

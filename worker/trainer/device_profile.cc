@@ -20,7 +20,7 @@
 namespace hpo {
 namespace {
 
-constexpr double kDropout = 0.1;
+constexpr double kTypicalDropout = 0.1;
 
 struct BatchShape {
   int64_t rows;
@@ -37,8 +37,8 @@ ModelShape TypicalShape() {
   shape.intermediate_size = 3072;
   shape.max_positions = 512;
   shape.type_vocab_size = 2;
-  shape.hidden_dropout = kDropout;
-  shape.attention_dropout = kDropout;
+  shape.hidden_dropout = kTypicalDropout;
+  shape.attention_dropout = kTypicalDropout;
   return shape;
 }
 
@@ -57,7 +57,7 @@ DeviceBatch MakeBatch(BatchShape shape, torch::Device device) {
 absl::Status LoadKernels(torch::Device device, std::span<const BatchShape> shapes) {
   HPO_ASSIGN_OR_RETURN(
       const std::shared_ptr<TextClassifier> model,
-      MakeTextClassifier(TypicalShape(), {.num_labels = 2, .dropout = kDropout}, device));
+      MakeTextClassifier(TypicalShape(), {.num_labels = 2, .dropout = kTypicalDropout}, device));
   InitializeParameters(*model, ParameterNames(*model), 0.02, 0, 1);
   AdamW optimizer(DecayGroups(*model, 0.01), AdamWOptions{});
   for (const BatchShape& shape : shapes) {

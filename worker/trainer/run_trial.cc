@@ -354,7 +354,7 @@ class TrialRun {
 };
 
 // What an exception that nobody below expected means for the trial.
-TrainLoopResult Unexpected(const std::exception& error, const StageLog& log) {
+TrainLoopResult UnexpectedEnd(const std::exception& error, const StageLog& log) {
   TrainLoopResult result;
   const std::optional<MemoryFault> fault = ClassifyError(error);
   if (fault.has_value() && fault->type == MemoryFaultType::kDeviceLost) {
@@ -374,7 +374,7 @@ TrainLoopResult RunAndCatch(const TrainerJob& job, TrialDevice& device, const Su
   try {
     return run.Run();
   } catch (const std::exception& error) {
-    TrainLoopResult result = Unexpected(error, log);
+    TrainLoopResult result = UnexpectedEnd(error, log);
     result.final_plan = run.plan();
     return result;
   }

@@ -21,15 +21,15 @@ constexpr char kCollection[] = "garbage_collection_threshold";
 constexpr char kRoundup[] = "roundup_power2_divisions";
 constexpr int64_t kMebibyte = MiB(1).count;
 
-absl::Status Unexpected(absl::string_view option, absl::string_view expected,
-                        absl::string_view got) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": expected ", expected, ", got '", got, "'"));
+absl::Status UnexpectedOption(absl::string_view option, absl::string_view expected,
+                              absl::string_view got) {
+  return Unexpected(option, expected, absl::StrCat("'", got, "'"));
 }
 
 absl::Status Set(absl::string_view option, absl::string_view value, AllocatorOptions& options) {
   if (option == kExpandable) {
-    if (value != "True" && value != "False") return Unexpected(option, "True or False", value);
+    if (value != "True" && value != "False")
+      return UnexpectedOption(option, "True or False", value);
     options.expandable_segments = value == "True";
     return absl::OkStatus();
   }
@@ -37,7 +37,7 @@ absl::Status Set(absl::string_view option, absl::string_view value, AllocatorOpt
     int64_t size = 0;
     if (!absl::SimpleAtoi(value, &size) || size <= 20 ||
         size > std::numeric_limits<int64_t>::max() / kMebibyte) {
-      return Unexpected(option, "a whole number of MiB above 20", value);
+      return UnexpectedOption(option, "a whole number of MiB above 20", value);
     }
     options.max_split_bytes = size * kMebibyte;
     return absl::OkStatus();
@@ -45,20 +45,20 @@ absl::Status Set(absl::string_view option, absl::string_view value, AllocatorOpt
   if (option == kCollection) {
     double threshold = 0.0;
     if (!absl::SimpleAtod(value, &threshold) || !(threshold > 0.0 && threshold < 1.0)) {
-      return Unexpected(option, "a number above 0 and below 1", value);
+      return UnexpectedOption(option, "a number above 0 and below 1", value);
     }
     options.garbage_collection_threshold = threshold;
     return absl::OkStatus();
   }
   if (option == kRoundup) {
     if (!absl::SimpleAtoi(value, &options.roundup_power2_divisions)) {
-      return Unexpected(option, "0 or a power of two", value);
+      return UnexpectedOption(option, "0 or a power of two", value);
     }
     return ValidateAllocatorOptions(options);
   }
-  return Unexpected("option",
-                    absl::StrCat(kExpandable, ", ", kMaxSplit, ", ", kCollection, " or ", kRoundup),
-                    option);
+  return UnexpectedOption(
+      "option", absl::StrCat(kExpandable, ", ", kMaxSplit, ", ", kCollection, " or ", kRoundup),
+      option);
 }
 
 }  // namespace
@@ -72,9 +72,9 @@ absl::StatusOr<AllocatorOptions> ParseAllocatorSettings(absl::string_view text) 
         absl::StrSplit(setting, absl::MaxSplits(':', 1));
     const absl::string_view option = absl::StripAsciiWhitespace(parts.first);
     if (option.empty() || setting.find(':') == absl::string_view::npos) {
-      return Unexpected("setting", "OPTION:VALUE", setting);
+      return UnexpectedOption("setting", "OPTION:VALUE", setting);
     }
-    if (!seen.insert(option).second) return Unexpected(option, "it once", text);
+    if (!seen.insert(option).second) return UnexpectedOption(option, "it once", text);
     HPO_RETURN_IF_ERROR(Set(option, absl::StripAsciiWhitespace(parts.second), options));
   }
   return options;

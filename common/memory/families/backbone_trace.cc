@@ -10,19 +10,12 @@
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
-namespace {
-
-constexpr int64_t kFloat = 4;
-constexpr int64_t kHalf = 2;
-constexpr int64_t kIndex = 8;
-
-}  // namespace
-
 // ---- All families ------------------------------------------------------------------------------
 
 TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
@@ -31,7 +24,7 @@ TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {
   device_.SetTraining(training);
   TracedContext context = ContextOf(batch);
   if (device_.in_autocast() && context.bias) {
-    context.bias = device_.Allocate(context.bias.bytes() / kFloat * kHalf);
+    context.bias = device_.Allocate(context.bias.bytes() / kFloatBytes * kHalfBytes);
   }
   TracedTensor hidden = Embed(batch);
   const auto mark = [this] {
@@ -89,7 +82,7 @@ AttentionShape BackboneTrace::Attention() const {
 EncoderTraceBase::EncoderTraceBase(TracedDevice& device, const ModelShape& shape,
                                    const ModelParameters& parameters)
     : BackboneTrace(device, shape, parameters),
-      layers_(EncoderLayers(parameters, shape)),
+      layers_(MakeEncoderLayers(parameters, shape)),
       activation_(*ActivationOf(shape.hidden_act)),
       dense_dropout_(EncoderLayerModulesOf(*ModelFamilyOf(shape.family)).attention_dropout
                          ? shape.hidden_dropout
@@ -97,7 +90,7 @@ EncoderTraceBase::EncoderTraceBase(TracedDevice& device, const ModelShape& shape
 
 TracedStorage EncoderTraceBase::PaddingBias(const TracedBatch& batch) const {
   StepTracer& tracer = device().tracer();
-  TracedStorage bias = tracer.Allocate(kFloat * batch.Tokens());
+  TracedStorage bias = tracer.Allocate(kFloatBytes * batch.Tokens());
   TracedStorage is_padding;
   {
     const ops::Number zero(device(), /*element_size=*/0);
@@ -152,10 +145,10 @@ void KeepConstants(TracedDevice& device, const ModelShape& shape) {
   switch (*ModelFamilyOf(shape.family)) {
     case ModelFamily::kLlama:
     case ModelFamily::kQwen2:
-      bytes = kFloat * (shape.HeadSize() / 2);  // frequencies
+      bytes = kFloatBytes * (shape.HeadSize() / 2);  // frequencies
       break;
     case ModelFamily::kDeberta:  // a row for each distance
-      if (shape.relative.span > 0) bytes = kIndex * (2 * shape.max_positions - 1);
+      if (shape.relative.span > 0) bytes = kIndexBytes * (2 * shape.max_positions - 1);
       break;
     default:
       break;

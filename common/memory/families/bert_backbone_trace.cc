@@ -6,6 +6,7 @@
 #include "common/memory/trace/layer_ops.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
@@ -13,7 +14,6 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;  // bytes of an int64
 constexpr int64_t kScanBytes = 1279;
 
 class BertBackboneTrace final : public EncoderTraceBase {
@@ -37,10 +37,10 @@ class BertBackboneTrace final : public EncoderTraceBase {
     if (batch.IsPacked()) {
       if (!CountsTokens()) return batch.positions;
       const ops::Number first(device(), /*element_size=*/0);
-      return device().Allocate(kIndex * batch.Tokens());
+      return device().Allocate(kIndexBytes * batch.Tokens());
     }
-    if (!CountsTokens()) return device().Allocate(kIndex * batch.shape.tokens);
-    const TracedStorage positions = device().Allocate(kIndex * batch.Tokens());
+    if (!CountsTokens()) return device().Allocate(kIndexBytes * batch.shape.tokens);
+    const TracedStorage positions = device().Allocate(kIndexBytes * batch.Tokens());
     // CUB's, of a count along a single row.
     if (!device().traits().cpu && batch.shape.rows == 1) device().Touch(kScanBytes);
     const ops::Number first(device(), /*element_size=*/0);

@@ -2,6 +2,7 @@
 
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
@@ -9,17 +10,12 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kBool = 1;
-constexpr int64_t kInt = 4;
-constexpr int64_t kFloat = 4;
-
 TracedTensor LossOfAllTokens(TracedDevice& device, const TracedTensor& logits, int64_t vocabulary,
                              const ModelBatch& batch) {
   const int64_t tokens = batch.rows * batch.tokens;
-  const TracedTensor as_float = ops::Cast(device, logits, kFloat);
-  const TracedStorage padded = ops::Plain(device, tokens + batch.rows, kIndex);
-  const TracedStorage labels = ops::Plain(device, tokens, kIndex);
+  const TracedTensor as_float = ops::Cast(device, logits, kFloatBytes);
+  const TracedStorage padded = ops::Plain(device, tokens + batch.rows, kIndexBytes);
+  const TracedStorage labels = ops::Plain(device, tokens, kIndexBytes);
   return ops::CrossEntropy(device, as_float, tokens, vocabulary, labels);
 }
 
@@ -27,14 +23,14 @@ TracedTensor LossOfAllTokens(TracedDevice& device, const TracedTensor& logits, i
 TracedTensor LossOfLastTokens(TracedDevice& device, const TracedTensor& logits, int64_t num_labels,
                               const ModelBatch& batch) {
   const int64_t tokens = batch.rows * batch.tokens;
-  TracedStorage differs = ops::Plain(device, tokens, kBool);
-  const TracedStorage present = ops::Plain(device, tokens, kInt);
+  TracedStorage differs = ops::Plain(device, tokens, kBoolBytes);
+  const TracedStorage present = ops::Plain(device, tokens, kIntBytes);
   differs.Reset();
-  const TracedStorage numbers = ops::Plain(device, batch.tokens, kInt);
-  TracedStorage numbered = ops::Plain(device, tokens, kInt);
-  const TracedStorage last = ops::Plain(device, batch.rows, kIndex);
+  const TracedStorage numbers = ops::Plain(device, batch.tokens, kIntBytes);
+  TracedStorage numbered = ops::Plain(device, tokens, kIntBytes);
+  const TracedStorage last = ops::Plain(device, batch.rows, kIndexBytes);
   numbered.Reset();
-  const TracedStorage rows = ops::Plain(device, batch.rows, kIndex);
+  const TracedStorage rows = ops::Plain(device, batch.rows, kIndexBytes);
   TracedTensor pooled = device.NewTensor(batch.rows * num_labels, logits.element_size);
   pooled.edge = device.RecordLike(logits, {rows, last});
   return ops::CrossEntropy(device, pooled, batch.rows, num_labels);
@@ -53,18 +49,18 @@ TracedLinear DecoderHead(const ModelParameters& parameters, const ModelShape& sh
 
 TracedStorage CausalMask(TracedDevice& device, const ModelBatch& batch) {
   const int64_t tokens = batch.tokens;
-  const TracedStorage present = ops::Plain(device, batch.rows * tokens, kBool);
-  const TracedStorage row_ids = ops::Plain(device, batch.rows, kIndex);
-  const TracedStorage head_ids = ops::Plain(device, 1, kIndex);
+  const TracedStorage present = ops::Plain(device, batch.rows * tokens, kBoolBytes);
+  const TracedStorage row_ids = ops::Plain(device, batch.rows, kIndexBytes);
+  const TracedStorage head_ids = ops::Plain(device, 1, kIndexBytes);
   const TracedStorage query_ids = ops::Range(device, tokens);
   const TracedStorage key_ids = ops::Range(device, tokens);
-  TracedStorage all = ops::Plain(device, 1, kBool);
-  TracedStorage compared = ops::Plain(device, tokens * tokens, kBool);
-  const TracedStorage causal = ops::Plain(device, tokens * tokens, kBool);
+  TracedStorage all = ops::Plain(device, 1, kBoolBytes);
+  TracedStorage compared = ops::Plain(device, tokens * tokens, kBoolBytes);
+  const TracedStorage causal = ops::Plain(device, tokens * tokens, kBoolBytes);
   compared.Reset();
   all.Reset();
-  const TracedStorage of_keys = ops::Plain(device, batch.rows * tokens, kBool);
-  return ops::Plain(device, batch.rows * tokens * tokens, kBool);
+  const TracedStorage of_keys = ops::Plain(device, batch.rows * tokens, kBoolBytes);
+  return ops::Plain(device, batch.rows * tokens * tokens, kBoolBytes);
 }
 
 CausalTrace::CausalTrace(TracedDevice& device, const TracedModel& model, const char* embeddings)

@@ -3,21 +3,19 @@
 #include <optional>
 
 #include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
-
 class ClassificationTrace final : public TaskTrace {
  public:
   ClassificationTrace(TracedDevice& device, const ClassifierShape& shape)
       : device_(device), shape_(shape), model_(device, shape) {
     if (shape.weighs_classes && !regression()) {
-      device.tracer().Keep(device.Allocate(kFloat * shape.num_labels));
+      device.tracer().Keep(device.Allocate(kFloatBytes * shape.num_labels));
     }
   }
 
@@ -26,7 +24,7 @@ class ClassificationTrace final : public TaskTrace {
 
   TracedBatch BatchOf(const BatchShape& part) override {
     const bool matrix = shape_.multi_label || regression();
-    const int64_t labels = matrix ? kFloat * shape_.num_labels : kIndex;
+    const int64_t labels = matrix ? kFloatBytes * shape_.num_labels : kIndexBytes;
     return BatchOnDevice(device_.tracer(), part, labels * part.rows);
   }
 
@@ -43,7 +41,7 @@ class ClassificationTrace final : public TaskTrace {
     const TracedTensor logits = model_.Forward(batch, /*training=*/false);
     if (regression()) return;
     SumOfRowLosses(logits, shape, {});
-    shape_.multi_label ? FindPositive(logits) : device_.Touch(kIndex * shape.rows);
+    shape_.multi_label ? FindPositive(logits) : device_.Touch(kIndexBytes * shape.rows);
   }
 
  private:
@@ -65,8 +63,8 @@ class ClassificationTrace final : public TaskTrace {
     TracedStorage number;
     TracedStorage converted;
     if (device_.traits().cpu) {
-      number = tracer.Allocate(kIndex, MemoryClass::kTemporary);
-      converted = tracer.Allocate(kFloat, MemoryClass::kTemporary);
+      number = tracer.Allocate(kIndexBytes, MemoryClass::kTemporary);
+      converted = tracer.Allocate(kFloatBytes, MemoryClass::kTemporary);
     }
     const TracedStorage positive = tracer.Allocate(logits.elements, MemoryClass::kTemporary);
     number.Reset();

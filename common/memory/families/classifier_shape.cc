@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "common/memory/trace/step_tracer.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kFloat = 4;
 
 Bytes Rounded(int64_t bytes, const KernelTraits& traits) {
   return RoundUp(Bytes{bytes}, Bytes{traits.granularity});
@@ -66,7 +65,7 @@ std::vector<ParameterExtent> HeadExtents(const ClassifierShape& shape) {
 Bytes HeadParameterBytes(const ClassifierShape& shape, const KernelTraits& traits) {
   Bytes all;
   for (const ParameterExtent& extent : HeadExtents(shape)) {
-    all += Rounded(kFloat * extent.rows * extent.columns, traits);
+    all += Rounded(kFloatBytes * extent.rows * extent.columns, traits);
   }
   return all;
 }

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/query_answers.h"
@@ -16,9 +17,6 @@
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
 
 bool Decays(ParameterKind kind) {
   return kind != ParameterKind::kBias && kind != ParameterKind::kNorm;
@@ -143,11 +141,11 @@ TracedTensor ClassifierTrace::SelectToken(const TracedTensor& hidden,
   if (!modules_.last_token) return ops::Select(device_, hidden, batch.tokens);
   TracedStorage last;
   {
-    const TracedStorage numbers = tracer.Allocate(kIndex * batch.tokens);
-    const TracedStorage of_tokens = tracer.Allocate(kIndex * batch.rows * batch.tokens);
-    last = tracer.Allocate(kIndex * batch.rows);
+    const TracedStorage numbers = tracer.Allocate(kIndexBytes * batch.tokens);
+    const TracedStorage of_tokens = tracer.Allocate(kIndexBytes * batch.rows * batch.tokens);
+    last = tracer.Allocate(kIndexBytes * batch.rows);
   }
-  const TracedStorage rows = tracer.Allocate(kIndex * batch.rows);
+  const TracedStorage rows = tracer.Allocate(kIndexBytes * batch.rows);
   TracedTensor selected = tracer.NewTensor(hidden.elements / batch.tokens, hidden.element_size);
   selected.edge = tracer.RecordLike(hidden, {rows});
   return selected;
@@ -159,8 +157,8 @@ ClassifierTrace::Outputs ClassifierTrace::ForwardWithSpans(const TracedBatch& ba
   device_.EnterAutocast(/*caches_weights=*/false);
   Outputs outputs = Compute(batch, training);
   device_.LeaveAutocast();
-  outputs.logits = ops::Cast(device_, outputs.logits, kFloat);
-  if (span_head_.has_value()) outputs.spans = ops::Cast(device_, outputs.spans, kFloat);
+  outputs.logits = ops::Cast(device_, outputs.logits, kFloatBytes);
+  if (span_head_.has_value()) outputs.spans = ops::Cast(device_, outputs.spans, kFloatBytes);
   return outputs;
 }
 

@@ -9,6 +9,7 @@
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/relative_positions.h"
@@ -16,17 +17,15 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
-
 class DebertaBackboneTrace final : public EncoderTraceBase {
  public:
   DebertaBackboneTrace(TracedDevice& device, const ModelShape& shape,
                        const ModelParameters& parameters)
-      : EncoderTraceBase(device, shape, parameters), layers_(DebertaLayers(parameters, shape)) {}
+      : EncoderTraceBase(device, shape, parameters),
+        layers_(MakeDebertaLayers(parameters, shape)) {}
 
  private:
-  TracedStorage Indices(int64_t count) const { return device().Allocate(kIndex * count); }
+  TracedStorage Indices(int64_t count) const { return device().Allocate(kIndexBytes * count); }
   // Distances between tokens of one text.
   int64_t NumDistances() const { return 2 * batch().tokens - 1; }
 
@@ -37,7 +36,7 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     context.relative = ops::Cast(
         device(),
         ops::Narrow(device(), ModelParameters::AsTensor(table), NumRows() * shape().hidden_size),
-        kFloat);
+        kFloatBytes);
     if (shape().relative_norm) {
       context.relative =
           LayerNorm(context.relative, parameters().Norm("deberta.encoder.LayerNorm"));
@@ -156,7 +155,7 @@ class DebertaBackboneTrace final : public EncoderTraceBase {
     const int64_t tokens = batch().rows * batch().tokens;
     TracedTensor masked;
     {
-      const TracedStorage mask = device().Allocate(kFloat * tokens);
+      const TracedStorage mask = device().Allocate(kFloatBytes * tokens);
       masked = ops::MultiplyBy(device(), input, mask);
     }
     TracedTensor neighbours;

@@ -10,17 +10,12 @@
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kIndex = 8;
-constexpr int64_t kBool = 1;
-constexpr int64_t kFloat = 4;
-
-using Layer = DebertaLayerParameters;
 
 class DebertaTrace final : public ModelTrace {
  public:
@@ -30,7 +25,7 @@ class DebertaTrace final : public ModelTrace {
         shape_(model_.shape),
         labels_(model_.head.num_labels),
         parameters_(device, model_.tensors, model_.adapters),
-        layers_(DebertaLayers(parameters_, shape_)) {}
+        layers_(MakeDebertaLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     batch_ = batch;
@@ -46,9 +41,9 @@ class DebertaTrace final : public ModelTrace {
   int64_t ScoreElements() const { return batch_.rows * shape_.num_heads * Square(); }
 
   TracedTensor Encode(const TracedStorage& ids) {
-    const TracedStorage types = ops::Plain(device_, Tokens(), kIndex);
+    const TracedStorage types = ops::Plain(device_, Tokens(), kIndexBytes);
     const TracedTensor embedded = Embed(ids, types);
-    const TracedStorage mask = ops::Plain(device_, batch_.rows * Square(), kIndex);
+    const TracedStorage mask = ops::Plain(device_, batch_.rows * Square(), kIndexBytes);
     TracedStorage relative_positions;
     TracedTensor relative;
     if (shape_.relative.span > 0) {
@@ -60,7 +55,7 @@ class DebertaTrace final : public ModelTrace {
     }
     // The encoder returns every layer's output, so that all live until its end.
     std::vector<TracedTensor> hidden = {embedded};
-    for (const Layer& layer : layers_) {
+    for (const DebertaLayerParameters& layer : layers_) {
       TracedTensor output =
           RunModelLayer(device_, model_,
                         [this, &layer, input = hidden.back(), relative, mask, relative_positions] {
@@ -103,36 +98,37 @@ class DebertaTrace final : public ModelTrace {
 
   // [1, tokens, tokens]; in buckets where far positions share one.
   TracedStorage RelativePositions() {
-    const TracedStorage queries = ops::Plain(device_, batch_.tokens, kIndex);
-    const TracedStorage keys = ops::Plain(device_, batch_.tokens, kIndex);
-    TracedStorage positions = ops::Plain(device_, Square(), kIndex);
+    const TracedStorage queries = ops::Plain(device_, batch_.tokens, kIndexBytes);
+    const TracedStorage keys = ops::Plain(device_, batch_.tokens, kIndexBytes);
+    TracedStorage positions = ops::Plain(device_, Square(), kIndexBytes);
     if (!shape_.relative.bucketed) return positions;
     positions = Bucketed();
-    return ops::Plain(device_, Square(), kIndex);
+    return ops::Plain(device_, Square(), kIndexBytes);
   }
 
   // make_log_bucket_position: near positions as they are, far ones by their logarithm.
   TracedStorage Bucketed() {
     const auto plain = [this](int64_t size) { return ops::Plain(device_, Square(), size); };
-    const TracedStorage sign = plain(kIndex);
-    TracedStorage below = plain(kBool);
-    TracedStorage above = plain(kBool);
-    TracedStorage near = plain(kBool);
+    const TracedStorage sign = plain(kIndexBytes);
+    TracedStorage below = plain(kBoolBytes);
+    TracedStorage above = plain(kBoolBytes);
+    TracedStorage near = plain(kBoolBytes);
     below.Reset();
     above.Reset();
-    TracedStorage distance = plain(kIndex);
-    const TracedStorage absolute = plain(kIndex);
+    TracedStorage distance = plain(kIndexBytes);
+    const TracedStorage absolute = plain(kIndexBytes);
     near.Reset();
     distance.Reset();
-    TracedStorage logarithm = plain(kFloat);
-    for (int i = 0; i < 5; ++i) logarithm = plain(kFloat);  // log, quotient, product, ceil, sum
-    const TracedStorage is_near = plain(kBool);
-    const TracedStorage as_float = plain(kFloat);
-    const TracedStorage signed_logarithm = plain(kFloat);
-    return plain(kFloat);
+    TracedStorage logarithm = plain(kFloatBytes);
+    for (int i = 0; i < 5; ++i)
+      logarithm = plain(kFloatBytes);  // log, quotient, product, ceil, sum
+    const TracedStorage is_near = plain(kBoolBytes);
+    const TracedStorage as_float = plain(kFloatBytes);
+    const TracedStorage signed_logarithm = plain(kFloatBytes);
+    return plain(kFloatBytes);
   }
 
-  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input,
+  TracedTensor RunLayer(const DebertaLayerParameters& layer, const TracedTensor& input,
                         const TracedTensor& relative) {
     const TracedTensor attended = DenseAddNorm(layer.attention_dense, layer.attention_norm,
                                                Attend(layer, input, relative), input);
@@ -153,7 +149,8 @@ class DebertaTrace final : public ModelTrace {
     return ops::Copy(device_, ops::Linear(device_, input, projection), /*copies_back=*/true);
   }
 
-  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const TracedTensor& relative) {
+  TracedTensor Attend(const DebertaLayerParameters& layer, const TracedTensor& input,
+                      const TracedTensor& relative) {
     const TracedTensor query = Heads(input, layer.query);
     const TracedTensor key = Heads(input, layer.key);
     const TracedTensor value = Heads(input, layer.value);
@@ -167,8 +164,9 @@ class DebertaTrace final : public ModelTrace {
       bias = PositionScores(layer, query, key, ops::View(device_, dropped));
     }
     if (bias.has_value()) scores = ops::Add(device_, scores, *bias);
-    const TracedStorage keep = ops::Plain(device_, batch_.rows * Square(), kBool);
-    scores = ops::MaskedFill(device_, scores, ops::Plain(device_, batch_.rows * Square(), kBool));
+    const TracedStorage keep = ops::Plain(device_, batch_.rows * Square(), kBoolBytes);
+    scores =
+        ops::MaskedFill(device_, scores, ops::Plain(device_, batch_.rows * Square(), kBoolBytes));
     TracedTensor probabilities = ops::Softmax(device_, scores);
     probabilities = ops::Dropout(device_, probabilities, shape_.attention_dropout);
     TracedTensor context = ops::MatrixProduct(device_, probabilities, value, input.elements);
@@ -181,8 +179,8 @@ class DebertaTrace final : public ModelTrace {
     return ops::Repeat(device_, Heads(relative, projection), batch_.rows);
   }
 
-  std::optional<TracedTensor> PositionScores(const Layer& layer, const TracedTensor& query,
-                                             const TracedTensor& key,
+  std::optional<TracedTensor> PositionScores(const DebertaLayerParameters& layer,
+                                             const TracedTensor& query, const TracedTensor& key,
                                              const TracedTensor& relative) {
     const bool c2p = shape_.relative.content_to_position;
     const bool p2c = shape_.relative.position_to_content;
@@ -228,9 +226,9 @@ class DebertaTrace final : public ModelTrace {
 
   TracedStorage ClampedIndex(bool negated) {
     TracedStorage index;
-    if (negated) index = ops::Plain(device_, Square(), kIndex);
-    index = ops::Plain(device_, Square(), kIndex);
-    index = ops::Plain(device_, Square(), kIndex);
+    if (negated) index = ops::Plain(device_, Square(), kIndexBytes);
+    index = ops::Plain(device_, Square(), kIndexBytes);
+    index = ops::Plain(device_, Square(), kIndexBytes);
     return index;
   }
 
@@ -240,9 +238,9 @@ class DebertaTrace final : public ModelTrace {
                            parameters_.At("deberta.encoder.conv.conv.bias"));
     out = ops::Copy(device_, out);
     {
-      const TracedStorage difference = ops::Plain(device_, Tokens(), kIndex);
+      const TracedStorage difference = ops::Plain(device_, Tokens(), kIndexBytes);
       // Filled in place; the gradient is filled in a copy.
-      out = ops::MaskedFillInPlace(device_, out, ops::Plain(device_, Tokens(), kBool));
+      out = ops::MaskedFillInPlace(device_, out, ops::Plain(device_, Tokens(), kBoolBytes));
     }
     out =
         ops::Activate(device_, ops::Dropout(device_, out, shape_.hidden_dropout), shape_.conv_act);
@@ -258,7 +256,7 @@ class DebertaTrace final : public ModelTrace {
   const ModelShape& shape_;
   int64_t labels_;
   ModelParameters parameters_;
-  std::vector<Layer> layers_;
+  std::vector<DebertaLayerParameters> layers_;
   ModelBatch batch_;
 };
 

@@ -8,15 +8,12 @@
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
-constexpr int64_t kBool = 1;
 
 class DecoderTraceBase : public BackboneTrace {
  public:
@@ -30,12 +27,12 @@ class DecoderTraceBase : public BackboneTrace {
   TracedStorage CausalBias(const TracedBatch& batch) const {
     StepTracer& tracer = device().tracer();
     const int64_t square = batch.shape.tokens * batch.shape.tokens;
-    const TracedStorage later = tracer.Allocate(kBool * square);
-    TracedStorage bias = tracer.Allocate(kFloat * batch.shape.rows * square);
+    const TracedStorage later = tracer.Allocate(kBoolBytes * square);
+    TracedStorage bias = tracer.Allocate(kFloatBytes * batch.shape.rows * square);
     TracedStorage is_padding;
     {
       const ops::Number zero(device(), /*element_size=*/0);
-      is_padding = tracer.Allocate(kBool * batch.Tokens(), MemoryClass::kTemporary);
+      is_padding = tracer.Allocate(kBoolBytes * batch.Tokens(), MemoryClass::kTemporary);
     }
     return bias;
   }
@@ -56,14 +53,14 @@ class Gpt2BackboneTrace final : public DecoderTraceBase {
  public:
   Gpt2BackboneTrace(TracedDevice& device, const ModelShape& shape,
                     const ModelParameters& parameters)
-      : DecoderTraceBase(device, shape, parameters), layers_(Gpt2Layers(parameters, shape)) {}
+      : DecoderTraceBase(device, shape, parameters), layers_(MakeGpt2Layers(parameters, shape)) {}
 
  private:
   TracedContext ContextOf(const TracedBatch& batch) override { return {.bias = CausalBias(batch)}; }
 
   TracedTensor Embed(const TracedBatch& batch) override {
     const int64_t width = shape().hidden_size;
-    const TracedStorage positions = device().Allocate(kIndex * batch.shape.tokens);
+    const TracedStorage positions = device().Allocate(kIndexBytes * batch.shape.tokens);
     TracedTensor sum;
     {
       const TracedTensor places =
@@ -123,15 +120,15 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
  public:
   LlamaBackboneTrace(TracedDevice& device, const ModelShape& shape,
                      const ModelParameters& parameters)
-      : DecoderTraceBase(device, shape, parameters), layers_(LlamaLayers(parameters, shape)) {}
+      : DecoderTraceBase(device, shape, parameters), layers_(MakeLlamaLayers(parameters, shape)) {}
 
  private:
   int64_t Groups() const { return shape().num_heads / shape().KeyValueHeads(); }
 
   TracedContext ContextOf(const TracedBatch& batch) override {
     StepTracer& tracer = device().tracer();
-    const int64_t size = kFloat * batch.shape.tokens * shape().HeadSize();
-    const TracedStorage positions = tracer.Allocate(kFloat * batch.shape.tokens);
+    const int64_t size = kFloatBytes * batch.shape.tokens * shape().HeadSize();
+    const TracedStorage positions = tracer.Allocate(kFloatBytes * batch.shape.tokens);
     const TracedStorage half = tracer.Allocate(size / 2);
     const TracedStorage angles = tracer.Allocate(size);
     TracedContext context{.bias = CausalBias(batch)};
@@ -158,9 +155,9 @@ class LlamaBackboneTrace final : public DecoderTraceBase {
 
   TracedTensor Rotate(const TracedTensor& x, const TracedContext& context) {
     const TracedTensor turned = ops::RotateHalf(device(), x);
-    const TracedTensor along = ops::MultiplyBy(device(), x, context.cosines, kFloat);
+    const TracedTensor along = ops::MultiplyBy(device(), x, context.cosines, kFloatBytes);
     return ops::AddInPlace(device(), along,
-                           ops::MultiplyBy(device(), turned, context.sines, kFloat));
+                           ops::MultiplyBy(device(), turned, context.sines, kFloatBytes));
   }
 
   // A single head is repeated by a view.

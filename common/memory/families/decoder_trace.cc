@@ -9,15 +9,12 @@
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kFloat = 4;
-
-using Layer = LlamaLayerParameters;
 
 // Cosines and sines of every position.
 struct Rotation {
@@ -29,7 +26,7 @@ class DecoderTrace final : public CausalTrace {
  public:
   DecoderTrace(TracedDevice& device, const TracedModel& model)
       : CausalTrace(device, model, "model.embed_tokens.weight"),
-        layers_(LlamaLayers(parameters_, shape_)) {}
+        layers_(MakeLlamaLayers(parameters_, shape_)) {}
 
  private:
   // Query heads that share a key head.
@@ -43,7 +40,7 @@ class DecoderTrace final : public CausalTrace {
     const TracedStorage mask = CausalMask(device_, batch_);
     const Rotation rotation = Rotations(embedded.element_size);
     TracedTensor hidden = embedded;
-    for (const Layer& layer : layers_) {
+    for (const LlamaLayerParameters& layer : layers_) {
       hidden =
           RunModelLayer(device_, model_, [this, &layer, input = hidden, rotation, mask, positions] {
             return RunLayer(layer, input, rotation);
@@ -55,22 +52,23 @@ class DecoderTrace final : public CausalTrace {
 
   Rotation Rotations(int64_t element_size) {
     const int64_t angles = batch_.tokens * shape_.HeadSize();
-    TracedStorage positions = ops::Plain(device_, batch_.tokens, kFloat);
-    const TracedStorage half = ops::Plain(device_, angles / 2, kFloat);
+    TracedStorage positions = ops::Plain(device_, batch_.tokens, kFloatBytes);
+    const TracedStorage half = ops::Plain(device_, angles / 2, kFloatBytes);
     positions.Reset();
-    const TracedStorage whole = ops::Plain(device_, angles, kFloat);
+    const TracedStorage whole = ops::Plain(device_, angles, kFloatBytes);
     Rotation rotation;
-    rotation.cosines = ops::Plain(device_, angles, kFloat);
-    rotation.cosines = ops::Plain(device_, angles, kFloat);  // times a factor
-    rotation.sines = ops::Plain(device_, angles, kFloat);
-    rotation.sines = ops::Plain(device_, angles, kFloat);
-    if (element_size == kFloat) return rotation;
+    rotation.cosines = ops::Plain(device_, angles, kFloatBytes);
+    rotation.cosines = ops::Plain(device_, angles, kFloatBytes);  // times a factor
+    rotation.sines = ops::Plain(device_, angles, kFloatBytes);
+    rotation.sines = ops::Plain(device_, angles, kFloatBytes);
+    if (element_size == kFloatBytes) return rotation;
     return {.cosines = ops::Plain(device_, angles, element_size),
             .sines = ops::Plain(device_, angles, element_size),
             .element_size = element_size};
   }
 
-  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
+  TracedTensor RunLayer(const LlamaLayerParameters& layer, const TracedTensor& input,
+                        const Rotation& rotation) {
     TracedTensor residual = input;
     TracedTensor hidden = ops::RmsNorm(device_, input, layer.attention_norm.weight);
     hidden = Attend(layer, hidden, rotation);
@@ -82,7 +80,7 @@ class DecoderTrace final : public CausalTrace {
     return hidden;
   }
 
-  TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
+  TracedTensor FeedForward(const LlamaLayerParameters& layer, const TracedTensor& input) {
     TracedTensor inner = ops::Linear(device_, input, layer.gate);
     inner = ops::Activate(device_, inner, shape_.hidden_act);
     {
@@ -100,7 +98,8 @@ class DecoderTrace final : public CausalTrace {
     return copies_back ? ops::Select(device_, projected, 1) : ops::View(device_, projected);
   }
 
-  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const Rotation& rotation) {
+  TracedTensor Attend(const LlamaLayerParameters& layer, const TracedTensor& input,
+                      const Rotation& rotation) {
     TracedTensor query = Heads(input, layer.query);
     TracedTensor key = Heads(input, layer.key);
     const TracedTensor value = Heads(input, layer.value, /*copies_back=*/Groups() > 1);
@@ -137,7 +136,7 @@ class DecoderTrace final : public CausalTrace {
     return ops::Add(device_, along, across);
   }
 
-  const std::vector<Layer> layers_;
+  const std::vector<LlamaLayerParameters> layers_;
 };
 
 }  // namespace

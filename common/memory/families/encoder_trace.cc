@@ -11,18 +11,13 @@
 #include "common/memory/trace/layer_parameters.h"
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/model_modules.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kIndex = 8;
-constexpr int64_t kInt = 4;
-constexpr int64_t kBool = 1;
-
-using Layer = EncoderLayerParameters;
 
 class EncoderTrace final : public ModelTrace {
  public:
@@ -35,7 +30,7 @@ class EncoderTrace final : public ModelTrace {
         attends_with_dense_(!EncoderLayerModulesOf(family_).attention_dropout),
         parameters_(device, model_.tensors, model_.adapters),
         prefix_(absl::StrCat(ModulesOf(family_).prefix, ".")),
-        layers_(EncoderLayers(parameters_, shape_)) {}
+        layers_(MakeEncoderLayers(parameters_, shape_)) {}
 
   TracedTensor Loss(const ModelBatch& batch, const TracedStorage& ids) override {
     const Encoded encoded = Encode(batch, ids);
@@ -59,7 +54,7 @@ class EncoderTrace final : public ModelTrace {
     }
     Encoded encoded{.hidden = embedded};
     const TracedStorage mask = PaddingMask(batch);
-    for (const Layer& layer : layers_) {
+    for (const EncoderLayerParameters& layer : layers_) {
       encoded.hidden =
           RunModelLayer(device_, model_, [this, &layer, input = encoded.hidden, mask, batch] {
             return RunLayer(layer, input, batch);
@@ -79,7 +74,7 @@ class EncoderTrace final : public ModelTrace {
     const int64_t positions = is_roberta ? tokens : batch.tokens;
     const TracedStorage position_ids = is_roberta ? PositionsFromIds(tokens) : TracedStorage();
     TracedStorage type_ids;
-    if (family_ != ModelFamily::kDistilBert) type_ids = ops::Plain(device_, positions, kIndex);
+    if (family_ != ModelFamily::kDistilBert) type_ids = ops::Plain(device_, positions, kIndexBytes);
     TracedTensor sum =
         ops::WordEmbedding(device_, ids, tokens, Table("word"), width, model_.checkpointing);
     const TracedTensor words = sum;
@@ -102,36 +97,37 @@ class EncoderTrace final : public ModelTrace {
 
   // Counts the tokens that are no padding.
   TracedStorage PositionsFromIds(int64_t tokens) {
-    TracedStorage present = ops::Plain(device_, tokens, kBool);
-    const TracedStorage mask = ops::Plain(device_, tokens, kInt);
+    TracedStorage present = ops::Plain(device_, tokens, kBoolBytes);
+    const TracedStorage mask = ops::Plain(device_, tokens, kIntBytes);
     present.Reset();
-    TracedStorage counted = ops::Plain(device_, tokens, kIndex);
-    counted = ops::Plain(device_, tokens, kInt);
-    TracedStorage shifted = ops::Plain(device_, tokens, kInt);  // by past tokens: none
+    TracedStorage counted = ops::Plain(device_, tokens, kIndexBytes);
+    counted = ops::Plain(device_, tokens, kIntBytes);
+    TracedStorage shifted = ops::Plain(device_, tokens, kIntBytes);  // by past tokens: none
     counted.Reset();
-    const TracedStorage masked = ops::Plain(device_, tokens, kInt);
+    const TracedStorage masked = ops::Plain(device_, tokens, kIntBytes);
     shifted.Reset();
-    const TracedStorage wide = ops::Plain(device_, tokens, kIndex);
-    return ops::Plain(device_, tokens, kIndex);
+    const TracedStorage wide = ops::Plain(device_, tokens, kIndexBytes);
+    return ops::Plain(device_, tokens, kIndexBytes);
   }
 
   // [rows, 1, tokens, tokens], true where both tokens are no padding.
   TracedStorage PaddingMask(const ModelBatch& batch) {
     const int64_t tokens = batch.tokens;
-    const TracedStorage present = ops::Plain(device_, batch.rows * tokens, kBool);
-    const TracedStorage row_ids = ops::Plain(device_, batch.rows, kIndex);
-    const TracedStorage head_ids = ops::Plain(device_, 1, kIndex);
+    const TracedStorage present = ops::Plain(device_, batch.rows * tokens, kBoolBytes);
+    const TracedStorage row_ids = ops::Plain(device_, batch.rows, kIndexBytes);
+    const TracedStorage head_ids = ops::Plain(device_, 1, kIndexBytes);
     const TracedStorage query_ids = ops::Range(device_, tokens);
     const TracedStorage key_ids = ops::Range(device_, tokens);
-    const TracedStorage all = ops::Plain(device_, 1, kBool);
-    TracedStorage compared = ops::Plain(device_, tokens, kBool);
-    const TracedStorage allowed = ops::Plain(device_, tokens, kBool);
+    const TracedStorage all = ops::Plain(device_, 1, kBoolBytes);
+    TracedStorage compared = ops::Plain(device_, tokens, kBoolBytes);
+    const TracedStorage allowed = ops::Plain(device_, tokens, kBoolBytes);
     compared.Reset();
-    const TracedStorage of_keys = ops::Plain(device_, batch.rows * tokens, kBool);
-    return ops::Plain(device_, batch.rows * tokens * tokens, kBool);
+    const TracedStorage of_keys = ops::Plain(device_, batch.rows * tokens, kBoolBytes);
+    return ops::Plain(device_, batch.rows * tokens * tokens, kBoolBytes);
   }
 
-  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
+  TracedTensor RunLayer(const EncoderLayerParameters& layer, const TracedTensor& input,
+                        const ModelBatch& batch) {
     TracedTensor attended = Attend(layer, input, batch);
     attended = attends_with_dense_
                    ? AddNorm(layer.attention_norm, attended, input)
@@ -143,7 +139,8 @@ class EncoderTrace final : public ModelTrace {
     return DenseAddNorm(layer.output_dense, layer.output_norm, std::move(inner), attended);
   }
 
-  TracedTensor Attend(const Layer& layer, const TracedTensor& input, const ModelBatch& batch) {
+  TracedTensor Attend(const EncoderLayerParameters& layer, const TracedTensor& input,
+                      const ModelBatch& batch) {
     const TracedTensor query = ops::Linear(device_, input, layer.query);
     const TracedTensor key = ops::Linear(device_, input, layer.key);
     const TracedTensor value = ops::Linear(device_, input, layer.value);
@@ -176,7 +173,7 @@ class EncoderTrace final : public ModelTrace {
   bool attends_with_dense_;  // DistilBERT's attention has the dense layer, without dropout
   ModelParameters parameters_;
   std::string prefix_;
-  std::vector<Layer> layers_;
+  std::vector<EncoderLayerParameters> layers_;
 };
 
 }  // namespace

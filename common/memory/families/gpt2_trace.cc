@@ -14,13 +14,11 @@
 namespace hpo {
 namespace {
 
-using Layer = Gpt2LayerParameters;
-
 class Gpt2Trace final : public CausalTrace {
  public:
   Gpt2Trace(TracedDevice& device, const TracedModel& model)
       : CausalTrace(device, model, "transformer.wte.weight"),
-        layers_(Gpt2Layers(parameters_, shape_)) {}
+        layers_(MakeGpt2Layers(parameters_, shape_)) {}
 
  private:
   TracedTensor Decode(const TracedStorage& ids) override {
@@ -33,7 +31,7 @@ class Gpt2Trace final : public CausalTrace {
     TracedTensor hidden = ops::AddRepeated(device_, words, places);
     const TracedStorage mask = CausalMask(device_, batch_);
     hidden = ops::Dropout(device_, hidden, shape_.embedding_dropout);
-    for (const Layer& layer : layers_) {
+    for (const Gpt2LayerParameters& layer : layers_) {
       hidden = RunModelLayer(device_, model_, [this, &layer, input = hidden, mask, position_ids] {
         return RunLayer(layer, input);
       });
@@ -42,7 +40,7 @@ class Gpt2Trace final : public CausalTrace {
     return hidden;
   }
 
-  TracedTensor RunLayer(const Layer& layer, const TracedTensor& input) {
+  TracedTensor RunLayer(const Gpt2LayerParameters& layer, const TracedTensor& input) {
     TracedTensor hidden = ops::LayerNorm(device_, input, layer.attention_norm);
     const TracedTensor attended = Attend(layer, hidden);
     hidden = ops::Add(device_, attended, input);
@@ -53,7 +51,7 @@ class Gpt2Trace final : public CausalTrace {
     return hidden;
   }
 
-  TracedTensor FeedForward(const Layer& layer, const TracedTensor& input) {
+  TracedTensor FeedForward(const Gpt2LayerParameters& layer, const TracedTensor& input) {
     TracedTensor hidden = ops::Linear(device_, input, layer.inner);
     hidden = ops::Activate(device_, hidden, shape_.hidden_act);
     hidden = ops::Linear(device_, hidden, layer.outer);
@@ -61,7 +59,7 @@ class Gpt2Trace final : public CausalTrace {
     return hidden;
   }
 
-  TracedTensor Attend(const Layer& layer, const TracedTensor& input) {
+  TracedTensor Attend(const Gpt2LayerParameters& layer, const TracedTensor& input) {
     const std::vector<TracedTensor> parts =
         ops::Split(device_, ops::Linear(device_, input, layer.projections), /*parts=*/3);
     const AttentionShape attention = AttentionOf(shape_, batch_);
@@ -73,7 +71,7 @@ class Gpt2Trace final : public CausalTrace {
     return output;
   }
 
-  const std::vector<Layer> layers_;
+  const std::vector<Gpt2LayerParameters> layers_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/model_ops.h"
 #include "common/memory/trace/recomputation_trace.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/model_parameters.h"
@@ -18,8 +19,6 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
 constexpr const char* kOwnHead = "lm_head.weight";  // of a model that does not tie it
 
 class LanguageTrace final : public TaskTrace {
@@ -56,7 +55,7 @@ class LanguageTrace final : public TaskTrace {
   const BackboneTrace& backbone() const override { return *backbone_; }
 
   TracedBatch BatchOf(const BatchShape& part) override {
-    return BatchOnDevice(device_.tracer(), part, kIndex * part.rows * part.tokens);
+    return BatchOnDevice(device_.tracer(), part, kIndexBytes * part.rows * part.tokens);
   }
 
   TracedTensor SumOfLosses(const TracedBatch& batch) override {
@@ -112,7 +111,7 @@ class LanguageTrace final : public TaskTrace {
       const auto segment = [this, rows](const std::vector<TracedTensor>& inputs) {
         const TracedTensor logits = ops::Cast(
             device_, ops::Linear(device_, inputs.front(), head_, /*rows_are_flattened=*/false),
-            kFloat);
+            kFloatBytes);
         return ops::CrossEntropy(device_, logits, rows, shape_.model.vocab_size);
       };
       sum =

@@ -1,15 +1,13 @@
 #include "common/memory/families/multi_query_trace.h"
 
 #include "common/memory/trace/loss_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 #include "common/models/query_answers.h"
 
 namespace hpo {
 namespace {
-
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
 
 class MultiQueryTrace final : public TaskTrace {
  public:
@@ -19,20 +17,20 @@ class MultiQueryTrace final : public TaskTrace {
         with_spans_(shape.task == TaskKind::kMultiQuerySpans),
         training_loss_{.weighted = shape.weighs_classes, .smoothed = shape.smooths_labels},
         model_(device, shape) {
-    if (shape.weighs_classes) device.tracer().Keep(device.Allocate(kFloat * classes_));
+    if (shape.weighs_classes) device.tracer().Keep(device.Allocate(kFloatBytes * classes_));
   }
 
   const TracedParameterGroups& groups() const override { return model_.groups(); }
   const BackboneTrace& backbone() const override { return model_.backbone(); }
 
   TracedBatch BatchOf(const BatchShape& part) override {
-    TracedBatch batch = BatchOnDevice(device_.tracer(), part, kIndex * part.rows);
+    TracedBatch batch = BatchOnDevice(device_.tracer(), part, kIndexBytes * part.rows);
     StepTracer& tracer = device_.tracer();
-    batch.numbers = tracer.Allocate(kFloat * kAspectNumbers * part.rows);
+    batch.numbers = tracer.Allocate(kFloatBytes * kAspectNumbers * part.rows);
     if (!with_spans_) return batch;
-    batch.asks_class = tracer.Allocate(kFloat * part.rows);
-    batch.span_targets = tracer.Allocate(kFloat * kSpanEnds * batch.Tokens());
-    batch.span_weights = tracer.Allocate(kFloat * batch.Tokens());
+    batch.asks_class = tracer.Allocate(kFloatBytes * part.rows);
+    batch.span_targets = tracer.Allocate(kFloatBytes * kSpanEnds * batch.Tokens());
+    batch.span_weights = tracer.Allocate(kFloatBytes * batch.Tokens());
     return batch;
   }
 
@@ -45,7 +43,7 @@ class MultiQueryTrace final : public TaskTrace {
     const Answers answers = AnswersTo(batch, /*training=*/false);
     Loss(answers, shape.rows, {});
     MeasureErrors(shape.rows);
-    device_.Touch(kIndex * shape.rows);
+    device_.Touch(kIndexBytes * shape.rows);
   }
 
  private:
@@ -96,9 +94,9 @@ class MultiQueryTrace final : public TaskTrace {
     StepTracer& tracer = device_.tracer();
     TracedStorage sum;
     const TracedStorage difference =
-        tracer.Allocate(kFloat * kAspectNumbers * rows, MemoryClass::kTemporary);
+        tracer.Allocate(kFloatBytes * kAspectNumbers * rows, MemoryClass::kTemporary);
     const TracedStorage squared =
-        tracer.Allocate(kFloat * kAspectNumbers * rows, MemoryClass::kTemporary);
+        tracer.Allocate(kFloatBytes * kAspectNumbers * rows, MemoryClass::kTemporary);
     const TracedStorage exact =
         tracer.Allocate(kDouble * kAspectNumbers * rows, MemoryClass::kTemporary);
     sum = tracer.Allocate(kDouble * kAspectNumbers, MemoryClass::kTemporary);

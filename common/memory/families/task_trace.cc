@@ -3,15 +3,15 @@
 #include "common/memory/families/classification_task_trace.h"
 #include "common/memory/families/language_task_trace.h"
 #include "common/memory/families/multi_query_trace.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 
 TracedBatch BatchOnDevice(StepTracer& tracer, const BatchShape& shape, int64_t label_bytes) {
-  constexpr int64_t kIndex = 8;
   constexpr int64_t kOffset = 4;
   TracedBatch batch{.shape = shape};
-  const int64_t bytes = kIndex * batch.Tokens();
+  const int64_t bytes = kIndexBytes * batch.Tokens();
   batch.ids = tracer.Allocate(bytes);
   if (batch.IsPacked()) {
     batch.positions = tracer.Allocate(bytes);

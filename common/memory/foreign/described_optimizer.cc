@@ -4,14 +4,9 @@
 #include <utility>
 
 #include "common/memory/trace/reduction_scratch.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
-namespace {
-
-constexpr int64_t kFloat = 4;
-
-}  // namespace
-
 DescribedOptimizer::DescribedOptimizer(StepTracer& tracer, StepOptimizer kind,
                                        std::vector<TracedParameter> parameters)
     : tracer_(tracer), kind_(kind), parameters_(std::move(parameters)) {}
@@ -30,21 +25,21 @@ void DescribedOptimizer::Clip() {
   std::vector<TracedStorage> norms;
   {
     const TracedStorage partial = Temporary(NormsOfChunks(num_norms, most_elements).count);
-    for (int64_t i = 0; i < num_norms; ++i) norms.push_back(Temporary(kFloat));
+    for (int64_t i = 0; i < num_norms; ++i) norms.push_back(Temporary(kFloatBytes));
   }
   TracedStorage norm;
   {
-    const TracedStorage stacked = Temporary(kFloat * num_norms);
-    norm = Temporary(kFloat);
+    const TracedStorage stacked = Temporary(kFloatBytes * num_norms);
+    norm = Temporary(kFloatBytes);
   }
   while (!norms.empty()) norms.pop_back();
   TracedStorage factor;
   {
-    const TracedStorage increased = Temporary(kFloat);
-    const TracedStorage inverse = Temporary(kFloat);
-    factor = Temporary(kFloat);
+    const TracedStorage increased = Temporary(kFloatBytes);
+    const TracedStorage inverse = Temporary(kFloatBytes);
+    factor = Temporary(kFloatBytes);
   }
-  const TracedStorage clamped = Temporary(kFloat);
+  const TracedStorage clamped = Temporary(kFloatBytes);
   factor.Reset();
 }
 
@@ -77,7 +72,7 @@ void DescribedOptimizer::MakeStates(int per_parameter) {
   has_states_ = true;
   for (const TracedParameter& parameter : parameters_) {
     if (kind_ == StepOptimizer::kAdamFused) {
-      tracer_.Keep(tracer_.Allocate(kFloat, MemoryClass::kOptimizer));
+      tracer_.Keep(tracer_.Allocate(kFloatBytes, MemoryClass::kOptimizer));
     }
     for (int i = 0; i < per_parameter; ++i) {
       tracer_.Keep(tracer_.Allocate(parameter.bytes(), MemoryClass::kOptimizer));

@@ -13,14 +13,13 @@
 #include "common/memory/trace/linear_ops.h"
 #include "common/memory/trace/loss_ops.h"
 #include "common/memory/trace/model_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 #include "common/memory/trace/traced_device.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kIndex = 8;
-constexpr int64_t kFloat = 4;
 constexpr Bytes kTensorUnit{512};
 constexpr double kFragileSpread = 0.03;
 // From the third part on, every part of an accumulated batch allocates what the second did.
@@ -76,7 +75,7 @@ class Model {
     const BuiltLayer& first = layers_.front();
     const int64_t places = rows * first.tokens;
     return std::holds_alternative<EmbeddingLayer>(first.description)
-               ? kIndex * places
+               ? kIndexBytes * places
                : ElementSize(step_.precision) * places * first.width;
   }
 
@@ -225,7 +224,7 @@ class Model {
   }
   TracedTensor Run(const LanguageHeadLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
-    return ops::Cast(device_, ops::Linear(device_, x, built.linear), kFloat);
+    return ops::Cast(device_, ops::Linear(device_, x, built.linear), kFloatBytes);
   }
   TracedTensor Run(const PositionLayer&, const BuiltLayer& built, const TracedTensor& x,
                    const TracedStorage&) {
@@ -302,10 +301,10 @@ class AnyModel {
 
   // Of a batch: what is given, and the labels.
   int64_t InputBytes(int64_t rows) const {
-    return layers_.has_value() ? layers_->InputBytes(rows) : kIndex * rows * step_.length;
+    return layers_.has_value() ? layers_->InputBytes(rows) : kIndexBytes * rows * step_.length;
   }
   int64_t LabelBytes(int64_t rows) const {
-    return kIndex * (layers_.has_value() ? layers_->OutputsOf(rows) : rows);
+    return kIndexBytes * (layers_.has_value() ? layers_->OutputsOf(rows) : rows);
   }
 
   // A forward alone.

@@ -15,7 +15,6 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kMostLayers = 4096;
 // Layers times steps: keeps an answer below a few seconds.
 constexpr int64_t kMostLayerRuns = 20'000;
 

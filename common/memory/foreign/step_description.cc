@@ -22,8 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kLargestSize = int64_t{1} << 31;
-constexpr int64_t kMostLayers = 4096;
+constexpr int64_t kLargestStepSize = int64_t{1} << 31;
 constexpr int64_t kMostSteps = 100;
 constexpr int64_t kMostBaseBytes = int64_t{1} << 44;
 
@@ -171,7 +170,7 @@ auto CountIn(int64_t low, int64_t high) {
 }
 
 absl::StatusOr<int64_t> ParsePositive(const Json& json) {
-  return ParseCount(json, 1, kLargestSize);
+  return ParseCount(json, 1, kLargestStepSize);
 }
 
 absl::StatusOr<double> ParseProbability(const Json& json) {
@@ -203,7 +202,7 @@ void ReadMembers(StrictReader& reader, ConvolutionLayer& layer) {
   reader.Required("out", layer.out, ParsePositive);
   reader.Required("kernel", layer.kernel, ParsePositive);
   reader.Optional("stride", layer.stride, ParsePositive);
-  reader.Optional("padding", layer.padding, CountIn(0, kLargestSize));
+  reader.Optional("padding", layer.padding, CountIn(0, kLargestStepSize));
   reader.Optional("bias", layer.bias);
 }
 

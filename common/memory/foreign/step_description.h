@@ -20,6 +20,9 @@
 
 namespace hpo {
 
+// Of a step, whatever their kinds.
+inline constexpr int64_t kMostLayers = 4096;
+
 // ---- Layers, in the order in which the input passes them
 // -----------------------------------------
 

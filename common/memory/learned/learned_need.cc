@@ -6,11 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "common/memory/need/calibration.h"
+
 namespace hpo {
 namespace {
 
-// An OOM at a limit is taken to have needed this much of it.
-constexpr double kBeyondLimit = 1.02;
 // A use of so much of a limit is no close call.
 constexpr double kToSpare = 0.9;
 // OOMs that one fit contradicts take part in the next; it settles in two or three rounds.
@@ -86,7 +86,7 @@ void LearnedNeed::FitTerms(const NeedTerms& candidates, std::span<const Seen> oo
   }
   std::vector<std::vector<double>> waiting;
   for (const Seen& oom : ooms) {
-    const double need = kBeyondLimit * static_cast<double>(oom.bytes.count);
+    const double need = kNeedBeyondLimit * static_cast<double>(oom.bytes.count);
     waiting.push_back(RowOf(candidates, oom.point, need));
   }
   for (int round = 0; round < kMaxRounds; ++round) {

@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-constexpr Bytes kSegmentUnit = MiB(2);
+constexpr Bytes kLimitUnit = MiB(2);
 // The needed limit is searched to this share of the tensors' peak.
 constexpr int64_t kLimitSteps = 256;
 // Needs this many percent below another are fragile.
@@ -160,7 +160,7 @@ CachedReplay::CachedReplay(const EstimateInput& input, const MemoryPlan& plan,
 // `loading` is a stretch of trace_.
 void CachedReplay::Load(const EstimateInput& input, const KernelTraits& traits, Stretch loading) {
   live_peak_ = FindLivePeak(trace_, Bytes{traits.granularity});
-  unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kSegmentUnit);
+  unit_ = RoundUp(Bytes{live_peak_.peak.count / kLimitSteps + 1}, kLimitUnit);
   StretchPlayer player(input.device, traits, trace_.num_blocks);
   held_ = player.stats().allocated;
   least_ = held_ + live_peak_.peak;

@@ -9,9 +9,6 @@
 namespace hpo {
 namespace {
 
-// An OOM at a limit is taken to have needed this much of it.
-constexpr double kBeyondLimit = 1.02;
-
 constexpr double kColdStart = 0.03;
 
 // Inclusive, largest first.
@@ -59,7 +56,7 @@ std::optional<double> ExactScore(const MemoryEstimate& predicted, const MemoryRe
 
 std::optional<double> CensoredScore(const MemoryEstimate& predicted, Bytes limit) {
   if (limit < predicted.needed_limit || predicted.needed_limit.count <= 0) return std::nullopt;
-  return kBeyondLimit * static_cast<double>(limit.count) /
+  return kNeedBeyondLimit * static_cast<double>(limit.count) /
              static_cast<double>(predicted.needed_limit.count) -
          1.0;
 }

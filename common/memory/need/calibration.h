@@ -37,6 +37,9 @@
 
 namespace hpo {
 
+// An OOM at a limit is taken to have needed this much of it.
+inline constexpr double kNeedBeyondLimit = 1.02;
+
 // Of the predicted need.
 enum class NeedBand { kBelow2GiB, kFrom2To10GiB, kAbove10GiB };
 

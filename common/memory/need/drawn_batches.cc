@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kSeed = 1;
 constexpr size_t kMostParts = 4;
 // Rows of the model that are drawn at a time. Of more the longest are sure to be among them.
-constexpr int64_t kMostRows = 8192;
+constexpr int64_t kMostDrawnRows = 8192;
 
 // The queries of a text, by their tokens; one, where a text is a row.
 using Text = std::vector<int64_t>;
@@ -87,7 +87,7 @@ class TextDraw {
 
   // Whether so many texts have few enough rows to be drawn.
   bool CanDraw(int64_t texts) const {
-    return TensorBytes({texts, std::max<int64_t>(most_queries_, 1)}) <= kMostRows;
+    return TensorBytes({texts, std::max<int64_t>(most_queries_, 1)}) <= kMostDrawnRows;
   }
 
   void BeginEpoch() {

@@ -6,12 +6,12 @@
 #include "common/base/status.h"
 #include "common/memory/need/trial_trace.h"
 #include "common/memory/trace/reduction_scratch.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
 namespace {
 
 constexpr int64_t kFewestLayers = 3;
-constexpr int64_t kFloat = 4;
 
 struct TensorCount {
   int64_t tensors = 0;
@@ -90,7 +90,7 @@ TensorCount CountOfLayer(const ModelShape& shape, int64_t granularity) {
   TensorCount count;
   for (const ParameterTensor& tensor : *tensors) {
     if (tensor.layer != 1) continue;
-    count.bytes += RoundUp(Bytes{kFloat * tensor.NumElements()}, Bytes{granularity}).count;
+    count.bytes += RoundUp(Bytes{kFloatBytes * tensor.NumElements()}, Bytes{granularity}).count;
     ++count.tensors;
   }
   return count;
@@ -100,11 +100,11 @@ TensorCount CountOfLayer(const ModelShape& shape, int64_t granularity) {
 AllocationTimeline::Level Clipping(const TensorCount& parameters, const KernelTraits& traits) {
   const Bytes granularity{traits.granularity};
   const Bytes norms{traits.granularity * parameters.tensors};
-  const Bytes stacked = RoundUp(Bytes{kFloat * parameters.tensors}, granularity) + granularity;
+  const Bytes stacked = RoundUp(Bytes{kFloatBytes * parameters.tensors}, granularity) + granularity;
   const Bytes of_chunks =
-      traits.cpu
-          ? Bytes{}
-          : RoundUp(NormsOfChunks(parameters.tensors, parameters.largest / kFloat), granularity);
+      traits.cpu ? Bytes{}
+                 : RoundUp(NormsOfChunks(parameters.tensors, parameters.largest / kFloatBytes),
+                           granularity);
   return {.other = (norms + std::max(stacked, of_chunks)).count, .gradients = parameters.bytes};
 }
 

@@ -13,6 +13,7 @@
 #include "common/models/model_modules.h"
 #include "common/models/model_parameters.h"
 #include "common/models/query_answers.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 namespace {
@@ -172,9 +173,9 @@ absl::Status CheckEstimateInput(const EstimateInput& input, const MemoryPlan& pl
   HPO_RETURN_IF_ERROR(CheckTrainable(model));
   HPO_RETURN_IF_ERROR(CheckShape(model, ShapeKeys{}));
   HPO_RETURN_IF_ERROR(CheckSizes({
-      {"train.batch_size", config.batch_size, 1, kLargestSize},
-      {"train.grad_accum", config.grad_accum, 1, kLargestSize},
-      {"tok.max_length", config.max_length, 1, kLargestSize},
+      {kBatchSizeParameter, config.batch_size, 1, kLargestSize},
+      {kGradAccumParameter, config.grad_accum, 1, kLargestSize},
+      {kMaxLengthParameter, config.max_length, 1, kLargestSize},
       {"train.eval_batch_multiplier", config.eval_batch_multiplier, 1, kLargestSize},
       {"head.layers", config.head_layers, 0, 3},
       {"labels", input.workload.num_labels,

@@ -14,9 +14,7 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kFloat = 4;
 constexpr int64_t kDouble = 8;
-constexpr int64_t kBool = 1;
 constexpr int64_t kUnreadBytes = 2048;
 
 // worker/trainer/training.
@@ -46,7 +44,7 @@ class TracedTrial {
 
   // The step's loss, which lives as long as nobody has read it.
   TracedStorage ComputeGradients(const std::vector<BatchShape>& parts) {
-    TracedStorage loss = tracer_.Allocate(kFloat);
+    TracedStorage loss = tracer_.Allocate(kFloatBytes);
     for (const BatchShape& part : parts) {
       tracer_.EnterPhase("forward");
       const TracedBatch batch = task_->BatchOf(part);
@@ -66,8 +64,8 @@ class TracedTrial {
     const std::vector<int64_t> elements = GradientElements();
     {
       const std::vector<TracedStorage> norms = Norms(elements);
-      const TracedStorage stacked = Temporary(kFloat * std::ssize(elements));
-      const TracedStorage norm = Temporary(kFloat);
+      const TracedStorage stacked = Temporary(kFloatBytes * std::ssize(elements));
+      const TracedStorage norm = Temporary(kFloatBytes);
       ops::TouchReductionScratch(device_,
                                  {.rows = 1, .columns = std::ssize(elements), .over_rows = false});
     }
@@ -80,8 +78,8 @@ class TracedTrial {
     TracedStorage norm;
     {
       const std::vector<TracedStorage> norms = Norms(elements);
-      const TracedStorage stacked = Temporary(kFloat * std::ssize(elements));
-      norm = Temporary(kFloat);
+      const TracedStorage stacked = Temporary(kFloatBytes * std::ssize(elements));
+      norm = Temporary(kFloatBytes);
       ops::TouchReductionScratch(device_,
                                  {.rows = 1, .columns = std::ssize(elements), .over_rows = false});
     }
@@ -91,11 +89,11 @@ class TracedTrial {
     {
       const TracedStorage divisor = Temporary(kDouble);
       const TracedStorage quotient = Temporary(kDouble);
-      const TracedStorage is_more = Temporary(kBool);
+      const TracedStorage is_more = Temporary(kBoolBytes);
       const TracedStorage one = Temporary(kDouble);
       factor = Temporary(kDouble);
     }
-    Temporary(kFloat);
+    Temporary(kFloatBytes);
   }
 
   // What the step takes beside what is kept: on a card, for Adafactor's sums
@@ -190,7 +188,7 @@ class TracedTrial {
       of_chunks = Temporary(NormsOfChunks(std::ssize(elements), most).count);
     }
     std::vector<TracedStorage> norms;
-    for (size_t i = 0; i < elements.size(); ++i) norms.push_back(Temporary(kFloat));
+    for (size_t i = 0; i < elements.size(); ++i) norms.push_back(Temporary(kFloatBytes));
     return norms;
   }
 
@@ -245,11 +243,11 @@ AllocationTrace TraceWarmUp(const KernelTraits& traits) {
   StepTracer tracer;
   if (traits.gemm_workspace == 0) return tracer.TakeTrace();
   constexpr int64_t kWidth = 64;
-  constexpr int64_t kMatrix = kFloat * kWidth * kWidth;
+  constexpr int64_t kMatrix = kFloatBytes * kWidth * kWidth;
   tracer.EnterPhase("warm-up");
   {
     const TracedStorage weight = tracer.Allocate(kMatrix);
-    const TracedStorage bias = tracer.Allocate(kFloat * kWidth);
+    const TracedStorage bias = tracer.Allocate(kFloatBytes * kWidth);
     const TracedStorage input = tracer.Allocate(kMatrix);
     const TracedStorage output = tracer.Allocate(kMatrix);
     // Forward's, then those of backward's thread.

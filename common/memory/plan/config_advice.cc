@@ -7,12 +7,11 @@
 #include "common/base/status.h"
 #include "common/memory/plan/cheapest_changes.h"
 #include "common/memory/plan/largest_fitting.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 namespace {
 
-constexpr char kBatchSize[] = "train.batch_size";
-constexpr char kMaxLength[] = "tok.max_length";
 constexpr char kEvalMultiplier[] = "train.eval_batch_multiplier";
 constexpr char kCheckpointEvery[] = "memory.checkpoint_every";
 constexpr char kLoraBase[] = "lora.base";
@@ -147,11 +146,11 @@ absl::StatusOr<TriedConfig> ShortenTexts(const FitDecider& plan, const ParamMap&
   int64_t too_long = (length + kPaddingMultiple - 1) / kPaddingMultiple;
   while (too_long - fits > 1) {
     const int64_t middle = fits + (too_long - fits) / 2;
-    params[kMaxLength] = middle * kPaddingMultiple;
+    params[kMaxLengthParameter] = middle * kPaddingMultiple;
     HPO_ASSIGN_OR_RETURN(const ConfigVerdict tried, JudgeConfig(plan, params, capacity));
     (Fits(tried) ? fits : too_long) = middle;
   }
-  params[kMaxLength] = fits * kPaddingMultiple;
+  params[kMaxLengthParameter] = fits * kPaddingMultiple;
   HPO_ASSIGN_OR_RETURN(const ConfigVerdict verdict, JudgeConfig(plan, params, capacity));
   return TriedConfig{params, verdict.planned.plan.micro_batch};
 }
@@ -177,19 +176,19 @@ absl::StatusOr<std::optional<ConfigVerdict>> LargestBatchSize(const FitDecider& 
   const Bytes usable = UsableBytes(capacity, strict.device(), strict.memory());
   ParamMap tried = params;
   const auto may_fit = [&](int64_t batch_size) -> absl::StatusOr<bool> {
-    tried[kBatchSize] = batch_size;
+    tried[kBatchSizeParameter] = batch_size;
     HPO_ASSIGN_OR_RETURN(const TrainingConfig config, TrainingConfigOf(tried, strict.trainer()));
     HPO_ASSIGN_OR_RETURN(const auto range, strict.RequiredRange(tried, LiteralPlan(config)));
     if (!range.has_value()) return NothingKnown(tried);
     return range->least <= usable;
   };
   const auto fits = [&](int64_t batch_size) -> absl::StatusOr<bool> {
-    tried[kBatchSize] = batch_size;
+    tried[kBatchSizeParameter] = batch_size;
     return strict.Decide(tried, capacity).fits;
   };
   HPO_ASSIGN_OR_RETURN(const int64_t largest, LargestFitting(most, may_fit, fits));
   if (largest == 0) return std::nullopt;
-  tried[kBatchSize] = largest;
+  tried[kBatchSizeParameter] = largest;
   return JudgeConfig(strict, tried, capacity);
 }
 
@@ -226,8 +225,9 @@ absl::StatusOr<ConfigAdvice> AdviseConfig(const FitDecider& strict, const FitDec
                          ShortenTexts(plan, current.params, config.max_length, capacity));
     HPO_ASSIGN_OR_RETURN(const ConfigVerdict shortened, adviser.Judge(shorter));
     if (Fits(shortened) || shortened.required.count * 101 < now.required.count * 100) {
-      HPO_RETURN_IF_ERROR(take(absl::StrCat(kMaxLength, " ", *FindInt(shorter.params, kMaxLength)),
-                               "texts are cut: it learns something else", shorter));
+      HPO_RETURN_IF_ERROR(take(
+          absl::StrCat(kMaxLengthParameter, " ", *FindInt(shorter.params, kMaxLengthParameter)),
+          "texts are cut: it learns something else", shorter));
     }
   }
   advice.fits = Fits(now);

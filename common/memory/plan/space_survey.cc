@@ -9,12 +9,11 @@
 #include "common/base/random.h"
 #include "common/base/status.h"
 #include "common/memory/plan/space_walk.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 namespace {
 
-constexpr char kBatchSize[] = "train.batch_size";
-constexpr char kMaxLength[] = "tok.max_length";
 constexpr uint64_t kSurveyStream = 0x5375'7276'6579;
 
 // ---- Needs
@@ -114,8 +113,8 @@ class Measurer {
 
   // What needs are compared within.
   static ParamMap GroupOf(ParamMap params, const PlanNeed& need) {
-    params.erase(kMaxLength);
-    params.erase(kBatchSize);
+    params.erase(kMaxLengthParameter);
+    params.erase(kBatchSizeParameter);
     params["several parts"] = need.plan.NumParts() > 1;
     return params;
   }

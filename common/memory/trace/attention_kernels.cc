@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
 namespace {
@@ -40,8 +41,8 @@ int64_t CapabilityNumber(absl::string_view capability) {
 
 int64_t LeastHeadSize(int64_t capability, int64_t element_size) {
   constexpr int64_t kTensorCoreBytes = 16;
-  constexpr int64_t kFloat = 4;
-  const bool uses_tensor_cores = capability >= 80 || (capability >= 70 && element_size < kFloat);
+  const bool uses_tensor_cores =
+      capability >= 80 || (capability >= 70 && element_size < kFloatBytes);
   return uses_tensor_cores ? kTensorCoreBytes / element_size : 1;
 }
 

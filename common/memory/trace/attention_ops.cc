@@ -5,13 +5,11 @@
 #include <vector>
 
 #include "common/memory/trace/attention_scratch.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 
 namespace hpo::ops {
 namespace {
-
-constexpr int64_t kFloat = 4;
-constexpr int64_t kHalf = 2;
 
 // Flash attention's backward rounds queries and head sizes up to these.
 constexpr int64_t kFlashQueries = 128;
@@ -61,9 +59,9 @@ EfficientAttention EfficientOf(const TracedDevice& device, const TracedTensor& q
 AttentionKernel AttentionKernelOf(const TracedDevice& device, int64_t element_size,
                                   int64_t head_size, bool masked) {
   const AttentionKernels& all = device.traits().attention;
-  const AttentionPair& pair = element_size == kFloat ? all.float32
-                              : device.float16()     ? all.float16
-                                                     : all.bfloat16;
+  const AttentionPair& pair = element_size == kFloatBytes ? all.float32
+                              : device.float16()          ? all.float16
+                                                          : all.bfloat16;
   const AttentionKernel kernel = masked ? pair.masked : pair.plain;
   // Of a described step, which names one kernel: flash takes no mask.
   if (kernel != AttentionKernel::kEfficient && (kernel != AttentionKernel::kFlash || !masked)) {
@@ -98,15 +96,15 @@ TracedTensor FusedAttention(TracedDevice& device, const TracedTensor& query,
   const bool is_wanted = device.tracer().recording() &&
                          (query.edge.IsWanted() || key.edge.IsWanted() || value.edge.IsWanted());
   TracedStorage logsumexp;
-  if (buffers.flash || is_wanted) logsumexp = device.Allocate(kFloat * buffers.logsumexp);
+  if (buffers.flash || is_wanted) logsumexp = device.Allocate(kFloatBytes * buffers.logsumexp);
   output.edge = device.Record(
       {query.edge, key.edge, value.edge},
       {buffers.mask, key.storage, query.storage, value.storage, logsumexp, output.storage},
       [&device, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
-       value_bytes = value.bytes(), delta_bytes = kFloat * buffers.delta,
+       value_bytes = value.bytes(), delta_bytes = kFloatBytes * buffers.delta,
        copies_delta = buffers.copies_delta, copies_gradient = buffers.copies_gradient,
        blocks = buffers.blocks,
-       writes_product = !buffers.flash && query.element_size == kFloat](auto&, const auto&) {
+       writes_product = !buffers.flash && query.element_size == kFloatBytes](auto&, const auto&) {
         TracedGradients gradients(3);
         const auto temporary = [&device](int64_t size) {
           return device.Allocate(size, MemoryClass::kTemporary);
@@ -139,7 +137,7 @@ TracedTensor FlashAttention(TracedDevice& device, const TracedTensor& query,
                             const AttentionShape& shape) {
   TracedTensor output = device.NewTensor(query.elements, query.element_size);
   const int64_t by_heads = shape.batch * shape.heads;
-  TracedStorage logsumexp = device.Allocate(kFloat * by_heads * shape.tokens);
+  TracedStorage logsumexp = device.Allocate(kFloatBytes * by_heads * shape.tokens);
   TracedStorage state = device.Allocate(kFlashStateBytes);
   TracedStorage unused = device.Allocate(kFlashUnusedBytes);
   if (shape.dropout > 0.0) state = device.Allocate(kFlashStateBytes);
@@ -148,9 +146,10 @@ TracedTensor FlashAttention(TracedDevice& device, const TracedTensor& query,
       {query.edge, key.edge, value.edge},
       {key.storage, query.storage, value.storage, logsumexp, output.storage, state, unused},
       [&device, bytes = output.bytes(), query_bytes = query.bytes(), key_bytes = key.bytes(),
-       value_bytes = value.bytes(), copies = shape.copies_gradient, delta_bytes = kFloat * rounded,
-       sum_bytes = kFloat * rounded * RoundedUp(shape.head_size, kFlashHeadSize)](auto&,
-                                                                                  const auto&) {
+       value_bytes = value.bytes(), copies = shape.copies_gradient,
+       delta_bytes = kFloatBytes * rounded,
+       sum_bytes = kFloatBytes * rounded * RoundedUp(shape.head_size, kFlashHeadSize)](
+          auto&, const auto&) {
         TracedGradients gradients(3);
         const int64_t copied = copies ? bytes : 0;  // of the gradient and of the output
         const TracedStorage first = device.Allocate(copied, MemoryClass::kTemporary);
@@ -174,13 +173,13 @@ TracedTensor CpuFlashAttention(TracedDevice& device, const TracedTensor& query,
   const int64_t threads = std::max<int64_t>(1, device.traits().threads_with_buffers);
   TracedTensor output = device.NewTensor(shape.HiddenElements(), query.element_size);
   const TracedStorage logsumexp =
-      device.Allocate(kFloat * shape.batch * shape.heads * shape.tokens);
+      device.Allocate(kFloatBytes * shape.batch * shape.heads * shape.tokens);
   // Scores of each thread; of 16 bits, a copy in that type.
   const int64_t scores = threads * block.queries * block.keys;
-  const int64_t copied = query.element_size < kFloat ? query.element_size * scores : 0;
+  const int64_t copied = query.element_size < kFloatBytes ? query.element_size * scores : 0;
   {
     const TracedStorage buffer =
-        device.Allocate(kFloat * (scores + threads * block.queries * (2 + shape.head_size)),
+        device.Allocate(kFloatBytes * (scores + threads * block.queries * (2 + shape.head_size)),
                         MemoryClass::kTemporary);
     if (copied > 0) device.Touch(copied);
   }
@@ -190,13 +189,14 @@ TracedTensor CpuFlashAttention(TracedDevice& device, const TracedTensor& query,
       [&device, shape, block, threads, scores, copied, bytes = output.bytes()](auto&, const auto&) {
         TracedGradients gradients(3);
         for (TracedStorage& gradient : gradients) gradient = device.Allocate(bytes);
-        const TracedStorage buffer = device.Allocate(kFloat * 2 * scores, MemoryClass::kTemporary);
+        const TracedStorage buffer =
+            device.Allocate(kFloatBytes * 2 * scores, MemoryClass::kTemporary);
         TracedStorage copy;
         if (copied > 0) copy = device.Allocate(2 * copied, MemoryClass::kTemporary);
         // One of each thread that has work.
         absl::InlinedVector<TracedStorage, 8> sums;
         for (int64_t i = 0; i < std::min(threads, shape.batch * shape.heads); ++i) {
-          sums.push_back(device.Allocate(kFloat * block.queries, MemoryClass::kTemporary));
+          sums.push_back(device.Allocate(kFloatBytes * block.queries, MemoryClass::kTemporary));
         }
         sums.clear();
         return gradients;
@@ -350,7 +350,7 @@ TracedTensor ByHeads(TracedDevice& device, const TracedTensor& projected,
 
 bool WritesOutAttention(const TracedDevice& device, const AttentionShape& shape) {
   if (device.traits().cpu) return shape.dropout > 0.0;
-  return AttentionKernelOf(device, device.in_autocast() ? kHalf : kFloat, shape.head_size,
+  return AttentionKernelOf(device, device.in_autocast() ? kHalfBytes : kFloatBytes, shape.head_size,
                            /*masked=*/true) == AttentionKernel::kMath;
 }
 
@@ -405,7 +405,7 @@ TracedTensor AttendByScores(TracedDevice& device, TracedTensor scores, const Tra
   TracedTensor probabilities;
   {
     const TracedTensor input = widens && !device.float16() ? CastToFloat(device, scores) : scores;
-    probabilities = Softmax(device, input, widens ? kFloat : input.element_size);
+    probabilities = Softmax(device, input, widens ? kFloatBytes : input.element_size);
   }
   scores = {};
   const TracedTensor dropped = Dropout(device, probabilities, shape.dropout);

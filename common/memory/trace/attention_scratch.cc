@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "common/memory/allocator/divide_up.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kFloat = 4;
 // Of each tile of the queries' gradient: a lock and a count, padded.
 constexpr int64_t kTileHeader = 4;  // floats
 // Heads of rows from which on a short row's keys are not split.
@@ -28,7 +28,7 @@ Tile TileOf(const EfficientAttention& attention) {
   const int64_t capability = attention.capability;
   const bool is_turing = capability < 80;
   const bool is_small = is_turing || capability == 86 || capability == 89 || capability >= 120;
-  if (attention.element_size == kFloat) return {.queries = is_small ? 64 : 128};
+  if (attention.element_size == kFloatBytes) return {.queries = is_small ? 64 : 128};
   if (attention.head_size > 128) return {.queries = 128, .sums_in_memory = true};
   if (!is_small) return {.queries = 128, .keys = 128};
   if (is_turing) return {.queries = 128};
@@ -50,7 +50,7 @@ int64_t EfficientBackwardBytes(const EfficientAttention& attention) {
     splits = std::max<int64_t>(1, std::min(splits, kMostSplits / blocks));
     floats += 2 * splits * tile.keys * DivideUp(attention.head_size, tile.queries) * tile.queries;
   }
-  return kFloat * blocks * floats;
+  return kFloatBytes * blocks * floats;
 }
 
 }  // namespace hpo

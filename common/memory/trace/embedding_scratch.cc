@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "common/memory/allocator/divide_up.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kFloat = 4;
-constexpr int64_t kIndex = 8;
 constexpr int64_t kUnsortedIndices = 3072;
 constexpr int64_t kRowsOfAPart = 10;
 // With fewer rows than this for each multiprocessor, and as many indices for each row, blocks of
@@ -36,15 +35,15 @@ EmbeddingScratch EmbeddingScratchOf(int64_t num_indices, int64_t rows, int64_t w
   const int64_t parts = num_indices / kRowsOfAPart + segments;
   const bool adds_at_once = rows < kRowsOfAMultiprocessor * traits.multiprocessors &&
                             num_indices / rows >= kIndicesOfARow;
-  const int64_t indices = kIndex * num_indices;
+  const int64_t indices = kIndexBytes * num_indices;
   return {.indices = indices,
           .sort = kSortFixed + 2 * DivideUp(indices, kUnit) * kUnit +
                   kSortBytesOfATile * DivideUp(num_indices, kSortTile),
           .unique = kScanFixed + kUnit * DivideUp(num_indices, kUniqueStep),
-          .segments = kIndex * segments,
+          .segments = kIndexBytes * segments,
           .scan = kScanFixed + kUnit * DivideUp(segments, kScanStep),
-          .parts = kIndex * parts,
-          .sums = adds_at_once ? kIndex * parts : kFloat * parts * width};
+          .parts = kIndexBytes * parts,
+          .sums = adds_at_once ? kIndexBytes * parts : kFloatBytes * parts * width};
 }
 
 }  // namespace hpo

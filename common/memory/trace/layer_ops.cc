@@ -3,13 +3,11 @@
 #include <utility>
 
 #include "common/memory/trace/embedding_scratch.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 
 namespace hpo::ops {
 namespace {
-
-constexpr int64_t kFloat = 4;
-constexpr int64_t kIndex = 8;
 
 TracedStorage EmbeddingGradient(TracedDevice& device, int64_t num_indices, int64_t width,
                                 const TracedParameter& table) {
@@ -29,7 +27,7 @@ TracedStorage EmbeddingGradient(TracedDevice& device, int64_t num_indices, int64
   }
   TracedStorage gradient = device.Allocate(table.bytes(), MemoryClass::kGradients);
   const TracedStorage segments = temporary(scratch.indices);
-  const TracedStorage num_segments = temporary(kIndex);
+  const TracedStorage num_segments = temporary(kIndexBytes);
   {
     const TracedStorage unique = temporary(scratch.indices);
     device.Touch(scratch.unique);
@@ -37,7 +35,7 @@ TracedStorage EmbeddingGradient(TracedDevice& device, int64_t num_indices, int64
   const TracedStorage parts_of_segments = temporary(scratch.segments);
   const TracedStorage first_parts = temporary(scratch.segments);
   device.Touch(scratch.scan);
-  const TracedStorage num_parts = temporary(kIndex);
+  const TracedStorage num_parts = temporary(kIndexBytes);
   const TracedStorage parts = temporary(scratch.parts);
   device.Touch(scratch.sums);
   return gradient;
@@ -46,7 +44,7 @@ TracedStorage EmbeddingGradient(TracedDevice& device, int64_t num_indices, int64
 // x times the square root of its mean square, times the weight.
 TracedTensor CpuRmsNorm(TracedDevice& device, const TracedTensor& input, const TracedNorm& norm) {
   const int64_t rows = input.elements / norm.width;
-  const int64_t row_bytes = kFloat * rows;
+  const int64_t row_bytes = kFloatBytes * rows;
   const int64_t bytes = input.bytes();
   TracedTensor deviation;
   {
@@ -136,8 +134,8 @@ TracedTensor LayerNorm(TracedDevice& device, const TracedTensor& input, const Tr
   TracedTensor output = device.NewTensor(x.elements, x.element_size);
   const bool has_bias = norm.bias.has_value();
   TracedStorage mean;
-  if (has_bias) mean = device.Allocate(kFloat * rows);
-  TracedStorage deviation = device.Allocate(kFloat * rows);
+  if (has_bias) mean = device.Allocate(kFloatBytes * rows);
+  TracedStorage deviation = device.Allocate(kFloatBytes * rows);
   const GradientEdge bias_edge = has_bias ? norm.bias->Edge() : GradientEdge{};
   output.edge = device.Record(
       {x.edge, norm.weight.Edge(), bias_edge}, {x.storage, mean, deviation},

@@ -16,8 +16,8 @@ std::string LayerName(const ModelShape& shape, int64_t index) {
 
 }  // namespace
 
-std::vector<EncoderLayerParameters> EncoderLayers(const ModelParameters& parameters,
-                                                  const ModelShape& shape) {
+std::vector<EncoderLayerParameters> MakeEncoderLayers(const ModelParameters& parameters,
+                                                      const ModelShape& shape) {
   const EncoderLayerModules& modules = EncoderLayerModulesOf(*ModelFamilyOf(shape.family));
   std::vector<EncoderLayerParameters> layers;
   for (int64_t i = 0; i < shape.num_layers; ++i) {
@@ -34,10 +34,10 @@ std::vector<EncoderLayerParameters> EncoderLayers(const ModelParameters& paramet
   return layers;
 }
 
-std::vector<DebertaLayerParameters> DebertaLayers(const ModelParameters& parameters,
-                                                  const ModelShape& shape) {
+std::vector<DebertaLayerParameters> MakeDebertaLayers(const ModelParameters& parameters,
+                                                      const ModelShape& shape) {
   std::vector<DebertaLayerParameters> layers;
-  for (const EncoderLayerParameters& layer : EncoderLayers(parameters, shape)) {
+  for (const EncoderLayerParameters& layer : MakeEncoderLayers(parameters, shape)) {
     const std::string name = LayerName(shape, std::ssize(layers)) + "attention.self.";
     const auto own_or = [&](const char* own, const TracedLinear& other) {
       return parameters.Has(absl::StrCat(name, own, ".weight")) ? parameters.Linear(name + own)
@@ -49,8 +49,8 @@ std::vector<DebertaLayerParameters> DebertaLayers(const ModelParameters& paramet
   return layers;
 }
 
-std::vector<Gpt2LayerParameters> Gpt2Layers(const ModelParameters& parameters,
-                                            const ModelShape& shape) {
+std::vector<Gpt2LayerParameters> MakeGpt2Layers(const ModelParameters& parameters,
+                                                const ModelShape& shape) {
   std::vector<Gpt2LayerParameters> layers;
   for (int64_t i = 0; i < shape.num_layers; ++i) {
     const std::string name = LayerName(shape, i);
@@ -64,8 +64,8 @@ std::vector<Gpt2LayerParameters> Gpt2Layers(const ModelParameters& parameters,
   return layers;
 }
 
-std::vector<LlamaLayerParameters> LlamaLayers(const ModelParameters& parameters,
-                                              const ModelShape& shape) {
+std::vector<LlamaLayerParameters> MakeLlamaLayers(const ModelParameters& parameters,
+                                                  const ModelShape& shape) {
   std::vector<LlamaLayerParameters> layers;
   for (int64_t i = 0; i < shape.num_layers; ++i) {
     const std::string name = LayerName(shape, i);

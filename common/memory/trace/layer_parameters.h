@@ -37,13 +37,13 @@ struct LlamaLayerParameters {
 };
 
 // Every layer's, in order. `parameters` are those of a model of `shape`, of the kind's family.
-std::vector<EncoderLayerParameters> EncoderLayers(const ModelParameters& parameters,
+std::vector<EncoderLayerParameters> MakeEncoderLayers(const ModelParameters& parameters,
+                                                      const ModelShape& shape);
+std::vector<DebertaLayerParameters> MakeDebertaLayers(const ModelParameters& parameters,
+                                                      const ModelShape& shape);
+std::vector<Gpt2LayerParameters> MakeGpt2Layers(const ModelParameters& parameters,
+                                                const ModelShape& shape);
+std::vector<LlamaLayerParameters> MakeLlamaLayers(const ModelParameters& parameters,
                                                   const ModelShape& shape);
-std::vector<DebertaLayerParameters> DebertaLayers(const ModelParameters& parameters,
-                                                  const ModelShape& shape);
-std::vector<Gpt2LayerParameters> Gpt2Layers(const ModelParameters& parameters,
-                                            const ModelShape& shape);
-std::vector<LlamaLayerParameters> LlamaLayers(const ModelParameters& parameters,
-                                              const ModelShape& shape);
 
 }  // namespace hpo

@@ -4,13 +4,11 @@
 
 #include "common/base/bytes.h"
 #include "common/memory/allocator/divide_up.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 
 namespace hpo::ops {
 namespace {
-
-constexpr int64_t kFloat = 4;
-constexpr int64_t kHalf = 2;
 
 // Source: torch 2.11, aten/src/ATen/native/cuda/Blas.cpp, addmm_out_cuda_impl.
 void TouchProductWorkspace(TracedDevice& device, const TracedLinear& layer) {
@@ -24,7 +22,7 @@ TracedTensor LinearAlone(TracedDevice& device, const TracedTensor& input, const 
                          bool rows_are_flattened) {
   // Casts in torch's order: the last argument first. The bias is that of linear(), and the first
   // of addmm(), which is Conv1D's.
-  const int64_t element_size = device.in_autocast() ? kHalf : input.element_size;
+  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
   const auto cast_bias = [&] {
     return layer.bias.has_value() ? device.CastParameter(*layer.bias, element_size)
                                   : TracedTensor();
@@ -93,22 +91,22 @@ TracedTensor LinearAlone(TracedDevice& device, const TracedTensor& input, const 
 TracedStorage StoredValues(TracedDevice& device, const TracedLinear& layer, int64_t element_size) {
   const int64_t elements = layer.weight.elements;
   if (layer.stored == FrozenStorage::Type::kBFloat16) {
-    if (element_size == kHalf && !device.float16()) return {};
+    if (element_size == kHalfBytes && !device.float16()) return {};
     return device.Allocate(element_size * elements, MemoryClass::kTemporary);
   }
   const int64_t padded = RoundUp(Bytes{elements}, Bytes{kNf4Block}).count;
   TracedStorage values;
   {
-    const TracedStorage codes = device.Allocate(kFloat * padded / 2, MemoryClass::kTemporary);
-    values = device.Allocate(kFloat * padded, MemoryClass::kTemporary);
+    const TracedStorage codes = device.Allocate(kFloatBytes * padded / 2, MemoryClass::kTemporary);
+    values = device.Allocate(kFloatBytes * padded, MemoryClass::kTemporary);
   }
-  if (element_size == kFloat) return values;
+  if (element_size == kFloatBytes) return values;
   return device.Allocate(element_size * elements, MemoryClass::kTemporary);
 }
 
 TracedTensor StoredLinear(TracedDevice& device, const TracedTensor& input,
                           const TracedLinear& layer, bool rows_are_flattened) {
-  const int64_t element_size = device.in_autocast() ? kHalf : input.element_size;
+  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
   const int64_t rows = input.elements / layer.in_features;
   TracedTensor output;
   {
@@ -148,10 +146,10 @@ TracedStorage DequantizedValues(TracedDevice& device, const TracedLinear& layer,
   TracedStorage values;
   {
     const TracedStorage scales =
-        device.Allocate(kFloat * DivideUp(elements, kNf4Block), MemoryClass::kTemporary);
-    values = device.Allocate(kHalf * elements, MemoryClass::kTemporary);
+        device.Allocate(kFloatBytes * DivideUp(elements, kNf4Block), MemoryClass::kTemporary);
+    values = device.Allocate(kHalfBytes * elements, MemoryClass::kTemporary);
   }
-  if (element_size == kHalf) return values;
+  if (element_size == kHalfBytes) return values;
   return device.Allocate(element_size * elements, MemoryClass::kTemporary);
 }
 
@@ -159,7 +157,7 @@ TracedStorage DequantizedValues(TracedDevice& device, const TracedLinear& layer,
 // values again. The result has the input's type.
 TracedTensor QuantizedLinear(TracedDevice& device, const TracedTensor& input,
                              const TracedLinear& layer) {
-  const int64_t element_size = device.in_autocast() ? kHalf : input.element_size;
+  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
   TracedTensor x = Cast(device, input, element_size);
   TracedTensor output;
   {
@@ -261,7 +259,7 @@ TracedTensor Linear(TracedDevice& device, const TracedTensor& input, const Trace
 TracedTensor LinearOfTransposed(TracedDevice& device, const TracedTensor& input,
                                 const TracedLinear& layer) {
   const TracedTensor swapped = Relayout(device, input, /*copies=*/false, /*copies_back=*/false);
-  const int64_t element_size = device.in_autocast() ? kHalf : input.element_size;
+  const int64_t element_size = device.in_autocast() ? kHalfBytes : input.element_size;
   const TracedTensor bias = device.CastParameter(*layer.bias, element_size);
   const TracedTensor weight = device.CastParameter(layer.weight, element_size);
   const TracedTensor x = CastForProduct(device, swapped);

@@ -1,12 +1,10 @@
 #include "common/memory/trace/loss_ops.h"
 
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 
 namespace hpo::ops {
 namespace {
-
-constexpr int64_t kFloat = 4;
-constexpr int64_t kIndex = 8;
 
 // Minus the sum over classes.
 TracedTensor NegativeSumOfRows(TracedDevice& device, const TracedTensor& input, int64_t rows,
@@ -29,7 +27,7 @@ TracedTensor NegativeSumOfRows(TracedDevice& device, const TracedTensor& input, 
 // Which labels no loss is taken of; on a CPU the number compared with is a tensor.
 TracedStorage IsIgnored(TracedDevice& device, int64_t rows) {
   TracedStorage number;
-  if (device.traits().cpu) number = device.Allocate(kIndex, MemoryClass::kTemporary);
+  if (device.traits().cpu) number = device.Allocate(kIndexBytes, MemoryClass::kTemporary);
   return device.Allocate(rows);
 }
 
@@ -37,14 +35,14 @@ TracedStorage IsIgnored(TracedDevice& device, int64_t rows) {
 // Source: aten/src/ATen/native/LossNLL.cpp, cross_entropy_loss_label_smoothing.
 TracedTensor SmoothedCrossEntropy(TracedDevice& device, const TracedTensor& logits, int64_t rows,
                                   int64_t classes, bool weighted) {
-  const int64_t bytes = kFloat * rows * classes;
+  const int64_t bytes = kFloatBytes * rows * classes;
   TracedTensor log_probabilities = device.NewTensor(rows * classes);
   log_probabilities.edge = device.Record(
       {logits.edge}, {log_probabilities.storage},
       [&device, bytes](auto&, const auto&) { return OneGradient(device.Allocate(bytes)); });
   TracedTensor of_labels = device.NewTensor(1);
   {
-    const TracedStorage total_weight = device.Allocate(kFloat);
+    const TracedStorage total_weight = device.Allocate(kFloatBytes);
     of_labels.edge =
         device.RecordLike(log_probabilities, {log_probabilities.storage, total_weight});
   }
@@ -64,7 +62,7 @@ void WeighPositives(TracedDevice& device, int64_t bytes, int64_t weights) {
   TracedStorage less_one;
   {
     const Number one(device);
-    less_one = device.Allocate(kFloat * weights, MemoryClass::kTemporary);
+    less_one = device.Allocate(kFloatBytes * weights, MemoryClass::kTemporary);
   }
   const TracedStorage factors = device.Allocate(bytes, MemoryClass::kTemporary);
   { const Number one(device); }

@@ -7,16 +7,14 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
 #include "common/memory/trace/layer_ops.h"
+#include "common/memory/trace/step_tracer.h"
 #include "common/memory/trace/tensor_ops.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kFloat = 4;
-constexpr int64_t kHalf = 2;
-constexpr int64_t kIndex = 8;
 // Two floats for each byte of codes.
-constexpr int64_t kNf4TableBytes = 256 * 2 * kFloat;
+constexpr int64_t kNf4CodeTableBytes = 256 * 2 * kFloatBytes;
 // The efficient kernel reads its mask in rows of a multiple of this.
 constexpr int64_t kMaskAlignment = 8;
 constexpr char kWrittenGelu[] = "gelu_new";
@@ -87,7 +85,7 @@ TracedTensor ReciprocalDeviation(TracedDevice& device, const TracedTensor& x, in
   }
   variance = mean.storage;
   const TracedTensor sum = AddToNumber(device, mean);
-  TracedTensor output = device.NewTensor(rows, kFloat);
+  TracedTensor output = device.NewTensor(rows, kFloatBytes);
   output.edge = device.Record({sum.edge}, {output.storage},
                               [&device, bytes = output.bytes()](auto&, const auto&) {
                                 const TracedStorage cube = device.Allocate(bytes);
@@ -104,8 +102,8 @@ TracedStorage Plain(TracedDevice& device, int64_t elements, int64_t element_size
 }
 
 TracedStorage Range(TracedDevice& device, int64_t elements) {
-  const TracedStorage range = Plain(device, elements, kIndex);
-  return Plain(device, elements, kIndex);  // plus the number of past tokens
+  const TracedStorage range = Plain(device, elements, kIndexBytes);
+  return Plain(device, elements, kIndexBytes);  // plus the number of past tokens
 }
 
 TracedStorage AttentionBias(TracedDevice& device, int64_t rows, int64_t tokens,
@@ -211,7 +209,7 @@ TracedTensor Convolution(TracedDevice& device, const TracedTensor& input,
 // Under autocast the result is float32, without a cast of the input.
 TracedTensor Softmax(TracedDevice& device, const TracedTensor& input) {
   TracedTensor output =
-      device.NewTensor(input.elements, device.in_autocast() ? kFloat : input.element_size);
+      device.NewTensor(input.elements, device.in_autocast() ? kFloatBytes : input.element_size);
   output.edge = device.RecordLike(input, {output.storage});
   return output;
 }
@@ -265,7 +263,7 @@ TracedTensor Unfold(TracedDevice& device, const TracedTensor& input, int64_t ele
   output.edge =
       device.Record({input.edge}, {}, [&device, bytes = input.bytes(), length](auto&, const auto&) {
         TracedStorage gradient = device.Allocate(bytes);
-        device.Touch(kIndex * length);
+        device.Touch(kIndexBytes * length);
         return OneGradient(std::move(gradient));
       });
   return output;
@@ -304,7 +302,7 @@ TracedTensor AddInPlace(TracedDevice& device, const TracedTensor& a, const Trace
 
 TracedTensor RmsNorm(TracedDevice& device, const TracedTensor& input,
                      const TracedParameter& weight) {
-  TracedTensor hidden = Cast(device, input, kFloat);
+  TracedTensor hidden = Cast(device, input, kFloatBytes);
   TracedStorage variance;
   {
     const TracedTensor deviation =
@@ -343,7 +341,7 @@ ModelParameters::ModelParameters(TracedDevice& device, const std::vector<Paramet
                                  FrozenStorage::Type base)
     : base_(base) {
   if (base == FrozenStorage::Type::kNf4) {
-    device.tracer().Keep(device.Allocate(kNf4TableBytes, MemoryClass::kWeights));
+    device.tracer().Keep(device.Allocate(kNf4CodeTableBytes, MemoryClass::kWeights));
   }
   for (const ParameterTensor& tensor : tensors) {
     device.SetTrainable(is_trained(tensor));
@@ -363,7 +361,7 @@ void ModelParameters::AddAdapters(TracedDevice& device, const TracedAdapters& ad
   for (const ParameterTensor& tensor : adapters.tensors) {
     const std::string name = absl::StrReplaceAll(tensor.name, {{".modules_to_save.default", ""}});
     const bool copied = adapters.as_peft && Has(name);
-    device.SetParameterType(copied ? At(name).element_size : kFloat, /*trainable=*/true);
+    device.SetParameterType(copied ? At(name).element_size : kFloatBytes, /*trainable=*/true);
     Add(device, tensor, name);
   }
 }
@@ -372,15 +370,15 @@ void ModelParameters::AddStored(TracedDevice& device, const ParameterTensor& ten
   const bool transposed = tensor.kind == ParameterKind::kTransposedLinear;
   if (tensor.kind != ParameterKind::kLinear && !transposed) {
     const bool table = tensor.kind == ParameterKind::kEmbedding;
-    device.SetParameterType(table ? kHalf : kFloat, /*trainable=*/false);
+    device.SetParameterType(table ? kHalfBytes : kFloatBytes, /*trainable=*/false);
     Add(device, tensor, tensor.name);
-    return device.SetParameterType(kFloat, /*trainable=*/true);
+    return device.SetParameterType(kFloatBytes, /*trainable=*/true);
   }
   const int64_t elements = tensor.NumElements();
   if (base_ == FrozenStorage::Type::kBFloat16)
-    return AddWeights(device, tensor, {kHalf * elements});
+    return AddWeights(device, tensor, {kHalfBytes * elements});
   const int64_t blocks = (elements + kNf4Block - 1) / kNf4Block;
-  AddWeights(device, tensor, {blocks * kNf4Block / 2, kFloat * blocks});
+  AddWeights(device, tensor, {blocks * kNf4Block / 2, kFloatBytes * blocks});
 }
 
 void ModelParameters::AddQuantized(TracedDevice& device, const ParameterTensor& tensor) {

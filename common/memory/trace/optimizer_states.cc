@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/memory/trace/step_tracer.h"
 
 namespace hpo {
 namespace {
 
-constexpr int64_t kFloat = 4;
-constexpr int64_t kIndex = 4;
 // Elements that a step looks at at once: large enough for a card, small beside a model.
 constexpr int64_t kPiece = int64_t{1} << 18;
 constexpr int64_t kMostRowsAtOnce = 16384;
@@ -21,8 +20,8 @@ bool IsQuantized(const OptimizerSpec& spec, const ParameterExtent& parameter) {
 // AdamW's: the number of steps comes after the first parameter's moments.
 void AppendAdamW(std::span<const ParameterExtent> parameters, std::vector<int64_t>& bytes) {
   for (size_t i = 0; i < parameters.size(); ++i) {
-    bytes.insert(bytes.end(), 2, kFloat * parameters[i].NumElements());
-    if (i == 0) bytes.push_back(kFloat);
+    bytes.insert(bytes.end(), 2, kFloatBytes * parameters[i].NumElements());
+    if (i == 0) bytes.push_back(kFloatBytes);
   }
 }
 
@@ -37,10 +36,10 @@ void AppendAdamW8bit(const OptimizerSpec& spec, std::span<const ParameterExtent>
   }
   AppendAdamW(small, bytes);
   if (large.empty()) return;
-  bytes.insert(bytes.end(), 2, kFloat * kDynamicCodeFloats);
-  bytes.insert(bytes.end(), 3, kFloat * QuantizedPiece(most));
-  bytes.push_back(kIndex * QuantizedPiece(most));
-  bytes.push_back(kFloat * kAdamW8bitScalars);
+  bytes.insert(bytes.end(), 2, kFloatBytes * kDynamicCodeFloats);
+  bytes.insert(bytes.end(), 3, kFloatBytes * QuantizedPiece(most));
+  bytes.push_back(kIntBytes * QuantizedPiece(most));
+  bytes.push_back(kFloatBytes * kAdamW8bitScalars);
   for (const ParameterExtent& parameter : large) {
     for (const int64_t size : StateBytes(spec, parameter)) bytes.push_back(size);
   }
@@ -54,7 +53,7 @@ void AppendAdafactor(const OptimizerSpec& spec, std::span<const ParameterExtent>
   const AdafactorScratch scratch = AdafactorScratchOf(parameters);
   for (const int64_t elements : {scratch.squares, scratch.rows, scratch.columns, scratch.columns,
                                  AdafactorScratch::kScalars}) {
-    bytes.push_back(kFloat * elements);
+    bytes.push_back(kFloatBytes * elements);
   }
 }
 
@@ -84,19 +83,19 @@ absl::StatusOr<OptimizerKind> ParseOptimizerKind(absl::string_view name) {
 }
 
 std::vector<int64_t> StateBytes(const OptimizerSpec& spec, const ParameterExtent& parameter) {
-  const int64_t whole = kFloat * parameter.NumElements();
+  const int64_t whole = kFloatBytes * parameter.NumElements();
   switch (spec.kind) {
     case OptimizerKind::kAdamW:
       return {whole, whole};
     case OptimizerKind::kAdamW8bit: {
       if (!IsQuantized(spec, parameter)) return {whole, whole};
       const int64_t codes = RoundUpToBlock(parameter.NumElements());
-      const int64_t scales = kFloat * (codes / kQuantizationBlock);
+      const int64_t scales = kFloatBytes * (codes / kQuantizationBlock);
       return {codes, scales, codes, scales};
     }
     case OptimizerKind::kAdafactor:
       if (parameter.columns == 1) return {whole};
-      return {kFloat * parameter.rows, kFloat * parameter.columns};
+      return {kFloatBytes * parameter.rows, kFloatBytes * parameter.columns};
     case OptimizerKind::kSgd:
       return spec.has_momentum ? std::vector<int64_t>{whole} : std::vector<int64_t>{};
   }

@@ -32,6 +32,13 @@ namespace hpo {
 
 class StepTracer;
 
+// Of an element, by its type.
+inline constexpr int64_t kFloatBytes = 4;
+inline constexpr int64_t kHalfBytes = 2;
+inline constexpr int64_t kIndexBytes = 8;
+inline constexpr int64_t kIntBytes = 4;
+inline constexpr int64_t kBoolBytes = 1;
+
 // The memory of a tensor, shared by its views. Empty, or counted by its tracer, which outlives it.
 class TracedStorage {
  public:
@@ -70,7 +77,7 @@ struct GradientEdge {
 struct TracedTensor {
   TracedStorage storage;
   int64_t elements = 0;
-  int64_t element_size = 4;  // bytes
+  int64_t element_size = kFloatBytes;
   GradientEdge edge;
 
   int64_t bytes() const { return elements * element_size; }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "common/memory/trace/step_tracer.h"
+
 namespace hpo::ops {
 namespace {
 
-constexpr int64_t kFloat = 4;
-constexpr int64_t kHalf = 2;
 constexpr int64_t kNumber = 8;  // a double or an int64
 
 TracedTensor Scaled(TracedDevice& device, TracedTensor x, bool in_place) {
@@ -31,11 +31,11 @@ TracedTensor Cast(TracedDevice& device, const TracedTensor& input, int64_t eleme
 }
 
 TracedTensor CastForProduct(TracedDevice& device, const TracedTensor& input) {
-  return device.in_autocast() ? Cast(device, input, kHalf) : input;
+  return device.in_autocast() ? Cast(device, input, kHalfBytes) : input;
 }
 
 TracedTensor CastToFloat(TracedDevice& device, const TracedTensor& input) {
-  return device.in_autocast() ? Cast(device, input, kFloat) : input;
+  return device.in_autocast() ? Cast(device, input, kFloatBytes) : input;
 }
 
 Number::Number(TracedDevice& device, int64_t element_size) {

@@ -1,12 +1,8 @@
 #include "common/memory/trace/traced_device.h"
 
+#include "common/memory/trace/step_tracer.h"
+
 namespace hpo {
-namespace {
-
-constexpr int64_t kHalf = 2;
-
-}  // namespace
-
 TracedParameter TracedDevice::Parameter(int64_t rows, int64_t columns) {
   return tracer_.AddParameter({.elements = rows * columns,
                                .columns = columns,
@@ -24,7 +20,7 @@ TracedTensor TracedDevice::CastParameter(const TracedParameter& parameter, int64
                       .element_size = parameter.element_size,
                       .edge = parameter.Edge()};
   // What is stored in bfloat16 is cast for products in float16.
-  const bool is_other_half = float16_ && parameter.element_size == kHalf;
+  const bool is_other_half = float16_ && parameter.element_size == kHalfBytes;
   if (parameter.element_size == element_size && !is_other_half) return weight;
   const auto index = static_cast<size_t>(parameter.index);
   if (cast_weights_.size() <= index) cast_weights_.resize(index + 1);

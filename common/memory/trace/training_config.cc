@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/space/describe_param.h"
+#include "common/study/trial.h"
 
 namespace hpo {
 namespace {
@@ -23,9 +24,9 @@ constexpr const char* kMemoryParameters[] = {
     "model.dropout",
     "model.freeze_embeddings",
     "model.freeze_layers",
-    "tok.max_length",
-    "train.batch_size",
-    "train.grad_accum",
+    kMaxLengthParameter,
+    kBatchSizeParameter,
+    kGradAccumParameter,
     "train.eval_batch_multiplier",
     "train.group_by_length",
     "train.optimizer",
@@ -236,9 +237,9 @@ absl::StatusOr<TrainingConfig> TrainingConfigOf(const ParamMap& params,
                                                 const TrainerSpec& trainer) {
   const Lookup lookup(params, trainer.defaults);
   TrainingConfig config;
-  HPO_RETURN_IF_ERROR(lookup.ReadInt("train.batch_size", 1, &config.batch_size));
-  HPO_RETURN_IF_ERROR(lookup.ReadInt("train.grad_accum", 1, &config.grad_accum));
-  HPO_RETURN_IF_ERROR(lookup.ReadInt("tok.max_length", 1, &config.max_length));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt(kBatchSizeParameter, 1, &config.batch_size));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt(kGradAccumParameter, 1, &config.grad_accum));
+  HPO_RETURN_IF_ERROR(lookup.ReadInt(kMaxLengthParameter, 1, &config.max_length));
   HPO_RETURN_IF_ERROR(
       lookup.ReadInt("train.eval_batch_multiplier", 1, &config.eval_batch_multiplier));
   HPO_RETURN_IF_ERROR(lookup.ReadInt("head.layers", 0, &config.head_layers));

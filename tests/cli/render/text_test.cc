@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-StudyStatus Study() {
+StudyStatus ShownStudy() {
   StudyStatus study;
   study.spec.name = "criteria";
   study.spec.objectives = {{.metric = "macro_f1"}};
@@ -99,7 +99,7 @@ TrialView OomView() {
 }
 
 TEST(Text, AStudyAtAGlance) {
-  const std::string text = StudyText(Study(), 0);
+  const std::string text = StudyText(ShownStudy(), 0);
   for (const char* part :
        {"study       criteria (running)\n", "objective   maximize macro_f1\n",
         "trials      7 of 12: 5 completed, 2 pruned, 0 failed, 1 running, 1 queued; 1 "
@@ -112,7 +112,7 @@ TEST(Text, AStudyAtAGlance) {
 }
 
 TEST(Text, TheFrontOfSeveralObjectivesStandsForTheBest) {
-  StudyStatus study = Study();
+  StudyStatus study = ShownStudy();
   study.spec.objectives = {{.metric = "f1"}, {.metric = "ms"}};
   for (int i = 0; i < 7; ++i) {
     study.front.push_back({.number = TrialNumber{i}, .values = {0.98231 + 1e-5 * i, 10.0 + i}});
@@ -127,7 +127,7 @@ TEST(Text, TheFrontOfSeveralObjectivesStandsForTheBest) {
 }
 
 TEST(Text, AStudyThatWaitsSaysForWhat) {
-  StudyStatus study = Study();
+  StudyStatus study = ShownStudy();
   study.counts.running = 0;
   study.waiting_for = "no worker is connected; run: hpo-worker --gpu 0";
   EXPECT_THAT(StudyText(study, 0), HasSubstr("criteria (waiting)"));
@@ -140,7 +140,7 @@ TEST(Text, AStudyThatWaitsSaysForWhat) {
 }
 
 TEST(Text, AWarmStartSaysWhatCountsAndWhatItWeighs) {
-  StudyStatus study = Study();
+  StudyStatus study = ShownStudy();
   EXPECT_THAT(StudyText(study, 0), Not(HasSubstr("warm start")));
   study.priors = {{.study = "first", .num_trials = 40},
                   {.study = "second",
@@ -160,7 +160,7 @@ TEST(Text, AWarmStartSaysWhatCountsAndWhatItWeighs) {
 }
 
 TEST(Text, WhatViolatesAConstraintIsSaid) {
-  StudyStatus study = Study();
+  StudyStatus study = ShownStudy();
   EXPECT_THAT(StudyText(study, 0), Not(HasSubstr("constraints")));
   study.spec.constraints = {{.metric = "ms", .at_most = 50.0}, {.metric = "gain", .at_least = 0.5}};
   study.counts.infeasible = 2;
@@ -187,14 +187,14 @@ TEST(Text, WhatViolatesAConstraintIsSaid) {
 }
 
 TEST(Text, TheSpaceNamesConditions) {
-  EXPECT_EQ(SpaceTable(Study().spec.space, 0),
+  EXPECT_EQ(SpaceTable(ShownStudy().spec.space, 0),
             "PARAMETER    VALUES             ONLY WHEN\n"
             "head.layers  [0, 3]\n"
             "head.size_1  [64, 512] step 64  head.layers is 1 or 2\n");
 }
 
 TEST(Text, TheSpaceShowsItsNarrowings) {
-  SearchSpace space = Study().spec.space;
+  SearchSpace space = ShownStudy().spec.space;
   space.narrowings = {{.when = {{.name = "model.class", .values = {std::string("heavy")}}},
                        .name = "head.layers",
                        .domain = IntDomain{.low = 0, .high = 1}}};
@@ -264,11 +264,11 @@ TEST(Text, TheBestTrialIsReadyToPaste) {
              .params = {{"train.lr", 3e-5}},
              .outcome = Completed{.metrics = {{"macro_f1", 0.713}}, .model_path = "/out/4/best"},
              .value = 0.713};
-  EXPECT_EQ(BestText({best}, Study(), 0),
+  EXPECT_EQ(BestText({best}, ShownStudy(), 0),
             "best trial of criteria: #4, macro_f1 0.713\n"
             "  train.lr=3e-05\n"
             "model folder: /out/4/best\n");
-  EXPECT_THAT(BestText({best, best}, Study(), 0), HasSubstr("TRIAL  STATE      macro_f1"));
+  EXPECT_THAT(BestText({best, best}, ShownStudy(), 0), HasSubstr("TRIAL  STATE      macro_f1"));
 }
 
 TEST(Text, AnEstimateEndsWithAVerdict) {
@@ -286,7 +286,7 @@ TEST(Text, AnEstimateEndsWithAVerdict) {
 }
 
 TEST(Json, AStudyHasTypedValues) {
-  const nlohmann::ordered_json json = StudyJson(Study());
+  const nlohmann::ordered_json json = StudyJson(ShownStudy());
   EXPECT_EQ(json["name"], "criteria");
   EXPECT_EQ(json["state"], "ACTIVE");
   EXPECT_EQ(json["budget"]["trials"], 12);

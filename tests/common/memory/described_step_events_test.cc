@@ -38,7 +38,7 @@ void SortFrees(std::vector<int64_t>& sizes) {
   }
 }
 
-std::vector<int64_t> TracedSizes(const AllocationTrace& trace) {
+std::vector<int64_t> AllTracedSizes(const AllocationTrace& trace) {
   std::vector<int64_t> sizes;
   for (const TraceEvent& event : trace.events) {
     sizes.push_back(event.allocates ? event.bytes : -event.bytes);
@@ -56,7 +56,7 @@ std::string PlaceOf(const Json& marks, size_t event) {
   return place;
 }
 
-std::string Around(const std::vector<int64_t>& events, size_t at) {
+std::string AroundEvent(const std::vector<int64_t>& events, size_t at) {
   std::string text;
   for (size_t i = at < 15 ? 0 : at - 15; i < std::min(events.size(), at + 25); ++i) {
     absl::StrAppend(&text, i == at ? " >>" : " ", events[i]);
@@ -71,7 +71,7 @@ TEST(DescribedStepEvents, AreTorchsOwn) {
     const auto step = ParseStepDescription(entry["description"].dump(), name);
     ASSERT_TRUE(step.ok()) << step.status();
     const AllocationTrace trace = TraceOfStep(*step);
-    std::vector<int64_t> traced = TracedSizes(trace);
+    std::vector<int64_t> traced = AllTracedSizes(trace);
     std::vector<int64_t> expected = GoldenSizes(entry["events"]);
     if (step->precision == StepPrecision::kAutocast) {
       SortFrees(traced);
@@ -83,8 +83,8 @@ TEST(DescribedStepEvents, AreTorchsOwn) {
     if (at < std::max(traced.size(), expected.size())) {
       ADD_FAILURE() << "first difference at event " << at << " of " << expected.size() << ", in "
                     << PlaceOf(entry["marks"], at) << " (traced: " << trace.PhaseOf(at) << ")"
-                    << "\n  traced:  " << Around(traced, at)
-                    << "\n  expected:" << Around(expected, at);
+                    << "\n  traced:  " << AroundEvent(traced, at)
+                    << "\n  expected:" << AroundEvent(expected, at);
     }
     const ReplayResult replay = Replay(trace, {});
     EXPECT_EQ(replay.stats.allocated_peak.count, entry["live_peak"]);

@@ -14,12 +14,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<StepDescription> Parse(const std::string& members) {
+absl::StatusOr<StepDescription> ParseStep(const std::string& members) {
   return ParseStepDescription("{\"batch\": 8, \"length\": 128, " + members + "}", "step.json");
 }
 
 StepDescription Step(const std::string& members) {
-  const auto step = Parse(members);
+  const auto step = ParseStep(members);
   EXPECT_TRUE(step.ok()) << step.status();
   return *step;
 }

@@ -1,5 +1,6 @@
 #include "common/models/model_spec.h"
 
+#include "common/models/model_fields.h"
 #include "common/study/model_catalog.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,18 +15,18 @@ TEST(ModelShapeJson, KeepsEveryField) {
   shape.attention_dropout = 0.0;
   shape.initializer_range = 0.5;
   shape.hidden_act = "relu";
-  const auto again = ModelShapeFromJson(nlohmann::json::parse(ModelShapeToJson(shape).dump()));
+  const auto again = ModelShapeFromJson(nlohmann::json::parse(ToJson(shape).dump()));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, shape);
   for (const char* name : {"microsoft/deberta-v2-xlarge", "google/electra-small-discriminator",
                            "gpt2", "meta-llama/Llama-3.2-3B", "Qwen/Qwen2.5-7B"}) {
     SCOPED_TRACE(name);
     const ModelShape known = *KnownModelShape(name);
-    const auto read = ModelShapeFromJson(ModelShapeToJson(known));
+    const auto read = ModelShapeFromJson(ToJson(known));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, known);
   }
-  nlohmann::json json = ModelShapeToJson(shape);
+  nlohmann::json json = ToJson(shape);
   json["num_heads"] = 7;
   EXPECT_EQ(ModelShapeFromJson(json).status().message(),
             "num_heads: expected a divisor of hidden_size 1024, got 7");
@@ -33,7 +34,7 @@ TEST(ModelShapeJson, KeepsEveryField) {
 
 TEST(ModelShapeJson, ReadsWhatAnOlderVersionWrote) {
   const ModelShape shape = *KnownModelShape("bert-base-uncased");
-  nlohmann::json json = ModelShapeToJson(shape);
+  nlohmann::json json = ToJson(shape);
   for (const char* added :
        {"num_key_value_heads", "head_size", "embedding_size", "tied_head", "attention_bias",
         "mlp_bias", "embedding_dropout", "relative", "relative_norm", "no_positions",

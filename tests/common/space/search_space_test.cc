@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-ParamValue Text(const char* text) { return std::string(text); }
+ParamValue TextValue(const char* text) { return std::string(text); }
 ParamValue Int(int64_t value) { return value; }
 
 CategoricalDomain Ints(std::initializer_list<int64_t> values) {
@@ -24,26 +24,27 @@ CategoricalDomain Ints(std::initializer_list<int64_t> values) {
 SearchSpace ExampleSpace() {
   SearchSpace space;
   space.parameters = {
-      {.name = "model.name", .domain = CategoricalDomain{{Text("small"), Text("big")}}},
+      {.name = "model.name", .domain = CategoricalDomain{{TextValue("small"), TextValue("big")}}},
       {.name = "train.batch_size", .domain = Ints({8, 16, 32})},
       {.name = "tok.max_length", .domain = IntDomain{.low = 128, .high = 512, .step = 32}},
-      {.name = "train.optimizer", .domain = CategoricalDomain{{Text("adamw"), Text("sgd")}}},
+      {.name = "train.optimizer",
+       .domain = CategoricalDomain{{TextValue("adamw"), TextValue("sgd")}}},
       {.name = "train.momentum",
        .domain = FloatDomain{.low = 0.0, .high = 0.9, .step = 0.1},
-       .when = {{"train.optimizer", {Text("sgd")}}}},
+       .when = {{"train.optimizer", {TextValue("sgd")}}}},
       {.name = "train.lr",
        .domain = FloatDomain{.low = 1e-6, .high = 1e-4, .log = true},
        .default_value = 1e-5},
   };
-  const std::vector<Condition> heavy = {{"model.class", {Text("heavy")}}};
+  const std::vector<Condition> heavy = {{"model.class", {TextValue("heavy")}}};
   space.narrowings = {
       {.when = heavy, .name = "train.batch_size", .domain = Ints({8, 16})},
       {.when = heavy,
        .name = "tok.max_length",
        .domain = IntDomain{.low = 128, .high = 384, .step = 32}},
   };
-  space.model_facts = {{"big", {{"model.class", Text("heavy")}}},
-                       {"small", {{"model.class", Text("base")}}}};
+  space.model_facts = {{"big", {{"model.class", TextValue("heavy")}}},
+                       {"small", {{"model.class", TextValue("base")}}}};
   return space;
 }
 
@@ -70,7 +71,7 @@ TEST(Domain, ContainsItsGridAndNothingElse) {
       {lengths, 128.0, false},
       {Ints({8, 16}), Int(16), true},
       {Ints({8, 16}), 16.0, false},
-      {Ints({8, 16}), Text("16"), false},
+      {Ints({8, 16}), TextValue("16"), false},
   };
   for (const auto& [domain, value, inside] : cases) {
     SCOPED_TRACE(FormatDomain(domain) + " " + FormatParam(value));
@@ -115,25 +116,25 @@ TEST(Domain, CoercesWhatPeopleWrite) {
   EXPECT_EQ(Coerce(FloatDomain{}, Int(1)), ParamValue(1.0));
   EXPECT_EQ(Coerce(CategoricalDomain{{0.5, 1.0}}, Int(1)), ParamValue(1.0));
   EXPECT_EQ(Coerce(Ints({1}), Int(1)), Int(1));
-  EXPECT_EQ(Coerce(FloatDomain{}, Text("1")), Text("1"));
+  EXPECT_EQ(Coerce(FloatDomain{}, TextValue("1")), TextValue("1"));
 }
 
 TEST(SearchSpace, NarrowsByModelClass) {
   const SearchSpace space = ExampleSpace();
   const Parameter& batch = *space.Find("train.batch_size");
-  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", Text("small")}}), batch.domain);
-  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", Text("big")}}), Domain(Ints({8, 16})));
+  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", TextValue("small")}}), batch.domain);
+  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", TextValue("big")}}), Domain(Ints({8, 16})));
   // A model of which nothing is known meets no condition.
-  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", Text("new")}}), batch.domain);
+  EXPECT_EQ(AllowedDomain(space, batch, {{"model.name", TextValue("new")}}), batch.domain);
   EXPECT_EQ(AllowedDomain(space, batch, {}), batch.domain);
 }
 
 TEST(SearchSpace, NarrowingsAddUpAndMayLeaveNothing) {
   SearchSpace space = ExampleSpace();
-  const std::vector<Condition> big = {{"model.name", {Text("big")}}};
+  const std::vector<Condition> big = {{"model.name", {TextValue("big")}}};
   space.narrowings.push_back({.when = big, .name = "train.batch_size", .domain = Ints({16, 32})});
   const Parameter& batch = *space.Find("train.batch_size");
-  const ParamMap params = {{"model.name", Text("big")}};
+  const ParamMap params = {{"model.name", TextValue("big")}};
   EXPECT_EQ(AllowedDomain(space, batch, params), Domain(Ints({16})));
   space.narrowings.push_back({.when = big, .name = "train.batch_size", .domain = Ints({8})});
   EXPECT_EQ(AllowedDomain(space, batch, params), std::nullopt);
@@ -141,19 +142,21 @@ TEST(SearchSpace, NarrowingsAddUpAndMayLeaveNothing) {
 
 TEST(SearchSpace, AllConditionsMustHold) {
   const SearchSpace space = ExampleSpace();
-  const std::vector<Condition> both = {{"model.name", {Text("big"), Text("small")}},
+  const std::vector<Condition> both = {{"model.name", {TextValue("big"), TextValue("small")}},
                                        {"train.batch_size", {Int(8)}}};
-  EXPECT_TRUE(Holds(space, both, {{"model.name", Text("small")}, {"train.batch_size", Int(8)}}));
-  EXPECT_FALSE(Holds(space, both, {{"model.name", Text("small")}, {"train.batch_size", Int(16)}}));
-  EXPECT_FALSE(Holds(space, both, {{"model.name", Text("small")}}));
+  EXPECT_TRUE(
+      Holds(space, both, {{"model.name", TextValue("small")}, {"train.batch_size", Int(8)}}));
+  EXPECT_FALSE(
+      Holds(space, both, {{"model.name", TextValue("small")}, {"train.batch_size", Int(16)}}));
+  EXPECT_FALSE(Holds(space, both, {{"model.name", TextValue("small")}}));
   EXPECT_TRUE(Holds(space, {}, {}));
 }
 
 TEST(ValidateParams, TakesCompleteConfigurationsOnly) {
   const SearchSpace space = ExampleSpace();
-  const ParamMap good = {{"model.name", Text("big")},  {"train.batch_size", Int(16)},
-                         {"tok.max_length", Int(384)}, {"train.optimizer", Text("sgd")},
-                         {"train.momentum", 0.9},      {"train.lr", 1e-5}};
+  const ParamMap good = {{"model.name", TextValue("big")}, {"train.batch_size", Int(16)},
+                         {"tok.max_length", Int(384)},     {"train.optimizer", TextValue("sgd")},
+                         {"train.momentum", 0.9},          {"train.lr", 1e-5}};
   EXPECT_TRUE(ValidateParams(space, good).ok()) << ValidateParams(space, good);
 
   const std::tuple<const char*, std::optional<ParamValue>, const char*> changes[] = {
@@ -163,7 +166,7 @@ TEST(ValidateParams, TakesCompleteConfigurationsOnly) {
        "train.batch_size: expected choices {8, 16}, got 32 (an integer)"},
       {"tok.max_length", Int(416),
        "tok.max_length: expected int [128, 384] step 32, got 416 (an integer)"},
-      {"train.optimizer", Text("adamw"),
+      {"train.optimizer", TextValue("adamw"),
        "train.momentum: expected no value, as its conditions do not hold, got 0.9"},
       {"epochs", Int(3), "epochs: expected a parameter of the study, got an unknown one"},
   };
@@ -202,7 +205,7 @@ TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
       {IntDomain{.low = 1, .high = 8, .step = 2, .log = true}, "expected step or log"},
       {CategoricalDomain{}, "expected at least one choice"},
       {Ints({8, 16, 8}), "expected distinct choices, got 8 twice"},
-      {CategoricalDomain{{Int(8), Text("8")}}, "expected choices of one type"},
+      {CategoricalDomain{{Int(8), TextValue("8")}}, "expected choices of one type"},
       {CategoricalDomain{{infinity}}, "expected finite choices"},
   };
   for (const auto& [domain, expected] : cases) {
@@ -239,7 +242,7 @@ TEST(ValidateSpace, NamesTheParameterAtFault) {
       {[](SearchSpace& space) { std::swap(space.parameters[3], space.parameters[4]); },
        "parameters.train.momentum: when: expected a parameter that comes before, got "
        "'train.optimizer'"},
-      {[](SearchSpace& space) { space.parameters[4].when[0].values = {Text("adam")}; },
+      {[](SearchSpace& space) { space.parameters[4].when[0].values = {TextValue("adam")}; },
        "parameters.train.momentum: when.train.optimizer: expected a value in {adamw, sgd}, got "
        "adam"},
       {[](SearchSpace& space) { space.parameters[5].default_value = 1.0; },

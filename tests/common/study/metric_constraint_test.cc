@@ -1,5 +1,6 @@
 #include "common/study/metric_constraint.h"
 
+#include <cmath>
 #include <limits>
 
 #include "common/study/study_fields.h"
@@ -10,7 +11,6 @@ namespace hpo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 const MetricConstraint kLatency = {.metric = "ms", .at_most = 50.0};
 const MetricConstraint kRecall = {.metric = "recall", .at_least = 0.5};
@@ -34,7 +34,7 @@ TEST(MetricConstraint, ExcessIsTheDistanceBeyondTheNearerLimit) {
       {kBand, 3.0, 1.0, 0.5},
       {kZero, 3.0, 3.0, 3.0},
       {kLatency, -50.0, -100, -2},
-      {kLatency, kNan, kInfinity, kInfinity},
+      {kLatency, std::nan(""), kInfinity, kInfinity},
       {kLatency, -kInfinity, kInfinity, kInfinity},
   };
   for (const auto& [constraint, value, excess, share] : cases) {
@@ -67,7 +67,7 @@ TEST(MetricConstraint, RefusesWhatLimitsNothing) {
   const std::pair<MetricConstraint, const char*> cases[] = {
       {{.metric = "", .at_most = 1.0}, "metric: expected a name, got nothing"},
       {{.metric = "ms"}, "expected at_least, at_most or both for ms, got neither"},
-      {{.metric = "ms", .at_most = kNan}, "at_most: expected a finite number, got nan"},
+      {{.metric = "ms", .at_most = std::nan("")}, "at_most: expected a finite number, got nan"},
       {{.metric = "ms", .at_least = -kInfinity}, "at_least: expected a finite number, got -inf"},
       {{.metric = "ms", .at_least = 5.0, .at_most = 3.0},
        "expected at_least <= at_most for ms, got 5 and 3"},

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "common/models/model_config.h"
+#include "common/models/model_fields.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/golden_file.h"
@@ -21,7 +22,7 @@ TEST(ModelCatalog, IsWhatThePublishedConfigurationsSay) {
     ASSERT_TRUE(shape.ok()) << shape.status();
     const std::optional<ModelShape> known = KnownModelShape(name);
     ASSERT_TRUE(known.has_value());
-    EXPECT_EQ(ModelShapeToJson(*known), ModelShapeToJson(*shape));
+    EXPECT_EQ(ToJson(*known), ToJson(*shape));
     EXPECT_EQ(*known, *shape);
   }
   const std::vector<std::string> names = KnownModelNames();

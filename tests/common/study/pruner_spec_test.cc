@@ -1,6 +1,6 @@
 #include "common/study/pruner_spec.h"
 
-#include <limits>
+#include <cmath>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -8,8 +8,6 @@
 
 namespace hpo {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(PrunerSpec, EveryTypeSurvivesItsJson) {
   const PrunerSpec specs[] = {
@@ -83,11 +81,12 @@ TEST(ValidatePruner, NamesTheMemberAtFault) {
       {{.interval_steps = 0}, "pruner.interval_steps: expected >= 1, got 0"},
       {{.min_trials = 0}, "pruner.min_trials: expected >= 1, got 0"},
       {{.percentile = -0.5}, "pruner.percentile: expected between 0 and 100, got -0.5"},
-      {{.percentile = kNan}, "pruner.percentile: expected between 0 and 100, got nan"},
+      {{.percentile = std::nan("")}, "pruner.percentile: expected between 0 and 100, got nan"},
       {{.type = "threshold"}, "pruner.type: threshold needs lower, upper or both, got none"},
       {{.type = "threshold", .lower = 2.0, .upper = 1.0},
        "pruner.lower: expected at most upper, 1, got 2"},
-      {{.type = "threshold", .upper = kNan}, "pruner.upper: expected a finite number, got nan"},
+      {{.type = "threshold", .upper = std::nan("")},
+       "pruner.upper: expected a finite number, got nan"},
       {{.type = "patient", .wrapped = "threshold"},
        "pruner.type: threshold needs lower, upper or both, got none"},
       {{.patience = -1}, "pruner.patience: expected between 0 and 1e+12, got -1"},

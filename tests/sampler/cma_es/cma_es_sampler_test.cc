@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-StudySpec StudyOf(std::vector<Parameter> parameters, uint64_t seed = 1) {
+StudySpec CmaStudy(std::vector<Parameter> parameters, uint64_t seed = 1) {
   StudySpec study;
   study.sampler = {.type = "cma-es", .seed = seed};
   study.objectives = {Objective{}};
@@ -34,7 +34,7 @@ void RunMany(SimulatedStudy& study, int trials) {
 }
 
 TEST(CmaEsSampler, FollowsACurvedValley) {
-  SimulatedStudy study(StudyOf(Plane()), [](const ParamMap& params) { return Valley(params); });
+  SimulatedStudy study(CmaStudy(Plane()), [](const ParamMap& params) { return Valley(params); });
   EXPECT_EQ(study.Suggest(0).sampler, "random");
   RunMany(study, 600);
   EXPECT_EQ(study.Suggest(600).sampler, "cma-es");
@@ -50,7 +50,7 @@ TEST(CmaEsSampler, FindsTheBestOfWholeNumbers) {
   parameters.push_back(MakeParameter("x", FloatDomain{}));
   int found = 0;
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    SimulatedStudy study(StudyOf(parameters, seed), [](const ParamMap& params) {
+    SimulatedStudy study(CmaStudy(parameters, seed), [](const ParamMap& params) {
       double sum = std::pow(*FindDouble(params, "x") - 0.3, 2);
       for (const auto& [name, value] : params) {
         if (name != "x") sum += std::pow(static_cast<double>(std::get<int64_t>(value)) - 23.0, 2);
@@ -64,7 +64,7 @@ TEST(CmaEsSampler, FindsTheBestOfWholeNumbers) {
 }
 
 TEST(CmaEsSampler, AvoidsWhatFailsAndWhatDoesNotFit) {
-  SimulatedStudy study(StudyOf(Plane()), [](const ParamMap& params) -> SimulatedResult {
+  SimulatedStudy study(CmaStudy(Plane()), [](const ParamMap& params) -> SimulatedResult {
     SimulatedResult result(Valley(params));
     if (*FindDouble(params, "x") < 0.0) {
       result.loss.reset();
@@ -100,7 +100,7 @@ HistoryTrial Pruned(int64_t number, double x, double y, double last) {
 
 // However good the values seem at which they were stopped.
 TEST(CmaEsSampler, PrunedTrialsAreWorseThanCompletedOnes) {
-  StudySpec study = StudyOf(Plane());
+  StudySpec study = CmaStudy(Plane());
   study.sampler.startup_trials = 10;
   const auto sampler = MakeSampler(study);
   int64_t sequence = 0;
@@ -128,7 +128,7 @@ TEST(CmaEsSampler, PrunedTrialsAreWorseThanCompletedOnes) {
 
 // A late result of an early trial changes what generations there were.
 TEST(CmaEsSampler, ResultsOutOfOrderEqualARebuild) {
-  const StudySpec study = StudyOf(Plane(), 4);
+  const StudySpec study = CmaStudy(Plane(), 4);
   const auto running = MakeSampler(study);
   std::vector<HistoryTrial> trials;
   std::mt19937 random(2);
@@ -157,7 +157,7 @@ TEST(CmaEsSampler, ResultsOutOfOrderEqualARebuild) {
 }
 
 TEST(CmaEsSampler, WhereNothingOfUseIsKnownItDrawsAtRandom) {
-  SimulatedStudy study(StudyOf(Plane()), [](const ParamMap&) -> SimulatedResult {
+  SimulatedStudy study(CmaStudy(Plane()), [](const ParamMap&) -> SimulatedResult {
     return std::numeric_limits<double>::quiet_NaN();
   });
   RunMany(study, 30);

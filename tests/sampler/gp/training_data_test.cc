@@ -5,13 +5,11 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 class TrainingDataTest : public testing::Test {
  protected:
@@ -69,7 +67,7 @@ TEST_F(TrainingDataTest, ViolationIsTheLossUntilATrialThatTeachesIsFeasible) {
     trials_.back().violation = std::max(excess, 0.0);
   };
   complete(0.1, 5.0, 2.0);
-  complete(0.2, 1.0, kInfinity);
+  complete(0.2, 1.0, kUnbounded);
   complete(7.0, 3.0, -1.0);  // outside the space
   TrainingData data = Collect();
   EXPECT_EQ(data.meaning, LossMeaning::kViolation);
@@ -96,7 +94,7 @@ TEST_F(TrainingDataTest, ViolationIsTheLossUntilATrialThatTeachesIsFeasible) {
 // The share of a limit that is nearly 0, of a metric that is far below it.
 TEST_F(TrainingDataTest, AnExcessBeyondAllNumbersHasALabelAllTheSame) {
   Complete(0.1, 5.0);
-  trials_.back().excesses = {-kInfinity};
+  trials_.back().excesses = {-kUnbounded};
   Complete(0.2, 5.0);
   trials_.back().excesses = {std::numeric_limits<double>::max()};
   trials_.back().violation = std::numeric_limits<double>::max();
@@ -117,13 +115,13 @@ TEST_F(TrainingDataTest, WhatUsedMoreThanThisCardHasIsLabelledTooBig) {
 }
 
 TEST_F(TrainingDataTest, LossesThatAreNotFiniteTakeTheEnds) {
-  for (const double loss : {kNan, 2.0, kInfinity, -kInfinity, 7.0}) Complete(0.5, loss);
+  for (const double loss : {kNoNumber, 2.0, kUnbounded, -kUnbounded, 7.0}) Complete(0.5, loss);
   EXPECT_EQ(Collect().losses, (std::vector<double>{7.0, 2.0, 7.0, 2.0, 7.0}));
 }
 
 TEST_F(TrainingDataTest, NothingFiniteIsNothing) {
-  Complete(0.5, kNan);
-  Complete(0.5, kInfinity);
+  Complete(0.5, kNoNumber);
+  Complete(0.5, kUnbounded);
   EXPECT_TRUE(Collect().losses.empty());
   EXPECT_TRUE(Collect().observed.empty());
   EXPECT_EQ(Collect().memory.codes.size(), 2u);

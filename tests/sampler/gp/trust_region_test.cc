@@ -1,15 +1,13 @@
 #include "sampler/gp/trust_region.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "common/base/random.h"
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Trials on two axes.
 class TrustRegionTest : public testing::Test {
@@ -41,9 +39,9 @@ TEST_F(TrustRegionTest, IsAroundTheBest) {
 }
 
 TEST_F(TrustRegionTest, WhatCannotBeTheBestIsNoCenter) {
-  losses_[9] = kInfinity;
+  losses_[9] = kUnbounded;
   EXPECT_EQ(Find().center, 0u);
-  losses_.assign(10, kInfinity);
+  losses_.assign(10, kUnbounded);
   losses_[4] = 3.0;
   EXPECT_EQ(Find().center, 4u);
 }
@@ -113,7 +111,7 @@ TEST_F(TrustRegionTest, TellsWhatLiesNear) {
 TEST_F(TrustRegionTest, OneTrialIsARegion) {
   PointTable one(2);
   one.Append(std::vector<double>{0.1, 0.2});
-  const TrustRegion region = FindTrustRegion(one, std::vector<double>{kInfinity}, 0);
+  const TrustRegion region = FindTrustRegion(one, std::vector<double>{kUnbounded}, 0);
   EXPECT_EQ(region.nearest, std::vector<size_t>{0});
 }
 

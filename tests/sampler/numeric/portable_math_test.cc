@@ -8,8 +8,6 @@
 namespace hpo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 void ExpectGolden(const std::string& name, double (*function)(double)) {
   const auto golden = ReadGolden("portable_math.json");
   ASSERT_FALSE(golden[name].empty());
@@ -47,27 +45,27 @@ TEST(PortableMath, NearTheLibraryEverywhere) {
 
 TEST(PortableMath, EndsAndNoNumbers) {
   EXPECT_EQ(Exp(0.0), 1.0);
-  EXPECT_EQ(Exp(-kInfinity), 0.0);
+  EXPECT_EQ(Exp(-kUnbounded), 0.0);
   EXPECT_EQ(Exp(-1e300), 0.0);
-  EXPECT_EQ(Exp(kInfinity), kInfinity);
-  EXPECT_EQ(Exp(710.0), kInfinity);
+  EXPECT_EQ(Exp(kUnbounded), kUnbounded);
+  EXPECT_EQ(Exp(710.0), kUnbounded);
   EXPECT_TRUE(std::isnan(Exp(std::nan(""))));
   EXPECT_EQ(Log(1.0), 0.0);
-  EXPECT_EQ(Log(0.0), -kInfinity);
-  EXPECT_EQ(Log(kInfinity), kInfinity);
+  EXPECT_EQ(Log(0.0), -kUnbounded);
+  EXPECT_EQ(Log(kUnbounded), kUnbounded);
   EXPECT_TRUE(std::isnan(Log(-1.0)));
   EXPECT_TRUE(std::isnan(Log(std::nan(""))));
-  EXPECT_EQ(Erfc(kInfinity), 0.0);
-  EXPECT_EQ(Erfc(-kInfinity), 2.0);
+  EXPECT_EQ(Erfc(kUnbounded), 0.0);
+  EXPECT_EQ(Erfc(-kUnbounded), 2.0);
   EXPECT_EQ(Erfc(0.0), 1.0);
-  EXPECT_EQ(Log1p(-1.0), -kInfinity);
-  EXPECT_EQ(Log1p(kInfinity), kInfinity);
-  EXPECT_EQ(Expm1(-kInfinity), -1.0);
-  EXPECT_EQ(Expm1(kInfinity), kInfinity);
+  EXPECT_EQ(Log1p(-1.0), -kUnbounded);
+  EXPECT_EQ(Log1p(kUnbounded), kUnbounded);
+  EXPECT_EQ(Expm1(-kUnbounded), -1.0);
+  EXPECT_EQ(Expm1(kUnbounded), kUnbounded);
 }
 
 TEST(PortableMath, ExpDownHasTheBitsOfExp) {
-  for (const double x : {0.0, -1e-300, -706.9, -707.0, -707.1, -1e300, -kInfinity}) {
+  for (const double x : {0.0, -1e-300, -706.9, -707.0, -707.1, -1e300, -kUnbounded}) {
     EXPECT_EQ(BitsOf(ExpDown(x)), BitsOf(Exp(x))) << x;
   }
   for (double x = -1e-3; x > -710.0; x *= 1.01) {

@@ -1,13 +1,10 @@
 #include "sampler/pruners/percentile_pruner.h"
 
-#include <limits>
-
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Folds trials given by their reports, in "smaller is better" sign.
 class Reports {
@@ -38,7 +35,7 @@ class Reports {
 
 TEST(PercentilePruner, NeverStopsTheFirstTrial) {
   EXPECT_FALSE(Reports().Decide({{1, 100.0}}).has_value());
-  EXPECT_FALSE(Reports().Decide({{1, kNan}}).has_value());
+  EXPECT_FALSE(Reports().Decide({{1, kNoNumber}}).has_value());
 }
 
 TEST(PercentilePruner, StopsWhatIsStrictlyWorseThanTheMedian) {
@@ -90,10 +87,10 @@ TEST(PercentilePruner, WaitsForStartupTrials) {
 
 TEST(PercentilePruner, NanHandling) {
   Reports reports;
-  reports.Completed({{1, 1.0}, {2, kNan}, {3, kNan}});
-  reports.Completed({{1, 1.0}, {2, 1.0}, {3, kNan}});
-  EXPECT_TRUE(reports.Decide({{1, kNan}}).has_value()) << "all of its own are NaN";
-  EXPECT_FALSE(reports.Decide({{0, 0.5}, {1, kNan}}).has_value()) << "one of its own is NaN";
+  reports.Completed({{1, 1.0}, {2, kNoNumber}, {3, kNoNumber}});
+  reports.Completed({{1, 1.0}, {2, 1.0}, {3, kNoNumber}});
+  EXPECT_TRUE(reports.Decide({{1, kNoNumber}}).has_value()) << "all of its own are NaN";
+  EXPECT_FALSE(reports.Decide({{0, 0.5}, {1, kNoNumber}}).has_value()) << "one of its own is NaN";
   EXPECT_TRUE(reports.Decide({{2, 1.5}}).has_value()) << "NaN of others is left out";
   EXPECT_FALSE(reports.Decide({{3, 1.5}}).has_value()) << "no median";
 }
@@ -184,7 +181,7 @@ TEST(PercentilePruner, WaitsForEnoughTrialsAtTheStep) {
   Reports reports;
   const PrunerSpec spec{.type = "median", .startup_trials = 0, .min_trials = 2};
   reports.Completed({{1, 0.0}, {2, 0.0}});
-  reports.Completed({{2, kNan}});
+  reports.Completed({{2, kNoNumber}});
   EXPECT_FALSE(reports.Decide({{1, 9.0}}, spec).has_value());
   EXPECT_TRUE(reports.Decide({{2, 9.0}}, spec).has_value()) << "NaN counts as a report";
 }

@@ -1,16 +1,15 @@
 #include "sampler/pruners/predictive_pruner.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Trials that the pruner may stop; 1 in 6 it never does.
-constexpr int64_t kAsking = 1000;
+constexpr int64_t kAskingTrial = 1000;
 
 // Trials that have ended, in "smaller is better" sign, and one that runs.
 class PredictivePrunerTest : public ::testing::Test {
@@ -36,14 +35,15 @@ class PredictivePrunerTest : public ::testing::Test {
     }
   }
 
-  std::optional<PruneDecision> Decide(std::map<int64_t, double> values, int64_t number = kAsking,
+  std::optional<PruneDecision> Decide(std::map<int64_t, double> values,
+                                      int64_t number = kAskingTrial,
                                       Direction direction = Direction::kMinimize) const {
     History with = history_;
     with.Apply({1000, {.number = TrialNumber{number}, .intermediate = std::move(values)}});
     const PrunerSpec spec{.type = "predictive"};
     return PredictivePruner(spec, direction).Decide(with, TrialNumber{number});
   }
-  bool Stops(std::map<int64_t, double> values, int64_t number = kAsking) const {
+  bool Stops(std::map<int64_t, double> values, int64_t number = kAskingTrial) const {
     return Decide(std::move(values), number).has_value();
   }
 
@@ -57,7 +57,7 @@ double Mixed(int place) { return (place * 7) % 20; }
 
 TEST_F(PredictivePrunerTest, NeverStopsTheFirstTrials) {
   EXPECT_FALSE(Stops({{1, 100.0}}));
-  EXPECT_FALSE(Stops({{1, kNan}}));
+  EXPECT_FALSE(Stops({{1, kNoNumber}}));
   history_.Apply({1, {.number = TrialNumber{0}, .intermediate = {{1, 1.0}}}});
   EXPECT_FALSE(Stops({{1, 100.0}})) << "how long a trial is, is not known";
 }
@@ -105,7 +105,7 @@ TEST_F(PredictivePrunerTest, OthersCountByTheirLastValueUpToTheStep) {
 
 TEST_F(PredictivePrunerTest, NanIsWorseThanAnyNumber) {
   TwentyThatEnd(AsItBegan);
-  EXPECT_TRUE(Stops({{1, kNan}}));
+  EXPECT_TRUE(Stops({{1, kNoNumber}}));
 }
 
 TEST_F(PredictivePrunerTest, WhatViolatesAConstraintIsNotGood) {
@@ -138,7 +138,7 @@ TEST_F(PredictivePrunerTest, SomeTrialsGoOnWhateverTheyReport) {
 
 TEST_F(PredictivePrunerTest, SaysWhyInTheMetricsOwnUnit) {
   TwentyThatEnd(AsItBegan);
-  const auto stop = Decide({{1, 100.0}}, kAsking, Direction::kMaximize);
+  const auto stop = Decide({{1, 100.0}}, kAskingTrial, Direction::kMaximize);
   ASSERT_TRUE(stop.has_value());
   EXPECT_EQ(stop->pruner, "predictive");
   EXPECT_EQ(stop->step, 1);

@@ -3,13 +3,13 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "sampler/pruners/asha_pruner.h"
 #include "sampler/pruners/hyperband_pruner.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Values = std::map<int64_t, double>;
 
 class Trials {
@@ -83,9 +83,9 @@ TEST(SuccessiveHalving, DecidesOnlyWhereARungEnds) {
 }
 
 TEST(SuccessiveHalving, NanStopsAtARungsEndOnly) {
-  EXPECT_TRUE(Trials().Decide({{1, kNan}}, Halves()).has_value());
-  EXPECT_FALSE(Trials().Decide({{1, 0.0}, {2, 0.0}, {3, kNan}}, Halves()).has_value());
-  EXPECT_EQ(Trials().Decide({{1, 0.0}, {3, kNan}}, Halves())->why,
+  EXPECT_TRUE(Trials().Decide({{1, kNoNumber}}, Halves()).has_value());
+  EXPECT_FALSE(Trials().Decide({{1, 0.0}, {2, 0.0}, {3, kNoNumber}}, Halves()).has_value());
+  EXPECT_EQ(Trials().Decide({{1, 0.0}, {3, kNoNumber}}, Halves())->why,
             "end of rung 1 (step 2): no finite value");
 }
 
@@ -98,7 +98,7 @@ TEST(SuccessiveHalving, TrialsOfEveryStateCompeteByTheValueTheyHadAtTheRung) {
     EXPECT_FALSE(trials.Decide({{1, 0.1}}, Halves()).has_value()) << "ties go on";
   }
   Trials trials;
-  trials.Add({{1, kNan}, {2, 0.0}});
+  trials.Add({{1, kNoNumber}, {2, 0.0}});
   EXPECT_FALSE(trials.Decide({{1, 0.2}, {2, 0.2}}, Halves()).has_value())
       << "NaN at a rung is out of the later ones";
 }

@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-StudySpec StudyOf(std::vector<Parameter> parameters, uint64_t seed = 3) {
+StudySpec QmcStudy(std::vector<Parameter> parameters, uint64_t seed = 3) {
   StudySpec study;
   study.sampler = {.type = "qmc", .seed = seed};
   study.space.parameters = std::move(parameters);
@@ -28,9 +28,9 @@ std::optional<double> Zero(const ParamMap&) { return 0.0; }
 
 TEST(QmcSampler, SpreadsEvenlyOverEveryKindOfDomain) {
   SimulatedStudy study(
-      StudyOf({MakeParameter("x", FloatDomain{.low = 1e-4, .high = 1.0, .log = true}),
-               MakeParameter("c", Letters(4)),
-               MakeParameter("n", IntDomain{.low = 10, .high = 80, .step = 10})}),
+      QmcStudy({MakeParameter("x", FloatDomain{.low = 1e-4, .high = 1.0, .log = true}),
+                MakeParameter("c", Letters(4)),
+                MakeParameter("n", IntDomain{.low = 10, .high = 80, .step = 10})}),
       Zero);
   std::map<ParamValue, int> letters, numbers;
   std::set<int> decades;
@@ -52,7 +52,7 @@ TEST(QmcSampler, ConditionalParametersAreEvenWhereTheyExist) {
   Parameter child = MakeParameter("x", FloatDomain{});
   child.when = {{"c", {std::string("a")}}};
   SimulatedStudy study(
-      StudyOf({MakeParameter("c", Letters(2)), child, MakeParameter("y", FloatDomain{})}), Zero);
+      QmcStudy({MakeParameter("c", Letters(2)), child, MakeParameter("y", FloatDomain{})}), Zero);
   std::set<int> eighths;
   int with = 0;
   for (int i = 0; i < 64; ++i) {
@@ -67,9 +67,9 @@ TEST(QmcSampler, ConditionalParametersAreEvenWhereTheyExist) {
 }
 
 TEST(QmcSampler, ProposesEachConfigurationOnceWhileThereAreOthers) {
-  SimulatedStudy study(
-      StudyOf({MakeParameter("c", Letters(5)), MakeParameter("n", IntDomain{.low = 1, .high = 4})}),
-      Zero);
+  SimulatedStudy study(QmcStudy({MakeParameter("c", Letters(5)),
+                                 MakeParameter("n", IntDomain{.low = 1, .high = 4})}),
+                       Zero);
   std::set<ParamMap> seen;
   for (int i = 0; i < 20; ++i) seen.insert(study.RunOne().params);
   EXPECT_EQ(seen.size(), 20u);
@@ -78,7 +78,7 @@ TEST(QmcSampler, ProposesEachConfigurationOnceWhileThereAreOthers) {
 }
 
 TEST(QmcSampler, RunningTrialsAreNotRepeated) {
-  const StudySpec study = StudyOf({MakeParameter("c", Letters(3))});
+  const StudySpec study = QmcStudy({MakeParameter("c", Letters(3))});
   const auto sampler = MakeSampler(study);
   std::set<ParamMap> seen;
   for (int64_t i = 0; i < 3; ++i) {
@@ -91,7 +91,7 @@ TEST(QmcSampler, RunningTrialsAreNotRepeated) {
 }
 
 TEST(QmcSampler, PointsThatDoNotFitAreReplacedByOtherPoints) {
-  SimulatedStudy study(StudyOf({MakeParameter("x", FloatDomain{})}), Zero);
+  SimulatedStudy study(QmcStudy({MakeParameter("x", FloatDomain{})}), Zero);
   study.set_feasibility([](std::span<const ParamMap> candidates) {
     std::vector<Fit> fits;
     for (const ParamMap& params : candidates) {
@@ -111,8 +111,8 @@ TEST(QmcSampler, PointsThatDoNotFitAreReplacedByOtherPoints) {
 TEST(QmcSampler, ParametersNotModelledAreDrawn) {
   Parameter seed = MakeParameter("a_seed", IntDomain{.low = 1, .high = 1 << 30});
   seed.modelled = false;
-  const StudySpec with = StudyOf({seed, MakeParameter("x", FloatDomain{})});
-  const StudySpec without = StudyOf({MakeParameter("x", FloatDomain{})});
+  const StudySpec with = QmcStudy({seed, MakeParameter("x", FloatDomain{})});
+  const StudySpec without = QmcStudy({MakeParameter("x", FloatDomain{})});
   for (int64_t i = 0; i < 8; ++i) {
     const SimulatedStudy a(with, Zero);
     const SimulatedStudy b(without, Zero);
@@ -125,7 +125,7 @@ TEST(QmcSampler, FiveHundredParameters) {
   for (int i = 0; i < 500; ++i) {
     parameters.push_back(MakeParameter("x" + std::to_string(i), FloatDomain{}));
   }
-  SimulatedStudy study(StudyOf(parameters), Zero);
+  SimulatedStudy study(QmcStudy(parameters), Zero);
   double sum = 0.0;
   for (int i = 0; i < 16; ++i) {
     const ParamMap params = study.RunOne().params;

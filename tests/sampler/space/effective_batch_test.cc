@@ -10,12 +10,6 @@
 namespace hpo {
 namespace {
 
-CategoricalDomain Choices(std::initializer_list<int64_t> values) {
-  CategoricalDomain domain;
-  for (const int64_t value : values) domain.choices.push_back(value);
-  return domain;
-}
-
 SearchSpace BatchSpace() {
   SearchSpace space;
   space.parameters = {

@@ -1,15 +1,13 @@
 #include "sampler/space/random_configuration.h"
 
-#include <limits>
 #include <set>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "tests/sampler/simulated_study.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 SearchSpace Space() {
   SearchSpace space;
@@ -47,7 +45,7 @@ TEST(ConfigurationAt, AllowedPresetsComeFirst) {
 
 TEST(ConfigurationAt, WhatHasNoCoordinateIsDrawn) {
   Rng rng(5, 1);
-  for (const std::vector<double>& point : {std::vector<double>{0.1, kNan}, {0.1}}) {
+  for (const std::vector<double>& point : {std::vector<double>{0.1, kNoNumber}, {0.1}}) {
     std::set<double> momenta;
     for (int i = 0; i < 20; ++i) {
       const auto params = ConfigurationAt(Space(), {}, point, rng);

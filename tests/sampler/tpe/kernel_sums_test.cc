@@ -6,12 +6,12 @@
 
 #include "common/base/random.h"
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 #include "sampler/numeric/truncated_normal.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const KernelLoops& kBaseline = *LoopsOf(SimdPath::kBaseline);
 
 PaddedColumn<double> Uniforms(size_t count, double low, double high, Rng& rng) {
@@ -55,7 +55,7 @@ struct Mixture {
   PaddedColumn<uint32_t> kernel;
   std::vector<double> widest;
   std::vector<BlockBounds> bounds;
-  double table[3] = {-0.5, -3.0, -kInfinity};
+  double table[3] = {-0.5, -3.0, -kUnbounded};
   RecencyRamp ramp;
 };
 
@@ -73,7 +73,7 @@ TEST(SumMarginal, IsTheSumOfAllKernels) {
             mixture.ramp.Weight(mixture.rank[i]) * mixture.scale[i] * std::exp(-0.5 * z * z);
       }
       std::vector<MarginalPoint> points = {{.at = at}};
-      SumMarginal(mixture.sorted(), mixture.ramp, kInfinity, points);
+      SumMarginal(mixture.sorted(), mixture.ramp, kUnbounded, points);
       EXPECT_NEAR(points[0].sum.Total(), expected, 1e-13 * (expected + 1e-3));
     }
   }
@@ -87,7 +87,7 @@ TEST(SumMarginal, LeavesOutWhatIsBeyondReach) {
   const double of_first = points[0].sum.Total();
   mixture.size = 32;
   points = {{.at = mixture.centre[0]}};
-  SumMarginal(mixture.sorted(), mixture.ramp, kInfinity, points);
+  SumMarginal(mixture.sorted(), mixture.ramp, kUnbounded, points);
   EXPECT_EQ(points[0].sum.Total(), of_first);
 }
 

@@ -8,13 +8,13 @@
 namespace hpo {
 namespace {
 
-Coordinate At(double position) { return {.present = true, .at = position, .cell = {}}; }
+Coordinate CoordinateAt(double position) { return {.present = true, .at = position, .cell = {}}; }
 
 std::vector<double> BandwidthsOf(const std::vector<double>& positions) {
   ContinuousAxis axis;
   PaddedColumn<double> ranks;
   for (size_t i = 0; i < positions.size(); ++i) {
-    axis.Insert(i, i, At(positions[i]));
+    axis.Insert(i, i, CoordinateAt(positions[i]));
     ranks.Insert(i, static_cast<double>(i));
   }
   axis.Refit({RecencyRamp::Of(positions.size()), ranks});

@@ -1,14 +1,13 @@
 #include "sampler/tpe/tpe_scores.h"
 
 #include <cmath>
-#include <limits>
 
 #include "gtest/gtest.h"
+#include "sampler/numeric/portable_math.h"
 
 namespace hpo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr char kAmongAll[] = " times as likely among the good trials as among all";
 
 TEST(TpeScores, MultiplyFactorsToTheirPowers) {
@@ -21,10 +20,10 @@ TEST(TpeScores, MultiplyFactorsToTheirPowers) {
 // One factor rules a candidate out and another has never seen its like.
 TEST(TpeScores, WhatIsNotANumberIsWorst) {
   TpeScores scores(3);
-  scores.Multiply("quality", {-kInfinity, kInfinity, 0.0});
-  scores.Multiply("memory", {kInfinity, -kInfinity, std::nan("")});
-  scores.Multiply("prior", {-kInfinity, 1.0, kInfinity}, 0.0);
-  EXPECT_EQ(scores.totals(), std::vector<double>(3, -kInfinity));
+  scores.Multiply("quality", {-kUnbounded, kUnbounded, 0.0});
+  scores.Multiply("memory", {kUnbounded, -kUnbounded, std::nan("")});
+  scores.Multiply("prior", {-kUnbounded, 1.0, kUnbounded}, 0.0);
+  EXPECT_EQ(scores.totals(), std::vector<double>(3, -kUnbounded));
   EXPECT_EQ(scores.Explain(0),
             std::string("decided by memory: 0") + kAmongAll + " (quality 0, memory inf, prior 0)");
 }
@@ -39,7 +38,7 @@ TEST(TpeScores, OneFactorAloneDecides) {
 TEST(TpeScores, WhatSetsItApartFromTheOthersDecided) {
   TpeScores scores(4);
   scores.Multiply("quality", {std::log(3.0), std::log(3.0), std::log(2.5), std::log(2.0)});
-  scores.Multiply("memory", {std::log(1.5), -kInfinity, std::log(0.5), std::log(0.4)});
+  scores.Multiply("memory", {std::log(1.5), -kUnbounded, std::log(0.5), std::log(0.4)});
   EXPECT_EQ(scores.Explain(0),
             std::string("decided by memory: 4.5") + kAmongAll + " (quality 3, memory 1.5)");
   EXPECT_EQ(scores.Explain(3),

@@ -1,18 +1,15 @@
 #include "sampler/tpe/trial_split.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "sampler/numeric/portable_math.h"
 #include "tests/golden_file.h"
 
 namespace hpo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Finished trials numbered in the order they are added.
 class Trials {
@@ -53,14 +50,14 @@ TEST(BestTrials, GoodIsAPrefixOfTheOrderOfPreference) {
   preferred_before(trials.Pruned({}));
   for (const int64_t step : {1, 2}) {
     // NaN is worth as little as infinity, so the older of the two is preferred.
-    const int64_t infinite = trials.Pruned({{0, -5.0}, {step, kInfinity}});
-    preferred_before(trials.Pruned({{0, -5.0}, {step, kNan}}));
+    const int64_t infinite = trials.Pruned({{0, -5.0}, {step, kUnbounded}});
+    preferred_before(trials.Pruned({{0, -5.0}, {step, kNoNumber}}));
     preferred_before(infinite);
-    for (const double value : {1.0, 0.0, -kInfinity}) {
+    for (const double value : {1.0, 0.0, -kUnbounded}) {
       preferred_before(trials.Pruned({{0, -5.0}, {step, value}}));
     }
   }
-  for (const double loss : {kInfinity, 1.0, 0.0, -kInfinity}) {
+  for (const double loss : {kUnbounded, 1.0, 0.0, -kUnbounded}) {
     preferred_before(trials.Completed({loss}));
   }
   for (size_t n = 0; n <= order.size(); ++n) {
@@ -81,7 +78,7 @@ TEST(BestTrials, NothingIsGoodOfNothing) { EXPECT_TRUE(Trials().Best(3).empty())
 
 TEST(BestTrials, NanLossIsWorst) {
   Trials trials;
-  trials.Completed({kNan});
+  trials.Completed({kNoNumber});
   trials.Completed({5.0});
   EXPECT_EQ(trials.Best(1), (std::set<int64_t>{1}));
 }
@@ -108,7 +105,7 @@ TEST(BestTrials, TheCutFrontByHypervolume) {
 TEST(BestTrials, PrunedTrialsComeAfterThoseOfSeveralObjectives) {
   Trials trials;
   trials.Pruned({{1, -5.0}});
-  trials.Completed({2.0, kNan});
+  trials.Completed({2.0, kNoNumber});
   trials.Completed({2.0});
   trials.Completed({2.0, 1.0});
   EXPECT_EQ(trials.Best(1), (std::set<int64_t>{3}));

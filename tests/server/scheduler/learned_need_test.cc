@@ -7,8 +7,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Bytes kSmall = GiB(8);
-constexpr Bytes kLarge = GiB(64);
+constexpr Bytes kSmallNeed = GiB(8);
+constexpr Bytes kLargeNeed = GiB(64);
 
 // The program under study: a GiB for each row of the batch.
 Bytes UseOf(const ParamMap& params) { return GiB(*FindInt(params, "train.batch_size")); }
@@ -49,13 +49,13 @@ class LearnedNeedTest : public SchedulerFixture {
 
 TEST_F(LearnedNeedTest, WhatMetAnOomIsNotTriedAgainNorAnythingLarger) {
   AddStudy(PlainStudy());
-  const std::string session = Register(MakeWorker("a", kSmall));
+  const std::string session = Register(MakeWorker("a", kSmallNeed));
   const TrialNumber met = Enqueue(Batch(10));
-  Run(MustAcquire(session, kSmall));
+  Run(MustAcquire(session, kSmallNeed));
   EXPECT_EQ(PruneReasonOf(*Load("plain", met.value).trial.outcome), PruneReason::kOutOfMemory);
   const TrialNumber larger = Enqueue(Batch(11));
   const TrialNumber smaller = Enqueue(Batch(9));
-  EXPECT_EQ(MustAcquire(session, kSmall).lease.trial.number, smaller);
+  EXPECT_EQ(MustAcquire(session, kSmallNeed).lease.trial.number, smaller);
   const TrialRecord refused = Load("plain", larger.value);
   ASSERT_EQ(refused.trial.state, TrialState::kPruned);
   EXPECT_EQ(PruneReasonOf(*refused.trial.outcome), PruneReason::kPredictedOutOfMemory);
@@ -65,15 +65,15 @@ TEST_F(LearnedNeedTest, WhatMetAnOomIsNotTriedAgainNorAnythingLarger) {
 
 TEST_F(LearnedNeedTest, AfterAFewRunsTheNeedIsKnown) {
   AddStudy(PlainStudy());
-  const WorkerFacts facts = MakeWorker("a", kSmall);
+  const WorkerFacts facts = MakeWorker("a", kSmallNeed);
   const std::string session = Register(facts);
-  for (int i = 0; i < 6; ++i) Run(MustAcquire(session, kSmall));  // batches 1 to 6
+  for (int i = 0; i < 6; ++i) Run(MustAcquire(session, kSmallNeed));  // batches 1 to 6
   const LearnedFit fit = Learned(facts, Batch(7));
   EXPECT_TRUE(fit.fits);
   EXPECT_EQ(fit.expected, GiB(7));
   EXPECT_FALSE(Learned(facts, Batch(12)).fits) << "though no OOM was ever met";
-  EXPECT_TRUE(Learned(MakeWorker("large", kLarge), Batch(12)).fits);
-  const Assignment next = MustAcquire(session, kSmall);
+  EXPECT_TRUE(Learned(MakeWorker("large", kLargeNeed), Batch(12)).fits);
+  const Assignment next = MustAcquire(session, kSmallNeed);
   EXPECT_EQ(next.predicted, GiB(7));
   EXPECT_GT(next.required, next.predicted);
   EXPECT_LE(next.required, next.limit);
@@ -89,17 +89,17 @@ TEST_F(LearnedNeedTest, AfterAFewRunsTheNeedIsKnown) {
 
 TEST_F(LearnedNeedTest, WhatIsTooLargeForOneCardWaitsForALargerOne) {
   AddStudy(PlainStudy());
-  const std::string small = Register(MakeWorker("small", kSmall));
-  const std::string large = Register(MakeWorker("large", kLarge));
+  const std::string small = Register(MakeWorker("small", kSmallNeed));
+  const std::string large = Register(MakeWorker("large", kLargeNeed));
   const TrialNumber met = Enqueue(Batch(10));
-  Run(MustAcquire(small, kSmall));
+  Run(MustAcquire(small, kSmallNeed));
   EXPECT_EQ(Load("plain", met.value).trial.state, TrialState::kQueued) << "met on the small card";
   const TrialNumber predicted = Enqueue(Batch(20));
-  const Assignment other = MustAcquire(small, kSmall);
+  const Assignment other = MustAcquire(small, kSmallNeed);
   EXPECT_NE(other.lease.trial.number, met);
   EXPECT_NE(other.lease.trial.number, predicted);
   for (const TrialNumber number : {met, predicted}) {
-    const Assignment given = MustAcquire(large, kLarge);
+    const Assignment given = MustAcquire(large, kLargeNeed);
     EXPECT_EQ(given.lease.trial.number, number);
     Run(given);
     EXPECT_EQ(Load("plain", number.value).trial.state, TrialState::kCompleted);
@@ -108,27 +108,27 @@ TEST_F(LearnedNeedTest, WhatIsTooLargeForOneCardWaitsForALargerOne) {
 
 TEST_F(LearnedNeedTest, ARefusalDoesNotConfirmItself) {
   AddStudy(PlainStudy());
-  const WorkerFacts facts = MakeWorker("a", kSmall);
+  const WorkerFacts facts = MakeWorker("a", kSmallNeed);
   const std::string session = Register(facts);
   Enqueue(Batch(10));
-  Run(MustAcquire(session, kSmall));
+  Run(MustAcquire(session, kSmallNeed));
   const TrialNumber refused = Enqueue(Batch(60));
-  Run(MustAcquire(session, kSmall));
+  Run(MustAcquire(session, kSmallNeed));
   ASSERT_EQ(PruneReasonOf(*Load("plain", refused.value).trial.outcome),
             PruneReason::kPredictedOutOfMemory);
   // On a card of twice the size nothing is known of a batch of 60.
-  EXPECT_TRUE(Learned(MakeWorker("twice", kSmall * 2), Batch(60)).fits);
+  EXPECT_TRUE(Learned(MakeWorker("twice", kSmallNeed * 2), Batch(60)).fits);
 }
 
 TEST_F(LearnedNeedTest, WithoutAdmissionItRunsAnyway) {
   AddStudy(PlainStudy());
-  const std::string session = Register(MakeWorker("a", kSmall));
+  const std::string session = Register(MakeWorker("a", kSmallNeed));
   Enqueue(Batch(10));
-  Run(MustAcquire(session, kSmall));
+  Run(MustAcquire(session, kSmallNeed));
   const auto forced = scheduler_->enqueuer().EnqueueTrial(
       "plain", {.params = Batch(11), .skip_admission = true}, "");
   ASSERT_TRUE(forced.ok()) << forced.status();
-  EXPECT_EQ(MustAcquire(session, kSmall).lease.trial.number, *forced);
+  EXPECT_EQ(MustAcquire(session, kSmallNeed).lease.trial.number, *forced);
 }
 
 }  // namespace

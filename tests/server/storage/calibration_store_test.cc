@@ -9,7 +9,7 @@
 namespace hpo {
 namespace {
 
-const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
+const absl::Time kCalibrated = absl::FromUnixSeconds(1'700'000'000);
 
 class CalibrationStoreTest : public ::testing::Test {
  protected:
@@ -18,16 +18,16 @@ class CalibrationStoreTest : public ::testing::Test {
     ASSERT_TRUE(Migrate(*database_, EmbeddedMigrations()).ok());
     StudySpec spec;
     spec.name = "s";
-    study_id_ = StudyStore(*database_).Insert(spec, kNow).value();
+    study_id_ = StudyStore(*database_).Insert(spec, kCalibrated).value();
     TrialStore trials(*database_, study_id_, "s");
     for (int64_t number = 0; number < 3; ++number) {
       TrialRecord trial{.study_id = study_id_};
       trial.trial.id = TrialId{"s", TrialNumber{number}};
-      trial.trial.created = kNow;
+      trial.trial.created = kCalibrated;
       ASSERT_TRUE(trials.InsertTrial(trial).ok());
       AttemptRecord attempt{.study_id = study_id_, .trial = TrialNumber{number}};
       attempt.attempt.number = AttemptNumber{1};
-      attempt.attempt.started = kNow;
+      attempt.attempt.started = kCalibrated;
       ASSERT_TRUE(AttemptStore(*database_, study_id_, "s").InsertAttempt(attempt).ok());
     }
   }
@@ -58,7 +58,7 @@ class CalibrationStoreTest : public ::testing::Test {
 
 TEST_F(CalibrationStoreTest, ResidualsComeBackInTheirOrder) {
   for (const int64_t trial : {2, 1, 0}) {
-    const auto version = Residuals().Insert(study_id_, Record(trial, 0.25 * trial), kNow);
+    const auto version = Residuals().Insert(study_id_, Record(trial, 0.25 * trial), kCalibrated);
     ASSERT_TRUE(version.ok()) << version.status();
     EXPECT_EQ(*version, 3 - trial);
   }
@@ -76,13 +76,14 @@ TEST_F(CalibrationStoreTest, ResidualsComeBackInTheirOrder) {
 }
 
 TEST_F(CalibrationStoreTest, AnAttemptTeachesOnce) {
-  ASSERT_TRUE(Residuals().Insert(study_id_, Record(0, 0.5), kNow).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(Residuals().Insert(study_id_, Record(0, 0.5), kNow).status()));
+  ASSERT_TRUE(Residuals().Insert(study_id_, Record(0, 0.5), kCalibrated).ok());
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(Residuals().Insert(study_id_, Record(0, 0.5), kCalibrated).status()));
   EXPECT_EQ(Residuals().LoadAll()->size(), 1u);
 }
 
 TEST_F(CalibrationStoreTest, TheRowTellsWhatWasPredictedAndUsedAndWhere) {
-  ASSERT_TRUE(Residuals().Insert(study_id_, Record(0, 0.5), kNow).ok());
+  ASSERT_TRUE(Residuals().Insert(study_id_, Record(0, 0.5), kCalibrated).ok());
   Statement row = database_->Prepare(
       "SELECT predicted, predicted_live, predicted_reserved, live, reserved, device_used, usable, "
       "device, driver, torch_build, time FROM memory_residual");
@@ -92,7 +93,7 @@ TEST_F(CalibrationStoreTest, TheRowTellsWhatWasPredictedAndUsedAndWhere) {
   EXPECT_EQ(row.Text(7), "H200");
   EXPECT_EQ(row.Text(8), "580");
   EXPECT_EQ(row.Text(9), "2.11.0+cu130");
-  EXPECT_EQ(row.Time(10), kNow);
+  EXPECT_EQ(row.Time(10), kCalibrated);
 }
 
 TEST(MemoryResidualMigration, KeepsTheAttemptsOfADatabaseOfVersion1) {

@@ -118,7 +118,7 @@ std::vector<std::string> Dump(Database& database) {
   return dump;
 }
 
-std::unique_ptr<Database> MustOpen(const std::string& path) {
+std::unique_ptr<Database> MustOpenFile(const std::string& path) {
   auto database = Database::Open(path, Database::Access::kReadWrite);
   EXPECT_TRUE(database.ok()) << database.status();
   return *std::move(database);
@@ -139,7 +139,7 @@ TEST_P(MigrationFrom, AnEarlierVersionEqualsAFreshDatabaseWithItsRows) {
   const std::span<const Migration> all = EmbeddedMigrations();
   const int64_t version = GetParam();
   TemporaryDatabase fresh_file;
-  const auto fresh = MustOpen(fresh_file.path());
+  const auto fresh = MustOpenFile(fresh_file.path());
   ASSERT_TRUE(Migrate(*fresh, all).ok());
   // memory_observation is gone since version 2, with its rows.
   const std::string kept =
@@ -153,7 +153,7 @@ TEST_P(MigrationFrom, AnEarlierVersionEqualsAFreshDatabaseWithItsRows) {
 
   TemporaryDatabase file;
   {
-    const auto old = MustOpen(file.path());
+    const auto old = MustOpenFile(file.path());
     ASSERT_TRUE(Migrate(*old, all.first(static_cast<size_t>(version))).ok());
     const absl::Status inserted = old->Execute(RowsOf(version));
     ASSERT_TRUE(inserted.ok()) << inserted;

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kPythonPatience = absl::Seconds(60);
 
 bool Python(const std::string& code) {
   return std::system(("python3 -c '" + code + "' >/dev/null 2>&1").c_str()) == 0;
@@ -82,14 +82,14 @@ class PythonTrainerTest : public ::testing::Test {
   static ParamMap LogisticParams() { return {{"features.log2", int64_t{12}}, {"rate", 0.5}}; }
 
   void Send(const DownMessage& message) {
-    ASSERT_TRUE(process_->channel().WriteLine(EncodeDown(message), kPatience).ok());
+    ASSERT_TRUE(process_->channel().WriteLine(EncodeDown(message), kPythonPatience).ok());
   }
 
   // The next message; nullopt when the trainer is gone or silent.
   std::optional<UpMessage> Next() {
     while (lines_.empty()) {
       pollfd readable{.fd = process_->channel().fd(), .events = POLLIN, .revents = 0};
-      if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))) != 1) {
+      if (poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(kPythonPatience))) != 1) {
         return std::nullopt;
       }
       ReceivedLines received = process_->channel().ReadAvailable().value();
@@ -135,7 +135,7 @@ TEST_F(PythonTrainerTest, LearnsAndServesSeveralTrials) {
     EXPECT_EQ(outcome.memory.live_peak, Bytes{4096 * 8});
   }
   Send(ShutdownRequest{});
-  EXPECT_EQ(process_->WaitFor(kPatience), ProcessExit({.code = 0, .signal = std::nullopt}));
+  EXPECT_EQ(process_->WaitFor(kPythonPatience), ProcessExit({.code = 0, .signal = std::nullopt}));
 }
 
 TEST_F(PythonTrainerTest, StopsWhenPrunedWithWhatItHas) {
@@ -187,7 +187,7 @@ TEST_F(PythonTrainerTest, AnExceptionFailsTheTrialAndIsInTheLog) {
 TEST_F(PythonTrainerTest, EndsWithTheWorkersEndOfTheChannel) {
   Start("logistic_regression.py");
   ASSERT_EQ(shutdown(process_->channel().fd(), SHUT_WR), 0);
-  EXPECT_EQ(process_->WaitFor(kPatience), ProcessExit({.code = 0, .signal = std::nullopt}));
+  EXPECT_EQ(process_->WaitFor(kPythonPatience), ProcessExit({.code = 0, .signal = std::nullopt}));
 }
 
 TEST_F(PythonTrainerTest, ScikitLearn) {

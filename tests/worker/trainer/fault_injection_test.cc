@@ -115,16 +115,6 @@ TEST_F(FaultInjectionTest, AnEvaluationIsRedoneWithEqualMetrics) {
 
 // ---- Whole trials --------------------------------------------------------------------------
 
-std::string BestWeights(const TinyTrial& trial) {
-  const auto file = SafetensorsFile::Open(trial.Path("out/best/model.safetensors"));
-  EXPECT_TRUE(file.ok()) << file.status();
-  std::string bytes;
-  for (const auto& [name, view] : file->tensors()) {
-    bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
-  }
-  return bytes;
-}
-
 // One step, from loading the model to saving the weights.
 TEST(FaultInjectionInATrial, EveryPlaceEndsCleanWithTheWeightsOfAnUndisturbedTrial) {
   const TinyTrial trial;

@@ -65,16 +65,6 @@ class RunTrialTest : public testing::Test {
   TrialDevice& device_ = TestDevice();
 };
 
-std::string BestWeights(const TinyTrial& trial) {
-  const auto file = SafetensorsFile::Open(trial.Path("out/best/model.safetensors"));
-  EXPECT_TRUE(file.ok()) << file.status();
-  std::string bytes;
-  for (const auto& [name, view] : file->tensors()) {
-    bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
-  }
-  return bytes;
-}
-
 TEST_F(RunTrialTest, LearnsAndKeepsTheBestWeights) {
   TrainerJob job = trial_.Job();
   job.epochs = 10;

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "gtest/gtest.h"
 #include "tests/worker/trainer/golden_tensors.h"
+#include "worker/trainer/models/files/safetensors.h"
 
 namespace hpo {
 namespace {
@@ -49,6 +50,16 @@ std::vector<std::string> RecordingEvents::Stages() const {
   std::vector<std::string> stages;
   for (const MemoryMessage& message : All<MemoryMessage>()) stages.push_back(message.stage);
   return stages;
+}
+
+std::string BestWeights(const TinyTrial& trial) {
+  const auto file = SafetensorsFile::Open(trial.Path("out/best/model.safetensors"));
+  EXPECT_TRUE(file.ok()) << file.status();
+  std::string bytes;
+  for (const auto& [name, view] : file->tensors()) {
+    bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+  }
+  return bytes;
 }
 
 std::string TinyRows(int count, uint64_t seed) {

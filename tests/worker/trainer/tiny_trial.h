@@ -62,6 +62,9 @@ class TinyTrial {
   std::string folder_;
 };
 
+// The tensors of the best model that a trial kept, as bytes.
+std::string BestWeights(const TinyTrial& trial);
+
 // `count` lines of JSON: "text" of 3 to 28 words, "label" one of "a", "b", "c".
 std::string TinyRows(int count, uint64_t seed);
 

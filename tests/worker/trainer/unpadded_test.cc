@@ -17,7 +17,7 @@
 namespace hpo {
 namespace {
 
-struct Trained {
+struct TrainedTrial {
   std::vector<Measurement> measurements;
   Bytes peak;
   std::map<std::string, std::vector<float>> weights;  // the best
@@ -41,11 +41,11 @@ class UnpaddedTest : public testing::Test {
     return job;
   }
 
-  Trained Train(const TrainerJob& job) {
+  TrainedTrial Train(const TrainerJob& job) {
     events_.messages.clear();
     const OutcomeMessage message = RunTrial(job, device_, events_, events_);
     EXPECT_TRUE(message.clean);
-    Trained trained{.peak = message.memory.live_peak};
+    TrainedTrial trained{.peak = message.memory.live_peak};
     if (!std::holds_alternative<Completed>(*message.outcome)) {
       ADD_FAILURE() << OutcomeToJson(*message.outcome);
       return trained;
@@ -63,7 +63,7 @@ class UnpaddedTest : public testing::Test {
     return trained;
   }
 
-  static void ExpectNear(const Trained& a, const Trained& b, double tolerance) {
+  static void ExpectNear(const TrainedTrial& a, const TrainedTrial& b, double tolerance) {
     ASSERT_EQ(a.measurements.size(), b.measurements.size());
     for (size_t i = 0; i < a.measurements.size(); ++i) {
       for (const char* metric : {"loss", "train_loss"}) {
@@ -86,7 +86,7 @@ class UnpaddedTest : public testing::Test {
     }
   }
 
-  static void ExpectEqual(const Trained& a, const Trained& b) {
+  static void ExpectEqual(const TrainedTrial& a, const TrainedTrial& b) {
     EXPECT_EQ(a.measurements, b.measurements);
     EXPECT_EQ(a.weights, b.weights);
   }
@@ -97,24 +97,24 @@ class UnpaddedTest : public testing::Test {
 };
 
 TEST_F(UnpaddedTest, TrainsAsWithPaddingInLessMemory) {
-  const Trained padded = Train(Job(/*unpadded=*/false));
-  const Trained unpadded = Train(Job(/*unpadded=*/true));
+  const TrainedTrial padded = Train(Job(/*unpadded=*/false));
+  const TrainedTrial unpadded = Train(Job(/*unpadded=*/true));
   ExpectNear(unpadded, padded, 1e-5);
   EXPECT_LT(unpadded.peak, padded.peak);
 }
 
 TEST_F(UnpaddedTest, PartsOfABatchAddUp) {
-  const Trained whole = Train(Job(/*unpadded=*/true));
+  const TrainedTrial whole = Train(Job(/*unpadded=*/true));
   TrainerJob job = Job(/*unpadded=*/true);
   job.plan.micro_batch = 3;
-  const Trained in_parts = Train(job);
+  const TrainedTrial in_parts = Train(job);
   ExpectNear(in_parts, whole, 1e-5);
   EXPECT_LT(in_parts.peak, whole.peak);
 }
 
 TEST_F(UnpaddedTest, DropoutIsAFunctionOfTheSeed) {
   const ParamMap dropout = {{"model.dropout", 0.1}, {"head.dropout", 0.1}};
-  const Trained first = Train(With(dropout));
+  const TrainedTrial first = Train(With(dropout));
   ExpectEqual(Train(With(dropout)), first);
   TrainerJob other = With(dropout);
   other.params["seed"] = int64_t{99};
@@ -124,10 +124,10 @@ TEST_F(UnpaddedTest, DropoutIsAFunctionOfTheSeed) {
 
 TEST_F(UnpaddedTest, LayersComputedAgainChangeNothingButThePeak) {
   const ParamMap dropout = {{"model.dropout", 0.1}};
-  const Trained plain = Train(With(dropout));
+  const TrainedTrial plain = Train(With(dropout));
   TrainerJob again = With(dropout);
   again.params["memory.checkpoint_every"] = int64_t{1};
-  const Trained checkpointed = Train(again);
+  const TrainedTrial checkpointed = Train(again);
   ExpectEqual(checkpointed, plain);
   EXPECT_LT(checkpointed.peak, plain.peak);
 }
@@ -139,10 +139,10 @@ TEST_F(UnpaddedTest, AdaptersTrainAsWithPadding) {
 
 // Products in 16 bits round otherwise where their sizes differ.
 TEST_F(UnpaddedTest, LowerPrecisionIsWithinItsRounding) {
-  const Trained plain = Train(Job(/*unpadded=*/true));
+  const TrainedTrial plain = Train(Job(/*unpadded=*/true));
   for (const auto& [precision, tolerance] : {std::pair("bf16", 1e-2), std::pair("fp16", 2e-3)}) {
     SCOPED_TRACE(precision);
-    const Trained lower = Train(With({{"train.precision", std::string(precision)}}));
+    const TrainedTrial lower = Train(With({{"train.precision", std::string(precision)}}));
     const double expected = plain.measurements.front().metrics.at("train_loss");
     EXPECT_NEAR(lower.measurements.front().metrics.at("train_loss"), expected,
                 tolerance * expected);

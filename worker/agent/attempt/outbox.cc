@@ -40,7 +40,7 @@ void VisitFields(Is<OutboxEntry> auto& entry, auto visit) {
 
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr int kMaxDeadRecords = 64;
 constexpr size_t kChecksumDigits = 16;
@@ -153,7 +153,7 @@ absl::Status Outbox::TakeRecord(const std::string& record) {
           record.substr(0, kChecksumDigits)) {
     return absl::DataLossError("its checksum does not match");
   }
-  HPO_ASSIGN_OR_RETURN(const json body, ParseJson(record.substr(kChecksumDigits + 1)));
+  HPO_ASSIGN_OR_RETURN(const Json body, ParseJson(record.substr(kChecksumDigits + 1)));
   std::string done;
   JsonReader reader(body, "");
   reader.Optional("done", done);

@@ -20,15 +20,15 @@
 namespace hpo {
 namespace {
 
-constexpr absl::Duration kWriteTimeout = absl::Seconds(5);
-constexpr int kLogTailLines = 10;
+constexpr absl::Duration kShutdownTimeout = absl::Seconds(5);
+constexpr int kStartLogLines = 10;
 constexpr int kFirstLaunches = 3;
 
 absl::Status NoTrainer(const TrainerLauncher& launcher, const std::string& reason,
                        const std::string& log_path,
                        absl::StatusCode code = absl::StatusCode::kFailedPrecondition) {
   std::string message = absl::StrCat("trainer '", launcher.Describe(), "' ", reason);
-  const std::string tail = LogTail(log_path, /*from=*/0, kLogTailLines);
+  const std::string tail = LogTail(log_path, /*from=*/0, kStartLogLines);
   if (!tail.empty()) {
     absl::StrAppend(&message, "; its last output: ", absl::StrReplaceAll(tail, {{"\n", " | "}}));
   }
@@ -160,7 +160,7 @@ absl::Status TrainerSlot::KilledHasEnded() {
 void TrainerSlot::Shutdown() {
   if (process_ == nullptr) return;
   const absl::Status asked =
-      process_->channel().WriteLine(EncodeDown(ShutdownRequest{}), kWriteTimeout);
+      process_->channel().WriteLine(EncodeDown(ShutdownRequest{}), kShutdownTimeout);
   if (asked.ok()) {
     process_->WaitFor(options_.shutdown_grace);
   }

@@ -20,7 +20,7 @@
 namespace hpo {
 namespace {
 
-constexpr int kLogTailLines = 3;
+constexpr int kProfileLogLines = 3;
 
 // The profile among the lines of `text`, which may hold log lines too.
 absl::StatusOr<DeviceProfile> FindProfile(absl::string_view text) {
@@ -50,7 +50,7 @@ absl::StatusOr<DeviceProfile> RunOnce(const TrainerCommand& command, absl::Durat
   }
   if (end->code != 0) {
     return absl::UnavailableError(absl::StrCat(command.argv[0], " ", DescribeExit(*end), ": ",
-                                               LogTail(command.log_path, 0, kLogTailLines)));
+                                               LogTail(command.log_path, 0, kProfileLogLines)));
   }
   HPO_ASSIGN_OR_RETURN(const std::string output, ReadFile(command.log_path));
   return FindProfile(output);

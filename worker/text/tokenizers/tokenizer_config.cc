@@ -16,16 +16,10 @@ namespace {
 constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                           "pad_token", "cls_token", "mask_token"};
 
-absl::Status Expected(const std::string& where, absl::string_view expected,
-                      const nlohmann::json& got) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, ": expected ", expected, ", got ", DescribeJson(got)));
-}
-
 absl::StatusOr<nlohmann::json> ParseObject(absl::string_view json, const std::string& origin) {
   absl::StatusOr<nlohmann::json> object = ParseJson(json);
   if (!object.ok()) return Annotate(object.status(), origin);
-  if (!object->is_object()) return Expected(origin, "a JSON object", *object);
+  if (!object->is_object()) return UnexpectedJson(origin, "a JSON object", *object);
   return object;
 }
 
@@ -35,7 +29,7 @@ absl::Status ReadFlag(const nlohmann::json& object, const char* key, const std::
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return absl::OkStatus();
   if (!found->is_boolean()) {
-    return Expected(absl::StrCat(origin, ": ", key), "true or false", *found);
+    return UnexpectedJson(absl::StrCat(origin, ": ", key), "true or false", *found);
   }
   value = found->get<bool>();
   return absl::OkStatus();
@@ -49,7 +43,8 @@ absl::Status ReadSpecialToken(const nlohmann::json& object, const char* key,
   const nlohmann::json* text = &*found;
   if (found->is_object() && found->contains("content")) text = &found->at("content");
   if (!text->is_string()) {
-    return Expected(absl::StrCat(origin, ": ", key), "a string or an object with content", *found);
+    return UnexpectedJson(absl::StrCat(origin, ": ", key), "a string or an object with content",
+                          *found);
   }
   config.special_tokens[key] = text->get<std::string>();
   return absl::OkStatus();
@@ -60,7 +55,7 @@ absl::Status ReadAddedTokens(const nlohmann::json& object, const std::string& or
   const auto found = object.find("added_tokens_decoder");
   if (found == object.end() || found->is_null()) return absl::OkStatus();
   const std::string where = absl::StrCat(origin, ": added_tokens_decoder");
-  if (!found->is_object()) return Expected(where, "an object", *found);
+  if (!found->is_object()) return UnexpectedJson(where, "an object", *found);
   for (const auto& [key, value] : found->items()) {
     HPO_ASSIGN_OR_RETURN(AddedToken token,
                          AddedTokenFromJson(value, absl::StrCat(where, ".", key)));
@@ -85,7 +80,7 @@ absl::Status ReadAddedTokensFile(const std::string& path, std::vector<AddedToken
   HPO_ASSIGN_OR_RETURN(const nlohmann::json object, ParseObject(*text, path));
   for (const auto& [content, id] : object.items()) {
     if (!id.is_number_integer() || id < 0 || id >= kMaxVocabulary || content.empty()) {
-      return Expected(absl::StrCat(path, ": ", content), "an id of a token", id);
+      return UnexpectedJson(absl::StrCat(path, ": ", content), "an id of a token", id);
     }
     const bool known =
         std::any_of(tokens.begin(), tokens.end(),
@@ -105,7 +100,7 @@ std::string TokenizerConfig::SpecialToken(const std::string& name,
 
 absl::StatusOr<AddedToken> AddedTokenFromJson(const nlohmann::json& json,
                                               const std::string& where) {
-  if (!json.is_object()) return Expected(where, "an object", json);
+  if (!json.is_object()) return UnexpectedJson(where, "an object", json);
   AddedToken token;
   JsonReader reader(json, where);
   reader.Required("content", token.content);
@@ -115,7 +110,7 @@ absl::StatusOr<AddedToken> AddedTokenFromJson(const nlohmann::json& json,
   reader.Optional("normalized", token.normalized);
   reader.Optional("special", token.special);
   HPO_RETURN_IF_ERROR(reader.status());
-  if (token.content.empty()) return Expected(where, "a token", json.at("content"));
+  if (token.content.empty()) return UnexpectedJson(where, "a token", json.at("content"));
   return token;
 }
 

@@ -20,17 +20,9 @@
 namespace hpo {
 namespace {
 
-constexpr double kUnknownPenalty = 10.0;
-
-absl::Status Expected(const std::string& where, absl::string_view expected,
-                      const nlohmann::json& got) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, ": expected ", expected, ", got ", DescribeJson(got)));
-}
-
 // Files written before models had a type are told by their members.
 absl::StatusOr<std::string> ModelType(const nlohmann::json& json, const std::string& where) {
-  if (!json.is_object()) return Expected(where, "an object", json);
+  if (!json.is_object()) return UnexpectedJson(where, "an object", json);
   if (json.contains("type")) return PartType(json, where);
   if (json.contains("merges")) return "BPE";
   return MemberOrNull(json, "vocab").is_array() ? "Unigram" : "WordPiece";
@@ -50,13 +42,14 @@ absl::StatusOr<int32_t> NamedTokenId(const nlohmann::json& json, const char* key
   const nlohmann::json& name = MemberOrNull(json, key);
   if (name.is_null()) return -1;
   const int32_t id = name.is_string() ? IdOf(ids, name.get_ref<const std::string&>()) : -1;
-  if (id < 0) return Expected(absl::StrCat(where, ".", key), "a token of the vocabulary", name);
+  if (id < 0)
+    return UnexpectedJson(absl::StrCat(where, ".", key), "a token of the vocabulary", name);
   return id;
 }
 
 // Merges are written "left right", or as arrays of two.
 absl::StatusOr<NamedMerges> ReadMerges(const nlohmann::json& json, const std::string& where) {
-  if (!json.is_array()) return Expected(where, "an array", json);
+  if (!json.is_array()) return UnexpectedJson(where, "an array", json);
   NamedMerges merges;
   merges.reserve(json.size());
   for (const nlohmann::json& merge : json) {
@@ -69,7 +62,7 @@ absl::StatusOr<NamedMerges> ReadMerges(const nlohmann::json& json, const std::st
       }
     }
     if (tokens.size() != 2) {
-      return Expected(absl::StrCat(where, "[", merges.size(), "]"), "two tokens", merge);
+      return UnexpectedJson(absl::StrCat(where, "[", merges.size(), "]"), "two tokens", merge);
     }
     merges.emplace_back(std::move(tokens[0]), std::move(tokens[1]));
   }
@@ -126,12 +119,12 @@ absl::StatusOr<ModelPart> ReadWordPiece(const nlohmann::json& json, const std::s
   reader.Optional("max_input_chars_per_word", vocabulary.max_word_characters);
   HPO_RETURN_IF_ERROR(reader.status());
   if (vocabulary.max_word_characters < 0) {
-    return Expected(where + ".max_input_chars_per_word", "0 or more",
-                    json.at("max_input_chars_per_word"));
+    return UnexpectedJson(where + ".max_input_chars_per_word", "0 or more",
+                          json.at("max_input_chars_per_word"));
   }
   HPO_ASSIGN_OR_RETURN(vocabulary.unknown_id, NamedTokenId(json, "unk_token", part.ids, where));
   if (vocabulary.unknown_id < 0) {
-    return Expected(where + ".unk_token", "a token of the vocabulary", nullptr);
+    return UnexpectedJson(where + ".unk_token", "a token of the vocabulary", nullptr);
   }
   part.model = std::make_unique<WordPieceModel>(vocabulary);
   return part;
@@ -141,8 +134,8 @@ absl::StatusOr<ModelPart> ReadWordPiece(const nlohmann::json& json, const std::s
 absl::Status ReadPieces(const nlohmann::json& json, const std::string& where,
                         UnigramVocabulary& vocabulary, TokenIds& ids) {
   if (!json.is_array() || json.empty() || json.size() >= static_cast<size_t>(kMaxVocabulary)) {
-    return Expected(where, absl::StrCat("an array of fewer than ", kMaxVocabulary, " pieces"),
-                    json);
+    return UnexpectedJson(where, absl::StrCat("an array of fewer than ", kMaxVocabulary, " pieces"),
+                          json);
   }
   double worst = std::numeric_limits<double>::infinity();
   std::vector<double> scores;
@@ -151,7 +144,8 @@ absl::Status ReadPieces(const nlohmann::json& json, const std::string& where,
     const bool valid = piece.is_array() && piece.size() == 2 && piece[0].is_string() &&
                        piece[1].is_number() && std::isfinite(piece[1].get<double>());
     if (!valid) {
-      return Expected(absl::StrCat(where, "[", scores.size(), "]"), "a piece and its score", piece);
+      return UnexpectedJson(absl::StrCat(where, "[", scores.size(), "]"), "a piece and its score",
+                            piece);
     }
     ids[piece[0].get<std::string>()] = static_cast<int32_t>(scores.size());
     scores.push_back(piece[1].get<double>());
@@ -178,8 +172,8 @@ absl::StatusOr<ModelPart> ReadUnigram(const nlohmann::json& json, const std::str
   reader.Optional("byte_fallback", byte_fallback);
   HPO_RETURN_IF_ERROR(reader.status());
   if (unknown_id < 0 || unknown_id >= static_cast<int64_t>(pieces.size())) {
-    return Expected(where + ".unk_id", absl::StrCat("an id below ", pieces.size()),
-                    json.at("unk_id"));
+    return UnexpectedJson(where + ".unk_id", absl::StrCat("an id below ", pieces.size()),
+                          json.at("unk_id"));
   }
   vocabulary.unknown_id = static_cast<int32_t>(unknown_id);
   if (byte_fallback) vocabulary.byte_tokens = ByteTokensOf(part.ids);
@@ -195,7 +189,7 @@ absl::StatusOr<int32_t> ReadTokenAndId(const nlohmann::json& json, const char* k
   const nlohmann::json& pair = MemberOrNull(json, key);
   const bool valid = pair.is_array() && pair.size() == 2 && pair[1].is_number_integer() &&
                      pair[1] >= 0 && pair[1] < kMaxVocabulary;
-  if (!valid) return Expected(absl::StrCat(where, ".", key), "a token and its id", pair);
+  if (!valid) return UnexpectedJson(absl::StrCat(where, ".", key), "a token and its id", pair);
   return pair[1].get<int32_t>();
 }
 
@@ -217,10 +211,10 @@ absl::Status AppendSpecialToken(const nlohmann::json& tokens, const std::string&
                                 int32_t type_id, const std::string& where, InputTemplate& pieces) {
   const nlohmann::json& ids =
       MemberOrNull(tokens.is_object() ? MemberOrNull(tokens, name.c_str()) : tokens, "ids");
-  if (!ids.is_array()) return Expected(where, "ids for " + name + " in special_tokens", ids);
+  if (!ids.is_array()) return UnexpectedJson(where, "ids for " + name + " in special_tokens", ids);
   for (const nlohmann::json& id : ids) {
     if (!id.is_number_integer() || id < 0 || id >= kMaxVocabulary) {
-      return Expected(where, "an id for " + name + " in special_tokens", id);
+      return UnexpectedJson(where, "an id for " + name + " in special_tokens", id);
     }
     pieces.push_back(TokenPiece(id.get<int32_t>(), type_id));
   }
@@ -231,13 +225,13 @@ absl::StatusOr<InputTemplate> ReadTemplate(const nlohmann::json& json, const cha
                                            const std::string& where) {
   const nlohmann::json& list = MemberOrNull(json, key);
   const std::string path = absl::StrCat(where, ".", key);
-  if (!list.is_array()) return Expected(path, "an array", list);
+  if (!list.is_array()) return UnexpectedJson(path, "an array", list);
   InputTemplate pieces;
   for (const nlohmann::json& piece : list) {
     const bool special = piece.is_object() && piece.contains("SpecialToken");
     const char* const kind = special ? "SpecialToken" : "Sequence";
     if (!piece.is_object() || !piece.contains(kind)) {
-      return Expected(path, "SpecialToken or Sequence", piece);
+      return UnexpectedJson(path, "SpecialToken or Sequence", piece);
     }
     std::string id;
     int64_t type_id = 0;
@@ -297,7 +291,8 @@ absl::StatusOr<Templates> ReadPostProcessor(const nlohmann::json& json, const st
   if (json.is_object() && MemberOrNull(json, "type") == "Sequence") {
     adds = &MemberOrNull(json, "");
     const nlohmann::json& processors = MemberOrNull(json, "processors");
-    if (!processors.is_array()) return Expected(where + ".processors", "an array", processors);
+    if (!processors.is_array())
+      return UnexpectedJson(where + ".processors", "an array", processors);
     for (const nlohmann::json& processor : processors) {
       if (AddsNothing(processor)) continue;
       if (!adds->is_null()) return UnknownPart(where, "one post-processor that adds tokens", "two");

@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kManifestVersion = 1;
 
 absl::StatusOr<FileSum> FileSumFromJson(const nlohmann::json& json) {
   FileSum sum;
@@ -45,7 +45,7 @@ bool StaysInside(absl::string_view path) {
 std::string EncodeManifest(const CheckpointManifest& manifest) {
   nlohmann::json files = nlohmann::json::object();
   for (const auto& [name, sum] : manifest) files[name] = {{"size", sum.size}, {"crc32", sum.crc32}};
-  return DumpJson({{"version", kVersion}, {"files", files}}) + "\n";
+  return DumpJson({{"version", kManifestVersion}, {"files", files}}) + "\n";
 }
 
 absl::StatusOr<CheckpointManifest> DecodeManifest(absl::string_view text) {
@@ -56,9 +56,9 @@ absl::StatusOr<CheckpointManifest> DecodeManifest(absl::string_view text) {
   reader.Required("version", version);
   reader.RequiredWith("files", manifest, FilesFromJson);
   HPO_RETURN_IF_ERROR(reader.status());
-  if (version != kVersion) {
+  if (version != kManifestVersion) {
     return absl::InvalidArgumentError(
-        absl::StrCat("version: expected ", kVersion, ", got ", version));
+        absl::StrCat("version: expected ", kManifestVersion, ", got ", version));
   }
   for (const auto& [name, sum] : manifest) {
     if (!StaysInside(name)) {

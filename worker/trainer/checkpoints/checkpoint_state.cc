@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kStateVersion = 1;
 
 absl::StatusOr<nlohmann::json> ObjectFromJson(const nlohmann::json& json) {
   if (json.is_object()) return json;
@@ -18,7 +18,7 @@ absl::StatusOr<nlohmann::json> ObjectFromJson(const nlohmann::json& json) {
 }  // namespace
 
 std::string EncodeCheckpointState(const CheckpointState& state) {
-  return DumpJson({{"version", kVersion},
+  return DumpJson({{"version", kStateVersion},
                    {"optimizer_steps", state.optimizer_steps},
                    {"loop", LoopStateToJson(state.loop)},
                    {"identity", state.identity}}) +
@@ -35,9 +35,9 @@ absl::StatusOr<CheckpointState> DecodeCheckpointState(absl::string_view text) {
   reader.RequiredWith("loop", state.loop, LoopStateFromJson);
   reader.RequiredWith("identity", state.identity, ObjectFromJson);
   HPO_RETURN_IF_ERROR(reader.status());
-  if (version != kVersion) {
+  if (version != kStateVersion) {
     return absl::FailedPreconditionError(
-        absl::StrCat("state.json: expected version ", kVersion, ", found ", version));
+        absl::StrCat("state.json: expected version ", kStateVersion, ", found ", version));
   }
   if (state.optimizer_steps < 0) {
     return absl::InvalidArgumentError(absl::StrCat(

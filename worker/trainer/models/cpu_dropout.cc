@@ -17,7 +17,7 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kBlock = 1024;  // elements whose draws are made together
+constexpr int64_t kDrawnBlock = 1024;  // elements whose draws are made together
 constexpr int64_t kBlocksOfThread = 16;
 
 uint64_t DrawKey() {
@@ -30,12 +30,12 @@ struct Draws {
   uint64_t key;
   uint32_t dropped_below;
 
-  // keep[i]: of element number block * kBlock + i.
+  // keep[i]: of element number block * kDrawnBlock + i.
   void Fill(int64_t block, int64_t count, bool* keep) const {
-    constexpr int64_t kWords = kBlock / 2;
-    std::array<uint32_t, kBlock> draws;
+    constexpr int64_t kWords = kDrawnBlock / 2;
+    std::array<uint32_t, kDrawnBlock> draws;
     uint64_t state = key + static_cast<uint64_t>(block * kWords) * kSplitMixStep;
-    for (size_t i = 0; i < kBlock; i += 2) {
+    for (size_t i = 0; i < kDrawnBlock; i += 2) {
       const uint64_t word = SplitMix64(state += kSplitMixStep);
       draws[i] = static_cast<uint32_t>(word);
       draws[i + 1] = static_cast<uint32_t>(word >> 32);
@@ -59,11 +59,11 @@ void ScaleKept(const Number* input, const bool* keep, int64_t count, float scale
 // work(block, first element, elements)
 template <typename Work>
 void ForEachBlock(int64_t elements, const Work& work) {
-  at::parallel_for(0, (elements + kBlock - 1) / kBlock, kBlocksOfThread,
+  at::parallel_for(0, (elements + kDrawnBlock - 1) / kDrawnBlock, kBlocksOfThread,
                    [&](int64_t begin, int64_t end) {
                      for (int64_t block = begin; block < end; ++block) {
-                       const int64_t first = block * kBlock;
-                       work(block, first, std::min(kBlock, elements - first));
+                       const int64_t first = block * kDrawnBlock;
+                       work(block, first, std::min(kDrawnBlock, elements - first));
                      }
                    });
 }

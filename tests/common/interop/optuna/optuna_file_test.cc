@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-StudySpec Criteria() {
+StudySpec CriteriaSpec() {
   StudySpec spec;
   spec.name = "criteria";
   spec.objectives = {{"macro_f1", Direction::kMaximize}};
@@ -70,7 +70,7 @@ class OptunaFileTest : public OptunaFolder {
 };
 
 TEST_F(OptunaFileTest, HoldsEverythingOfAStudy) {
-  ASSERT_TRUE(Write(Criteria(), {Completed12()}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {Completed12()}).ok());
   EXPECT_THAT(Rows("SELECT schema_version FROM version_info"), ElementsAre("12"));
   EXPECT_THAT(Rows("SELECT study_name, direction, objective FROM studies "
                    "JOIN study_directions USING (study_id)"),
@@ -125,18 +125,18 @@ TEST_F(OptunaFileTest, EveryStateHasItsName) {
     trials.push_back(view);
     expected.emplace_back(test.expected);
   }
-  ASSERT_TRUE(Write(Criteria(), trials).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), trials).ok());
   EXPECT_EQ(Rows("SELECT state, value FROM trials LEFT JOIN trial_values USING (trial_id) "
                  "ORDER BY number"),
             expected);
 }
 
 TEST_F(OptunaFileTest, WritingAgainReplacesThisStudyAlone) {
-  StudySpec other = Criteria();
+  StudySpec other = CriteriaSpec();
   other.name = "other";
   ASSERT_TRUE(Write(other, {Completed12()}).ok());
-  ASSERT_TRUE(Write(Criteria(), {Completed12(), Completed12()}).ok());
-  ASSERT_TRUE(Write(Criteria(), {Completed12()}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {Completed12(), Completed12()}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {Completed12()}).ok());
   EXPECT_THAT(Rows("SELECT study_name, COUNT(*) FROM studies JOIN trials USING (study_id) "
                    "GROUP BY 1 ORDER BY 1"),
               ElementsAre("criteria 1", "other 1"));
@@ -148,9 +148,9 @@ TEST_F(OptunaFileTest, WritingAgainReplacesThisStudyAlone) {
 }
 
 TEST_F(OptunaFileTest, WhatIsNotCommittedIsNotWritten) {
-  ASSERT_TRUE(Write(Criteria(), {Completed12()}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {Completed12()}).ok());
   {
-    auto file = OptunaFile::Begin(path_, Criteria());
+    auto file = OptunaFile::Begin(path_, CriteriaSpec());
     ASSERT_TRUE(file.ok()) << file.status();
   }
   EXPECT_THAT(Rows("SELECT COUNT(*) FROM trials"), ElementsAre("1"));
@@ -158,22 +158,22 @@ TEST_F(OptunaFileTest, WhatIsNotCommittedIsNotWritten) {
 
 TEST_F(OptunaFileTest, AnotherFileIsRefusedAndNamed) {
   std::ofstream(path_) << "not a database, but long enough to be looked at as one";
-  EXPECT_THAT(std::string(Write(Criteria(), {}).message()), HasSubstr("study.db: file is not"));
+  EXPECT_THAT(std::string(Write(CriteriaSpec(), {}).message()), HasSubstr("study.db: file is not"));
   std::filesystem::remove(path_);
   Rows("CREATE TABLE notes (text TEXT)");
-  EXPECT_THAT(std::string(Write(Criteria(), {}).message()),
+  EXPECT_THAT(std::string(Write(CriteriaSpec(), {}).message()),
               HasSubstr("expected a new file or a database of Optuna's with schema 12, got another "
                         "database"));
   std::filesystem::remove(path_);
-  ASSERT_TRUE(Write(Criteria(), {}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {}).ok());
   Rows("UPDATE version_info SET schema_version = 11");
-  EXPECT_THAT(std::string(Write(Criteria(), {}).message()), HasSubstr("got schema 11"));
+  EXPECT_THAT(std::string(Write(CriteriaSpec(), {}).message()), HasSubstr("got schema 11"));
   path_ = folder_ / "absent" / "study.db";
-  EXPECT_EQ(Write(Criteria(), {}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Write(CriteriaSpec(), {}).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(OptunaFileTest, ConstraintsAreWhatACompletedTrialExceeds) {
-  StudySpec study = Criteria();
+  StudySpec study = CriteriaSpec();
   study.constraints = {{.metric = "ms", .at_most = 50.0},
                        {.metric = "recall", .at_least = 0.5, .at_most = 1.0},
                        {.metric = "size", .at_most = 1.0}};
@@ -187,12 +187,12 @@ TEST_F(OptunaFileTest, ConstraintsAreWhatACompletedTrialExceeds) {
   EXPECT_THAT(Rows("SELECT number, key, value_json FROM trial_system_attributes "
                    "JOIN trials USING (trial_id)"),
               ElementsAre("12 constraints [10.5, -0.25, Infinity]"));
-  ASSERT_TRUE(Write(Criteria(), {view}).ok());
+  ASSERT_TRUE(Write(CriteriaSpec(), {view}).ok());
   EXPECT_THAT(Rows("SELECT * FROM trial_system_attributes"), ElementsAre());
 }
 
 TEST_F(OptunaFileTest, SeveralObjectivesHaveAValueEachAndNoSteps) {
-  StudySpec study = Criteria();
+  StudySpec study = CriteriaSpec();
   study.objectives.push_back({"loss", Direction::kMinimize});
   TrialView view = Completed12();
   view.trial.outcome = Completed{.metrics = {{"macro_f1", 0.5}, {"loss", 0.25}}};

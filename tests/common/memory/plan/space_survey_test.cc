@@ -24,7 +24,7 @@ FitDecider Decider(const StudySpec& study, MemoryPolicy policy) {
   return FitDecider(spec, worker);
 }
 
-StudySpec Parse(const std::string& parameters) {
+StudySpec ParseSpace(const std::string& parameters) {
   const auto study = ParseStudyFile(
       "name: s\nobjective: {metric: f1, direction: maximize}\n"
       "trainer: {train: t.jsonl, validation: v.jsonl}\nbudget: {trials: 1}\n" +
@@ -58,7 +58,7 @@ TEST(SurveySpace, CountsTheCriteriaSpaceAsTheSourcesDo) {
 }
 
 TEST(SurveySpace, AgreesWithTheDeciderOnEveryConfiguration) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased, bert-large-uncased]}
   tok.max_length: {int: [128, 512], step: 128}
   train.batch_size: {choices: [1, 16, 64]}
@@ -105,7 +105,7 @@ TEST(SurveySpace, NamesTheSmallestCardsNeeds) {
 }
 
 TEST(SurveySpace, NamesTheFieldToCut) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased]}
   tok.max_length: {choices: [128, 512]}
   train.batch_size: {choices: [8, 1024]}
@@ -122,7 +122,7 @@ TEST(SurveySpace, NamesTheFieldToCut) {
 }
 
 TEST(SurveySpace, DropsAModelWhereThatIsTheBestCut) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [all-minilm-l6-v2, bert-large-uncased]}
   tok.max_length: {choices: [128, 256, 512]}
   train.batch_size: {choices: [8, 12, 16]}
@@ -133,7 +133,7 @@ TEST(SurveySpace, DropsAModelWhereThatIsTheBestCut) {
 }
 
 TEST(SurveySpace, FollowsConditionsAndParentsThatMemoryDoesNotKnow) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased]}
   style: {choices: [plain, deep]}
   head.layers: {int: [1, 2], when: {style: deep}}
@@ -149,7 +149,7 @@ TEST(SurveySpace, FollowsConditionsAndParentsThatMemoryDoesNotKnow) {
 }
 
 TEST(SurveySpace, WalksTheTechniquesThatMemoryDependsOn) {
-  const SpaceSurvey survey = Survey(Parse(R"(parameters:
+  const SpaceSurvey survey = Survey(ParseSpace(R"(parameters:
   model.name: {choices: [bert-large-uncased]}
   train.optimizer: {choices: [adamw, sgd]}
   train.precision: {choices: [fp32, bf16]}
@@ -163,7 +163,7 @@ TEST(SurveySpace, WalksTheTechniquesThatMemoryDependsOn) {
 }
 
 TEST(SurveySpace, DrawsWhereThereAreTooManyAndSaysSo) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased]}
   tok.max_length: {int: [16, 512], step: 16}
   train.batch_size: {int: [1, 64]}
@@ -184,7 +184,7 @@ TEST(SurveySpace, DrawsWhereThereAreTooManyAndSaysSo) {
 }
 
 TEST(SurveySpace, CountsModelsThatCannotBeTracedApart) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased, some/other-model]}
   train.batch_size: {choices: [8, 16]}
 )");
@@ -196,7 +196,7 @@ TEST(SurveySpace, CountsModelsThatCannotBeTracedApart) {
 }
 
 TEST(SurveySpace, AsksElsewhereForWhatTheDeciderDoesNotKnow) {
-  const StudySpec study = Parse(R"(parameters:
+  const StudySpec study = ParseSpace(R"(parameters:
   model.name: {choices: [bert-base-uncased, some/other-model]}
   train.batch_size: {choices: [8, 16]}
 )");

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(20);
+constexpr absl::Duration kStrayPatience = absl::Seconds(20);
 
 // Zombies that nobody here can reap count as gone.
 bool Lives(pid_t pid) {
@@ -81,8 +81,8 @@ TEST_F(StrayProcessesTest, AKillReachesWhatHasLeftTheGroup) {
 
 TEST_F(StrayProcessesTest, ATrainerThatEndsByItselfMayLeaveSomething) {
   Launched trainer = Launch("mark-3", "exit 0");
-  ASSERT_TRUE(trainer.launcher->channel().WriteLine("end", kPatience).ok());
-  ASSERT_TRUE(trainer.launcher->WaitFor(kPatience));
+  ASSERT_TRUE(trainer.launcher->channel().WriteLine("end", kStrayPatience).ok());
+  ASSERT_TRUE(trainer.launcher->WaitFor(kStrayPatience));
   EXPECT_TRUE(Lives(trainer.worker));
 }
 

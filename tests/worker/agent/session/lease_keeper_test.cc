@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kKeeperSeed = 1;
 
 LeaseRef Lease(int64_t trial) {
   return {.trial = {.study = "s", .number = {trial}}, .attempt = {1}, .token = "t"};
@@ -47,12 +47,12 @@ class LeaseKeeperTest : public ::testing::Test {
 };
 
 TEST_F(LeaseKeeperTest, BeatsWithoutALeaseToo) {
-  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   EXPECT_TRUE(coordinator_.AwaitBeats(2));
 }
 
 TEST_F(LeaseKeeperTest, BeatsCarryWhatIsHeldAndHowFarItIs) {
-  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   keeper.Hold(Lease(4));
   keeper.Update({.lease = Lease(4), .step = 17, .stage = "Training Start", .allocated = MiB(3)});
   keeper.Update({.lease = Lease(5), .step = 99});  // not held
@@ -65,7 +65,7 @@ TEST_F(LeaseKeeperTest, BeatsCarryWhatIsHeldAndHowFarItIs) {
 }
 
 TEST_F(LeaseKeeperTest, ADirectiveWakesTheLoopAndStays) {
-  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   keeper.Hold(Lease(1));
   EXPECT_EQ(keeper.DirectiveFor(Lease(1)), Directive::kContinue);
   coordinator_.SetDirective(Directive::kLeaseLost);
@@ -78,7 +78,7 @@ TEST_F(LeaseKeeperTest, ADirectiveWakesTheLoopAndStays) {
 }
 
 TEST_F(LeaseKeeperTest, AServerThatForgotTheWorkerGetsItBackWithItsLeases) {
-  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   keeper.Hold(Lease(3));
   ASSERT_TRUE(coordinator_.AwaitBeats(1));
   const std::string before = session_.current().session;
@@ -91,7 +91,7 @@ TEST_F(LeaseKeeperTest, AServerThatForgotTheWorkerGetsItBackWithItsLeases) {
 }
 
 TEST_F(LeaseKeeperTest, OutlastsAnAbsence) {
-  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+  LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
   keeper.Hold(Lease(1));
   ASSERT_TRUE(coordinator_.AwaitBeats(1));
   coordinator_.SetAway(true);
@@ -105,7 +105,7 @@ TEST_F(LeaseKeeperTest, EndsAtOnceBetweenTwoDistantBeats) {
   coordinator_.SetHeartbeatInterval(absl::Hours(1));
   const absl::Time start = absl::Now();
   {
-    LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+    LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
     ASSERT_TRUE(coordinator_.AwaitBeats(1));
     keeper.Hold(Lease(1));  // does not wait for the hour either
     ASSERT_TRUE(coordinator_.AwaitBeats(2));
@@ -119,7 +119,7 @@ TEST_F(LeaseKeeperTest, EndsAtOnceBetweenTwoDistantBeats) {
 TEST_F(LeaseKeeperTest, AServerThatForgotTheWorkerHearsItsGoodbye) {
   coordinator_.SetHeartbeatInterval(absl::Hours(1));
   {
-    LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kSeed);
+    LeaseKeeper keeper(coordinator_, session_, capacity_, wake_, kKeeperSeed);
     ASSERT_TRUE(coordinator_.AwaitBeats(1));
     coordinator_.ForgetSessions();
   }

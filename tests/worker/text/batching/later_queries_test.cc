@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const Tokenizer& Letters() {
+const Tokenizer& TwoLetters() {
   static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
       {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b"}, .digest = "letters"}, {}));
   return **tokenizer;
@@ -18,14 +18,14 @@ const Tokenizer& Letters() {
 TEST(EncodeLater, TellsWhereTheTextsAre) {
   const std::vector<LaterQuestion> questions = {{.words = "a", .text = "b b"},
                                                 {.words = "a a", .text = "b b b"}};
-  LaterQueries later = EncodeLater(questions, Letters(), /*max_length=*/7, /*one_type=*/false);
+  LaterQueries later = EncodeLater(questions, TwoLetters(), /*max_length=*/7, /*one_type=*/false);
   ASSERT_EQ(later.queries.num_rows(), 2);
   EXPECT_THAT(later.queries.Ids(0), ElementsAre(2, 4, 3, 5, 5, 3));
   EXPECT_THAT(later.queries.TypeIds(0), ElementsAre(0, 0, 0, 1, 1, 1));
   // The second text loses a token.
   EXPECT_THAT(later.queries.Ids(1), ElementsAre(2, 4, 4, 3, 5, 5, 3));
   EXPECT_THAT(later.texts, ElementsAre(TokenRange{3, 5}, TokenRange{4, 6}));
-  later = EncodeLater(questions, Letters(), /*max_length=*/7, /*one_type=*/true);
+  later = EncodeLater(questions, TwoLetters(), /*max_length=*/7, /*one_type=*/true);
   EXPECT_THAT(later.queries.TypeIds(0), ElementsAre(0, 0, 0, 0, 0, 0));
 }
 

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMaxLength = 16;
 
-const Tokenizer& Letters() {
+const Tokenizer& OneLetter() {
   static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
       {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {}));
   return **tokenizer;
@@ -44,12 +44,12 @@ class QuerySetTest : public testing::Test {
                                  const QueryOptions& options) {
     return LoadQuerySets(
         folder_.Write("train.jsonl", train), folder_.Write("valid.jsonl", validation), options,
-        [](const Dataset& rows) { return EncodeDataset(rows, Letters(), kMaxLength); });
+        [](const Dataset& rows) { return EncodeDataset(rows, OneLetter(), kMaxLength); });
   }
 
   absl::StatusOr<QuerySets> LoadSpans(const std::string& train, const std::string& validation) {
     return Load(train, validation,
-                QueryOptions{.span_tokenizer = &Letters(), .max_length = kMaxLength});
+                QueryOptions{.span_tokenizer = &OneLetter(), .max_length = kMaxLength});
   }
 
   // Texts of 1, 3 and 2 aspects.

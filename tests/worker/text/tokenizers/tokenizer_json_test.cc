@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<PipelineTokenizer>> Parse(const nlohmann::json& j
   return ParseTokenizerJson(json.dump(), "m/tokenizer.json", config, /*model_rows=*/0);
 }
 
-nlohmann::json Small() {
+nlohmann::json SmallJson() {
   return nlohmann::json::parse(R"({
     "added_tokens": [{"id": 0, "content": "[UNK]", "special": true},
                      {"id": 9, "content": "<new>", "normalized": false}],
@@ -37,7 +37,7 @@ nlohmann::json Small() {
 }
 
 TEST(TokenizerJson, IsMadeOfItsParts) {
-  const auto tokenizer = Parse(Small());
+  const auto tokenizer = Parse(SmallJson());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_THAT((*tokenizer)->Pieces("AB b<new>c abbbbb [UNK]"), ElementsAre(1, 2, 3, 9, 0, 0, 0));
   EXPECT_EQ((*tokenizer)->vocab_size(), 10);
@@ -47,7 +47,7 @@ TEST(TokenizerJson, IsMadeOfItsParts) {
 }
 
 TEST(TokenizerJson, KnowsModelsWithoutType) {
-  nlohmann::json json = Small();
+  nlohmann::json json = SmallJson();
   json["model"].erase("type");
   EXPECT_THAT((*Parse(json))->Pieces("ab"), ElementsAre(1, 2));
   json["model"] = {{"vocab", {{"a", 0}, {"b", 1}, {"ab", 2}}}, {"merges", {"a b"}}};
@@ -57,13 +57,13 @@ TEST(TokenizerJson, KnowsModelsWithoutType) {
 }
 
 TEST(TokenizerJson, TokensOfTheVocabularyKeepTheirId) {
-  nlohmann::json json = Small();
+  nlohmann::json json = SmallJson();
   json["added_tokens"].push_back({{"id", 12}, {"content", "b"}});
   EXPECT_THAT((*Parse(json))->Pieces("xb"), ElementsAre(0, 3));
 }
 
 TEST(TokenizerJson, PaddingIsNamedOrKnown) {
-  nlohmann::json json = Small();
+  nlohmann::json json = SmallJson();
   EXPECT_EQ((*Parse(json))->pad_id(), 0);
   json["padding"] = {{"pad_id", 3}};
   EXPECT_EQ((*Parse(json))->pad_id(), 3);
@@ -73,7 +73,7 @@ TEST(TokenizerJson, PaddingIsNamedOrKnown) {
 }
 
 TEST(TokenizerJson, DigestTellsContentsApart) {
-  nlohmann::json json = Small();
+  nlohmann::json json = SmallJson();
   const std::string digest = (*Parse(json))->digest();
   EXPECT_EQ(digest, (*Parse(json))->digest());
   json["normalizer"] = nullptr;
@@ -81,7 +81,7 @@ TEST(TokenizerJson, DigestTellsContentsApart) {
 }
 
 TEST(TokenizerJson, RowsOfTheModelAreAtLeastTheTokens) {
-  const std::string content = Small().dump();
+  const std::string content = SmallJson().dump();
   EXPECT_TRUE(ParseTokenizerJson(content, "t", {}, 10).ok());
   const auto tokenizer = ParseTokenizerJson(content, "m/tokenizer.json", {}, 9);
   EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument);
@@ -99,7 +99,7 @@ struct Fault {
 void ExpectFaults(const std::vector<Fault>& faults, absl::StatusCode code) {
   for (const Fault& fault : faults) {
     SCOPED_TRACE(fault.expected);
-    nlohmann::json json = Small();
+    nlohmann::json json = SmallJson();
     json[nlohmann::json::json_pointer(fault.path)] = nlohmann::json::parse(fault.value);
     const auto tokenizer = Parse(json);
     EXPECT_EQ(tokenizer.status().code(), code) << tokenizer.status();

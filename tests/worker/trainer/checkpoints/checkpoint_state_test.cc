@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-CheckpointState State() {
+CheckpointState SomeCheckpoint() {
   CheckpointState state{.optimizer_steps = 75,
                         .identity = {{"seed", 7}, {"params", {{"lr", 0.1}}}}};
   state.loop.step = 75;
@@ -27,17 +27,17 @@ CheckpointState State() {
 }
 
 TEST(CheckpointState, ComesBackFromItsLine) {
-  const std::string line = EncodeCheckpointState(State());
+  const std::string line = EncodeCheckpointState(SomeCheckpoint());
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const auto again = DecodeCheckpointState(line);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->optimizer_steps, 75);
-  EXPECT_EQ(again->loop, State().loop);
-  EXPECT_EQ(again->identity, State().identity);
+  EXPECT_EQ(again->loop, SomeCheckpoint().loop);
+  EXPECT_EQ(again->identity, SomeCheckpoint().identity);
 }
 
 TEST(CheckpointState, WhatIsWrongIsNamed) {
-  const std::string good = EncodeCheckpointState(State());
+  const std::string good = EncodeCheckpointState(SomeCheckpoint());
   const std::pair<std::pair<const char*, const char*>, const char*> cases[] = {
       {{"\"optimizer_steps\":75", "\"optimizer_steps\":-1"},
        "optimizer_steps: expected at least 0"},
@@ -57,7 +57,7 @@ TEST(CheckpointState, WhatIsWrongIsNamed) {
 }
 
 TEST(CheckpointState, AnotherConfigurationIsToldByItsFirstDifference) {
-  const nlohmann::json expected = State().identity;
+  const nlohmann::json expected = SomeCheckpoint().identity;
   EXPECT_TRUE(CheckIdentity(expected, expected).ok());
   nlohmann::json more = expected;
   more["of a newer version"] = true;

@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-const c10::SourceLocation kHere{"function", "file.cc", 1};
+const c10::SourceLocation kThere{"function", "file.cc", 1};
 
 TEST(DescribeError, HasNoStackFrames) {
   try {
@@ -22,12 +22,12 @@ TEST(DescribeError, HasNoStackFrames) {
 }
 
 TEST(DescribeError, IsOneLine) {
-  c10::Error context(kHere, "expected 3 rows,\ngot 4");
+  c10::Error context(kThere, "expected 3 rows,\ngot 4");
   context.add_context("in row_sum");
   const std::pair<std::string, std::string> cases[] = {
       {DescribeError(context), "expected 3 rows, got 4 (in row_sum)"},
       {DescribeError(c10::AcceleratorError(
-           kHere, 700,
+           kThere, 700,
            "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be "
            "asynchronously reported at some other API call.\nFor debugging consider passing "
            "CUDA_LAUNCH_BLOCKING=1\n")),

@@ -16,7 +16,7 @@ struct Row {
   RecoveryAction expected;
 };
 
-const Row kRows[] = {
+const Row kPolicyRows[] = {
     {"A shrinks", {.kind = kConfiguration}, kShrink},
     {"D shrinks", {.kind = kLatePeak, .steps_done = true}, kShrink},
     {"A at one row makes workspaces anew",
@@ -47,7 +47,7 @@ const Row kRows[] = {
 };
 
 TEST(DecideRecovery, EveryKindHasAVerdictOfItsOwn) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kPolicyRows) {
     SCOPED_TRACE(row.what);
     EXPECT_EQ(DecideRecovery(row.now), row.expected);
   }

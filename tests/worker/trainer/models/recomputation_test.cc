@@ -14,8 +14,8 @@
 namespace hpo {
 namespace {
 
-constexpr int64_t kWidth = 32;
-constexpr int64_t kRows = 64;
+constexpr int64_t kInputWidth = 32;
+constexpr int64_t kInputRows = 64;
 constexpr int64_t kLayers = 6;
 
 // Dense layers with dropout between them, run one by one or in recomputed segments.
@@ -26,11 +26,11 @@ class Chain {
     generator.set_current_seed(3);
     const torch::NoGradGuard no_grad;
     for (int64_t i = 0; i < kLayers; ++i) {
-      layers_.push_back(Linear(kWidth, kWidth, torch::kCPU));
+      layers_.push_back(Linear(kInputWidth, kInputWidth, torch::kCPU));
       layers_.back()->weight.normal_(0.0, 0.3);
       layers_.back()->bias.normal_(0.0, 0.3);
     }
-    input_ = at::randn({kRows, kWidth});
+    input_ = at::randn({kInputRows, kInputWidth});
   }
 
   void RequireInputGradient() { input_.requires_grad_(); }
@@ -146,7 +146,7 @@ TEST(Recomputation, KeepsOnlyTheSegmentsInputs) {
   DeviceMemory& memory = *TestDevice().memory;
   Chain chain;
   const Bytes before = memory.Read().live;
-  const Bytes hidden{4 * kRows * kWidth};
+  const Bytes hidden{4 * kInputRows * kInputWidth};
   std::vector<Bytes> held;
   for (const int64_t every : {1, 2, 6}) {
     const torch::Tensor loss = chain.Loss(every);

@@ -316,7 +316,7 @@ TEST(MakeLanguageModel, RefusesEncodersAndUnknownFamilies) {
             absl::StatusCode::kUnimplemented);
 }
 
-std::string TestName(const testing::TestParamInfo<const char*>& info) {
+std::string ModelTestName(const testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -327,22 +327,23 @@ INSTANTIATE_TEST_SUITE_P(Models, TinyModelsGolden,
                                          "xlm-roberta", "electra", "distilbert", "deberta-v3-long",
                                          "deberta-v2-convolution", "deberta-own-projections",
                                          "deberta-c2p", "gpt2", "llama", "qwen2"),
-                         TestName);
+                         ModelTestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, PackedModelsGolden,
                          testing::Values("tiny-bert", "tiny-roberta", "xlm-roberta", "electra",
                                          "distilbert"),
-                         TestName);
+                         ModelTestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, DropoutGradients,
                          testing::Values("tiny-bert", "distilbert", "deberta-v2-convolution",
                                          "gpt2"),
-                         TestName);
+                         ModelTestName);
 
-INSTANTIATE_TEST_SUITE_P(Models, PackedDropoutGradients, testing::Values("tiny-bert"), TestName);
+INSTANTIATE_TEST_SUITE_P(Models, PackedDropoutGradients, testing::Values("tiny-bert"),
+                         ModelTestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, LanguageModelsGolden,
-                         testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), TestName);
+                         testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), ModelTestName);
 
 }  // namespace
 }  // namespace hpo

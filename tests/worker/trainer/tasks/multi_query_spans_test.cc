@@ -155,7 +155,7 @@ std::string Rows(int count) {
 }
 
 // With the words of the questions, which tell what is asked.
-std::string Vocabulary() {
+std::string SpanVocabulary() {
   std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhich\naspects\nopinions\nof\nare\n?\n";
   for (int i = 0; i < 100; ++i) absl::StrAppend(&words, "w", i, "\n");
   return words;
@@ -165,7 +165,7 @@ class SpanTrialTest : public testing::Test {
  protected:
   TrainerJob Job() {
     TrainerJob job = SpanJob(trial_.Job());
-    trial_.Write("model/vocab.txt", Vocabulary());
+    trial_.Write("model/vocab.txt", SpanVocabulary());
     job.train_path = trial_.Write("aspects.jsonl", Rows(32));
     job.validation_path = trial_.Write("others.jsonl", Rows(12));
     job.params["train.lr"] = 5e-3;

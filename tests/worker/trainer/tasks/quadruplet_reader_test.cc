@@ -21,7 +21,7 @@ constexpr int64_t kPositions = 64;
 constexpr float kSure = 6.0f;  // logits; P is 0.995 of a span
 
 // Lower-cased, without accents: what is found has both again.
-const std::vector<std::string>& Vocabulary() {
+const std::vector<std::string>& ReaderVocabulary() {
   static const auto* const tokens = new std::vector<std::string>(
       absl::StrSplit("[PAD] [UNK] [CLS] [SEP] which aspects opinions of are ? null wine cafe place "
                      "tres bon good not so cheap , the was and 服 务 好 bar ##man :-)",
@@ -31,14 +31,14 @@ const std::vector<std::string>& Vocabulary() {
 
 const Tokenizer& Words() {
   static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(
-      MakeBertTokenizer({.tokens = Vocabulary(), .digest = "words"}, {}));
+      MakeBertTokenizer({.tokens = ReaderVocabulary(), .digest = "words"}, {}));
   return **tokenizer;
 }
 
 std::string Spelled(std::span<const int64_t> ids) {
   std::string words;
   for (const int64_t id : ids) {
-    absl::StrAppend(&words, words.empty() ? "" : " ", Vocabulary()[static_cast<size_t>(id)]);
+    absl::StrAppend(&words, words.empty() ? "" : " ", ReaderVocabulary()[static_cast<size_t>(id)]);
   }
   return words;
 }

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-LoopState State() {
+LoopState SomeLoop() {
   LoopState state;
   state.step = 150;
   state.epoch = 2;
@@ -32,21 +32,21 @@ LoopState State() {
 }
 
 TEST(LoopState, EveryBitComesBackFromText) {
-  const LoopState state = State();
+  const LoopState state = SomeLoop();
   const auto again = LoopStateFromJson(ParseJson(DumpJson(LoopStateToJson(state))).value());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, state);
 }
 
 TEST(LoopState, WithoutAMeasurementThereIsNoBest) {
-  LoopState state = State();
+  LoopState state = SomeLoop();
   state.best.reset();
   state.measurements.clear();
   EXPECT_EQ(LoopStateFromJson(LoopStateToJson(state)).value(), state);
 }
 
 TEST(LoopState, WhatIsMissingOrImpossibleIsNamed) {
-  const nlohmann::json good = LoopStateToJson(State());
+  const nlohmann::json good = LoopStateToJson(SomeLoop());
   for (const auto& [key, value] : good.items()) {
     if (key == "best") continue;
     SCOPED_TRACE(key);

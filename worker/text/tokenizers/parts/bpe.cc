@@ -11,7 +11,7 @@ namespace hpo {
 namespace {
 
 // Up to so many symbols all pairs are looked at for each merge, which is faster than a heap.
-constexpr size_t kShortWord = 32;
+constexpr size_t kShortBpeWord = 32;
 
 // U+2581, which stands for a blank in SentencePiece's vocabularies.
 constexpr absl::string_view kBlankSymbol = "\xE2\x96\x81";
@@ -104,7 +104,7 @@ void BpeModel::AppendMerged(absl::string_view word, std::vector<int32_t>& ids) c
   const size_t before = ids.size();
   AppendUnits(word, ids);
   const std::span<int32_t> symbols(ids.data() + before, ids.size() - before);
-  const size_t left = symbols.size() <= kShortWord ? MergeShort(symbols) : MergeLong(symbols);
+  const size_t left = symbols.size() <= kShortBpeWord ? MergeShort(symbols) : MergeLong(symbols);
   ids.resize(before + left);
 }
 
@@ -160,7 +160,7 @@ BpeModel::Rule BpeModel::RuleOf(int32_t left, int32_t right) const {
 
 size_t BpeModel::MergeShort(std::span<int32_t> symbols) const {
   size_t count = symbols.size();
-  std::array<Rule, kShortWord> rules;  // rules[i]: of symbols i and i + 1
+  std::array<Rule, kShortBpeWord> rules;  // rules[i]: of symbols i and i + 1
   for (size_t i = 0; i + 1 < count; ++i) rules[i] = RuleOf(symbols[i], symbols[i + 1]);
   while (count > 1) {
     size_t best = 0;

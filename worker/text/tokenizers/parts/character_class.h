@@ -10,6 +10,9 @@
 
 namespace hpo {
 
+// The one character that lower-cases to two, i and a dot above.
+inline constexpr int32_t kCapitalIWithDot = 0x130;
+
 enum class CharacterClass : uint8_t { kOther, kLetter, kNumber, kSpace };
 
 CharacterClass ClassOfWide(int32_t character);

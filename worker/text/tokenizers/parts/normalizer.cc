@@ -3,12 +3,12 @@
 #include <utf8proc.h>
 
 #include "absl/strings/ascii.h"
+#include "worker/text/tokenizers/parts/character_class.h"
 
 namespace hpo {
 namespace {
 
 constexpr int32_t kReplacementCharacter = 0xFFFD;
-constexpr int32_t kCapitalIWithDot = 0x130;
 // The longest canonical decomposition of one character has four.
 constexpr int kMaxDecomposed = 8;
 
@@ -98,7 +98,7 @@ class BertNormalizer::Writer {
 
   void WriteLowered(int32_t c) {
     if (normalizer_.options_.lowercase) {
-      if (c == kCapitalIWithDot) {  // the one character that lower-cases to two
+      if (c == kCapitalIWithDot) {
         WriteAscii('i');
         return Append(0x307);
       }

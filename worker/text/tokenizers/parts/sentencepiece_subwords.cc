@@ -19,9 +19,7 @@ namespace {
 using PieceType = SentencePieceModel::PieceType;
 using IdOf = std::function<int32_t(int32_t)>;
 
-// How much less than the worst piece an unknown character is worth, and what a user-defined piece
-// is, which is more than any other.
-constexpr float kUnknownPenalty = 10.0F;
+// A user-defined piece is worth more than any other.
 constexpr double kUserDefinedPenalty = 0.1;
 
 bool MatchesText(PieceType type) {
@@ -61,7 +59,7 @@ UnigramVocabulary UnigramOf(const SentencePieceModel& model, const IdOf& id_of) 
     }
     vocabulary.pieces.push_back({piece.text, score, id_of(static_cast<int32_t>(id))});
   }
-  vocabulary.unknown_score = worst - kUnknownPenalty;
+  vocabulary.unknown_score = worst - static_cast<float>(kUnknownPenalty);
   vocabulary.unknown_id = id_of(model.unknown_id);
   vocabulary.byte_tokens = ByteTokensOf(model, id_of);
   return vocabulary;

@@ -14,7 +14,6 @@
 namespace hpo {
 namespace {
 
-constexpr int32_t kCapitalIWithDot = 0x130;
 constexpr int32_t kDotAbove = 0x307;
 
 // Text below this is in form C already: the first combining mark.
@@ -58,7 +57,7 @@ std::string Apply(NormalForm form, absl::string_view text) {
 
 std::string Apply(const Lowercase&, absl::string_view text) {
   return MapCharacters(text, [](int32_t character, std::string& lowered) {
-    if (character == kCapitalIWithDot) {  // the one character that lower-cases to two
+    if (character == kCapitalIWithDot) {
       lowered.push_back('i');
       AppendCharacter(kDotAbove, lowered);
     } else {

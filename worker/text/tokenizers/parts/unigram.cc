@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kUnreached = -1;
 
 // Words up to so many bytes cost no allocation.
-constexpr size_t kShortWord = 64;
+constexpr size_t kShortUnigramWord = 64;
 
 std::vector<std::string> TextsOf(const std::vector<UnigramVocabulary::Piece>& pieces) {
   std::vector<std::string> texts;
@@ -50,7 +50,7 @@ void UnigramModel::AppendBest(absl::string_view word, std::vector<int32_t>& ids)
     int32_t size = kUnreached;  // bytes of the path's last piece
     int32_t piece = -1;         // its index; -1: an unknown character
   };
-  absl::InlinedVector<End, kShortWord> ends(word.size() + 1);
+  absl::InlinedVector<End, kShortUnigramWord> ends(word.size() + 1);
   for (size_t begin = 0; begin < word.size();) {
     const absl::string_view rest = word.substr(begin);
     const size_t character = CharacterSize(rest);

@@ -14,6 +14,9 @@
 
 namespace hpo {
 
+// How much less than the worst piece an unknown character is worth.
+inline constexpr double kUnknownPenalty = 10.0;
+
 struct UnigramVocabulary {
   // SentencePiece keeps the score of a path in single precision, Hugging Face in double: on long
   // words and equal pieces the results differ.

@@ -5,7 +5,7 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kBytes = 256;
+constexpr size_t kByteValues = 256;
 
 // Above this share of taken places a stretch of the array is not searched again.
 constexpr double kCrowded = 0.95;
@@ -24,7 +24,7 @@ VocabTrie::VocabTrie(std::span<const std::string> tokens) {
     size_t begin;  // tokens with that prefix: order[begin, end)
     size_t end;
   };
-  units_.resize(kBytes + 1);
+  units_.resize(kByteValues + 1);
   units_[kRoot].parent = kNoParent;
   std::vector<Pending> stack = {{kRoot, 0, 0, order.size()}};
   std::vector<Edge> edges;
@@ -58,7 +58,7 @@ int32_t VocabTrie::FindBase(std::span<const Edge> edges) {
   size_t taken = 0;
   for (size_t place = std::max(first_free_, first_byte + 1);; ++place) {
     const size_t base = place - first_byte;
-    if (base + kBytes > units_.size()) units_.resize(base + kBytes + units_.size() / 2);
+    if (base + kByteValues > units_.size()) units_.resize(base + kByteValues + units_.size() / 2);
     if (units_[place].parent != kFree) {
       ++taken;
       continue;

@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-constexpr size_t kBlock = kNf4Block;
+constexpr size_t kBlockElements = kNf4Block;
 
 // Half-way between each two values.
 constexpr std::array<float, 15> kBorders = [] {
@@ -29,17 +29,18 @@ uint8_t NearestCode(float value) {
 }  // namespace
 
 void QuantizeNf4(std::span<const float> values, std::span<uint8_t> codes, std::span<float> scales) {
-  HPO_CHECK(codes.size() == scales.size() * kBlock / 2 && values.size() <= scales.size() * kBlock);
+  HPO_CHECK(codes.size() == scales.size() * kBlockElements / 2 &&
+            values.size() <= scales.size() * kBlockElements);
   for (size_t block = 0; block < scales.size(); ++block) {
-    const size_t begin = block * kBlock;
-    const auto own = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    const size_t begin = block * kBlockElements;
+    const auto own = values.subspan(begin, std::min(kBlockElements, values.size() - begin));
     float largest = 0.0f;
     for (const float value : own) largest = std::max(largest, std::fabs(value));
     scales[block] = largest;
     const auto code = [&](size_t i) {
       return i < own.size() && largest > 0.0f ? NearestCode(own[i] / largest) : NearestCode(0.0f);
     };
-    for (size_t i = 0; i < kBlock; i += 2) {
+    for (size_t i = 0; i < kBlockElements; i += 2) {
       codes[(begin + i) / 2] = static_cast<uint8_t>(code(i) << 4 | code(i + 1));
     }
   }
@@ -49,7 +50,7 @@ void DequantizeNf4(std::span<const uint8_t> codes, std::span<const float> scales
                    std::span<float> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const uint8_t pair = codes[i / 2];
-    values[i] = kNf4Values[i % 2 == 0 ? pair >> 4 : pair & 15] * scales[i / kBlock];
+    values[i] = kNf4Values[i % 2 == 0 ? pair >> 4 : pair & 15] * scales[i / kBlockElements];
   }
 }
 

@@ -14,7 +14,7 @@
 namespace hpo {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
 
@@ -36,26 +36,26 @@ std::optional<TensorType> ParseTensorType(absl::string_view name) {
 }
 
 // JSON of the header. A key given twice in one object is an error: parsers disagree on which wins.
-absl::StatusOr<json> ParseHeader(absl::string_view text, absl::string_view origin) {
+absl::StatusOr<Json> ParseHeader(absl::string_view text, absl::string_view origin) {
   std::vector<std::set<std::string>> open_objects;
   std::string duplicate;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == json::parse_event_t::key) {
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == Json::parse_event_t::key) {
       const auto [at, inserted] = open_objects.back().insert(parsed.get<std::string>());
       if (!inserted && duplicate.empty()) duplicate = *at;
     }
     return true;
   };
   try {
-    json header = json::parse(text.begin(), text.end(), watch);
+    Json header = Json::parse(text.begin(), text.end(), watch);
     if (!duplicate.empty()) {
       return Corrupt(origin, absl::StrCat("header: key '", duplicate, "' appears twice"));
     }
     if (!header.is_object()) return Corrupt(origin, "header: expected a JSON object");
     return header;
-  } catch (const json::exception& error) {
+  } catch (const Json::exception& error) {
     return Corrupt(origin, absl::StrCat("header: not JSON: ", error.what()));
   }
 }
@@ -71,14 +71,14 @@ std::optional<uint64_t> NumBytes(const std::vector<int64_t>& shape, TensorType t
   return total;
 }
 
-absl::StatusOr<std::vector<int64_t>> ParseShape(const json& entry, absl::string_view name,
+absl::StatusOr<std::vector<int64_t>> ParseShape(const Json& entry, absl::string_view name,
                                                 absl::string_view origin) {
   const auto found = entry.find("shape");
   if (found == entry.end() || !found->is_array()) {
     return CorruptTensor(origin, name, "expected an array 'shape'");
   }
   std::vector<int64_t> shape;
-  for (const json& dimension : *found) {
+  for (const Json& dimension : *found) {
     if (!dimension.is_number_unsigned() ||
         dimension.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return CorruptTensor(origin, name,
@@ -95,7 +95,7 @@ struct Extent {
   std::string name;
 };
 
-absl::StatusOr<Extent> ParseOffsets(const json& entry, const std::string& name,
+absl::StatusOr<Extent> ParseOffsets(const Json& entry, const std::string& name,
                                     absl::string_view origin) {
   const auto found = entry.find("data_offsets");
   if (found == entry.end() || !found->is_array() || found->size() != 2 ||
@@ -208,7 +208,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Parse(std::span<const std::byte
   }
   const absl::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
                                header_bytes);
-  HPO_ASSIGN_OR_RETURN(const json header, ParseHeader(text, origin));
+  HPO_ASSIGN_OR_RETURN(const Json header, ParseHeader(text, origin));
   const auto data = bytes.subspan(kLengthBytes + header_bytes);
 
   SafetensorsFile file;

@@ -92,30 +92,30 @@ TEST(Bpe, WordOfAHundredThousandCharacters) {
   EXPECT_THAT(std::vector<int32_t>(ids.begin() + 97, ids.end()), ElementsAre(9, 7, 5));
 }
 
-BpeVocabulary Small() {
+BpeVocabulary SmallBpe() {
   return {.unit = BpeVocabulary::Unit::kCharacter,
           .tokens = {"<unk>", "a", "b", "ab", "\u00E9", "abb", "\u00E9a"},
           .merges = {{1, 2, 3, 0}, {4, 1, 6, 1}}};
 }
 
 TEST(Bpe, TokensThatMergesDoNotReachAreNotUsed) {
-  EXPECT_THAT(Tokens(BpeModel(Small()), "abb"), ElementsAre(3, 2));
-  BpeVocabulary ignoring = Small();
+  EXPECT_THAT(Tokens(BpeModel(SmallBpe()), "abb"), ElementsAre(3, 2));
+  BpeVocabulary ignoring = SmallBpe();
   ignoring.ignore_merges = true;
   EXPECT_THAT(Tokens(BpeModel(ignoring), "abb"), ElementsAre(5));
   EXPECT_THAT(Tokens(BpeModel(ignoring), "abba"), ElementsAre(3, 2, 1));
 }
 
 TEST(Bpe, UnitsAreCharactersOrBytes) {
-  EXPECT_THAT(Tokens(BpeModel(Small()), "\u00E9ab"), ElementsAre(4, 3));
-  EXPECT_THAT(Tokens(BpeModel(Small()), "\u00E9aa"), ElementsAre(6, 1));
-  BpeVocabulary bytes = Small();
+  EXPECT_THAT(Tokens(BpeModel(SmallBpe()), "\u00E9ab"), ElementsAre(4, 3));
+  EXPECT_THAT(Tokens(BpeModel(SmallBpe()), "\u00E9aa"), ElementsAre(6, 1));
+  BpeVocabulary bytes = SmallBpe();
   bytes.unit = BpeVocabulary::Unit::kByte;
   EXPECT_THAT(Tokens(BpeModel(bytes), "\u00E9ab"), ElementsAre(3));
 }
 
 TEST(Bpe, UnknownCharactersAreDroppedOrUnknownOrFused) {
-  BpeVocabulary vocabulary = Small();
+  BpeVocabulary vocabulary = SmallBpe();
   EXPECT_THAT(Tokens(BpeModel(vocabulary), "axyb"), ElementsAre(3));
   vocabulary.unknown_id = 0;
   EXPECT_THAT(Tokens(BpeModel(vocabulary), "axyb"), ElementsAre(1, 0, 0, 2));
@@ -124,7 +124,7 @@ TEST(Bpe, UnknownCharactersAreDroppedOrUnknownOrFused) {
 }
 
 TEST(Bpe, UnknownCharactersFallBackToBytesWhereAllAreThere) {
-  BpeVocabulary vocabulary = Small();
+  BpeVocabulary vocabulary = SmallBpe();
   vocabulary.unknown_id = 0;
   vocabulary.byte_tokens[0xE2] = 20;
   vocabulary.byte_tokens[0x82] = 21;
@@ -155,7 +155,7 @@ TEST(Bpe, IgnoringMergesTakesWholeTextsOnly) {
 }
 
 TEST(Bpe, FrozenTokensAreTakenWhole) {
-  BpeVocabulary vocabulary = Small();
+  BpeVocabulary vocabulary = SmallBpe();
   vocabulary.tokens.push_back("bab");
   vocabulary.frozen = {7};
   EXPECT_THAT(Tokens(BpeModel(vocabulary), "abab"), ElementsAre(1, 7));

@@ -8,12 +8,12 @@
 namespace hpo {
 namespace {
 
-struct Case {
+struct NormalizerCase {
   std::string text;
   std::string words;
 };
 
-void ExpectWords(const BertNormalization& options, const std::vector<Case>& cases) {
+void ExpectWords(const BertNormalization& options, const std::vector<NormalizerCase>& cases) {
   const BertNormalizer normalizer(options);
   for (const auto& [text, words] : cases) {
     SCOPED_TRACE(text);
@@ -52,7 +52,7 @@ TEST(BertNormalizer, AccentsAndCaseAreIndependent) {
 }
 
 TEST(BertNormalizer, SetsIdeographsApart) {
-  const std::vector<Case> apart = {
+  const std::vector<NormalizerCase> apart = {
       {"日本語", "日 本 語 "}, {"a\U00020000b", "a \U00020000 b "}, {"のテ", "のテ "}};
   ExpectWords({}, apart);
   ExpectWords({.split_cjk = false}, {{"日本x", "日本x "}});

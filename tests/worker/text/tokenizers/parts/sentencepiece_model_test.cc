@@ -40,13 +40,13 @@ std::string Piece(const std::string& text, float score, int type) {
   return Bytes(1, Bytes(1, text) + Float(2, score) + Varint(3, type));
 }
 
-const std::string& Small() {
+const std::string& SmallPieces() {
   static const auto* const model = new std::string(Piece("<unk>", 0, 2) + Piece("a", -1.5F, 1));
   return *model;
 }
 
 TEST(SentencePieceModel, ReadsPiecesAndSettings) {
-  const std::string content = Small() + Piece("<s>", 0, 3) + Bytes(2, Varint(3, 2)) +
+  const std::string content = SmallPieces() + Piece("<s>", 0, 3) + Bytes(2, Varint(3, 2)) +
                               Bytes(3, Varint(3, 0) + Varint(4, 0) + Bytes(2, "map")) +
                               Bytes(4, "self test") + Bytes(5, "denormalizer");
   const auto model = ParseSentencePieceModel(content, "spm.model");
@@ -65,7 +65,7 @@ TEST(SentencePieceModel, ReadsPiecesAndSettings) {
 }
 
 TEST(SentencePieceModel, SettingsDefaultToTheFormatsDefaults) {
-  const auto model = ParseSentencePieceModel(Small(), "spm.model");
+  const auto model = ParseSentencePieceModel(SmallPieces(), "spm.model");
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->algorithm, SentencePieceModel::Algorithm::kUnigram);
   EXPECT_TRUE(model->add_dummy_prefix);
@@ -93,13 +93,14 @@ TEST(SentencePieceModel, NamesWhatIsWrong) {
       {"{\"a\": 1}", "expected a wire type of Protobuf, got 3"},
       {std::string("\x0A\x7F") + "a", "byte 2: expected 127 bytes more, got 1"},
       {"\x08\xFF", "byte 2: expected a number's last byte"},
-      {Small() + Piece("b", 0, 7), "expected a type of pieces from 1 to 6, got 7"},
-      {Small() + Piece("", 0, 1), "piece 2: expected text, got none"},
-      {Small() + Piece("\xFF", 0, 1), "piece 2: expected UTF-8, got other bytes"},
-      {Small() + Piece("b", nan, 1), "piece 2: expected a finite score"},
-      {Small() + Piece("a", 0, 1), "piece 2: expected distinct pieces, got 'a' again (first as"},
-      {Small() + Piece("?", 0, 2), "expected one unknown piece, got 2"},
-      {Small() + Bytes(2, WideVarint(35, 1)),
+      {SmallPieces() + Piece("b", 0, 7), "expected a type of pieces from 1 to 6, got 7"},
+      {SmallPieces() + Piece("", 0, 1), "piece 2: expected text, got none"},
+      {SmallPieces() + Piece("\xFF", 0, 1), "piece 2: expected UTF-8, got other bytes"},
+      {SmallPieces() + Piece("b", nan, 1), "piece 2: expected a finite score"},
+      {SmallPieces() + Piece("a", 0, 1),
+       "piece 2: expected distinct pieces, got 'a' again (first as"},
+      {SmallPieces() + Piece("?", 0, 2), "expected one unknown piece, got 2"},
+      {SmallPieces() + Bytes(2, WideVarint(35, 1)),
        "expected a piece <0x00> for byte_fallback, got none"},
   };
   for (const auto& [content, expected] : cases) {
@@ -113,8 +114,8 @@ TEST(SentencePieceModel, NamesWhatIsWrong) {
 
 TEST(SentencePieceModel, OtherAlgorithmsAreNotImplemented) {
   for (const auto& [content, expected] :
-       {std::pair(Small() + Bytes(2, Varint(3, 4)), "expected unigram (1) or BPE (2), got 4"),
-        std::pair(Small() + Bytes(2, Varint(3, 2)) + Piece("b", 0, 5),
+       {std::pair(SmallPieces() + Bytes(2, Varint(3, 4)), "expected unigram (1) or BPE (2), got 4"),
+        std::pair(SmallPieces() + Bytes(2, Varint(3, 2)) + Piece("b", 0, 5),
                   "piece 2: expected no unused")}) {
     const auto model = ParseSentencePieceModel(content, "m/spm.model");
     EXPECT_EQ(model.status().code(), absl::StatusCode::kUnimplemented);

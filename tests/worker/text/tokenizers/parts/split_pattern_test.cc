@@ -25,13 +25,13 @@ std::vector<std::string> Words(SplitPattern pattern, absl::string_view text) {
   return words;
 }
 
-struct Case {
+struct SplitCase {
   const char* text;
   std::vector<std::string> words;
 };
 
 TEST(SplitPattern, Gpt2) {
-  const Case cases[] = {
+  const SplitCase cases[] = {
       {"Hello world", {"Hello", " world"}},
       {"I'll don't we'VE", {"I", "'ll", " don", "'t", " we", "'", "VE"}},
       {"'select", {"'s", "elect"}},
@@ -47,14 +47,14 @@ TEST(SplitPattern, Gpt2) {
       {"\u0967\u2167\u00BD x", {"\u0967\u2167\u00BD", " x"}},
       {"\U0001F600\U0001F601\u200D!a", {"\U0001F600\U0001F601\u200D!", "a"}},
   };
-  for (const Case& c : cases) {
+  for (const SplitCase& c : cases) {
     SCOPED_TRACE(c.text);
     EXPECT_THAT(Words(SplitPattern::kGpt2, c.text), ElementsAreArray(c.words));
   }
 }
 
 TEST(SplitPattern, Llama3AndQwen2) {
-  const Case cases[] = {
+  const SplitCase cases[] = {
       {"Hello world", {"Hello", " world"}},
       {"I'LL don't it'\u017F", {"I", "'LL", " don", "'t", " it", "'\u017F"}},
       {"'Select", {"'S", "elect"}},
@@ -70,7 +70,7 @@ TEST(SplitPattern, Llama3AndQwen2) {
       {"  ", {"  "}},
   };
   for (const SplitPattern pattern : {SplitPattern::kLlama3, SplitPattern::kQwen2}) {
-    for (const Case& c : cases) {
+    for (const SplitCase& c : cases) {
       SCOPED_TRACE(c.text);
       EXPECT_THAT(Words(pattern, c.text), ElementsAreArray(c.words));
     }

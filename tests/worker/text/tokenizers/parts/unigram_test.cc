@@ -18,25 +18,25 @@ std::vector<int32_t> Tokens(const UnigramVocabulary& vocabulary, absl::string_vi
   return ids;
 }
 
-UnigramVocabulary Small() {
+UnigramVocabulary SmallUnigram() {
   return {.pieces = {{"a", -3, 1}, {"b", -3, 2}, {"ab", -4, 3}, {"bc", -1, 4}, {"c", -5, 5}},
           .unknown_score = -20};
 }
 
 TEST(Unigram, TakesTheBestPathNotTheLongestPiece) {
-  EXPECT_THAT(Tokens(Small(), "ab"), ElementsAre(3));
-  EXPECT_THAT(Tokens(Small(), "abc"), ElementsAre(1, 4));
-  EXPECT_THAT(Tokens(Small(), "abab"), ElementsAre(3, 3));
-  EXPECT_THAT(Tokens(Small(), "c"), ElementsAre(5));
+  EXPECT_THAT(Tokens(SmallUnigram(), "ab"), ElementsAre(3));
+  EXPECT_THAT(Tokens(SmallUnigram(), "abc"), ElementsAre(1, 4));
+  EXPECT_THAT(Tokens(SmallUnigram(), "abab"), ElementsAre(3, 3));
+  EXPECT_THAT(Tokens(SmallUnigram(), "c"), ElementsAre(5));
 }
 
 TEST(Unigram, RunsOfUnknownCharactersAreOneToken) {
-  EXPECT_THAT(Tokens(Small(), "xyz"), ElementsAre(0));
-  EXPECT_THAT(Tokens(Small(), "x\u00E9ab\U0001F600"), ElementsAre(0, 3, 0));
+  EXPECT_THAT(Tokens(SmallUnigram(), "xyz"), ElementsAre(0));
+  EXPECT_THAT(Tokens(SmallUnigram(), "x\u00E9ab\U0001F600"), ElementsAre(0, 3, 0));
 }
 
 TEST(Unigram, UnknownCharactersFallBackToBytesWhereAllAreThere) {
-  UnigramVocabulary vocabulary = Small();
+  UnigramVocabulary vocabulary = SmallUnigram();
   for (size_t byte = 0; byte < 256; ++byte) {
     vocabulary.byte_tokens[byte] = static_cast<int32_t>(1000 + byte);
   }
@@ -47,7 +47,7 @@ TEST(Unigram, UnknownCharactersFallBackToBytesWhereAllAreThere) {
 
 TEST(Unigram, AddsToIdsThatAreThere) {
   std::vector<int32_t> ids = {7};
-  UnigramModel(Small()).Append("ab", ids);
+  UnigramModel(SmallUnigram()).Append("ab", ids);
   EXPECT_THAT(ids, ElementsAre(7, 3));
 }
 

@@ -43,10 +43,10 @@ torch::Tensor GradientOf(const std::vector<int64_t>& shape, int64_t step) {
   return values;
 }
 
-class Trained {
+class TrainedModel {
  public:
-  Trained(OptimizerKind kind,
-          const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes)
+  TrainedModel(OptimizerKind kind,
+               const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes)
       : shapes_(shapes) {
     const nlohmann::json& golden = Golden();
     ParameterGroup group{.names = {}, .parameters = {}, .weight_decay = golden["weight_decay"]};
@@ -92,7 +92,7 @@ class EveryOptimizer : public testing::TestWithParam<OptimizerKind> {};
 
 TEST_P(EveryOptimizer, HasTheReferencesValues) {
   const nlohmann::json& golden = Golden();
-  Trained trained(GetParam(), kGoldenShapes);
+  TrainedModel trained(GetParam(), kGoldenShapes);
   int64_t step = 0;
   for (const double rate : golden["rates"]) trained.Step(step++, rate);
   EXPECT_EQ(trained.optimizer().num_steps(), step);
@@ -115,7 +115,7 @@ const std::vector<std::pair<std::string, std::vector<int64_t>>> kLargeShapes = {
     {"wide", {3, 100'003}}, {"tall", {40'009, 7}}, {"long", {70'001}}, {"cube", {12, 31, 13}}};
 
 TEST_P(EveryOptimizer, StepAllocatesNothing) {
-  Trained trained(GetParam(), kLargeShapes);
+  TrainedModel trained(GetParam(), kLargeShapes);
   CountingAllocator& allocator = CountingAllocator::Install();
   trained.Step(0, 1e-2);
   trained.SetGradients(1);
@@ -130,7 +130,7 @@ TEST_P(EveryOptimizer, StepAllocatesNothing) {
 
 TEST_P(EveryOptimizer, AllocatesWhatMemorysModelSays) {
   for (const auto& shapes : {kGoldenShapes, kLargeShapes}) {
-    const Trained trained(GetParam(), shapes);
+    const TrainedModel trained(GetParam(), shapes);
     std::vector<ParameterExtent> extents;
     for (const auto& [name, shape] : shapes) {
       int64_t elements = 1;
@@ -147,9 +147,9 @@ TEST_P(EveryOptimizer, AllocatesWhatMemorysModelSays) {
 
 // Bit for bit: another optimizer that was given state and parameters goes on as this one does.
 TEST_P(EveryOptimizer, ContinuesFromItsState) {
-  Trained trained(GetParam(), kGoldenShapes);
+  TrainedModel trained(GetParam(), kGoldenShapes);
   for (int64_t step = 0; step < 3; ++step) trained.Step(step, 1e-2);
-  Trained other(GetParam(), kGoldenShapes);
+  TrainedModel other(GetParam(), kGoldenShapes);
   const std::vector<NamedTensor> state = trained.optimizer().State();
   const std::vector<NamedTensor> target = other.optimizer().State();
   ASSERT_EQ(state.size(), target.size());
@@ -169,7 +169,7 @@ TEST_P(EveryOptimizer, ContinuesFromItsState) {
 }
 
 TEST_P(EveryOptimizer, NamesEachStateOnce) {
-  Trained trained(GetParam(), kGoldenShapes);
+  TrainedModel trained(GetParam(), kGoldenShapes);
   std::set<std::string> names;
   for (const auto& [name, tensor] : trained.optimizer().State()) {
     EXPECT_TRUE(names.insert(name).second) << name;
