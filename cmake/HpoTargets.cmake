@@ -3,57 +3,31 @@
 function(hpo_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
     -Wno-missing-field-initializers)  # designated initialisers leave the rest at their defaults
+  if(CMAKE_UNITY_BUILD)
+    # What one file has is taken for a header's.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(HPO_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
 endfunction()
 
+# Several sources of a target are compiled as one: headers and templates are most of what the
+# compiler does. So a name in an unnamed namespace is unique within its target. Not in a release
+# build, nor in clang's: they say where an include is missing.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-  set(HPO_PRECOMPILES ON)
+  set(CMAKE_UNITY_BUILD ON)
 endif()
 
-# hpo_precompiles(TARGET [header ...]): gives the target a precompiled header of its own, of these
-# headers and of cmake/precompiled.h, or without one that of hpo_common. A release build, and clang's,
-# have only torch's, so that they say where an include is missing.
-function(hpo_precompiles target)
-  set(headers ${ARGN})
-  if(NOT HPO_PRECOMPILES)
-    list(FILTER headers INCLUDE REGEX torch)
-    if(NOT headers)
-      return()
-    endif()
-  elseif(headers)
-    list(APPEND headers cmake/precompiled.h)
-    list(REMOVE_DUPLICATES headers)
-  endif()
-  if(headers)  # in quotes: the same text in every checkout, which ccache needs to share objects
-    list(TRANSFORM headers REPLACE "(.+)" "\"\\1\"")
-    target_precompile_headers(${target} PRIVATE ${headers})
-  else()
-    target_precompile_headers(${target} REUSE_FROM hpo_common)
-  endif()
-  hpo_includes_precompiled(${target})
-endfunction()
-
-# Options with which targets may take each other's precompiled header.
-function(hpo_includes_precompiled target)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # ccache needs the first to see through the header; -fPIC because one made for a library serves
-    # programs (-fPIE) too; -pthread as what links protobuf has it.
-    target_compile_options(${target} PRIVATE -fpch-preprocess -fPIC -pthread -Wno-pedantic)
-  endif()
-endfunction()
-
-# hpo_library(NAME SOURCES a.cc ... LINK dependency ... [CONVERSION] [PRECOMPILES header ...])
-#   CONVERSION adds -Wconversion (numeric code). PRECOMPILES: see hpo_precompiles.
+# hpo_library(NAME SOURCES a.cc ... LINK dependency ... [CONVERSION])
+#   CONVERSION adds -Wconversion (numeric code).
 function(hpo_library name)
-  cmake_parse_arguments(ARG "CONVERSION" "" "SOURCES;LINK;PRECOMPILES" ${ARGN})
+  cmake_parse_arguments(ARG "CONVERSION" "" "SOURCES;LINK" ${ARGN})
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${ARG_LINK})
     hpo_warnings(${name})
-    hpo_precompiles(${name} ${ARG_PRECOMPILES})
     if(ARG_CONVERSION)
       target_compile_options(${name} PRIVATE -Wconversion)
     endif()
@@ -84,10 +58,6 @@ function(hpo_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} hpo_test_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   hpo_warnings(${name})
-  if(HPO_PRECOMPILES AND NOT ARG_LABEL STREQUAL "trainer")
-    target_precompile_headers(${name} REUSE_FROM hpo_test_main)  # trainer: torch's and this one's
-    hpo_includes_precompiled(${name})
-  endif()
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}
     OUTPUT_VARIABLE folder)
   foreach(source IN LISTS ARG_SOURCES)
