@@ -12,11 +12,12 @@ function(hpo_warnings target)
   endif()
 endfunction()
 
-# Several sources of a target are compiled as one: headers and templates are most of what the
-# compiler does. So a name in an unnamed namespace is unique within its target. Not in a release
-# build, nor in clang's: they say where an include is missing.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+# Several sources of a target are compiled as one (docs/adr/027). Not in a release build, nor in
+# clang's: they say where an include is missing.
+option(HPO_UNITY "Compile several sources as one" ON)
+if(HPO_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
   set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 endif()
 
 # hpo_library(NAME SOURCES a.cc ... LINK dependency ... [CONVERSION])

@@ -42,7 +42,7 @@ std::optional<ParamValue> Parse(const CategoricalDomain& domain, const std::stri
   return ChoiceWritten(domain, text);
 }
 
-std::vector<std::string> NamesOf(const SearchSpace& space) {
+std::vector<std::string> ParameterNames(const SearchSpace& space) {
   std::vector<std::string> names;
   for (const Parameter& parameter : space.parameters) names.push_back(parameter.name);
   return names;
@@ -90,7 +90,7 @@ absl::StatusOr<ParamMap> ParseParamWords(const std::vector<std::string>& words,
     const Parameter* parameter = space.Find(name);
     if (parameter == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat(unknown, " '", name, "'", DidYouMean(name, NamesOf(space))));
+          absl::StrCat(unknown, " '", name, "'", DidYouMean(name, ParameterNames(space))));
     }
     HPO_ASSIGN_OR_RETURN(ParamValue value, ParseValue(*parameter, word.substr(equals + 1)));
     if (!params.emplace(name, std::move(value)).second) {

@@ -133,12 +133,12 @@ std::vector<Losses> CornersOf(const std::vector<const Losses*>& points) {
   return corners;
 }
 
-struct Candidate {
+struct Contender {
   double gain = 0.0;  // what it adds to those chosen, or more
   size_t corner = 0;
   bool exact = false;
 
-  bool operator<(const Candidate& other) const {
+  bool operator<(const Contender& other) const {
     return gain != other.gain ? gain < other.gain : corner > other.corner;
   }
 };
@@ -147,7 +147,7 @@ struct Candidate {
 std::vector<size_t> ChooseGreedily(const std::vector<Losses>& corners, size_t count) {
   constexpr size_t kMostCompared = size_t{1} << 20;
   const size_t num_sides = corners.front().size();
-  std::vector<Candidate> candidates;
+  std::vector<Contender> candidates;
   for (size_t i = 0; i < corners.size(); ++i) {
     candidates.push_back({.gain = BoxVolume(corners[i].data(), num_sides), .corner = i});
   }
@@ -158,7 +158,7 @@ std::vector<size_t> ChooseGreedily(const std::vector<Losses>& corners, size_t co
     std::make_heap(candidates.begin(), candidates.end());
     while (!candidates.front().exact && boxes.num_compared() < kMostCompared) {
       std::pop_heap(candidates.begin(), candidates.end());
-      Candidate& top = candidates.back();
+      Contender& top = candidates.back();
       top.gain = std::min(top.gain, boxes.Added(corners[top.corner].data(), taken, num_sides));
       top.exact = true;
       std::push_heap(candidates.begin(), candidates.end());
@@ -168,7 +168,7 @@ std::vector<size_t> ChooseGreedily(const std::vector<Losses>& corners, size_t co
     chosen.push_back(candidates.back().corner);
     candidates.pop_back();
     taken.push_back(best.data());
-    for (Candidate& candidate : candidates) {
+    for (Contender& candidate : candidates) {
       const double* corner = corners[candidate.corner].data();
       const double own =
           BoxVolume(corner, num_sides) - SharedVolume(corner, best.data(), num_sides);

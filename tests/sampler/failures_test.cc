@@ -5,14 +5,14 @@
 namespace hpo {
 namespace {
 
-class Trials {
+class FailingTrials {
  public:
-  Trials& Add(HistoryTrial trial) {
+  FailingTrials& Add(HistoryTrial trial) {
     trial.number = TrialNumber{static_cast<int64_t>(history_.trials().size())};
     history_.Apply({trial.number.value + 1, trial});
     return *this;
   }
-  Trials& Add(TrialState state, int count = 1) {
+  FailingTrials& Add(TrialState state, int count = 1) {
     for (int i = 0; i < count; ++i) Add(HistoryTrial{.state = state});
     return *this;
   }
@@ -25,7 +25,7 @@ class Trials {
 };
 
 TEST(WhyFailed, TheFifthFailureEndsTheStudyByDefault) {
-  Trials trials;
+  FailingTrials trials;
   trials.Add(TrialState::kFailed, 4);
   EXPECT_FALSE(trials.Why({}).has_value());
   trials.Add(TrialState::kRunning).Add(TrialState::kFailed);
@@ -40,8 +40,8 @@ TEST(WhyFailed, TheFifthFailureEndsTheStudyByDefault) {
 TEST(WhyFailed, OneThatWorkedIsEnoughWhereverItStands) {
   const HistoryTrial measured{.state = TrialState::kPruned, .intermediate = {{1, 0.5}}};
   for (const HistoryTrial& works : {HistoryTrial{.state = TrialState::kCompleted}, measured}) {
-    EXPECT_FALSE(Trials().Add(works).Add(TrialState::kFailed, 9).Why({}).has_value());
-    EXPECT_FALSE(Trials().Add(TrialState::kFailed, 9).Add(works).Why({}).has_value());
+    EXPECT_FALSE(FailingTrials().Add(works).Add(TrialState::kFailed, 9).Why({}).has_value());
+    EXPECT_FALSE(FailingTrials().Add(TrialState::kFailed, 9).Add(works).Why({}).has_value());
   }
 }
 
@@ -52,7 +52,7 @@ TEST(WhyFailed, WhatShowsNothingDoesNotCount) {
   imported.imported = true;
   HistoryTrial imported_failure = imported;
   imported_failure.state = TrialState::kFailed;
-  Trials trials;
+  FailingTrials trials;
   trials.Add(TrialState::kFailed, 4);
   for (int i = 0; i < 9; ++i) trials.Add(imported_failure).Add(TrialState::kCancelled);
   EXPECT_FALSE(trials.Why({}).has_value());
@@ -61,7 +61,7 @@ TEST(WhyFailed, WhatShowsNothingDoesNotCount) {
 }
 
 TEST(WhyFailed, FailuresBeforeAResumeAreForgiven) {
-  Trials trials;
+  FailingTrials trials;
   trials.Add(TrialState::kFailed, 9);
   EXPECT_FALSE(trials.Why({}, 5).has_value());
   EXPECT_TRUE(trials.Why({}, 4).has_value());
@@ -69,7 +69,7 @@ TEST(WhyFailed, FailuresBeforeAResumeAreForgiven) {
 
 TEST(WhyFailed, TheShareIsJudgedFromTheTenthTrialOn) {
   const Budget budget{.failed_share = 0.5};
-  Trials trials;
+  FailingTrials trials;
   trials.Add(TrialState::kCompleted).Add(TrialState::kFailed, 8).Add(TrialState::kRunning, 3);
   EXPECT_FALSE(trials.Why(budget).has_value()) << "nine have ended";
   trials.Add(TrialState::kPruned);

@@ -21,8 +21,8 @@ StudySpec CriteriaStudy(const std::string& sampler, uint64_t seed) {
   study.space.parameters = {
       MakeParameter("model.name", models),
       MakeParameter("tok.max_length", IntDomain{.low = 128, .high = 512, .step = 32}),
-      MakeParameter("train.batch_size", Choices({8, 12, 16, 24, 32, 48, 64})),
-      MakeParameter("train.grad_accum", Choices({1, 2, 3, 4, 6, 8})),
+      MakeParameter("train.batch_size", IntChoices({8, 12, 16, 24, 32, 48, 64})),
+      MakeParameter("train.grad_accum", IntChoices({1, 2, 3, 4, 6, 8})),
       MakeParameter("train.lr", FloatDomain{.low = 1e-6, .high = 1e-4, .log = true}),
   };
   return study;

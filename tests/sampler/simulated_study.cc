@@ -30,7 +30,7 @@ void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial
   }
 }
 
-CategoricalDomain Choices(std::initializer_list<int64_t> values) {
+CategoricalDomain IntChoices(std::initializer_list<int64_t> values) {
   CategoricalDomain domain;
   for (const int64_t value : values) domain.choices.push_back(value);
   return domain;

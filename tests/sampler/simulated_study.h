@@ -31,7 +31,7 @@ void EndTrial(const SimulatedResult& result, Bytes capacity, HistoryTrial& trial
 // A modelled parameter with nothing else set.
 Parameter MakeParameter(const std::string& name, Domain domain);
 
-CategoricalDomain Choices(std::initializer_list<int64_t> values);
+CategoricalDomain IntChoices(std::initializer_list<int64_t> values);
 
 // Asks, runs and tells one trial after another.
 class SimulatedStudy {

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Sizes, negative where memory is freed.
-std::vector<int64_t> GoldenSizes(const Json& events) {
+std::vector<int64_t> GoldenStepSizes(const Json& events) {
   std::vector<int64_t> allocated;
   std::vector<int64_t> sizes;
   for (const int64_t event : events) {
@@ -72,7 +72,7 @@ TEST(DescribedStepEvents, AreTorchsOwn) {
     ASSERT_TRUE(step.ok()) << step.status();
     const AllocationTrace trace = TraceOfStep(*step);
     std::vector<int64_t> traced = AllTracedSizes(trace);
-    std::vector<int64_t> expected = GoldenSizes(entry["events"]);
+    std::vector<int64_t> expected = GoldenStepSizes(entry["events"]);
     if (step->precision == StepPrecision::kAutocast) {
       SortFrees(traced);
       SortFrees(expected);

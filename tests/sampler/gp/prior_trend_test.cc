@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-double Wave(double x) { return std::sin(5.0 * x); }
+double SlowWave(double x) { return std::sin(5.0 * x); }
 
 // `count` even points of [0, 1] with the values of `function`.
 template <typename Function>
@@ -32,9 +32,9 @@ Posterior After(Function function) {
 }
 
 TEST(ChooseTrend, TakesThePriorThatOrdersBest) {
-  const LabelledPoints own = Even(20, [](double x) { return 7.0 + 100.0 * Wave(x); });
-  const auto trend = ChooseTrend({After([](double x) { return x; }), std::nullopt, After(Wave),
-                                  After([](double x) { return -Wave(x); })},
+  const LabelledPoints own = Even(20, [](double x) { return 7.0 + 100.0 * SlowWave(x); });
+  const auto trend = ChooseTrend({After([](double x) { return x; }), std::nullopt, After(SlowWave),
+                                  After([](double x) { return -SlowWave(x); })},
                                  own);
   ASSERT_TRUE(trend.has_value());
   EXPECT_EQ(trend->vote.prior, 2u);
@@ -44,20 +44,20 @@ TEST(ChooseTrend, TakesThePriorThatOrdersBest) {
 }
 
 TEST(ChooseTrend, NoneWhereNoneOrdersTheTrials) {
-  const LabelledPoints own = Even(20, Wave);
+  const LabelledPoints own = Even(20, SlowWave);
   EXPECT_FALSE(ChooseTrend({}, own).has_value());
   EXPECT_FALSE(ChooseTrend({std::nullopt}, own).has_value());
-  EXPECT_FALSE(ChooseTrend({After([](double x) { return -Wave(x); })}, own).has_value());
+  EXPECT_FALSE(ChooseTrend({After([](double x) { return -SlowWave(x); })}, own).has_value());
   EXPECT_FALSE(ChooseTrend({After([](double) { return 0.0; })}, own).has_value());
 }
 
 TEST(Trend, SlopesAreDerivatives) {
-  const Trend trend{After(Wave), 0.7, {}};
+  const Trend trend{After(SlowWave), 0.7, {}};
   constexpr double kStep = 1e-6;
   for (const double x : {0.11, 0.5, 0.93}) {
     std::vector<double> slopes;
     const double at = trend.At(std::vector<double>{x}, &slopes);
-    EXPECT_NEAR(at, 0.7 * Wave(x), 1e-3);
+    EXPECT_NEAR(at, 0.7 * SlowWave(x), 1e-3);
     const double expected = (trend.At(std::vector<double>{x + kStep}, nullptr) -
                              trend.At(std::vector<double>{x - kStep}, nullptr)) /
                             (2.0 * kStep);
@@ -66,8 +66,9 @@ TEST(Trend, SlopesAreDerivatives) {
 }
 
 TEST(TakeOff, LeavesWhatThePriorDoesNotSayInAUnitOfItsOwn) {
-  const Trend trend{After(Wave), 2.0, {}};
-  LabelledPoints own = Even(30, [](double x) { return 2.0 * Wave(x) + 0.01 * std::cos(20.0 * x); });
+  const Trend trend{After(SlowWave), 2.0, {}};
+  LabelledPoints own =
+      Even(30, [](double x) { return 2.0 * SlowWave(x) + 0.01 * std::cos(20.0 * x); });
   const std::vector<double> before = own.values;
   const double unit = TakeOff(trend, own);
   EXPECT_NEAR(unit, 0.007, 0.001);
@@ -82,7 +83,7 @@ TEST(TakeOff, LeavesWhatThePriorDoesNotSayInAUnitOfItsOwn) {
 }
 
 TEST(TakeOff, APriorThatLeavesNothingIsNoDivisionByNothing) {
-  const Trend trend{After(Wave), 1.0, {}};
+  const Trend trend{After(SlowWave), 1.0, {}};
   LabelledPoints own =
       Even(10, [&](double x) { return trend.At(std::vector<double>{x}, nullptr); });
   EXPECT_GT(TakeOff(trend, own), 0.0);

@@ -31,7 +31,7 @@ double Branin(std::span<const double> x, std::span<double> gradient) {
   return inner * inner + wave * std::cos(x[0]) + 10.0;
 }
 
-double Bowl(std::span<const double> x, std::span<double> gradient) {
+double Paraboloid(std::span<const double> x, std::span<double> gradient) {
   double value = 0.0;
   double total = 0.0;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -49,7 +49,7 @@ double Bowl(std::span<const double> x, std::span<double> gradient) {
 SmoothFunction FunctionNamed(const std::string& name) {
   if (name == "rosenbrock") return Rosenbrock;
   if (name == "branin") return Branin;
-  return Bowl;
+  return Paraboloid;
 }
 
 TEST(LbfgsB, ReachesTheMinimaThatSciPyReaches) {
@@ -98,7 +98,7 @@ TEST(LbfgsB, StopsAtItsLimits) {
 }
 
 TEST(LbfgsB, MovesTheStartIntoTheBox) {
-  const LbfgsBResult found = MinimizeInBox(Bowl, std::vector<double>{90.0},
+  const LbfgsBResult found = MinimizeInBox(Paraboloid, std::vector<double>{90.0},
                                            std::vector<double>{2.0}, std::vector<double>{4.0});
   EXPECT_TRUE(found.converged);
   EXPECT_EQ(found.x, std::vector<double>{2.0});

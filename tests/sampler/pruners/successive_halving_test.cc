@@ -12,7 +12,7 @@ namespace {
 
 using Values = std::map<int64_t, double>;
 
-class Trials {
+class HalvedTrials {
  public:
   TrialNumber Add(Values values, TrialState state = TrialState::kRunning,
                   std::optional<PruneReason> reason = std::nullopt) {
@@ -28,7 +28,7 @@ class Trials {
   // Whether a further running trial with `values` stops, and why.
   std::optional<PruneDecision> Decide(Values values, const PrunerSpec& spec,
                                       Direction direction = Direction::kMinimize) const {
-    Trials with = *this;
+    HalvedTrials with = *this;
     const TrialNumber asking = with.Add(std::move(values));
     return AshaPruner(spec, direction).Decide(with.history_, asking);
   }
@@ -50,12 +50,12 @@ TEST(SuccessiveHalving, TheFirstTrialGoesOn) {
   Values values;
   for (int64_t step = 1; step <= 10; ++step) {
     values[step] = 1.0;
-    EXPECT_FALSE(Trials().Decide(values, Halves()).has_value()) << step;
+    EXPECT_FALSE(HalvedTrials().Decide(values, Halves()).has_value()) << step;
   }
 }
 
 TEST(SuccessiveHalving, ALaterTrialGoesAsFarAsItIsAmongTheBest) {
-  Trials trials;
+  HalvedTrials trials;
   for (const double value : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
     trials.Add({{1, value}, {2, value}, {4, value}, {8, value}});
   }
@@ -74,7 +74,7 @@ TEST(SuccessiveHalving, ALaterTrialGoesAsFarAsItIsAmongTheBest) {
 }
 
 TEST(SuccessiveHalving, DecidesOnlyWhereARungEnds) {
-  Trials trials;
+  HalvedTrials trials;
   trials.Add({{1, 0.0}, {2, 0.0}, {4, 0.0}});
   EXPECT_TRUE(trials.Decide({{4, 9.0}}, Halves()).has_value());
   EXPECT_FALSE(trials.Decide({{1, 0.0}, {2, 0.0}, {3, 9.0}}, Halves()).has_value());
@@ -83,21 +83,21 @@ TEST(SuccessiveHalving, DecidesOnlyWhereARungEnds) {
 }
 
 TEST(SuccessiveHalving, NanStopsAtARungsEndOnly) {
-  EXPECT_TRUE(Trials().Decide({{1, kNoNumber}}, Halves()).has_value());
-  EXPECT_FALSE(Trials().Decide({{1, 0.0}, {2, 0.0}, {3, kNoNumber}}, Halves()).has_value());
-  EXPECT_EQ(Trials().Decide({{1, 0.0}, {3, kNoNumber}}, Halves())->why,
+  EXPECT_TRUE(HalvedTrials().Decide({{1, kNoNumber}}, Halves()).has_value());
+  EXPECT_FALSE(HalvedTrials().Decide({{1, 0.0}, {2, 0.0}, {3, kNoNumber}}, Halves()).has_value());
+  EXPECT_EQ(HalvedTrials().Decide({{1, 0.0}, {3, kNoNumber}}, Halves())->why,
             "end of rung 1 (step 2): no finite value");
 }
 
 TEST(SuccessiveHalving, TrialsOfEveryStateCompeteByTheValueTheyHadAtTheRung) {
   for (const TrialState state : {TrialState::kRunning, TrialState::kCompleted, TrialState::kPruned,
                                  TrialState::kFailed, TrialState::kCancelled}) {
-    Trials trials;
+    HalvedTrials trials;
     trials.Add({{1, 0.1}, {2, 9.0}}, state);
     EXPECT_TRUE(trials.Decide({{1, 0.2}}, Halves()).has_value());
     EXPECT_FALSE(trials.Decide({{1, 0.1}}, Halves()).has_value()) << "ties go on";
   }
-  Trials trials;
+  HalvedTrials trials;
   trials.Add({{1, kNoNumber}, {2, 0.0}});
   EXPECT_FALSE(trials.Decide({{1, 0.2}, {2, 0.2}}, Halves()).has_value())
       << "NaN at a rung is out of the later ones";
@@ -105,16 +105,16 @@ TEST(SuccessiveHalving, TrialsOfEveryStateCompeteByTheValueTheyHadAtTheRung) {
 
 TEST(SuccessiveHalving, AStoppedTrialsLastReportCountsForOneRung) {
   const Values both_rungs = {{2, 0.1}};
-  Trials stopped;
+  HalvedTrials stopped;
   stopped.Add(both_rungs, TrialState::kPruned, PruneReason::kPruner);
   EXPECT_FALSE(stopped.Decide({{1, 0.0}, {2, 0.2}}, Halves()).has_value());
-  Trials ran_out;
+  HalvedTrials ran_out;
   ran_out.Add(both_rungs, TrialState::kPruned, PruneReason::kOutOfMemory);
   EXPECT_TRUE(ran_out.Decide({{1, 0.0}, {2, 0.2}}, Halves()).has_value());
 }
 
 TEST(SuccessiveHalving, RungsMayBeLeftOutAndFirstTrialsStopped) {
-  Trials trials;
+  HalvedTrials trials;
   trials.Add({{1, 0.0}, {2, 0.0}});
   PrunerSpec later = Halves();
   later.min_early_stopping_rate = 1;
@@ -133,19 +133,19 @@ TEST(SuccessiveHalving, RungsMayBeLeftOutAndFirstTrialsStopped) {
 TEST(SuccessiveHalving, WithoutAFirstResourceTheLongestCompletedTrialTells) {
   PrunerSpec automatic;
   automatic.reduction_factor = 2;
-  Trials trials;
+  HalvedTrials trials;
   trials.Add({{1, 0.0}, {3, 0.0}, {1000, 0.0}});
   EXPECT_FALSE(trials.Decide({{3, 9.0}}, automatic).has_value()) << "none has completed";
   trials.Add({{3, 0.0}, {500, 0.0}}, TrialState::kCompleted);
   EXPECT_FALSE(trials.Decide({{4, 9.0}}, automatic).has_value()) << "a hundredth is 5";
   EXPECT_TRUE(trials.Decide({{5, 9.0}}, automatic).has_value());
-  Trials brief;
+  HalvedTrials brief;
   brief.Add({{7, 0.0}}, TrialState::kCompleted);
   EXPECT_TRUE(brief.Decide({{1, 9.0}}, automatic).has_value()) << "at least 1";
 }
 
 TEST(SuccessiveHalving, SaysWhyInTheUsersSign) {
-  Trials trials;
+  HalvedTrials trials;
   for (const double loss : {-0.9, -0.8, -0.7}) trials.Add({{1, loss}, {2, loss}});
   const auto stop = trials.Decide({{1, -0.85}, {2, -0.5}}, Halves(), Direction::kMaximize);
   ASSERT_TRUE(stop.has_value());
@@ -155,7 +155,7 @@ TEST(SuccessiveHalving, SaysWhyInTheUsersSign) {
 }
 
 TEST(SuccessiveHalving, RungsEndBeforeTheNumbersDo) {
-  Trials trials;
+  HalvedTrials trials;
   PrunerSpec spec = Halves();
   spec.reduction_factor = std::numeric_limits<int64_t>::max();
   spec.min_early_stopping_rate = std::numeric_limits<int64_t>::max();

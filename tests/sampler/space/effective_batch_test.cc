@@ -14,13 +14,13 @@ SearchSpace BatchSpace() {
   SearchSpace space;
   space.parameters = {
       MakeParameter("model.name", CategoricalDomain{{std::string("base"), std::string("large")}}),
-      MakeParameter(kBatchSizeParameter, Choices({8, 12, 16, 24, 32, 48, 64})),
+      MakeParameter(kBatchSizeParameter, IntChoices({8, 12, 16, 24, 32, 48, 64})),
       MakeParameter("train.lr", FloatDomain{.low = 1e-6, .high = 1e-4, .log = true}),
-      MakeParameter(kGradAccumParameter, Choices({1, 2, 3, 4, 6, 8}))};
+      MakeParameter(kGradAccumParameter, IntChoices({1, 2, 3, 4, 6, 8}))};
   space.model_facts["large"] = {{kModelClassFact, std::string("heavy")}};
   space.narrowings = {
-      {{{kModelClassFact, {std::string("heavy")}}}, kBatchSizeParameter, Choices({8, 12, 16})},
-      {{{kModelClassFact, {std::string("heavy")}}}, kGradAccumParameter, Choices({1, 2, 3, 4})}};
+      {{{kModelClassFact, {std::string("heavy")}}}, kBatchSizeParameter, IntChoices({8, 12, 16})},
+      {{{kModelClassFact, {std::string("heavy")}}}, kGradAccumParameter, IntChoices({1, 2, 3, 4})}};
   return space;
 }
 
@@ -46,8 +46,8 @@ TEST(EffectiveBatch, IsFoundWhereBothAreFewPositiveIntegers) {
   zero.parameters[3].domain = IntDomain{.low = 0, .high = 4};
   EXPECT_FALSE(FindEffectiveBatch(zero).has_value());
   SearchSpace constant = BatchSpace();
-  constant.parameters[1].domain = Choices({8});
-  constant.parameters[3].domain = Choices({1});
+  constant.parameters[1].domain = IntChoices({8});
+  constant.parameters[3].domain = IntChoices({1});
   EXPECT_FALSE(FindEffectiveBatch(constant).has_value());
 }
 

@@ -12,7 +12,7 @@ namespace hpo {
 namespace {
 
 // Finished trials numbered in the order they are added.
-class Trials {
+class SplitTrials {
  public:
   int64_t Completed(std::vector<double> losses) {
     return Add({.state = TrialState::kCompleted, .losses = std::move(losses)});
@@ -44,7 +44,7 @@ class Trials {
 
 // The order of preference, with the trials added in the opposite order.
 TEST(BestTrials, GoodIsAPrefixOfTheOrderOfPreference) {
-  Trials trials;
+  SplitTrials trials;
   std::vector<int64_t> order;
   const auto preferred_before = [&](int64_t number) { order.insert(order.begin(), number); };
   preferred_before(trials.Pruned({}));
@@ -69,22 +69,22 @@ TEST(BestTrials, GoodIsAPrefixOfTheOrderOfPreference) {
 }
 
 TEST(BestTrials, TiesGoToTheOlderTrial) {
-  Trials trials;
+  SplitTrials trials;
   for (int i = 0; i < 4; ++i) trials.Completed({0.5});
   EXPECT_EQ(trials.Best(2), (std::set<int64_t>{0, 1}));
 }
 
-TEST(BestTrials, NothingIsGoodOfNothing) { EXPECT_TRUE(Trials().Best(3).empty()); }
+TEST(BestTrials, NothingIsGoodOfNothing) { EXPECT_TRUE(SplitTrials().Best(3).empty()); }
 
 TEST(BestTrials, NanLossIsWorst) {
-  Trials trials;
+  SplitTrials trials;
   trials.Completed({kNoNumber});
   trials.Completed({5.0});
   EXPECT_EQ(trials.Best(1), (std::set<int64_t>{1}));
 }
 
 TEST(BestTrials, SeveralObjectivesByNonDomination) {
-  Trials trials;
+  SplitTrials trials;
   trials.Completed({2.0, 2.0});  // second front
   trials.Completed({0.0, 3.0});  // first
   trials.Completed({3.0, 3.0});  // third
@@ -95,7 +95,7 @@ TEST(BestTrials, SeveralObjectivesByNonDomination) {
 
 TEST(BestTrials, TheCutFrontByHypervolume) {
   for (const nlohmann::json& c : ReadGolden("several_objectives.json")["splits"]) {
-    Trials trials;
+    SplitTrials trials;
     for (const nlohmann::json& losses : c["losses"]) trials.Completed(losses);
     const std::set<int64_t> good = c["good"];
     EXPECT_EQ(trials.Best(static_cast<int64_t>(good.size())), good) << c["losses"];
@@ -103,7 +103,7 @@ TEST(BestTrials, TheCutFrontByHypervolume) {
 }
 
 TEST(BestTrials, PrunedTrialsComeAfterThoseOfSeveralObjectives) {
-  Trials trials;
+  SplitTrials trials;
   trials.Pruned({{1, -5.0}});
   trials.Completed({2.0, kNoNumber});
   trials.Completed({2.0});

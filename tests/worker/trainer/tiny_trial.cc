@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kVocabularySize = 120;  // tiny-bert's
 
-std::string Vocabulary() {
+std::string TinyVocabulary() {
   std::vector<std::string> words = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
   for (int i = 0; static_cast<int>(words.size()) < kVocabularySize; ++i) {
     words.push_back(absl::StrCat("w", i));
@@ -88,7 +88,7 @@ TinyTrial::TinyTrial() : folder_(absl::StrCat(testing::TempDir(), "/tiny_trial_"
     fs::copy_file(GoldenPath(absl::StrCat("tiny_models/tiny-bert/", file)),
                   absl::StrCat(folder_, "/model/", file));
   }
-  Write("model/vocab.txt", Vocabulary());
+  Write("model/vocab.txt", TinyVocabulary());
   Write("model/tokenizer_config.json", R"({"do_lower_case": true})");
   Write("train.jsonl", TinyRows(48, 1));
   Write("valid.jsonl", TinyRows(24, 2));

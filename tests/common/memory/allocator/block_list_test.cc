@@ -12,8 +12,8 @@ using Index = BlockList::Index;
 using State = SegmentBlock::State;
 using testing::ElementsAre;
 
-// Sizes from `first` on, with links and addresses checked.
-std::vector<int64_t> Sizes(const BlockList& blocks, Index first) {
+// BlockSizes from `first` on, with links and addresses checked.
+std::vector<int64_t> BlockSizes(const BlockList& blocks, Index first) {
   std::vector<int64_t> sizes;
   Index previous = BlockList::kNone;
   int64_t address = blocks[first].address;
@@ -35,12 +35,12 @@ TEST(BlockList, SplitsAndJoinsNeighbours) {
   EXPECT_EQ(blocks[last].stream, 3);
   EXPECT_TRUE(blocks[last].small);
   const Index middle = blocks.SplitOff(first, 50, State::kFree);
-  EXPECT_THAT(Sizes(blocks, first), ElementsAre(50, 20, 30));
+  EXPECT_THAT(BlockSizes(blocks, first), ElementsAre(50, 20, 30));
   blocks.JoinNext(first);
   EXPECT_EQ(blocks[middle].size, 0);
-  EXPECT_THAT(Sizes(blocks, first), ElementsAre(70, 30));
+  EXPECT_THAT(BlockSizes(blocks, first), ElementsAre(70, 30));
   blocks.JoinNext(first);
-  EXPECT_THAT(Sizes(blocks, first), ElementsAre(100));
+  EXPECT_THAT(BlockSizes(blocks, first), ElementsAre(100));
 }
 
 TEST(BlockList, UsesThePlaceOfARemovedBlockAgain) {

@@ -22,8 +22,8 @@ const Tokenizer& Words() {
   return **tokenizer;
 }
 
-AspectFile File(const std::string& text,
-                const std::vector<std::pair<std::string, std::string>>& pairs) {
+AspectFile SpanFile(const std::string& text,
+                    const std::vector<std::pair<std::string, std::string>>& pairs) {
   AspectRow row{.text = text, .line = 1};
   for (const auto& [name, opinion] : pairs) {
     row.aspects.push_back({.name = name, .opinion = opinion, .question = name});
@@ -39,8 +39,8 @@ SpanQueries Spans(const AspectFile& file, int64_t max_length = 64) {
 
 TEST(FindSpans, PlacesAnswersAmongTheTokensOfTheirRow) {
   // [CLS] which aspects ? [SEP] wine was not good , bar ##man good [SEP]
-  const SpanQueries spans =
-      Spans(File("wine was not good , barman good", {{"wine", "not good"}, {"barman", "good"}}));
+  const SpanQueries spans = Spans(
+      SpanFile("wine was not good , barman good", {{"wine", "not good"}, {"barman", "good"}}));
   ASSERT_EQ(spans.queries.size(), 2u + 2 + 2 + 2);
   EXPECT_EQ(
       spans.queries[0],
@@ -62,7 +62,7 @@ TEST(FindSpans, PlacesAnswersAmongTheTokensOfTheirRow) {
 
 TEST(FindSpans, WhatDoesNotOccurHasNoPlaceAndIsCounted) {
   const SpanQueries spans =
-      Spans(File("wine was good", {{"wine", "good"}, {"menu", ""}, {"", "Good"}}));
+      Spans(SpanFile("wine was good", {{"wine", "good"}, {"menu", ""}, {"", "Good"}}));
   EXPECT_THAT(spans.queries[0].answers, ElementsAre(AnswerSpan{.tokens = {5, 6}, .phrase = 0}));
   // which opinions of menu ?
   EXPECT_THAT(spans.queries[2].answers, IsEmpty());
@@ -72,7 +72,7 @@ TEST(FindSpans, WhatDoesNotOccurHasNoPlaceAndIsCounted) {
 
 // The text's tokens end where it is cut off; answers stay where they are.
 TEST(FindSpans, TellsHowMuchOfATextIsKept) {
-  const AspectFile file = File("wine was not good , bar", {{"wine", "good"}, {"bar", ""}});
+  const AspectFile file = SpanFile("wine was not good , bar", {{"wine", "good"}, {"bar", ""}});
   const SpanQueries spans = Spans(file, /*max_length=*/9);
   // [CLS] which aspects ? [SEP] wine was not [SEP]
   EXPECT_EQ(spans.queries[0].text, (TokenRange{5, 8}));
@@ -82,12 +82,13 @@ TEST(FindSpans, TellsHowMuchOfATextIsKept) {
 
 TEST(FindSpans, AFileInWhichNothingOccursIsRefused) {
   const absl::Status no_aspect =
-      FindSpans(File("wine was good", {{"Wine", "good"}}), Words(), 64).status();
+      FindSpans(SpanFile("wine was good", {{"Wine", "good"}}), Words(), 64).status();
   EXPECT_EQ(no_aspect.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(no_aspect.message()),
               HasSubstr("a.jsonl: Aspect: expected at least one that occurs in its Text"));
-  EXPECT_THAT(std::string(FindSpans(File("wine", {{"wine", ""}}), Words(), 64).status().message()),
-              HasSubstr("a.jsonl: Opinion: expected at least one that occurs in its Text"));
+  EXPECT_THAT(
+      std::string(FindSpans(SpanFile("wine", {{"wine", ""}}), Words(), 64).status().message()),
+      HasSubstr("a.jsonl: Opinion: expected at least one that occurs in its Text"));
 }
 
 }  // namespace

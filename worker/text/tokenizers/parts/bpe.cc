@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "absl/strings/match.h"
+#include "worker/text/tokenizers/parts/sentencepiece_normalizer.h"
 #include "worker/text/tokenizers/parts/utf8.h"
 
 namespace hpo {
@@ -12,9 +13,6 @@ namespace {
 
 // Up to so many symbols all pairs are looked at for each merge, which is faster than a heap.
 constexpr size_t kShortBpeWord = 32;
-
-// U+2581, which stands for a blank in SentencePiece's vocabularies.
-constexpr absl::string_view kBlankSymbol = "\xE2\x96\x81";
 
 // Bytes of `text` up to the first blank symbol that comes after something else.
 size_t FirstPartSize(absl::string_view text) {

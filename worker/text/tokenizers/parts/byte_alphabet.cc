@@ -9,28 +9,28 @@ namespace hpo {
 namespace {
 
 constexpr int32_t kFirstShifted = 0x100;
-constexpr size_t kBytes = 256;
+constexpr size_t kNumBytes = 256;
 
 constexpr bool StandsForItself(size_t byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-constexpr std::array<int32_t, kBytes> Characters() {
-  std::array<int32_t, kBytes> characters{};
+constexpr std::array<int32_t, kNumBytes> Characters() {
+  std::array<int32_t, kNumBytes> characters{};
   int32_t shifted = kFirstShifted;
-  for (size_t byte = 0; byte < kBytes; ++byte) {
+  for (size_t byte = 0; byte < kNumBytes; ++byte) {
     characters[byte] = StandsForItself(byte) ? static_cast<int32_t>(byte) : shifted++;
   }
   return characters;
 }
-constexpr std::array<int32_t, kBytes> kCharacterOfByte = Characters();
+constexpr std::array<int32_t, kNumBytes> kCharacterOfByte = Characters();
 
 // -1 for a character that stands for no byte.
 int32_t ByteOfCharacter(int32_t character) {
   if (character < kFirstShifted) {
     return StandsForItself(static_cast<size_t>(character)) ? character : -1;
   }
-  for (size_t byte = 0; byte < kBytes; ++byte) {
+  for (size_t byte = 0; byte < kNumBytes; ++byte) {
     if (kCharacterOfByte[byte] == character) return static_cast<int32_t>(byte);
   }
   return -1;

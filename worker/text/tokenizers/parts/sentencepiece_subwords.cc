@@ -17,7 +17,7 @@ namespace hpo {
 namespace {
 
 using PieceType = SentencePieceModel::PieceType;
-using IdOf = std::function<int32_t(int32_t)>;
+using IdInModel = std::function<int32_t(int32_t)>;
 
 // A user-defined piece is worth more than any other.
 constexpr double kUserDefinedPenalty = 0.1;
@@ -26,7 +26,7 @@ bool MatchesText(PieceType type) {
   return type == PieceType::kNormal || type == PieceType::kUserDefined;
 }
 
-ByteTokens ByteTokensOf(const SentencePieceModel& model, const IdOf& id_of) {
+ByteTokens ByteTokensOf(const SentencePieceModel& model, const IdInModel& id_of) {
   ByteTokens tokens = NoByteTokens();
   if (!model.byte_fallback) return tokens;
   absl::flat_hash_map<absl::string_view, int32_t> ids;
@@ -39,7 +39,7 @@ ByteTokens ByteTokensOf(const SentencePieceModel& model, const IdOf& id_of) {
   return tokens;
 }
 
-UnigramVocabulary UnigramOf(const SentencePieceModel& model, const IdOf& id_of) {
+UnigramVocabulary UnigramOf(const SentencePieceModel& model, const IdInModel& id_of) {
   UnigramVocabulary vocabulary;
   vocabulary.precision = UnigramVocabulary::Precision::kSingle;
   float worst = std::numeric_limits<float>::max();
@@ -66,7 +66,8 @@ UnigramVocabulary UnigramOf(const SentencePieceModel& model, const IdOf& id_of) 
 }
 
 // Every way to make a piece of two others is a merge, whose rank is that of the piece's score.
-std::vector<BpeVocabulary::Merge> MergesOf(const SentencePieceModel& model, const IdOf& id_of) {
+std::vector<BpeVocabulary::Merge> MergesOf(const SentencePieceModel& model,
+                                           const IdInModel& id_of) {
   absl::flat_hash_map<absl::string_view, int32_t> ids;
   std::map<float, uint32_t, std::greater<>> ranks;
   for (size_t id = 0; id < model.pieces.size(); ++id) {
@@ -91,7 +92,7 @@ std::vector<BpeVocabulary::Merge> MergesOf(const SentencePieceModel& model, cons
   return merges;
 }
 
-BpeVocabulary BpeOf(const SentencePieceModel& model, const IdOf& id_of) {
+BpeVocabulary BpeOf(const SentencePieceModel& model, const IdInModel& id_of) {
   BpeVocabulary vocabulary;
   vocabulary.unit = BpeVocabulary::Unit::kCharacter;
   for (size_t i = 0; i < model.pieces.size(); ++i) {
@@ -130,7 +131,8 @@ absl::StatusOr<SentencePieceNormalizer> NormalizerOf(const SentencePieceModel& m
   return SentencePieceNormalizer(std::move(options));
 }
 
-std::unique_ptr<const SubwordModel> SubwordsOf(const SentencePieceModel& model, const IdOf& id_of) {
+std::unique_ptr<const SubwordModel> SubwordsOf(const SentencePieceModel& model,
+                                               const IdInModel& id_of) {
   if (model.algorithm == SentencePieceModel::Algorithm::kBpe) {
     return std::make_unique<BpeModel>(BpeOf(model, id_of));
   }

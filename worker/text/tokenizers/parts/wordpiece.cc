@@ -10,8 +10,6 @@
 namespace hpo {
 namespace {
 
-using Kind = TemplatePiece::Kind;
-
 std::string DigestOf(const Vocabulary& vocabulary, const BertNormalization& normalization) {
   return Sha256Hex(absl::StrCat("wordpiece lowercase=", normalization.lowercase,
                                 " strip_accents=", normalization.strip_accents,
@@ -59,10 +57,12 @@ std::unique_ptr<PipelineTokenizer> MakeBertTokenizer(const Vocabulary& vocabular
       WordPieceVocabulary{.tokens = vocabulary.tokens, .unknown_id = vocabulary.IdOf("[UNK]")});
   const int32_t cls = vocabulary.IdOf("[CLS]");
   const int32_t sep = vocabulary.IdOf("[SEP]");
-  parts.single = {{Kind::kToken, 0, cls}, {Kind::kText}, {Kind::kToken, 0, sep}};
+  parts.single = {{TemplatePiece::Kind::kToken, 0, cls},
+                  {TemplatePiece::Kind::kText},
+                  {TemplatePiece::Kind::kToken, 0, sep}};
   parts.pair = parts.single;
-  parts.pair.push_back({Kind::kPair, 1});
-  parts.pair.push_back({Kind::kToken, 1, sep});
+  parts.pair.push_back({TemplatePiece::Kind::kPair, 1});
+  parts.pair.push_back({TemplatePiece::Kind::kToken, 1, sep});
   parts.vocab_size = static_cast<int64_t>(vocabulary.tokens.size());
   parts.pad_id = vocabulary.IdOf("[PAD]");
   parts.digest = DigestOf(vocabulary, normalization);
