@@ -70,8 +70,9 @@ absl::Status CheckTrainer(const TrainerSpec& trainer, const SearchSpace& space) 
   if (trainer.task.empty()) return Unexpected("trainer.task", "a name", "nothing");
   if (ParseTaskKind(trainer.task).has_value()) {
     if (trainer.train.empty()) return Unexpected("trainer.train", "a file name", "nothing");
-    if (trainer.validation.empty())
+    if (trainer.validation.empty()) {
       return Unexpected("trainer.validation", "a file name", "nothing");
+    }
   }
   if (trainer.model_init != "pretrained" && trainer.model_init != "random") {
     return Unexpected("trainer.init", "pretrained or random",

@@ -28,8 +28,9 @@ absl::Status UnexpectedOption(absl::string_view option, absl::string_view expect
 
 absl::Status Set(absl::string_view option, absl::string_view value, AllocatorOptions& options) {
   if (option == kExpandable) {
-    if (value != "True" && value != "False")
+    if (value != "True" && value != "False") {
       return UnexpectedOption(option, "True or False", value);
+    }
     options.expandable_segments = value == "True";
     return absl::OkStatus();
   }

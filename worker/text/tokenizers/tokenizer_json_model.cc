@@ -42,8 +42,9 @@ absl::StatusOr<int32_t> NamedTokenId(const nlohmann::json& json, const char* key
   const nlohmann::json& name = MemberOrNull(json, key);
   if (name.is_null()) return -1;
   const int32_t id = name.is_string() ? IdOf(ids, name.get_ref<const std::string&>()) : -1;
-  if (id < 0)
+  if (id < 0) {
     return UnexpectedJson(absl::StrCat(where, ".", key), "a token of the vocabulary", name);
+  }
   return id;
 }
 
@@ -291,8 +292,9 @@ absl::StatusOr<Templates> ReadPostProcessor(const nlohmann::json& json, const st
   if (json.is_object() && MemberOrNull(json, "type") == "Sequence") {
     adds = &MemberOrNull(json, "");
     const nlohmann::json& processors = MemberOrNull(json, "processors");
-    if (!processors.is_array())
+    if (!processors.is_array()) {
       return UnexpectedJson(where + ".processors", "an array", processors);
+    }
     for (const nlohmann::json& processor : processors) {
       if (AddsNothing(processor)) continue;
       if (!adds->is_null()) return UnknownPart(where, "one post-processor that adds tokens", "two");
