@@ -7,12 +7,11 @@
 #include <stdlib.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "tests/fakes/temporary_folder.h"
 
 namespace {
 
@@ -48,31 +47,6 @@ std::string FilterOf(std::string_view file) {
   return filter;
 }
 
-// What a test writes lies in a folder of this process, so that two checkouts can test at once;
-// programs that it starts inherit it. Kept where the process dies.
-class OwnTemporaryFolder {
- public:
-  OwnTemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hpo_test_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      std::perror(pattern.c_str());
-      std::exit(1);
-    }
-    path_ = pattern;
-    setenv("TEST_TMPDIR", path_.c_str(), /*overwrite=*/1);  // testing::TempDir()
-    setenv("TMPDIR", path_.c_str(), /*overwrite=*/1);
-  }
-  ~OwnTemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  OwnTemporaryFolder(const OwnTemporaryFolder&) = delete;
-  OwnTemporaryFolder& operator=(const OwnTemporaryFolder&) = delete;
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,6 +60,9 @@ int main(int argc, char** argv) {
     const size_t left_out = given.find('-');
     GTEST_FLAG_SET(filter, filter + (left_out == given.npos ? "" : given.substr(left_out)));
   }
-  const OwnTemporaryFolder folder;
+  // Two checkouts can test at once; programs that a test starts inherit its folder.
+  const hpo::TemporaryFolder folder;
+  setenv("TEST_TMPDIR", folder.path().c_str(), /*overwrite=*/1);  // testing::TempDir()
+  setenv("TMPDIR", folder.path().c_str(), /*overwrite=*/1);
   return RUN_ALL_TESTS();
 }

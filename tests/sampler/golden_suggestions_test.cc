@@ -61,8 +61,9 @@ nlohmann::json SuggestionsOf(const SearchSpace& space, const std::string& sample
   study.sampler = {.type = sampler, .seed = 11};
   SimulatedStudy simulated(study, Run, kCapacity);
   nlohmann::json suggestions = nlohmann::json::array();
-  for (int i = 0; i < kGoldenTrials; ++i)
+  for (int i = 0; i < kGoldenTrials; ++i) {
     suggestions.push_back(ParamsToJson(simulated.RunOne().params));
+  }
   return suggestions;
 }
 

@@ -16,6 +16,7 @@
 #include "common/models/model_modules.h"
 
 namespace hpo {
+
 // ---- All families ------------------------------------------------------------------------------
 
 TracedTensor BackboneTrace::Forward(const TracedBatch& batch, bool training) {

@@ -120,8 +120,9 @@ class DebertaTrace final : public ModelTrace {
     near.Reset();
     distance.Reset();
     TracedStorage logarithm = plain(kFloatBytes);
-    for (int i = 0; i < 5; ++i)
-      logarithm = plain(kFloatBytes);  // log, quotient, product, ceil, sum
+    for (int i = 0; i < 5; ++i) {  // log, quotient, product, ceil, sum
+      logarithm = plain(kFloatBytes);
+    }
     const TracedStorage is_near = plain(kBoolBytes);
     const TracedStorage as_float = plain(kFloatBytes);
     const TracedStorage signed_logarithm = plain(kFloatBytes);

@@ -54,15 +54,9 @@ TEST(InputSpace, InactiveNumbersLieInTheMiddleBesideAnIndicator) {
             (std::vector<double>{1.0, 0.5, 0.0, 0.5, 0.2, 1.0, 1.0}));
 }
 
-CategoricalDomain Choices(std::initializer_list<int64_t> values) {
-  CategoricalDomain domain;
-  for (const int64_t value : values) domain.choices.push_back(value);
-  return domain;
-}
-
 TEST(InputSpace, BatchAndAccumulationAreOneAxisForQualityAndTwoForMemory) {
   SearchSpace space;
-  space.parameters = {MakeParameter("train.batch_size", Choices({8, 16, 32})),
+  space.parameters = {MakeParameter("train.batch_size", IntChoices({8, 16, 32})),
                       MakeParameter("train.grad_accum", IntDomain{.low = 1, .high = 4})};
   const CodedSpace coded(space);
   const InputSpace quality(coded, ModelView::kQuality);

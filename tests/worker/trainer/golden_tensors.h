@@ -1,6 +1,7 @@
 // Tensors of a golden .safetensors file, for comparison.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -30,6 +31,13 @@ inline torch::Tensor GoldenTensor(const SafetensorsFile& file, const std::string
 
 inline double LargestDifference(const torch::Tensor& a, const torch::Tensor& b) {
   return (a - b).abs().max().item<double>();
+}
+
+// A test of the model of this name.
+inline std::string ModelTestName(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 }  // namespace hpo

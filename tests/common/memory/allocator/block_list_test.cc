@@ -12,7 +12,7 @@ using Index = BlockList::Index;
 using State = SegmentBlock::State;
 using testing::ElementsAre;
 
-// BlockSizes from `first` on, with links and addresses checked.
+// Sizes from `first` on, with links and addresses checked.
 std::vector<int64_t> BlockSizes(const BlockList& blocks, Index first) {
   std::vector<int64_t> sizes;
   Index previous = BlockList::kNone;

@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/text/temporary_folder.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "tests/fakes/temporary_folder.h"
+#include "tests/worker/text/one_letter.h"
 
 namespace hpo {
 namespace {
@@ -13,12 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int64_t kMaxLength = 16;
-
-const Tokenizer& OneLetter() {
-  static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
-      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {}));
-  return **tokenizer;
-}
 
 // A text of so many words, with a class and its number for each aspect.
 std::string Row(int words, const std::vector<std::string>& classes) {

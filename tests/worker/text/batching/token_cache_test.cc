@@ -10,7 +10,7 @@
 #include "common/base/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/text/temporary_folder.h"
+#include "tests/fakes/temporary_folder.h"
 
 namespace hpo {
 namespace {

@@ -6,20 +6,14 @@
 #include "common/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/text/temporary_folder.h"
-#include "worker/text/tokenizers/parts/wordpiece.h"
+#include "tests/fakes/temporary_folder.h"
+#include "tests/worker/text/one_letter.h"
 
 namespace hpo {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
-
-const Tokenizer& LettersOfFacts() {
-  static const auto* const tokenizer = new std::unique_ptr<PipelineTokenizer>(MakeBertTokenizer(
-      {.tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"}, .digest = "letters"}, {}));
-  return **tokenizer;
-}
 
 TEST(MeasureDataSet, TellsWhatMattersToMemory) {
   const TemporaryFolder folder;
@@ -28,7 +22,7 @@ TEST(MeasureDataSet, TellsWhatMattersToMemory) {
       "{\"text\":\"aaaa\",\"pair\":\"\",\"label\":\"no\"}\n"
       "{\"text\":\"a\",\"pair\":\"a a\",\"label\":\"yes\"}\n";
   const std::string path = folder.Write("train.jsonl", content);
-  const std::vector<const Tokenizer*> tokenizers = {&LettersOfFacts(), &LettersOfFacts()};
+  const std::vector<const Tokenizer*> tokenizers = {&OneLetter(), &OneLetter()};
   const auto facts = MeasureDataSet(path, "train.jsonl", tokenizers);
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->name, "train.jsonl");
@@ -38,7 +32,7 @@ TEST(MeasureDataSet, TellsWhatMattersToMemory) {
   EXPECT_FALSE(facts->multi_label);
   EXPECT_TRUE(facts->pairs);
   EXPECT_THAT(facts->lengths,
-              ElementsAre(Pair(LettersOfFacts().digest(), LengthHistogram{{6, 2}, {7, 1}})));
+              ElementsAre(Pair(OneLetter().digest(), LengthHistogram{{6, 2}, {7, 1}})));
 }
 
 // The histogram is of the whole texts: what a trial's tok.max_length leaves is the server's to say.
@@ -47,10 +41,10 @@ TEST(MeasureDataSet, LengthsAreThoseBeforeTruncation) {
   std::string text;
   for (int i = 0; i < 5'000; ++i) text += "a ";
   const std::string path = folder.Write("a.csv", "text,labels\n" + text + ",x|y\n");
-  const std::vector<const Tokenizer*> tokenizers = {&LettersOfFacts()};
+  const std::vector<const Tokenizer*> tokenizers = {&OneLetter()};
   const auto facts = MeasureDataSet(path, "a.csv", tokenizers);
   ASSERT_TRUE(facts.ok()) << facts.status();
-  EXPECT_EQ(facts->lengths.at(LettersOfFacts().digest()), (LengthHistogram{{5'002, 1}}));
+  EXPECT_EQ(facts->lengths.at(OneLetter().digest()), (LengthHistogram{{5'002, 1}}));
   EXPECT_TRUE(facts->multi_label);
 }
 
@@ -67,12 +61,12 @@ TEST(MeasureDataSet, TasksWithoutLabelsNeedNone) {
   const TemporaryFolder folder;
   const std::string path =
       folder.Write("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"a a\",\"v\":1}\n");
-  const std::vector<const Tokenizer*> tokenizers = {&LettersOfFacts()};
+  const std::vector<const Tokenizer*> tokenizers = {&OneLetter()};
   for (const TaskKind task : {TaskKind::kTextRegression, TaskKind::kLanguageModeling}) {
     const auto facts = MeasureDataSet(path, "a.jsonl", tokenizers, task);
     ASSERT_TRUE(facts.ok()) << facts.status();
     EXPECT_TRUE(facts->labels.empty());
-    EXPECT_EQ(facts->lengths.at(LettersOfFacts().digest()), (LengthHistogram{{3, 1}, {4, 1}}));
+    EXPECT_EQ(facts->lengths.at(OneLetter().digest()), (LengthHistogram{{3, 1}, {4, 1}}));
   }
   EXPECT_FALSE(MeasureDataSet(path, "a.jsonl", tokenizers).ok());
 }
@@ -83,20 +77,20 @@ TEST(MeasureDataSet, OfAspectsItCountsTheQueries) {
   const std::string path = folder.Write("a.jsonl", "{\"Text\":\"a a\",\"Quadruplet\":[" + aspect +
                                                        "]}\n{\"Text\":\"a\",\"Quadruplet\":[" +
                                                        aspect + "," + aspect + "]}\n");
-  const std::vector<const Tokenizer*> tokenizers = {&LettersOfFacts()};
+  const std::vector<const Tokenizer*> tokenizers = {&OneLetter()};
   const auto facts = MeasureDataSet(path, "a.jsonl", tokenizers, TaskKind::kMultiQuery);
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->rows, 2);
   EXPECT_THAT(facts->labels, ElementsAre("c"));
   EXPECT_EQ(facts->lengths.at(kQueryCounts), (LengthHistogram{{1, 1}, {2, 1}}));
   // [CLS] a [SEP] a a [SEP]; [CLS] a [SEP] a [SEP], twice
-  EXPECT_EQ(facts->lengths.at(LettersOfFacts().digest()), (LengthHistogram{{5, 2}, {6, 1}}));
+  EXPECT_EQ(facts->lengths.at(OneLetter().digest()), (LengthHistogram{{5, 2}, {6, 1}}));
   // With spans one for all aspects, one for all opinions, one for the opinions of "a", and those.
   const auto spans = MeasureDataSet(path, "a.jsonl", tokenizers, TaskKind::kMultiQuerySpans);
   ASSERT_TRUE(spans.ok()) << spans.status();
   EXPECT_EQ(spans->lengths.at(kQueryCounts), (LengthHistogram{{4, 1}, {5, 1}}));
   // [CLS] which aspects ? [SEP] a [SEP]; of "which opinions of a ?" five words
-  EXPECT_EQ(spans->lengths.at(LettersOfFacts().digest()),
+  EXPECT_EQ(spans->lengths.at(OneLetter().digest()),
             (LengthHistogram{{5, 2}, {6, 1}, {7, 2}, {8, 2}, {9, 1}, {10, 1}}));
 }
 

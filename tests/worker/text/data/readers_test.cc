@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/text/temporary_folder.h"
+#include "tests/fakes/temporary_folder.h"
 #include "worker/text/data/json_lines.h"
 
 namespace hpo {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/worker/text/temporary_folder.h"
+#include "tests/fakes/temporary_folder.h"
 
 namespace hpo {
 namespace {

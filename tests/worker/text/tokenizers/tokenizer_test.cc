@@ -9,8 +9,8 @@
 #include "common/base/read_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/temporary_folder.h"
 #include "tests/worker/text/golden_tokenizers.h"
-#include "tests/worker/text/temporary_folder.h"
 
 namespace hpo {
 namespace {

@@ -316,12 +316,6 @@ TEST(MakeLanguageModel, RefusesEncodersAndUnknownFamilies) {
             absl::StatusCode::kUnimplemented);
 }
 
-std::string ModelTestName(const testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Models, TinyModelsGolden,
                          testing::Values("tiny-bert", "tiny-roberta", "tiny-deberta-v2",
                                          "xlm-roberta", "electra", "distilbert", "deberta-v3-long",

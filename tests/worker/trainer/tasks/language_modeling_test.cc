@@ -113,14 +113,8 @@ TEST_P(LanguageModelingGolden, RunsInBfloat16) {
   EXPECT_NEAR(in_16_bits, loss, 0.05);
 }
 
-std::string TestName(const testing::TestParamInfo<const char*>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Models, LanguageModelingGolden,
-                         testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), TestName);
+                         testing::Values("gpt2-lm", "llama-3", "qwen2-lm"), ModelTestName);
 
 // ---- Whole trials ------------------------------------------------------------------------------
 

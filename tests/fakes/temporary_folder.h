@@ -13,7 +13,7 @@ namespace hpo {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = testing::TempDir() + "/text_XXXXXX";
+    std::string pattern = (std::filesystem::path(testing::TempDir()) / "folder_XXXXXX").string();
     EXPECT_NE(mkdtemp(pattern.data()), nullptr);
     path_ = pattern;
   }
