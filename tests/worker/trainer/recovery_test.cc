@@ -9,7 +9,6 @@
 #include "tests/worker/trainer/scripted_memory.h"
 #include "tests/worker/trainer/tiny_trial.h"
 #include "worker/trainer/memory/counting_allocator.h"
-#include "worker/trainer/models/files/safetensors.h"
 #include "worker/trainer/run_trial.h"
 
 namespace hpo {
@@ -94,16 +93,6 @@ class RecoveryTest : public testing::Test {
     return found;
   }
 
-  std::string BestWeights() const {
-    const auto file = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
-    EXPECT_TRUE(file.ok()) << file.status();
-    std::string bytes;
-    for (const auto& [name, view] : file->tensors()) {
-      bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
-    }
-    return bytes;
-  }
-
   TrainerJob AmpleJob() const {
     TrainerJob job = trial_.Job();
     job.limit = kAmple;
@@ -149,14 +138,14 @@ TEST_F(RecoveryTest, NoTraceOfTheProbeIsLeft) {
   TrainerJob job = trial_.Job();  // with dropout
   job.epochs = 2;
   const OutcomeMessage probed = Run(job);
-  const std::string weights = BestWeights();
+  const std::string weights = BestWeights(trial_);
   ASSERT_EQ(At("Probe").size(), 1u);
   const Bytes used = probed.memory.live_peak;
   job.policy = MemoryPolicy::kOff;
   const OutcomeMessage unprobed = Run(job);
   ASSERT_TRUE(At("Probe").empty());
   EXPECT_EQ(probed.outcome, unprobed.outcome);
-  EXPECT_EQ(BestWeights(), weights);
+  EXPECT_EQ(BestWeights(trial_), weights);
   // No batch needed more than the probe's.
   EXPECT_LE(unprobed.memory.live_peak, used);
 }
@@ -255,13 +244,13 @@ TEST_F(RecoveryTest, FragmentationIsRedoneOnceInGrowingSegmentsThenSmaller) {
 
 TEST_F(RecoveryTest, HostMemoryIsTriedAgainBeforeAnythingShrinks) {
   const OutcomeMessage undisturbed = Run(AmpleJob());
-  const std::string weights = BestWeights();
+  const std::string weights = BestWeights(trial_);
   FailNext(1, [] { throw std::bad_alloc(); });
   const OutcomeMessage once = Run(AmpleJob());
   ExpectCompleted(once);
   EXPECT_EQ(once.outcome, undisturbed.outcome);
   EXPECT_EQ(once.final_plan.micro_batch, 8);
-  EXPECT_EQ(BestWeights(), weights);
+  EXPECT_EQ(BestWeights(trial_), weights);
   FailNext(1000000, [] { throw std::bad_alloc(); });
   const OutcomeMessage always = Run(AmpleJob());
   EXPECT_EQ(Oom(always).kind, OomKind::kHost);

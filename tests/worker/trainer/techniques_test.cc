@@ -50,11 +50,7 @@ class TechniquesTest : public testing::Test {
       return trained;
     }
     trained.measured = events_.All<MeasurementMessage>();
-    const auto file = SafetensorsFile::Open(trial_.Path("out/best/model.safetensors"));
-    EXPECT_TRUE(file.ok()) << file.status();
-    for (const auto& [name, view] : file->tensors()) {
-      trained.weights.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
-    }
+    trained.weights = BestWeights(trial_);
     return trained;
   }
 

@@ -52,14 +52,19 @@ std::vector<std::string> RecordingEvents::Stages() const {
   return stages;
 }
 
-std::string BestWeights(const TinyTrial& trial) {
-  const auto file = SafetensorsFile::Open(trial.Path("out/best/model.safetensors"));
+std::string TensorBytes(const std::string& path) {
+  const auto file = SafetensorsFile::Open(path);
   EXPECT_TRUE(file.ok()) << file.status();
   std::string bytes;
+  if (!file.ok()) return bytes;
   for (const auto& [name, view] : file->tensors()) {
     bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
   }
   return bytes;
+}
+
+std::string BestWeights(const TinyTrial& trial) {
+  return TensorBytes(trial.Path("out/best/model.safetensors"));
 }
 
 std::string TinyRows(int count, uint64_t seed) {

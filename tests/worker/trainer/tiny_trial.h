@@ -62,7 +62,8 @@ class TinyTrial {
   std::string folder_;
 };
 
-// The tensors of the best model that a trial kept, as bytes.
+// All tensors of a .safetensors file, and of the best model that a trial kept, as bytes.
+std::string TensorBytes(const std::string& path);
 std::string BestWeights(const TinyTrial& trial);
 
 // `count` lines of JSON: "text" of 3 to 28 words, "label" one of "a", "b", "c".

@@ -78,19 +78,8 @@ class ResumeTest : public testing::Test {
     for (const auto& message : events_.All<MeasurementMessage>()) {
       result.measurements.push_back(message.measurement);
     }
-    result.weights = WeightsOf(job.output_dir + "/best/model.safetensors");
+    result.weights = TensorBytes(job.output_dir + "/best/model.safetensors");
     return result;
-  }
-
-  static std::string WeightsOf(const std::string& path) {
-    const auto file = SafetensorsFile::Open(path);
-    EXPECT_TRUE(file.ok()) << file.status();
-    std::string bytes;
-    if (!file.ok()) return bytes;
-    for (const auto& [name, view] : file->tensors()) {
-      bytes.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
-    }
-    return bytes;
   }
 
   // All that differs between the attempts is where the weights are.
