@@ -86,6 +86,9 @@ enum class Directive { kContinue, kStopPruned, kLeaseLost, kCancelled, kPreempte
 // The pruner of a trial that has used its time.
 constexpr char kTimeLimitPruner[] = "time limit";
 
+// Whether a heartbeat is the last one of its process. kDied: another process says so for it.
+enum class Goodbye { kNone, kLeaving, kDied };
+
 struct HeartbeatResult {
   std::vector<Directive> directives;
   absl::Duration next;

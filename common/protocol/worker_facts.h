@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
+#include "common/base/process_identity.h"
 #include "common/models/model_spec.h"
 #include "common/models/workload.h"
 #include "nlohmann/json_fwd.hpp"
@@ -63,6 +64,7 @@ struct WorkerFacts {
   std::vector<DataSetFacts> data_sets;
   // The only studies that it serves, none where it has not been told which; nullopt: every study.
   std::optional<std::vector<std::string>> serves;
+  ProcessIdentity process;  // that the session is of
   bool operator==(const WorkerFacts&) const = default;
 };
 

@@ -32,6 +32,13 @@ void VisitFields(Is<DeviceProfile> auto& device, auto visit) {
   visit({"threads_per_multiprocessor", kAlways}, device.threads_per_multiprocessor);
 }
 
+void VisitFields(Is<ProcessIdentity> auto& process, auto visit) {
+  visit({"boot_id"}, process.boot_id);
+  visit({"namespaces"}, process.namespaces);
+  visit({"pid"}, process.pid);
+  visit({"start_ticks"}, process.start_ticks);
+}
+
 void VisitFields(Is<WorkerFacts> auto& facts, auto visit) {
   visit({"worker"}, facts.worker);
   visit({"instance_key"}, facts.instance_key);
@@ -44,6 +51,7 @@ void VisitFields(Is<WorkerFacts> auto& facts, auto visit) {
   visit({"models", kAlways}, facts.models);
   visit({"data_sets", kAlways}, facts.data_sets);
   visit({.key = "serves", .presence = kIfSaid, .wire = kNotSent}, facts.serves);
+  visit({"process", kIfSaid}, facts.process);
 }
 
 }  // namespace hpo

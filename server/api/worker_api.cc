@@ -40,9 +40,17 @@ absl::StatusOr<AcquireResult> WorkerApi::AcquireTrial(const std::string& session
 absl::StatusOr<HeartbeatResult> WorkerApi::Heartbeat(const std::string& session,
                                                      const std::vector<LeaseBeat>& beats,
                                                      Bytes capacity, const std::string& notice,
-                                                     bool leaving) {
+                                                     Goodbye goodbye) {
   HPO_RETURN_IF_ERROR(CheckSize("capacity_bytes", capacity));
-  return scheduler_.sessions().Heartbeat(session, beats, capacity, notice, leaving);
+  return scheduler_.sessions().Heartbeat(session, beats, capacity, notice, goodbye);
+}
+
+absl::Status WorkerApi::Attend(const std::string& session) {
+  return scheduler_.state().workers.Attend(session);
+}
+
+void WorkerApi::StopAttending(const std::string& session) {
+  scheduler_.state().workers.StopAttending(session);
 }
 
 absl::StatusOr<ReportResult> WorkerApi::ReportMeasurements(const AttemptReport& report) {

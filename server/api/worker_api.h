@@ -41,12 +41,18 @@ class WorkerApi {
                                              Bytes capacity,
                                              const std::function<bool()>& cancelled);
 
-  // `leaving`: the last one of its process; what it holds and does not name in `beats` goes to
-  // others. Unknown session: register_again, never an error (a restarted server re-adopts leases by
-  // token).
+  // `goodbye`: what the process holds and does not name in `beats` goes to others; where it died,
+  // as what a lost worker held. Unknown session: register_again, never an error (a restarted server
+  // re-adopts leases by token).
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
-                                            const std::string& notice = "", bool leaving = false);
+                                            const std::string& notice = "",
+                                            Goodbye goodbye = Goodbye::kNone);
+
+  // The session holds its stream open, or does no longer (worker.proto, Attend).
+  //   NotFound  unknown session
+  absl::Status Attend(const std::string& session);
+  void StopAttending(const std::string& session);
 
   absl::StatusOr<ReportResult> ReportMeasurements(const AttemptReport& report);
 

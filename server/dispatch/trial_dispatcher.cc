@@ -11,6 +11,7 @@
 #include "server/placement/capability.h"
 #include "server/placement/placement.h"
 #include "server/storage/study_store.h"
+#include "server/studies/held_trials.h"
 #include "server/studies/lease_token.h"
 #include "server/studies/study_end.h"
 #include "server/workers/lease.h"
@@ -113,6 +114,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     }
     AcquireResult answer = EmptyAnswer(asker.facts);
     answer.waiting_for = std::exchange(found.obstacle, "");
+    const StudyRuntime* const waits_for = std::exchange(found.handed_out, nullptr);
     if (found.assignment) answer.assignment = Complete(*std::move(found.assignment));
     if (answer.assignment || answer.draining) return answer;
     if (answer.all_studies_finished) {
@@ -122,7 +124,14 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     }
     for (bool woken = false; !woken;) {
       const absl::Duration left = longest - (state_.clock.Monotonic() - asked);
-      if (left <= absl::ZeroDuration() || (cancelled && cancelled())) return answer;
+      if (left <= absl::ZeroDuration() || (cancelled && cancelled())) {
+        // As it is now, not as it was when the wait began.
+        if (waits_for != nullptr) {
+          answer.waiting_for =
+              OfStudy(*waits_for, DescribeHeld(state_, *waits_for, asker.facts.worker));
+        }
+        return answer;
+      }
       woken = state_.work.AwaitAfter(seen, std::min(left, kCancellationCheck));
     }
   }
@@ -217,12 +226,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
     study->obstacles.Set(worker, obstacle);
     answer.obstacle = OfStudy(*study, obstacle);
   }
-  if (answer.obstacle.empty() && !able.empty()) {
-    answer.obstacle = OfStudy(
-        *able.front(),
-        "the rest of its budget runs on other workers; this worker takes over what they give "
-        "back");
-  }
+  if (answer.obstacle.empty() && !able.empty()) answer.handed_out = able.front();
   return answer;
 }
 

@@ -41,6 +41,8 @@ class TrialDispatcher {
   struct Answer {
     std::optional<Assignment> assignment;
     std::string obstacle;
+    // All of its budget is handed out, and so the asker waits for what runs.
+    const StudyRuntime* handed_out = nullptr;
   };
 
   absl::Status TakeBackUnlessThere(const std::string& session, const LeaseRef& lease);

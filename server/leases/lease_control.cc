@@ -25,6 +25,24 @@ absl::StatusOr<int64_t> CountWorkersKilled(const AttemptStore& stored, const Hel
   return static_cast<int64_t>(killed.size());
 }
 
+absl::string_view Cause(LeaseLoss why) {
+  switch (why) {
+    case LeaseLoss::kSilent:
+      return "no heartbeat";
+    case LeaseLoss::kRestarted:
+      return "worker restarted";
+    case LeaseLoss::kNameTaken:
+      return "its name was taken";
+    case LeaseLoss::kNeverTaken:
+      return "the worker left without it";
+    case LeaseLoss::kProcessEnded:
+      return "the worker's process has ended";
+    case LeaseLoss::kCutOff:
+      return "the worker's connection has closed";
+  }
+  return "";
+}
+
 absl::StatusOr<AttemptEnding> EndingOfLost(const AttemptStore& stored, const HeldLease& lease,
                                            const RetryCounts& retries, LeaseLoss why) {
   if (why == LeaseLoss::kNameTaken) {
@@ -32,12 +50,11 @@ absl::StatusOr<AttemptEnding> EndingOfLost(const AttemptStore& stored, const Hel
   }
   if (why == LeaseLoss::kNeverTaken) {
     return AttemptEnding{AttemptState::kReleased,
-                         Verdict{.counts = retries, .note = "the worker left without it"}};
+                         Verdict{.counts = retries, .note = std::string(Cause(why))}};
   }
   HPO_ASSIGN_OR_RETURN(const int64_t killed, CountWorkersKilled(stored, lease));
   Verdict verdict = AfterWorkerLoss(retries, killed);
-  verdict.note = absl::StrCat(
-      why == LeaseLoss::kRestarted ? "worker restarted: " : "no heartbeat: ", verdict.note);
+  verdict.note = absl::StrCat(Cause(why), ": ", verdict.note);
   return AttemptEnding{AttemptState::kLost, verdict};
 }
 

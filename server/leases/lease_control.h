@@ -15,6 +15,8 @@ enum class LeaseLoss {
   kRestarted,   // another process of it has registered
   kNameTaken,   // another process took its name after it had fallen silent
   kNeverTaken,  // the assignment never reached it
+  kProcessEnded,
+  kCutOff,  // its connection has closed, and it did not come back
 };
 
 // Thread-safe. Codes: TrialWriter::Write. Where the trial's rows cannot be read, it is left alone

@@ -27,6 +27,7 @@ absl::Status LeaseSweeper::Tick() {
   // Nobody may be asking who would find out that the disk works again.
   if (!state_.store->trouble().empty()) state_.store->Probe();
   absl::Status first = CatchUp();
+  first.Update(TakeBackFromLost());
   for (StudyRuntime* study : state_.studies.All()) {
     first.Update(Annotate(TickStudy(*study), absl::StrCat("study ", study->name())));
   }
@@ -42,6 +43,28 @@ absl::Status LeaseSweeper::CatchUp() {
   HPO_RETURN_IF_ERROR(
       state_.store->CatchUp([this](Database& database) { return LoadStudies(state_, database); }));
   state_.work.Raise();
+  return absl::OkStatus();
+}
+
+absl::Status LeaseSweeper::TakeBackFromLost() {
+  const absl::Duration grace = AttendanceGrace(state_.options.lease);
+  for (const LostWorker& lost : state_.workers.Lost()) {
+    const LeaseLoss why = lost.has_ended ? LeaseLoss::kProcessEnded : LeaseLoss::kCutOff;
+    for (StudyRuntime* study : state_.studies.All()) {
+      for (const HeldLease& lease : study->open.leases()) {
+        if (lease.worker != lost.process.name || lease.instance_key != lost.process.instance_key) {
+          continue;
+        }
+        const bool heard = state_.clock.Monotonic() - lease.heard_at <= grace;
+        if (!lost.has_ended && heard) continue;
+        HPO_RETURN_IF_ERROR(
+            Annotate(leases_.TakeBack(*study, lease, why), absl::StrCat("study ", study->name())));
+      }
+    }
+    if (!lost.has_ended) continue;
+    spdlog::warn("worker {} is lost: its process has ended", lost.process.name);
+    state_.workers.Bury(lost.process);
+  }
   return absl::OkStatus();
 }
 

@@ -60,7 +60,7 @@ absl::Status WorkerSessions::TakeBackOfOlderInstance(const WorkerFacts& facts, N
 absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& session,
                                                           const std::vector<LeaseBeat>& beats,
                                                           Bytes capacity, const std::string& notice,
-                                                          bool leaving) {
+                                                          Goodbye goodbye) {
   HeartbeatResult result;
   result.next = HeartbeatInterval(state_.options.lease);
   result.server_epoch = state_.epoch.number;
@@ -74,16 +74,19 @@ absl::StatusOr<HeartbeatResult> WorkerSessions::Heartbeat(const std::string& ses
     HPO_ASSIGN_OR_RETURN(const Directive directive, leases_.Renew(beat.lease));
     result.directives.push_back(directive);
   }
-  if (leaving && worker.ok()) {
+  if (goodbye != Goodbye::kNone && worker.ok()) {
     state_.workers.Leave(session);
-    HPO_RETURN_IF_ERROR(TakeBackNeverTaken(worker->facts, beats));
+    // Of one that leaves by itself the answer never reached it.
+    const LeaseLoss why =
+        goodbye == Goodbye::kDied ? LeaseLoss::kProcessEnded : LeaseLoss::kNeverTaken;
+    HPO_RETURN_IF_ERROR(TakeBackAllBut(beats, worker->facts, why));
     state_.work.Raise();
   }
   return result;
 }
 
-absl::Status WorkerSessions::TakeBackNeverTaken(const WorkerFacts& left,
-                                                const std::vector<LeaseBeat>& still_held) {
+absl::Status WorkerSessions::TakeBackAllBut(const std::vector<LeaseBeat>& still_held,
+                                            const WorkerFacts& left, LeaseLoss why) {
   for (StudyRuntime* study : state_.studies.All()) {
     for (const HeldLease& lease : study->open.leases()) {
       if (lease.worker != left.worker || lease.instance_key != left.instance_key) continue;
@@ -91,7 +94,7 @@ absl::Status WorkerSessions::TakeBackNeverTaken(const WorkerFacts& left,
         return b.lease.trial == TrialId{study->name(), lease.trial} &&
                b.lease.attempt == lease.attempt;
       });
-      if (!held) HPO_RETURN_IF_ERROR(leases_.TakeBack(*study, lease, LeaseLoss::kNeverTaken));
+      if (!held) HPO_RETURN_IF_ERROR(leases_.TakeBack(*study, lease, why));
     }
   }
   return absl::OkStatus();

@@ -22,15 +22,15 @@ class WorkerSessions {
                                               const std::string& predecessor = "");
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
-                                            const std::string& notice = "", bool leaving = false);
+                                            const std::string& notice = "",
+                                            Goodbye goodbye = Goodbye::kNone);
 
  private:
   absl::Status CheckData(const WorkerFacts& facts) const;
   absl::Status TakeBackOfOlderInstance(const WorkerFacts& facts, NameGrant how);
-  // Gives back what the worker, which has left, was granted and does not hold: the answer never
-  // reached it.
-  absl::Status TakeBackNeverTaken(const WorkerFacts& left,
-                                  const std::vector<LeaseBeat>& still_held);
+  // Gives back what the worker, which has left, was granted and does not hold.
+  absl::Status TakeBackAllBut(const std::vector<LeaseBeat>& still_held, const WorkerFacts& left,
+                              LeaseLoss why);
 
   SchedulerState& state_;
   LeaseControl& leases_;

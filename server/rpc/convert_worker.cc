@@ -23,6 +23,7 @@ void VisitFields(Is<HeartbeatCall> auto& call, auto visit) {
   visit({"capacity"}, call.capacity);
   visit({"notice"}, call.notice);
   visit({"leaving"}, call.leaving);
+  visit({"died"}, call.died);
 }
 
 void VisitFields(Is<ReportCall> auto& call, auto visit) {

@@ -37,6 +37,12 @@ struct HeartbeatCall {
   Bytes capacity;
   std::string notice;
   bool leaving = false;
+  bool died = false;
+
+  Goodbye goodbye() const {
+    if (!leaving) return Goodbye::kNone;
+    return died ? Goodbye::kDied : Goodbye::kLeaving;
+  }
 };
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto);
 

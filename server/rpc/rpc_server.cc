@@ -96,6 +96,7 @@ void RpcServer::StopAdvertising() {
 void RpcServer::Shutdown(absl::Duration grace) {
   if (server_ == nullptr) return;
   acceptor_->Stop();
+  worker_service_.EndStreams();
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
 }

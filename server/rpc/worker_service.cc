@@ -55,9 +55,14 @@ grpc::Status WorkerServiceImpl::Heartbeat(grpc::ServerContext*, const v1::Heartb
   const HeartbeatCall call = FromProto(*request);
   HPO_RPC_ASSIGN(
       const HeartbeatResult result,
-      api_.Heartbeat(call.session, call.beats, call.capacity, call.notice, call.leaving));
+      api_.Heartbeat(call.session, call.beats, call.capacity, call.notice, call.goodbye()));
   *response = ToProto(result);
   return grpc::Status::OK;
+}
+
+SessionStreams::Reactor* WorkerServiceImpl::Attend(grpc::CallbackServerContext*,
+                                                   const v1::AttendRequest* request) {
+  return streams_.Open(request->session());
 }
 
 grpc::Status WorkerServiceImpl::ReportMeasurements(grpc::ServerContext*,

@@ -1,17 +1,19 @@
 // WorkerService over gRPC: converts and forwards to WorkerApi. Thread-safe, as gRPC calls it from
-// its pool; AcquireTrial holds a thread of it for as long as it waits.
+// its pool; AcquireTrial holds a thread of it for as long as it waits, Attend none.
 #pragma once
 
 #include "hpo/v1/worker.grpc.pb.h"
 #include "server/api/worker_api.h"
+#include "server/rpc/session_streams.h"
 
 namespace hpo {
 
 // Codes: see WorkerApi; InvalidArgument where a message does not convert.
-class WorkerServiceImpl final : public v1::WorkerService::Service {
+class WorkerServiceImpl final
+    : public v1::WorkerService::WithCallbackMethod_Attend<v1::WorkerService::Service> {
  public:
   // `api` outlives the service.
-  explicit WorkerServiceImpl(WorkerApi& api) : api_(api) {}
+  explicit WorkerServiceImpl(WorkerApi& api) : api_(api), streams_(api) {}
 
   grpc::Status RegisterWorker(grpc::ServerContext* context,
                               const v1::RegisterWorkerRequest* request,
@@ -21,6 +23,10 @@ class WorkerServiceImpl final : public v1::WorkerService::Service {
                             v1::AcquireTrialResponse* response) override;
   grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override;
+  SessionStreams::Reactor* Attend(grpc::CallbackServerContext* context,
+                                  const v1::AttendRequest* request) override;
+  // The server ends: sessions attend no longer.
+  void EndStreams() { streams_.EndAll(); }
   grpc::Status ReportMeasurements(grpc::ServerContext* context,
                                   const v1::ReportMeasurementsRequest* request,
                                   v1::ReportMeasurementsResponse* response) override;
@@ -31,6 +37,7 @@ class WorkerServiceImpl final : public v1::WorkerService::Service {
 
  private:
   WorkerApi& api_;
+  SessionStreams streams_;
 };
 
 }  // namespace hpo

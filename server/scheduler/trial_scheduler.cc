@@ -48,10 +48,12 @@ TrialScheduler::~TrialScheduler() {
 void TrialScheduler::TickLoop() {
   std::string said;
   absl::Duration said_at;
-  for (;;) {
+  for (bool first = true;; first = false) {
     {
+      // At once after a start: clients may have ended before it.
+      const absl::Duration pause = first ? absl::ZeroDuration() : state_.options.tick_interval;
       absl::MutexLock lock(&mutex_);
-      AwaitSteadily(mutex_, absl::Condition(&stopping_), state_.options.tick_interval);
+      AwaitSteadily(mutex_, absl::Condition(&stopping_), pause);
       if (stopping_) return;
     }
     const absl::Status ticked = sweeper_.Tick();

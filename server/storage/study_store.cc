@@ -7,6 +7,7 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/status.h"
+#include "common/protocol/worker_facts_fields.h"
 #include "common/study/study_json.h"
 #include "common/study/trial_fields.h"
 #include "nlohmann/json.hpp"
@@ -247,10 +248,21 @@ absl::Status StudyStore::ForgetAnswer(const std::string& request_id, absl::strin
 }
 
 absl::Status StudyStore::UpsertWorker(const WorkerFacts& facts, absl::Time now) {
-  return database_.Prepare("INSERT OR REPLACE INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+  return database_
+      .Prepare("INSERT OR REPLACE INTO worker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
       .Bind(facts.worker, facts.instance_key, facts.version, facts.torch_build, facts.trainer,
-            facts.device.name, facts.capacity, now)
+            facts.device.name, facts.capacity, now, JsonText(ToJson(facts.process)))
       .Run();
+}
+
+absl::StatusOr<ProcessIdentity> StudyStore::LoadProcess(const std::string& worker,
+                                                        const std::string& instance_key) const {
+  Statement row =
+      database_.Prepare("SELECT process FROM worker WHERE name = ?1 AND instance_key = ?2");
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(worker, instance_key).Next());
+  // Of an older server, or unreadable: as one of which nothing is known.
+  return found ? FromText<ProcessIdentity>(row.Text(0), "process").value_or(ProcessIdentity{})
+               : ProcessIdentity{};
 }
 
 }  // namespace hpo

@@ -82,6 +82,10 @@ class StudyStore {
   absl::Status ForgetAnswer(const std::string& request_id, absl::string_view method);
 
   absl::Status UpsertWorker(const WorkerFacts& facts, absl::Time now);
+  // Which process the worker was when it last registered; all of it empty where that is not known,
+  // or where it was another instance.
+  absl::StatusOr<ProcessIdentity> LoadProcess(const std::string& worker,
+                                              const std::string& instance_key) const;
 
  private:
   absl::Status BumpStudiesVersion();

@@ -46,6 +46,7 @@ void OpenTrials::PublishLease(const TrialChange& change, absl::Duration now,
                               .worker = holder.attempt.worker,
                               .instance_key = holder.instance_key,
                               .renewed_at = renewed_at,
+                              .heard_at = now,
                               .suspect = holder.attempt.state == AttemptState::kSuspect,
                               .stop = {},
                               .preempted = holder.preempted,
@@ -101,6 +102,7 @@ OpenTrials::Renewal OpenTrials::Renew(const LeaseRef& lease, absl::Duration now)
   }
   // A lease that a restart renewed ahead of time is not cut short by its first beat.
   found->second.renewed_at = std::max(found->second.renewed_at, now);
+  found->second.heard_at = now;
   return std::exchange(found->second.suspect, false) ? Renewal::kReadopted : Renewal::kRenewed;
 }
 

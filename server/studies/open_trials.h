@@ -32,6 +32,8 @@ struct HeldLease {
   std::string worker;
   std::string instance_key;
   absl::Duration renewed_at;  // monotonic
+  // Of the last sign of life, monotonic; of a lease that a restart found, of the restart.
+  absl::Duration heard_at;
   bool suspect = false;
   std::optional<PruneDecision> stop;
   bool preempted = false;  // the worker shall give it back

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "server/placement/capability.h"
+#include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
 
@@ -58,8 +59,11 @@ std::string WaitingFor(const SchedulerState& state, const StudyRuntime& study,
     if (obstacle.empty()) continue;
     idle.push_back(absl::StrCat(num_alive > 1 ? worker.name + ": " : "", obstacle));
   }
-  if (num_alive > 0) return absl::StrJoin(idle, "; ");
-  if (study.open.load().num_held > 0) return "";
+  // In steps: it is a line in logs and watches whenever it changes.
+  for (std::string& silent : SilentTrials(state, study, absl::Seconds(10))) {
+    idle.push_back(std::move(silent));
+  }
+  if (num_alive > 0 || study.open.load().num_held > 0) return absl::StrJoin(idle, "; ");
   const std::vector<WorkerFacts> others = state.workers.Alive();
   if (others.empty()) {
     return "no worker is connected; run: hpo-worker --gpu 0 (or: hpo-worker --device cpu "

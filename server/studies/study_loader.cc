@@ -54,10 +54,12 @@ absl::StatusOr<std::unique_ptr<StudyRuntime>> Load(SchedulerState& state, Databa
     if (study->QuarantineIfUnreadable(number, change.status())) continue;
     HPO_RETURN_IF_ERROR(change.status());
     study->Publish(*change, now, RenewedByRestart(now, state.options.lease));
-    if (change->lease) {
-      state.workers.RestoreName(
-          {.name = change->lease->attempt.worker, .instance_key = change->lease->instance_key});
-    }
+    if (!change->lease) continue;
+    const NamedProcess holder{.name = change->lease->attempt.worker,
+                              .instance_key = change->lease->instance_key};
+    HPO_ASSIGN_OR_RETURN(const ProcessIdentity identity,
+                         StudyStore(database).LoadProcess(holder.name, holder.instance_key));
+    state.workers.RestoreName(holder, identity);
   }
   return study;
 }

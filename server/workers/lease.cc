@@ -1,5 +1,7 @@
 #include "server/workers/lease.h"
 
+#include <algorithm>
+
 namespace hpo {
 
 LeaseHealth HealthOf(absl::Duration renewed_at, absl::Duration now, const LeasePolicy& policy) {
@@ -14,5 +16,9 @@ absl::Duration RenewedByRestart(absl::Duration now, const LeasePolicy& policy) {
 }
 
 absl::Duration HeartbeatInterval(const LeasePolicy& policy) { return policy.ttl / 6; }
+
+absl::Duration AttendanceGrace(const LeasePolicy& policy) {
+  return std::clamp(1.5 * HeartbeatInterval(policy), absl::Seconds(5), absl::Seconds(15));
+}
 
 }  // namespace hpo

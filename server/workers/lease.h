@@ -24,4 +24,9 @@ absl::Duration RenewedByRestart(absl::Duration now, const LeasePolicy& policy);
 // Six beats in a TTL.
 absl::Duration HeartbeatInterval(const LeasePolicy& policy);
 
+// How long a session that has closed the stream which it held open (WorkerService.Attend) may stay
+// silent before its leases are lost: one beat and a half, but at least 5 s, since a client may take
+// 3 s to find the server again, and at most 15 s.
+absl::Duration AttendanceGrace(const LeasePolicy& policy);
+
 }  // namespace hpo

@@ -33,9 +33,10 @@ absl::StatusOr<NameGrant> WorkerRegistry::ClaimName(const NamedProcess& process)
   return grant;
 }
 
-void WorkerRegistry::RestoreName(const NamedProcess& process) {
+void WorkerRegistry::RestoreName(const NamedProcess& process, const ProcessIdentity& identity) {
   absl::MutexLock lock(&mutex_);
   names_.Restore(process);
+  seen_[process.instance_key] = {.name = process.name, .identity = identity};
 }
 
 std::string WorkerRegistry::Register(const WorkerFacts& facts, NameGrant how) {
@@ -43,6 +44,7 @@ std::string WorkerRegistry::Register(const WorkerFacts& facts, NameGrant how) {
   RegisteredWorker& worker = workers_[facts.worker];
   if (worker.session.empty() || worker.facts.instance_key != facts.instance_key) {
     name_by_session_.erase(worker.session);
+    seen_.erase(worker.facts.instance_key);
     worker = RegisteredWorker{.session = RandomId()};
     name_by_session_[worker.session] = facts.worker;
     if (how == NameGrant::kTakenOver) {
@@ -51,6 +53,10 @@ std::string WorkerRegistry::Register(const WorkerFacts& facts, NameGrant how) {
     }
   }
   worker.facts = facts;
+  // Who speaks lives: what says otherwise is the number of a process of a copy of this machine.
+  const bool seen = !HasEnded(facts.process, own_);
+  seen_[facts.instance_key] = {.name = facts.worker,
+                               .identity = seen ? facts.process : ProcessIdentity{}};
   worker.last_contact = clock_.Monotonic();
   worker.last_heartbeat = clock_.Now();
   return worker.session;
@@ -58,13 +64,66 @@ std::string WorkerRegistry::Register(const WorkerFacts& facts, NameGrant how) {
 
 void WorkerRegistry::Leave(const std::string& session) {
   absl::MutexLock lock(&mutex_);
+  LeaveLocked(session);
+}
+
+void WorkerRegistry::LeaveLocked(const std::string& session) {
   const auto found = name_by_session_.find(session);
   if (found == name_by_session_.end()) return;
   RegisteredWorker& worker = workers_[found->second];
   names_.Free(ProcessOf(worker.facts));
+  seen_.erase(worker.facts.instance_key);
   worker.session.clear();
+  worker.cut_off_at.reset();
   worker.last_contact = -absl::InfiniteDuration();
   name_by_session_.erase(found);
+}
+
+absl::Status WorkerRegistry::Attend(const std::string& session) {
+  HPO_RETURN_IF_ERROR(Beat(session, std::nullopt).status());
+  absl::MutexLock lock(&mutex_);
+  const auto found = name_by_session_.find(session);
+  if (found != name_by_session_.end()) workers_[found->second].cut_off_at.reset();
+  return absl::OkStatus();
+}
+
+void WorkerRegistry::StopAttending(const std::string& session) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = name_by_session_.find(session);
+  if (found != name_by_session_.end()) workers_[found->second].cut_off_at = clock_.Monotonic();
+}
+
+bool WorkerRegistry::IsCutOff(const RegisteredWorker& worker) const {
+  if (!worker.cut_off_at) return false;
+  const absl::Duration heard = std::max(*worker.cut_off_at, worker.last_contact);
+  return clock_.Monotonic() - heard > AttendanceGrace(policy_);
+}
+
+std::vector<LostWorker> WorkerRegistry::Lost() const {
+  std::vector<LostWorker> lost;
+  SeenProcesses seen;
+  {
+    absl::MutexLock lock(&mutex_);
+    seen = seen_;
+    for (const auto& [name, worker] : workers_) {
+      if (IsCutOff(worker)) lost.push_back({.process = ProcessOf(worker.facts)});
+    }
+  }
+  for (const auto& [instance_key, process] : seen) {
+    if (!HasEnded(process.identity, own_)) continue;
+    lost.push_back(
+        {.process = {.name = process.name, .instance_key = instance_key}, .has_ended = true});
+  }
+  return lost;
+}
+
+void WorkerRegistry::Bury(const NamedProcess& process) {
+  absl::MutexLock lock(&mutex_);
+  names_.Free(process);
+  seen_.erase(process.instance_key);
+  const auto found = workers_.find(process.name);
+  if (found == workers_.end() || found->second.facts.instance_key != process.instance_key) return;
+  LeaveLocked(std::string(found->second.session));
 }
 
 absl::StatusOr<RegisteredWorker> WorkerRegistry::Beat(const std::string& session,
@@ -98,7 +157,8 @@ void WorkerRegistry::SetNotice(const std::string& session, const std::string& no
 }
 
 bool WorkerRegistry::IsAlive(const RegisteredWorker& worker) const {
-  return HealthOf(worker.last_contact, clock_.Monotonic(), policy_) != LeaseHealth::kExpired;
+  return !IsCutOff(worker) &&
+         HealthOf(worker.last_contact, clock_.Monotonic(), policy_) != LeaseHealth::kExpired;
 }
 
 std::vector<RegisteredWorker> WorkerRegistry::List() const {

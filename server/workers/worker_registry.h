@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/process_identity.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "server/workers/lease.h"
@@ -21,6 +22,8 @@ namespace hpo {
 struct RegisteredWorker {
   WorkerFacts facts;  // capacity: the latest
   std::string session;
+  // When the stream that it held open ended; nullopt: it has not, or there was none.
+  std::optional<absl::Duration> cut_off_at;
   absl::Duration last_contact;                       // monotonic
   absl::Time last_heartbeat = absl::InfinitePast();  // for display
   bool alive = false;
@@ -32,6 +35,14 @@ struct RegisteredWorker {
   std::string Notice() const;
 };
 
+// A process that is lost, or may be.
+struct LostWorker {
+  NamedProcess process;
+  // It has ended: known of the machine that it is of. Else its connection has closed, and what it
+  // held is lost where nothing was heard of that for AttendanceGrace.
+  bool has_ended = false;
+};
+
 // Thread-safe.
 class WorkerRegistry {
  public:
@@ -41,8 +52,8 @@ class WorkerRegistry {
   // Whether `process` may register under its name; it holds the name from then on.
   // Tells the log of a refusal. Codes: WorkerNames::Claim.
   absl::StatusOr<NameGrant> ClaimName(const NamedProcess& process);
-  // A lease of the database: its process still has its name.
-  void RestoreName(const NamedProcess& process);
+  // A lease of the database: its process still has its name. `identity`: WorkerFacts::process.
+  void RestoreName(const NamedProcess& process, const ProcessIdentity& identity);
 
   // Takes a worker in that was granted its name, and returns its session. A process that registers
   // again keeps its session; that of an older process of the name is unknown from then on.
@@ -55,6 +66,17 @@ class WorkerRegistry {
   absl::StatusOr<RegisteredWorker> Beat(const std::string& session, std::optional<Bytes> capacity);
   // The session's worker has ended: its name is free, its session unknown.
   void Leave(const std::string& session);
+
+  // The session's worker holds a stream open, or does no longer; that of an unknown session is
+  // ignored.
+  //   NotFound  unknown session
+  absl::Status Attend(const std::string& session);
+  void StopAttending(const std::string& session);
+  // Processes that have ended, and those that have been silent for AttendanceGrace since their
+  // stream was closed.
+  std::vector<LostWorker> Lost() const;
+  // The process has ended: its name is free, its session unknown.
+  void Bury(const NamedProcess& process);
 
   // What people should know of the session's worker; an unknown session is ignored.
   void SetNotice(const std::string& session, const std::string& notice);
@@ -70,13 +92,23 @@ class WorkerRegistry {
 
  private:
   bool IsAlive(const RegisteredWorker& worker) const;
+  bool IsCutOff(const RegisteredWorker& worker) const;
+  void LeaveLocked(const std::string& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   const LeasePolicy policy_;
+  const ProcessIdentity own_ = OwnProcess();
   mutable absl::Mutex mutex_;
   WorkerNames names_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, RegisteredWorker> workers_ ABSL_GUARDED_BY(mutex_);  // by name
   std::map<std::string, std::string> name_by_session_ ABSL_GUARDED_BY(mutex_);
+  // Of the holders of names, by instance key, those that are seen from here.
+  struct SeenProcess {
+    std::string name;
+    ProcessIdentity identity;
+  };
+  using SeenProcesses = std::map<std::string, SeenProcess>;
+  SeenProcesses seen_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hpo

@@ -175,6 +175,8 @@ WorkerFacts FullWorkerFacts() {
                       .pairs = true,
                       .lengths = {{"bb", {{12, 2}, {90, 1}}}}}};
   facts.serves = {{"a", "b"}};
+  facts.process = {
+      .boot_id = "b00t", .namespaces = "pid:[1] time:[2]", .pid = 17, .start_ticks = 4711};
   return facts;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/base/process_identity.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "spdlog/spdlog.h"
@@ -41,7 +42,8 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
           .torch_build = slot.hello().torch_build,
           .trainer = slot.launcher().Describe(),
           .plans = slot.hello().Has("plan"),
-          .models = models.models};
+          .models = models.models,
+          .process = OwnProcess()};
 }
 
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }

@@ -1,6 +1,8 @@
 """A worker of the server in this process: takes trials, keeps their leases, reports how they end."""
 
+import os
 import threading
+import time
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,12 +40,31 @@ class Lease:
         return request
 
 
+def _own_process() -> "dict[str, Any]":
+    """Who this process is (proto/hpo/v1/worker.proto); empty where /proc does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot_id = file.read().strip()
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
+            pid, _, rest = file.read().partition(" ")
+        spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "time")
+                  if os.path.lexists(f"/proc/self/ns/{name}")]
+        start_ticks = int(rest.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return {}
+    if int(pid) != os.getpid() or not spaces:
+        return {}
+    return {"boot_id": boot_id, "namespaces": " ".join(spaces), "pid": int(pid),
+            "start_ticks": start_ticks}
+
+
 class LeaseLost(ServerError):
     """Another attempt has the trial: this one gave no sign of life for too long."""
 
 
 class Session:
-    """Safe from any thread. A thread of its own tells the server that the leases live."""
+    """Safe from any thread. A thread of its own tells the server that the leases live, and holds a
+    stream open, by whose end the server learns at once that this process is gone."""
 
     def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
                  plans: bool = False) -> None:
@@ -54,10 +75,13 @@ class Session:
             plans=plans, capacity_bytes=device.capacity_bytes,
             device=_wire.message("DeviceProfile")(kind=device.kind, name=device.name,
                                                   uuid=device.uuid, total_bytes=device.total_bytes),
-            serves=_wire.message("StudyNames")(names=[study]))
+            serves=_wire.message("StudyNames")(names=[study]), process=_own_process())
         self._leases: "list[Lease]" = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._wake = threading.Event()  # Of the thread: to end, or to beat before it is time.
+        self._stream: Any = None
+        self._stream_since, self._stream_of = 0.0, ""
         self._id, self._interval = "", 10.0
         self._register_now()
         self._thread = threading.Thread(target=self._beat, name="hpo-heartbeat", daemon=True)
@@ -114,11 +138,14 @@ class Session:
         if self._ended.is_set():
             return
         self._ended.set()
+        self._wake.set()
         self._thread.join()
         try:
             self._call("Heartbeat", _wire.message("HeartbeatRequest")(leaving=True), 5)
         except ServerError:
             pass  # The server finds out by itself.
+        if self._stream is not None:
+            self._stream.cancel()
 
     def _report(self, lease: Lease, request: Any) -> None:
         try:
@@ -162,20 +189,43 @@ class Session:
         raise AssertionError("unreachable")
 
     def _beat(self) -> None:
-        while not self._ended.wait(self._interval):
-            with self._lock:
-                leases = list(self._leases)
-            request = _wire.message("HeartbeatRequest")(capacity_bytes=self.device.capacity_bytes)
-            for lease in leases:
-                lease.fill(request.leases.add())
-            try:
-                answer = self._call("Heartbeat", request, self._interval)
-                if answer.register_again:
-                    self._register_now()
-            except HpoError:
-                continue  # Again at the next one: a lease outlives several.
-            for lease, directive in zip(leases, answer.directives):
-                self._obey(lease, directive)
+        while True:
+            self._attend()
+            self._wake.wait(self._interval)
+            self._wake.clear()
+            if self._ended.is_set():
+                return
+            self._attend()  # Before a beat, which may have to wait for the server.
+            self._beat_once()
+
+    def _beat_once(self) -> None:
+        with self._lock:
+            leases = list(self._leases)
+        request = _wire.message("HeartbeatRequest")(capacity_bytes=self.device.capacity_bytes)
+        for lease in leases:
+            lease.fill(request.leases.add())
+        try:
+            answer = self._call("Heartbeat", request, self._interval)
+            if answer.register_again:
+                self._register_now()
+        except HpoError:
+            return  # Again at the next one: a lease outlives several.
+        for lease, directive in zip(leases, answer.directives):
+            self._obey(lease, directive)
+
+    def _attend(self) -> None:
+        """Holds a stream of this session open, where none is and the server takes one."""
+        if self._stream is not None and self._stream_of == self._id:
+            if self._stream.is_active() or self._stream.code().name in ("UNIMPLEMENTED", "NOT_FOUND"):
+                return
+        self._stream_of, self._stream_since = self._id, time.monotonic()
+        self._stream = self._channel.hold(
+            "WorkerService/Attend", _wire.message("AttendRequest")(session=self._id), self._cut_off)
+
+    def _cut_off(self) -> None:
+        """What lasted for less than a second was never open: it waits for the next beat."""
+        if time.monotonic() - self._stream_since >= 1:
+            self._wake.set()
 
     def _obey(self, lease: Lease, directive: int) -> None:
         lease.stop = lease.stop or _STOPS.get(_wire.name("Directive", directive), "")

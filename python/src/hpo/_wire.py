@@ -10,7 +10,8 @@ from .errors import HpoError, InvalidInput, ServerError
 
 CALL_S = 60.0
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
-            ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20)]
+            ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20),
+            ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
 _DESCRIPTORS = pathlib.Path(__file__).with_name("protocol.desc")
 
 
@@ -100,6 +101,14 @@ class Channel:
             code = str(error.code().name)
             if code not in ("CANCELLED", "UNAVAILABLE"):
                 raise self._refusal(error, code) from None
+
+    def hold(self, method: str, request: Any, ended: "Callable[[], None]") -> Any:
+        """A stream that is open until its `cancel()`, or until the server or the connection ends it:
+        then a thread of gRPC calls `ended`, and `code()` says why."""
+        held = self._bound(method, type(request), "unary_stream")(request, wait_for_ready=True)
+        if not held.add_callback(ended):
+            ended()
+        return held
 
     def send(self, method: str, requests: "Iterator[Any]", kind: Any, timeout: float) -> Any:
         """Many requests of class `kind`, one answer. Sent once."""

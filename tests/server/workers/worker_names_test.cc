@@ -131,7 +131,7 @@ TEST_F(SameNameTest, AGoodbyeFreesTheNameAtOnce) {
   AddStudy(PlainStudy());
   const std::string session = Register(Worker("1"));
   ASSERT_TRUE(
-      scheduler_->sessions().Heartbeat(session, {}, GiB(8), /*notice=*/"", /*leaving=*/true).ok());
+      scheduler_->sessions().Heartbeat(session, {}, GiB(8), /*notice=*/"", Goodbye::kLeaving).ok());
   EXPECT_FALSE(Status("plain").workers[0].alive);
   EXPECT_TRUE(absl::IsNotFound(scheduler_->dispatcher()
                                    .AcquireTrial(session, "", absl::ZeroDuration(), GiB(8), nullptr)
@@ -145,7 +145,7 @@ TEST_F(SameNameTest, AGoodbyeGivesBackWhatItDoesNotName) {
   const LeaseRef owed = MustAcquire(session).lease;
   const LeaseRef never_heard_of = MustAcquire(session).lease;
   ASSERT_TRUE(scheduler_->sessions()
-                  .Heartbeat(session, {{.lease = owed}}, GiB(8), /*notice=*/"", /*leaving=*/true)
+                  .Heartbeat(session, {{.lease = owed}}, GiB(8), /*notice=*/"", Goodbye::kLeaving)
                   .ok());
   EXPECT_EQ(Load("plain", 0).trial.state, TrialState::kRunning);
   const TrialRecord back = Load("plain", 1);

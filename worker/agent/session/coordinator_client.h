@@ -60,8 +60,10 @@ class CoordinatorClient {
                                                      absl::Duration wait, Bytes capacity,
                                                      const std::function<bool()>& cancelled) = 0;
 
-  // One directive per beat, in order. `notice`: what people should know of this worker. `leaving`:
-  // the last one, the process ends, and only what `beats` name is still to be told.
+  // One directive per beat, in order. While a client beats, it also attends: the server learns of
+  // its end by that of the connection (WorkerService.Attend). `notice`: what people should know of
+  // this worker. `leaving`: the last one, the process ends, and only what `beats` name is still to
+  // be told.
   virtual absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                                     const std::vector<LeaseBeat>& beats,
                                                     Bytes capacity, const std::string& notice,

@@ -12,6 +12,7 @@
 #include "proto/convert/trial_proto.h"
 #include "proto/convert/worker_proto.h"
 #include "worker/agent/session/convert_worker.h"
+#include "worker/agent/session/session_stream.h"
 
 namespace hpo {
 namespace {
@@ -87,6 +88,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   absl::StatusOr<HeartbeatResult> Heartbeat(const std::string& session,
                                             const std::vector<LeaseBeat>& beats, Bytes capacity,
                                             const std::string& notice, bool leaving) override {
+    if (!leaving) stream_.Keep(session);
     v1::HeartbeatRequest request;
     request.set_leaving(leaving);
     request.set_session(session);
@@ -191,6 +193,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
   std::unique_ptr<v1::StudyService::Stub> studies_;
+  SessionStream stream_{*workers_};
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
@@ -46,6 +47,27 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
     response->add_directives(v1::DIRECTIVE_LEASE_LOST);
     return status_;
   }
+  grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
+                      grpc::ServerWriter<v1::AttendResponse>* writer) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      attended_.push_back(request->session());
+    }
+    if (!attend_status_.ok()) return attend_status_;
+    writer->SendInitialMetadata();
+    const absl::Time opened = absl::Now();
+    while (!context->IsCancelled() && absl::Now() - opened < stream_lasts_) {
+      std::this_thread::yield();
+    }
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");
+  }
+  // The sessions of the streams so far, once there are `num`.
+  std::vector<std::string> AwaitStreams(size_t num) {
+    absl::MutexLock lock(&mutex_);
+    const auto there = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return attended_.size() >= num; };
+    mutex_.Await(absl::Condition(&there));
+    return attended_;
+  }
   grpc::Status ReportMeasurements(grpc::ServerContext*,
                                   const v1::ReportMeasurementsRequest* request,
                                   v1::ReportMeasurementsResponse* response) override {
@@ -71,6 +93,10 @@ class ScriptedWorkers final : public v1::WorkerService::Service {
   }
 
   grpc::Status status_;
+  grpc::Status attend_status_;
+  absl::Duration stream_lasts_ = absl::InfiniteDuration();
+  absl::Mutex mutex_;
+  std::vector<std::string> attended_ ABSL_GUARDED_BY(mutex_);
   bool hold_ = false;
   int num_unavailable_ = 0;
   absl::Notification holding_;
@@ -186,6 +212,34 @@ TEST_F(GrpcCoordinatorClientTest, AShortInterruptionIsRidden) {
   const auto finished = client_->FinishTrial("s", "r", {.lease = Lease()});
   EXPECT_TRUE(finished.ok()) << finished.status();
   EXPECT_EQ(workers_.num_finishes_, 3);
+}
+
+TEST_F(GrpcCoordinatorClientTest, WhoBeatsHoldsAStreamOfItsSession) {
+  for (const char* session : {"s1", "s1", "s2", "s2"}) {
+    EXPECT_TRUE(client_->Heartbeat(session, {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+  }
+  while (workers_.AwaitStreams(1).back() != "s2") {
+    EXPECT_TRUE(client_->Heartbeat("s2", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+  }
+  EXPECT_THAT(workers_.AwaitStreams(2), ElementsAre("s1", "s2"));
+  client_.reset();
+  EXPECT_THAT(workers_.AwaitStreams(2), ElementsAre("s1", "s2")) << "ended with the client";
+}
+
+TEST_F(GrpcCoordinatorClientTest, AStreamThatEndsIsOpenedAgainWithoutABeat) {
+  workers_.stream_lasts_ = absl::Milliseconds(1200);
+  EXPECT_TRUE(client_->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+  EXPECT_THAT(workers_.AwaitStreams(3), ElementsAre("s1", "s1", "s1"));
+}
+
+TEST_F(GrpcCoordinatorClientTest, AServerThatKnowsNoStreamsIsNotAskedAgain) {
+  workers_.attend_status_ = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
+  EXPECT_TRUE(client_->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+  workers_.AwaitStreams(1);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(client_->Heartbeat("s1", {{.lease = Lease()}}, {}, "", /*leaving=*/false).ok());
+  }
+  EXPECT_THAT(workers_.AwaitStreams(1), ElementsAre("s1"));
 }
 
 TEST_F(GrpcCoordinatorClientTest, ALongPollEndsWhenTheWorkerDrains) {

@@ -1,0 +1,24 @@
+// What those who wait for the trials that workers hold are told of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/studies/scheduler_state.h"
+#include "server/studies/study_runtime.h"
+
+namespace hpo {
+
+// Of each trial of the study whose worker has missed two beats, or whose connection has closed:
+// "trial #3: its worker w has not been heard of for 21 s; the trial is queued again in 99 s". Times
+// are rounded down to a multiple of `step`.
+std::vector<std::string> SilentTrials(const SchedulerState& state, const StudyRuntime& study,
+                                      absl::Duration step = absl::Seconds(1));
+
+// Why `asker`, a worker's name, gets nothing of a study whose whole budget is handed out: which of
+// its trials run, and where; those that are silent as above. Of many the first few.
+std::string DescribeHeld(const SchedulerState& state, const StudyRuntime& study,
+                         const std::string& asker);
+
+}  // namespace hpo
