@@ -1,11 +1,13 @@
 """A worker of the server in this process: takes trials, keeps their leases, reports how they end."""
 
+import pathlib
 import threading
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _wire
+from ._presence import Presence
 from .errors import HpoError, ServerError
 
 _LOST = "lease lost"
@@ -46,7 +48,8 @@ class Session:
     """Safe from any thread. A thread of its own tells the server that the leases live."""
 
     def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
-                 plans: bool = False) -> None:
+                 plans: bool = False, folder: "pathlib.Path | None" = None) -> None:
+        """`folder`: the storage folder, in which others see whether this process lives."""
         self.device = device
         self._channel = channel
         self._register = _wire.message("RegisterWorkerRequest")(
@@ -59,6 +62,7 @@ class Session:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._id, self._interval = "", 10.0
+        self._presence = Presence(folder, self._register) if folder is not None else None
         self._register_now()
         self._thread = threading.Thread(target=self._beat, name="hpo-heartbeat", daemon=True)
         self._thread.start()
@@ -119,6 +123,8 @@ class Session:
             self._call("Heartbeat", _wire.message("HeartbeatRequest")(leaving=True), 5)
         except ServerError:
             pass  # The server finds out by itself.
+        if self._presence is not None:
+            self._presence.close()
 
     def _report(self, lease: Lease, request: Any) -> None:
         try:

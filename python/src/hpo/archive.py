@@ -8,7 +8,7 @@ import tempfile
 from typing import IO, Any, Iterator
 
 from . import _wire
-from ._server import Server
+from ._server import FolderServer
 from .errors import HpoError, InvalidInput
 
 SUFFIX = ".hpo-study"
@@ -71,7 +71,7 @@ def restore(file: "str | os.PathLike[str]", name: str = "", *,
     with contextlib.ExitStack() as cleanup:
         archive = cleanup.enter_context(open(file, "rb"))
         if server is None:
-            own = Server(pathlib.Path(storage or "."))
+            own = FolderServer(pathlib.Path(storage or "."))
             cleanup.callback(own.close)
             server = own.address
         channel = _wire.Channel(server)

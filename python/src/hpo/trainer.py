@@ -93,6 +93,16 @@ def metrics_of(returned: Any, metric: str) -> "dict[str, float | None]":
     return numbers
 
 
+def _exited(error: SystemExit) -> "dict[str, Any]":
+    """Of a function that ended its process. What it wrote, such as the error of an option, is told by
+    who runs it."""
+    code = error.code
+    said = f"sys.exit({code!r})" if isinstance(code, int) or code is None else f"sys.exit: {code}"
+    return {"kind": "failed", "class": "INTERNAL",
+            "message": f"{said}, before the function had returned a result"
+            if not isinstance(code, str) else said}
+
+
 def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
     """Runs the function; how the trial ended, as the protocol says it. None: without a result."""
     metric = str(trial.job["objective"]["metric"])
@@ -105,6 +115,8 @@ def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
         reason = trial.stop_reason() or "pruned"
     except BadData as error:
         return {"kind": "failed", "class": "BAD_DATA", "message": str(error)}
+    except SystemExit as error:
+        return _exited(error)
     except Exception as error:  # the trial fails, the study goes on
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         if is_out_of_memory(error):
