@@ -2,10 +2,12 @@
 
 import importlib
 import inspect
+import io
+import linecache
 import os
 import pickle
 import re
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Callable, Iterator
 
 from .errors import HpoError, InvalidInput
@@ -29,28 +31,49 @@ def why_not_fork() -> str:
     return f"this process has loaded {found[0][1:]}" if found else ""
 
 
-def _pickler() -> Any:
-    try:
-        return importlib.import_module("cloudpickle")
-    except ImportError:
-        return pickle
+def _cloud_dumps(cloudpickle: Any) -> "Callable[[Any], bytes]":
+    """cloudpickle's, but code keeps the name of its file, for the frames of a traceback."""
+
+    base: Any = cloudpickle.Pickler
+
+    class Pickler(base):
+        def reducer_override(self, obj: Any) -> Any:
+            if not isinstance(obj, CodeType):
+                return base.reducer_override(self, obj)
+            constructor, arguments = self.dispatch_table[CodeType](obj)
+            return constructor, tuple(obj.co_filename if one == "<dynamic-code>" else one for one in arguments)
+
+    def dumps_one(thing: Any) -> bytes:
+        with io.BytesIO() as file:
+            Pickler(file).dump(thing)
+            return file.getvalue()
+
+    return dumps_one
 
 
 def dumps(train: "Callable[..., Any]", why: str) -> bytes:
     """`why`: the function is sent to another interpreter, for the error's text."""
-    pickler = _pickler()
     try:
-        data: bytes = pickler.dumps(train)
-        return data
+        dumps_one = _cloud_dumps(importlib.import_module("cloudpickle"))
+    except ImportError:
+        dumps_one = None
+    try:
+        return (dumps_one or pickle.dumps)(train)
     except Exception as error:
-        if pickler is pickle:
+        if dumps_one is None:
             raise HpoError(f"each trial runs in a fresh interpreter, since {why}; to send the function there "
                            "hpo needs cloudpickle: pip install cloudpickle") from error
-        culprit = next(_unpicklable(train, "the function", pickler.dumps, set()), "the function")
+        culprit = next(_unpicklable(train, "the function", dumps_one, set()), "the function")
         raise InvalidInput(
             f"{culprit} cannot be pickled ({type(error).__name__}: {error}). Each trial runs in a fresh "
             f"interpreter, since {why}: make the object inside the function, or pass isolate=False to run the "
             "trials in this process") from None
+
+
+def lines_of_cells() -> "dict[str, list[str]]":
+    """The source of code that is in no file, such as a notebook's cells, by the name of its file."""
+    return {name: list(entry[2]) for name, entry in linecache.cache.items()
+            if len(entry) == 4 and not os.path.exists(name)}
 
 
 def _parts(thing: Any) -> "Iterator[tuple[str, Any]]":

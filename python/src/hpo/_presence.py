@@ -8,7 +8,7 @@ import json
 import os
 import pathlib
 import threading
-from typing import Any, Iterator
+from typing import Any, Generator
 
 from . import _wire
 from .errors import HpoError
@@ -46,7 +46,7 @@ def _sessions(folder: pathlib.Path) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _of_the_dead(path: pathlib.Path) -> "Iterator[dict[str, str] | None]":
+def _of_the_dead(path: pathlib.Path) -> "Generator[dict[str, str] | None, None, None]":
     """What a session's file says; None where its process lives, or another one looks at the moment."""
     with _own_lock:
         if str(path) in _own:

@@ -18,6 +18,7 @@ import time
 from typing import Any, Callable
 
 from . import _channel
+from ._pickled import lines_of_cells
 from .errors import HpoError
 from .trainer import run_job
 from .trial import Train
@@ -202,7 +203,7 @@ class Forker:
 
 
 def _send_setup(slot: socket.socket, pickled: bytes) -> None:
-    setup = {"size": len(pickled), "path": sys.path, "argv": sys.argv}
+    setup = {"size": len(pickled), "path": sys.path, "argv": sys.argv, "cells": lines_of_cells()}
     with contextlib.suppress(OSError):  # it has ended; who waits for it finds out
         slot.sendall(json.dumps(setup).encode() + b"\n" + pickled)
 

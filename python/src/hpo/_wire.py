@@ -11,6 +11,7 @@ from .errors import HpoError, InvalidInput, ServerError
 
 CALL_S = 60.0
 _RETRY_S = 0.1
+_AWAY = ("UNAVAILABLE", "CANCELLED")  # of a server that is gone, or ends
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20)]
 _DESCRIPTORS = pathlib.Path(__file__).with_name("protocol.desc")
@@ -78,6 +79,7 @@ class Channel:
         self._revive = revive
         self._lock = threading.Lock()
         self._away_since: "float | None" = None
+        self._is_closed = False
         self._connect(address)
 
     def _connect(self, address: str) -> None:
@@ -86,6 +88,7 @@ class Channel:
         self._methods: "dict[str, Callable[..., Any]]" = {}
 
     def close(self) -> None:
+        self._is_closed = True
         self._channel.close()
 
     def trouble(self) -> str:
@@ -105,7 +108,7 @@ class Channel:
                 return answer
             except self._grpc.RpcError as error:
                 code = str(error.code().name)
-                if code != "UNAVAILABLE" or time.monotonic() + _RETRY_S > deadline:
+                if code not in _AWAY or self._is_closed or time.monotonic() + _RETRY_S > deadline:
                     raise self._refusal(error, code) from None
             self._away_since = self._away_since or time.monotonic()
             self._reconnect()

@@ -24,7 +24,8 @@ from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if
 from .trainer import memory_used, outcome_of
 from .trial import Train, Trial, texts
 
-STOP_GRACE_S = 30.0  # a function that is to stop and does not ask ends then
+STOP_GRACE_S = 30.0  # a function that is to stop and does not ask is ended then
+_LEAST_GRACE_S = 5.0  # and of a trial that is out of time after a tenth of that
 START_S = 120.0  # a process that has not reached the function then is ended
 _WATCH_S = 0.02
 _FOREVER_S = 1e9
@@ -189,6 +190,7 @@ class _Runner:
         self._study = study
         self._slots: "list[_Slot]" = []
         state = study.state()
+        self.limit_s = state.budget.trial_wall_clock.ToNanoseconds() / 1e9  # of a trial; 0: none
         self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if verbose else None,
                                  self._waits)
         folder = study.folder or pathlib.Path.cwd()
@@ -202,7 +204,7 @@ class _Runner:
             if not forker.load(lambda: not self.stop.is_set()):
                 return
             while (lease := self._next(session, slot)) is not None:
-                attempt = _Attempt(forker, session, lease, self.stop, self.progress.said)
+                attempt = _Attempt(forker, session, lease, self)
                 end = attempt.run(job_of(lease, device, self._checkpoints))
                 self._finish(session, lease, end, attempt.used, attempt.final_plan)
         except BaseException as error:  # raised again by the thread that waits for this one
@@ -272,8 +274,7 @@ def _line(lease: Lease, end: "dict[str, Any]", state: str) -> str:
     metric = lease.assignment.objective.metric
     value = end.get("metrics", {}).get(metric)
     told = f"{metric}={value:.6g}" if value is not None else ""
-    why = end.get("error_message") or (end.get("message") or "").strip().splitlines()[-1:]
-    told = told or (why if isinstance(why, str) else "".join(why))
+    told = told or (lease.stop if lease.stop == "time limit" else "") or _outcomes.headline(end.get("error_message") or end.get("message") or "")
     params = " ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
                       for key, value in _wire.params_of(lease.assignment.params).items())
     return f"trial {lease.assignment.trial:>4}  {state:<9}  {told}  {params}".rstrip()
@@ -291,10 +292,10 @@ class _Attempt:
     """A trial in its child: passes on what it says, ends it where it must end. `used`: its memory,
     once it has run; `final_plan`: by which it did."""
 
-    def __init__(self, forker: Forker, session: Session, lease: Lease, stop: threading.Event,
-                 say: "Callable[[str], None]") -> None:
-        self._forker, self._session, self._lease, self._stop = forker, session, lease, stop
-        self._say = say
+    def __init__(self, forker: Forker, session: Session, lease: Lease, runner: "_Runner") -> None:
+        self._forker, self._session, self._lease, self._stop = forker, session, lease, runner.stop
+        self._say = runner.progress.said
+        self._limit_s, self._begin = runner.limit_s, time.monotonic()
         self._peak_bytes = 0
         self._end: "dict[str, Any] | None" = None
         self.used: "dict[str, int]" = {}
@@ -320,6 +321,8 @@ class _Attempt:
                 child.kill()
             status = self._forker.wait(child)
             child.close()
+        if answered and self._end and self._end.get("exited"):
+            self._end = _failed(self._end["message"], child.last_words)
         if answered:
             return self._end
         return self._without_answer(status, child.last_words, num_oom_kills() > host_ooms)
@@ -355,12 +358,20 @@ class _Attempt:
     def _must_be_killed(self, child: Child) -> bool:
         if self._stop.is_set():
             self._killed = "interrupted"
+        now = time.monotonic()
+        if self._limit_s and now > self._begin + self._limit_s:
+            self._lease.stop = self._lease.stop or "time limit"
         if not self._killed and self._lease.stop and not self._told_at:
-            self._told_at = time.monotonic()
+            self._told_at = now
             child.channel.send(type="stop", reason=self._lease.stop)
-        if self._told_at and self._lease.stop != "pruned" and time.monotonic() > self._told_at + STOP_GRACE_S:
+        if self._told_at and self._lease.stop != "pruned" and now > self._told_at + self._grace_s():
             self._killed = "stopped"
         return bool(self._killed)
+
+    def _grace_s(self) -> float:
+        if self._lease.stop != "time limit" or not self._limit_s:
+            return STOP_GRACE_S
+        return min(STOP_GRACE_S, max(_LEAST_GRACE_S, self._limit_s / 10))
 
     def _watch_memory(self, child: Child) -> None:
         limit = self._lease.assignment.limit_bytes
@@ -393,9 +404,10 @@ class _Attempt:
 
 
 def _failed(what: str, said: str) -> "dict[str, Any]":
-    """Of a trial whose process ended by itself: it is not tried again."""
+    """Of a trial whose process ended by itself: it is not tried again. `said`: the last that it wrote."""
+    last = said.splitlines()[-1:]
     return {"kind": "failed", "class": "INTERNAL",
-            "message": f"{what}; the last that it wrote:\n{said}" if said else what}
+            "message": "\n".join([*said.splitlines(), what + "".join(f"; the last that it wrote: {line}" for line in last)])}
 
 
 class _Start:

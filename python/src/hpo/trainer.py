@@ -94,13 +94,12 @@ def metrics_of(returned: Any, metric: str) -> "dict[str, float | None]":
 
 
 def _exited(error: SystemExit) -> "dict[str, Any]":
-    """Of a function that ended its process. What it wrote, such as the error of an option, is told by
-    who runs it."""
+    """Of a function that ended its process. `exited`: what it wrote, such as the error of an option, says
+    why."""
     code = error.code
     said = f"sys.exit({code!r})" if isinstance(code, int) or code is None else f"sys.exit: {code}"
-    return {"kind": "failed", "class": "INTERNAL",
-            "message": f"{said}, before the function had returned a result"
-            if not isinstance(code, str) else said}
+    return {"kind": "failed", "class": "INTERNAL", "exited": not isinstance(code, str),
+            "message": said if isinstance(code, str) else f"{said} before the function had returned a result"}
 
 
 def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
