@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import shutil
 import sys
 import threading
 import time
@@ -45,6 +46,7 @@ class _Terminal:
         self._text = ""
 
     def status(self, text: str, ended: int) -> None:
+        text = text[:shutil.get_terminal_size().columns - 1]  # one that wraps could not be written over
         if text != self._text:
             self._text = text
             sys.stderr.write(f"\r\x1b[K{text}")
@@ -63,12 +65,15 @@ class _Bar:
     """tqdm's."""
 
     def __init__(self, tqdm: Any, total: "int | None", ended: int) -> None:
-        self._bar: Any = tqdm.tqdm(total=total, initial=ended, unit="trial", file=sys.stderr, dynamic_ncols=True)
+        count = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt}" if total else "{n_fmt} trials"
+        self._bar: Any = tqdm.tqdm(total=total, initial=ended, file=sys.stderr,
+                                   ncols=shutil.get_terminal_size().columns,
+                                   bar_format=count + " in {elapsed}{postfix}")
 
     def status(self, text: str, ended: int) -> None:
         if ended > self._bar.n:
             self._bar.update(ended - self._bar.n)
-        self._bar.set_postfix_str(text)
+        self._bar.set_postfix_str(text.partition(" trials ended, ")[2])  # the bar counts them itself
 
     def line(self, text: str) -> None:
         self._bar.write(text, file=sys.stderr)
