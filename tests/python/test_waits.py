@@ -13,7 +13,7 @@ import types
 import pytest
 
 import hpo
-from hpo import _outcomes, _pickled, _progress, search
+from hpo import _outcomes, _pickled, _progress, _runner
 
 SPACE = {"x": hpo.uniform(0, 1)}
 
@@ -167,7 +167,7 @@ def test_ask_does_not_wait_for_the_callers_own_trials():
 
 
 def test_a_trial_that_hangs_is_ended_by_its_time_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(search, "_LEAST_GRACE_S", 0.5)
+    monkeypatch.setattr(_runner, "_LEAST_GRACE_S", 0.5)
     with pytest.raises(hpo.HpoError, match="no trial completed"):
         hpo.minimize(lambda trial: time.sleep(600), SPACE, trials=1, budget={"trial_wall_clock": "1s"},
                      storage=tmp_path, verbose=False)
@@ -176,9 +176,9 @@ def test_a_trial_that_hangs_is_ended_by_its_time_limit(tmp_path, monkeypatch):
 
 
 def test_a_process_that_does_not_start_is_named_and_ended(monkeypatch, capfd):
-    monkeypatch.setattr(search, "SLOW_START_S", 0.2)
-    monkeypatch.setattr(search, "START_S", 0.5)
-    start = search._Start(3, 17, lambda text: print(text, file=sys.stderr))
+    monkeypatch.setattr(_runner, "SLOW_START_S", 0.2)
+    monkeypatch.setattr(_runner, "START_S", 0.5)
+    start = _runner._Start(3, 17, lambda text: print(text, file=sys.stderr))
     wait_until(start.is_overdue)
     assert capfd.readouterr().err.startswith("trial 3 has not started: its process 17 has not reached the function")
 

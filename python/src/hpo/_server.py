@@ -6,13 +6,13 @@ import fcntl
 import json
 import os
 import pathlib
+import queue
 import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
-from concurrent.futures import Future
 from typing import IO, Any
 
 from .errors import HpoError
@@ -43,20 +43,23 @@ def _die_with_parent() -> None:
 
 def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "subprocess.Popen[bytes]":
     """Ends with this process, not with the thread that calls: a thread waits for its end."""
-    started: "Future[subprocess.Popen[bytes]]" = Future()
+    started: "queue.SimpleQueue[subprocess.Popen[bytes] | Exception]" = queue.SimpleQueue()
 
     def run() -> None:
         try:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=kept,
                                        start_new_session=True, preexec_fn=_die_with_parent)
         except Exception as error:
-            started.set_exception(error)
+            started.put(error)
             return
-        started.set_result(process)
+        started.put(process)
         process.wait()
 
     threading.Thread(target=run, name="hpo-server", daemon=True).start()
-    return started.result()
+    answer = started.get()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _machine() -> "dict[str, Any]":

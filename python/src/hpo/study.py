@@ -7,14 +7,13 @@ import json
 import os
 import pathlib
 import socket
-import tempfile
 import threading
 import time
 import uuid
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
 
-from . import _outcomes, _wire, archive
+from . import _outcomes, _wire
 from ._channel import finite
 from ._presence import release_dead
 from ._server import FolderServer
@@ -132,6 +131,8 @@ class Study:
         with contextlib.ExitStack() as cleanup:
             self.folder: "pathlib.Path | None" = None
             if server is None:
+                import tempfile
+
                 temporary = storage is None and tempfile.TemporaryDirectory(prefix="hpo-")
                 if temporary:
                     cleanup.enter_context(temporary)
@@ -376,6 +377,8 @@ class Study:
         is deleted where the file cannot be written, a trial runs or the study changes meanwhile."""
         if no_archive and file is not None:
             raise InvalidInput(f"study.delete: expected a file or no_archive=True, got both: {file}")
+        from . import archive
+
         path = None if no_archive else pathlib.Path(file or self.name + archive.SUFFIX)
         sha256 = archive.write(self.channel, self.name, path) if path else ""
         request = _wire.message("DeleteStudyRequest")(name=self.name, archive_sha256=sha256)
