@@ -1,7 +1,6 @@
 """Runs a search's trials: a process and a thread for each slot, or this process."""
 
 import contextlib
-import os
 import pathlib
 import shutil
 import signal
