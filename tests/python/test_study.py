@@ -96,12 +96,13 @@ def use():
 threading.Thread(target=use).start()
 """
     killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    host, port = killed.stdout.strip().rsplit(":", 1)
+    path = killed.stdout.strip().removeprefix("unix:")
     deadline = time.monotonic() + 30
     while True:
         try:
-            socket.create_connection((host, int(port))).close()
-        except ConnectionRefusedError:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+        except (ConnectionRefusedError, FileNotFoundError):
             break
         assert time.monotonic() < deadline, "it still listens"
         time.sleep(0.02)

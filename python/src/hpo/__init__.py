@@ -10,8 +10,8 @@
 """
 
 from .archive import restore
-from .errors import (BadData, HpoError, InvalidInput, OutOfMemory, ServerError, Stopped,
-                     StudyFailed)
+from .errors import (BadData, Blocked, EndedEarly, HpoError, InvalidInput, OutOfMemory, ServerError,
+                     Stopped, StudyFailed)
 from .ranges import Edited
 from .search import maximize, minimize
 from .space import Domain, choice, integer, log, uniform
@@ -20,6 +20,6 @@ from .trial import Trial
 
 int = integer  # of the space: hpo.int(1, 8)
 
-__all__ = ["BadData", "Domain", "Edited", "HpoError", "InvalidInput", "OutOfMemory", "ServerError",
+__all__ = ["BadData", "Blocked", "Domain", "Edited", "EndedEarly", "HpoError", "InvalidInput", "OutOfMemory", "ServerError",
            "Stopped", "Study", "StudyFailed", "Trial", "TrialRecord", "choice", "int", "integer",
            "log", "maximize", "minimize", "restore", "uniform"]

@@ -32,3 +32,12 @@ def outcome(told: "Mapping[str, Any]") -> Any:
 
 def memory(told: "Mapping[str, int]", limit_bytes: int) -> Any:
     return _wire.message("MemoryReport")(limit_bytes=limit_bytes, **told)
+
+
+def headline(message: str) -> str:
+    """The line that says most of a failure's message: of a traceback the exception's type and the first
+    line of its text, else the last line, as of a program's output."""
+    lines = message.rstrip().splitlines()
+    frames = [index for index, line in enumerate(lines) if line.startswith("  File ")]
+    after = lines[frames[-1] + 1:] if frames and message.lstrip().startswith("Traceback") else []
+    return next((line for line in after if line and not line[0].isspace()), lines[-1] if lines else "").strip()

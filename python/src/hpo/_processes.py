@@ -1,36 +1,85 @@
-"""A process for each trial. A child forked before anything else forks them, so that functions need
-no pickling, notebooks work and no thread of ours is ever copied."""
+"""A process for each trial: forked from a child that was forked before anything else, so that functions need
+no pickling; or, where this process cannot be forked safely, from a fresh interpreter (_slot.py)."""
 
 import array
+import collections
+import contextlib
 import ctypes
 import json
 import os
+import pathlib
+import select
 import signal
 import socket
+import subprocess
+import sys
 import threading
-from typing import Any
+import time
+from typing import Any, Callable
 
 from . import _channel
+from ._pickled import lines_of_cells
 from .errors import HpoError
 from .trainer import run_job
 from .trial import Train
 
 _PR_SET_PDEATHSIG = 1
+_TAIL_BYTES = 4096
+_POLL_S = 0.01
+_PACKAGE_PARENT = str(pathlib.Path(__file__).resolve().parent.parent)
+_START_SLOT = "import sys; sys.path.insert(0, sys.argv[2]); from hpo import _slot; _slot.main(int(sys.argv[1]))"
 
 
 class Child:
-    """A trial's process and the channel to it."""
+    """A trial's process, the channel to it, and what it writes to standard error, which is passed on."""
 
-    def __init__(self, pid: int, channel: _channel.LineChannel) -> None:
+    def __init__(self, pid: int, channel: _channel.LineChannel, errors: int) -> None:
         self.pid = pid
         self.channel = channel
+        self._errors = errors
+        self._tail: "collections.deque[bytes]" = collections.deque()
+        self._at_end = False
 
     def kill(self) -> None:
         """With all that it started."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        with contextlib.suppress(ProcessLookupError):
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it does not lead a group yet
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait_for(self, other: Any, timeout_s: float) -> bool:
+        """Passes on what the child writes until `other` can be read; False: it could not in time."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            watched = [one for one in (other, None if self._at_end else self._errors) if one is not None]
+            ready, _, _ = select.select(watched, [], [], max(0.0, deadline - time.monotonic()))
+            if self._errors in ready:
+                self._pass_on()
+            if other in ready:
+                return True
+            if time.monotonic() >= deadline:
+                return False
+
+    def _pass_on(self) -> None:
+        data = os.read(self._errors, 1 << 16)
+        self._at_end = not data
+        with contextlib.suppress(OSError):
+            os.write(2, data)
+        self._tail.append(data)
+        while sum(map(len, self._tail)) - len(self._tail[0]) > _TAIL_BYTES:
+            self._tail.popleft()
+
+    @property
+    def last_words(self) -> str:
+        """The last that it wrote to standard error."""
+        return b"".join(self._tail)[-_TAIL_BYTES:].decode(errors="replace").strip()
+
+    def close(self) -> None:
+        while not self._at_end and select.select([self._errors], [], [], 0)[0]:
+            self._pass_on()
+        os.close(self._errors)
+        self.channel.socket.close()
 
 
 def resident_bytes(pid: int) -> int:
@@ -47,63 +96,142 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
+def num_oom_kills() -> int:
+    """How many processes the kernel has killed for lack of memory, of this machine; 0: it does not say."""
+    with contextlib.suppress(OSError), open("/proc/vmstat", encoding="ascii") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("oom_kill "))
+    return 0
+
+
 class Forker:
-    """Forks one child at a time. Made on the thread that lives as long as it does."""
+    """Starts a slot's trials, one at a time. Made on a thread that lives as long as it does."""
 
-    def __init__(self, train: Train) -> None:
-        ours, theirs = socket.socketpair()
-        self._pid = os.fork()
-        if self._pid == 0:
-            ours.close()
-            _serve(theirs, train)
-        theirs.close()
-        self._socket = ours
-        self._answers = ours.makefile("rb")
+    def __init__(self, train: Train, pickled: "bytes | None" = None) -> None:
+        """`pickled`: the function for a fresh interpreter; None: this process is forked."""
+        self._train, self._pickled = train, pickled
         self._lock = threading.Lock()
+        self.state = ""  # what it is doing before a trial starts, for people
+        self._begin()
 
-    def start(self, environment: "dict[str, str]") -> Child:
+    def _begin(self) -> None:
         ours, theirs = socket.socketpair()
+        self._socket, self._answers = ours, ours.makefile("rb")
+        self._single = False
+        self._process: "subprocess.Popen[bytes] | None" = None
+        if self._pickled is None:
+            self._is_loaded = True
+            self._pid = os.fork()
+            if self._pid == 0:
+                ours.close()
+                die_with_parent()
+                serve(theirs, self._train, False)
+        else:
+            self._is_loaded = False
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START_SLOT, str(theirs.fileno()), _PACKAGE_PARENT],
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
+            self._pid = self._process.pid
+            threading.Thread(target=_send_setup, args=(ours, self._pickled), daemon=True).start()
+        theirs.close()
+
+    def start(self, environment: "dict[str, str]", waits: "Callable[[], bool]") -> "Child | None":
+        """`waits()`: False ends the wait for a start. None: it ended."""
+        if not self.load(waits):
+            return None
+        ours, theirs = socket.socketpair()
+        errors, their_errors = os.pipe()
         with self._lock:
-            fds = array.array("i", [theirs.fileno()])
-            self._socket.sendmsg([json.dumps(environment).encode() + b"\n"],
-                                 [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            fds = array.array("i", [theirs.fileno(), their_errors])
+            try:
+                self._socket.sendmsg([json.dumps(environment).encode() + b"\n"],
+                                     [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            except BrokenPipeError:
+                pass
             theirs.close()
+            os.close(their_errors)
             pid = int(self._answers.readline() or b"0")
         if pid == 0:
+            os.close(errors)
             raise HpoError("the process that starts the trials has ended; was it killed?")
-        return Child(pid, _channel.LineChannel(ours.detach()))
+        return Child(pid, _channel.LineChannel(ours.detach()), errors)
 
-    def wait(self) -> int:
+    def load(self, waits: "Callable[[], bool]") -> bool:
+        """Waits until the function is loaded where it runs. False: `waits()` ended that."""
+        if not self._is_loaded:
+            self.state = f"process {self._pid} loads the function and what it imports"
+            while not select.select([self._socket], [], [], 0.1)[0]:
+                if not waits():
+                    return False
+            told = json.loads(self._answers.readline() or b'{"error": "the process has ended"}')
+            self.state = ""
+            if "error" in told:
+                raise HpoError("the function cannot be loaded in a fresh interpreter, in which each trial runs; "
+                               f"pass isolate=False to run the trials in this process:\n{told['error']}")
+            self._is_loaded, self._single = True, bool(told["single"])
+        return True
+
+    def wait(self, child: Child) -> int:
         """Of the child: its exit status, or minus its signal. All that it started is gone then."""
+        if self._single:
+            return self._wait_for_single(child)
+        child.wait_for(self._socket, 1e9)
         with self._lock:
             return int(self._answers.readline() or b"-9")
+
+    def _wait_for_single(self, child: Child) -> int:
+        """The slot's process ran the trial itself, and is replaced."""
+        process = self._process
+        assert process is not None
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            child.wait_for(None, _POLL_S)
+        child.kill()  # what it started, while its number is not another's
+        status = process.wait()
+        self._answers.close()
+        self._socket.close()
+        self._begin()
+        return status
 
     def close(self) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)  # Later forkers hold copies: closing is not enough.
         self._answers.close()
         self._socket.close()
-        os.waitpid(self._pid, 0)
+        if self._process is None:
+            os.waitpid(self._pid, 0)
+        else:
+            self._process.kill()
+            self._process.wait()
 
 
-def _die_with_parent() -> None:
+def _send_setup(slot: socket.socket, pickled: bytes) -> None:
+    setup = {"size": len(pickled), "path": sys.path, "argv": sys.argv, "cells": lines_of_cells()}
+    with contextlib.suppress(OSError):  # it has ended; who waits for it finds out
+        slot.sendall(json.dumps(setup).encode() + b"\n" + pickled)
+
+
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _serve(requests: socket.socket, train: Train) -> None:
-    """The forker's own process: never returns."""
+def serve(requests: socket.socket, train: Train, single: bool) -> None:
+    """The process of a slot: never returns. `single`: it runs one trial itself."""
     status = 1
     try:
-        _die_with_parent()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         while True:
             data, fds = _request(requests)
             if not data:
                 break
+            if single:
+                requests.sendall(b"%d\n" % os.getpid())
+                _train_one(fds, json.loads(data), train)
             pid = os.fork()
             if pid == 0:
                 requests.close()
+                os.setsid()
+                die_with_parent()
                 _train_one(fds, json.loads(data), train)
-            os.close(fds)
+            for fd in fds:
+                os.close(fd)
             requests.sendall(b"%d\n" % pid)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             try:
@@ -118,30 +246,31 @@ def _serve(requests: socket.socket, train: Train) -> None:
         os._exit(status)
 
 
-def _request(requests: socket.socket) -> "tuple[bytes, int]":
-    data, ancillary, _, _ = requests.recvmsg(1 << 16, socket.CMSG_SPACE(4))
+def _request(requests: socket.socket) -> "tuple[bytes, list[int]]":
+    data, ancillary, _, _ = requests.recvmsg(1 << 16, socket.CMSG_SPACE(8))
     fds = array.array("i")
     for _, _, given in ancillary:
-        fds.frombytes(given[:4])
-    return data, (fds[0] if fds else -1)
+        fds.frombytes(given[:8])
+    return data, list(fds)
 
 
-def _train_one(fd: int, environment: "dict[str, str]", train: Train) -> None:
+def _train_one(fds: "list[int]", environment: "dict[str, str]", train: Train) -> None:
     """A trial's process: never returns."""
     status = 1
     try:
-        os.setsid()
-        _die_with_parent()
+        fd, errors = fds
+        os.dup2(errors, 2)
+        os.close(errors)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.environ.update(environment)
         channel = _channel.LineChannel(fd)
         job: Any = channel.receive()
         if job["type"] == "job":
-            run_job(channel, job, train, own_process=True)
+            channel.send(type="started")
+            run_job(channel, job, train, own_process=True, catch_exit=True)
         status = 0
     finally:
-        import sys
-
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
         os._exit(status)

@@ -1,20 +1,26 @@
-"""hpo-server as a child of this process."""
+"""hpo-server over a storage folder: the first process that opens the folder starts it, others join it,
+and whoever finds it gone starts it again."""
 
 import ctypes
+import fcntl
+import json
 import os
 import pathlib
+import queue
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
-from concurrent.futures import Future
-from typing import IO
+from typing import IO, Any
 
 from .errors import HpoError
 
 START_S = 60.0
 STOP_S = 30.0
+_POLL_S = 0.01
+_UNIX_PATH_BYTES = 100  # a socket's path is shorter than 108
 
 
 def program(name: str) -> str:
@@ -35,53 +41,169 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def _start(command: "list[str]", log: "IO[bytes]") -> "subprocess.Popen[bytes]":
-    """Ends with this process, not with the thread that calls: one of its own waits for its end."""
-    started: "Future[subprocess.Popen[bytes]]" = Future()
+def _start(command: "list[str]", log: "IO[bytes]", kept: "tuple[int, ...]") -> "subprocess.Popen[bytes]":
+    """Ends with this process, not with the thread that calls: a thread waits for its end."""
+    started: "queue.SimpleQueue[subprocess.Popen[bytes] | Exception]" = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=kept,
                                        start_new_session=True, preexec_fn=_die_with_parent)
         except Exception as error:
-            started.set_exception(error)
+            started.put(error)
             return
-        started.set_result(process)
+        started.put(process)
         process.wait()
 
     threading.Thread(target=run, name="hpo-server", daemon=True).start()
-    return started.result()
+    answer = started.get()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
-class Server:
-    """Runs from start to close() over the database of a folder."""
+def _machine() -> "dict[str, Any]":
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id")
+    return {"host": socket.gethostname(), "pid": os.getpid(),
+            "boot_id": boot.read_text(encoding="ascii").strip() if boot.exists() else ""}
+
+
+def _takes_sockets(folder: pathlib.Path) -> bool:
+    """Whether a unix socket can be made in the folder: some network file systems refuse."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        path = f"/proc/self/fd/{fd}/.probe-{os.getpid()}-{threading.get_ident()}"
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path)
+        os.unlink(path)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+class FolderServer:
+    """The server over a folder's database. Safe from any thread. The server's own process holds a lock
+    on the file `server.lock`, so that there is one server, whichever process started it, and so that
+    nobody waits for one that has ended. It listens on a socket in the folder, which containers
+    with a network of their own reach as well."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        address_file, self.log = folder / "address", folder / "server.log"
-        address_file.unlink(missing_ok=True)
+        self._folder = folder.resolve()
+        self.log = self._folder / "server.log"
+        self._address_file = self._folder / "address"
+        self._lock = threading.Lock()
+        self._process: "subprocess.Popen[bytes] | None" = None
+        self._fd = os.open(self._folder, os.O_RDONLY)
+        self._closed = False
+        try:
+            self.address = self.ensure()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def ensure(self) -> str:
+        """The server's address; starts it where none runs. Raises HpoError if it cannot be started."""
+        deadline = time.monotonic() + START_S
+        with self._lock:
+            while not self._closed:
+                if (address := self._started() or self._joined()) is not None:
+                    self.address = address
+                    break
+                if time.monotonic() > deadline:
+                    raise HpoError(f"the server of the folder {self._folder} does not listen, though a "
+                                   f"process holds {self._folder / 'server.lock'} ({self._holder()})")
+                time.sleep(_POLL_S)
+            return self.address
+
+    def close(self) -> None:
+        """Ends the server if this object started it; other processes that use the folder start it again."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            os.close(self._fd)
+            if self._process is not None:
+                _end(self._process)
+
+    def _started(self) -> "str | None":
+        """The address of a server that this call started; None where another process holds the lock."""
+        fd = os.open(self._folder / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        else:
+            os.truncate(fd, 0)
+            os.pwrite(fd, json.dumps(_machine()).encode(), 0)
+            return self._start_server(fd)
+        finally:
+            os.close(fd)
+
+    def _start_server(self, lock: int) -> str:
+        self._address_file.unlink(missing_ok=True)
+        if not _takes_sockets(self._folder):
+            listen, kept = "127.0.0.1:0", (lock,)
+        elif len(os.fsencode(self._socket())) < _UNIX_PATH_BYTES:
+            listen, kept = f"unix:{self._socket()}", (lock,)
+        else:
+            listen, kept = f"unix:/proc/self/fd/{self._fd}/server.sock", (lock, self._fd)
         with open(self.log, "ab") as log:
             self._process = _start(
-                [program("hpo-server"), "--listen", "127.0.0.1:0", "--db", str(folder / "hpo.db"),
-                 "--address-file", str(address_file)], log)
+                [program("hpo-server"), "--listen", listen, "--db", str(self._folder / "hpo.db"),
+                 "--address-file", str(self._address_file)], log, kept)
         deadline = time.monotonic() + START_S
-        while not address_file.exists() or not address_file.read_text().strip():
+        while (address := self._address()) is None:
             status = self._process.poll()
             if status is not None or time.monotonic() > deadline:
-                self.close()
+                _end(self._process)
                 tail = self.log.read_text(errors="replace").strip().splitlines()[-5:]
                 why = f"it did not listen within {START_S:.0f} s" if status is None else \
                     f"it ended with status {status}"
                 raise HpoError(f"hpo-server did not start, {why}; its last output:\n"
                                + ("\n".join(tail) or "(none)"))
-            time.sleep(0.01)
-        self.address = address_file.read_text().strip()
+            time.sleep(_POLL_S)
+        return address
 
-    def close(self) -> None:
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process.wait()
+    def _joined(self) -> "str | None":
+        """The address of a server that another process started; None where it does not listen yet."""
+        holder = self._holder()
+        mine = _machine()
+        if holder.get("boot_id", mine["boot_id"]) != mine["boot_id"]:
+            raise HpoError(f"the folder {self._folder} is in use on another machine, {holder.get('host')}: open "
+                           "it there, or run hpo-server there and pass its address as server=")
+        return self._address()
+
+    def _holder(self) -> "dict[str, Any]":
+        try:
+            return dict(json.loads((self._folder / "server.lock").read_text()))
+        except (OSError, ValueError):
+            return {}
+
+    def _socket(self) -> str:
+        return str(self._folder / "server.sock")
+
+    def _address(self) -> "str | None":
+        """None where the server has not written one. A socket's path is the one that this process
+        has for it: a container may have the folder under another name."""
+        try:
+            written = self._address_file.read_text().strip()
+        except FileNotFoundError:
+            return None
+        if not written.startswith("unix:"):
+            return written or None
+        if len(os.fsencode(self._socket())) < _UNIX_PATH_BYTES:
+            return f"unix:{self._socket()}"
+        return f"unix:/proc/self/fd/{self._fd}/server.sock"
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()

@@ -1,6 +1,7 @@
 """A worker of the server in this process: takes trials, keeps their leases, reports how they end."""
 
 import os
+import pathlib
 import threading
 import time
 import uuid
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _wire
+from ._presence import Presence
 from .errors import HpoError, ServerError
 
 _LOST = "lease lost"
@@ -67,7 +69,8 @@ class Session:
     stream open, by whose end the server learns at once that this process is gone."""
 
     def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
-                 plans: bool = False) -> None:
+                 plans: bool = False, folder: "pathlib.Path | None" = None) -> None:
+        """`folder`: the storage folder, in which others see whether this process lives."""
         self.device = device
         self._channel = channel
         self._register = _wire.message("RegisterWorkerRequest")(
@@ -83,6 +86,7 @@ class Session:
         self._stream: Any = None
         self._stream_since, self._stream_of = 0.0, ""
         self._id, self._interval = "", 10.0
+        self._presence = Presence(folder, self._register) if folder is not None else None
         self._register_now()
         self._thread = threading.Thread(target=self._beat, name="hpo-heartbeat", daemon=True)
         self._thread.start()
@@ -146,6 +150,8 @@ class Session:
             pass  # The server finds out by itself.
         if self._stream is not None:
             self._stream.cancel()
+        if self._presence is not None:
+            self._presence.close()
 
     def _report(self, lease: Lease, request: Any) -> None:
         try:

@@ -3,12 +3,15 @@ beside this file; grpc is imported with the first channel, since that takes long
 
 import functools
 import pathlib
+import threading
 import time
 from typing import Any, Callable, Iterator
 
 from .errors import HpoError, InvalidInput, ServerError
 
 CALL_S = 60.0
+_RETRY_S = 0.1
+_AWAY = ("UNAVAILABLE", "CANCELLED")  # of a server that is gone, or ends
 _OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.max_reconnect_backoff_ms", 1000), ("grpc.max_receive_message_length", 64 << 20),
             ("grpc.keepalive_time_ms", 60_000), ("grpc.keepalive_timeout_ms", 20_000)]
@@ -67,18 +70,33 @@ def params_of(packed: Any) -> "dict[str, Any]":
 
 class Channel:
     """Calls by name, from any thread. A server that is away is waited for, as long as a call may
-    take; every call is safe to repeat."""
+    take; every call is safe to repeat. `revive`: starts the server again where nobody runs it, and
+    returns its address."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, revive: "Callable[[], str] | None" = None) -> None:
         import grpc
 
         self._grpc: Any = grpc
+        self._revive = revive
+        self._lock = threading.Lock()
+        self._away_since: "float | None" = None
+        self._is_closed = False
+        self._connect(address)
+
+    def _connect(self, address: str) -> None:
         self.address = address
-        self._channel: Any = grpc.insecure_channel(address, _OPTIONS)
+        self._channel: Any = self._grpc.insecure_channel(address, _OPTIONS)
         self._methods: "dict[str, Callable[..., Any]]" = {}
 
     def close(self) -> None:
+        self._is_closed = True
         self._channel.close()
+
+    def trouble(self) -> str:
+        """Why calls wait now; empty: they do not."""
+        since = self._away_since
+        return "" if since is None else \
+            f"the server at {self.address} has not answered for {time.monotonic() - since:.0f} s"
 
     def call(self, method: str, request: Any, timeout: float = CALL_S) -> Any:
         """`method`: "StudyService/GetStudy". The request's class tells the answer's."""
@@ -86,12 +104,24 @@ class Channel:
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
-                return self._bound(method, type(request))(request, timeout=left, wait_for_ready=True)
+                answer = self._bound(method, type(request))(request, timeout=left)
+                self._away_since = None
+                return answer
             except self._grpc.RpcError as error:
                 code = str(error.code().name)
-                if code != "UNAVAILABLE" or time.monotonic() + 0.2 > deadline:
+                if code not in _AWAY or self._is_closed or time.monotonic() + _RETRY_S > deadline:
                     raise self._refusal(error, code) from None
-                time.sleep(0.2)
+            self._away_since = self._away_since or time.monotonic()
+            self._reconnect()
+            time.sleep(_RETRY_S)
+
+    def _reconnect(self) -> None:
+        if self._revive is None:
+            return
+        address = self._revive()
+        with self._lock:
+            if address != self.address:
+                self._connect(address)
 
     def stream(self, method: str, request: Any) -> "Iterator[Any]":
         """Answers until there are no more, or the server is gone."""
@@ -104,8 +134,9 @@ class Channel:
 
     def hold(self, method: str, request: Any, ended: "Callable[[], None]") -> Any:
         """A stream that is open until its `cancel()`, or until the server or the connection ends it:
-        then a thread of gRPC calls `ended`, and `code()` says why."""
-        held = self._bound(method, type(request), "unary_stream")(request, wait_for_ready=True)
+        then a thread of gRPC calls `ended`, and `code()` says why. Fails at once where the server is
+        away, since it may come back at another address."""
+        held = self._bound(method, type(request), "unary_stream")(request)
         if not held.add_callback(ended):
             ended()
         return held

@@ -1,14 +1,12 @@
 """Whole studies as files: what Study.delete keeps, and what brings it back."""
 
 import contextlib
-import hashlib
 import os
 import pathlib
-import tempfile
 from typing import IO, Any, Iterator
 
 from . import _wire
-from ._server import Server
+from ._server import FolderServer
 from .errors import HpoError, InvalidInput
 
 SUFFIX = ".hpo-study"
@@ -18,6 +16,8 @@ _RESTORE_S = 600.0
 
 def _receive(channel: _wire.Channel, study: str, file: "IO[bytes]") -> str:
     """Writes the study's archive; its digest, by which the server knows it again."""
+    import hashlib
+
     digest, end = hashlib.sha256(), None
     request = _wire.message("ArchiveStudyRequest")(name=study)
     for answer in channel.stream("StudyService/ArchiveStudy", request):
@@ -32,6 +32,8 @@ def _receive(channel: _wire.Channel, study: str, file: "IO[bytes]") -> str:
 
 def write(channel: _wire.Channel, study: str, path: pathlib.Path) -> str:
     """A new file, whole and on the disk when this returns, or none. The archive's digest."""
+    import tempfile
+
     if path.exists():
         raise InvalidInput(f"{path} is there: expected a new file for the archive; name another one, or "
                            "move this one away")
@@ -71,7 +73,7 @@ def restore(file: "str | os.PathLike[str]", name: str = "", *,
     with contextlib.ExitStack() as cleanup:
         archive = cleanup.enter_context(open(file, "rb"))
         if server is None:
-            own = Server(pathlib.Path(storage or "."))
+            own = FolderServer(pathlib.Path(storage or "."))
             cleanup.callback(own.close)
             server = own.address
         channel = _wire.Channel(server)

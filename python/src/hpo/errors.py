@@ -21,6 +21,15 @@ class StudyFailed(HpoError):
     """Failed trials ended the study; the text holds the traceback of the last one."""
 
 
+class Blocked(HpoError):
+    """Nothing that could run is left, as where no configuration fits into the memory; the text is the
+    server's, and says what would help."""
+
+
+class EndedEarly(UserWarning):
+    """A search ended before its budget was used: nothing that could run is left. The text says why."""
+
+
 class Stopped(Exception):
     """The trial has to end: it was pruned, cancelled or is out of time. Let it pass through
     your code."""

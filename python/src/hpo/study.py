@@ -6,15 +6,17 @@ import importlib
 import json
 import os
 import pathlib
-import tempfile
+import socket
+import threading
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Iterable, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
 
-from . import _outcomes, _wire, archive
+from . import _outcomes, _wire
 from ._channel import finite
-from ._server import Server
+from ._presence import release_dead
+from ._server import FolderServer
 from ._session import Device, Lease, Session
 from .errors import HpoError, InvalidInput, ServerError, StudyFailed
 from .ranges import Edited, edit_request, edited_of
@@ -23,7 +25,8 @@ from .space import Space, Value, study_file
 from .trainer import metrics_of, outcome_of
 from .trial import Trial, texts
 
-WAIT_S = 5.0
+WAIT_S = 2.0  # of one call
+_LOOK_S = 2.0  # between looks for dead processes
 _PAGE = 1000
 
 
@@ -128,15 +131,21 @@ class Study:
         with contextlib.ExitStack() as cleanup:
             self.folder: "pathlib.Path | None" = None
             if server is None:
+                import tempfile
+
                 temporary = storage is None and tempfile.TemporaryDirectory(prefix="hpo-")
                 if temporary:
                     cleanup.enter_context(temporary)
                 self.folder = pathlib.Path(temporary.name if temporary else storage or ".")
-                own = Server(self.folder)
+                own = FolderServer(self.folder)
                 cleanup.callback(own.close)
-                server = own.address
-            self.channel = _wire.Channel(server)
+                self.channel = _wire.Channel(own.address, own.ensure)
+            else:
+                self.channel = _wire.Channel(server)
             cleanup.callback(self.channel.close)
+            self._lock = threading.Lock()
+            self._looked_at = -_LOOK_S
+            self.release_dead()
             self.name = self._open(name, file)
             self._cleanup = cleanup.pop_all()
         self._session: "Session | None" = None
@@ -181,21 +190,43 @@ class Study:
             self._session = None
         self._cleanup.close()
 
-    def session(self) -> Session:
-        """A worker of this study, for what runs its trials itself."""
-        return Session(self.channel, self.name, self.device, f"python-{os.getpid()}", self.plan)
+    def session(self, device: "Device | None" = None) -> Session:
+        """A worker of this study, for what runs its trials itself. Its name is like no other's: of
+        containers, each has a process 1, and they often have one host name."""
+        host = "".join(c if c.isalnum() or c in "-." else "-" for c in socket.gethostname())[:30]
+        return Session(self.channel, self.name, device or self.device,
+                       f"python-{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}", self.plan, self.folder)
 
-    def ask(self, wait_s: float = 600.0) -> "Trial | None":
-        """A configuration to try. None: the budget is used up, or nothing came within `wait_s`."""
-        if self._session is None:
-            self._session = self.session()
-        lease = next_lease(self._session, wait_s)
+    def release_dead(self) -> None:
+        """Has the trials of processes that used the storage folder and are dead queued again."""
+        if self.folder is not None and time.monotonic() - self._looked_at > _LOOK_S:
+            self._looked_at = time.monotonic()
+            release_dead(self.folder, self.channel)
+
+    def ask(self, timeout: float = 0.0) -> "Trial | None":
+        """A configuration to try. None: there was none within `timeout` seconds; `finished` says
+        whether one may come later, and `waiting_for` what is waited for. Safe from any thread."""
+        with self._lock:
+            if self._session is None:
+                self._session = self.session()
+        lease, answer = next_lease(self, self._session, timeout)
         if lease is None:
-            raise_if_failed(self.state())
+            if answer is not None and answer.all_studies_finished:
+                raise_if_failed(self.state())
             return None
         self._asked[lease.assignment.trial] = lease
         checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
         return Trial(job_of(lease, self.device, checkpoints), SessionSink(self._session, lease))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the study has ended, so that ask() returns no trial any more."""
+        return _wire.name("StudyState", self.state().state) == "finished"
+
+    @property
+    def waiting_for(self) -> str:
+        """What the study waits for, and what would help; empty: nothing."""
+        return str(self.state().waiting_for)
 
     def tell(self, trial: Trial, result: "Union[float, Mapping[str, float], Exception, None]") -> str:
         """Tells how the trial ended: the objective's value, a dict of all metrics, or the exception
@@ -346,6 +377,8 @@ class Study:
         is deleted where the file cannot be written, a trial runs or the study changes meanwhile."""
         if no_archive and file is not None:
             raise InvalidInput(f"study.delete: expected a file or no_archive=True, got both: {file}")
+        from . import archive
+
         path = None if no_archive else pathlib.Path(file or self.name + archive.SUFFIX)
         sha256 = archive.write(self.channel, self.name, path) if path else ""
         request = _wire.message("DeleteStudyRequest")(name=self.name, archive_sha256=sha256)
@@ -358,15 +391,21 @@ class Study:
         return path
 
 
-def next_lease(session: Session, wait_s: float, stop: Any = None) -> "Lease | None":
-    """Waits until a trial comes, the study has ended, the time is over, or `stop` (an Event)."""
+def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.Event | None" = None,
+               waits: "Callable[[str], None] | None" = None) -> "tuple[Lease | None, Any]":
+    """A trial. None where the study has ended, nothing that could run is left (the answer's `blocked`), the
+    time is over, or `stop` is set; then with the last answer. `waits`: hears what is waited for."""
     deadline = time.monotonic() + wait_s
+    answer = None
     while not (stop is not None and stop.is_set()):
         left = deadline - time.monotonic()
         lease, answer = session.acquire(max(0.0, min(WAIT_S, left)))
-        if lease is not None or answer.all_studies_finished or left <= WAIT_S:
-            return lease
-    return None
+        if lease is not None or answer.all_studies_finished or answer.blocked or left <= WAIT_S:
+            return lease, answer
+        if waits is not None:
+            waits(str(answer.waiting_for))
+        study.release_dead()
+    return None, answer
 
 
 def raise_if_failed(state: Any) -> None:
