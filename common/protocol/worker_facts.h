@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/bytes.h"
-#include "common/base/process_identity.h"
 #include "common/models/model_spec.h"
 #include "common/models/workload.h"
+#include "common/protocol/process_identity.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace hpo {

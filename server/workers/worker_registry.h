@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "common/base/process_identity.h"
+#include "common/protocol/process_identity.h"
 #include "common/protocol/worker_facts.h"
 #include "common/study/study.h"
 #include "server/workers/lease.h"

@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/base/process_identity.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
+#include "common/protocol/process_identity.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent/attempt/kept_models.h"
 #include "worker/agent/attempt/runs_folder.h"

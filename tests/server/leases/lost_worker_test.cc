@@ -4,8 +4,8 @@
 
 #include <csignal>
 
-#include "common/base/process_identity.h"
 #include "common/base/spawn.h"
+#include "common/protocol/process_identity.h"
 #include "gmock/gmock.h"
 #include "tests/server/scheduler/scheduler_fixture.h"
 

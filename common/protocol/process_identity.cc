@@ -1,4 +1,4 @@
-#include "common/base/process_identity.h"
+#include "common/protocol/process_identity.h"
 
 #include <unistd.h>
 
