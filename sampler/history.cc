@@ -27,7 +27,7 @@ void AddIntermediate(int64_t step, const Metrics& metrics, const Objective& obje
                      HistoryTrial& trial) {
   const auto found = metrics.find(objective.metric);
   if (found == metrics.end()) return;
-  trial.intermediate.emplace(step, Signed(found->second, objective.direction));
+  trial.intermediate.Add(step, Signed(found->second, objective.direction));
 }
 
 bool TeachesMemory(const OutOfMemory& oom) {
@@ -84,6 +84,23 @@ void History::Apply(const HistoryEvent& event) {
   sequence_ = std::max(sequence_, event.sequence);
 }
 
+void History::ApplyReports(int64_t sequence, TrialNumber trial, const Reports& reports) {
+  sequence_ = std::max(sequence_, sequence);
+  const auto known = trials_.find(trial);
+  if (known == trials_.end()) return;
+  for (const auto& [step, loss] : reports) known->second.intermediate.Add(step, loss);
+}
+
+Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective& objective) {
+  Reports reports;
+  for (const Measurement& measurement : measurements) {
+    const auto found = measurement.metrics.find(objective.metric);
+    if (found == measurement.metrics.end()) continue;
+    reports.emplace_back(measurement.step, Signed(found->second, objective.direction));
+  }
+  return reports;
+}
+
 int64_t NumIn(TrialState state, const History& history) {
   return std::count_if(history.trials().begin(), history.trials().end(),
                        [state](const auto& entry) { return entry.second.state == state; });
@@ -98,8 +115,8 @@ HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measu
   result.violation = trial.violation;
   if (trial.outcome.has_value()) result.prune_reason = PruneReasonOf(*trial.outcome);
   if (!objectives.empty()) {
-    for (const Measurement& measurement : measurements) {
-      AddIntermediate(measurement.step, measurement.metrics, objectives.front(), result);
+    for (const auto& [step, loss] : ReportsOf(measurements, objectives.front())) {
+      result.intermediate.Add(step, loss);
     }
   }
   if (trial.min_capacity.count > 0) {

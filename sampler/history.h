@@ -6,11 +6,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/space/params.h"
 #include "common/study/study.h"
 #include "common/study/trial.h"
+#include "sampler/curve.h"
 
 namespace hpo {
 
@@ -32,7 +34,7 @@ struct HistoryTrial {
   // Objectives in "smaller is better" sign; empty unless completed.
   std::vector<double> losses;
   // First objective by step, "smaller is better" sign.
-  std::map<int64_t, double> intermediate;
+  Curve intermediate;
   std::vector<MemoryObservation> memory;
   // How far a completed trial is from what the study's constraints allow; 0: feasible, or not
   // completed.
@@ -65,9 +67,14 @@ struct HistoryEvent {
   HistoryTrial trial;
 };
 
+// First objective by step, "smaller is better" sign. Of one step the first counts.
+using Reports = std::vector<std::pair<int64_t, double>>;
+
 class History {
  public:
   void Apply(const HistoryEvent& event);
+  // The same where a trial that is known has reported, and nothing else of it has changed.
+  void ApplyReports(int64_t sequence, TrialNumber trial, const Reports& reports);
 
   // By number.
   const std::map<TrialNumber, HistoryTrial>& trials() const { return trials_; }
@@ -95,6 +102,9 @@ int64_t NumIn(TrialState state, const History& history);
 HistoryTrial ToHistory(const Trial& trial, const std::vector<Measurement>& measurements,
                        const std::vector<Objective>& objectives,
                        const std::vector<MetricConstraint>& constraints = {});
+
+// What measurements tell of the objective, as ToHistory takes them.
+Reports ReportsOf(const std::vector<Measurement>& measurements, const Objective& objective);
 
 // The least capacity at which `trial` could have run as far as its own observations tell; 0 where
 // they tell nothing. An OOM (met or predicted) needs more than its limit, a use what it was; with

@@ -99,7 +99,8 @@ void SimulatedFleet::Step(Running& running) {
   const std::map<int64_t, double>& reports = running.result.reports;
   const size_t num_reported = trial.intermediate.size();
   if (num_reported + 1 < reports.size()) {
-    trial.intermediate.insert(*std::next(reports.begin(), static_cast<ptrdiff_t>(num_reported)));
+    const auto& [step, loss] = *std::next(reports.begin(), static_cast<ptrdiff_t>(num_reported));
+    trial.intermediate.Add(step, loss);
     Observe(trial);
     if (!pruner_->Decide(history_, trial.number).has_value()) return;
     running.result.loss.reset();

@@ -14,9 +14,11 @@ std::optional<PruneDecision> PatientPruner::Decide(const History& history,
   const auto& reports = reporting->intermediate;
   if (static_cast<int64_t>(reports.size()) <= spec_.patience + 1) return std::nullopt;
   const auto recent = std::prev(reports.end(), spec_.patience + 1);
-  const double before = BestValue(reports.begin(), recent);
   const double since = BestValue(recent, reports.end());
-  if (!(before + spec_.min_delta < since)) return std::nullopt;
+  // The best of all is that of the reports before where it is better than the recent ones' best;
+  // else none before is better than that.
+  const double before = reports.best();
+  if (!(before < since) || !(before + spec_.min_delta < since)) return std::nullopt;
 
   PruneDecision decision{.pruner = "patient", .step = reports.rbegin()->first, .why = {}};
   decision.why = absl::StrFormat("best %.4g of the last %d reports up to step %d; before them %.4g",

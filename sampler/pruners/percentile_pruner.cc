@@ -63,7 +63,7 @@ std::optional<PruneDecision> PercentilePruner::Decide(const History& history,
   const auto& reports = reporting->intermediate;
   const int64_t step = reports.rbegin()->first;
   PruneDecision decision{.pruner = spec_.type, .step = step, .why = {}};
-  const double best = BestValue(reports.begin(), reports.end());
+  const double best = reports.best();
   if (std::isnan(best)) {
     decision.why = absl::StrFormat("no finite value up to step %d", step);
     return decision;

@@ -21,17 +21,6 @@ const HistoryTrial* BestFeasible(const History& history) {
   return best;
 }
 
-bool AllFinite(const HistoryTrial& trial) {
-  return std::all_of(trial.intermediate.begin(), trial.intermediate.end(),
-                     [](const auto& report) { return std::isfinite(report.second); });
-}
-
-double MeanValue(const HistoryTrial& trial) {
-  double sum = 0.0;
-  for (const auto& [step, value] : trial.intermediate) sum += value;
-  return sum / static_cast<double>(trial.intermediate.size());
-}
-
 std::vector<double> DifferencesAtCommonSteps(const HistoryTrial& trial, const HistoryTrial& best) {
   std::vector<double> differences;
   for (const auto& [step, value] : trial.intermediate) {
@@ -48,20 +37,25 @@ std::optional<PruneDecision> WilcoxonPruner::Decide(const History& history,
   const HistoryTrial* reporting = FindReporting(history, trial);
   const HistoryTrial* best = BestFeasible(history);
   if (reporting == nullptr || best == nullptr || best->intermediate.empty()) return std::nullopt;
-  if (!AllFinite(*reporting) || !AllFinite(*best)) return std::nullopt;
+  if (!reporting->intermediate.all_finite() || !best->intermediate.all_finite()) {
+    return std::nullopt;
+  }
+  const double mean = reporting->intermediate.mean();
+  const double best_mean = best->intermediate.mean();
+  // First, as it takes no look at all the reports.
+  if (best_mean >= mean) return std::nullopt;
   const std::vector<double> differences = DifferencesAtCommonSteps(*reporting, *best);
   const auto num_pairs = static_cast<int64_t>(differences.size());
   if (num_pairs < std::max<int64_t>(2, spec_.startup_steps)) return std::nullopt;
   const double p = SignedRankTest(differences);
-  if (!(p < spec_.p_threshold) || MeanValue(*best) >= MeanValue(*reporting)) return std::nullopt;
+  if (!(p < spec_.p_threshold)) return std::nullopt;
   return PruneDecision{
       .pruner = "wilcoxon",
       .step = reporting->intermediate.rbegin()->first,
-      .why =
-          absl::StrFormat("mean %.4g, worse than trial %d, the best, with %.4g: p = %.2g on %d "
-                          "common steps, below %g",
-                          InUnitOf(direction_, MeanValue(*reporting)), best->number.value,
-                          InUnitOf(direction_, MeanValue(*best)), p, num_pairs, spec_.p_threshold)};
+      .why = absl::StrFormat("mean %.4g, worse than trial %d, the best, with %.4g: p = %.2g on %d "
+                             "common steps, below %g",
+                             InUnitOf(direction_, mean), best->number.value,
+                             InUnitOf(direction_, best_mean), p, num_pairs, spec_.p_threshold)};
 }
 
 }  // namespace hpo

@@ -76,9 +76,10 @@ std::vector<Measurement> WithinLimit(std::vector<Measurement> measurements, int6
 }
 
 // What the attempt had measured and not yet reported; what is beyond the limit is left out, as the
-// result itself matters more. Returns how many were stored.
-absl::StatusOr<int64_t> InsertLast(AttemptStore& attempts, const FinishRequest& request) {
-  if (request.measurements.empty()) return 0;
+// result itself matters more. Returns those that were stored.
+absl::StatusOr<std::vector<Measurement>> InsertLast(AttemptStore& attempts,
+                                                    const FinishRequest& request) {
+  if (request.measurements.empty()) return std::vector<Measurement>();
   const TrialNumber number = request.lease.trial.number;
   HPO_ASSIGN_OR_RETURN(const int64_t stored,
                        attempts.CountMeasurements(number, request.lease.attempt));
@@ -191,14 +192,17 @@ absl::StatusOr<ReportResult> ResultRecorder::ReportMeasurements(const AttemptRep
   HPO_ASSIGN_OR_RETURN(StudyRuntime* const study, state_.studies.Find(lease.trial.study));
   const auto work = [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadReporter(transaction.attempts, report));
-    HPO_ASSIGN_OR_RETURN(const std::vector<Measurement> taken,
+    HPO_ASSIGN_OR_RETURN(std::vector<Measurement> taken,
                          TakeWhatFits(transaction.attempts, report));
-    HPO_ASSIGN_OR_RETURN(const int64_t stored, transaction.attempts.InsertMeasurements(
-                                                   lease.trial.number, lease.attempt, taken));
+    HPO_ASSIGN_OR_RETURN(std::vector<Measurement> stored,
+                         transaction.attempts.InsertMeasurements(lease.trial.number, lease.attempt,
+                                                                 std::move(taken)));
     HPO_RETURN_IF_ERROR(transaction.attempts.InsertMemoryRecords(lease.trial.number, lease.attempt,
                                                                  report.memory_records));
     HPO_RETURN_IF_ERROR(TakeAttributes(transaction, lease.trial.number, report.attributes));
-    if (stored > 0) transaction.Changed(lease.trial.number, "measured");
+    if (!stored.empty()) {
+      transaction.Measured(lease.trial.number, lease.attempt, std::move(stored));
+    }
     return RecordMemory(transaction, report, attempt);
   };
   const absl::Status written = state_.writer.Write(*study, work);
@@ -268,7 +272,8 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
   const StudySpec spec = study.spec();
-  HPO_ASSIGN_OR_RETURN(const int64_t measured, InsertLast(transaction.attempts, request));
+  HPO_ASSIGN_OR_RETURN(std::vector<Measurement> measured,
+                       InsertLast(transaction.attempts, request));
   HPO_RETURN_IF_ERROR(transaction.attempts.InsertMemoryRecords(number, request.lease.attempt,
                                                                request.memory_records));
   const bool first_outcome = !attempt.outcome.has_value();
@@ -289,7 +294,9 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(
   } else {
     HPO_RETURN_IF_ERROR(transaction.attempts.UpdateAttempt(attempt));
     // History holds them, whatever becomes of the outcome.
-    if (measured > 0) transaction.Changed(number, "measured");
+    if (!measured.empty()) {
+      transaction.Measured(number, request.lease.attempt, std::move(measured));
+    }
   }
   return FinishResult{.state = record.trial.state, .stored = counts};
 }

@@ -63,7 +63,7 @@ absl::Status AttemptStore::InsertAttempt(const AttemptRecord& record) {
   return database_
       .Prepare(
           "INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL, "
-          "NULL, NULL, '', ?12, NULL, ?13, ?14, ?15)")
+          "NULL, NULL, '', ?12, NULL, ?13, ?14, ?15, 0)")
       .Bind(study_id_, record.trial.value, attempt.number.value, Name(attempt.state),
             attempt.worker, record.instance_key, record.token_hash, attempt.capacity, record.limit,
             attempt.predicted, JsonText(PlanToJson(attempt.plan)), attempt.started, record.required,
@@ -116,17 +116,23 @@ absl::StatusOr<std::vector<AttemptRecord>> AttemptStore::LoadLeases() const {
   return ReadAttempts(rows, study_id_);
 }
 
-absl::StatusOr<int64_t> AttemptStore::InsertMeasurements(
-    TrialNumber trial, AttemptNumber attempt, const std::vector<Measurement>& measurements) {
-  int64_t stored = 0;
-  for (const Measurement& measurement : measurements) {
+absl::StatusOr<std::vector<Measurement>> AttemptStore::InsertMeasurements(
+    TrialNumber trial, AttemptNumber attempt, std::vector<Measurement> measurements) {
+  std::vector<Measurement> stored;
+  for (Measurement& measurement : measurements) {
     HPO_RETURN_IF_ERROR(
         database_.Prepare("INSERT OR IGNORE INTO measurement VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
             .Bind(study_id_, trial.value, attempt.value, measurement.step, measurement.epoch,
                   JsonText(nlohmann::json(measurement.metrics)))
             .Run());
-    stored += database_.NumChanged();
+    if (database_.NumChanged() > 0) stored.push_back(std::move(measurement));
   }
+  if (stored.empty()) return stored;
+  HPO_RETURN_IF_ERROR(database_
+                          .Prepare("UPDATE attempt SET measured = measured + ?4 WHERE study_id = "
+                                   "?1 AND number = ?2 AND attempt = ?3")
+                          .Bind(study_id_, trial.value, attempt.value, std::ssize(stored))
+                          .Run());
   return stored;
 }
 
@@ -163,9 +169,9 @@ absl::StatusOr<std::optional<Measurement>> AttemptStore::LoadLastMeasurement(
 absl::StatusOr<int64_t> AttemptStore::CountMeasurements(TrialNumber trial,
                                                         AttemptNumber attempt) const {
   Statement row = database_.Prepare(
-      "SELECT COUNT(*) FROM measurement WHERE study_id = ?1 AND number = ?2 AND attempt = ?3");
-  HPO_RETURN_IF_ERROR(row.Bind(study_id_, trial.value, attempt.value).Next().status());
-  return row.Int(0);
+      "SELECT measured FROM attempt WHERE study_id = ?1 AND number = ?2 AND attempt = ?3");
+  HPO_ASSIGN_OR_RETURN(const bool found, row.Bind(study_id_, trial.value, attempt.value).Next());
+  return found ? row.Int(0) : 0;
 }
 
 absl::Status AttemptStore::InsertMemoryRecords(TrialNumber trial, AttemptNumber attempt,

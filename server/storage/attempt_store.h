@@ -32,9 +32,9 @@ class AttemptStore {
   // Of every attempt that holds a lease.
   absl::StatusOr<std::vector<AttemptRecord>> LoadLeases() const;
 
-  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the number of new ones.
-  absl::StatusOr<int64_t> InsertMeasurements(TrialNumber trial, AttemptNumber attempt,
-                                             const std::vector<Measurement>& measurements);
+  // Keeps what is there: a re-sent (attempt, step) is ignored. Returns the new ones.
+  absl::StatusOr<std::vector<Measurement>> InsertMeasurements(
+      TrialNumber trial, AttemptNumber attempt, std::vector<Measurement> measurements);
   // By step.
   absl::StatusOr<std::vector<Measurement>> LoadMeasurements(TrialNumber trial,
                                                             AttemptNumber attempt) const;

@@ -293,6 +293,14 @@ absl::StatusOr<RestoredStudy> InsertStudyArchive(Database& database, const std::
     HPO_RETURN_IF_ERROR(taken);
   }
   if (rows.study().id == 0) return Bad(2, "a study", "none");
+  // Archives of earlier versions do not say.
+  HPO_RETURN_IF_ERROR(
+      database
+          .Prepare("UPDATE attempt SET measured = (SELECT COUNT(*) FROM measurement AS m WHERE "
+                   "m.study_id = ?1 AND m.number = attempt.number AND m.attempt = "
+                   "attempt.attempt) WHERE study_id = ?1")
+          .Bind(rows.study().id)
+          .Run());
   HPO_RETURN_IF_ERROR(
       database.Prepare("UPDATE server SET studies_version = studies_version + 1").Run());
   return rows.study();

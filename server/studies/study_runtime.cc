@@ -88,14 +88,47 @@ void StudyRuntime::Publish(const TrialChange& change, absl::Duration now,
   open.Publish(change, now, renewed_at);
   changes.Reach(change.sequence);
   unreadable_.erase(trial.id.number);
+  if (change.record.IsOpen()) {
+    told_[trial.id.number] = {.attempt = change.record.ToldAttempt()};
+  } else {
+    told_.erase(trial.id.number);
+  }
   if (trial.demonstration) return;
   HistoryEvent event{
       .sequence = change.sequence,
       .trial = ToHistory(trial, change.measurements, spec_.objectives, spec_.constraints)};
   history_.Apply(event);
   // What the sampler's space no longer has teaches it nothing.
-  if (IsWithin(spec_.space, trial.params)) sampler.Observe(std::move(event));
+  if (IsWithin(spec_.space, trial.params)) {
+    sampler.Observe(std::move(event));
+    if (const auto told = told_.find(trial.id.number); told != told_.end()) {
+      told->second.to_sampler = true;
+    }
+  }
   undecided_ = undecided_ || trial.outcome.has_value();
+}
+
+bool StudyRuntime::TakesMeasurementsOf(TrialNumber trial, AttemptNumber attempt) const {
+  absl::MutexLock lock(&mutex_);
+  const auto told = told_.find(trial);
+  return told != told_.end() && told->second.attempt == attempt;
+}
+
+void StudyRuntime::PublishMeasured(const TrialMeasured& measured) {
+  absl::MutexLock lock(&mutex_);
+  changes.Reach(measured.sequence);
+  const auto known = history_.trials().find(measured.trial);
+  // Demonstrations are no part of the history.
+  if (known == history_.trials().end()) return;
+  const Reports reports = ReportsOf(measured.added, spec_.objectives.front());
+  history_.ApplyReports(measured.sequence, measured.trial, reports);
+  if (!IsWithin(spec_.space, known->second.params)) return;
+  Told& told = told_[measured.trial];
+  if (std::exchange(told.to_sampler, true)) {
+    sampler.ObserveReports(measured.sequence, measured.trial, reports);
+  } else {
+    sampler.Observe({.sequence = measured.sequence, .trial = known->second});
+  }
 }
 
 void StudyRuntime::TakeOrder(const OrderedStudy& ordered) {
@@ -112,6 +145,7 @@ bool StudyRuntime::QuarantineIfUnreadable(TrialNumber trial, const absl::Status&
                 trial.value, std::string(status.message()));
   absl::MutexLock lock(&mutex_);
   open.Forget(trial);
+  told_.erase(trial);
   unreadable_[trial] = std::string(status.message());
   return true;
 }

@@ -86,6 +86,11 @@ class StudyRuntime {
   // Takes the change into this and every part. `renewed_at` is the lease's start where the change
   // brings a new lease; both times are monotonic.
   void Publish(const TrialChange& change, absl::Duration now, absl::Duration renewed_at);
+  // Whether memory holds all that the attempt had measured so far, so that PublishMeasured may take
+  // what it adds.
+  bool TakesMeasurementsOf(TrialNumber trial, AttemptNumber attempt) const;
+  // The same as Publish of the whole trial, at a cost that does not grow with what it had measured.
+  void PublishMeasured(const TrialMeasured& measured);
   void TakeOrder(const OrderedStudy& ordered);
   // Whether `status` says that rows of the trial cannot be read. It is then logged and left alone:
   // neither queued nor leased.
@@ -125,6 +130,12 @@ class StudyRuntime {
   int64_t num_budgeted_ ABSL_GUARDED_BY(mutex_);
   std::map<TrialNumber, std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   History history_ ABSL_GUARDED_BY(mutex_);
+  // Of open trials.
+  struct Told {
+    AttemptNumber attempt;  // whose measurements are in history_
+    bool to_sampler = false;
+  };
+  std::map<TrialNumber, Told> told_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Pruner> pruner_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> termination_ ABSL_GUARDED_BY(mutex_);
   mutable std::optional<std::string> target_reached_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "sampler/gp/regret_bound.h"
 #include "server/studies/typed_params.h"
@@ -23,20 +24,38 @@ History WithinOf(const History& history, const SearchSpace& space) {
 
 void StudySampler::Observe(HistoryEvent event) {
   absl::MutexLock lock(&mutex_);
-  unobserved_.push_back(std::move(event));
+  const TrialNumber number = event.trial.number;
+  unobserved_[number] = {.sequence = event.sequence, .trial = std::move(event.trial)};
+}
+
+void StudySampler::ObserveReports(int64_t sequence, TrialNumber trial, const Reports& reports) {
+  absl::MutexLock lock(&mutex_);
+  News& news = unobserved_[trial];
+  news.sequence = sequence;
+  news.reports.insert(news.reports.end(), reports.begin(), reports.end());
+}
+
+void StudySampler::Fold(std::map<TrialNumber, News> news) {
+  std::vector<std::pair<int64_t, TrialNumber>> by_sequence;
+  for (auto& [number, one] : news) {
+    by_sequence.emplace_back(one.sequence, number);
+    if (one.trial) observed_.Apply({.sequence = one.sequence, .trial = *std::move(one.trial)});
+    observed_.ApplyReports(one.sequence, number, one.reports);
+  }
+  std::sort(by_sequence.begin(), by_sequence.end());
+  for (const auto& [sequence, number] : by_sequence) {
+    sampler_->Observe({.sequence = sequence, .trial = observed_.trials().at(number)});
+  }
 }
 
 absl::StatusOr<Suggestion> StudySampler::Suggest(
     const StudySpec& spec, const std::function<AskContext(const History&)>& make_context) {
-  std::deque<HistoryEvent> events;
+  std::map<TrialNumber, News> news;
   {
     absl::MutexLock lock(&mutex_);
-    events.swap(unobserved_);
+    news.swap(unobserved_);
   }
-  for (const HistoryEvent& event : events) {
-    sampler_->Observe(event);
-    observed_.Apply(event);
-  }
+  Fold(std::move(news));
   // Here and not with the other reasons to end: it takes a fit, which no lock may wait for.
   std::optional<std::string> why;
   if (spec.budget.regret_bound) why = WhyRegretBounded(WithinOf(observed_, spec.space), spec);

@@ -1,8 +1,8 @@
 // A study's sampler, and what it has seen of the study's history.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +25,11 @@ class StudySampler {
   // that the next suggestion sees this trial.
   absl::Mutex& propose_mutex() const ABSL_LOCK_RETURNED(propose_mutex_) { return propose_mutex_; }
 
-  // Folded into the sampler with the next suggestion.
+  // Folded into the sampler with the next suggestion, which sees each trial as its last event left
+  // it: as a sampler does that is built from the rows.
   void Observe(HistoryEvent event);
+  // The same where a trial has reported, and nothing else of it has changed.
+  void ObserveReports(int64_t sequence, TrialNumber trial, const Reports& reports);
   // Asks the sampler for a study of `spec`, in a context made from the history that it has seen.
   //   FailedPrecondition  also where the regret bound says that nothing better is left
   //                       (WhyRegretBounded); regret_bounded() says so from then on
@@ -47,8 +50,16 @@ class StudySampler {
   // longer the more trials there are.
   History observed_ ABSL_GUARDED_BY(propose_mutex_);
 
+  // What the sampler has not seen of a trial.
+  struct News {
+    int64_t sequence = 0;
+    std::optional<HistoryTrial> trial;  // as a whole; nullopt: it has only reported
+    Reports reports;                    // since then
+  };
+  void Fold(std::map<TrialNumber, News> news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(propose_mutex_);
+
   mutable absl::Mutex mutex_;
-  std::deque<HistoryEvent> unobserved_ ABSL_GUARDED_BY(mutex_);
+  std::map<TrialNumber, News> unobserved_ ABSL_GUARDED_BY(mutex_);
   std::optional<std::string> regret_bounded_ ABSL_GUARDED_BY(mutex_);
 };
 

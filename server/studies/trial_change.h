@@ -21,6 +21,14 @@ struct TrialChange {
   std::optional<AttemptRecord> lease;  // the current attempt, while it holds one
 };
 
+// Measurements that an attempt of a trial has added to those that it had, and nothing else.
+struct TrialMeasured {
+  int64_t sequence = 0;
+  TrialNumber trial;
+  AttemptNumber attempt;
+  std::vector<Measurement> added;
+};
+
 // What people want of a study from the event `sequence` on.
 struct OrderedStudy {
   StudyOrder order = StudyOrder::kRun;

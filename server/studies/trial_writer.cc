@@ -1,6 +1,7 @@
 #include "server/studies/trial_writer.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "common/base/status.h"
 
@@ -8,19 +9,49 @@ namespace hpo {
 namespace {
 
 // News of a running trial give no other worker anything to do.
-bool WakesWorkers(const TrialChange& change) {
-  return change.kind != "measured" && change.kind != "oom_met" && change.kind != "replanned" &&
+bool WakesWorkers(const std::variant<TrialChange, TrialMeasured>& any) {
+  if (std::holds_alternative<TrialMeasured>(any)) return false;
+  const TrialChange& change = std::get<TrialChange>(any);
+  return change.kind != kMeasured && change.kind != "oom_met" && change.kind != "replanned" &&
          change.kind != "preempt_ordered" && change.kind != "stop_ordered";
 }
 
-absl::Status AppendEvents(TrialTransaction& transaction, std::vector<TrialChange>& changes) {
-  for (const auto& [number, kind] : transaction.changed()) {
+// In the order of their commits.
+using Changes = std::vector<std::variant<TrialChange, TrialMeasured>>;
+
+absl::Status AppendEvents(TrialTransaction& transaction, const StudyRuntime& study,
+                          Changes& changes) {
+  for (size_t i = 0; i < transaction.changed().size(); ++i) {
+    const auto& [number, kind] = transaction.changed()[i];
     HPO_ASSIGN_OR_RETURN(const int64_t sequence,
                          transaction.events.Append(number, kind, transaction.now));
+    const auto measured = transaction.measured().find(i);
+    if (measured != transaction.measured().end() &&
+        study.TakesMeasurementsOf(number, measured->second.attempt)) {
+      measured->second.sequence = sequence;
+      changes.emplace_back(std::move(measured->second));
+      continue;
+    }
     HPO_ASSIGN_OR_RETURN(TrialChange change, LoadChange(transaction, number, sequence, kind));
-    changes.push_back(std::move(change));
+    changes.emplace_back(std::move(change));
   }
   return absl::OkStatus();
+}
+
+TrialNumber NumberOf(const std::variant<TrialChange, TrialMeasured>& change) {
+  const auto* const measured = std::get_if<TrialMeasured>(&change);
+  return measured == nullptr ? std::get<TrialChange>(change).record.trial.id.number
+                             : measured->trial;
+}
+
+void Publish(const Changes& changes, absl::Duration now, StudyRuntime& study) {
+  for (const auto& change : changes) {
+    if (const auto* const measured = std::get_if<TrialMeasured>(&change)) {
+      study.PublishMeasured(*measured);
+    } else {
+      study.Publish(std::get<TrialChange>(change), now, now);
+    }
+  }
 }
 
 absl::StatusOr<std::optional<OrderedStudy>> AppendOrder(TrialTransaction& transaction,
@@ -62,7 +93,7 @@ absl::Status ReadRows(const Store& store, const StudyRuntime& study,
 }
 
 absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
-  std::vector<TrialChange> changes;
+  Changes changes;
   std::vector<CalibrationStore::Stored> taught;
   std::vector<TrialNumber> noted;
   std::optional<OrderedStudy> ordered;
@@ -72,19 +103,19 @@ absl::Status TrialWriter::Write(StudyRuntime& study, const Work& work) {
     HPO_RETURN_IF_ERROR(work(transaction));
     taught = transaction.taught();
     noted = transaction.noted();
-    HPO_RETURN_IF_ERROR(AppendEvents(transaction, changes));
+    HPO_RETURN_IF_ERROR(AppendEvents(transaction, study, changes));
     HPO_ASSIGN_OR_RETURN(ordered, AppendOrder(transaction, study.id()));
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(store_.Write(write, [&] {
     const absl::Duration now = clock_.Monotonic();
-    for (const TrialChange& change : changes) study.Publish(change, now, now);
+    Publish(changes, now, study);
     for (const auto& [version, residual] : taught) calibration_.Publish(version, residual);
     if (ordered) study.TakeOrder(*ordered);
   }));
   if (ordered || std::any_of(changes.begin(), changes.end(), WakesWorkers)) work_.Raise();
   if (!on_trial_changed_) return absl::OkStatus();
-  for (const TrialChange& change : changes) on_trial_changed_(change.record.trial.id);
+  for (const auto& change : changes) on_trial_changed_(TrialId{study.name(), NumberOf(change)});
   for (const TrialNumber number : noted) on_trial_changed_(TrialId{study.name(), number});
   return absl::OkStatus();
 }

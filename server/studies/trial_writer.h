@@ -1,7 +1,9 @@
 // Writes trials: one transaction, then what it changed is published to the study's memory.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +22,9 @@
 
 namespace hpo {
 
+// The event of measurements (TrialEvent::kind).
+inline constexpr char kMeasured[] = "measured";
+
 // One write as its work sees it. Lives as long as the work runs.
 class TrialTransaction : public StudyRows {
  public:
@@ -33,7 +38,15 @@ class TrialTransaction : public StudyRows {
   void Changed(TrialNumber trial, std::string kind) {
     changed_.emplace_back(trial, std::move(kind));
   }
+  // The same for measurements alone, those that were new: the attempt's others need not be read.
+  void Measured(TrialNumber trial, AttemptNumber attempt, std::vector<Measurement> added) {
+    changed_.emplace_back(trial, kMeasured);
+    measured_[changed_.size() - 1] = {
+        .sequence = 0, .trial = trial, .attempt = attempt, .added = std::move(added)};
+  }
   const std::vector<std::pair<TrialNumber, std::string>>& changed() const { return changed_; }
+  // By their place in changed().
+  std::map<size_t, TrialMeasured>& measured() { return measured_; }
 
   // For what changes neither the history nor what anybody waits for: no event of the study.
   void Noted(TrialNumber trial) { noted_.push_back(trial); }
@@ -50,6 +63,7 @@ class TrialTransaction : public StudyRows {
  private:
   CalibrationStore residuals_;
   std::vector<std::pair<TrialNumber, std::string>> changed_;
+  std::map<size_t, TrialMeasured> measured_;
   std::vector<CalibrationStore::Stored> taught_;
   std::vector<TrialNumber> noted_;
   std::optional<OrderedStudy> order_;

@@ -155,7 +155,7 @@ HistoryTrial AnyTrial(const StudySpec& study, int64_t number, FuzzedDataProvider
     AddExcesses(study, data, trial);
   }
   if (trial.state == TrialState::kPruned) trial.prune_reason = data.PickValueInArray(kReasons);
-  if (data.ConsumeBool()) trial.intermediate[data.ConsumeIntegral<int8_t>()] = AnyNumber(data);
+  if (data.ConsumeBool()) trial.intermediate.Add(data.ConsumeIntegral<int8_t>(), AnyNumber(data));
   if (data.ConsumeBool()) {
     const Bytes bytes = MiB(data.ConsumeIntegralInRange(0, 4096));
     trial.memory = {{.bytes = bytes, .censored = data.ConsumeBool(), .limit = GiB(2)}};

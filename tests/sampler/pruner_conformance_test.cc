@@ -32,7 +32,7 @@ class Replay {
   std::optional<PruneDecision> Report(TrialNumber number, int64_t step, double value) {
     HistoryTrial& trial = trials_[number];
     trial.number = number;
-    trial.intermediate.emplace(step, Loss(value));
+    trial.intermediate.Add(step, Loss(value));
     history_.Apply({++sequence_, trial});
     return pruner_->Decide(history_, number);
   }

@@ -31,7 +31,7 @@ HistoryTrial TrialOf(const SearchSpace& space, const nlohmann::json& json, int64
   trial.state = trial.losses.empty() ? TrialState::kPruned : TrialState::kCompleted;
   trial.violation = json.value("violation", 0.0);
   for (const double value : json.value("reports", std::vector<double>{})) {
-    trial.intermediate.emplace(static_cast<int64_t>(trial.intermediate.size()), value);
+    trial.intermediate.Add(static_cast<int64_t>(trial.intermediate.size()), value);
   }
   return trial;
 }

@@ -114,7 +114,7 @@ class EventfulStudy {
     const size_t chosen = rng_.Below(open_.size());
     HistoryTrial trial = trials_.at(open_[chosen]);
     if (what == 4) {
-      trial.intermediate[static_cast<int64_t>(trial.intermediate.size())] = rng_.Uniform();
+      trial.intermediate.Add(static_cast<int64_t>(trial.intermediate.size()), rng_.Uniform());
     } else {
       End(trial);
       open_.erase(open_.begin() + static_cast<ptrdiff_t>(chosen));

@@ -140,7 +140,7 @@ TEST_F(TrainingDataTest, PrunedTrialsCountWhereOthersReportedAtTheirStep) {
   for (int i = 1; i <= 4; ++i) {
     Complete(0.1 * i, 10.0 - i);
     trials_.back().intermediate = {{10, 10.0}};
-    if (i < 4) trials_.back().intermediate[20] = 9.0;
+    if (i < 4) trials_.back().intermediate.Add(20, 9.0);
   }
   HistoryTrial& comparable = Add(TrialState::kPruned, 0.7);
   comparable.prune_reason = PruneReason::kPruner;

@@ -129,6 +129,11 @@ constexpr int64_t kFirstHashed = 11;
 constexpr char kHash[] =
     "UPDATE attempt SET token = sha256(token);"
     "UPDATE idempotency SET request_id = sha256(request_id)";
+// Version 16 counted measurements.
+constexpr int64_t kFirstCounted = 16;
+constexpr char kCount[] =
+    "UPDATE attempt SET measured = (SELECT COUNT(*) FROM measurement AS m WHERE m.number = "
+    "attempt.number)";
 // Of 128 random bits each, once they are made.
 constexpr char kForgetRandom[] =
     "UPDATE server SET database = length(database), token_secret = length(token_secret)";
@@ -148,6 +153,9 @@ TEST_P(MigrationFrom, AnEarlierVersionEqualsAFreshDatabaseWithItsRows) {
   ASSERT_TRUE(filled.ok()) << filled;
   if (version < kFirstHashed) {
     ASSERT_TRUE(fresh->Execute(kHash).ok());
+  }
+  if (version < kFirstCounted) {
+    ASSERT_TRUE(fresh->Execute(kCount).ok());
   }
   ASSERT_TRUE(fresh->Execute(kForgetRandom).ok());
 

@@ -257,9 +257,9 @@ TEST_F(StoresTest, AMeasurementIsStoredOnce) {
   const Measurement first{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.25}, {"loss", 1e-300}}};
   const Measurement changed{.step = 10, .epoch = 0.5, .metrics = {{"f1", 0.99}}};
   const Measurement nan{.step = 5, .epoch = 0.2, .metrics = {{"loss", std::nan("")}}};
-  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, nan}).value(),
+  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {first, nan})->size(),
             2);
-  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {changed}).value(), 0);
+  EXPECT_EQ(Attempts().InsertMeasurements(TrialNumber{0}, AttemptNumber{1}, {changed})->size(), 0u);
   const auto stored = Attempts().LoadMeasurements(TrialNumber{0}, AttemptNumber{1});
   ASSERT_EQ(stored->size(), 2u);
   EXPECT_TRUE(std::isnan(stored->front().metrics.at("loss")));
