@@ -18,7 +18,7 @@ absl::Duration RenewedByRestart(absl::Duration now, const LeasePolicy& policy) {
 absl::Duration HeartbeatInterval(const LeasePolicy& policy) { return policy.ttl / 6; }
 
 absl::Duration AttendanceGrace(const LeasePolicy& policy) {
-  return std::clamp(1.5 * HeartbeatInterval(policy), absl::Seconds(5), absl::Seconds(15));
+  return std::min(absl::Seconds(15), 2 * policy.ttl);
 }
 
 }  // namespace hpo

@@ -25,8 +25,8 @@ absl::Duration RenewedByRestart(absl::Duration now, const LeasePolicy& policy);
 absl::Duration HeartbeatInterval(const LeasePolicy& policy);
 
 // How long a session that has closed the stream which it held open (WorkerService.Attend) may stay
-// silent before its leases are lost: one beat and a half, but at least 5 s, since a client may take
-// 3 s to find the server again, and at most 15 s.
+// silent before its leases are lost: 15 s, in which a client finds a server that is back (it tries
+// every 3 s) and beats, or two TTLs where those are less.
 absl::Duration AttendanceGrace(const LeasePolicy& policy);
 
 }  // namespace hpo

@@ -31,6 +31,12 @@ TEST(Lease, ARestartAddsOneTtl) {
   EXPECT_EQ(HealthOf(renewed, kRenewed + absl::Seconds(181), kPolicy), LeaseHealth::kExpired);
 }
 
+TEST(Lease, AClosedConnectionMayBeMadeAgainFor15Seconds) {
+  EXPECT_EQ(AttendanceGrace(kPolicy), absl::Seconds(15));
+  EXPECT_EQ(AttendanceGrace({.ttl = absl::Seconds(30)}), absl::Seconds(15));
+  EXPECT_EQ(AttendanceGrace({.ttl = absl::Seconds(2)}), absl::Seconds(4)) << "the TTL's own end";
+}
+
 TEST(Lease, SixBeatsFitInATtl) { EXPECT_EQ(HeartbeatInterval(kPolicy), absl::Seconds(10)); }
 
 }  // namespace
