@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,6 +64,10 @@ struct WorkerFacts {
   std::vector<DataSetFacts> data_sets;
   // The only studies that it serves, none where it has not been told which; nullopt: every study.
   std::optional<std::vector<std::string>> serves;
+  // Models and data files that are there and cannot be used here: why, by name.
+  std::map<std::string, std::string> left_out;
+  // Some of it is read again soon, as this machine lacked something at the moment.
+  bool reads_again = false;
   bool operator==(const WorkerFacts&) const = default;
 };
 
