@@ -27,16 +27,22 @@ std::string ReplannedLine(const std::string& name, const Trial& trial) {
 }  // namespace
 
 void WatchDisplay::Show(const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
+  ShowLocked(study);
+}
+
+void WatchDisplay::ShowLocked(const StudyStatus& study) {
   if (study.counts.running == 0) running_.clear();
   if (study.waiting_for != waiting_for_) {
     waiting_for_ = study.waiting_for;
     const char* what = study.finished ? "ended: " : "waits: ";
     if (!waiting_for_.empty()) PrintLine(absl::StrCat(what, Printable(waiting_for_)));
   }
-  Redraw(study);
+  Redraw(ProgressLine(study, running_));
 }
 
 void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
   const Trial& trial = change.trial;
   if (trial.state == TrialState::kRunning) {
     running_[trial.id.number] = trial.last_measurement ? trial.last_measurement->step : 0;
@@ -55,12 +61,17 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   } else if (change.kind == "requeued") {
     PrintLine(name + " runs again");
   }
-  Show(study);
+  ShowLocked(study);
 }
 
-void WatchDisplay::Redraw(const StudyStatus& study) {
+void WatchDisplay::Remind(const std::string& line) {
+  absl::MutexLock lock(&mutex_);
+  if (terminal_.interactive) return Redraw(line);
+  out_ << line << std::endl;
+}
+
+void WatchDisplay::Redraw(const std::string& line) {
   if (!terminal_.interactive) return;
-  const std::string line = ProgressLine(study, running_);
   const int columns = terminal_.columns > 1 ? terminal_.columns - 1 : 0;
   out_ << kEraseLine << (columns > 0 ? FitTo(line, columns) : line) << std::flush;
   drawn_ = true;
@@ -70,9 +81,11 @@ void WatchDisplay::PrintLine(const std::string& line) {
   if (drawn_) out_ << kEraseLine;
   drawn_ = false;
   out_ << line << std::endl;
+  if (said_) said_();
 }
 
 void WatchDisplay::Close() {
+  absl::MutexLock lock(&mutex_);
   if (drawn_) out_ << std::endl;
   drawn_ = false;
 }
@@ -93,7 +106,9 @@ class StudyWatch {
   const StudyStatus& study() const { return study_; }
 
   bool IsOver() const {
-    return options_.until_finished && study_.finished && seen_ >= study_.sequence;
+    const bool ends =
+        (options_.until_finished && study_.finished) || (options_.until_blocked && study_.blocked);
+    return ends && seen_ >= study_.sequence;
   }
 
   // Until the study is over (OK), the server ends the watch (OK) or is away (Unavailable).
