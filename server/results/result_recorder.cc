@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
 #include "server/leases/attempt_end.h"
 #include "server/leases/retry_policy.h"
@@ -260,9 +261,8 @@ absl::StatusOr<ResultRecorder::MemoryVerdict> ResultRecorder::JudgeMemory(
                          rows.trials.LoadTrial(request.lease.trial.number));
     verdict.residual =
         ResidualOf(spec, worker->facts, record.trial.params, attempt, request, state_.replays);
-    // A trainer that plans has tried what is smaller.
-    const bool planned = worker->facts.plans && spec.memory.policy == MemoryPolicy::kPlan;
-    if (EndedByOom(request) && !planned) {
+    // Else the error rules nothing out: the trainer has planned smaller, or the policy is off.
+    if (EndedByOom(request) && GoesByLearnedNeed(spec.memory, worker->facts)) {
       verdict.oom_explained =
           ParametersExplainOom(spec, study.history(), record.trial.params, attempt.limit);
     }

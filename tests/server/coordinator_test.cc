@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/server/coordinator_fixture.h"
 
 namespace hpo {
@@ -84,6 +85,28 @@ parameters:
     v1::OrderStudyResponse ignored;
     ASSERT_TRUE(studies_->OrderStudy(&call, stop, &ignored).ok());
   }
+}
+
+TEST_F(CoordinatorTest, WhoeverWaitsIsToldThatItIsBlocked) {
+  Call registers;
+  v1::RegisterWorkerRequest worker;
+  worker.set_worker("host:cpu");
+  worker.set_instance_key("1");
+  worker.mutable_device()->set_kind("cpu");
+  worker.mutable_serves()->add_names("deleted");
+  v1::RegisterWorkerResponse registered;
+  ASSERT_TRUE(workers_->RegisterWorker(&registers, worker, &registered).ok());
+  Call call;  // shorter than the wait
+  v1::AcquireTrialRequest request;
+  request.set_session(registered.session());
+  request.set_request_id("acquire");
+  request.mutable_wait()->set_seconds(40);
+  v1::AcquireTrialResponse response;
+  const absl::Time asked = absl::Now();
+  ASSERT_TRUE(workers_->AcquireTrial(&call, request, &response).ok());
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(15));
+  EXPECT_TRUE(response.blocked());
+  EXPECT_THAT(response.waiting_for(), HasSubstr("the server has no study deleted"));
 }
 
 TEST_F(CoordinatorTest, ACallMadeTwiceHasOneEffect) {

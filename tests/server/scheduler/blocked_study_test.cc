@@ -116,6 +116,13 @@ TEST_F(BlockedStudyTest, WhereALargerOneRanAnOomIsNoise) {
   }
 }
 
+TEST_F(BlockedStudyTest, WhereErrorsRuleNothingOutNoneIsRetried) {
+  StudySpec spec = StudyOver({RealNumber("lr")});
+  spec.memory.policy = MemoryPolicy::kOff;
+  AddStudy(spec);
+  EXPECT_EQ(MeetOom(MustAcquire(Register(MakeWorker("a")))), TrialState::kPruned);
+}
+
 TEST_F(BlockedStudyTest, AnOomThatParametersExplainIsNotRetried) {
   AddStudy(StudyOver({BatchChoices({int64_t{8}, int64_t{16}})}));
   EXPECT_EQ(MeetOom(MustAcquire(Register(MakeWorker("a")))), TrialState::kPruned);
