@@ -35,21 +35,33 @@ namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
 constexpr absl::Duration kPollWorkers = absl::Milliseconds(50);
+// Of several workers the first to register may be the one on the smallest card.
+constexpr absl::Duration kFleetsStart = absl::Seconds(10);
 // A reminder is no use late.
 constexpr absl::Duration kReminderDeadline = absl::Seconds(3);
 
-bool HasCard() {
+size_t NumCards() {
   const absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
-  if (!probe.ok()) return false;
+  if (!probe.ok()) return 0;
   const absl::StatusOr<std::vector<GpuState>> cards = (*probe)->List();
-  return cards.ok() && !cards->empty();
+  return cards.ok() ? cards->size() : 0;
+}
+
+bool UsesCpu(const RunOptions& options) {
+  return options.device == "cpu" ||
+         (options.device.empty() && options.gpu.empty() && NumCards() == 0);
+}
+
+bool StartsSeveralWorkers(const RunOptions& options) {
+  const bool all = options.gpu == "all" ||
+                   (options.gpu.empty() && options.device != "cuda" && !UsesCpu(options));
+  return all && NumCards() > 1;
 }
 
 // The worker's device: every card, else the CPU with a limit.
 absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& options) {
   std::vector<std::string> arguments;
-  const bool cpu =
-      options.device == "cpu" || (options.device.empty() && options.gpu.empty() && !HasCard());
+  const bool cpu = UsesCpu(options);
   std::string limit = options.memory_limit;
   if (!cpu) {
     arguments = {"--gpu", !options.gpu.empty()       ? options.gpu
@@ -244,11 +256,12 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
        study = session.study] { return WhatIsAwaited(*client, service, study); });
   WaitForWorker(session, service);
   // Its server's end is the end: nobody starts another.
-  const WatchOptions watch{.study = session.study,
-                           .until_finished = true,
-                           .until_blocked = true,
-                           .after_sequence = before.sequence,
-                           .patience = absl::ZeroDuration()};
+  const WatchOptions watch{
+      .study = session.study,
+      .until_finished = true,
+      .after_sequence = before.sequence,
+      .patience = absl::ZeroDuration(),
+      .until_blocked_for = StartsSeveralWorkers(options) ? kFleetsStart : absl::ZeroDuration()};
   const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, voice.display());
   voice.reminder().WaitFor(nullptr);
   // A watch tells no news of what was over before it began.

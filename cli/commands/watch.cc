@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 
@@ -101,13 +102,16 @@ class StudyWatch {
         options_(options),
         display_(display),
         study_(std::move(study)),
-        seen_(options.after_sequence.value_or(study_.sequence)) {}
+        seen_(options.after_sequence.value_or(study_.sequence)) {
+    NoteBlocked();
+  }
 
   const StudyStatus& study() const { return study_; }
 
   bool IsOver() const {
-    const bool ends =
-        (options_.until_finished && study_.finished) || (options_.until_blocked && study_.blocked);
+    const bool blocked = blocked_since_ && options_.until_blocked_for &&
+                         absl::Now() - *blocked_since_ >= *options_.until_blocked_for;
+    const bool ends = (options_.until_finished && study_.finished) || blocked;
     return ends && seen_ >= study_.sequence;
   }
 
@@ -137,6 +141,14 @@ class StudyWatch {
     return absl::OkStatus();
   }
 
+  void NoteBlocked() {
+    if (!study_.blocked) {
+      blocked_since_.reset();
+    } else if (!blocked_since_) {
+      blocked_since_ = absl::Now();
+    }
+  }
+
   // The front is read anew only where another trial has completed.
   absl::Status ReadStudy() {
     StudyStatus before = std::exchange(study_, {});
@@ -146,6 +158,7 @@ class StudyWatch {
       return now.status();
     }
     study_ = *std::move(now);
+    NoteBlocked();
     study_.front = std::move(before.front);
     const bool is_current = study_.counts.completed == before.counts.completed;
     return is_current && !study_.front.empty() ? absl::OkStatus() : AddFront(client_, study_);
@@ -156,6 +169,7 @@ class StudyWatch {
   WatchDisplay& display_;
   StudyStatus study_;
   int64_t seen_;
+  std::optional<absl::Time> blocked_since_;
 };
 
 }  // namespace

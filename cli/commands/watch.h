@@ -51,11 +51,12 @@ class WatchDisplay {
 struct WatchOptions {
   std::string study;
   bool until_finished = false;
-  bool until_blocked = false;  // StudyStatus::blocked
   // What happened after this change of the study is shown, too; nullopt: what happens from now on.
   std::optional<int64_t> after_sequence;
   // How long a server may be away before the watch gives up.
   absl::Duration patience = absl::Seconds(60);
+  // Ends the watch of a study that has been blocked (StudyStatus) for so long; nullopt: never.
+  std::optional<absl::Duration> until_blocked_for = {};
 };
 
 // Watches until the study is finished or blocked (where asked), the server drains or is away for
