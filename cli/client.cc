@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
@@ -29,7 +30,6 @@
 namespace hpo {
 namespace {
 
-constexpr auto kDeadline = std::chrono::seconds(30);
 constexpr auto kImportDeadline = std::chrono::minutes(10);
 constexpr size_t kPiece = size_t{1} << 20;  // of what is sent as a stream
 constexpr int kOwnerOnly = 0600;            // a backup holds what workers prove their leases by
@@ -68,8 +68,9 @@ absl::StatusOr<WatchEvent> EventOf(const v1::WatchStudyResponse& response) {
 // Stubs over one channel, and what calls have in common.
 class Client::Connection {
  public:
-  explicit Connection(const std::string& address)
+  Connection(const std::string& address, absl::Duration deadline)
       : address_(address),
+        deadline_(deadline),
         channel_(Connect(address)),
         study_(v1::StudyService::NewStub(channel_)),
         admin_(v1::AdminService::NewStub(channel_)) {}
@@ -77,6 +78,11 @@ class Client::Connection {
   grpc::Channel& channel() const { return *channel_; }
   Studies& study() const { return *study_; }
   v1::AdminService::Stub& admin() const { return *admin_; }
+
+  // Of a call that starts now.
+  std::chrono::system_clock::time_point Deadline() const {
+    return absl::ToChronoTime(absl::Now() + deadline_);
+  }
 
   absl::Status Describe(const grpc::Status& status) const;
   template <typename Request, typename Response>
@@ -95,6 +101,7 @@ class Client::Connection {
 
  private:
   const std::string address_;
+  const absl::Duration deadline_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<Studies> study_;
   const std::unique_ptr<v1::AdminService::Stub> admin_;
@@ -120,7 +127,7 @@ absl::StatusOr<Response> Client::Connection::Call(
     grpc::Status (Studies::*method)(grpc::ClientContext*, const Request&, Response*),
     const Request& request) {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  context.set_deadline(Deadline());
   Response response;
   HPO_RETURN_IF_ERROR(Describe(((*study_).*method)(&context, request, &response)));
   return response;
@@ -164,14 +171,14 @@ absl::StatusOr<Trial> Client::Connection::CallForTrial(
   return FromProto(response.trial());
 }
 
-Client::Client(const std::string& address)
-    : address_(address), connection_(std::make_unique<Connection>(address)) {}
+Client::Client(const std::string& address, absl::Duration deadline)
+    : address_(address), connection_(std::make_unique<Connection>(address, deadline)) {}
 
 Client::~Client() = default;
 
 absl::StatusOr<ServerStatus> Client::GetServer() {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  context.set_deadline(connection_->Deadline());
   v1::GetServerResponse response;
   const grpc::Status answered =
       connection_->admin().GetServer(&context, v1::GetServerRequest(), &response);

@@ -108,11 +108,11 @@ struct NothingNew {
 };
 using WatchEvent = std::variant<StudyStatus, TrialChanged, NothingNew>;
 
-// Thread-safe. Calls have a deadline of 30 s; a watch has none.
+// Thread-safe. Calls have a deadline; a watch has none.
 class Client {
  public:
   // `address` as gRPC takes it: "127.0.0.1:50051", "unix:/path". Connects with the first call.
-  explicit Client(const std::string& address);
+  explicit Client(const std::string& address, absl::Duration deadline = absl::Seconds(30));
   ~Client();
 
   const std::string& address() const { return address_; }
@@ -150,7 +150,7 @@ class Client {
   // `numbers` empty: every trial that failed.
   absl::StatusOr<RetriedTrials> RetryTrials(const std::string& study,
                                             const std::vector<TrialNumber>& numbers);
-  // In one transaction, however many; no deadline of 30 s but of 10 minutes.
+  // In one transaction, however many; its deadline is 10 minutes.
   absl::StatusOr<ImportResult> ImportTrials(const TrialImport& import);
   absl::StatusOr<Trial> PreemptTrial(const std::string& study, TrialNumber number);
   absl::StatusOr<Trial> StopTrial(const std::string& study, TrialNumber number);

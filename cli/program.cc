@@ -62,7 +62,8 @@ Examples:
 --server or HPO_SERVER says where the server listens. Its port is 50051 unless given. --study or
 HPO_STUDY chooses a study. Neither is needed where there is only one.
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found or does not fit, 4 conflict, 5 no answer
-from the server, 6 finished without a completed trial, 7 too many failures ended the study.
+from the server, 6 finished without a completed trial, 7 too many failures ended the study, 8 hpo
+run can run nothing more unless something is changed: its last lines say what.
 )";
 
 // Of what the list above leaves out, for the commands' own --help.

@@ -52,7 +52,10 @@ void AddExactUse(const Trial& trial, HistoryTrial& result) {
   for (const Attempt& attempt : trial.attempts) {
     if (attempt.state != AttemptState::kFinished || !attempt.memory.has_value()) continue;
     const Bytes used = UsedBytes(*attempt.memory);
-    if (used.count <= 0) continue;
+    if (used.count <= 0) {
+      result.ran_within = attempt.memory->limit;
+      continue;
+    }
     result.memory.push_back({.bytes = used,
                              .censored = false,
                              .limit = attempt.memory->limit,

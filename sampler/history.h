@@ -43,6 +43,8 @@ struct HistoryTrial {
   std::vector<double> excesses;
   bool budgeted = true;  // false: imported, outside the study's budget
   bool imported = false;
+  // The limit of the attempt that ran to the end, where nobody measured what it used; else 0.
+  Bytes ran_within;
   bool operator==(const HistoryTrial&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -21,6 +22,7 @@
 #include "common/base/read_file.h"
 #include "common/base/spawn.h"
 #include "common/base/status.h"
+#include "common/command_line/exit_status.h"
 
 namespace hpo {
 namespace {
@@ -65,6 +67,13 @@ uintmax_t SizeOf(const std::string& path) {
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
   return error ? 0 : size;
+}
+
+// The error that a line of a log tells, without its time.
+std::string ErrorOf(const std::string& line) {
+  const std::string level = " error ";
+  const size_t at = line.find(level);
+  return at == std::string::npos ? line : line.substr(at + level.size());
 }
 
 std::string DescribeEnd(int status) {
@@ -117,7 +126,12 @@ absl::Status LocalService::StartServer() {
   fs::create_directories(options_.folder, error);
   if (error) return FileError(error.value(), options_.folder);
   const std::string log = options_.folder + "/server.log";
-  const std::string address_file = options_.folder + "/address";
+  // Another command's server may run on the folder: its address stays.
+  const std::string address_file = absl::StrCat(options_.folder, "/address.", getpid());
+  const absl::Cleanup remove_file = [&address_file] {
+    std::error_code ignored;
+    fs::remove(address_file, ignored);
+  };
   fs::remove(address_file, error);
   const uintmax_t log_begin = SizeOf(log);
   std::vector<std::string> argv = {options_.programs + "/hpo-server",
@@ -136,6 +150,7 @@ absl::Status LocalService::StartServer() {
     const absl::StatusOr<std::string> address = ReadFile(address_file);
     if (!address.ok()) continue;
     address_ = std::string(absl::StripAsciiWhitespace(*address));
+    fs::rename(address_file, options_.folder + "/address", error);
     return absl::OkStatus();
   }
   return absl::DeadlineExceededError(absl::StrCat("hpo-server gave no address within ",
@@ -173,9 +188,13 @@ LocalService::~LocalService() {
   if (server_.fd >= 0) close(server_.fd);
 }
 
-std::string LocalService::WorkerFailure() const {
+LocalService::Failure LocalService::WorkerFailure() const {
   const std::lock_guard lock(mutex_);
   return worker_failure_;
+}
+
+std::string LocalService::LastWordOfWorker() const {
+  return LogTail(options_.folder + "/worker.log", static_cast<int64_t>(worker_log_begin_), 1);
 }
 
 bool LocalService::WaitForEnd(absl::Duration timeout) {
@@ -201,8 +220,12 @@ void LocalService::Watch() {
     const std::lock_guard lock(mutex_);
     worker_has_ended_ = true;
     if (!finished && !interrupted_) {
-      worker_failure_ = absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
-                                     QuotedEnd(log, worker_log_begin_));
+      worker_failure_.blocked =
+          WIFEXITED(*status) && WEXITSTATUS(*status) == static_cast<int>(ExitCode::kBlocked);
+      worker_failure_.text = worker_failure_.blocked
+                                 ? ErrorOf(LastWordOfWorker())
+                                 : absl::StrCat("hpo-worker ", DescribeEnd(*status), ": ",
+                                                QuotedEnd(log, worker_log_begin_));
     }
   }
   ended_.notify_all();

@@ -53,8 +53,16 @@ class LocalService {
   // Waits for the worker's end, at most so long; whether it has ended.
   bool WaitForEnd(absl::Duration timeout);
 
-  // Why the worker ended while its study went on; empty: it did not.
-  std::string WorkerFailure() const;
+  // How the worker ended while its study went on: what it said, and whether it can run nothing
+  // (ExitCode::kBlocked). Empty: it did not.
+  struct Failure {
+    std::string text;
+    bool blocked = false;
+  };
+  Failure WorkerFailure() const;
+
+  // The last line of the worker's log; empty: none yet.
+  std::string LastWordOfWorker() const;
 
  private:
   struct Process {
@@ -79,7 +87,7 @@ class LocalService {
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   bool worker_has_ended_ = false;
-  std::string worker_failure_;
+  Failure worker_failure_;
   std::thread watcher_;
 };
 

@@ -5,13 +5,17 @@
 #include <iostream>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/commands/export_model.h"
 #include "cli/commands/local_service.h"
+#include "cli/commands/reminder.h"
 #include "cli/commands/trial_commands.h"
 #include "cli/commands/watch.h"
+#include "cli/render/progress.h"
 #include "cli/render/study_text.h"
 #include "cli/render/wording.h"
 #include "cli/session.h"
@@ -31,19 +35,33 @@ namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
 constexpr absl::Duration kPollWorkers = absl::Milliseconds(50);
+// Of several workers the first to register may be the one on the smallest card.
+constexpr absl::Duration kFleetsStart = absl::Seconds(10);
+// A reminder is no use late.
+constexpr absl::Duration kReminderDeadline = absl::Seconds(3);
 
-bool HasCard() {
+size_t NumCards() {
   const absl::StatusOr<std::unique_ptr<NvmlProbe>> probe = NvmlProbe::Create();
-  if (!probe.ok()) return false;
+  if (!probe.ok()) return 0;
   const absl::StatusOr<std::vector<GpuState>> cards = (*probe)->List();
-  return cards.ok() && !cards->empty();
+  return cards.ok() ? cards->size() : 0;
+}
+
+bool UsesCpu(const RunOptions& options) {
+  return options.device == "cpu" ||
+         (options.device.empty() && options.gpu.empty() && NumCards() == 0);
+}
+
+bool StartsSeveralWorkers(const RunOptions& options) {
+  const bool all = options.gpu == "all" ||
+                   (options.gpu.empty() && options.device != "cuda" && !UsesCpu(options));
+  return all && NumCards() > 1;
 }
 
 // The worker's device: every card, else the CPU with a limit.
 absl::StatusOr<std::vector<std::string>> DeviceArguments(const RunOptions& options) {
   std::vector<std::string> arguments;
-  const bool cpu =
-      options.device == "cpu" || (options.device.empty() && options.gpu.empty() && !HasCard());
+  const bool cpu = UsesCpu(options);
   std::string limit = options.memory_limit;
   if (!cpu) {
     arguments = {"--gpu", !options.gpu.empty()       ? options.gpu
@@ -87,6 +105,27 @@ std::string Again(const RunOptions& options, const std::vector<std::string>& mor
   for (const std::string& word : options.worker_arguments) words.push_back(ShellWord(word));
   return absl::StrJoin(words, " ");
 }
+
+// What a run says: its news, and where there are none for a while what it waits for. Where the
+// output is JSON, there are no news, and the rest goes to standard error.
+class RunVoice {
+ public:
+  explicit RunVoice(Session& session)
+      : display_(session.terminal, session.json ? nowhere_ : session.out,
+                 [this] { reminder_.Said(); }),
+        reminder_([this, json = session.json](const std::string& line) {
+          if (!json) return display_.Remind(line);
+          std::cerr << line << std::endl;
+        }) {}
+
+  WatchDisplay& display() { return display_; }
+  Reminder& reminder() { return reminder_; }
+
+ private:
+  std::ostream nowhere_{nullptr};
+  WatchDisplay display_;
+  Reminder reminder_;
+};
 
 struct NextStep {
   std::string command;
@@ -164,11 +203,43 @@ absl::StatusOr<int> ShowEnd(Session& session, const RunOptions& options, const S
   return study.counts.completed > 0 ? kExitOk : kExitNothingCompleted;
 }
 
+// The study waits for what does not come. `study`: as it was left, where something of it ran.
+absl::StatusOr<int> EndBlocked(Session& session, const RunOptions& options, const std::string& why,
+                               const StudyStatus* study) {
+  if (study != nullptr) HPO_RETURN_IF_ERROR(ShowEnd(session, options, *study).status());
+  // Where the output is JSON, it stays JSON.
+  std::ostream& out = session.json ? std::cerr : session.out;
+  out << "\nhpo run ends, as nothing more can run: " << Printable(why) << std::endl;
+  if (study == nullptr) {
+    out << "to go on, once that is changed: " << Again(options) << std::endl;
+  }
+  return kExitBlocked;
+}
+
+// Asked from another thread.
+std::string WhatIsAwaited(Client& client, const LocalService& service, const std::string& study) {
+  const absl::StatusOr<StudyStatus> status = client.GetStudy(study);
+  if (!status.ok()) return absl::StrCat("waits: ", Printable(status.status().message()));
+  const absl::StatusOr<TrialListing> running = client.ListTrials(
+      {.study = study, .states = {TrialState::kRunning}, .page_size = 0, .page_token = ""});
+  std::string line =
+      AwaitedLine(*status, running.ok() ? running->trials : std::vector<Trial>{}, absl::Now());
+  // To start a worker is no advice here: it has been started.
+  if (line.empty() || absl::StrContains(line, "no worker is connected")) {
+    const std::string word = service.LastWordOfWorker();
+    line = absl::StrCat("waits for hpo-worker, whose log ",
+                        word.empty() ? "is empty" : "ends: ", Printable(word));
+  }
+  if (!service.interrupted()) return line;
+  return absl::StrCat("stops: the worker gives its trial back; another Ctrl-C ends it at once; ",
+                      line);
+}
+
 // Until the study has a worker, so that nobody is told that it waits for one.
 void WaitForWorker(Session& session, LocalService& service) {
   while (!service.WaitForEnd(kPollWorkers)) {
     const absl::StatusOr<StudyStatus> study = session.client.GetStudy(session.study);
-    if (!study.ok() || study->finished) return;
+    if (!study.ok() || study->finished || study->blocked) return;
     for (const WorkerStatus& worker : study->workers) {
       if (worker.alive) return;
     }
@@ -176,18 +247,23 @@ void WaitForWorker(Session& session, LocalService& service) {
 }
 
 // Starts the worker and follows the study.
-absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service) {
+absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalService& service,
+                           RunVoice& voice) {
   HPO_ASSIGN_OR_RETURN(const StudyStatus before, session.client.GetStudy(session.study));
   HPO_RETURN_IF_ERROR(service.StartWorker());
+  voice.reminder().WaitFor(
+      [client = std::make_shared<Client>(service.address(), kReminderDeadline), &service,
+       study = session.study] { return WhatIsAwaited(*client, service, study); });
   WaitForWorker(session, service);
   // Its server's end is the end: nobody starts another.
-  const WatchOptions watch{.study = session.study,
-                           .until_finished = true,
-                           .after_sequence = before.sequence,
-                           .patience = absl::ZeroDuration()};
-  std::ostream nowhere(nullptr);
-  WatchDisplay display(session.terminal, session.json ? nowhere : session.out);
-  const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, display);
+  const WatchOptions watch{
+      .study = session.study,
+      .until_finished = true,
+      .after_sequence = before.sequence,
+      .patience = absl::ZeroDuration(),
+      .until_blocked_for = StartsSeveralWorkers(options) ? kFleetsStart : absl::ZeroDuration()};
+  const absl::StatusOr<StudyStatus> study = Watch(session.client, watch, voice.display());
+  voice.reminder().WaitFor(nullptr);
   // A watch tells no news of what was over before it began.
   if (study.ok() && before.finished && !session.json && !study->waiting_for.empty()) {
     session.out << "ended: " << Printable(study->waiting_for) << "\n";
@@ -197,8 +273,13 @@ absl::StatusOr<int> Follow(Session& session, const RunOptions& options, LocalSer
     if (!session.json) session.out << "stopped; to go on: " << Again(options) << "\n";
     return kInterrupted;
   }
-  const std::string failure = service.WorkerFailure();
-  if (!failure.empty()) return absl::FailedPreconditionError(failure);
+  if (study.ok() && study->blocked) {
+    const bool has_run = study->counts.Finished() > 0;
+    return EndBlocked(session, options, study->waiting_for, has_run ? &*study : nullptr);
+  }
+  const LocalService::Failure failure = service.WorkerFailure();
+  if (failure.blocked) return EndBlocked(session, options, failure.text, nullptr);
+  if (!failure.text.empty()) return absl::FailedPreconditionError(failure.text);
   HPO_RETURN_IF_ERROR(study.status());
   return absl::InternalError("hpo-server has ended while the study went on");
 }
@@ -234,6 +315,10 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
   }
   local.worker_arguments.insert(local.worker_arguments.end(), options.worker_arguments.begin(),
                                 options.worker_arguments.end());
+  RunVoice voice(session);
+  voice.reminder().WaitFor([folder = local.folder] {
+    return absl::StrCat("waits for hpo-server to start; its log: ", folder, "/server.log");
+  });
   HPO_ASSIGN_OR_RETURN(const std::unique_ptr<LocalService> service, LocalService::Start(local));
   Client client(service->address());
   Session own{.client = client,
@@ -255,7 +340,11 @@ absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options) {
             << "folder " << local.folder << "; look with: HPO_SERVER=" << service->address()
             << " hpo status" << std::endl;
   }
-  return Follow(own, options, *service);
+  const absl::StatusOr<int> end = Follow(own, options, *service, voice);
+  voice.reminder().WaitFor([folder = local.folder] {
+    return absl::StrCat("waits for hpo-worker and hpo-server to end; their logs are in ", folder);
+  });
+  return end;
 }
 
 }  // namespace hpo

@@ -27,11 +27,13 @@ struct RunOptions {
   std::vector<std::string> worker_arguments;
 };
 
-// Runs until the study is finished, or until SIGINT or SIGTERM: running it again goes on.
+// Runs until the study is finished or blocked (StudyStatus), or until SIGINT or SIGTERM: running it
+// again goes on. Where nothing happens for a while, a line says what it waits for.
 // An exit status:
 //   0    a trial has completed and the study is finished
 //   6    it is finished, and no trial has completed
 //   7    failures ended it
+//   8    nothing more can run unless something is changed; it says what
 //   130  a signal came
 absl::StatusOr<int> RunStudy(Session& session, const RunOptions& options);
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "cli/render/wording.h"
 #include "common/base/status.h"
 
@@ -27,16 +28,22 @@ std::string ReplannedLine(const std::string& name, const Trial& trial) {
 }  // namespace
 
 void WatchDisplay::Show(const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
+  ShowLocked(study);
+}
+
+void WatchDisplay::ShowLocked(const StudyStatus& study) {
   if (study.counts.running == 0) running_.clear();
   if (study.waiting_for != waiting_for_) {
     waiting_for_ = study.waiting_for;
     const char* what = study.finished ? "ended: " : "waits: ";
     if (!waiting_for_.empty()) PrintLine(absl::StrCat(what, Printable(waiting_for_)));
   }
-  Redraw(study);
+  Redraw(ProgressLine(study, running_));
 }
 
 void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
+  absl::MutexLock lock(&mutex_);
   const Trial& trial = change.trial;
   if (trial.state == TrialState::kRunning) {
     running_[trial.id.number] = trial.last_measurement ? trial.last_measurement->step : 0;
@@ -55,12 +62,17 @@ void WatchDisplay::Show(const TrialChanged& change, const StudyStatus& study) {
   } else if (change.kind == "requeued") {
     PrintLine(name + " runs again");
   }
-  Show(study);
+  ShowLocked(study);
 }
 
-void WatchDisplay::Redraw(const StudyStatus& study) {
+void WatchDisplay::Remind(const std::string& line) {
+  absl::MutexLock lock(&mutex_);
+  if (terminal_.interactive) return Redraw(line);
+  out_ << line << std::endl;
+}
+
+void WatchDisplay::Redraw(const std::string& line) {
   if (!terminal_.interactive) return;
-  const std::string line = ProgressLine(study, running_);
   const int columns = terminal_.columns > 1 ? terminal_.columns - 1 : 0;
   out_ << kEraseLine << (columns > 0 ? FitTo(line, columns) : line) << std::flush;
   drawn_ = true;
@@ -70,9 +82,11 @@ void WatchDisplay::PrintLine(const std::string& line) {
   if (drawn_) out_ << kEraseLine;
   drawn_ = false;
   out_ << line << std::endl;
+  if (said_) said_();
 }
 
 void WatchDisplay::Close() {
+  absl::MutexLock lock(&mutex_);
   if (drawn_) out_ << std::endl;
   drawn_ = false;
 }
@@ -88,12 +102,17 @@ class StudyWatch {
         options_(options),
         display_(display),
         study_(std::move(study)),
-        seen_(options.after_sequence.value_or(study_.sequence)) {}
+        seen_(options.after_sequence.value_or(study_.sequence)) {
+    NoteBlocked();
+  }
 
   const StudyStatus& study() const { return study_; }
 
   bool IsOver() const {
-    return options_.until_finished && study_.finished && seen_ >= study_.sequence;
+    const bool blocked = blocked_since_ && options_.until_blocked_for &&
+                         absl::Now() - *blocked_since_ >= *options_.until_blocked_for;
+    const bool ends = (options_.until_finished && study_.finished) || blocked;
+    return ends && seen_ >= study_.sequence;
   }
 
   // Until the study is over (OK), the server ends the watch (OK) or is away (Unavailable).
@@ -122,6 +141,14 @@ class StudyWatch {
     return absl::OkStatus();
   }
 
+  void NoteBlocked() {
+    if (!study_.blocked) {
+      blocked_since_.reset();
+    } else if (!blocked_since_) {
+      blocked_since_ = absl::Now();
+    }
+  }
+
   // The front is read anew only where another trial has completed.
   absl::Status ReadStudy() {
     StudyStatus before = std::exchange(study_, {});
@@ -131,6 +158,7 @@ class StudyWatch {
       return now.status();
     }
     study_ = *std::move(now);
+    NoteBlocked();
     study_.front = std::move(before.front);
     const bool is_current = study_.counts.completed == before.counts.completed;
     return is_current && !study_.front.empty() ? absl::OkStatus() : AddFront(client_, study_);
@@ -141,6 +169,7 @@ class StudyWatch {
   WatchDisplay& display_;
   StudyStatus study_;
   int64_t seen_;
+  std::optional<absl::Time> blocked_since_;
 };
 
 }  // namespace

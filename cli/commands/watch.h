@@ -1,11 +1,15 @@
 // `hpo watch`: follows a study as it happens.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "cli/client.h"
 #include "cli/render/progress.h"
 #include "cli/render/terminal.h"
@@ -13,28 +17,35 @@
 namespace hpo {
 
 // Turns events into output. On a terminal one line is redrawn in place; elsewhere there is a line
-// for each finished trial.
+// for each finished trial. Thread-safe.
 class WatchDisplay {
  public:
-  // `out` outlives the display.
-  WatchDisplay(const Terminal& terminal, std::ostream& out) : terminal_(terminal), out_(out) {}
+  // `out` outlives the display. `said` is called after each line that news have brought.
+  WatchDisplay(const Terminal& terminal, std::ostream& out, std::function<void()> said = nullptr)
+      : terminal_(terminal), out_(out), said_(std::move(said)) {}
 
-  void Show(const StudyStatus& study);
-  void Show(const TrialChanged& change, const StudyStatus& study);
+  void Show(const StudyStatus& study) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Show(const TrialChanged& change, const StudyStatus& study) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What is waited for while there are no news; on a terminal in place of the redrawn line.
+  void Remind(const std::string& line) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends the redrawn line, so that what follows starts on its own.
-  void Close();
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Redraw(const StudyStatus& study);
+  void ShowLocked(const StudyStatus& study) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Redraw(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A line of its own, above the redrawn one.
-  void PrintLine(const std::string& line);
+  void PrintLine(const std::string& line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Terminal terminal_;
-  std::ostream& out_;
-  RunningSteps running_;
-  bool drawn_ = false;
-  std::string waiting_for_;  // said already
+  absl::Mutex mutex_;
+  std::ostream& out_ ABSL_GUARDED_BY(mutex_);
+  const std::function<void()> said_;
+  RunningSteps running_ ABSL_GUARDED_BY(mutex_);
+  bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string waiting_for_ ABSL_GUARDED_BY(mutex_);  // said already
 };
 
 struct WatchOptions {
@@ -44,10 +55,12 @@ struct WatchOptions {
   std::optional<int64_t> after_sequence;
   // How long a server may be away before the watch gives up.
   absl::Duration patience = absl::Seconds(60);
+  // Ends the watch of a study that has been blocked (StudyStatus) for so long; nullopt: never.
+  std::optional<absl::Duration> until_blocked_for = {};
 };
 
-// Watches until the study is finished (where asked), the server drains or is away for longer than
-// `patience`. The study as it was last seen.
+// Watches until the study is finished or blocked (where asked), the server drains or is away for
+// longer than `patience`. The study as it was last seen.
 //   Unavailable  the server is away
 absl::StatusOr<StudyStatus> Watch(Client& client, const WatchOptions& options,
                                   WatchDisplay& display);

@@ -146,6 +146,7 @@ Json StudyJson(const StudyStatus& study) {
       {"wall_clock_used_seconds", absl::ToDoubleSeconds(study.wall_clock_used)},
       {"workers", std::move(workers)},
       {"waiting_for", study.waiting_for},
+      {"blocked", study.blocked},
       {"warm_start", Shown(study.priors)},
       {"last_proposal", study.last_proposal},
       {"unreadable", study.unreadable},

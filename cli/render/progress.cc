@@ -1,6 +1,7 @@
 #include "cli/render/progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,6 +51,40 @@ std::string ProgressLine(const StudyStatus& study, const RunningSteps& running) 
                       study.front.empty() ? "best " : "", DescribeBest(study), " | ",
                       RunningText(study, running), " | OOM ", study.counts.oom_met, " met, ",
                       study.counts.oom_predicted, " predicted | ", end);
+}
+
+std::string AwaitedLine(const StudyStatus& study, const std::vector<Trial>& running,
+                        absl::Time now) {
+  std::vector<std::string> parts;
+  for (const Trial& trial : running) {
+    if (parts.size() == kMostNamed) {
+      parts.push_back(absl::StrCat(running.size() - kMostNamed, " more"));
+      break;
+    }
+    std::string part = absl::StrCat("trial ", trial.id.number.value);
+    if (trial.started != absl::InfinitePast()) {
+      absl::StrAppend(&part, " for ", ShortDuration(now - trial.started));
+    }
+    if (trial.last_measurement) {
+      absl::StrAppend(&part, " (step ", trial.last_measurement->step, ")");
+    }
+    parts.push_back(std::move(part));
+  }
+  std::vector<std::string> lines;
+  if (!parts.empty()) {
+    lines.push_back(absl::StrCat("running: ", absl::StrJoin(parts, ", ")));
+    const std::optional<int64_t> budget = study.spec.budget.trials;
+    lines.push_back(absl::StrCat(study.counts.Finished(),
+                                 budget ? absl::StrCat(" of ", *budget) : "", " trials ended"));
+  }
+  if (!study.waiting_for.empty()) {
+    lines.push_back(absl::StrCat("waits: ", Printable(study.waiting_for)));
+  }
+  for (const WorkerStatus& worker : study.workers) {
+    if (!worker.alive || worker.notice.empty()) continue;
+    lines.push_back(absl::StrCat("worker ", Printable(worker.name), " ", Printable(worker.notice)));
+  }
+  return absl::StrJoin(lines, "; ");
 }
 
 std::string FinishedLine(const Trial& trial, const StudyStatus& study) {

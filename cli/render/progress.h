@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "common/study/study_status.h"
@@ -21,6 +22,12 @@ std::optional<absl::Duration> TimeLeft(const StudyStatus& study);
 // "criteria 7/12 | best 0.713 (#4) | 1 running (#8 step 120) | OOM 1 met, 0 predicted | time left
 // 3m10s"; "finished" instead of the last once the study is.
 std::string ProgressLine(const StudyStatus& study, const RunningSteps& running);
+
+// What happens while there are no news: "running: trial 3 for 2m10s (step 120); 2 of 6 trials
+// ended", "waits: no configuration found that fits ..."; what workers say of their machines. Empty:
+// nothing is known. `running`: the study's running trials.
+std::string AwaitedLine(const StudyStatus& study, const std::vector<Trial>& running,
+                        absl::Time now);
 
 // What a finished trial is worth a line of a log: "trial 7 COMPLETED: macro_f1 0.7131 in 1m02s;
 // best is #4 with 0.7204".

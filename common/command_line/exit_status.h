@@ -14,12 +14,14 @@ enum ExitStatus : int {
   kExitUnavailable = 5,       // the server is away
   kExitNothingCompleted = 6,  // a study finished without a completed trial
   kExitStudyFailed = 7,       // failures ended a study
+  kExitBlocked = 8,           // nothing more runs unless something is changed
 };
 
 // Exit statuses of hpo-worker: what a scheduler of machines should do.
 enum class ExitCode : int {
   kDone = 0,         // every study finished, or --max-trials reached, or drained with no work left
   kStudyFailed = 7,  // failures ended the one study that it served (kExitStudyFailed)
+  kBlocked = 8,      // it has the data of no running study (kExitBlocked)
   kInternal = 70,    // retry with a limit
   kTryAgain = 75,    // ended while work remains or a result is owed, or no server: run it again
   kUnhealthy = 77,   // the trainer cannot be started: leave this machine out

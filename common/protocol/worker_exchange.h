@@ -69,6 +69,7 @@ struct AcquireResult {
   bool draining = false;
   std::string waiting_for;
   std::vector<FinishedStudy> finished;  // those that the worker serves, once all are
+  bool blocked = false;  // no trial will come unless somebody intervenes; see the message
 };
 
 struct LeaseBeat {

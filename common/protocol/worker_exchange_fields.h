@@ -72,6 +72,7 @@ void VisitFields(Is<AcquireResult> auto& result, auto visit) {
   visit({"draining"}, result.draining);
   visit({"waiting_for"}, result.waiting_for);
   visit({"finished"}, result.finished);
+  visit({"blocked"}, result.blocked);
 }
 
 void VisitFields(Is<LeaseBeat> auto& beat, auto visit) {

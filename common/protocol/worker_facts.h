@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,10 @@ struct WorkerFacts {
   // The only studies that it serves, none where it has not been told which; nullopt: every study.
   std::optional<std::vector<std::string>> serves;
   ProcessIdentity process;  // that the session is of
+  // Models and data files that are there and cannot be used here: why, by name.
+  std::map<std::string, std::string> left_out;
+  // Some of it is read again soon, as this machine lacked something at the moment.
+  bool reads_again = false;
   bool operator==(const WorkerFacts&) const = default;
 };
 

@@ -86,6 +86,9 @@ struct StudyStatus {
   absl::Duration wall_clock_used;
   std::vector<WorkerStatus> workers;
   std::string waiting_for;  // why nothing runs, or who idles, and what helps; why it ended early
+  // Its live workers have asked in vain, and get nothing unless somebody intervenes: waiting_for
+  // says what.
+  bool blocked = false;
   std::vector<PriorStatus> priors;
   // Who proposed the latest trial that was proposed, and why (Trial::sampler); told with priors.
   std::string last_proposal;

@@ -44,6 +44,8 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.ImportedTrial.origin", &kTextLimit},
     {"hpo.v1.RegisterWorkerRequest.trainer", &kTextLimit},
     {"hpo.v1.RegisterWorkerRequest.torch_build", &kTextLimit},
+    {"hpo.v1.RegisterWorkerRequest.LeftOutEntry.key", &kTextLimit},
+    {"hpo.v1.RegisterWorkerRequest.LeftOutEntry.value", &kTextLimit},
     {"hpo.v1.Model.name", &kTextLimit},
     {"hpo.v1.DataSet.name", &kTextLimit},
     {"hpo.v1.DataSet.labels", &kTextLimit},

@@ -74,6 +74,7 @@ void VisitFields(Is<StudyStatus> auto& study, auto visit) {
   visit({"failure"}, study.failure);
   visit({"unreadable"}, study.unreadable);
   visit({"attributes"}, study.attributes);
+  visit({"blocked"}, study.blocked);
 }
 
 v1::Objective ToProto(const Objective& objective) { return ToMessage<v1::Objective>(objective); }

@@ -44,6 +44,8 @@ v1::RegisterWorkerRequest ToProto(const WorkerFacts& facts) {
   if (facts.serves) {
     proto.mutable_serves()->mutable_names()->Assign(facts.serves->begin(), facts.serves->end());
   }
+  proto.mutable_left_out()->insert(facts.left_out.begin(), facts.left_out.end());
+  proto.set_reads_again(facts.reads_again);
   return proto;
 }
 
@@ -58,6 +60,8 @@ absl::StatusOr<WorkerFacts> FromProto(const v1::RegisterWorkerRequest& proto) {
   if (proto.has_serves()) {
     facts.serves.emplace(proto.serves().names().begin(), proto.serves().names().end());
   }
+  facts.left_out.insert(proto.left_out().begin(), proto.left_out().end());
+  facts.reads_again = proto.reads_again();
   return facts;
 }
 

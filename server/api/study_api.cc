@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kDefaultPage = 100;
 constexpr int64_t kLargestPage = kPageLimit.most;
-constexpr absl::Duration kBookmarkEach = absl::Seconds(15);
+constexpr absl::Duration kBookmarkEach = absl::Seconds(5);
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
 constexpr int kEventBatch = 256;
 constexpr size_t kArchivePiece = size_t{1} << 20;  // of an archive

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "nlohmann/json.hpp"
 #include "sampler/space/narrow_for_capacity.h"
 #include "server/placement/capability.h"
 #include "server/placement/placement.h"
 #include "server/storage/study_store.h"
+#include "server/studies/blocked_study.h"
 #include "server/studies/held_trials.h"
 #include "server/studies/lease_token.h"
 #include "server/studies/study_end.h"
@@ -22,6 +24,8 @@ namespace {
 constexpr absl::Duration kLongestWait = absl::Seconds(50);
 // How often a waiting call looks whether its caller is still there.
 constexpr absl::Duration kCancellationCheck = absl::Milliseconds(100);
+// How often a call that is blocked, as far as its own worker goes, looks whether all others are.
+constexpr absl::Duration kBlockCheck = absl::Milliseconds(500);
 // With nothing left to do anywhere, a worker that asks again at once is slowed to this.
 constexpr absl::Duration kFinishedWait = absl::Seconds(1);
 
@@ -93,6 +97,14 @@ Assignment TrialDispatcher::Complete(Assignment assignment) const {
   return assignment;
 }
 
+bool TrialDispatcher::BlocksAll(const WorkerFacts& facts, int64_t generation) const {
+  const std::vector<StudyRuntime*> studies = state_.studies.All();
+  return std::all_of(studies.begin(), studies.end(), [&](const StudyRuntime* study) {
+    return !CheckTold(study->name(), facts).ok() || study->standing().finished ||
+           IsBlocked(state_, *study, generation);
+  });
+}
+
 absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     const std::string& session, const std::string& request_id, absl::Duration wait, Bytes capacity,
     const std::function<bool()>& cancelled) {
@@ -107,7 +119,7 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     // A session that a newer process of the worker has replaced meanwhile gets nothing.
     HPO_RETURN_IF_ERROR(state_.workers.Touch(session, capacity).status());
     if (!found.assignment && !state_.work.draining()) {
-      HPO_ASSIGN_OR_RETURN(found, Try(asker));
+      HPO_ASSIGN_OR_RETURN(found, Try(asker, seen));
       if (found.assignment) {
         HPO_RETURN_IF_ERROR(TakeBackUnlessThere(session, found.assignment->lease));
       }
@@ -117,11 +129,14 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
     const StudyRuntime* const waits_for = std::exchange(found.handed_out, nullptr);
     if (found.assignment) answer.assignment = Complete(*std::move(found.assignment));
     if (answer.assignment || answer.draining) return answer;
-    if (answer.all_studies_finished) {
+    const bool may_be_blocked = !answer.all_studies_finished && !found.may_pass;
+    answer.blocked = may_be_blocked && BlocksAll(asker.facts, seen);
+    if (answer.all_studies_finished || answer.blocked) {
       // News for a worker that was waiting; one that knows is slowed down.
       if (!first) return answer;
       longest = std::min(longest, kFinishedWait);
     }
+    absl::Duration look_at = state_.clock.Monotonic() + kBlockCheck;
     for (bool woken = false; !woken;) {
       const absl::Duration left = longest - (state_.clock.Monotonic() - asked);
       if (left <= absl::ZeroDuration() || (cancelled && cancelled())) {
@@ -133,6 +148,12 @@ absl::StatusOr<AcquireResult> TrialDispatcher::AcquireTrial(
         return answer;
       }
       woken = state_.work.AwaitAfter(seen, std::min(left, kCancellationCheck));
+      // The last one of several workers to be blocked does not wake the others.
+      const absl::Duration now = state_.clock.Monotonic();
+      if (woken || answer.blocked || !may_be_blocked || now < look_at) continue;
+      look_at = now + kBlockCheck;
+      answer.blocked = BlocksAll(asker.facts, seen);
+      if (answer.blocked) return answer;
     }
   }
 }
@@ -186,31 +207,44 @@ absl::StatusOr<std::optional<Assignment>> TrialDispatcher::Replay(const Asker& a
   return MakeAssignment(spec, record.trial, attempt, NarrowForCapacity(context));
 }
 
-absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker) {
-  const std::string& worker = asker.facts.worker;
-  Answer answer;  // the last obstacle stays
+std::vector<StudyRuntime*> TrialDispatcher::AbleStudies(const WorkerFacts& facts,
+                                                        int64_t generation, Answer& answer) {
   std::vector<StudyRuntime*> able;
+  bool is_told = false;
   for (StudyRuntime* study : state_.studies.All()) {
     const StudyStanding standing = study->standing();
+    is_told = is_told || CheckTold(study->name(), facts).ok();
     if (standing.finished) continue;
-    const absl::Status serves = CheckOffer(*study, asker.facts);
+    const absl::Status serves = CheckOffer(*study, facts);
     if (standing.order == StudyOrder::kPause && serves.ok()) {
+      study->obstacles.Clear(facts.worker);
       answer.obstacle = OfStudy(*study, "paused");
+      answer.may_pass = true;
     } else if (serves.ok()) {
       able.push_back(study);
     } else {
+      study->obstacles.Set(facts.worker, {.text = "", .blocked_at = generation});
       answer.obstacle = std::string(serves.message());
     }
   }
-  std::map<const StudyRuntime*, std::string> obstacles;
+  if (!is_told && answer.obstacle.empty()) {
+    const std::string name = facts.serves ? absl::StrJoin(*facts.serves, ", ") : "";
+    answer.obstacle = absl::StrCat("the server has no study", name.empty() ? "" : " ", name,
+                                   "; to create one: hpo study create FILE");
+  }
+  return able;
+}
+
+absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker,
+                                                             int64_t generation) {
+  const std::string& worker = asker.facts.worker;
+  Answer answer;  // the last obstacle stays
+  const std::vector<StudyRuntime*> able = AbleStudies(asker.facts, generation, answer);
+  std::map<const StudyRuntime*, Answer> queued;
   for (StudyRuntime* study : able) {
-    study->obstacles.Set(worker, "");
-    HPO_ASSIGN_OR_RETURN(Answer queued, TakeQueued(*study, asker));
-    if (queued.assignment) return queued;
-    if (queued.obstacle.empty()) continue;
-    study->obstacles.Set(worker, queued.obstacle);
-    answer.obstacle = OfStudy(*study, queued.obstacle);
-    obstacles[study] = std::move(queued.obstacle);
+    study->obstacles.Clear(worker);
+    HPO_ASSIGN_OR_RETURN(queued[study], TakeQueued(*study, asker));
+    if (queued[study].assignment) return std::move(queued[study]);
   }
   // The study with the fewest running trials first, as they are now: others change them, and a sort
   // whose order changes under it reads outside of what it sorts.
@@ -219,12 +253,16 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Try(const Asker& asker)
   for (const auto& [num_running, study] : by_running) {
     HPO_ASSIGN_OR_RETURN(Answer proposed, Propose(*study, asker));
     if (proposed.assignment) return proposed;
-    if (proposed.obstacle.empty()) continue;
     // What a queued trial waits for stays told.
-    std::string& obstacle = obstacles[study];
-    absl::StrAppend(&obstacle, obstacle.empty() ? "" : "; ", proposed.obstacle);
-    study->obstacles.Set(worker, obstacle);
-    answer.obstacle = OfStudy(*study, obstacle);
+    std::string obstacle = std::move(queued[study].obstacle);
+    absl::StrAppend(&obstacle, obstacle.empty() || proposed.obstacle.empty() ? "" : "; ",
+                    proposed.obstacle);
+    const bool may_pass = queued[study].may_pass || proposed.may_pass;
+    WorkerObstacle told{.text = obstacle};
+    if (!may_pass) told.blocked_at = generation;
+    study->obstacles.Set(worker, std::move(told));
+    answer.may_pass = answer.may_pass || may_pass;
+    if (!obstacle.empty()) answer.obstacle = OfStudy(*study, obstacle);
   }
   if (answer.obstacle.empty() && !able.empty()) answer.handed_out = able.front();
   return answer;
@@ -239,7 +277,10 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::TakeQueued(StudyRuntime
   WaitingTrials waiting(state_, study, spec, asker.facts, std::move(queue));
   for (;;) {
     HPO_ASSIGN_OR_RETURN(WaitingTrials::Choice choice, waiting.Choose());
-    if (!choice.trial) return Answer{.assignment = {}, .obstacle = std::move(choice.obstacle)};
+    if (!choice.trial) {
+      return Answer{
+          .assignment = {}, .obstacle = std::move(choice.obstacle), .may_pass = choice.may_pass};
+    }
     const TrialNumber number = choice.trial->id.number;
     AttemptRecord attempt;
     const auto claim = [&](TrialTransaction& transaction) -> absl::Status {
@@ -263,28 +304,61 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::TakeQueued(StudyRuntime
   }
 }
 
+TrialDispatcher::Proposal TrialDispatcher::Suggest(StudyRuntime& study, const StudySpec& spec,
+                                                   const WorkerFacts& facts) const {
+  Proposal proposal;
+  const auto ask = [&](bool as_last_resort) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    proposal.suggestion = study.sampler.Suggest(spec, [&](const History& seen) {
+      MemoryKnowledge& knowledge = proposal.knowledge;
+      knowledge = KnowledgeFor(spec, facts, seen, state_.calibration.Snapshot(), state_.replays);
+      LearnedNeed& learned = knowledge.evidence.learned;
+      if (as_last_resort) learned = learned.AsLastResort();
+      proposal.context = AskFor(spec, facts, study.next_number(), knowledge);
+      return proposal.context;
+    });
+  };
+  ask(/*as_last_resort=*/false);
+  if (proposal.suggestion.ok()) return proposal;
+  // A few errors are no reason to give a whole space up.
+  if (proposal.knowledge.evidence.learned.LeavesNothing(proposal.context.capacity)) {
+    ask(/*as_last_resort=*/true);
+  }
+  return proposal;
+}
+
+Bytes TrialDispatcher::HeldByOthers(StudyRuntime& study, const StudySpec& spec,
+                                    const WorkerFacts& facts) const {
+  WorkerFacts alone = facts;
+  alone.capacity = CapacityAlone(facts);
+  if (alone.capacity <= facts.capacity || !Suggest(study, spec, alone).suggestion.ok()) return {};
+  return alone.capacity - facts.capacity;
+}
+
 absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Propose(StudyRuntime& study,
                                                                  const Asker& asker) {
   if (!study.standing().budget_left) return Answer{};
   absl::ReleasableMutexLock lock(&study.sampler.propose_mutex());
   if (!study.standing().budget_left) return Answer{};
   const StudySpec spec = study.spec();
-  MemoryKnowledge knowledge;
-  AskContext context;
-  const absl::StatusOr<Suggestion> suggestion =
-      study.sampler.Suggest(spec, [&](const History& seen) {
-        knowledge =
-            KnowledgeFor(spec, asker.facts, seen, state_.calibration.Snapshot(), state_.replays);
-        context = AskFor(spec, asker.facts, study.next_number(), knowledge);
-        return context;
-      });
+  const Proposal proposal = Suggest(study, spec, asker.facts);
+  const absl::StatusOr<Suggestion>& suggestion = proposal.suggestion;
+  const MemoryKnowledge& knowledge = proposal.knowledge;
+  const AskContext& context = proposal.context;
   if (!suggestion.ok()) {
+    const Bytes held = HeldByOthers(study, spec, asker.facts);
     lock.Release();
     std::string obstacle(suggestion.status().message());
+    if (held.count > 0) {
+      absl::StrAppend(&obstacle, "; others hold ", FormatBytes(held), " of the device");
+    }
     const bool ends = !study.standing().budget_left;
     const std::string advice = ends ? "" : advisor_.Advise(spec, asker.facts, knowledge);
     if (!advice.empty()) absl::StrAppend(&obstacle, "; ", advice);
-    return Answer{.assignment = {}, .obstacle = std::move(obstacle)};
+    const bool nothing_left =
+        absl::IsFailedPrecondition(suggestion.status()) || absl::IsOutOfRange(suggestion.status());
+    return Answer{.assignment = {},
+                  .obstacle = std::move(obstacle),
+                  .may_pass = ends || held.count > 0 || !nothing_left};
   }
   TrialRecord record{.study_id = study.id()};
   record.trial.id = TrialId{study.name(), context.number};
@@ -310,7 +384,7 @@ absl::StatusOr<TrialDispatcher::Answer> TrialDispatcher::Propose(StudyRuntime& s
 }
 
 void TrialDispatcher::Started(StudyRuntime& study, const WorkerFacts& facts) {
-  study.obstacles.Set(facts.worker, "");
+  study.obstacles.Clear(facts.worker);
   for (const DataSetFacts& data : DataOf(study.spec(), facts)) {
     study.PinData(data.name, data.digest);
   }

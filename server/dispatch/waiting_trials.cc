@@ -46,8 +46,7 @@ absl::StatusOr<WaitingTrials::Choice> WaitingTrials::Choose() {
   for (const QueuedTrial& queued : queue_) {
     const std::optional<Bytes> least = smaller_.LeastUsableFor(queued.trial);
     if (choice.trial && least && *least <= *best_least) continue;
-    HPO_ASSIGN_OR_RETURN(const std::optional<Placement> placement,
-                         Place(queued.trial, choice.obstacle));
+    HPO_ASSIGN_OR_RETURN(const std::optional<Placement> placement, Place(queued.trial, choice));
     if (!placement) continue;
     choice.trial = queued.trial;
     choice.placement = *placement;
@@ -62,8 +61,8 @@ void WaitingTrials::Remove(TrialNumber number) {
                 [number](const QueuedTrial& queued) { return queued.trial.id.number == number; });
 }
 
-absl::StatusOr<std::optional<Placement>> WaitingTrials::Place(const Trial& trial,
-                                                              std::string& obstacle) {
+absl::StatusOr<std::optional<Placement>> WaitingTrials::Place(const Trial& trial, Choice& choice) {
+  std::string& obstacle = choice.obstacle;
   const std::string name = absl::StrCat("trial #", trial.id.number.value);
   if (const absl::Status able = CheckCanRun(spec_, facts_, trial.params); !able.ok()) {
     obstacle = absl::StrCat(name, ": ", able.message());
@@ -84,6 +83,7 @@ absl::StatusOr<std::optional<Placement>> WaitingTrials::Place(const Trial& trial
   if (best.fits) {
     obstacle = absl::StrCat(name, " ", placement.misfit, "; others hold ",
                             FormatBytes(alone.capacity - facts_.capacity), " of the device");
+    choice.may_pass = true;
   } else if (largest && best.usable < *largest) {
     obstacle = absl::StrCat(name, " ", placement.misfit);
   } else {

@@ -30,7 +30,8 @@ class WaitingTrials {
   struct Choice {
     std::optional<Trial> trial;  // nullopt: the worker can run none of them
     Placement placement;
-    std::string obstacle;  // where there is no trial: why not the last one that was looked at
+    std::string obstacle;   // where there is no trial: why not the last one that was looked at
+    bool may_pass = false;  // the worker may run one of them once others leave its device
   };
   // In the order of smaller_cards.h. Ends what fits nowhere.
   //   Codes: TrialWriter::Write
@@ -41,8 +42,8 @@ class WaitingTrials {
   const MemoryKnowledge& knowledge() const { return knowledge_; }
 
  private:
-  // nullopt: the worker cannot run it; `obstacle` says why, or it was ended as it fits nowhere.
-  absl::StatusOr<std::optional<Placement>> Place(const Trial& trial, std::string& obstacle);
+  // nullopt: the worker cannot run it; `choice` says why, or it was ended as it fits nowhere.
+  absl::StatusOr<std::optional<Placement>> Place(const Trial& trial, Choice& choice);
   absl::Status EndAsPredicted(const Trial& trial, const Placement& placement);
 
   SchedulerState& state_;

@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
-#include "server/placement/capability.h"
 #include "server/storage/event_log.h"
 #include "server/storage/study_store.h"
 #include "server/storage/trial_store.h"
+#include "server/studies/blocked_study.h"
 #include "server/studies/study_loader.h"
 #include "server/studies/trial_writer.h"
 #include "server/workers/lease.h"
@@ -107,9 +107,7 @@ absl::Status LeaseSweeper::SettleQueued(StudyRuntime& study, const StudySpec& sp
   if (!queued.last_oom) return absl::OkStatus();
   const absl::Duration waited = state_.clock.Monotonic() - queued.since;
   if (waited <= 2 * state_.options.lease.ttl) return absl::OkStatus();
-  const std::optional<Bytes> largest =
-      LargestUsable(state_.workers.Alive(), spec, queued.trial.params);
-  if (!largest || *largest > queued.trial.min_capacity) return absl::OkStatus();
+  if (!EndsByWaiting(state_, spec, queued)) return absl::OkStatus();
   return state_.writer.Write(study, [&](TrialTransaction& transaction) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(queued.trial.id.number));
     if (record.trial.state != TrialState::kQueued || !record.last_oom) return absl::OkStatus();

@@ -42,12 +42,16 @@ Verdict WithinBudget(TrialOutcome outcome, RetryCounts counts, int64_t RetryCoun
   return Verdict{.counts = counts, .note = absl::StrCat(what, ", retry ", times, " of ", allowed)};
 }
 
-Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts, Bytes limit,
-                              std::optional<Bytes> largest) {
-  if (oom.limit.count <= 0) oom.limit = limit;
-  const Bytes bound = std::max(oom.limit, limit);
+Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts,
+                              const OomCircumstances& at, const RetryLimits& limits) {
+  if (oom.limit.count <= 0) oom.limit = at.limit;
+  const Bytes bound = std::max(oom.limit, at.limit);
   // What is larger by noise is no larger card.
-  if (largest.has_value() && *largest - bound <= kCapacityNoise) {
+  if (at.largest.has_value() && *at.largest - bound <= kCapacityNoise) {
+    if (!at.explained) {
+      return WithinBudget(oom, counts, &RetryCounts::device_ooms, limits.unexplained_ooms,
+                          "out of memory, which no parameter explains");
+    }
     return End(oom, counts,
                absl::StrCat("out of memory at ", FormatBytes(bound), ", the study's largest"));
   }
@@ -57,12 +61,12 @@ Verdict AfterConfigurationOom(OutOfMemory oom, const RetryCounts& counts, Bytes 
                                       ", again where more is usable")};
 }
 
-Verdict AfterOom(const OutOfMemory& oom, const RetryCounts& counts, Bytes limit,
-                 std::optional<Bytes> largest, const RetryLimits& limits) {
+Verdict AfterOom(const OutOfMemory& oom, const RetryCounts& counts, const OomCircumstances& at,
+                 const RetryLimits& limits) {
   switch (oom.kind) {
     case OomKind::kConfiguration:
     case OomKind::kLatePeak:
-      return AfterConfigurationOom(oom, counts, limit, largest);
+      return AfterConfigurationOom(oom, counts, at, limits);
     case OomKind::kDirtyDevice:
       return WithinBudget(oom, counts, &RetryCounts::device_ooms, limits.device_ooms,
                           "out of memory on a device that others use");
@@ -78,10 +82,10 @@ Verdict AfterOom(const OutOfMemory& oom, const RetryCounts& counts, Bytes limit,
 
 }  // namespace
 
-Verdict AfterOutcome(const TrialOutcome& outcome, const RetryCounts& counts, Bytes limit,
-                     std::optional<Bytes> largest, const RetryLimits& limits) {
+Verdict AfterOutcome(const TrialOutcome& outcome, const RetryCounts& counts,
+                     const OomCircumstances& at, const RetryLimits& limits) {
   if (const auto* oom = std::get_if<OutOfMemory>(&outcome)) {
-    return AfterOom(*oom, counts, limit, largest, limits);
+    return AfterOom(*oom, counts, at, limits);
   }
   if (const auto* failed = std::get_if<Failed>(&outcome);
       failed != nullptr && IsTransient(failed->failure_class)) {
@@ -114,7 +118,7 @@ Verdict AfterTakeover(const RetryCounts& counts, const RetryLimits& limits) {
 }
 
 Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note,
-                     const RetryCounts& counts, Bytes limit, std::optional<Bytes> largest,
+                     const RetryCounts& counts, const OomCircumstances& at,
                      const RetryLimits& limits) {
   switch (reason) {
     case ReleaseReason::kPreempted: {
@@ -124,13 +128,13 @@ Verdict AfterRelease(ReleaseReason reason, Bytes needed, const std::string& note
     }
     case ReleaseReason::kRejected: {
       const OutOfMemory oom{
-          .kind = needed > limit ? OomKind::kConfiguration : OomKind::kDirtyDevice,
+          .kind = needed > at.limit ? OomKind::kConfiguration : OomKind::kDirtyDevice,
           .predicted = true,
-          .limit = limit,
+          .limit = at.limit,
           .needed = needed,
-          .message = absl::StrCat("needs ", FormatBytes(needed), ", allowed ", FormatBytes(limit),
-                                  note.empty() ? "" : ": ", note)};
-      return AfterOom(oom, counts, limit, largest, limits);
+          .message = absl::StrCat("needs ", FormatBytes(needed), ", allowed ",
+                                  FormatBytes(at.limit), note.empty() ? "" : ": ", note)};
+      return AfterOom(oom, counts, at, limits);
     }
     case ReleaseReason::kUnhealthy: {
       const Failed failed{.failure_class = FailureClass::kDeviceLost, .message = note};

@@ -35,6 +35,7 @@ absl::StatusOr<Registration> WorkerSessions::RegisterWorker(const WorkerFacts& f
   }));
   const std::string session = state_.workers.Register(facts, *name);
   HPO_RETURN_IF_ERROR(TakeBackOfOlderInstance(facts, *name));
+  for (StudyRuntime* study : state_.studies.All()) study->obstacles.Clear(facts.worker);
   // A larger card may be what a queued trial waits for.
   state_.work.Raise();
   return Registration{.session = session,

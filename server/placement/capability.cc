@@ -67,20 +67,46 @@ std::vector<std::string> ModelChoices(const StudySpec& study) {
 }
 
 absl::Status MissingData(const WorkerFacts& worker, const std::string& file) {
+  if (const auto why = worker.left_out.find(file); why != worker.left_out.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker ", worker.worker, " cannot read data file ", file, ": ", why->second));
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("worker ", worker.worker, " has no data file ", file,
                    "; run: scripts/prepare_criteria_data --out DIR (or bring your own ", file,
                    "), then hpo-worker --data DIR"));
 }
 
+// Why the worker cannot run the model called `name`; empty: it is not there.
+std::string WhyUnusable(const StudySpec& study, const WorkerFacts& worker,
+                        const std::string& name) {
+  for (const std::string& called : {name, FullModelName(name)}) {
+    const auto found = worker.left_out.find(called);
+    if (found != worker.left_out.end()) return found->second;
+  }
+  const ModelFacts* const model = FindModel(worker, name);
+  if (model == nullptr) return "";
+  if (const absl::Status trainable = CheckTrainable(model->shape); !trainable.ok()) {
+    return absl::StrCat(trainable.message(),
+                        " (another architecture needs a program of your own: --trainer)");
+  }
+  const bool needs_weights = study.trainer.model_init != "random";
+  return needs_weights && !model->has_weights ? "it has no model.safetensors" : "";
+}
+
 absl::Status MissingModel(const StudySpec& study, const WorkerFacts& worker,
                           const std::vector<std::string>& names) {
   const absl::string_view weights =
       study.trainer.model_init == "random" ? "" : "model.safetensors, ";
+  std::string reasons;
+  for (const std::string& name : names) {
+    const std::string why = WhyUnusable(study, worker, name);
+    if (!why.empty()) absl::StrAppend(&reasons, "; ", name, ": ", why);
+  }
   return absl::FailedPreconditionError(
       absl::StrCat("worker ", worker.worker, " has no usable model of ", absl::StrJoin(names, ", "),
-                   "; put config.json, ", weights, "the tokenizer's files into DIR/", names.front(),
-                   ", then hpo-worker --models DIR"));
+                   reasons, "; put config.json, ", weights, "the tokenizer's files into DIR/",
+                   names.front(), ", then hpo-worker --models DIR"));
 }
 
 SearchSpace SpaceOf(const StudySpec& study, std::span<const WorkerFacts> workers) {

@@ -60,6 +60,17 @@ std::string HowItFits(const StudySpec& study, const FitDecider& strict, const Fi
   return absl::StrCat(absl::StrJoin(settings, " and "), ", or ", needs_card);
 }
 
+// Where what other trials used or met rules out all: nobody can say which change would help.
+std::string AdviseOnLearnedMisfit(const StudySpec& study, const WorkerFacts& worker,
+                                  const MemoryKnowledge& knowledge) {
+  if (!GoesByLearnedNeed(study.memory, worker)) return "";
+  const AskContext context = AskFor(study, worker, TrialNumber{0}, knowledge);
+  const std::optional<Candidate> least = LeastDemanding(context);
+  if (!least.has_value() || least->fit.fits) return "";
+  return "give its trials more memory (--memory-limit; in Python memory=), or let them run without "
+         "a check (memory: {policy: off})";
+}
+
 }  // namespace
 
 std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
@@ -94,6 +105,13 @@ std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
 std::string MisfitAdvisor::Advise(const StudySpec& study, WorkerFacts worker,
                                   const MemoryKnowledge& knowledge) {
   worker.capacity = QuantizeCapacity(worker.capacity);
+  const std::string by_estimate = AdviseByEstimate(study, worker, knowledge);
+  // What is learnt changes with each trial, and is looked at at once.
+  return by_estimate.empty() ? AdviseOnLearnedMisfit(study, worker, knowledge) : by_estimate;
+}
+
+std::string MisfitAdvisor::AdviseByEstimate(const StudySpec& study, const WorkerFacts& worker,
+                                            const MemoryKnowledge& knowledge) {
   const auto key = std::make_pair(study.name, worker.worker);
   {
     absl::MutexLock lock(&mutex_);

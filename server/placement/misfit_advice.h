@@ -18,13 +18,17 @@ namespace hpo {
 std::string AdviseOnMisfit(const StudySpec& study, const WorkerFacts& worker,
                            const MemoryKnowledge& knowledge);
 
-// The same, computed anew only where it may have changed. Thread-safe.
+// The same, computed anew only where it may have changed; where there are no estimates and what was
+// learnt from other trials rules everything out, that more memory helps. Thread-safe.
 class MisfitAdvisor {
  public:
   std::string Advise(const StudySpec& study, WorkerFacts worker, const MemoryKnowledge& knowledge)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  std::string AdviseByEstimate(const StudySpec& study, const WorkerFacts& worker,
+                               const MemoryKnowledge& knowledge) ABSL_LOCKS_EXCLUDED(mutex_);
+
   struct Given {
     StudySpec study;
     WorkerFacts worker;

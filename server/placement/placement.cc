@@ -25,8 +25,15 @@ std::vector<NeedObservation> NeedsOf(const History& history) {
     for (const MemoryObservation& seen : trial.memory) {
       needs.push_back({.params = trial.params, .bytes = seen.bytes, .censored = seen.censored});
     }
+    if (trial.ran_within.count > 0) {
+      needs.push_back({.params = trial.params, .bytes = trial.ran_within, .unmeasured = true});
+    }
   }
   return needs;
+}
+
+LearnedNeed LearnedFrom(const StudySpec& study, const History& history) {
+  return LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
 }
 
 // Without an estimate: the batch as it is, by what was learnt.
@@ -57,9 +64,14 @@ MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
   knowledge.evidence.margins = std::move(calibration.margins);
   knowledge.calibration_version = calibration.version;
   if (GoesByLearnedNeed(study.memory, worker)) {
-    knowledge.evidence.learned = LearnedNeed(study.space, study.memory.relevant, NeedsOf(history));
+    knowledge.evidence.learned = LearnedFrom(study, history);
   }
   return knowledge;
+}
+
+bool ParametersExplainOom(const StudySpec& study, const History& history, const ParamMap& params,
+                          Bytes limit) {
+  return LearnedFrom(study, history).Explains(params, limit);
 }
 
 Placement PlaceTrial(const StudySpec& study, const WorkerFacts& worker, const Trial& trial,

@@ -31,6 +31,11 @@ MemoryKnowledge KnowledgeFor(const StudySpec& study, const WorkerFacts& worker,
                              const History& history, CalibrationSnapshot calibration,
                              std::shared_ptr<ReplayTable> replays = nullptr);
 
+// Whether an out-of-memory error of `params` at `limit` (0: not known) may be due to parameters of
+// the study. False: no parameter explains it (learned_need.h), so that it says nothing of others.
+bool ParametersExplainOom(const StudySpec& study, const History& history, const ParamMap& params,
+                          Bytes limit);
+
 struct Placement {
   Bytes capacity;  // quantised
   Bytes usable;    // of it, less the study's headroom: the trial's limit

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
+#include "common/memory/plan/fit_decision.h"
 #include "nlohmann/json.hpp"
 #include "server/leases/attempt_end.h"
 #include "server/leases/retry_policy.h"
@@ -63,9 +64,13 @@ absl::StatusOr<AttemptRecord> LoadProved(const AttemptStore& attempts, const Lea
                                          lease.attempt.value));
 }
 
-bool MetOom(const FinishRequest& request) {
+bool EndedByOom(const FinishRequest& request) {
   const auto* oom = std::get_if<OutOfMemory>(&request.outcome);
-  return request.memory.num_ooms > 0 || (oom != nullptr && !oom->predicted);
+  return oom != nullptr && !oom->predicted;
+}
+
+bool MetOom(const FinishRequest& request) {
+  return request.memory.num_ooms > 0 || EndedByOom(request);
 }
 
 // Of an attempt that has `stored` of them, the first for which it has room.
@@ -224,9 +229,9 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
   const std::string body = BodyOf(told);
   FinishRequest request = told;
   NamePruner(*study, request);
-  const absl::StatusOr<std::optional<ResidualRecord>> residual = JudgeEstimate(*study, request);
-  study->QuarantineIfUnreadable(number, residual.status());
-  HPO_RETURN_IF_ERROR(residual.status());
+  const absl::StatusOr<MemoryVerdict> judged = JudgeMemory(*study, request);
+  study->QuarantineIfUnreadable(number, judged.status());
+  HPO_RETURN_IF_ERROR(judged.status());
   // After the estimate was judged: what the attempt used, it used all the same.
   request.outcome = CheckedOutcome(study->spec(), request.outcome);
   FinishResult result;
@@ -237,7 +242,7 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
       HPO_ASSIGN_OR_RETURN(result, AnswerFromText(*answer));
       return absl::OkStatus();
     }
-    HPO_ASSIGN_OR_RETURN(result, Finish(transaction, *study, request, *residual));
+    HPO_ASSIGN_OR_RETURN(result, Finish(transaction, *study, request, *judged));
     return transaction.studies.RecordAnswer(request_id, kFinishTrial, body, AnswerText(result),
                                             transaction.now);
   };
@@ -247,27 +252,34 @@ absl::StatusOr<FinishResult> ResultRecorder::FinishTrial(const std::string& requ
   return result;
 }
 
-// Estimates before the transaction, which other writers wait for.
-absl::StatusOr<std::optional<ResidualRecord>> ResultRecorder::JudgeEstimate(
+// Estimates and fits before the transaction, which other writers wait for.
+absl::StatusOr<ResultRecorder::MemoryVerdict> ResultRecorder::JudgeMemory(
     const StudyRuntime& study, const FinishRequest& request) const {
-  std::optional<ResidualRecord> residual;
+  const StudySpec spec = study.spec();
+  MemoryVerdict verdict;
   const auto judge = [&](const StudyRows& rows) -> absl::Status {
     HPO_ASSIGN_OR_RETURN(const AttemptRecord attempt, LoadProved(rows.attempts, request.lease));
     const std::optional<RegisteredWorker> worker = state_.workers.Find(attempt.attempt.worker);
     if (!worker || worker->facts.instance_key != attempt.instance_key) return absl::OkStatus();
     HPO_ASSIGN_OR_RETURN(const TrialRecord record,
                          rows.trials.LoadTrial(request.lease.trial.number));
-    residual = ResidualOf(study.spec(), worker->facts, record.trial.params, attempt, request,
-                          state_.replays);
+    verdict.residual =
+        ResidualOf(spec, worker->facts, record.trial.params, attempt, request, state_.replays);
+    // Else the error rules nothing out: the trainer has planned smaller, or the policy is off.
+    if (EndedByOom(request) && GoesByLearnedNeed(spec.memory, worker->facts)) {
+      verdict.oom_explained =
+          ParametersExplainOom(spec, study.history(), record.trial.params, attempt.limit);
+    }
     return absl::OkStatus();
   };
   HPO_RETURN_IF_ERROR(ReadRows(*state_.store, study, judge));
-  return residual;
+  return verdict;
 }
 
-absl::StatusOr<FinishResult> ResultRecorder::Finish(
-    TrialTransaction& transaction, const StudyRuntime& study, const FinishRequest& request,
-    const std::optional<ResidualRecord>& residual) const {
+absl::StatusOr<FinishResult> ResultRecorder::Finish(TrialTransaction& transaction,
+                                                    const StudyRuntime& study,
+                                                    const FinishRequest& request,
+                                                    const MemoryVerdict& judged) const {
   const TrialNumber number = request.lease.trial.number;
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, request.lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(number));
@@ -281,10 +293,13 @@ absl::StatusOr<FinishResult> ResultRecorder::Finish(
     attempt.outcome = request.outcome;
     attempt.attempt.memory = request.memory;
     attempt.attempt.final_plan = request.final_plan;
-    if (residual) HPO_RETURN_IF_ERROR(transaction.Teach(study.id(), *residual));
+    if (judged.residual) HPO_RETURN_IF_ERROR(transaction.Teach(study.id(), *judged.residual));
   }
-  const Verdict verdict = AfterOutcome(request.outcome, record.retries, attempt.limit,
-                                       state_.workers.LargestUsable(spec, record.trial.params));
+  const Verdict verdict =
+      AfterOutcome(request.outcome, record.retries,
+                   {.limit = attempt.limit,
+                    .largest = state_.workers.LargestUsable(spec, record.trial.params),
+                    .explained = judged.oom_explained});
   // A late result wins while the trial is open; a late failure that would be retried does not
   // disturb the attempt that is retrying it.
   const bool counts = first_outcome && record.IsOpen() && (attempt.HoldsLease() || verdict.end);
@@ -331,8 +346,9 @@ absl::StatusOr<TrialState> ResultRecorder::Release(TrialTransaction& transaction
   HPO_ASSIGN_OR_RETURN(AttemptRecord attempt, LoadProved(transaction.attempts, lease));
   HPO_ASSIGN_OR_RETURN(TrialRecord record, transaction.trials.LoadTrial(lease.trial.number));
   if (!attempt.HoldsLease()) return Superseded(lease);
-  Verdict verdict = AfterRelease(reason, needed, note, record.retries, attempt.limit,
-                                 state_.workers.LargestUsable(spec, record.trial.params));
+  Verdict verdict = AfterRelease(
+      reason, needed, note, record.retries,
+      {.limit = attempt.limit, .largest = state_.workers.LargestUsable(spec, record.trial.params)});
   if (!note.empty()) absl::StrAppend(&verdict.note, ": ", note);
   if (!verdict.end && verdict.min_capacity.count > 0) {
     record.last_oom = OutOfMemory{.predicted = true,

@@ -33,11 +33,16 @@ class ResultRecorder {
                                           const std::string& note);
 
  private:
-  absl::StatusOr<std::optional<ResidualRecord>> JudgeEstimate(const StudyRuntime& study,
-                                                              const FinishRequest& request) const;
+  // What an attempt's end says about memory.
+  struct MemoryVerdict {
+    std::optional<ResidualRecord> residual;
+    bool oom_explained = true;  // OomCircumstances::explained
+  };
+  absl::StatusOr<MemoryVerdict> JudgeMemory(const StudyRuntime& study,
+                                            const FinishRequest& request) const;
   absl::StatusOr<FinishResult> Finish(TrialTransaction& transaction, const StudyRuntime& study,
                                       const FinishRequest& request,
-                                      const std::optional<ResidualRecord>& residual) const;
+                                      const MemoryVerdict& judged) const;
   // The trial's state after it.
   absl::StatusOr<TrialState> Release(TrialTransaction& transaction, const StudySpec& spec,
                                      const LeaseRef& lease, ReleaseReason reason, Bytes needed,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
 #include "server/placement/capability.h"
+#include "server/studies/blocked_study.h"
 #include "server/studies/held_trials.h"
 #include "server/studies/study_end.h"
 #include "server/studies/trial_writer.h"
@@ -93,6 +94,7 @@ absl::StatusOr<StudyStatus> DescribeStudy(const SchedulerState& state, const std
   status.created = study->created();
   status.workers = WorkersOf(state, *study);
   status.waiting_for = WaitingFor(state, *study, standing, status.workers);
+  status.blocked = IsBlocked(state, *study, state.work.generation());
   for (const StudyPrior& prior : study->priors()) {
     status.priors.push_back({.study = prior.study,
                              .num_trials = static_cast<int64_t>(prior.trials.size()),

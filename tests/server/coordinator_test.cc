@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/server/coordinator_fixture.h"
 
 namespace hpo {
@@ -53,6 +55,58 @@ TEST_F(CoordinatorTest, ATrialGoesFromAskToTell) {
   EXPECT_EQ(got.trial().measurements_size(), 1);
   EXPECT_EQ(got.trial().attempts_size(), 1);
   EXPECT_EQ(got.trial().value(), 0.7);
+}
+
+// Of a file that came over the wire, memory.relevant counts: a real number then explains an error.
+TEST_F(CoordinatorTest, AStudyNamesTheParametersThatMemoryDependsOn) {
+  for (const std::string relevant : {"", ", relevant: [width]"}) {
+    const std::string name = relevant.empty() ? "rates" : "widths";
+    ASSERT_TRUE(Create(absl::StrCat("name: ", name, R"(
+objective: {metric: score, direction: maximize}
+trainer: {task: custom, epochs: 1}
+budget: {trials: 9}
+memory: {policy: strict)",
+                                    relevant, R"(}
+sampler: {type: random, seed: 1}
+parameters:
+  width: {float: [0.5, 4.0]}
+)"))
+                    .ok());
+    const v1::AcquireTrialResponse given = Acquire(Register(name), name);
+    ASSERT_EQ(given.assignment().study(), name);
+    v1::Outcome outcome;
+    outcome.mutable_out_of_memory()->set_kind(v1::OOM_KIND_CONFIGURATION);
+    EXPECT_EQ(Finish(given.assignment(), outcome).state(),
+              relevant.empty() ? v1::TRIAL_STATE_QUEUED : v1::TRIAL_STATE_PRUNED);
+    Call call;
+    v1::OrderStudyRequest stop;
+    stop.set_name(name);
+    stop.set_order(v1::STUDY_ORDER_STOP);
+    v1::OrderStudyResponse ignored;
+    ASSERT_TRUE(studies_->OrderStudy(&call, stop, &ignored).ok());
+  }
+}
+
+TEST_F(CoordinatorTest, WhoeverWaitsIsToldThatItIsBlocked) {
+  Call registers;
+  v1::RegisterWorkerRequest worker;
+  worker.set_worker("host:cpu");
+  worker.set_instance_key("1");
+  worker.mutable_device()->set_kind("cpu");
+  worker.mutable_serves()->add_names("deleted");
+  v1::RegisterWorkerResponse registered;
+  ASSERT_TRUE(workers_->RegisterWorker(&registers, worker, &registered).ok());
+  Call call;  // shorter than the wait
+  v1::AcquireTrialRequest request;
+  request.set_session(registered.session());
+  request.set_request_id("acquire");
+  request.mutable_wait()->set_seconds(40);
+  v1::AcquireTrialResponse response;
+  const absl::Time asked = absl::Now();
+  ASSERT_TRUE(workers_->AcquireTrial(&call, request, &response).ok());
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(15));
+  EXPECT_TRUE(response.blocked());
+  EXPECT_THAT(response.waiting_for(), HasSubstr("the server has no study deleted"));
 }
 
 TEST_F(CoordinatorTest, ACallMadeTwiceHasOneEffect) {

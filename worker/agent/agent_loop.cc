@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/base/limits.h"
 #include "common/base/read_file.h"
 #include "common/base/status.h"
 #include "common/protocol/process_identity.h"
@@ -44,6 +45,20 @@ WorkerFacts OwnFacts(const AgentOptions& options, const TrainerSlot& slot,
           .plans = slot.hello().Has("plan"),
           .models = models.models,
           .process = OwnProcess()};
+}
+
+// What the server is told of what cannot be used; of a folder with thousands of others not all.
+std::map<std::string, std::string> LeftOut(const std::map<std::string, std::string>& models,
+                                           const std::map<std::string, std::string>& data) {
+  constexpr size_t kMost = 100;
+  constexpr Limit kLine = {500, "bytes", "", "", ""};
+  std::map<std::string, std::string> told;
+  for (const auto* const left_out : {&data, &models}) {
+    for (const auto& [name, why] : *left_out) {
+      if (told.size() < kMost) told.emplace(name, Shortened(why, kLine));
+    }
+  }
+  return told;
 }
 
 uint64_t SeedOf(const std::string& text) { return std::hash<std::string>()(text); }
@@ -117,7 +132,7 @@ class AgentLoop {
   // Studies run, but this worker cannot read the data of any of them, and never will.
   std::optional<AgentResult> NoDataAtAll() const {
     if (options_.stay || studies_.empty() || has_data_ || measure_again_at_) return std::nullopt;
-    return AgentResult{ExitCode::kConfiguration,
+    return AgentResult{ExitCode::kBlocked,
                        absl::NotFoundError(absl::StrCat(
                            "this worker has the data of no running study; give --data, or --train "
                            "and --validation",
@@ -145,6 +160,8 @@ class AgentLoop {
     status = Annotate(device, "device");
     if (!MayTake("device", device)) return std::nullopt;
     facts.data_sets = std::move(scan.facts);
+    facts.left_out = LeftOut(services_.models.left_out, scan.left_out);
+    facts.reads_again = measure_again_at_.has_value();
     facts.serves = serves_;
     session_.SetFacts(std::move(facts));
     asked_ = false;
@@ -317,6 +334,7 @@ class AgentLoop {
 
   // What the machine lacks at the moment costs the trial no retry.
   std::optional<AgentResult> TakeNotReady(const LeaseRef& lease, const absl::Status& why) {
+    if (absl::IsCancelled(why)) return GiveBack({.lease = lease, .note = "told to stop"});
     const auto reason = MayPass(why) ? ReleaseReason::kPreempted : ReleaseReason::kUnhealthy;
     GiveBack({.lease = lease, .reason = reason, .note = std::string(why.message())});
     if (!MayPass(why)) return CountFailure(why);

@@ -68,8 +68,9 @@ void WaitForOne(std::vector<CardWorker>& workers, StopSignal& stop, std::vector<
 
 ExitCode CombineExitCodes(std::span<const int> codes) {
   constexpr std::array kGravestFirst = {
-      ExitCode::kConfiguration, ExitCode::kNameTaken, ExitCode::kUnhealthy,   ExitCode::kInternal,
-      ExitCode::kKilled,        ExitCode::kTryAgain,  ExitCode::kStudyFailed, ExitCode::kDone};
+      ExitCode::kConfiguration, ExitCode::kNameTaken,   ExitCode::kUnhealthy,
+      ExitCode::kInternal,      ExitCode::kKilled,      ExitCode::kTryAgain,
+      ExitCode::kBlocked,       ExitCode::kStudyFailed, ExitCode::kDone};
   size_t gravest = kGravestFirst.size() - 1;
   for (const int code : codes) {
     const auto known = std::find(kGravestFirst.begin(), kGravestFirst.end(), ExitCode{code});

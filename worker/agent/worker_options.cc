@@ -37,6 +37,7 @@ constexpr char kFooter[] =
     "Exit status:\n"
     "   0  every study is finished, --max-trials is reached, or no work was left at a signal\n"
     "   7  failures ended the one study that it served\n"
+    "   8  it has the data of no running study; the log says what is wrong with the files\n"
     "  70  internal error; try again a few times\n"
     "  75  ended by a signal while work remains, or no server answers; run it again\n"
     "  77  the trainer cannot be started, three times in a row; do not use this machine\n"

@@ -21,6 +21,8 @@ constexpr double kHighestLeverage = 100.0;
 constexpr double kSmallestPrediction = 0.05;
 // Margin while there are too few uses for a rank, shrinking to 0 as they come.
 constexpr double kColdMargin = 0.25;
+// Trials that have to meet an OOM before, as the last resort, what is no smaller is refused.
+constexpr int kEnoughOoms = 3;
 
 // One value per term of the fit, relative to what `scale` bytes would be.
 std::vector<double> RowOf(const NeedTerms& terms, const NeedPoint& point, double scale) {
@@ -58,25 +60,43 @@ LearnedNeed::LearnedNeed(const SearchSpace& space, const std::vector<std::string
     : terms_(space, relevant) {
   for (const NeedObservation& seen : observations) {
     if (seen.bytes.count <= 0) continue;
-    (seen.censored ? ooms_ : uses_).push_back({terms_.PointOf(seen.params), seen.bytes});
+    std::vector<Seen>& kind = seen.censored ? ooms_ : seen.unmeasured ? ran_ : uses_;
+    kind.push_back({terms_.PointOf(seen.params), seen.bytes});
   }
   directions_.assign(terms_.num_numbers(), Direction::kGrows);
-  if (uses_.size() >= kFewestUses) LearnFrom(NeedTerms(terms_));
+  if (uses_.size() >= kFewestUses) {
+    LearnFrom(NeedTerms(terms_));
+  } else {
+    LeaveOutUnexplained();
+  }
 }
 
 void LearnedNeed::LearnFrom(const NeedTerms& candidates) {
   FitTerms(candidates, {});
   if (ooms_.empty()) return;
   // By the uses alone, as a fit bends to explain what it is given.
-  std::erase_if(ooms_, [this](const Seen& oom) { return IsContradicted(oom); });
+  LeaveOutUnexplained();
   FitTerms(candidates, ooms_);
 }
 
-bool LearnedNeed::IsContradicted(const Seen& oom) const {
+void LearnedNeed::LeaveOutUnexplained() {
+  std::erase_if(ooms_, [this](const Seen& oom) { return !IsExplained(oom); });
+}
+
+bool LearnedNeed::IsExplained(const Seen& oom) const {
+  if (terms_.num_numbers() == 0 && terms_.num_choices() == 0) return false;
   const double spare = kToSpare * static_cast<double>(oom.bytes.count);
-  return std::any_of(uses_.begin(), uses_.end(), [&](const Seen& use) {
-    return static_cast<double>(use.bytes.count) <= spare && NoLarger(oom.point, use.point);
+  const auto is_larger = [&](const Seen& seen) { return NoLarger(oom.point, seen.point); };
+  const bool ran = std::any_of(ran_.begin(), ran_.end(), [&](const Seen& seen) {
+    return seen.bytes <= oom.bytes && is_larger(seen);
   });
+  return !ran && std::none_of(uses_.begin(), uses_.end(), [&](const Seen& use) {
+    return static_cast<double>(use.bytes.count) <= spare && is_larger(use);
+  });
+}
+
+bool LearnedNeed::Explains(const ParamMap& params, Bytes limit) const {
+  return IsExplained({terms_.PointOf(params), limit});
 }
 
 void LearnedNeed::FitTerms(const NeedTerms& candidates, std::span<const Seen> ooms) {
@@ -141,7 +161,8 @@ LearnedFit LearnedNeed::Predict(const NeedPoint& point, Bytes usable) const {
   const double predicted = std::max(1.0, fit_.Predict(RowOf(terms_, point, 1.0)));
   const double leverage =
       std::clamp(fit_.Leverage(RowOf(terms_, point, predicted)), 0.0, kHighestLeverage);
-  const double needed = predicted * std::exp(margin_ * std::sqrt(1.0 + leverage));
+  const double margin = is_last_resort_ ? 0.0 : margin_;
+  const double needed = predicted * std::exp(margin * std::sqrt(1.0 + leverage));
   constexpr double kLargest = static_cast<double>(int64_t{1} << 62);
   LearnedFit answer;
   answer.expected = Bytes{static_cast<int64_t>(std::min(kLargest, predicted))};
@@ -162,23 +183,60 @@ bool LearnedNeed::NoLarger(const NeedPoint& a, const NeedPoint& b) const {
 }
 
 LearnedFit LearnedNeed::Decide(const ParamMap& params, Bytes usable) const {
-  const NeedPoint point = terms_.PointOf(params);
-  LearnedFit answer = Predict(point, usable);
-  bool met = false;
+  return DecidePoint(terms_.PointOf(params), usable);
+}
+
+LearnedFit LearnedNeed::DecidePoint(const NeedPoint& point, Bytes usable) const {
+  const LearnedFit predicted = Predict(point, usable);
+  LearnedFit refused = predicted;
+  int num_ooms = 0;
   for (const Seen& oom : ooms_) {
     if (oom.bytes < usable || !NoLarger(oom.point, point)) continue;
-    met = true;
-    answer.fits = false;
-    answer.needed = std::max(answer.needed, oom.bytes + Bytes{1});
+    ++num_ooms;
+    refused.fits = false;
+    refused.needed = std::max(refused.needed, oom.bytes + Bytes{1});
   }
-  if (met) return answer;
+  if (num_ooms > 0 && !is_last_resort_) return refused;
+  const std::optional<LearnedFit> ran = AsWhatRan(point, usable, predicted);
+  if (ran) return *ran;
+  return num_ooms >= kEnoughOoms ? refused : predicted;
+}
+
+std::optional<LearnedFit> LearnedNeed::AsWhatRan(const NeedPoint& point, Bytes usable,
+                                                 const LearnedFit& predicted) const {
+  const auto holds = [&](const Seen& seen) {
+    return seen.bytes <= usable && NoLarger(point, seen.point);
+  };
+  LearnedFit answer = predicted;
+  bool met = false;
   for (const Seen& use : uses_) {
-    if (use.bytes > usable || !NoLarger(point, use.point)) continue;
+    if (!holds(use)) continue;
     const bool known = answer.fits && answer.needed.count > 0;
     answer.needed = known ? std::min(answer.needed, use.bytes) : use.bytes;
-    answer.fits = true;
+    answer.fits = met = true;
   }
+  // How much of its limit it used is not known: no reason to demand all of it.
+  if (!met && std::any_of(ran_.begin(), ran_.end(), holds)) {
+    answer.needed = std::min(answer.needed, usable);
+    answer.fits = met = true;
+  }
+  if (!met) return std::nullopt;
   return answer;
+}
+
+bool LearnedNeed::LeavesNothing(Bytes usable) const {
+  if (ooms_.empty()) return false;
+  const auto is_left = [&](const Seen& seen) {
+    return seen.bytes <= usable && DecidePoint(seen.point, usable).fits;
+  };
+  return std::none_of(uses_.begin(), uses_.end(), is_left) &&
+         std::none_of(ran_.begin(), ran_.end(), is_left);
+}
+
+LearnedNeed LearnedNeed::AsLastResort() const {
+  LearnedNeed last_resort = *this;
+  last_resort.is_last_resort_ = true;
+  return last_resort;
 }
 
 }  // namespace hpo

@@ -13,14 +13,18 @@
 //     fit has to reach far. With few uses a floor that shrinks with each.
 //   - What was seen beats what is fitted: a configuration no larger in anything than one that ran
 //     within the limit fits; one no smaller than one that met an OOM there does not. What larger
-//     means goes by the exponents that the fit uses; before the first fit, by the numbers. An OOM
-//     where a larger configuration ran with a tenth to spare was not for its size: it is left out.
+//     means goes by the exponents that the fit uses; before the first fit, by the numbers.
+//   - An OOM that no parameter explains is noise, and is left out: where no parameter counts (all
+//     are real numbers, say), and where a configuration that is no smaller ran with a tenth to
+//     spare.
+//   - A few OOMs do not refuse a whole space: see AsLastResort.
 //
 // Immutable; safe from any thread. A prediction costs microseconds, a fit milliseconds.
 // Sources: nonnegative_least_squares.h; leave-one-out errors from leverages: Allen 1974 (PRESS),
 // doi:10.1080/00401706.1974.10489157; conformal margins: calibration.h.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,11 +37,13 @@
 
 namespace hpo {
 
-// What one trial taught. `censored`: an OOM, the need is more than `bytes`; else `bytes` were used.
+// What one trial taught. `censored`: an OOM, the need is more than `bytes`. `unmeasured`: it ran
+// within `bytes`, and nobody knows how much of them it used. Else `bytes` were used.
 struct NeedObservation {
   ParamMap params;
   Bytes bytes;
   bool censored = false;
+  bool unmeasured = false;
   bool operator==(const NeedObservation&) const = default;
 };
 
@@ -64,6 +70,17 @@ class LearnedNeed {
 
   LearnedFit Decide(const ParamMap& params, Bytes usable) const;
 
+  // Whether an OOM of this configuration at `limit` may be due to its parameters. False: it is
+  // noise. `limit` 0: not known.
+  bool Explains(const ParamMap& params, Bytes limit) const;
+
+  // Whether OOMs are known and nothing that ran within `usable` bytes is allowed any more.
+  bool LeavesNothing(Bytes usable) const;
+  // The same evidence for a space of which it would leave nothing: what ran within the limit fits,
+  // whatever OOMs say; any other configuration is refused by OOMs only where three trials no larger
+  // met one; and what is fitted counts without its margin.
+  LearnedNeed AsLastResort() const;
+
  private:
   struct Seen {
     NeedPoint point;
@@ -77,15 +94,22 @@ class LearnedNeed {
   void LearnMargin(const Columns& rows_by_term);
   void LearnDirections();
   LearnedFit Predict(const NeedPoint& point, Bytes usable) const;
-  bool IsContradicted(const Seen& oom) const;
+  LearnedFit DecidePoint(const NeedPoint& point, Bytes usable) const;
+  // Where a configuration no smaller ran within `usable` bytes: that this one fits.
+  std::optional<LearnedFit> AsWhatRan(const NeedPoint& point, Bytes usable,
+                                      const LearnedFit& predicted) const;
+  bool IsExplained(const Seen& oom) const;
+  void LeaveOutUnexplained();
   bool NoLarger(const NeedPoint& a, const NeedPoint& b) const;
 
   std::vector<Seen> uses_;
+  std::vector<Seen> ran_;  // within so many bytes
   std::vector<Seen> ooms_;
   NeedTerms terms_;  // those of the fit; before the first, all
   NonNegativeFit fit_;
   double margin_ = 0.0;
   std::vector<Direction> directions_;  // by number
+  bool is_last_resort_ = false;
 };
 
 }  // namespace hpo

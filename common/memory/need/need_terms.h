@@ -33,6 +33,7 @@ class NeedTerms {
 
   size_t size() const { return terms_.size(); }
   size_t num_numbers() const { return numbers_.size(); }
+  size_t num_choices() const { return choices_.size(); }
 
   // Values of another type than the parameter's count as absent.
   NeedPoint PointOf(const ParamMap& params) const;

@@ -80,6 +80,22 @@ TEST(WatchDisplay, TheStepOfARunningTrialIsShown) {
   EXPECT_NE(out.str().find("| 0 running |"), std::string::npos) << out.str();
 }
 
+TEST(WatchDisplay, AReminderIsALineOrRedrawn) {
+  int num_said = 0;
+  std::ostringstream pipe;
+  WatchDisplay lines(Terminal{}, pipe, [&] { ++num_said; });
+  lines.Remind("running: trial 2 for 25s");
+  EXPECT_EQ(pipe.str(), "running: trial 2 for 25s\n");
+  EXPECT_EQ(num_said, 0) << "it is no news";
+  lines.Show(Change("finished", TrialState::kCompleted), Running());
+  EXPECT_EQ(num_said, 1);
+  std::ostringstream out;
+  WatchDisplay display(Terminal{.interactive = true}, out);
+  display.Remind("running: trial 2 for 25s");
+  display.Remind("running: trial 2 for 38s");
+  EXPECT_EQ(out.str(), "\r\x1b[Krunning: trial 2 for 25s\r\x1b[Krunning: trial 2 for 38s");
+}
+
 TEST(WatchDisplay, WhatIsWaitedForIsSaidOnce) {
   std::ostringstream out;
   WatchDisplay display(Terminal{}, out);

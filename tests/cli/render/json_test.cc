@@ -57,6 +57,7 @@ StudyStatus FullStudy() {
                     .notice = "hot"},
                    {}};
   study.waiting_for = "a worker";
+  study.blocked = true;
   study.priors = {{.study = "earlier", .num_trials = 2, .num_skipped = 1, .why_skipped = "kind"}};
   study.last_proposal = "gp";
   study.attributes = {{kNoteKey, "\"seen\""}, {kTagsKey, "[\"a\",\"b\"]"}, {"own", "{\"x\":1}"}};

@@ -59,6 +59,26 @@ TEST(Progress, TimeLeftIsTheSoonerEnd) {
   EXPECT_EQ(TimeLeft(study), std::nullopt);
 }
 
+TEST(Progress, WhatHappensWithoutNews) {
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  StudyStatus study = HalfDone();
+  Trial trial;
+  trial.id.number = TrialNumber{8};
+  trial.started = now - absl::Seconds(130);
+  EXPECT_EQ(AwaitedLine(study, {trial}, now), "running: trial 8 for 2m10s; 7 of 12 trials ended");
+  trial.last_measurement = Measurement{.step = 120};
+  study.waiting_for = "b: no configuration found";
+  EXPECT_EQ(AwaitedLine(study, {trial}, now),
+            "running: trial 8 for 2m10s (step 120); 7 of 12 trials ended; waits: b: no "
+            "configuration found");
+  EXPECT_NE(AwaitedLine(study, std::vector<Trial>(6, trial), now).find(", 2 more; 7 of 12"),
+            std::string::npos);
+  study.workers = {{.name = "w", .alive = true, .notice = "takes no trials: disk full"}};
+  EXPECT_EQ(AwaitedLine(study, {}, now),
+            "waits: b: no configuration found; worker w takes no trials: disk full");
+  EXPECT_EQ(AwaitedLine(StudyStatus{}, {}, now), "");
+}
+
 TEST(Progress, AFinishedTrialIsOneLine) {
   const Trial trial{.id = {.study = "criteria", .number = TrialNumber{7}},
                     .state = TrialState::kCompleted,

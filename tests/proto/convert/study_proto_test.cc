@@ -42,6 +42,7 @@ StudyStatus FullStatus() {
                      .best_value = 0.713,
                      .wall_clock_used = absl::Minutes(3),
                      .waiting_for = "workers: hpo-worker --gpu 0",
+                     .blocked = true,
                      .created = absl::FromUnixSeconds(1'700'000'000),
                      .sequence = 42};
   status.workers = {{.name = "host:cpu",

@@ -85,6 +85,13 @@ TEST(WorkerProto, AnOlderWorkersConvolutionHasItsDefaultActivation) {
   EXPECT_EQ(FromProto(proto)->models[0].shape.conv_act, ModelShape().conv_act);
 }
 
+TEST(WorkerProto, WhatIsLeftOutIsTold) {
+  WorkerFacts facts = FullFacts();
+  facts.left_out = {{"broken", "config.json: not JSON"}, {"train.jsonl", "No such file"}};
+  facts.reads_again = true;
+  EXPECT_EQ(FromProto(ToProto(facts)).value(), facts);
+}
+
 TEST(WorkerProto, NoStudyIsNotEveryStudy) {
   WorkerFacts facts = FullFacts();
   EXPECT_FALSE(ToProto(facts).has_serves());

@@ -7,6 +7,7 @@ namespace hpo {
 namespace {
 
 constexpr Bytes kLimit = GiB(8);
+const OomCircumstances kAtLargest = {.limit = kLimit, .largest = kLimit};
 
 TrialOutcome Fails(FailureClass failure_class) {
   return Failed{.failure_class = failure_class, .message = "x"};
@@ -24,7 +25,7 @@ OutOfMemory Oom(OomKind kind, bool predicted = false) {
 int AttemptsUntilTheEnd(const TrialOutcome& outcome) {
   RetryCounts counts;
   for (int attempts = 1; attempts < 100; ++attempts) {
-    const Verdict verdict = AfterOutcome(outcome, counts, kLimit, kLimit);
+    const Verdict verdict = AfterOutcome(outcome, counts, kAtLargest);
     if (verdict.end) return attempts;
     counts = verdict.counts;
   }
@@ -57,7 +58,7 @@ TEST(RetryPolicy, EveryOutcomeHasItsBudget) {
 
 TEST(RetryPolicy, BudgetsAreCountedApart) {
   RetryCounts counts{.worker_losses = 3, .transient_failures = 2, .host_ooms = 1};
-  const Verdict verdict = AfterOutcome(Oom(OomKind::kFragmentation), counts, kLimit, kLimit);
+  const Verdict verdict = AfterOutcome(Oom(OomKind::kFragmentation), counts, kAtLargest);
   EXPECT_FALSE(verdict.end);
   counts.device_ooms = 1;
   EXPECT_EQ(verdict.counts, counts);
@@ -76,7 +77,8 @@ TEST(RetryPolicy, AnOomEndsTheTrialOnlyAtTheLargestCard) {
     for (const bool predicted : {false, true}) {
       for (const Case& test : cases) {
         SCOPED_TRACE(test.largest ? FormatBytes(*test.largest) : "unknown");
-        const Verdict verdict = AfterOutcome(Oom(kind, predicted), {}, kLimit, test.largest);
+        const Verdict verdict =
+            AfterOutcome(Oom(kind, predicted), {}, {.limit = kLimit, .largest = test.largest});
         EXPECT_EQ(verdict.end.has_value(), test.ends);
         EXPECT_EQ(verdict.min_capacity, test.ends ? Bytes{} : kLimit);
       }
@@ -84,8 +86,24 @@ TEST(RetryPolicy, AnOomEndsTheTrialOnlyAtTheLargestCard) {
   }
 }
 
+TEST(RetryPolicy, AnOomThatNoParameterExplainsIsRetriedOnceAtTheLargestCard) {
+  for (const OomKind kind : {OomKind::kConfiguration, OomKind::kLatePeak}) {
+    const OomCircumstances at = {.limit = kLimit, .largest = kLimit, .explained = false};
+    const Verdict first = AfterOutcome(Oom(kind), {}, at);
+    EXPECT_FALSE(first.end);
+    EXPECT_EQ(first.min_capacity, Bytes{}) << "anywhere";
+    EXPECT_EQ(first.note, "out of memory, which no parameter explains, retry 1 of 1");
+    const Verdict second = AfterOutcome(Oom(kind), first.counts, at);
+    ASSERT_TRUE(second.end);
+    EXPECT_EQ(PruneReasonOf(*second.end), PruneReason::kOutOfMemory);
+    // Where there is a larger card, it is the next to try.
+    const OomCircumstances larger = {.limit = kLimit, .largest = GiB(80), .explained = false};
+    EXPECT_EQ(AfterOutcome(Oom(kind), {}, larger).min_capacity, kLimit);
+  }
+}
+
 TEST(RetryPolicy, AnOomWithoutALimitTakesTheAttempts) {
-  const Verdict verdict = AfterOutcome(OutOfMemory{}, {}, kLimit, kLimit);
+  const Verdict verdict = AfterOutcome(OutOfMemory{}, {}, kAtLargest);
   ASSERT_TRUE(verdict.end);
   EXPECT_EQ(std::get<OutOfMemory>(*verdict.end).limit, kLimit);
 }
@@ -108,16 +126,17 @@ TEST(RetryPolicy, TwoDifferentWorkersArePoison) {
 
 TEST(RetryPolicy, PreemptionHasNoBudget) {
   const RetryCounts often{.preemptions = 1000};
-  const Verdict verdict = AfterRelease(ReleaseReason::kPreempted, {}, "", often, kLimit, kLimit);
+  const Verdict verdict = AfterRelease(ReleaseReason::kPreempted, {}, "", often, kAtLargest);
   EXPECT_FALSE(verdict.end);
   EXPECT_EQ(verdict.counts.preemptions, 1001);
 }
 
 TEST(RetryPolicy, ARejectionAboveTheLimitWantsALargerCard) {
-  const Verdict requeued = AfterRelease(ReleaseReason::kRejected, GiB(9), "", {}, kLimit, GiB(16));
+  const Verdict requeued =
+      AfterRelease(ReleaseReason::kRejected, GiB(9), "", {}, {.limit = kLimit, .largest = GiB(16)});
   EXPECT_FALSE(requeued.end);
   EXPECT_EQ(requeued.min_capacity, kLimit);
-  const Verdict ended = AfterRelease(ReleaseReason::kRejected, GiB(9), "", {}, kLimit, kLimit);
+  const Verdict ended = AfterRelease(ReleaseReason::kRejected, GiB(9), "", {}, kAtLargest);
   ASSERT_TRUE(ended.end);
   EXPECT_EQ(PruneReasonOf(*ended.end), PruneReason::kPredictedOutOfMemory);
 }
@@ -125,19 +144,18 @@ TEST(RetryPolicy, ARejectionAboveTheLimitWantsALargerCard) {
 TEST(RetryPolicy, ARejectionWithinTheLimitIsADirtyDevice) {
   RetryCounts counts;
   for (int rejection = 1; rejection <= 2; ++rejection) {
-    const Verdict verdict =
-        AfterRelease(ReleaseReason::kRejected, GiB(7), "", counts, kLimit, kLimit);
+    const Verdict verdict = AfterRelease(ReleaseReason::kRejected, GiB(7), "", counts, kAtLargest);
     EXPECT_FALSE(verdict.end) << rejection;
     EXPECT_EQ(verdict.min_capacity, Bytes{});
     counts = verdict.counts;
   }
   EXPECT_TRUE(
-      AfterRelease(ReleaseReason::kRejected, GiB(7), "", counts, kLimit, kLimit).end.has_value());
+      AfterRelease(ReleaseReason::kRejected, GiB(7), "", counts, kAtLargest).end.has_value());
 }
 
 TEST(RetryPolicy, AnUnhealthyWorkerCountsAsALoss) {
   const Verdict verdict =
-      AfterRelease(ReleaseReason::kUnhealthy, {}, "sticky error", {}, kLimit, kLimit);
+      AfterRelease(ReleaseReason::kUnhealthy, {}, "sticky error", {}, kAtLargest);
   EXPECT_FALSE(verdict.end);
   EXPECT_EQ(verdict.counts.worker_losses, 1);
 }

@@ -763,7 +763,7 @@ TEST_F(AgentLoopTest, ARefusedRegistrationIsAConfigurationError) {
 TEST_F(AgentLoopTest, WithoutTheDataOfAnyStudyItSaysWhichFileIsMissing) {
   coordinator_.SetStudies({{"criteria", "/nowhere/train.jsonl", "/nowhere/valid.jsonl"}});
   const AgentResult result = Run();
-  EXPECT_EQ(result.code, ExitCode::kConfiguration);
+  EXPECT_EQ(result.code, ExitCode::kBlocked);
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("/nowhere/train.jsonl"));
 }
 

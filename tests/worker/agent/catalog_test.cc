@@ -95,6 +95,23 @@ TEST_F(CatalogTest, ABrokenModelIsNamedAndTheOthersStay) {
   EXPECT_THAT(catalog.warnings[1], HasSubstr("vocab.txt"));
 }
 
+TEST_F(CatalogTest, WhyAFolderIsLeftOutIsKnownByItsName) {
+  WriteModel("good");
+  WriteModel("org/inner");
+  WriteModel("pointer");
+  Write("models/pointer/model.safetensors",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 440449768\n");
+  Write("models/broken/config.json", "{model_type");
+  Write("models/empty/readme.txt", "x");
+  const ModelCatalog catalog = Scan();
+  ASSERT_THAT(catalog.models, SizeIs(2));
+  ASSERT_THAT(catalog.left_out, SizeIs(3));
+  EXPECT_THAT(catalog.left_out.at("pointer"),
+              HasSubstr("model.safetensors is a pointer of Git LFS, not the file itself"));
+  EXPECT_THAT(catalog.left_out.at("broken"), HasSubstr("config.json"));
+  EXPECT_THAT(catalog.left_out.at("empty"), HasSubstr("holds no config.json"));
+}
+
 // A user's own trainer may run what we know nothing of.
 TEST_F(CatalogTest, AModelOfAnUnknownTypeIsOfferedByName) {
   Write("models/theirs/config.json", R"({"model_type": "t5", "d_model": 512})");

@@ -65,6 +65,7 @@ absl::Status TrainerSlot::Ensure() {
 absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
   const auto ensure = [this] { return Ensure(); };
   Backoff pause = pauses;
+  spdlog::info("starts the trainer '{}'", launcher_.Describe());
   absl::Status ready = WaitForMachine(stop_, pauses, ensure);
   for (int launches = 1; absl::IsInternal(ready) && launches < kFirstLaunches; ++launches) {
     spdlog::warn("{}; it is started again", std::string(ready.message()));
@@ -77,7 +78,7 @@ absl::Status TrainerSlot::EnsureFirst(const Backoff& pauses) {
 absl::Status TrainerSlot::AwaitHello() {
   const SystemClock clock;
   const absl::Duration deadline = clock.Monotonic() + options_.hello_timeout;
-  while (stop_.level() != StopLevel::kNow) {
+  while (!stop_.raised()) {
     HPO_ASSIGN_OR_RETURN(const bool greeted, TakeHello());
     if (greeted) return absl::OkStatus();
     const absl::Duration left = deadline - clock.Monotonic();

@@ -39,7 +39,7 @@ class TrainerSlot {
   //   Internal            a signal ended it before that; it may be another one's victim
   //   Unavailable         the machine lacks what a process needs, and may have it again; or
   //                       KilledHasEnded()
-  //   Cancelled           the stop signal reached kNow meanwhile
+  //   Cancelled           the stop signal was raised meanwhile
   //   else                see TrainerProcess::Start
   absl::Status Ensure();
   // The same, up to three times while it is Internal, which says nothing of the program, and as

@@ -100,6 +100,7 @@ DataCatalog::Scan DataCatalog::Measure(const std::vector<StudyData>& studies,
     if (facts.ok()) {
       scan.facts.push_back(*std::move(facts));
     } else {
+      scan.left_out[name] = std::string(facts.status().message());
       // What is wrong with the name itself begins with it.
       scan.failures.push_back(
           Annotate(facts.status(), path.ok() ? absl::StrCat("data file ", name) : "data file"));

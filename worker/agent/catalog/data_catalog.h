@@ -47,6 +47,7 @@ class DataCatalog {
     // Why files are not among `facts`: the message names the file; Unavailable where it may be read
     // later (MayPass in wait_for_machine.h).
     std::vector<absl::Status> failures;
+    std::map<std::string, std::string> left_out;  // the same by the file's name
     // Names of studies that have all their files.
     std::vector<std::string> complete_studies;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "common/base/read_file.h"
@@ -56,9 +57,30 @@ absl::StatusOr<std::string> AddTokenizer(const fs::path& folder, const std::stri
   return digest;
 }
 
+// Git LFS leaves a few lines of text in a large file's place until it is fetched.
+//   FailedPrecondition  a file of the folder is such a text
+absl::Status CheckFetched(const fs::path& folder) {
+  constexpr absl::string_view kPointer = "version https://git-lfs.github.com/spec/";
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (!entry.is_regular_file(error)) continue;
+    std::string start(kPointer.size(), '\0');
+    std::ifstream file(entry.path(), std::ios::binary);
+    if (!file.read(start.data(), static_cast<std::streamsize>(start.size())) || start != kPointer) {
+      continue;
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat(entry.path().filename().string(),
+                     " is a pointer of Git LFS, not the file itself; fetch it, in its folder: git "
+                     "lfs pull"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddModel(const fs::path& folder, const std::string& name, ModelCatalog& catalog) {
   ModelFacts facts;
   facts.name = name;
+  HPO_RETURN_IF_ERROR(CheckFetched(folder));
   HPO_ASSIGN_OR_RETURN(const std::string config, ReadFile((folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.shape, ParseModelConfig(config, (folder / kConfigFile).string()));
   HPO_ASSIGN_OR_RETURN(facts.tokenizer_digest, AddTokenizer(folder, name, facts.shape, catalog));
@@ -75,6 +97,7 @@ void AddOrWarn(const fs::path& folder, const std::string& name, ModelCatalog& ca
   if (const absl::Status added = AddModel(folder, name, catalog); !added.ok()) {
     catalog.warnings.push_back(
         absl::StrCat("model ", name, " (", folder.string(), ") left out: ", added.message()));
+    catalog.left_out[name] = std::string(added.message());
   }
 }
 
@@ -95,7 +118,11 @@ absl::StatusOr<ModelCatalog> ScanModels(const std::string& root) {
       AddOrWarn(folder, name, catalog);
       continue;
     }
-    for (const fs::path& inner : SubFolders(folder)) {
+    const std::vector<fs::path> inner_folders = SubFolders(folder);
+    if (std::none_of(inner_folders.begin(), inner_folders.end(), HasConfig)) {
+      catalog.left_out[name] = absl::StrCat(folder.string(), " holds no ", kConfigFile);
+    }
+    for (const fs::path& inner : inner_folders) {
       if (HasConfig(inner)) {
         AddOrWarn(inner, name + "/" + inner.filename().string(), catalog);
       }

@@ -20,12 +20,14 @@ struct ModelCatalog {
   std::map<std::string, std::unique_ptr<Tokenizer>> tokenizers;
   // One line for each folder that was left out: the folder and what is wrong with it.
   std::vector<std::string> warnings;
+  // The same by the model's name; also of folders that hold no config.json, here and below.
+  std::map<std::string, std::string> left_out;
 };
 
 // A model is a folder with a config.json, in `root` or one level below ("org/name"). Folders that
-// cannot be read are left out with a warning. A model whose tokenizer cannot be used here keeps an
-// empty tokenizer digest, with a warning where its family is known. An empty `root` gives an empty
-// catalog.
+// cannot be read, or hold what Git LFS puts in a file's place, are left out with a warning. A model
+// whose tokenizer cannot be used here keeps an empty tokenizer digest, with a warning where its
+// family is known. An empty `root` gives an empty catalog.
 //   NotFound  `root` is not a folder
 absl::StatusOr<ModelCatalog> ScanModels(const std::string& root);
 

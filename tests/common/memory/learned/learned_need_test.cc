@@ -80,7 +80,7 @@ TEST(LearnedNeed, PredictsALawOfProductsFromFewRuns) {
   };
   const SearchSpace space = SizesSpace();
   const LearnedNeed need(space, {}, Observe(law, 40, 1, space));
-  for (const auto& [params, bytes, censored] : Observe(law, 100, 2, space)) {
+  for (const auto& [params, bytes, censored, unmeasured] : Observe(law, 100, 2, space)) {
     const LearnedFit fit = need.Decide(params, GiB(1000));
     EXPECT_NEAR(static_cast<double>(fit.expected.count), static_cast<double>(bytes.count),
                 0.01 * static_cast<double>(bytes.count));
@@ -114,7 +114,7 @@ TEST(LearnedNeed, LearnsAnExponentOfTwo) {
            1e5 * *FindDouble(params, "batch");
   };
   const LearnedNeed need(space, {}, Observe(law, 40, 4, space));
-  for (const auto& [params, bytes, censored] : Observe(law, 50, 5, space)) {
+  for (const auto& [params, bytes, censored, unmeasured] : Observe(law, 50, 5, space)) {
     EXPECT_NEAR(static_cast<double>(need.Decide(params, GiB(9)).expected.count),
                 static_cast<double>(bytes.count), 0.01 * static_cast<double>(bytes.count));
   }
@@ -129,7 +129,7 @@ TEST(LearnedNeed, ChoicesThatAreNoNumbersHaveTheirOwnTerms) {
     return (large ? 3e9 : 5e8) + (large ? 6e7 : 1e7) * *FindDouble(params, "batch");
   };
   const LearnedNeed need(space, {}, Observe(law, 30, 6, space));
-  for (const auto& [params, bytes, censored] : Observe(law, 50, 7, space)) {
+  for (const auto& [params, bytes, censored, unmeasured] : Observe(law, 50, 7, space)) {
     EXPECT_NEAR(static_cast<double>(need.Decide(params, GiB(90)).expected.count),
                 static_cast<double>(bytes.count), 0.01 * static_cast<double>(bytes.count));
   }
@@ -186,6 +186,83 @@ TEST(LearnedNeed, AnOomWhereLargerOnesRanWithMuchToSpareIsLeftOut) {
     EXPECT_TRUE(after.Decide(params, GiB(4)).fits);
     EXPECT_EQ(after.Decide(params, GiB(4)), before.Decide(params, GiB(4)));
   }
+}
+
+TEST(LearnedNeed, WhereNoParameterCountsAnOomSaysNothing) {
+  SearchSpace rates;
+  rates.parameters = {Parameter{.name = "lr",
+                                .domain = FloatDomain{.low = 1e-5, .high = 1e-2, .log = true},
+                                .when = {},
+                                .default_value = {}},
+                      Choices("optimizer", {std::string("adam")}),
+                      Parameter{.name = "seed",
+                                .domain = IntDomain{.low = 0, .high = 9},
+                                .when = {},
+                                .modelled = false,
+                                .default_value = {}}};
+  const ParamMap params = {{"lr", 1e-3}, {"optimizer", std::string("adam")}, {"seed", int64_t{3}}};
+  for (const int num_uses : {0, 1, 6}) {
+    std::vector<NeedObservation> seen(static_cast<size_t>(num_uses), Used(params, MiB(20)));
+    const LearnedFit before = LearnedNeed(rates, {}, seen).Decide(params, GiB(1));
+    for (int ooms = 0; ooms < 5; ++ooms) {
+      EXPECT_FALSE(LearnedNeed(rates, {}, seen).Explains(params, GiB(1)));
+      seen.push_back(Oom(params, GiB(1)));
+      EXPECT_EQ(LearnedNeed(rates, {}, seen).Decide(params, GiB(1)), before) << num_uses;
+    }
+    EXPECT_TRUE(before.fits);
+  }
+  // Declared, a rate is as good as a size.
+  const std::vector<NeedObservation> one = {Oom(params, GiB(1))};
+  EXPECT_FALSE(LearnedNeed(rates, {"lr"}, one).Decide(params, GiB(1)).fits);
+  EXPECT_TRUE(LearnedNeed(rates, {"lr"}, one).Explains(params, GiB(1)));
+}
+
+TEST(LearnedNeed, OneLargerRunContradictsAnOom) {
+  const ParamMap small = Sizes(2, 64, 128, 1);
+  const ParamMap large = Sizes(16, 256, 256, 4);
+  const NeedObservation oom = Oom(small, GiB(4));
+  for (const ParamMap& ran : {small, large}) {
+    const std::vector<NeedObservation> seen = {Used(ran, GiB(2)), oom};
+    const LearnedNeed need(SizesSpace(), {}, seen);
+    EXPECT_TRUE(need.Decide(small, GiB(4)).fits);
+    EXPECT_TRUE(need.Decide(Sizes(64, 512, 1024, 12), GiB(4)).fits) << "nothing is known";
+    EXPECT_FALSE(need.Explains(small, GiB(4)));
+    EXPECT_TRUE(need.Explains(Sizes(64, 512, 1024, 12), GiB(4)));
+  }
+  // By a hair is no contradiction; but where nobody measured, any run within the limit is.
+  NeedObservation within{.params = large, .bytes = GiB(4), .unmeasured = true};
+  const LearnedNeed close(SizesSpace(), {}, std::vector{Used(large, GiB(4)), oom});
+  EXPECT_FALSE(close.Decide(small, GiB(4)).fits);
+  const LearnedNeed unmeasured(SizesSpace(), {}, std::vector{within, oom});
+  EXPECT_EQ(unmeasured.Decide(small, GiB(4)), LearnedFit{});
+  within.bytes = GiB(5);
+  EXPECT_FALSE(LearnedNeed(SizesSpace(), {}, std::vector{within, oom}).Decide(small, GiB(4)).fits);
+}
+
+TEST(LearnedNeed, AFewOomsLeaveSomethingOfTheSpace) {
+  SearchSpace space;
+  space.parameters = {WholeNumber("batch", 8, 64, 8),
+                      Choices("optimizer", {std::string("adam"), std::string("sgd")})};
+  const auto point = [](int64_t batch, const char* optimizer) -> ParamMap {
+    return {{"batch", batch}, {"optimizer", std::string(optimizer)}};
+  };
+  std::vector<NeedObservation> seen;
+  for (int round = 1; round <= 3; ++round) {
+    seen.push_back(Oom(point(8, "adam"), GiB(1)));
+    seen.push_back(Oom(point(8, "sgd"), GiB(1)));
+    const LearnedNeed need(space, {}, seen);
+    EXPECT_FALSE(need.Decide(point(8, "adam"), GiB(1)).fits);
+    ASSERT_TRUE(need.LeavesNothing(GiB(1)));
+    EXPECT_EQ(need.AsLastResort().Decide(point(8, "adam"), GiB(1)).fits, round < 3) << round;
+    EXPECT_EQ(need.AsLastResort().Decide(point(64, "sgd"), GiB(1)).fits, round < 3) << round;
+  }
+  // What ran, if only just, is never given up.
+  seen.push_back(Used(point(8, "adam"), GiB(1)));
+  const LearnedNeed need(space, {}, seen);
+  ASSERT_TRUE(need.LeavesNothing(GiB(1)));
+  EXPECT_TRUE(need.AsLastResort().Decide(point(8, "adam"), GiB(1)).fits);
+  EXPECT_FALSE(need.AsLastResort().Decide(point(16, "adam"), GiB(1)).fits);
+  EXPECT_FALSE(need.LeavesNothing(GiB(2))) << "no OOM was met there: all is open";
 }
 
 TEST(LearnedNeed, UnusualConfigurationsAreNoTrouble) {

@@ -70,7 +70,7 @@ TEST_F(ServedByAgentTest, DataOfAnotherStudyAreNotLookedFor) {
   coordinator_.SetStudies({{"other", "/nowhere/train.jsonl", "/nowhere/valid.jsonl"}});
   Add(0);
   options_.max_trials = 1;
-  EXPECT_EQ(Run().code, ExitCode::kDone) << "else 78: no study's data are here";
+  EXPECT_EQ(Run().code, ExitCode::kDone) << "else 8: no study's data are here";
 }
 
 TEST_F(ServedByAgentTest, RunsTheCommandOfTheOneStudyThatHasOne) {
