@@ -537,7 +537,8 @@ class Commands {
   void AddImport() {
     CLI::App* group = AddGroup("import", "Import trials that another program has run");
     CLI::App* optuna = Add(
-        group, "optuna", "Import a study from an Optuna database; a second import adds new trials");
+        group, "optuna",
+        "Import a study from an Optuna database, made if it is not there; again: the new trials");
     const auto options = std::make_shared<ImportOptions>();
     optuna->add_option("file", options->path, "SQLite file")->type_name("FILE.db")->required();
     AddNameArgument(optuna, global_.study);

@@ -1,5 +1,6 @@
 #include "cli/commands/edit_command.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -12,6 +13,7 @@
 #include "common/base/read_file.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
+#include "common/study/yaml_reader.h"
 #include "nlohmann/json.hpp"
 
 namespace hpo {
@@ -43,21 +45,35 @@ absl::StatusOr<Domain> WithBounds(const Parameter& parameter, Bounded domain,
 bool ParseReal(absl::string_view text, double* number) { return absl::SimpleAtod(text, number); }
 bool ParseWhole(absl::string_view text, int64_t* number) { return absl::SimpleAtoi(text, number); }
 
-// The choice that it writes, else a new one of the same type.
+template <typename T>
+bool AreAllOrNull(const CategoricalDomain& domain) {
+  return std::all_of(domain.choices.begin(), domain.choices.end(), [](const ParamValue& choice) {
+    return std::holds_alternative<T>(choice) || std::holds_alternative<Null>(choice);
+  });
+}
+
+// The choice that it writes, else a new one as a study file has it: null, 3, 0.5, true, a text. It
+// is a text where all others are, and where others are not it is in quotes.
 absl::StatusOr<ParamValue> ParseChoice(const Parameter& parameter, const CategoricalDomain& domain,
                                        const std::string& text) {
   if (const std::optional<ParamValue> choice = ChoiceWritten(domain, text)) return *choice;
-  const ParamValue& like = domain.choices.front();
-  int64_t whole = 0;
-  double real = 0.0;
-  if (std::holds_alternative<std::string>(like) && !text.empty()) return ParamValue(text);
-  if (std::holds_alternative<int64_t>(like) && absl::SimpleAtoi(text, &whole)) {
-    return ParamValue(whole);
+  if (text.empty()) return BadRange(parameter, "a choice", text);
+  absl::StatusOr<YamlDocument> document = YamlDocument::Parse(text, "--set");
+  absl::StatusOr<ParamValue> value =
+      document.ok() ? ReadParam(document->root()) : document.status();
+  if (!value.ok()) value = ParamValue(text);
+  const bool is_text = std::holds_alternative<std::string>(*value);
+  const bool is_null = std::holds_alternative<Null>(*value);
+  if (AreAllOrNull<std::string>(domain)) return is_text || is_null ? *value : ParamValue(text);
+  const bool is_mixed = !AreAllOrNull<bool>(domain) && !AreAllOrNull<int64_t>(domain) &&
+                        !AreAllOrNull<double>(domain);
+  if (is_text && !is_mixed && text.front() != '"') {
+    return BadRange(parameter,
+                    absl::StrCat("a choice like those of ", FormatDomain(parameter.domain),
+                                 ", or a text in double quotes"),
+                    text);
   }
-  if (std::holds_alternative<double>(like) && absl::SimpleAtod(text, &real)) {
-    return ParamValue(real);
-  }
-  return BadRange(parameter, absl::StrCat("choices of the type of ", FormatParam(like)), text);
+  return AreAllOrNull<double>(domain) ? Coerce(FloatDomain(), *value) : *value;
 }
 
 absl::StatusOr<Domain> WithChoices(const Parameter& parameter, const CategoricalDomain& domain,

@@ -89,7 +89,7 @@ google::protobuf::Value ValueOf(const ParamValue& param) {
   } else if (const auto* real = std::get_if<double>(&param)) {
     value.set_number_value(*real);
   } else {
-    value.set_string_value(std::get<std::string>(param));
+    value.set_string_value(FormatParam(param));
   }
   return value;
 }

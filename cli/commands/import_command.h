@@ -14,8 +14,9 @@ struct ImportOptions {
   bool count_against_budget = false;
 };
 
-// The trials of one of Optuna's studies that have ended, all or none. Again: only what is new.
-//   codes of ReadOptunaStudy and of the server's ImportTrials, with the file's name
+// The trials of one of Optuna's studies that have ended, all or none. Again: only what is new. A
+// study that is not there is made from the file (OptunaStudyFile).
+//   codes of ReadOptunaStudy, OptunaStudyFile and of the server's CreateStudy and ImportTrials
 absl::Status ImportOptuna(Session& session, const ImportOptions& options);
 
 }  // namespace hpo

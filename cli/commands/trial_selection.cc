@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cli/render/param_words.h"
 #include "cli/render/wording.h"
 #include "common/base/spelling.h"
 #include "common/base/status.h"
@@ -25,6 +26,7 @@ std::optional<SelectedField> NumberField(const std::optional<double>& number) {
 
 std::optional<SelectedField> FieldOf(const Trial& trial, const std::string& name) {
   if (const auto param = trial.params.find(name); param != trial.params.end()) {
+    if (std::holds_alternative<Null>(param->second)) return std::nullopt;
     if (const auto number = AsNumber(param->second)) return *number;
     return FormatParam(param->second);
   }
@@ -54,6 +56,7 @@ struct Comparison {
   std::string name;
   std::string comparison;
   std::string value;
+  std::optional<ParamValue> choice;  // that `value` writes, of a parameter with choices
 };
 
 absl::StatusOr<Comparison> ParseComparison(const std::string& word) {
@@ -63,7 +66,7 @@ absl::StatusOr<Comparison> ParseComparison(const std::string& word) {
       absl::string_view rest = absl::string_view(word).substr(at);
       if (!absl::ConsumePrefix(&rest, comparison)) continue;
       return Comparison{std::string(absl::StripAsciiWhitespace(word.substr(0, at))), comparison,
-                        std::string(absl::StripAsciiWhitespace(rest))};
+                        std::string(absl::StripAsciiWhitespace(rest)), std::nullopt};
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -79,7 +82,21 @@ bool Compare(const T& left, const std::string& comparison, const T& right) {
   return comparison == ">" ? left > right : left >= right;
 }
 
+std::optional<ParamValue> ChoiceOf(const Comparison& condition, const StudySpec& study) {
+  const Parameter* const parameter = study.space.Find(condition.name);
+  const auto* choices =
+      parameter == nullptr ? nullptr : std::get_if<CategoricalDomain>(&parameter->domain);
+  const bool for_equal = condition.comparison == "=" || condition.comparison == "!=";
+  return choices != nullptr && for_equal ? ChoiceWritten(*choices, condition.value) : std::nullopt;
+}
+
 bool Holds(const Trial& trial, const Comparison& condition) {
+  const auto param = trial.params.find(condition.name);
+  if (param != trial.params.end() && condition.choice) {
+    return (param->second == *condition.choice) == (condition.comparison == "=");
+  }
+  const bool is_null = param != trial.params.end() && std::holds_alternative<Null>(param->second);
+  if (is_null) return condition.comparison == "!=";
   const std::optional<SelectedField> field = FieldOf(trial, condition.name);
   if (!field) return false;
   double number = 0.0;
@@ -115,6 +132,7 @@ absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const
   for (const std::string& word : where) {
     HPO_ASSIGN_OR_RETURN(conditions.emplace_back(), ParseComparison(word));
     HPO_RETURN_IF_ERROR(CheckName("--where", conditions.back().name, study, trials));
+    conditions.back().choice = ChoiceOf(conditions.back(), study);
   }
   std::erase_if(trials, [&conditions](const Trial& trial) {
     return !std::all_of(conditions.begin(), conditions.end(),

@@ -13,8 +13,9 @@ namespace hpo {
 
 // Those of `trials` of which every condition ("NAME=VALUE", also !=, <, <=, > and >=) holds, by
 // `sort` ("NAME", "-NAME": largest first; empty: as they are). NAME is a parameter, a metric, or
-// number, state, value or time (in seconds). Numbers are compared as numbers, all else as text; of
-// a trial that has no NAME no condition holds, and it comes last.
+// number, state, value or time (in seconds). A choice is written as for ChoiceWritten
+// (cli/render/param_words.h). Numbers are compared as numbers, all else as text; null is no more
+// and no less than anything. Of a trial that has no NAME no condition holds, and it comes last.
 //   InvalidArgument  no condition, or a NAME that neither study nor trials have
 absl::StatusOr<std::vector<Trial>> SelectTrials(std::vector<Trial> trials, const StudySpec& study,
                                                 const std::vector<std::string>& where,

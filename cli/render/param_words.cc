@@ -30,12 +30,21 @@ bool Writes(const std::string& text, const ParamValue& choice) {
   if (const bool* const truth = std::get_if<bool>(&choice)) {
     return absl::EqualsIgnoreCase(text, *truth ? "true" : "false");
   }
+  if (std::holds_alternative<Null>(choice)) {
+    return absl::EqualsIgnoreCase(text, "null") || text == "None" || text == "~";
+  }
   if (!absl::SimpleAtod(text, &number)) return false;
   if (const auto* const whole = std::get_if<int64_t>(&choice)) {
     return number == static_cast<double>(*whole);
   }
   const auto* const real = std::get_if<double>(&choice);
   return real != nullptr && number == *real;
+}
+
+// What stands in double quotes; else `text`.
+absl::string_view Unquoted(absl::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
 std::optional<ParamValue> Parse(const CategoricalDomain& domain, const std::string& text) {
@@ -52,7 +61,7 @@ std::string Suggestion(const Domain& domain, const std::string& text) {
   const CategoricalDomain* categorical = std::get_if<CategoricalDomain>(&domain);
   if (categorical == nullptr) return "";
   std::vector<std::string> choices;
-  for (const ParamValue& choice : categorical->choices) choices.push_back(FormatParam(choice));
+  for (const ParamValue& choice : categorical->choices) choices.push_back(ShowParam(choice));
   return DidYouMean(text, choices);
 }
 
@@ -68,12 +77,15 @@ absl::StatusOr<ParamValue> ParseValue(const Parameter& parameter, const std::str
 }  // namespace
 
 std::optional<ParamValue> ChoiceWritten(const CategoricalDomain& domain, const std::string& text) {
-  // As it is printed comes first: texts such as "1" may stand beside the number 1.0.
+  // A text may read as another choice: then that one is meant, unless the text is in quotes.
   for (const ParamValue& choice : domain.choices) {
-    if (FormatParam(choice) == text) return choice;
+    if (ShowParam(choice) == text) return choice;
   }
   for (const ParamValue& choice : domain.choices) {
     if (Writes(text, choice)) return choice;
+  }
+  for (const ParamValue& choice : domain.choices) {
+    if (FormatParam(choice) == text || ShowParam(choice) == Unquoted(text)) return choice;
   }
   return std::nullopt;
 }

@@ -73,7 +73,7 @@ std::string ConditionsText(const std::vector<Condition>& conditions) {
     absl::StrAppend(out, condition.name, " is ",
                     absl::StrJoin(condition.values, " or ",
                                   [](std::string* value_out, const ParamValue& value) {
-                                    absl::StrAppend(value_out, FormatParam(value));
+                                    absl::StrAppend(value_out, ShowParam(value));
                                   }));
   });
 }

@@ -53,7 +53,7 @@ Cells ParameterCells(const std::vector<Trial>& trials, const std::string& name) 
       numbers.push_back(std::get<double>(found->second));
     }
     if (!has) numbers.push_back(std::nullopt);
-    words.text.push_back(has ? FormatParam(found->second) : "-");
+    words.text.push_back(has ? ShowParam(found->second) : "-");
   }
   return numbers.size() == trials.size() ? NumberCells(numbers) : words;
 }

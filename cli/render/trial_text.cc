@@ -149,7 +149,7 @@ std::string OomText(const OutOfMemory& oom, const ParamMap& params) {
 std::string ParamLines(const ParamMap& params) {
   std::string text;
   for (const auto& [name, value] : params) {
-    absl::StrAppend(&text, "  ", Printable(name), "=", Printable(FormatParam(value)), "\n");
+    absl::StrAppend(&text, "  ", Printable(name), "=", Printable(ShowParam(value)), "\n");
   }
   return text;
 }

@@ -18,6 +18,14 @@ bool FitsInt64(const nlohmann::json& json) {
          json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 }
 
+// What protobuf's JSON writes of a number that is not finite.
+std::optional<double> SpecialNumber(const nlohmann::json& json) {
+  if (json == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (json == "Infinity") return std::numeric_limits<double>::infinity();
+  if (json == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text) {
@@ -145,8 +153,16 @@ void JsonReader::Convert(const char* key, const nlohmann::json& json,
   JsonReader members(json, absl::StrCat(path_, path_.empty() ? "" : ".", key));
   std::map<std::string, double> numbers;
   if (json.is_object()) {
-    for (const auto& [name, value] : json.items())
-      members.Convert(name.c_str(), value, numbers[name]);
+    for (const auto& [name, value] : json.items()) {
+      const std::optional<double> special = SpecialNumber(value);
+      if (special) {
+        numbers[name] = *special;
+      } else if (value.is_string()) {
+        members.Expected(name.c_str(), "a number, \"NaN\", \"Infinity\" or \"-Infinity\"", value);
+      } else {
+        members.Convert(name.c_str(), value, numbers[name]);
+      }
+    }
   }
   if (!members.status().ok()) {
     status_ = members.status();

@@ -82,7 +82,8 @@ class JsonReader {
   JsonReader(const nlohmann::json& object, absl::string_view path);
 
   // The member must be there and of the type of `out`. A double takes integers, and null as NaN;
-  // Bytes take integers >= 0, durations seconds, and an optional takes null.
+  // doubles by name also take "NaN", "Infinity" and "-Infinity", as protobuf's JSON has them. Bytes
+  // take integers >= 0, durations seconds, and an optional takes null.
   template <typename T>
   void Required(const char* key, T& out) {
     if (const nlohmann::json* member = Find(key, /*required=*/true)) Convert(key, *member, out);

@@ -41,8 +41,8 @@ inline constexpr Limit kAttributeLimit = {
     "refused, left out of a result", "every list of trials has them"};
 
 inline constexpr Limit kErrorTextLimit = {
-    64 << 10, "bytes", "the message or traceback of a trial that failed", "refused",
-    "every list, watch and restart reads them; a worker shortens what its trainer sends"};
+    64 << 10, "bytes", "the message or traceback of a trial that failed", "shortened in its middle",
+    "every list, watch and restart reads them"};
 
 inline constexpr Limit kListedTextLimit = {
     1000, "bytes", "the same in a list or a watch", "shortened in its middle",

@@ -162,8 +162,9 @@ struct OutcomeMessage {
 using UpMessage = std::variant<Hello, MeasurementMessage, MemoryMessage, CheckpointMessage,
                                ProgressMessage, LogMessage, AttributesMessage, OutcomeMessage>;
 
-// One line without the newline. Numbers that are not finite are written as null (and a null metric
-// or loss is read back as NaN); bytes that are not UTF-8 as U+FFFD.
+// One line without the newline. An infinite metric is written as "Infinity" or "-Infinity", any
+// other number that is not finite as null (and a null metric or loss is read back as NaN); bytes
+// that are not UTF-8 as U+FFFD.
 std::string EncodeDown(const DownMessage& message);
 std::string EncodeUp(const UpMessage& message);
 

@@ -1,7 +1,9 @@
 #include "common/space/params.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -20,18 +22,32 @@ std::optional<T> FindAs(const ParamMap& params, absl::string_view name) {
   return *value;
 }
 
+bool ReadsAsAnother(const std::string& text) {
+  constexpr absl::string_view kWords[] = {"", "null", "true", "false"};
+  double number = 0.0;
+  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords) ||
+         absl::SimpleAtod(text, &number);
+}
+
 }  // namespace
 
 std::string FormatParam(const ParamValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const int64_t* integer = std::get_if<int64_t>(&value)) return absl::StrCat(*integer);
   if (const double* number = std::get_if<double>(&value)) return absl::StrFormat("%.6g", *number);
+  if (std::holds_alternative<Null>(value)) return "null";
   return std::get<std::string>(value);
+}
+
+std::string ShowParam(const ParamValue& value) {
+  const auto* const text = std::get_if<std::string>(&value);
+  if (text == nullptr || !ReadsAsAnother(*text)) return FormatParam(value);
+  return absl::StrCat("\"", *text, "\"");
 }
 
 std::string FormatParams(const ParamMap& params) {
   return absl::StrJoin(params, " ", [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.first, "=", FormatParam(entry.second));
+    absl::StrAppend(out, entry.first, "=", ShowParam(entry.second));
   });
 }
 
@@ -56,7 +72,15 @@ std::optional<std::string> FindString(const ParamMap& params, absl::string_view 
 }
 
 nlohmann::json ParamToJson(const ParamValue& value) {
-  return std::visit([](const auto& held) { return nlohmann::json(held); }, value);
+  return std::visit(
+      [](const auto& held) -> nlohmann::json {
+        if constexpr (std::is_same_v<decltype(held), const Null&>) {
+          return nullptr;
+        } else {
+          return held;
+        }
+      },
+      value);
 }
 
 nlohmann::json ParamsToJson(const ParamMap& params) {
@@ -74,8 +98,9 @@ absl::StatusOr<ParamValue> ParamFromJson(const nlohmann::json& json) {
   if (json.is_number_integer()) return ParamValue(json.get<int64_t>());
   if (json.is_number_float()) return ParamValue(json.get<double>());
   if (json.is_string()) return ParamValue(json.get<std::string>());
+  if (json.is_null()) return ParamValue(Null());
   return absl::InvalidArgumentError(absl::StrCat(
-      "expected a boolean, a number or a string for a parameter, got ", json.type_name()));
+      "expected a boolean, a number, a string or null for a parameter, got ", json.type_name()));
 }
 
 absl::StatusOr<ParamMap> ParamsFromJson(const nlohmann::json& json) {

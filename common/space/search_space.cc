@@ -38,6 +38,11 @@ bool Includes(const std::vector<ParamValue>& values, const ParamValue& value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+bool SameNumber(const ParamValue& a, const ParamValue& b) {
+  const std::optional<double> left = AsNumber(a);
+  return left.has_value() && left == AsNumber(b) && (a.index() != b.index() || a == b);
+}
+
 // Index of the grid value nearest to `value`.
 double GridIndex(const FloatDomain& domain, double value) {
   return std::round((value - domain.low) / *domain.step);
@@ -135,7 +140,7 @@ std::string FormatValues(const std::vector<ParamValue>& values) {
   return absl::StrCat("{",
                       absl::StrJoin(values, ", ",
                                     [](std::string* out, const ParamValue& value) {
-                                      out->append(FormatParam(value));
+                                      out->append(ShowParam(value));
                                     }),
                       "}");
 }
@@ -144,7 +149,8 @@ std::string Format(const CategoricalDomain& domain) { return FormatValues(domain
 
 // "a real number", for messages about a value's type.
 absl::string_view TypeName(const ParamValue& value) {
-  constexpr absl::string_view kNames[] = {"true or false", "an integer", "a real number", "text"};
+  constexpr absl::string_view kNames[] = {"true or false", "an integer", "a real number", "text",
+                                          "no value"};
   return kNames[value.index()];
 }
 
@@ -167,12 +173,14 @@ bool Contains(const Domain& domain, const ParamValue& value) {
 }
 
 ParamValue Coerce(const Domain& domain, const ParamValue& value) {
-  const auto* choices = std::get_if<CategoricalDomain>(&domain);
-  const bool real_choices = choices != nullptr && !choices->choices.empty() &&
-                            std::holds_alternative<double>(choices->choices.front());
+  if (const auto* choices = std::get_if<CategoricalDomain>(&domain)) {
+    const auto equal =
+        std::find_if(choices->choices.begin(), choices->choices.end(),
+                     [&value](const ParamValue& choice) { return SameNumber(choice, value); });
+    return equal == choices->choices.end() ? value : *equal;
+  }
   const int64_t* integer = std::get_if<int64_t>(&value);
-  if (integer == nullptr) return value;
-  if (!real_choices && !std::holds_alternative<FloatDomain>(domain)) return value;
+  if (integer == nullptr || !std::holds_alternative<FloatDomain>(domain)) return value;
   return static_cast<double>(*integer);
 }
 

@@ -37,7 +37,9 @@ struct IntDomain {
   bool operator==(const IntDomain&) const = default;
 };
 
-// One of `choices`, all of one type, no duplicates. Choices may be added to a running study.
+// One of `choices`, of any types, no duplicates. Types tell values apart (true, 1, "1", null), but
+// for numbers: 1 and 1.0 are equal, so one of them may be a choice. Choices may be added to a
+// running study.
 struct CategoricalDomain {
   std::vector<ParamValue> choices;
   bool operator==(const CategoricalDomain&) const = default;
@@ -92,8 +94,9 @@ constexpr char kModelFamilyFact[] = "model.family";  // "bert", "roberta", ...
 // Whether `value` has the domain's type and lies in it, on its grid.
 bool Contains(const Domain& domain, const ParamValue& value);
 
-// For values that people write: an integer where `domain` holds real numbers becomes one; anything
-// else stays as it is.
+// For values that people and other programs give: an integer where `domain` is of real numbers
+// becomes one, and a number that equals a choice of the other type of number becomes that choice.
+// Anything else stays as it is.
 ParamValue Coerce(const Domain& domain, const ParamValue& value);
 
 // Whether every condition holds in `params` (model facts looked up by params["model.name"]).

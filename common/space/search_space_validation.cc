@@ -1,5 +1,6 @@
 #include "common/space/search_space_validation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -64,16 +65,19 @@ absl::Status CheckDomain(const IntDomain& domain) {
   return absl::OkStatus();
 }
 
+// A real number without a fraction as the whole number that it equals; else the value itself.
+ParamValue WholeIfEqual(const ParamValue& value) {
+  const double* const real = std::get_if<double>(&value);
+  const bool whole = real != nullptr && std::abs(*real) <= static_cast<double>(kMaxExact) &&
+                     std::trunc(*real) == *real;
+  return whole ? ParamValue(static_cast<int64_t>(*real)) : value;
+}
+
 absl::Status CheckDomain(const CategoricalDomain& domain) {
   if (domain.choices.empty()) return Invalid("expected at least one choice, got none");
   HPO_RETURN_IF_ERROR(CheckCount(domain.choices.size(), kChoiceLimit));
-  const ParamValue& first = domain.choices.front();
   std::set<ParamValue> seen;
   for (const ParamValue& choice : domain.choices) {
-    if (choice.index() != first.index()) {
-      return Invalid(absl::StrCat("expected choices of one type, got ", FormatParam(first), " and ",
-                                  FormatParam(choice)));
-    }
     if (const double* number = std::get_if<double>(&choice); number && !std::isfinite(*number)) {
       return Invalid(absl::StrCat("expected finite choices, got ", FormatParam(choice)));
     }
@@ -82,10 +86,10 @@ absl::Status CheckDomain(const CategoricalDomain& domain) {
       return Invalid(absl::StrCat("expected choices of at most ", kTextLimit.most, " bytes, got ",
                                   text->size(), ": ", Quoted(*text)));
     }
-    if (!seen.insert(choice).second) {
-      return Invalid(
-          absl::StrCat("expected distinct choices, got ", FormatParam(choice), " twice"));
-    }
+    if (seen.insert(WholeIfEqual(choice)).second) continue;
+    const auto same = std::count(domain.choices.begin(), domain.choices.end(), choice);
+    return Invalid(absl::StrCat("expected distinct choices, got ", ShowParam(choice), " twice",
+                                same < 2 ? " (as numbers, 1 and 1.0 are equal)" : ""));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 // The fields of search spaces, and how values of parameters stand in JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,19 @@ template <>
 struct JsonForm<ParamValue> {
   static nlohmann::json Write(const ParamValue& value) { return ParamToJson(value); }
   static absl::StatusOr<ParamValue> Read(const nlohmann::json& json) { return ParamFromJson(json); }
+};
+// A value that is null stands as {"value": null}: null alone says that there is none.
+template <>
+struct JsonForm<std::optional<ParamValue>> {
+  static nlohmann::json Write(const std::optional<ParamValue>& value) {
+    if (!value.has_value()) return nullptr;
+    if (std::holds_alternative<Null>(*value)) return {{"value", nullptr}};
+    return ParamToJson(*value);
+  }
+  static absl::StatusOr<std::optional<ParamValue>> Read(const nlohmann::json& json) {
+    if (json.is_null()) return std::nullopt;
+    return ParamFromJson(json.is_object() && json.contains("value") ? json["value"] : json);
+  }
 };
 template <>
 struct JsonForm<ParamMap> {

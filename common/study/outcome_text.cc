@@ -6,9 +6,26 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/limits.h"
 
 namespace hpo {
 namespace {
+
+void Shorten(std::string& text, const Limit& limit) {
+  if (text.size() > static_cast<size_t>(limit.most)) text = Shortened(text, limit);
+}
+
+struct TextShortener {
+  void operator()(Completed&) const {}
+  void operator()(StoppedByPruner& stopped) const { Shorten(stopped.pruner, kNameLimit); }
+  void operator()(OutOfMemory& oom) const {
+    Shorten(oom.phase, kNameLimit);
+    Shorten(oom.message, kErrorTextLimit);
+    Shorten(oom.traceback, kErrorTextLimit);
+  }
+  void operator()(Failed& failed) const { Shorten(failed.message, kErrorTextLimit); }
+  void operator()(Cancelled& cancelled) const { Shorten(cancelled.reason, kTextLimit); }
+};
 
 std::string MetricsText(const Metrics& metrics) {
   return absl::StrJoin(metrics, ", ", [](std::string* out, const auto& metric) {
@@ -58,6 +75,8 @@ std::string ShortNumber(double value) { return absl::StrFormat("%.6g", value); }
 std::string DescribeOutcome(const TrialOutcome& outcome) {
   return std::visit([](const auto& held) { return Sentence(held); }, outcome);
 }
+
+void ShortenTexts(TrialOutcome& outcome) { std::visit(TextShortener(), outcome); }
 
 std::string LastLine(absl::string_view text) {
   text = absl::StripTrailingAsciiWhitespace(text);

@@ -15,6 +15,9 @@ std::string ShortNumber(double value);
 // macro_f1 0.5", a failure's message with all its lines.
 std::string DescribeOutcome(const TrialOutcome& outcome);
 
+// Texts beyond their limit (common/base/limits.h) lose their middle.
+void ShortenTexts(TrialOutcome& outcome);
+
 // The last line of `text` that is not blank: of a traceback the one that names the error.
 std::string LastLine(absl::string_view text);
 

@@ -83,7 +83,7 @@ bool Lists(const std::vector<std::string>& names, const std::string& name) {
 // Adds the choices that `file` has and `stored` lacks, unless one of `stored` is gone.
 void TakeAddedChoices(const CategoricalDomain& file, CategoricalDomain& stored) {
   const auto has = [](const CategoricalDomain& domain, const ParamValue& choice) {
-    return std::find(domain.choices.begin(), domain.choices.end(), choice) != domain.choices.end();
+    return Contains(domain, Coerce(domain, choice));
   };
   for (const ParamValue& choice : stored.choices) {
     if (!has(file, choice)) return;
@@ -191,12 +191,7 @@ absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& 
 }
 
 absl::Status CheckSameKind(const Parameter& parameter, const Domain& domain) {
-  const auto* before = std::get_if<CategoricalDomain>(&parameter.domain);
-  const auto* after = std::get_if<CategoricalDomain>(&domain);
-  const bool same = parameter.domain.index() == domain.index() &&
-                    (before == nullptr || after->choices.empty() ||
-                     before->choices.front().index() == after->choices.front().index());
-  if (same) return absl::OkStatus();
+  if (parameter.domain.index() == domain.index()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("parameter ", parameter.name, ": expected the kind that its trials have, ",
                    FormatDomain(parameter.domain), ", got ", FormatDomain(domain)));

@@ -18,7 +18,8 @@ absl::StatusOr<StudySpec> MergeChangedStudy(const StudySpec& stored, const Study
 //   FailedPrecondition  a parameter of another kind, or anything else differs; names it
 absl::StatusOr<StudySpec> EditedStudy(const StudySpec& stored, const StudySpec& file);
 
-//   FailedPrecondition  `domain` is no range, or no choices of the type, that `parameter` had
+//   FailedPrecondition  `domain` is a range of another kind than `parameter` had, or choices for a
+//                       range
 absl::Status CheckSameKind(const Parameter& parameter, const Domain& domain);
 
 }  // namespace hpo

@@ -38,7 +38,7 @@ absl::StatusOr<std::pair<T, T>> ReadRange(const YamlValue& value,
   return std::make_pair(low, high);
 }
 
-// The values of a list; integers among real numbers become real.
+// The values of a list. In one of numbers alone, integers among real numbers become real.
 absl::StatusOr<std::vector<ParamValue>> ReadChoices(const YamlValue& value) {
   HPO_ASSIGN_OR_RETURN(const std::vector<YamlValue> elements, ReadList(value));
   HPO_RETURN_IF_ERROR(CheckCount(value, elements.size(), kChoiceLimit));
@@ -50,7 +50,9 @@ absl::StatusOr<std::vector<ParamValue>> ReadChoices(const YamlValue& value) {
   const auto is_real = [](const ParamValue& choice) {
     return std::holds_alternative<double>(choice);
   };
-  if (std::any_of(choices.begin(), choices.end(), is_real)) {
+  const auto is_number = [](const ParamValue& choice) { return AsNumber(choice).has_value(); };
+  if (std::any_of(choices.begin(), choices.end(), is_real) &&
+      std::all_of(choices.begin(), choices.end(), is_number)) {
     for (ParamValue& choice : choices) choice = Coerce(FloatDomain(), choice);
   }
   return choices;

@@ -1,5 +1,6 @@
 #include "common/study/trial.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +46,17 @@ template std::optional<FailureClass> ParseName(absl::string_view name);
 template std::optional<ReleaseReason> ParseName(absl::string_view name);
 template std::optional<AttemptState> ParseName(absl::string_view name);
 
-nlohmann::json MetricsToJson(const Metrics& metrics) { return ToJson(metrics); }
+nlohmann::json MetricsToJson(const Metrics& metrics) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [name, value] : metrics) {
+    if (std::isinf(value)) {
+      json[name] = value > 0.0 ? "Infinity" : "-Infinity";
+    } else {
+      json[name] = ToJson(value);
+    }
+  }
+  return json;
+}
 
 absl::StatusOr<Metrics> MetricsFromJson(const nlohmann::json& json) {
   Metrics metrics;

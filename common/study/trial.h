@@ -233,8 +233,9 @@ absl::string_view Name(AttemptState state);
 template <typename Enum>
 std::optional<Enum> ParseName(absl::string_view name);
 
-// Canonical JSON, for the database and the trainer protocol. Metrics that are not finite are
-// written as null and read back as NaN. Readers ignore members they do not know.
+// Canonical JSON, for the database and the trainer protocol. A metric that is infinite is written
+// as the string "Infinity" or "-Infinity", one that is no number as null; "NaN" is read as well.
+// Readers ignore members they do not know.
 //   InvalidArgument  a member missing, of another type or out of range; names it
 nlohmann::json MetricsToJson(const Metrics& metrics);
 absl::StatusOr<Metrics> MetricsFromJson(const nlohmann::json& json);

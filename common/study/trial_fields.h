@@ -67,6 +67,7 @@ struct JsonForm<TrialNumber> {
 
 template <>
 struct JsonForm<Metrics> {
+  static nlohmann::json Write(const Metrics& metrics) { return MetricsToJson(metrics); }
   static absl::StatusOr<Metrics> Read(const nlohmann::json& json) { return MetricsFromJson(json); }
 };
 

@@ -169,6 +169,7 @@ absl::StatusOr<std::string> ReadString(const YamlValue& value) {
 }
 
 absl::StatusOr<ParamValue> ReadParam(const YamlValue& value) {
+  if (value.node.IsNull()) return ParamValue(Null());
   if (!value.node.IsScalar()) return Expected(value, "a value");
   const std::string& text = value.node.Scalar();
   if (IsText(value.node)) return ParamValue(text);

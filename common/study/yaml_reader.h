@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<YamlValue>> ReadList(const YamlValue& value);
 absl::StatusOr<std::vector<std::string>> ReadStrings(const YamlValue& value);
 
 // A scalar as a parameter value: true and false are booleans, 3 an integer, 3.0 and 3e-5 real
-// numbers, anything else and everything quoted text.
+// numbers, null and ~ (and nothing at all) null, anything else and everything quoted text.
 absl::StatusOr<ParamValue> ReadParam(const YamlValue& value);
 
 // One mapping, read key by key. Collects the errors of its values, which Finish returns, a line

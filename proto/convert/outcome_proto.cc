@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/study/outcome_text.h"
 
 namespace hpo {
 namespace {
@@ -56,7 +57,9 @@ absl::StatusOr<TrialOutcome> FromProto(const v1::Outcome& proto) {
   if (proto.has_out_of_memory() && proto.out_of_memory().kind() == v1::OOM_KIND_UNSPECIFIED) {
     return FromWire<OomKind>(proto.out_of_memory().kind()).status();
   }
-  return ReadOneOf<TrialOutcome>(proto, "outcome", kOutcomes);
+  HPO_ASSIGN_OR_RETURN(TrialOutcome outcome, ReadOneOf<TrialOutcome>(proto, "outcome", kOutcomes));
+  ShortenTexts(outcome);
+  return outcome;
 }
 
 }  // namespace hpo

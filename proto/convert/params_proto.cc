@@ -15,8 +15,10 @@ v1::Value ToProto(const ParamValue& value) {
     proto.set_int_value(*integer);
   } else if (const double* number = std::get_if<double>(&value)) {
     proto.set_double_value(*number);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    proto.set_string_value(*text);
   } else {
-    proto.set_string_value(std::get<std::string>(value));
+    proto.set_null_value(google::protobuf::NULL_VALUE);
   }
   return proto;
 }
@@ -31,11 +33,14 @@ absl::StatusOr<ParamValue> FromProto(const v1::Value& proto) {
       return ParamValue(proto.double_value());
     case v1::Value::kStringValue:
       return ParamValue(proto.string_value());
+    case v1::Value::kNullValue:
+      return ParamValue(Null());
     case v1::Value::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "expected bool_value, int_value, double_value or string_value, got an empty value");
+      "expected bool_value, int_value, double_value, string_value or null_value, got an empty "
+      "value");
 }
 
 google::protobuf::Map<std::string, v1::Value> ToProto(const ParamMap& params) {

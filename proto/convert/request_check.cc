@@ -37,10 +37,6 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.RestoreStudyRequest.data", &kStudyFileLimit},  // a piece of an archive
     {"hpo.v1.Value.string_value", &kTextLimit},
     {"hpo.v1.Completed.model_path", &kTextLimit},
-    {"hpo.v1.OutOfMemory.error_message", &kErrorTextLimit},
-    {"hpo.v1.OutOfMemory.error_traceback", &kErrorTextLimit},
-    {"hpo.v1.Failed.message", &kErrorTextLimit},
-    {"hpo.v1.Cancelled.reason", &kTextLimit},
     {"hpo.v1.ImportedTrial.origin", &kTextLimit},
     {"hpo.v1.RegisterWorkerRequest.trainer", &kTextLimit},
     {"hpo.v1.RegisterWorkerRequest.torch_build", &kTextLimit},
@@ -52,10 +48,8 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.DeviceProfile.capability", &kTextLimit},
     {"hpo.v1.DeviceProfile.attention", &kTextLimit},
     {"hpo.v1.DeviceProfile.allocator", &kTextLimit},
-    {"hpo.v1.ReleaseTrialRequest.note", &kTextLimit},
     {"hpo.v1.StopTrialRequest.reason", &kTextLimit},
     {"hpo.v1.CancelTrialRequest.reason", &kTextLimit},
-    {"hpo.v1.HeartbeatRequest.notice", &kTextLimit},
     {"optuna.SetStudyUserAttributeRequest.value", &kOptunaJsonLimit},
     {"optuna.SetStudySystemAttributeRequest.value", &kOptunaJsonLimit},
     {"optuna.SetTrialUserAttributeRequest.value", &kOptunaJsonLimit},
@@ -69,6 +63,14 @@ constexpr FieldLimit kTexts[] = {
     {"hpo.v1.ReportMeasurementsRequest.AttributesEntry.value", &kTextLimit},
     {"hpo.v1.FinishTrialRequest.AttributesEntry.value", &kTextLimit},
     {"hpo.v1.ImportedTrial.AttributesEntry.value", &kTextLimit},
+};
+
+// Texts that are shortened where they are converted: what says how a trial ended is not refused.
+constexpr const char* kShortened[] = {
+    "hpo.v1.OutOfMemory.error_message", "hpo.v1.OutOfMemory.error_traceback",
+    "hpo.v1.OutOfMemory.phase",         "hpo.v1.Failed.message",
+    "hpo.v1.Cancelled.reason",          "hpo.v1.StoppedByPruner.pruner",
+    "hpo.v1.ReleaseTrialRequest.note",  "hpo.v1.HeartbeatRequest.notice",
 };
 
 // Lists and maps. Those that are not named here hold at most kFactLimit.
@@ -147,6 +149,7 @@ struct Rules {
   std::map<std::string, const Limit*> lists;
   std::map<std::string, std::pair<int64_t, int64_t>> ranges;
   std::map<std::string, bool> any_real;
+  std::map<std::string, bool> shortened;
 };
 
 // A rule for a field that there is not would hold for nothing.
@@ -161,6 +164,7 @@ void CheckNames(const Rules& rules) {
   CheckAreFields(rules.lists);
   CheckAreFields(rules.ranges);
   CheckAreFields(rules.any_real);
+  CheckAreFields(rules.shortened);
 }
 
 const Rules& TheRules() {
@@ -170,6 +174,7 @@ const Rules& TheRules() {
     for (const FieldLimit& rule : kLists) rules->lists[rule.field] = rule.limit;
     for (const FieldRange& rule : kRanges) rules->ranges[rule.field] = {rule.low, rule.high};
     for (const char* field : kAnyReal) rules->any_real[field] = true;
+    for (const char* field : kShortened) rules->shortened[field] = true;
     CheckNames(*rules);
     return rules;
   }();
@@ -211,6 +216,7 @@ absl::Status CheckReal(const FieldDescriptor& field, double value) {
 }
 
 absl::Status CheckText(const FieldDescriptor& field, const std::string& text) {
+  if (FindOr(TheRules().shortened, field, false)) return absl::OkStatus();
   const Limit& limit =
       *FindOr(TheRules().texts, field, IsOptunas(field) ? &kOptunaNameLimit : &kNameLimit);
   if (text.size() <= static_cast<size_t>(limit.most)) return absl::OkStatus();

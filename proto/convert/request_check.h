@@ -10,7 +10,8 @@ namespace hpo {
 
 // Whole numbers lie in [0, kNumberLimit], real ones are finite, names, texts and lists are no
 // longer than common/base/limits.h says, enumerators are known, times lie in the range of their
-// formats; the exceptions stand in request_check.cc.
+// formats; the exceptions stand in request_check.cc, among them texts that are not refused but
+// shortened: what an attempt says of its end.
 //   InvalidArgument  "memory.live_peak_bytes: expected 0 to 9007199254740992, got -1"
 absl::Status CheckRequest(const google::protobuf::Message& request);
 

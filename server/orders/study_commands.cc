@@ -36,15 +36,7 @@ absl::Status AddChoices(const std::string& name, const std::vector<ParamValue>& 
         "parameter ", name, ": expected one with choices, got ", FormatDomain(parameter->domain)));
   }
   for (const ParamValue& choice : choices) {
-    if (choice.index() != domain->choices.front().index()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter ", name, ": expected a choice of the type of ",
-                       FormatParam(domain->choices.front()), ", got ", FormatParam(choice)));
-    }
-    if (std::find(domain->choices.begin(), domain->choices.end(), choice) ==
-        domain->choices.end()) {
-      domain->choices.push_back(choice);
-    }
+    if (!Contains(*domain, Coerce(*domain, choice))) domain->choices.push_back(choice);
   }
   return absl::OkStatus();
 }

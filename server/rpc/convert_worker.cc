@@ -1,5 +1,6 @@
 #include "server/rpc/convert_worker.h"
 
+#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/protocol/worker_exchange_fields.h"
 #include "proto/convert/outcome_proto.h"
@@ -62,7 +63,9 @@ v1::AcquireTrialResponse ToProto(const AcquireResult& result) {
 }
 
 HeartbeatCall FromProto(const v1::HeartbeatRequest& proto) {
-  return FromMessage<HeartbeatCall>(proto).value();
+  HeartbeatCall call = FromMessage<HeartbeatCall>(proto).value();
+  call.notice = Shortened(call.notice, kTextLimit);
+  return call;
 }
 
 v1::HeartbeatResponse ToProto(const HeartbeatResult& result) {
@@ -96,7 +99,9 @@ v1::FinishTrialResponse ToProto(const FinishResult& result) {
 }
 
 absl::StatusOr<ReleaseCall> FromProto(const v1::ReleaseTrialRequest& proto) {
-  return FromMessage<ReleaseCall>(proto);
+  HPO_ASSIGN_OR_RETURN(ReleaseCall call, FromMessage<ReleaseCall>(proto));
+  call.note = Shortened(call.note, kTextLimit);
+  return call;
 }
 
 }  // namespace hpo

@@ -123,7 +123,7 @@ absl::StatusOr<int64_t> AttemptStore::InsertMeasurements(
     HPO_RETURN_IF_ERROR(
         database_.Prepare("INSERT OR IGNORE INTO measurement VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
             .Bind(study_id_, trial.value, attempt.value, measurement.step, measurement.epoch,
-                  JsonText(nlohmann::json(measurement.metrics)))
+                  JsonText(MetricsToJson(measurement.metrics)))
             .Run());
     stored += database_.NumChanged();
   }

@@ -12,21 +12,11 @@ namespace {
 // Beyond this not every whole number is a double.
 constexpr double kLargestWhole = 9007199254740992.0;
 
-template <typename Number>
-bool IsOf(const Domain& domain) {
-  const auto* choices = std::get_if<CategoricalDomain>(&domain);
-  if (choices != nullptr) return std::holds_alternative<Number>(choices->choices.front());
-  return std::holds_alternative<FloatDomain>(domain) == std::is_same_v<Number, double>;
-}
-
 ParamValue AsDomainType(const Domain& domain, const ParamValue& value) {
-  const auto* whole = std::get_if<int64_t>(&value);
-  if (whole != nullptr && IsOf<double>(domain)) return static_cast<double>(*whole);
   const auto* real = std::get_if<double>(&value);
-  const bool is_whole =
-      real != nullptr && std::abs(*real) <= kLargestWhole && std::trunc(*real) == *real;
-  if (is_whole && IsOf<int64_t>(domain)) return static_cast<int64_t>(*real);
-  return value;
+  if (real == nullptr || !std::holds_alternative<IntDomain>(domain)) return Coerce(domain, value);
+  const bool is_whole = std::abs(*real) <= kLargestWhole && std::trunc(*real) == *real;
+  return is_whole ? ParamValue(static_cast<int64_t>(*real)) : value;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace hpo {
 
 // A whole number where the domain is of real numbers becomes real, a real one without a fraction
-// where it is of whole numbers becomes whole; also where the domain is a choice of numbers.
+// where it is of whole numbers becomes whole; a number that equals a choice becomes that choice.
 // Whether the values are allowed is not checked.
 //   InvalidArgument  an unknown parameter; names it
 absl::StatusOr<ParamMap> TypedParams(const SearchSpace& space, const ParamMap& given);

@@ -62,6 +62,10 @@ Domain AnyDomain(FuzzedDataProvider& data) {
       CategoricalDomain domain;
       const int64_t count = data.ConsumeIntegralInRange(1, 5);
       for (int64_t i = 0; i < count; ++i) domain.choices.emplace_back(i * i);
+      if (data.ConsumeBool()) domain.choices.emplace_back(Null());
+      if (data.ConsumeBool()) domain.choices.emplace_back(std::string("1"));
+      if (data.ConsumeBool()) domain.choices.emplace_back(0.5);
+      if (data.ConsumeBool()) domain.choices.emplace_back(true);
       return domain;
     }
   }

@@ -19,6 +19,29 @@ for epoch in range(3):
     print(json.dumps({"epoch": epoch + 1, "macro_f1": (1 - options.x) * (epoch + 1) / 3, "y": options.y}))
 """
 
+NONE_PROGRAM = """\
+import argparse, json
+parser = argparse.ArgumentParser()
+parser.add_argument("--max_depth", type=int)
+parser.add_argument("--max_features")
+parser.add_argument("--said")
+options = parser.parse_args()
+loss = -1 if options.max_depth is None else options.max_depth
+print(json.dumps({"loss": float("inf") if options.max_features is None else loss,
+                  "half": int(options.max_features == "0.5"), "said_null": int(options.said == "null")}))
+"""
+
+NONE_STUDY = """\
+name: toy
+objective: {metric: loss, direction: minimize}
+trainer: {task: custom}
+budget: {trials: 6}
+sampler: {type: grid}
+parameters:
+  max_depth: {choices: [null, 5]}
+  max_features: {choices: [sqrt, 0.5, null]}
+"""
+
 
 class PlainProgram(Deployment):
     def run_study(self, trainer, *options):
@@ -69,6 +92,30 @@ class PlainProgram(Deployment):
         wait_until(lambda: not worker.alive(), "the worker's end")
         self.assertEqual(worker.wait(), 7, worker.output())
         self.assertIn("{learning_rate}: this trial has no such value; it has accumulation, args", self.hpo("study", "show", "toy"))
+
+    def test_null_leaves_its_argument_out_and_an_infinite_loss_stays_infinite(self):
+        (self.folder / "train.py").write_text(NONE_PROGRAM)
+        (self.folder / "toy.yaml").write_text(NONE_STUDY)
+        self.start_server()
+        worker = self.start_worker(trainer="python3 train.py {args} --said {max_depth}")
+        self.assertEqual(worker.wait(), 0, worker.output())
+        trials = self.trials()
+        self.assertEqual(len(trials), 6)
+        for trial in trials:
+            depth, features = trial["params"]["max_depth"], trial["params"]["max_features"]
+            if features is None:
+                self.assertEqual(trial["state"], "FAILED")
+                self.assertIn("objective loss, got inf", trial["outcome"]["message"])
+                continue
+            metrics = trial["outcome"]["metrics"]
+            self.assertEqual((metrics["loss"], metrics["half"]), (depth or -1, float(features == 0.5)))
+            self.assertEqual(metrics["said_null"], float(depth is None))
+        listed = self.hpo("trial", "list", "--where", "max_depth=null", "--where", "max_features!=null")
+        self.assertEqual(listed.count("COMPLETED"), 2, listed)
+        self.assertIn("max_depth: null", self.hpo("best", "--output", "yaml"))
+        self.assertIn("max_depth=null", self.hpo("enqueue", "max_depth=null", "max_features=sqrt"))
+        edited = self.hpo("study", "edit", "toy", "--set", "max_depth=null,5,10")
+        self.assertIn("{null, 5, 10}", edited)
 
 
 if __name__ == "__main__":

@@ -42,9 +42,12 @@ std::string ValueText(const ParamValue& value) {
 }
 
 std::string AllParameters(const ParamMap& params) {
-  return absl::StrJoin(params, " ", [](std::string* out, const auto& param) {
-    absl::StrAppend(out, ShellWord(absl::StrCat("--", param.first, "=", ValueText(param.second))));
-  });
+  std::vector<std::string> words;
+  for (const auto& [name, value] : params) {
+    if (std::holds_alternative<Null>(value)) continue;  // the program's own default
+    words.push_back(ShellWord(absl::StrCat("--", name, "=", ValueText(value))));
+  }
+  return absl::StrJoin(words, " ");
 }
 
 // A word with what is not a place quoted.

@@ -21,7 +21,7 @@ class CommandTemplate {
   bool Has(absl::string_view name) const;
 
   // The text with values for its placeholders: for /bin/sh each is one word, quoted where it has to
-  // be; {args} is "--NAME=VALUE" for every parameter.
+  // be, and null is the word null; {args} is "--NAME=VALUE" for every parameter that is not null.
   //   InvalidArgument  a placeholder that neither `params` nor `values` has a value for
   absl::StatusOr<std::string> Fill(const ParamMap& params,
                                    const std::map<std::string, std::string>& values,

@@ -51,16 +51,19 @@ def name(enum: str, value: int) -> str:
 
 
 def pack(value: object) -> Any:
-    """A Value; its type is kept."""
+    """A Value; its type is kept, and None is null."""
+    if value is None:
+        return message("Value")(null_value=0)
     for kind, field in ((bool, "bool_value"), (int, "int_value"), (float, "double_value"),
                         (str, "string_value")):
         if isinstance(value, kind):
             return message("Value")(**{field: value})
-    raise InvalidInput(f"a parameter: expected a bool, a number or a string, got {value!r}")
+    raise InvalidInput(f"a parameter: expected None, a bool, a number or a string, got {value!r}")
 
 
 def unpack(value: Any) -> Any:
-    return getattr(value, value.WhichOneof("kind"))
+    kind = value.WhichOneof("kind")
+    return None if kind == "null_value" else getattr(value, kind)
 
 
 def params_of(packed: Any) -> "dict[str, Any]":

@@ -94,6 +94,25 @@ TEST_F(ImportTest, AgainItAddsNothingAndSaysSo) {
               HasSubstr("imported  from optuna:plain#0\n"));
 }
 
+TEST_F(ImportTest, AStudyThatIsNotThereIsMadeFromTheFile) {
+  const ProgramResult imported = Run({"import", "optuna", path_, "made"});
+  EXPECT_EQ(imported.status, 0) << imported.err;
+  EXPECT_EQ(imported.out,
+            "study made created; 2 trials of plain imported into made, outside its budget; 1 have "
+            "not ended\n");
+  const auto json = ParsedOutput(Run({"import", "optuna", path_, "made", "--output", "json"}));
+  EXPECT_EQ(json["created"], false);
+  EXPECT_EQ(json["known"], 2);
+  const auto made =
+      ParsedOutput(Run({"trial", "show", "1", "--study", "made", "--output", "json"}));
+  const auto ours =
+      ParsedOutput(Run({"trial", "show", "1", "--study", "plain", "--output", "json"}));
+  EXPECT_EQ(made["params"], ours["params"]);
+  // Without a name it is the study that is called as in the file.
+  EXPECT_THAT(Run({"import", "optuna", path_}).out,
+              HasSubstr("trials of plain imported into plain"));
+}
+
 TEST_F(ImportTest, WhatDoesNotFitIsNamedAndNothingIsImported) {
   ASSERT_TRUE(Create(absl::StrReplaceAll(kPlainStudy, {{"name: plain", "name: narrow"},
                                                        {"int: [1, 64]", "int: [100, 101]"}}))

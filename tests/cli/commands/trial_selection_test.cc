@@ -58,6 +58,29 @@ TEST(SelectTrials, KeepsThoseOfWhichEveryConditionHolds) {
   EXPECT_THAT(Numbers({"lr<=1e-5"}, ""), ElementsAre(1));
 }
 
+TEST(SelectTrials, NullIsAChoiceThatIsNoMoreAndNoLessThanANumber) {
+  StudySpec study = Study();
+  study.space.parameters.push_back(
+      {.name = "depth", .domain = CategoricalDomain{{Null(), int64_t{5}, std::string("null")}}});
+  std::vector<Trial> trials = Trials();
+  trials[0].params["depth"] = Null();
+  trials[1].params["depth"] = int64_t{5};
+  trials[2].params["depth"] = std::string("null");
+  const auto numbers = [&](const std::string& where) {
+    std::vector<int64_t> found;
+    for (const Trial& trial : SelectTrials(trials, study, {where}, "").value()) {
+      found.push_back(trial.id.number.value);
+    }
+    return found;
+  };
+  EXPECT_THAT(numbers("depth=null"), ElementsAre(0));
+  EXPECT_THAT(numbers("depth=\"null\""), ElementsAre(2));
+  EXPECT_THAT(numbers("depth!=null"), ElementsAre(1, 2));
+  EXPECT_THAT(numbers("depth=5.0"), ElementsAre(1));
+  EXPECT_THAT(numbers("depth!=6"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(numbers("depth<9"), ElementsAre(1));
+}
+
 TEST(SelectTrials, SaysWhatWasExpected) {
   const struct {
     std::vector<std::string> where;

@@ -42,6 +42,32 @@ TEST(ParamWords, AChoiceMayBeWrittenInAnotherWay) {
   EXPECT_FALSE(ParseParamWords({"batch=true"}, space).ok());
 }
 
+TEST(ParamWords, NullIsAValueAndInQuotesAText) {
+  const SearchSpace space{
+      .parameters = {
+          {.name = "depth", .domain = CategoricalDomain{.choices = {Null(), int64_t{5}}}},
+          {.name = "both", .domain = CategoricalDomain{.choices = {std::string("null"), Null()}}},
+          {.name = "words",
+           .domain = CategoricalDomain{.choices = {std::string("null"), std::string("1")}}},
+          {.name = "one",
+           .domain = CategoricalDomain{.choices = {true, int64_t{1}, std::string("1")}}}}};
+  const auto value = [&space](const std::string& name, const std::string& text) {
+    const absl::StatusOr<ParamMap> params = ParseParamWords({name + "=" + text}, space);
+    return params.ok() ? params->at(name) : ParamValue(std::string(params.status().message()));
+  };
+  for (const char* text : {"null", "None", "~", "NULL"})
+    EXPECT_EQ(value("depth", text), ParamValue(Null()));
+  EXPECT_EQ(value("both", "null"), ParamValue(Null()));
+  EXPECT_EQ(value("both", "\"null\""), ParamValue(std::string("null")));
+  EXPECT_EQ(value("words", "null"), ParamValue(std::string("null")));
+  EXPECT_EQ(value("words", "1"), ParamValue(std::string("1")));
+  EXPECT_EQ(value("one", "1"), ParamValue(int64_t{1}));
+  EXPECT_EQ(value("one", "\"1\""), ParamValue(std::string("1")));
+  EXPECT_EQ(value("one", "true"), ParamValue(true));
+  EXPECT_EQ(value("depth", "none"),
+            ParamValue(std::string("parameter depth: expected {null, 5}, got 'none'")));
+}
+
 TEST(ParamWords, MistakesAreNamed) {
   const struct {
     std::vector<std::string> words;

@@ -91,14 +91,17 @@ TEST(TrainerProtocol, IgnoresFieldsOfNewerVersions) {
   EXPECT_EQ(std::get<LogMessage>(*message).level, "info");
 }
 
-TEST(TrainerProtocol, NumbersThatAreNotFiniteTravelAsNull) {
-  const std::string line = EncodeUp(MeasurementMessage{
-      {.step = 1, .metrics = {{"loss", std::numeric_limits<double>::infinity()}}}});
-  EXPECT_NE(line.find(R"("loss":null)"), std::string::npos) << line;
+TEST(TrainerProtocol, NumbersThatAreNotFiniteTravelAsNullOrByTheirNames) {
+  const std::string line = EncodeUp(
+      MeasurementMessage{{.step = 1,
+                          .metrics = {{"loss", std::numeric_limits<double>::quiet_NaN()},
+                                      {"worst", -std::numeric_limits<double>::infinity()}}}});
+  EXPECT_NE(line.find(R"("loss":null,"worst":"-Infinity")"), std::string::npos) << line;
   const auto message = DecodeUp(line);
   ASSERT_TRUE(message.ok()) << message.status();
   const Metrics metrics = std::get<MeasurementMessage>(*message).measurement.metrics;
   EXPECT_TRUE(std::isnan(metrics.at("loss")));
+  EXPECT_EQ(metrics.at("worst"), -std::numeric_limits<double>::infinity());
 
   ProgressMessage progress;
   progress.loss = std::numeric_limits<double>::quiet_NaN();
@@ -183,7 +186,9 @@ TEST(TrainerProtocol, EveryRequiredFieldOfAJobIsNamedWhenItIsMissing) {
 TEST(TrainerProtocol, DownErrorsNameTheFieldAtFault) {
   const nlohmann::json whole = nlohmann::json::parse(EncodeDown(FullTrainerJob()));
   const std::tuple<const char*, nlohmann::json, const char*> cases[] = {
-      {"params", {{"lr", {1, 2}}}, "job: params: lr: expected a boolean, a number or a string"},
+      {"params",
+       {{"lr", {1, 2}}},
+       "job: params: lr: expected a boolean, a number, a string or null"},
       {"objective",
        {{"metric", "f1"}, {"direction", "up"}},
        "job: objective: direction: expected minimize or maximize, got the string \"up\""},

@@ -205,7 +205,10 @@ TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
       {IntDomain{.low = 1, .high = 8, .step = 2, .log = true}, "expected step or log"},
       {CategoricalDomain{}, "expected at least one choice"},
       {Ints({8, 16, 8}), "expected distinct choices, got 8 twice"},
-      {CategoricalDomain{{Int(8), TextValue("8")}}, "expected choices of one type"},
+      {CategoricalDomain{{Null(), Null()}}, "expected distinct choices, got null twice"},
+      {CategoricalDomain{{Int(1), 1.0}},
+       "expected distinct choices, got 1 twice (as numbers, 1 "
+       "and 1.0 are equal)"},
       {CategoricalDomain{{infinity}}, "expected finite choices"},
   };
   for (const auto& [domain, expected] : cases) {
@@ -214,6 +217,44 @@ TEST(ValidateDomain, RefusesEmptyAndImpossibleRanges) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_NE(status.message().find(expected), absl::string_view::npos) << status;
   }
+}
+
+TEST(ValidateDomain, ChoicesAreOfAnyTypes) {
+  const Domain mixed = CategoricalDomain{
+      {Null(), TextValue("null"), true, Int(1), TextValue("1"), 0.5, TextValue("sqrt")}};
+  EXPECT_TRUE(ValidateDomain(mixed).ok()) << ValidateDomain(mixed);
+  EXPECT_EQ(FormatDomain(mixed), "{null, \"null\", true, 1, \"1\", 0.5, sqrt}");
+  EXPECT_TRUE(Contains(mixed, Null()));
+  EXPECT_FALSE(Contains(mixed, false));
+  EXPECT_FALSE(Contains(FloatDomain(), Null()));
+}
+
+TEST(Coerce, ANumberThatEqualsAChoiceBecomesIt) {
+  const Domain mixed = CategoricalDomain{{true, Int(2), 3.0, TextValue("4")}};
+  EXPECT_EQ(Coerce(mixed, 2.0), ParamValue(Int(2)));
+  EXPECT_EQ(Coerce(mixed, Int(3)), ParamValue(3.0));
+  EXPECT_EQ(Coerce(mixed, Int(1)), ParamValue(Int(1)));  // true is no number
+  EXPECT_EQ(Coerce(mixed, Int(4)), ParamValue(Int(4)));  // nor is a text
+  EXPECT_EQ(Coerce(mixed, Null()), ParamValue(Null()));
+}
+
+TEST(ValidateSpace, ConditionsAndNarrowingsMayNameNull) {
+  SearchSpace space;
+  space.parameters = {
+      {.name = "depth", .domain = CategoricalDomain{{Null(), Int(5)}}, .default_value = Null()},
+      {.name = "leaves",
+       .domain = IntDomain{.low = 1, .high = 8},
+       .when = {{.name = "depth", .values = {Null()}}}}};
+  space.narrowings = {{.when = {{.name = "depth", .values = {Null()}}},
+                       .name = "leaves",
+                       .domain = IntDomain{.low = 1, .high = 4}}};
+  ASSERT_TRUE(ValidateSpace(space).ok()) << ValidateSpace(space);
+  EXPECT_TRUE(ValidateParams(space, {{"depth", Null()}, {"leaves", Int(3)}}).ok());
+  EXPECT_FALSE(ValidateParams(space, {{"depth", Null()}, {"leaves", Int(7)}}).ok());
+  EXPECT_TRUE(ValidateParams(space, {{"depth", Int(5)}}).ok());
+  const auto again = SpaceFromJson(SpaceToJson(space));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, space);
 }
 
 TEST(ValidateDomain, IntegersReachToWhatADoubleHoldsExactly) {

@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/study/study_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace hpo {
 namespace {
@@ -119,6 +121,40 @@ TEST(StudyFile, ReadsEveryFieldOfAStudy) {
       spec->pruner,
       (PrunerSpec{.type = "none", .startup_trials = 2, .warmup_steps = 10, .interval_steps = 4}));
   EXPECT_EQ(spec->heavy_models, std::vector<std::string>{"small"});
+}
+
+TEST(StudyFile, ChoicesAreScalarsOfAnyType) {
+  const auto spec = ParseAfterHead(R"(parameters:
+  depth: {choices: [null, 5, 10], default: null}
+  features: {choices: [sqrt, log2, 1, 0.5]}
+  odd: {choices: [true, 1, "1", ~, "null"]}
+  real: {choices: [1, 2.5]}
+  leaves: {int: [2, 9], when: {depth: null}}
+  width: {int: [2, 9], when: {odd: ["null", 1.0]}}
+constraints:
+  - when: {depth: null}
+    set: {features: {choices: [sqrt, 1]}}
+)");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const auto choices = [&spec](const char* name) {
+    return std::get<CategoricalDomain>(spec->space.Find(name)->domain).choices;
+  };
+  using Values = std::vector<ParamValue>;
+  EXPECT_EQ(choices("depth"), (Values{Null(), int64_t{5}, int64_t{10}}));
+  EXPECT_EQ(spec->space.Find("depth")->default_value, ParamValue(Null()));
+  EXPECT_EQ(choices("features"),
+            (Values{std::string("sqrt"), std::string("log2"), int64_t{1}, 0.5}));
+  EXPECT_EQ(choices("odd"),
+            (Values{true, int64_t{1}, std::string("1"), Null(), std::string("null")}));
+  EXPECT_EQ(choices("real"), (Values{1.0, 2.5}));
+  EXPECT_EQ(spec->space.Find("leaves")->when, (std::vector<Condition>{{"depth", {Null()}}}));
+  EXPECT_EQ(spec->space.Find("width")->when,
+            (std::vector<Condition>{{"odd", {std::string("null"), int64_t{1}}}}));
+  EXPECT_EQ(spec->space.narrowings.front().domain,
+            Domain(CategoricalDomain{{std::string("sqrt"), int64_t{1}}}));
+  const auto stored = StudyFromJson(nlohmann::json::parse(StudyToJson(*spec).dump()));
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(*stored, *spec);
 }
 
 TEST(StudyFile, AModelsShortNameHasItsFacts) {
@@ -324,8 +360,11 @@ TEST(StudyFile, NamesThePlaceOfBadParameters) {
        "my.yaml:7:6: parameters.n: default: expected a value in [1, 5], got 7"},
       {"parameters:\n  n: {choices: []}\n",
        "my.yaml:7:6: parameters.n: expected at least one choice, got none"},
-      {"parameters:\n  n: {choices: [1, a]}\n",
-       "my.yaml:7:6: parameters.n: expected choices of one type, got 1 and a"},
+      {"parameters:\n  n: {choices: [1, a, 1.0]}\n",
+       "my.yaml:7:6: parameters.n: expected distinct choices, got 1 twice (as numbers, 1 and 1.0 "
+       "are equal)"},
+      {"parameters:\n  n: {choices: [null, a, ~]}\n",
+       "my.yaml:7:6: parameters.n: expected distinct choices, got null twice"},
       {"parameters:\n  n n: {choices: [1]}\n",
        "my.yaml:7:8: parameters.n n: expected a name of letters"},
       {"parameters: {}\n", "my.yaml:6:13: parameters: expected at least one, got none"},

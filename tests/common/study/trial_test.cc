@@ -79,7 +79,8 @@ TEST(TrialOutcome, JsonErrorsNameTheMember) {
       {R"({"kind": "won"})", "kind: expected one of completed, stopped_by_pruner"},
       {R"({"kind": "completed"})", "metrics: missing"},
       {R"({"kind": "completed", "metrics": {"f1": "0.5"}})",
-       "metrics.f1: expected a number, got the string \"0.5\""},
+       "metrics.f1: expected a number, \"NaN\", \"Infinity\" or \"-Infinity\", got the string "
+       "\"0.5\""},
       {R"({"kind": "failed", "class": "BAD_LUCK", "message": ""})",
        "class: expected one of BAD_DATA"},
       {R"({"kind": "failed", "class": "INTERNAL"})", "message: missing"},
@@ -99,17 +100,23 @@ TEST(TrialOutcome, JsonErrorsNameTheMember) {
   }
 }
 
-TEST(Metrics, NumbersThatAreNotFiniteComeBackAsNan) {
+TEST(Metrics, NumbersThatAreNotFiniteComeBackAsTheyWere) {
   const Metrics metrics = {{"a", std::numeric_limits<double>::quiet_NaN()},
                            {"b", std::numeric_limits<double>::infinity()},
-                           {"c", 0.1}};
+                           {"c", 0.1},
+                           {"d", -std::numeric_limits<double>::infinity()}};
   const nlohmann::json json = MetricsToJson(metrics);
-  EXPECT_EQ(json.dump(), R"({"a":null,"b":null,"c":0.1})");
+  EXPECT_EQ(json.dump(), R"({"a":null,"b":"Infinity","c":0.1,"d":"-Infinity"})");
   const auto again = MetricsFromJson(json);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(std::isnan(again->at("a")));
-  EXPECT_TRUE(std::isnan(again->at("b")));
+  EXPECT_EQ(again->at("b"), metrics.at("b"));
   EXPECT_EQ(again->at("c"), 0.1);
+  EXPECT_EQ(again->at("d"), metrics.at("d"));
+  EXPECT_TRUE(std::isnan(MetricsFromJson({{"a", "NaN"}})->at("a")));
+  EXPECT_EQ(MetricsFromJson({{"a", "inf"}}).status().message(),
+            "metrics.a: expected a number, \"NaN\", \"Infinity\" or \"-Infinity\", got the string "
+            "\"inf\"");
   EXPECT_FALSE(MetricsFromJson(nlohmann::json::array()).ok());
 }
 

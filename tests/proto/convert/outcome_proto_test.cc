@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "common/base/limits.h"
 #include "tests/fakes/full_values.h"
 
 namespace hpo {
@@ -53,6 +55,19 @@ TEST(OutcomeProto, WhatSaysNothingIsRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   }
+}
+
+TEST(OutcomeProto, WhatSaysHowATrialEndedIsShortened) {
+  v1::Outcome proto;
+  const std::string traceback = "Traceback\n" + std::string(300'000, 'x') + "\nValueError: last";
+  proto.mutable_failed()->set_message(traceback);
+  proto.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_TRAINER_CRASHED);
+  const absl::StatusOr<TrialOutcome> outcome = FromProto(proto);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const std::string& message = std::get<Failed>(*outcome).message;
+  EXPECT_LE(message.size(), static_cast<size_t>(kErrorTextLimit.most));
+  EXPECT_TRUE(absl::StartsWith(message, "Traceback\n")) << message.substr(0, 20);
+  EXPECT_TRUE(absl::EndsWith(message, "\nValueError: last"));
 }
 
 TEST(OutcomeProto, PlansRoundTrip) {

@@ -18,7 +18,8 @@ TEST(ParamsProto, EveryTypeRoundTrips) {
                            {"rate", 3e-5},
                            {"whole", 3.0},
                            {"name", std::string("bert-base-uncased")},
-                           {"empty", std::string()}};
+                           {"empty", std::string()},
+                           {"none", Null()}};
   const absl::StatusOr<ParamMap> back = FromProto(ToProto(params));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*back, params);
@@ -27,6 +28,11 @@ TEST(ParamsProto, EveryTypeRoundTrips) {
 TEST(ParamsProto, AWholeNumberKeepsItsType) {
   EXPECT_EQ(ToProto(ParamValue(int64_t{3})).kind_case(), v1::Value::kIntValue);
   EXPECT_EQ(ToProto(ParamValue(3.0)).kind_case(), v1::Value::kDoubleValue);
+}
+
+TEST(ParamsProto, NullIsAValueAndNotAnAbsentOne) {
+  EXPECT_EQ(ToProto(ParamValue(Null())).kind_case(), v1::Value::kNullValue);
+  EXPECT_EQ(ToProto(ParamValue(std::string("null"))).kind_case(), v1::Value::kStringValue);
 }
 
 TEST(ParamsProto, AnEmptyValueIsRefusedWithItsName) {

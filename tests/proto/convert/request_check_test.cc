@@ -74,6 +74,16 @@ void ExpectRefused(const Message& request, const FieldDescriptor& field) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(", got "));
 }
 
+// What says how an attempt ended is shortened where it is converted.
+bool IsShortened(const FieldDescriptor& field) {
+  const std::set<std::string> shortened = {
+      "hpo.v1.OutOfMemory.error_message", "hpo.v1.OutOfMemory.error_traceback",
+      "hpo.v1.OutOfMemory.phase",         "hpo.v1.Failed.message",
+      "hpo.v1.Cancelled.reason",          "hpo.v1.StoppedByPruner.pruner",
+      "hpo.v1.ReleaseTrialRequest.note",  "hpo.v1.HeartbeatRequest.notice"};
+  return shortened.contains(std::string(field.full_name()));
+}
+
 TEST(RequestCheck, NoFieldOfAnyRequestTakesWhatIsBeyondItsLimit) {
   int num_fields = 0;
   const int num_requests =
@@ -100,6 +110,7 @@ TEST(RequestCheck, NoFieldOfAnyRequestTakesWhatIsBeyondItsLimit) {
             ExpectRefused(request, field);
             break;
           case FieldDescriptor::CPPTYPE_STRING:
+            if (IsShortened(field)) return;
             many ? in.AddString(&holder, &field, text) : in.SetString(&holder, &field, text);
             ExpectRefused(request, field);
             break;
@@ -139,7 +150,8 @@ TEST(RequestCheck, NoListOfAnyRequestIsWithoutALimit) {
 TEST(RequestCheck, WhatIsAtItsLimitIsTaken) {
   v1::FinishTrialRequest finish;
   finish.mutable_memory()->set_live_peak_bytes(kNumberLimit.most);
-  finish.mutable_outcome()->mutable_failed()->set_message(std::string(kErrorTextLimit.most, 'x'));
+  finish.mutable_outcome()->mutable_failed()->set_message(
+      std::string(5 * kErrorTextLimit.most, 'x'));  // shortened
   (*finish.add_measurements()->mutable_metrics())["loss"] =
       std::numeric_limits<double>::quiet_NaN();
   finish.set_session(std::string(kNameLimit.most, 'x'));

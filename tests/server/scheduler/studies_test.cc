@@ -103,7 +103,6 @@ TEST_F(StudiesTest, ChoicesMayBeAdded) {
   const StudySpec spec = Status("bert").spec;
   EXPECT_EQ(std::get<CategoricalDomain>(spec.space.Find("model.name")->domain).choices.size(), 3u);
   const std::pair<StudyUpdate, std::string> refused[] = {
-      {{.added_choices = {{"model.name", {int64_t{3}}}}}, "type"},
       {{.added_choices = {{"model.nam", {std::string("x")}}}}, "model.nam"},
       {{.added_choices = {{"train.batch_size", {int64_t{3}}}}}, "choices"},
       {{.trials = -1}, "at least 0"},

@@ -11,6 +11,7 @@ TEST(TypedParams, NumbersTakeTheTypeOfTheirDomain) {
                       {.name = "real", .domain = FloatDomain{}},
                       {.name = "sizes", .domain = CategoricalDomain{{int64_t{8}, int64_t{16}}}},
                       {.name = "rates", .domain = CategoricalDomain{{0.5, 1.0}}},
+                      {.name = "mixed", .domain = CategoricalDomain{{Null(), int64_t{5}, 0.5}}},
                       {.name = "flag", .domain = CategoricalDomain{{true, false}}}};
   const struct {
     const char* name;
@@ -25,6 +26,8 @@ TEST(TypedParams, NumbersTakeTheTypeOfTheirDomain) {
       {"real", 0.5, 0.5},
       {"sizes", 8.0, int64_t{8}},
       {"rates", int64_t{1}, 1.0},
+      {"mixed", 5.0, int64_t{5}},
+      {"mixed", Null(), Null()},
       {"flag", true, true},
       {"flag", int64_t{1}, int64_t{1}},
       {"real", std::string("x"), std::string("x")},

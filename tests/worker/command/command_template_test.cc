@@ -38,6 +38,13 @@ TEST(CommandTemplate, GivesEveryParameterAsAnArgument) {
             "run --a=1 '--b=x y'");
 }
 
+TEST(CommandTemplate, NullLeavesItsArgumentOutAndIsAWordInItsOwnPlace) {
+  const ParamMap params = {{"depth", Null()}, {"n", int64_t{1}}};
+  EXPECT_EQ(Filled("run {args}", params), "run --n=1");
+  EXPECT_EQ(Filled("run --depth {depth}", params), "run --depth null");
+  EXPECT_EQ(Filled("run {args}", {{"depth", Null()}}), "run ");
+}
+
 TEST(CommandTemplate, LeavesTheShellsBracesAndThoseThatAreDoubled) {
   EXPECT_EQ(Filled("f() { echo ${trial} {{trial}} {1..3} {a,b}; }; f {trial}"),
             "f() { echo ${trial} {trial} {1..3} {a,b}; }; f 12");

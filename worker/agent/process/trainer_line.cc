@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/memory/foreign/step_check.h"
+#include "common/study/outcome_text.h"
 #include "hpo/v1/worker.pb.h"
 #include "proto/convert/outcome_proto.h"
 #include "proto/convert/request_check.h"
@@ -20,18 +21,6 @@ static_assert(MemoryRecord::kLongestStage == static_cast<size_t>(kNameLimit.most
 void Shorten(std::string& text, const Limit& limit) {
   if (text.size() > static_cast<size_t>(limit.most)) text = Shortened(text, limit);
 }
-
-struct TextShortener {
-  void operator()(Completed&) const {}
-  void operator()(StoppedByPruner& stopped) const { Shorten(stopped.pruner, kNameLimit); }
-  void operator()(OutOfMemory& oom) const {
-    Shorten(oom.phase, kNameLimit);
-    Shorten(oom.message, kErrorTextLimit);
-    Shorten(oom.traceback, kErrorTextLimit);
-  }
-  void operator()(Failed& failed) const { Shorten(failed.message, kErrorTextLimit); }
-  void operator()(Cancelled& cancelled) const { Shorten(cancelled.reason, kTextLimit); }
-};
 
 absl::Status CheckPath(const std::string& path) {
   v1::Completed completed;
@@ -99,7 +88,5 @@ absl::StatusOr<UpMessage> ReadTrainerLine(absl::string_view line) {
   HPO_RETURN_IF_ERROR(std::visit([](auto& body) { return Settle(body); }, message));
   return message;
 }
-
-void ShortenTexts(TrialOutcome& outcome) { std::visit(TextShortener(), outcome); }
 
 }  // namespace hpo

@@ -5,14 +5,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/protocol/trainer_protocol.h"
-#include "common/study/trial.h"
 
 namespace hpo {
 
 //   InvalidArgument  DecodeUp's, or a value beyond a limit (common/base/limits.h)
 absl::StatusOr<UpMessage> ReadTrainerLine(absl::string_view line);
-
-// Texts beyond their limit lose their middle.
-void ShortenTexts(TrialOutcome& outcome);
 
 }  // namespace hpo

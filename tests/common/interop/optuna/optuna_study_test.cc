@@ -173,6 +173,7 @@ TEST_F(OptunaStudyTest, NumbersThatAreNotFiniteHaveAType) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->trials[0].outcome,
             TrialOutcome(Completed{.metrics = {{"macro_f1", -kInfinity}}}));
+  EXPECT_EQ(read->num_not_finite, 1);
   EXPECT_EQ(read->trials[0].measurements[0].metrics.at("macro_f1"), kInfinity);
 }
 
@@ -183,6 +184,7 @@ TEST_F(OptunaStudyTest, WhatFailedBeforeItHadAllParametersIsLeftOut) {
   const auto read = Read();
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->num_incomplete, 1);
+  EXPECT_EQ(read->num_lacking, 0);
   ASSERT_EQ(read->trials.size(), 1u);
   EXPECT_EQ(read->trials[0].origin, "optuna:criteria#1");
 }
