@@ -4,7 +4,7 @@ import pathlib
 import threading
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from . import _wire
 from ._presence import Presence
@@ -47,6 +47,8 @@ class LeaseLost(ServerError):
 class Session:
     """Safe from any thread. A thread of its own tells the server that the leases live."""
 
+    is_borrowed = False  # of another process
+
     def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
                  plans: bool = False, folder: "pathlib.Path | None" = None) -> None:
         """`folder`: the storage folder, in which others see whether this process lives."""
@@ -58,6 +60,7 @@ class Session:
             device=_wire.message("DeviceProfile")(kind=device.kind, name=device.name,
                                                   uuid=device.uuid, total_bytes=device.total_bytes),
             serves=_wire.message("StudyNames")(names=[study]))
+        self.judge: "Callable[[Lease, int, float, dict[str, float]], bool] | None" = None  # a pruner of one's own
         self._leases: "list[Lease]" = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -85,6 +88,16 @@ class Session:
         request = lease.fill(_wire.message("ReportMeasurementsRequest")())
         request.measurements.add(step=step, epoch=epoch, metrics=metrics)
         self._report(lease, request)
+        if self.judge is not None and not lease.stop and self.judge(lease, step, epoch, metrics):
+            lease.stop = "pruned"
+
+    @property
+    def worker(self) -> str:
+        return str(self._register.worker)
+
+    def hand_over(self, lease: Lease) -> "tuple[str, str, bytes]":
+        """What _handover.borrowed takes in another process."""
+        return self._channel.address, self._id, lease.assignment.SerializeToString()
 
     def note(self, lease: Lease, attributes: "dict[str, str]") -> None:
         """JSON texts by key, of the trial."""

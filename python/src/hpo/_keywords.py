@@ -1,0 +1,77 @@
+"""Keywords that a function does not have: named, with what people meant."""
+
+import functools
+from typing import Any, Callable, TypeVar, cast
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+# What Optuna, W&B, Ray Tune, Hyperopt, Keras Tuner, scikit-learn and others call it.
+_ALSO_KNOWN = {
+    "trials": ("n_trials num_trials max_trials trial num_samples max_evals n_calls count n_iter num_runs max_runs "
+               "max_steps iterations run_cap total_trials"),
+    "parallel": ("n_jobs num_workers n_workers workers jobs max_concurrent max_concurrent_trials concurrency "
+                 "num_parallel parallelism max_parallel_trials threads processes"),
+    "timeout": "time_budget_s time_budget max_time timeout_s time_limit max_duration time_out stop_after",
+    "seed": "random_state random_seed rng rstate",
+    "name": "study_name experiment_name project exp_name sweep_name sweep_id study",
+    "space": "search_space param_space config params parameters dimensions hyperparameters param_grid "
+             "param_distributions pbounds",
+    "train": "objective func fn function trainable target_function objective_function f callable",
+    "storage": "storage_path dir folder path db database directory storage_dir local_dir storage_url root_dir",
+    "server": "address url host endpoint server_url tracking_uri",
+    "sampler": "search_alg algo algorithm method searcher search_algorithm tuner strategy optimizer",
+    "pruner": "scheduler early_terminate prune early_stopping early_stopping_rounds early_stop stopper hyperband",
+    "callbacks": "callback on_trial_end hooks",
+    "catch": "catch_exceptions except_ raise_on_failed_trial ignore_errors exceptions",
+    "verbose": "show_progress_bar progress progress_bar verbosity quiet silent disable_progress_bar",
+    "metric": "metric_name monitor scoring",
+    "objectives": "directions metrics goals",
+    "memory": "memory_limit mem gpu_memory resources_per_trial max_memory mem_limit",
+    "direction": "mode goal maximize minimize",
+    "isolate": "isolation subprocess fork use_processes",
+    "budget": "patience max_failures no_progress",
+    "warm_start": "points_to_evaluate previous_studies",
+}
+_MEANT = {other: ours for ours, others in _ALSO_KNOWN.items() for other in others.split()}
+_ADVICE = {
+    "direction": "call hpo.minimize or hpo.maximize",
+    "mode": "call hpo.minimize or hpo.maximize",
+    "goal": "call hpo.minimize or hpo.maximize",
+    "load_if_exists": "the study of that name goes on where there is one",
+    "resume": "the study of that name goes on where there is one",
+    "gc_after_trial": "each trial has a process of its own",
+    "points_to_evaluate": "study.enqueue(params) queues a configuration",
+    "directions": "hpo.Study(objectives={\"loss\": \"minimize\", ...}) has several",
+}
+
+
+def _suggestion(name: str, known: "tuple[str, ...]") -> str:
+    ours = _MEANT.get(name.lower())
+    if ours in known:
+        return f"; did you mean {ours}="
+    if name in _ADVICE:
+        return f"; {_ADVICE[name]}"
+    import difflib  # of errors alone
+
+    close = difflib.get_close_matches(name.lower(), known, 1, 0.6)
+    if not close:
+        others = difflib.get_close_matches(name.lower(), [key for key, one in _MEANT.items() if one in known], 1, 0.75)
+        close = [_MEANT[one] for one in others]
+    return f"; did you mean {close[0]}=" if close else f"; it takes {', '.join(f'{one}=' for one in known)}"
+
+
+def checked(function: _F) -> _F:
+    """The same function, whose TypeError for a keyword that it does not have says which one it has."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    shown = tuple(name for name in known if name != "self" and not name.startswith("_"))
+    title = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                raise TypeError(f"hpo.{title} has no keyword {name!r}{_suggestion(name, shown)}")
+        return function(*args, **keywords)
+
+    return cast(_F, call)
