@@ -96,6 +96,7 @@ class Connection:
         return load(name, storage=self.folder) if self.folder is not None else load(name, server=self.address)
 
     def close(self) -> None:
+        """Ends the server that this process started, if it did."""
         self._cleanup.close()
 
     def __enter__(self) -> "Connection":

@@ -52,14 +52,17 @@ class Findings:
 
     @property
     def note(self) -> str:
+        """The note of the study; empty: there is none."""
         return str(noted_of(self.state())["note"])
 
     @property
     def tags(self) -> "list[str]":
+        """The tags of the study."""
         return list(noted_of(self.state())["tags"])
 
     @property
     def attributes(self) -> "dict[str, Any]":
+        """The attributes of the study, by key."""
         return dict(noted_of(self.state())["attributes"])
 
     def trial(self, number: int) -> TrialRecord:

@@ -194,6 +194,7 @@ class Study(Findings):
 
     @property
     def objects(self) -> Objects:
+        """The objects of the space's choices that are no scalars."""
         return self._reader.objects
 
     def _own_session(self) -> Session:

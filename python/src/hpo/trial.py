@@ -73,13 +73,15 @@ class Trial:
         return f"Trial({', '.join([str(self.number), *(f'{key}={value!r}' for key, value in self.params.items())])})"
 
     def keys(self) -> "KeysView[str]":
-        """The names of its parameters; so dict(trial) and **trial work."""
+        """The names of its parameters; so `dict(trial)` and `**trial` work."""
         return self.params.keys()
 
     def values(self) -> "ValuesView[Any]":
+        """The values of its parameters."""
         return self.params.values()
 
     def items(self) -> "ItemsView[str, Any]":
+        """Names and values of its parameters."""
         return self.params.items()
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -88,6 +90,7 @@ class Trial:
 
     @property
     def seed(self) -> int:
+        """For the random numbers of the trial: the parameter `seed`, else drawn from the study's."""
         return int(self.job.get("seed", 0))
 
     @property
