@@ -103,3 +103,15 @@ def test_pyright_reports_each(tmp_path):
 
 def _package():
     return pathlib.Path(hpo.__file__).resolve().parents[1]
+
+
+def test_names_of_other_tools(tmp_path):
+    with hpo.Study("s", SPACE, trials=1, storage=tmp_path) as study:
+        with pytest.raises(AttributeError, match="a study has no attribute 'best_params'; it is study.best.params here"):
+            study.best_params
+        with pytest.raises(AttributeError, match="a study has no attribute 'nothing'$"):
+            study.nothing
+        with pytest.raises(AttributeError, match=r"'set_user_attr'; it is annotate\(key=value\) here"):
+            study.ask().set_user_attr("a", 1)
+    with pytest.raises(AttributeError, match=r"'create_study'; it is hpo.Study\(name, space\) here"):
+        hpo.create_study

@@ -157,3 +157,30 @@ def test_a_pruner_of_ones_own(tmp_path, isolate):
     with hpo.load("study", storage=tmp_path) as study:
         assert [one.state for one in study.trials] == ["completed", "pruned", "pruned", "pruned"]
         assert [len(one.reports) for one in study.trials] == [3, 1, 1, 1]
+
+
+def test_what_would_never_end(tmp_path):
+    with hpo.Study("mine", SPACE, storage=tmp_path, budget={"trial_wall_clock": "1h"}) as study:
+        with pytest.raises(hpo.InvalidInput, match="the study mine has no budget: expected trials= or timeout="):
+            study.optimize(train)
+
+
+def test_a_sampler_that_gives_nothing(tmp_path):
+    class Nothing(hpo.Sampler):
+        def suggest(self, study):
+            return None
+
+    with pytest.raises(hpo.InvalidInput, match="Nothing.suggest: expected a dict of parameters, got None"):
+        hpo.minimize(train, SPACE, trials=3, sampler=Nothing(), verbose=False)
+
+
+def test_the_first_failure_ends_a_search_that_catches_nothing():
+    with pytest.raises(hpo.StudyFailed, match="trial 2 failed"):
+        hpo.minimize(fails_at(2), SPACE, trials=9, catch=(), verbose=False)
+
+
+def test_an_address_where_nothing_listens():
+    begin = time.monotonic()
+    with pytest.raises(hpo.ServerError, match="127.0.0.1:9 does not answer"):
+        hpo.connect("127.0.0.1:9")
+    assert time.monotonic() - begin < 30

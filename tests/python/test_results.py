@@ -223,3 +223,13 @@ def test_connections(study, tmp_path, monkeypatch):
 def test_a_trial_can_be_copied_without_a_study():
     trial = Trial({"trial": 3, "params": {"x": 1}, "objective": {"metric": "v"}}, None)
     assert pickle.loads(pickle.dumps(trial)).params == {"x": 1}
+
+
+def test_what_is_noted_of_asked_trials_stays_small(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("hpo._handover._MOST_LINES", 3)
+    kept = study.ask()
+    tell_all(study, 12)
+    files = list((tmp_path / "sessions").glob(".asked-*"))
+    assert len(files) == 1 and len(files[0].read_bytes().splitlines()) < 9
+    assert files[0].stat().st_mode & 0o777 == 0o600
+    assert other_process(tmp_path, f"print(study.tell({kept.number}, 0.5))").stdout == "completed\n"

@@ -40,4 +40,6 @@ def __getattr__(name: str) -> object:
         import importlib
 
         return importlib.import_module(".plot", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._keywords import ours
+
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{ours(name)}")

@@ -5,29 +5,53 @@ import functools
 import os
 import pathlib
 import threading
-from typing import Any
+from typing import Any, Collection
 
 from . import _wire
 from ._session import Lease, Session
 from .errors import ServerError
 
 _PREFIX = ".asked-"
+_MOST_LINES = 1000
 
 
 class Asked:
-    """Notes what this process asked for in the storage folder, for others that know a trial by its number."""
+    """Notes what this process asked for in the storage folder, for others that know a trial by its number.
+    Safe from any thread."""
 
     def __init__(self, folder: pathlib.Path, worker: str) -> None:
         self._path = _sessions(folder) / f"{_PREFIX}{worker}"
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._lock = threading.Lock()
+        self._fd = self._open(self._path)
+        self._num_lines = 0
 
-    def note(self, lease: Lease) -> None:
-        data = base64.b64encode(lease.assignment.SerializeToString())
-        os.write(self._fd, b"%d %s\n" % (lease.assignment.trial, data))
+    @staticmethod
+    def _open(path: pathlib.Path) -> int:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+
+    def note(self, lease: Lease, running: "Collection[Lease]") -> None:
+        """`running`: all that have not been told, this one among them. The file keeps little more than these."""
+        with self._lock:
+            os.write(self._fd, _line(lease))
+            self._num_lines += 1
+            if self._num_lines > _MOST_LINES + 2 * len(running):
+                self._rewrite(running)
+
+    def _rewrite(self, running: "Collection[Lease]") -> None:
+        aside = self._path.with_name(f".new{self._path.name}")
+        fd = self._open(aside)
+        os.write(fd, b"".join(map(_line, running)))
+        os.rename(aside, self._path)
+        os.close(self._fd)
+        self._fd, self._num_lines = fd, len(running)
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
         os.close(self._fd)
+
+
+def _line(lease: Lease) -> bytes:
+    return b"%d %s\n" % (lease.assignment.trial, base64.b64encode(lease.assignment.SerializeToString()))
 
 
 def _sessions(folder: pathlib.Path) -> pathlib.Path:

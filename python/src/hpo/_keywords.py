@@ -45,6 +45,27 @@ _ADVICE = {
 }
 
 
+# Names of Optuna and W&B that are no keywords.
+_OURS = {
+    "best_params": "study.best.params", "best_value": "study.best.value", "best_trial": "study.best",
+    "trials_dataframe": "study.dataframe()", "get_trials": "study.trials", "enqueue_trial": "study.enqueue(params)",
+    "set_user_attr": "annotate(key=value)", "user_attrs": "attributes", "should_prune": "trial.should_stop()",
+    "create_trial": "study.add_trial(params, value)", "create_study": "hpo.Study(name, space)",
+    "load_study": "hpo.load(name)", "delete_study": "study.delete()", "TrialPruned": "hpo.Stopped",
+    "sweep": "hpo.Study(name, space)", "agent": "study.optimize(train)", "init": "trial[\"name\"], in the function",
+    "config": "trial.params", "suggest": "hpo.uniform, hpo.log, hpo.int and lists in the space",
+    "loguniform": "hpo.log(low, high)", "randint": "hpo.int(low, high)", "importance": "study.importances()",
+    "samplers": "sampler=\"tpe\"", "pruners": "pruner=\"median\"", "visualization": "hpo.plot",
+    "optimize": "hpo.minimize and hpo.maximize", "fmin": "hpo.minimize", "connect_study": "hpo.connect()",
+    "pause": "study.stop()", "direction": "study.objectives", "study_name": "study.name",
+}
+
+
+def ours(name: str) -> str:
+    """"; it is study.best.params here", of a name that another tool has."""
+    return f"; it is {_OURS[name]} here" if name in _OURS else ""
+
+
 def _suggestion(name: str, known: "tuple[str, ...]") -> str:
     ours = _MEANT.get(name.lower())
     if ours in known:

@@ -2,9 +2,10 @@
 
 import importlib
 import json
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from . import _wire
+from ._keywords import ours
 from .errors import HpoError, InvalidInput, StudyFailed
 from .records import Reader, TrialRecord, noted_of
 from .space import Domain
@@ -30,6 +31,12 @@ class Findings:
     def finished(self) -> bool:
         """Whether the study has ended, so that ask() returns no trial any more."""
         return _wire.name("StudyState", self.state().state) == "finished"
+
+    def has_limit(self) -> bool:
+        """Whether its budget ends the study at some time."""
+        ends: Any = self.state().budget
+        return any(field.name not in ("failures_in_a_row", "failed_share", "trial_wall_clock")
+                   for field, _ in ends.ListFields())
 
     @property
     def waiting_for(self) -> str:
@@ -159,6 +166,10 @@ class Findings:
         for answer in self.channel.stream("StudyService/WatchStudy", request):
             if answer.WhichOneof("kind") == "change":
                 yield answer.change.kind, self._reader.record(answer.change.trial)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"a study has no attribute {name!r}{ours(name)}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.channel.address!r})"

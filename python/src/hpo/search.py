@@ -118,6 +118,9 @@ def run(study: Study, train: Train, trials: "int | None", timeout: "float | None
         catch: "Sequence[Type[BaseException]] | None") -> None:
     """Study.optimize."""
     rules = _rules(trials, timeout, callbacks, catch)
+    if trials is None and timeout is None and not study.has_limit():
+        raise InvalidInput(f"the study {study.name} has no budget: expected trials= or timeout=, or a study with trials=, "
+                           "target= or budget=, got none of them")
     slots = _slots(train, parallel, isolate, study.device.capacity_bytes)
     from . import _runner  # what only a search needs is imported by it
 

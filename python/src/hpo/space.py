@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, cast
 
+from . import checks
 from .errors import InvalidInput
 from .values import Objects, Value, kept, plain, real, whole
 
@@ -199,7 +200,7 @@ def _instead(given: Any) -> str:
 
 
 def domains_of(space: Space) -> "dict[str, Domain]":
-    return {name: domain_of(name, given) for name, given in space.items()}
+    return {checks.name(name, "a parameter"): domain_of(name, given) for name, given in space.items()}
 
 
 def objects_of(domains: "Mapping[str, Domain]") -> Objects:

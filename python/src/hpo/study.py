@@ -226,7 +226,7 @@ class Study(Findings):
                 from ._handover import Asked  # what only ask() needs is imported by it
 
                 self._asked_file = Asked(folder, session.worker)
-        self._asked_file.note(lease)
+        self._asked_file.note(lease, list(self._asked.values()))
 
     def tell(self, trial: "Trial | int", result: Result) -> str:
         """Tells how a trial ended: the objective's value (several: a list in the study's order), a dict of all
@@ -329,10 +329,12 @@ class Study(Findings):
         return [int(trial.number) for trial in answer.trials]
 
     def annotate(self, attributes: "Mapping[str, Any] | None" = None, *, trial: "int | None" = None,
-                 note: "str | None" = None, tags: "Iterable[str]" = (),
-                 untags: "Iterable[str]" = ()) -> None:
+                 note: "str | None" = None, tags: "Sequence[str]" = (),
+                 untags: "Sequence[str]" = ()) -> None:
         """Sets attributes of the study, or of one trial: JSON values by key (None removes the key),
         a note ("" removes it), tags to add and to remove."""
+        for one, what in ((note or "", "note"), *((tag, "tag") for tag in (*tags, *untags))):
+            checks.text(one, what)
         request = _wire.message("AnnotateRequest")(study=self.name, number=trial, note=note,
                                                    add_tags=tags, remove_tags=untags)
         kept = {key: value for key, value in (attributes or {}).items() if value is not None}
@@ -400,7 +402,11 @@ class Study(Findings):
             free = not state.budget.HasField("trials") or used < state.budget.trials
             runs = _wire.name("StudyState", state.state) == "active"
             if not counts.queued and free and runs:
-                self.enqueue(self._sampler.suggest(self))
+                suggested: Any = self._sampler.suggest(self)
+                if not isinstance(suggested, Mapping):
+                    raise InvalidInput(f"{type(self._sampler).__name__}.suggest: expected a dict of parameters, got "
+                                       f"{suggested!r}")
+                self.enqueue(cast("Mapping[str, Any]", suggested))
             yield True
 
 

@@ -5,6 +5,7 @@ from typing import (TYPE_CHECKING, Any, Callable, ItemsView, Iterator, KeysView,
                     ValuesView)
 
 from . import checks
+from ._keywords import ours
 from .errors import InvalidInput, UnknownParameter
 from .sizes import num_bytes
 from .values import Objects
@@ -67,7 +68,8 @@ class Trial:
             if name.startswith("suggest_"):
                 raise AttributeError(f"a trial has no {name}(): the space is given to hpo.minimize or hpo.Study, and "
                                      "trial[\"lr\"] is the value of its parameter \"lr\"")
-            raise AttributeError(f"a trial has no attribute {name!r}; trial[{name!r}] is a parameter's value")
+            raise AttributeError(f"a trial has no attribute {name!r}" + (
+                ours(name) or f"; trial[{name!r}] is a parameter's value"))
 
     def __repr__(self) -> str:
         return f"Trial({', '.join([str(self.number), *(f'{key}={value!r}' for key, value in self.params.items())])})"
