@@ -146,9 +146,14 @@ def test_another_process_tells(study, tmp_path):
     assert study.tell(again.number, 0.25) == "completed"
 
 
-def test_another_process_tells_what_nobody_asked_for(study, tmp_path):
-    waits = study.enqueue({"x": 0.5, "kind": "a"})
-    assert "nobody has asked for it" in other_process(tmp_path, f"study.tell({waits}, 0.5)").stderr
+def test_what_waits_is_told_by_its_number(study, tmp_path):
+    waits = [study.enqueue({"x": one / 10, "kind": "a"}) for one in range(4)]
+    assert other_process(tmp_path, f"print(study.tell({waits[2]}, 0.5))").stdout == "completed\n"
+    assert [one.state for one in study.trials] == ["queued", "queued", "completed", "queued"]
+    asked = other_process(tmp_path, "print(study.ask().number)")  # it ends without a word
+    assert asked.stdout == "0\n"
+    assert study.tell(0, 0.25) == "completed"
+    assert study.trial(0).attempts[-1].state == "finished" and study.ask().number == waits[1]
     assert "trial" in other_process(tmp_path, "study.tell(17, 0.5)").stderr
 
 

@@ -234,7 +234,8 @@ class Study(Findings):
         learns the limit). None is only for a trial that should_stop. Returns the trial's new state.
 
         A trial that another process has asked for is told by the Trial, which can be pickled, or in the same
-        storage folder by its number. The process that asked has to live until then."""
+        storage folder by its number. While that process lives nobody else gets the trial; when it ends, the
+        trial waits again, and can still be told by its number until somebody else gets it."""
         number = trial if isinstance(trial, int) else trial.number
         session, lease = self._lease_of(number, trial)
         if isinstance(trial, int):
@@ -265,19 +266,39 @@ class Study(Findings):
         lease = self._asked.get(number)
         if lease is not None and self._session is not None:
             return self._session, lease
-        if _wire.name("TrialState", self._message(number).state) != "running":
-            raise InvalidInput(f"trial {number} was told already, or nobody has asked for it")
+        state = _wire.name("TrialState", self._message(number).state)
+        if state == "queued":
+            return self._taken(number)
+        if state != "running":
+            raise InvalidInput(f"trial {number} was told already: it is {state}")
         sink = None if isinstance(trial, int) else trial.sink
         if isinstance(sink, SessionSink) and sink.session.is_borrowed:
             return sink.session, sink.lease
-        if self.folder is not None and isinstance(trial, int):
+        if self.folder is not None:
             from ._handover import find  # what only another process needs is imported by it
 
             found = find(self.folder, self.name, number)
             if found is not None:
                 return self._own_session(), found
-        raise InvalidInput(f"trial {number}: expected one that an ask() returned, here or in another process of this "
-                           "storage folder that still lives; elsewhere tell the Trial itself, which can be pickled")
+        raise InvalidInput(f"trial {number} runs elsewhere: expected one that an ask() returned, here or in another "
+                           "process of this storage folder; of a server= tell the Trial itself, which can be pickled")
+
+    def _taken(self, number: int) -> "tuple[Session, Lease]":
+        """Of a trial that waits, as after the process that had asked for it ended."""
+        session = self._own_session()
+        others: "list[Lease]" = []
+        try:
+            for _ in range(int(self.state().counts.queued)):
+                lease, _ = session.acquire(0.0)
+                if lease is None:
+                    break
+                if lease.assignment.trial == number:
+                    return session, lease
+                others.append(lease)
+        finally:
+            for lease in others:
+                session.release(lease, "another trial was looked for")
+        raise InvalidInput(f"trial {number} waits, and cannot be taken now: {self.waiting_for}")
 
     def enqueue(self, params: "Mapping[str, Any]") -> int:
         """Queues a trial with these parameters as the next one; the sampler chooses those that are
