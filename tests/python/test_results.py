@@ -146,6 +146,17 @@ def test_another_process_tells(study, tmp_path):
     assert study.tell(again.number, 0.25) == "completed"
 
 
+def test_a_trial_goes_to_another_process_by_a_server_as_well(study):
+    trial = study.ask()
+    program = (f"import hpo, pickle\nwith hpo.load('mine', server={study.channel.address!r}) as study:\n"
+               f"    trial = pickle.loads({pickle.dumps(trial)!r})\n    trial.report(1, 0.5)\n"
+               "    print(study.tell(trial, 0.25))\n"
+               f"    study.tell({study.ask().number}, 1.0)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "completed\n" and "trial 1 runs elsewhere" in done.stderr
+    assert [one.value for one in study.trial(0).reports] == [0.5]
+
+
 def test_what_waits_is_told_by_its_number(study, tmp_path):
     waits = [study.enqueue({"x": one / 10, "kind": "a"}) for one in range(4)]
     assert other_process(tmp_path, f"print(study.tell({waits[2]}, 0.5))").stdout == "completed\n"

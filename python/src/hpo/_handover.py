@@ -51,7 +51,7 @@ class Asked:
 
 
 def _line(lease: Lease) -> bytes:
-    return b"%d %s\n" % (lease.assignment.trial, base64.b64encode(lease.assignment.SerializeToString()))
+    return b"%d %s\n" % (lease.assignment.trial, base64.b64encode(lease.packed()))
 
 
 def _sessions(folder: pathlib.Path) -> pathlib.Path:

@@ -11,6 +11,7 @@ from ._presence import Presence
 from .errors import HpoError, ServerError
 
 _LOST = "lease lost"
+_KEPT = ("study", "trial", "attempt", "lease_token", "database", "limit_bytes", "seed", "memory_policy", "epochs")
 _STOPS = {"stop_pruned": "pruned", "lease_lost": _LOST, "cancelled": "cancelled",
           "preempted": "preempted", "time_limit": "time limit"}
 
@@ -38,6 +39,17 @@ class Lease:
         for key in ("study", "trial", "attempt", "lease_token", "database"):
             setattr(request, key, getattr(self.assignment, key))
         return request
+
+    def packed(self) -> bytes:
+        """For another process: what a trial and the end of its lease take of the assignment."""
+        given = self.assignment
+        kept = _wire.message("Assignment")(
+            objective=given.objective, plan=given.plan if given.HasField("plan") else None,
+            **{key: getattr(given, key) for key in _KEPT})
+        for name, value in given.params.items():
+            kept.params[name].CopyFrom(value)
+        data: bytes = kept.SerializeToString()
+        return data
 
 
 class LeaseLost(ServerError):
@@ -97,7 +109,7 @@ class Session:
 
     def hand_over(self, lease: Lease) -> "tuple[str, str, bytes]":
         """What _handover.borrowed takes in another process."""
-        return self._channel.address, self._id, lease.assignment.SerializeToString()
+        return self._channel.address, self._id, lease.packed()
 
     def note(self, lease: Lease, attributes: "dict[str, str]") -> None:
         """JSON texts by key, of the trial."""
