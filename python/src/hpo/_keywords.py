@@ -8,22 +8,27 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 # What Optuna, W&B, Ray Tune, Hyperopt, Keras Tuner, scikit-learn and others call it.
 _ALSO_KNOWN = {
     "trials": ("n_trials num_trials max_trials trial num_samples max_evals n_calls count n_iter num_runs max_runs "
-               "max_steps iterations run_cap total_trials"),
+               "max_steps iterations run_cap total_trials max_iter n_evaluations"),
     "parallel": ("n_jobs num_workers n_workers workers jobs max_concurrent max_concurrent_trials concurrency "
-                 "num_parallel parallelism max_parallel_trials threads processes"),
-    "timeout": "time_budget_s time_budget max_time timeout_s time_limit max_duration time_out stop_after",
+                 "num_parallel parallelism max_parallel_trials threads processes num_jobs cpus gpus cores devices "
+                "num_parallel_trials batch_size"),
+    "timeout": "time_budget_s time_budget max_time timeout_s time_limit max_duration time_out stop_after "
+               "max_seconds seconds deadline max_runtime wall_clock",
     "seed": "random_state random_seed rng rstate",
     "name": "study_name experiment_name project exp_name sweep_name sweep_id study",
     "space": "search_space param_space config params parameters dimensions hyperparameters param_grid "
              "param_distributions pbounds",
     "train": "objective func fn function trainable target_function objective_function f callable",
-    "storage": "storage_path dir folder path db database directory storage_dir local_dir storage_url root_dir",
+    "storage": "storage_path dir folder path db database directory storage_dir local_dir storage_url root_dir "
+               "output_dir logdir log_dir save_dir results_dir checkpoint_dir out",
     "server": "address url host endpoint server_url tracking_uri",
-    "sampler": "search_alg algo algorithm method searcher search_algorithm tuner strategy optimizer",
+    "sampler": "search_alg algo algorithm method searcher search_algorithm tuner strategy optimizer "
+               "n_startup_trials",
     "pruner": "scheduler early_terminate prune early_stopping early_stopping_rounds early_stop stopper hyperband",
     "callbacks": "callback on_trial_end hooks",
     "catch": "catch_exceptions except_ raise_on_failed_trial ignore_errors exceptions",
-    "verbose": "show_progress_bar progress progress_bar verbosity quiet silent disable_progress_bar",
+    "verbose": "show_progress_bar progress progress_bar verbosity quiet silent disable_progress_bar log "
+               "logging log_level disp",
     "metric": "metric_name monitor scoring",
     "objectives": "directions metrics goals",
     "memory": "memory_limit mem gpu_memory resources_per_trial max_memory mem_limit",
