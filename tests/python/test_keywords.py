@@ -115,3 +115,14 @@ def test_names_of_other_tools(tmp_path):
             study.ask().set_user_attr("a", 1)
     with pytest.raises(AttributeError, match=r"'create_study'; it is hpo.Study\(name, space\) here"):
         hpo.create_study
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda study: study.optimize(lambda trial: 1.0, n_trials=3), "hpo.Study.optimize has no keyword 'n_trials'; did you mean trials="),
+    (lambda study: study.add_trial(config={"x": 1}), "'config'; did you mean params="),
+    (lambda study: hpo.load(study_name="s"), "hpo.load has no keyword 'study_name'; did you mean name="),
+    (lambda study: hpo.uniform(0, 1, q=0.1), "hpo.uniform has no keyword 'q'; did you mean step="),
+    (lambda study: hpo.log(min=0.1, max=1), "hpo.log has no keyword 'min'; did you mean low=")])
+def test_of_other_functions(call, said, tmp_path):
+    with hpo.Study("s", SPACE, trials=1, storage=tmp_path) as study, pytest.raises(TypeError, match=said):
+        call(study)

@@ -11,7 +11,7 @@ _ALSO_KNOWN = {
                "max_steps iterations run_cap total_trials max_iter n_evaluations"),
     "parallel": ("n_jobs num_workers n_workers workers jobs max_concurrent max_concurrent_trials concurrency "
                  "num_parallel parallelism max_parallel_trials threads processes num_jobs cpus gpus cores devices "
-                "num_parallel_trials batch_size"),
+                "num_parallel_trials"),
     "timeout": "time_budget_s time_budget max_time timeout_s time_limit max_duration time_out stop_after "
                "max_seconds seconds deadline max_runtime wall_clock",
     "seed": "random_state random_seed rng rstate",
@@ -35,9 +35,19 @@ _ALSO_KNOWN = {
     "direction": "mode goal maximize minimize",
     "isolate": "isolation subprocess fork use_processes",
     "budget": "patience max_failures no_progress",
+    "step": "q quantization stepsize step_size",
+    "low": "min lower minimum start lb",
+    "high": "max upper maximum stop ub end",
+    "choices": "values options categories",
+    "params": "config parameters hyperparameters configuration",
+    "value": "score result",
+    "reports": "intermediate_values measurements",
     "warm_start": "points_to_evaluate previous_studies",
 }
-_MEANT = {other: ours for ours, others in _ALSO_KNOWN.items() for other in others.split()}
+_MEANT: "dict[str, list[str]]" = {}
+for _name, _others in _ALSO_KNOWN.items():
+    for _other in _others.split():
+        _MEANT.setdefault(_other, []).append(_name)
 _ADVICE = {
     "direction": "call hpo.minimize or hpo.maximize",
     "mode": "call hpo.minimize or hpo.maximize",
@@ -72,17 +82,17 @@ def ours(name: str) -> str:
 
 
 def _suggestion(name: str, known: "tuple[str, ...]") -> str:
-    ours = _MEANT.get(name.lower())
-    if ours in known:
-        return f"; did you mean {ours}="
+    meant = [one for one in _MEANT.get(name.lower(), ()) if one in known]
+    if meant:
+        return f"; did you mean {meant[0]}="
     if name in _ADVICE:
         return f"; {_ADVICE[name]}"
     import difflib  # of errors alone
 
     close = difflib.get_close_matches(name.lower(), known, 1, 0.6)
     if not close:
-        others = difflib.get_close_matches(name.lower(), [key for key, one in _MEANT.items() if one in known], 1, 0.75)
-        close = [_MEANT[one] for one in others]
+        others = difflib.get_close_matches(name.lower(), list(_MEANT), 1, 0.75)
+        close = [ours for other in others for ours in _MEANT[other] if ours in known]
     return f"; did you mean {close[0]}=" if close else f"; it takes {', '.join(f'{one}=' for one in known)}"
 
 

@@ -6,6 +6,7 @@ import pathlib
 from typing import IO, Any, Iterator
 
 from . import _wire
+from ._keywords import checked
 from .connection import Connection
 from .errors import HpoError, InvalidInput
 
@@ -62,6 +63,7 @@ def _pieces(file: "IO[bytes]", name: str) -> "Iterator[Any]":
         data, first = file.read(_PIECE), False
 
 
+@checked
 def restore(file: "str | os.PathLike[str]", name: str = "", *,
             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> str:
     """Restores a study from an archive (Study.delete, `hpo study delete`), under its own name or as

@@ -7,6 +7,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 from . import _wire
+from ._keywords import checked
 from .errors import InvalidInput, ServerError
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def connect(where: "str | os.PathLike[str] | None" = None) -> Connection:
     return Connection(storage=where)
 
 
+@checked
 def load(name: str = "", *, storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> "Study":
     """Opens a study that is there: to look at it while others run it, or to go on with it. Without a name: the
     only one. Without storage= and server=: of the server that hpo.connect() finds."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, cast
 
 from . import checks
+from ._keywords import checked
 from .errors import InvalidInput
 from .values import Objects, Value, kept, plain, real, whole
 
@@ -80,6 +81,7 @@ def _range(kind: str, low: float, high: float, more: "dict[str, Any]") -> Domain
                   default is not None)
 
 
+@checked
 def uniform(low: float, high: float, *, step: "float | None" = None, default: "float | None" = None,
             when: "Mapping[str, Any] | None" = None) -> Domain:
     """A real number between low and high, both included. `step`: a grid from the low end. `default`: what
@@ -89,6 +91,7 @@ def uniform(low: float, high: float, *, step: "float | None" = None, default: "f
         "default": None if default is None else real(default, "hpo.uniform: default"), "when": when})
 
 
+@checked
 def log(low: float, high: float, *, default: "float | None" = None,
         when: "Mapping[str, Any] | None" = None) -> Domain:
     """A positive real number, searched on a logarithmic scale; both bounds included."""
@@ -96,6 +99,7 @@ def log(low: float, high: float, *, default: "float | None" = None,
         "log": True, "default": None if default is None else real(default, "hpo.log: default"), "when": when})
 
 
+@checked
 def integer(low: int, high: int, *, step: "int | None" = None, log: bool = False,
             default: "int | None" = None, when: "Mapping[str, Any] | None" = None) -> Domain:
     """A whole number between low and high, both included. Also hpo.int."""
@@ -107,6 +111,7 @@ def integer(low: int, high: int, *, step: "int | None" = None, log: bool = False
 _NONE_GIVEN: Any = object()
 
 
+@checked
 def choice(choices: "Union[Sequence[Any], Mapping[str, Any]]", *, default: Any = _NONE_GIVEN,
            when: "Mapping[str, Any] | None" = None) -> Domain:
     """One of the given values; a plain list says the same. Numbers, texts, bools and None are values as they

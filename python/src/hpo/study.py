@@ -311,6 +311,7 @@ class Study(Findings):
         for key, value in params.items():
             packed[checks.name(key, "a parameter")].CopyFrom(_wire.pack(self._reader.objects.kept(key, value)))
 
+    @checked
     def add_trial(self, params: "Mapping[str, Any]", value: "float | Sequence[float] | None" = None, *,
                   metrics: "Mapping[str, float] | None" = None, state: str = "completed", error: str = "",
                   reports: "Iterable[tuple[int, float]]" = (), attributes: "Mapping[str, Any] | None" = None,
@@ -331,6 +332,7 @@ class Study(Findings):
         newest = next((found for found in self.messages(newest=100) if found.origin == one.origin), None)
         return int(newest.number) if newest is not None else -1
 
+    @checked
     def optimize(self, train: Train, *, trials: "int | None" = None, timeout: "float | None" = None,
                  parallel: "int | None" = None, isolate: bool = True, verbose: bool = True,
                  callbacks: "Sequence[Callback]" = (), catch: "Sequence[Type[BaseException]] | None" = None) -> None:
