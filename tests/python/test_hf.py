@@ -176,7 +176,7 @@ def test_a_dead_attempt_is_gone_on_with(tmp_path):
     second = trainer_of("bert", tmp_path, again, seed=5, save_strategy="no")
     second.add_callback(hpo.hf.HpoCallback(second, again))
     second.train()
-    assert [name for name, _ in again._sink.stages] == ["Resumed", "Training Start"]
+    assert [name for name, _ in again.sink.stages] == ["Resumed", "Training Start"]
     assert losses_of(second)[3:] == pytest.approx(losses_of(reference)[3:], rel=1e-6)
     same(second, reference)
 
@@ -184,8 +184,8 @@ def test_a_dead_attempt_is_gone_on_with(tmp_path):
 def test_evaluations_are_reported_and_the_trial_ends_where_it_is_to_end(tmp_path):
     given = trial()
     reports = []
-    given._sink.measurement = lambda step, epoch, metrics: reports.append((step, metrics))
-    given._sink.stop_reason = lambda: "pruned" if len(reports) == 2 else ""
+    given.sink.measurement = lambda step, epoch, metrics: reports.append((step, metrics))
+    given.sink.stop_reason = lambda: "pruned" if len(reports) == 2 else ""
     trainer = trainer_of("bert", tmp_path, given, eval_strategy="steps", eval_steps=2)
     trainer.add_callback(hpo.hf.HpoCallback(trainer, given))
     with pytest.raises(hpo.Stopped, match="pruned"):
@@ -196,7 +196,7 @@ def test_evaluations_are_reported_and_the_trial_ends_where_it_is_to_end(tmp_path
 
 def test_a_worker_that_drains_has_the_trial_saved(tmp_path):
     given = trial(checkpoint_dir=str(tmp_path / "kept"))
-    given._sink.stop_reason = lambda: "drain"
+    given.sink.stop_reason = lambda: "drain"
     trainer = trainer_of("bert", tmp_path, given)
     trainer.add_callback(hpo.hf.HpoCallback(trainer, given))
     with pytest.raises(hpo.Stopped):

@@ -186,7 +186,7 @@ def test_bad_input(space, options, said):
 def test_bad_ranges():
     for make, said in ((lambda: hpo.log(0, 1), "expected low > 0, got 0"),
                        (lambda: hpo.uniform(2, 1), "expected low <= high, got 2.0 and 1.0"),
-                       (lambda: hpo.int(1, 2.5), "expected whole numbers, got 1 and 2.5"),
+                       (lambda: hpo.int(1, 2.5), "hpo.int: high: expected a whole number, got 2.5"),
                        (lambda: hpo.choice([]), "expected at least one value")):
         with pytest.raises(hpo.InvalidInput, match=said):
             make()

@@ -200,8 +200,8 @@ def test_where_one_row_does_not_fit_the_trial_is_told():
     model, told = model_of(), trial()
     with pytest.raises(hpo.OutOfMemory, match="one row does not fit: .*can't allocate memory"):
         trained(model, TooMuch(model, 0), told=told)
-    assert [name for name, _ in told._sink.stages] == ["OOM Error", "replan"] * 3 + ["OOM Error"]
-    assert told._sink.stages[1][1]["plan"] == {"effective_batch": 12, "micro_batch": 6}
+    assert [name for name, _ in told.sink.stages] == ["OOM Error", "replan"] * 3 + ["OOM Error"]
+    assert told.sink.stages[1][1]["plan"] == {"effective_batch": 12, "micro_batch": 6}
     assert all(parameter.grad is None for parameter in model.parameters())
 
 

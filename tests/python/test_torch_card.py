@@ -51,10 +51,10 @@ def test_a_real_oom_is_recovered_from_and_leaves_nothing_behind():
     told = trial(limit, device="cuda:0", plan={"effective_batch": rows, "micro_batch": rows - 1})
     run(told, rows)
     assert told.memory["num_ooms"] == told.memory["num_replans"] >= 1
-    names = [name for name, _ in told._sink.stages]
+    names = [name for name, _ in told.sink.stages]
     assert names[:2] == ["OOM Error", "replan"]
     # What the failed part held is free: less than a gradient's worth is left beside the batch.
-    after = told._sink.stages[0][1]
+    after = told.sink.stages[0][1]
     assert after["peak_bytes"] > limit // 2
     assert after["reserved_bytes"] < limit // 2
     assert told.memory["reserved_peak_bytes"] <= limit

@@ -10,16 +10,12 @@ from typing import Any, Mapping
 from .errors import InvalidInput
 
 
-def finite(metrics: "Mapping[str, Any]") -> "dict[str, float | None]":
-    """Plain numbers as JSON has them: what is not finite becomes null."""
-    plain: "dict[str, float | None]" = {}
-    for name, given in metrics.items():
-        try:
-            value = float(given)
-        except (TypeError, ValueError):
-            raise InvalidInput(f"metric {name!r}: expected a number, got {given!r}") from None
-        plain[name] = value if math.isfinite(value) else None
-    return plain
+_NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
+
+
+def written(metrics: "Mapping[str, float]") -> "dict[str, float | str]":
+    """Numbers as the protocol has them: what is not finite by its name."""
+    return {name: value if math.isfinite(value) else _NAMES.get(value, "NaN") for name, value in metrics.items()}
 
 
 class LineChannel:

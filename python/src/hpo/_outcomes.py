@@ -3,11 +3,11 @@
 import math
 from typing import Any, Mapping
 
-from . import _wire
+from . import _wire, checks
 
 
 def numbers(metrics: "Mapping[str, Any]") -> "dict[str, float]":
-    """The protocol writes what is not finite as null."""
+    """The protocol writes what is not finite by its name, or as null."""
     return {key: math.nan if value is None else float(value) for key, value in metrics.items()}
 
 
@@ -21,11 +21,14 @@ def outcome(told: "Mapping[str, Any]") -> Any:
     elif kind == "out_of_memory":
         fields = {key: told[key] for key in ("error_message", "error_traceback", "needed_bytes",
                                              "peak_bytes", "limit_bytes") if told.get(key)}
+        for key in ("error_message", "error_traceback"):
+            if key in fields:
+                fields[key] = checks.shortened(fields[key])
         fields["kind"] = _wire.number("OomKind", "OOM_KIND_CONFIGURATION")
     elif kind == "cancelled":
         fields = {}
     else:
-        fields = {"message": told["message"],
+        fields = {"message": checks.shortened(told["message"]),
                   "failure_class": _wire.number("FailureClass", "FAILURE_CLASS_" + told["class"])}
     return _wire.message("Outcome")(**{kind: fields})
 

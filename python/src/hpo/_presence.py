@@ -86,6 +86,7 @@ def release_dead(folder: pathlib.Path, channel: _wire.Channel) -> "list[str]":
                     continue  # the next one who looks tries again
                 released.append(session["worker"])
             path.unlink(missing_ok=True)
+            path.with_name(f".asked-{path.name}").unlink(missing_ok=True)
     return released
 
 

@@ -7,40 +7,68 @@ import signal
 import threading
 import time
 import warnings
-from typing import Any, Callable
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
 
-from . import _outcomes, _wire
+from . import _outcomes, _wire, checks
 from ._pickled import dumps, why_not_fork
 from ._processes import Child, Forker, num_oom_kills, resident_bytes
 from ._progress import Progress, counts_of, view_of
 from ._session import Device, Lease, LeaseLost, Session
 from ._slot import SLOW_START_S
-from .errors import Blocked, EndedEarly
+from .errors import Blocked, EndedEarly, InvalidInput, StudyFailed
 from .sizes import readable
 from .study import SessionSink, Study, TrialRecord, job_of, next_lease, raise_if_failed
 from .trainer import memory_used, outcome_of
-from .trial import Train, Trial, texts
+from .trial import Train, Trial
 
 STOP_GRACE_S = 30.0  # a function that is to stop and does not ask is ended then
 _LEAST_GRACE_S = 5.0  # and of a trial that is out of time after a tenth of that
 START_S = 120.0  # a process that has not reached the function then is ended
 _WATCH_S = 0.02
 _FOREVER_S = 1e9
+_NO_LIMIT = -1
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of one run of a study. `trials`: how many may start. `timeout_s`: none starts later. `callbacks`: called with
+    the study and each trial that ended. `catch`: names of exceptions that fail their trial alone; None: all."""
+
+    trials: "int | None" = None
+    timeout_s: "float | None" = None
+    callbacks: "Sequence[Callable[[Study, TrialRecord], Any]]" = ()
+    catch: "frozenset[str] | None" = None
 
 
 def search(train: Train, slots: "list[Device]", isolate: bool, verbose: bool,
-           open_study: "Callable[[], Study]") -> TrialRecord:
+           open_study: "Callable[[], Study]", rules: Rules) -> TrialRecord:
     """Runs a study to its end; its best trial. `slots`: the device of each trial that runs at a time."""
     with contextlib.ExitStack() as cleanup:
         forkers = _forkers(train, len(slots), cleanup) if isolate else []
         study = cleanup.enter_context(open_study())
-        runner = _Runner(study, verbose)
-        cleanup.callback(runner.progress.close)
+        _run(study, train, slots, forkers, isolate, verbose, rules)
+        return study.best
+
+
+def run(study: Study, train: Train, slots: "list[Device]", isolate: bool, verbose: bool, rules: Rules) -> None:
+    """As search, of a study that is open."""
+    with contextlib.ExitStack() as cleanup:
+        forkers = _forkers(train, len(slots), cleanup) if isolate else []
+        _run(study, train, slots, forkers, isolate, verbose, rules)
+
+
+def _run(study: Study, train: Train, slots: "list[Device]", forkers: "list[Forker]", isolate: bool, verbose: bool,
+         rules: Rules) -> None:
+    runner = _Runner(study, verbose, rules)
+    try:
         if isolate:
             _in_threads(runner, forkers, slots)
         else:
             _in_this_process(runner, train)
-        return _result(study, runner)
+    finally:
+        runner.progress.close()
+    _check_end(study, runner)
 
 
 def _forkers(train: Train, count: int, cleanup: contextlib.ExitStack) -> "list[Forker]":
@@ -54,16 +82,15 @@ def _forkers(train: Train, count: int, cleanup: contextlib.ExitStack) -> "list[F
     return forkers
 
 
-def _result(study: Study, runner: "_Runner") -> TrialRecord:
-    """The best trial. Where the search ended early since nothing is left that can run, it says so."""
+def _check_end(study: Study, runner: "_Runner") -> None:
+    """Where the search ended early since nothing is left that can run, says so."""
     state = study.state()
     raise_if_failed(state)
     if runner.blocked:
         text = f"study {study.name} ended before its budget was used: {runner.blocked}"
         if not state.counts.completed:
             raise Blocked(text)
-        warnings.warn(text, EndedEarly, stacklevel=4)
-    return study.best
+        warnings.warn(text, EndedEarly, stacklevel=7)
 
 
 def _in_threads(runner: "_Runner", forkers: "list[Forker]", slots: "list[Device]") -> None:
@@ -122,13 +149,18 @@ class _Slot:
 class _Runner:
     """Runs a study's trials, in several threads."""
 
-    def __init__(self, study: Study, verbose: bool) -> None:
+    def __init__(self, study: Study, verbose: bool, rules: Rules) -> None:
+        self._rules = rules
+        self._left = _NO_LIMIT if rules.trials is None else rules.trials
+        self._deadline = time.monotonic() + (_FOREVER_S if rules.timeout_s is None else rules.timeout_s)
+        self._lock = threading.Lock()  # of what callbacks see, too
         self.stop = threading.Event()
         self.error: "BaseException | None" = None
         self.blocked = ""  # why nothing that could run is left
         self._study = study
         self._slots: "list[_Slot]" = []
         state = study.state()
+        self._objectives = [str(one.metric) for one in state.objectives]
         self.limit_s = state.budget.trial_wall_clock.ToNanoseconds() / 1e9  # of a trial; 0: none
         self.progress = Progress(state, view_of(counts_of(state)[1], counts_of(state)[0]) if verbose else None,
                                  self._waits)
@@ -144,7 +176,7 @@ class _Runner:
                 return
             while (lease := self._next(session, slot)) is not None:
                 attempt = _Attempt(forker, session, lease, self)
-                end = attempt.run(job_of(lease, device, self._checkpoints))
+                end = attempt.run(job_of(lease, device, self._checkpoints, self._objectives))
                 self._finish(session, lease, end, attempt.used, attempt.final_plan)
         except BaseException as error:  # raised again by the thread that waits for this one
             self.error = self.error or error
@@ -159,7 +191,7 @@ class _Runner:
         session = self._study.session()
         try:
             while (lease := self._next(session, slot)) is not None:
-                trial = Trial(job_of(lease, session.device, self._checkpoints),
+                trial = Trial(job_of(lease, session.device, self._checkpoints, self._objectives),
                               SessionSink(session, lease))
                 try:
                     end = outcome_of(train, trial, catch_exit=True)
@@ -174,14 +206,35 @@ class _Runner:
     def _next(self, session: Session, slot: _Slot) -> "Lease | None":
         """None: the study has ended, or nothing that could run is left."""
         slot.does("the server looks for a configuration")
-        lease, answer = next_lease(self._study, session, _FOREVER_S, self.stop, slot.does)
+        if not self._may_start():
+            return None
+        lease, answer = next_lease(self._study, session, self._deadline - time.monotonic(), self.stop, slot.does)
         if lease is not None:
             number = lease.assignment.trial
             slot.does(f"trial {number} runs", runs_trial=True)
             self.progress.started(number)
-        elif answer is not None and not answer.all_studies_finished and not self.stop.is_set():
+        elif answer is not None and answer.blocked and not self.stop.is_set():
             self.blocked = str(answer.waiting_for)
         return lease
+
+    def _may_start(self) -> bool:
+        with self._lock:
+            if self._left == 0 or time.monotonic() >= self._deadline:
+                return False
+            self._left -= 1
+            return True
+
+    def _after(self, number: int, end: "dict[str, Any]", state: str) -> None:
+        """What the caller wants of each trial that ended."""
+        caught = self._rules.catch
+        if state == "failed" and caught is not None and not caught & set(end.get("raised", ())):
+            raise StudyFailed(f"study {self._study.name}: trial {number} failed by an exception that catch= does not "
+                              f"have:\n{end.get('message', '')}")
+        if self._rules.callbacks:
+            with self._lock:
+                record = self._study.trial(number)
+                for callback in self._rules.callbacks:
+                    callback(self._study, record)
 
     def _waits(self) -> "tuple[str, bool]":
         slots = list(self._slots)
@@ -204,14 +257,16 @@ class _Runner:
             state = "lost"  # another attempt has it, and its checkpoints
         if state not in ("queued", "lost"):
             shutil.rmtree(self._checkpoints / str(lease.assignment.trial), ignore_errors=True)
-        value = end.get("metrics", {}).get(lease.assignment.objective.metric)
+        value = _outcomes.numbers(end.get("metrics", {})).get(lease.assignment.objective.metric)
         self.progress.ended(lease.assignment.trial, state, value, _line(lease, end, state))
+        if state not in ("queued", "lost"):
+            self._after(lease.assignment.trial, end, state)
 
 
 def _line(lease: Lease, end: "dict[str, Any]", state: str) -> str:
     """A finished trial: its value or why there is none, and its parameters."""
     metric = lease.assignment.objective.metric
-    value = end.get("metrics", {}).get(metric)
+    value = _outcomes.numbers(end.get("metrics", {})).get(metric)
     told = f"{metric}={value:.6g}" if value is not None else ""
     told = told or (lease.stop if lease.stop == "time limit" else "") or _outcomes.headline(end.get("error_message") or end.get("message") or "")
     params = " ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
@@ -241,6 +296,7 @@ class _Attempt:
         self.final_plan: "dict[str, int] | None" = None
         self._last: "dict[str, Any]" = {"step": 0, "metrics": {}}
         self._killed = ""
+        self._refusal = ""  # the server's
         self._told_at = 0.0
 
     def run(self, job: "dict[str, Any]") -> "dict[str, Any] | None":
@@ -278,12 +334,8 @@ class _Attempt:
                     self._killed = "not started"
             elif message["type"] == "started":
                 start.has_come()
-            elif message["type"] == "measurement":
-                self._last = message
-                self._session.report(self._lease, message["step"], message["epoch"],
-                                     _outcomes.numbers(message["metrics"]))
-            elif message["type"] == "attributes":
-                self._session.note(self._lease, texts(message["attributes"]))
+            elif message["type"] in ("measurement", "attributes"):
+                self._pass_on(message)
             elif message["type"] == "outcome":
                 self._end, self.used = message["outcome"], message["memory"]
                 self.final_plan = message.get("final_plan")
@@ -293,6 +345,18 @@ class _Attempt:
             if self._must_be_killed(child):
                 child.kill()
                 return False
+
+    def _pass_on(self, message: "dict[str, Any]") -> None:
+        """What the server refuses, though the trial's process did not, fails this trial alone."""
+        try:
+            if message["type"] == "measurement":
+                self._last = message
+                self._session.report(self._lease, message["step"], message["epoch"],
+                                     _outcomes.numbers(message["metrics"]))
+            else:
+                self._session.note(self._lease, checks.attributes(message["attributes"]))
+        except InvalidInput as error:
+            self._killed, self._refusal = "refused", str(error)
 
     def _must_be_killed(self, child: Child) -> bool:
         if self._stop.is_set():
@@ -330,6 +394,8 @@ class _Attempt:
         if self._killed == "stopped" and self._lease.stop == "time limit":
             return {"kind": "stopped_by_pruner", "step": self._last["step"],
                     "metrics": self._last["metrics"]}
+        if self._killed == "refused":
+            return _failed(f"the server refused what the trial reported: {self._refusal}", said)
         if self._killed == "not started":
             return _failed(f"the trial's process did not start within {START_S:.0f} s", said)
         if self._killed:

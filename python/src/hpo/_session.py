@@ -6,13 +6,14 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from . import _wire
 from ._presence import Presence
 from .errors import HpoError, ServerError
 
 _LOST = "lease lost"
+_KEPT = ("study", "trial", "attempt", "lease_token", "database", "limit_bytes", "seed", "memory_policy", "epochs")
 _STOPS = {"stop_pruned": "pruned", "lease_lost": _LOST, "cancelled": "cancelled",
           "preempted": "preempted", "time_limit": "time limit"}
 
@@ -41,6 +42,17 @@ class Lease:
             setattr(request, key, getattr(self.assignment, key))
         return request
 
+    def packed(self) -> bytes:
+        """For another process: what a trial and the end of its lease take of the assignment."""
+        given = self.assignment
+        kept = _wire.message("Assignment")(
+            objective=given.objective, plan=given.plan if given.HasField("plan") else None,
+            **{key: getattr(given, key) for key in _KEPT})
+        for name, value in given.params.items():
+            kept.params[name].CopyFrom(value)
+        data: bytes = kept.SerializeToString()
+        return data
+
 
 def _own_process() -> "dict[str, Any]":
     """Who this process is (proto/hpo/v1/worker.proto); empty where /proc does not say."""
@@ -68,6 +80,8 @@ class Session:
     """Safe from any thread. A thread of its own tells the server that the leases live, and holds a
     stream open, by whose end the server learns at once that this process is gone."""
 
+    is_borrowed = False  # of another process
+
     def __init__(self, channel: _wire.Channel, study: str, device: Device, worker: str,
                  plans: bool = False, folder: "pathlib.Path | None" = None) -> None:
         """`folder`: the storage folder, in which others see whether this process lives."""
@@ -79,6 +93,7 @@ class Session:
             device=_wire.message("DeviceProfile")(kind=device.kind, name=device.name,
                                                   uuid=device.uuid, total_bytes=device.total_bytes),
             serves=_wire.message("StudyNames")(names=[study]), process=_own_process())
+        self.judge: "Callable[[Lease, int, float, dict[str, float]], bool] | None" = None  # a pruner of one's own
         self._leases: "list[Lease]" = []
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -109,6 +124,16 @@ class Session:
         request = lease.fill(_wire.message("ReportMeasurementsRequest")())
         request.measurements.add(step=step, epoch=epoch, metrics=metrics)
         self._report(lease, request)
+        if self.judge is not None and not lease.stop and self.judge(lease, step, epoch, metrics):
+            lease.stop = "pruned"
+
+    @property
+    def worker(self) -> str:
+        return str(self._register.worker)
+
+    def hand_over(self, lease: Lease) -> "tuple[str, str, bytes]":
+        """What _handover.borrowed takes in another process."""
+        return self._channel.address, self._id, lease.packed()
 
     def note(self, lease: Lease, attributes: "dict[str, str]") -> None:
         """JSON texts by key, of the trial."""

@@ -103,6 +103,8 @@ class Channel:
 
     def call(self, method: str, request: Any, timeout: float = CALL_S) -> Any:
         """`method`: "StudyService/GetStudy". The request's class tells the answer's."""
+        if self._is_closed:
+            raise HpoError("the study is closed: open it again, or ask before it is closed")
         deadline = time.monotonic() + timeout
         while True:
             left = max(0.1, deadline - time.monotonic())

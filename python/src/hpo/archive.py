@@ -6,7 +6,8 @@ import pathlib
 from typing import IO, Any, Iterator
 
 from . import _wire
-from ._server import FolderServer
+from ._keywords import checked
+from .connection import Connection
 from .errors import HpoError, InvalidInput
 
 SUFFIX = ".hpo-study"
@@ -62,6 +63,7 @@ def _pieces(file: "IO[bytes]", name: str) -> "Iterator[Any]":
         data, first = file.read(_PIECE), False
 
 
+@checked
 def restore(file: "str | os.PathLike[str]", name: str = "", *,
             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> str:
     """Restores a study from an archive (Study.delete, `hpo study delete`), under its own name or as
@@ -72,12 +74,7 @@ def restore(file: "str | os.PathLike[str]", name: str = "", *,
                            f"{'neither' if server is None else 'both'}")
     with contextlib.ExitStack() as cleanup:
         archive = cleanup.enter_context(open(file, "rb"))
-        if server is None:
-            own = FolderServer(pathlib.Path(storage or "."))
-            cleanup.callback(own.close)
-            server = own.address
-        channel = _wire.Channel(server)
-        cleanup.callback(channel.close)
+        channel = cleanup.enter_context(Connection(storage, server)).channel
         answer = channel.send("StudyService/RestoreStudy", _pieces(archive, name),
                               _wire.message("RestoreStudyRequest"), _RESTORE_S)
         return str(answer.study.name)

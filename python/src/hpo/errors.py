@@ -9,6 +9,13 @@ class InvalidInput(HpoError, ValueError):
     """A value, a range or a study that hpo cannot take."""
 
 
+class UnknownParameter(InvalidInput, KeyError):
+    """A trial has no parameter of that name; the text names those that it has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ServerError(HpoError):
     """The server refused a call, or does not answer. `code` is the name of gRPC's status code."""
 

@@ -1,6 +1,6 @@
 """Other ranges for a study that has trials: what Study.edit takes and gives."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _wire
@@ -19,8 +19,8 @@ class Edited:
 
 
 def _message_of(name: str, domain: Domain) -> Any:
-    for key in ("default", "when"):
-        if getattr(domain, key) is not None:
+    for key, given in (("default", domain.has_default), ("when", domain.when)):
+        if given:
             raise InvalidInput(f"{name}: expected a range or choices alone, got {key}=: an edit "
                                "leaves defaults and conditions as they are")
     if domain.kind == "choices":
@@ -40,6 +40,15 @@ def _domain_of(packed: Any) -> Domain:
     whole = kind == "int_domain"  # whose step is 1 unless it says otherwise
     step = told.step if (told.step > 1 if whole else told.HasField("step")) else None
     return Domain("int" if whole else "float", (told.low, told.high), log=told.log, step=step)
+
+
+def domain_of_parameter(packed: Any) -> Domain:
+    """Of a message Parameter, with its default and conditions."""
+    domain = _domain_of(packed.domain)
+    when = {str(one.name): [_wire.unpack(value) for value in one.values] for one in packed.when}
+    has_default = packed.HasField("default_value")
+    return replace(domain, when=when or None, has_default=has_default,
+                   default=_wire.unpack(packed.default_value) if has_default else None)
 
 
 def edit_request(study: str, space: Space, dry_run: bool) -> Any:

@@ -3,37 +3,75 @@
 import os
 import shutil
 import subprocess
-from typing import Any
+from typing import TYPE_CHECKING, Any, Mapping, Sequence, Type
 
+from . import options
+from ._keywords import checked
 from ._session import Device
 from .errors import InvalidInput
-from .sizes import num_bytes
-from .space import Space
-from .study import Study, TrialRecord
+from .options import BudgetOptions, MemoryLike, PrunerLike, SamplerLike
+from .space import Space, domains_of, objects_of
+from .study import Callback, Study, TrialRecord
 from .trial import Train
+from .values import WithObjects, is_number, plain
+
+if TYPE_CHECKING:
+    from ._runner import Rules
 
 
-def minimize(train: Train, space: Space, *, trials: int, **options: Any) -> TrialRecord:
+@checked
+def minimize(train: Train, space: Space, *, trials: "int | None" = None, timeout: "float | None" = None,
+             target: "float | None" = None, budget: "BudgetOptions | None" = None,
+             metric: str = "value", sampler: SamplerLike = None, seed: "int | None" = None, pruner: PrunerLike = None,
+             memory: MemoryLike = None, plan: bool = False, parallel: "int | None" = None, isolate: bool = True,
+             callbacks: "Sequence[Callback]" = (), catch: "Sequence[Type[BaseException]] | None" = None,
+             constraints: "Sequence[Mapping[str, Any]] | None" = None, warm_start: "Sequence[str] | None" = None,
+             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None, name: str = "study",
+             verbose: bool = True) -> TrialRecord:
     """Searches for the smallest value that `train(trial)` returns. Returns the best trial.
 
-    `metric`: the one to minimize, where train returns a dict of metrics.
-    `memory`: what a trial may use of its card, or of this machine where there is no card. A trial
-    that uses more is out of memory, and the sampler learns to avoid such configurations.
-    `plan`: train runs its batches in parts that fit (hpo.torch, hpo.hf), so that no configuration
-    is out of reach for its batch size.
-    `parallel`: how many trials run at a time; default: one on each card, without a card one.
-    `storage`: a folder that keeps the study; the same call continues it later.
-    `server`: the address of an hpo-server that keeps it instead. `name`: of the study.
-    `isolate`: run each trial in its own process (default). `verbose`: print a line for each trial
-    to stderr.
-    Further sections of a study file go by their names: sampler={...}, pruner={...}, budget={...}.
-    `seed`: the same seed, with one trial at a time, gives the same search."""
-    return _search(train, space, "minimize", trials, **options)
+    `space`: what is searched, by the parameters' names: hpo.uniform, hpo.log, hpo.int, a list of choices or a
+    range. `metric`: the one to minimize, where train returns a dict of metrics.
+
+    The search ends with the first of these: `trials` have ended; `timeout` seconds are over, after which no
+    trial starts; a trial has reached the `target`; `budget`, a dict of the study file's keys, is used up.
+
+    `sampler`: a type such as "tpe" or "random", a dict of the study file's keys, or an hpo.Sampler of your own.
+    `seed`: the same seed, with one trial at a time, gives the same search. `pruner`: likewise, or an hpo.Pruner.
+    `constraints`, `warm_start`: as in the study file.
+
+    `memory`: what a trial may use of its card, or of this machine where there is no card. A trial that uses
+    more is out of memory, and the sampler learns to avoid such configurations. A dict says more: {"limit":
+    "24GiB", "relevant": ["batch"]} names the parameters that memory depends on. `plan`: train runs its batches
+    in parts that fit (hpo.torch, hpo.hf), so that no configuration is out of reach for its batch size.
+
+    `parallel`: how many trials run at a time; default: one on each card, without a card one. `isolate`: run
+    each trial in its own process (default); False: in this one. `callbacks`: functions of (study, record), called
+    here after each trial. `catch`: exceptions that fail their trial alone; any other one ends the search. By
+    default every exception fails its trial, and five before the first success end the search.
+
+    `storage`: a folder that keeps the study; the same call continues it later. `server`: the address of an
+    hpo-server that keeps it instead. `name`: of the study. `verbose`: show the progress on standard error."""
+    return _search(train, space, "minimize", trials, timeout, parallel, isolate, verbose, callbacks, catch,
+                   metric=metric, target=target, budget=budget, sampler=sampler, seed=seed, pruner=pruner,
+                   memory=memory, plan=plan, constraints=constraints, warm_start=warm_start, storage=storage,
+                   server=server, name=name)
 
 
-def maximize(train: Train, space: Space, *, trials: int, **options: Any) -> TrialRecord:
+@checked
+def maximize(train: Train, space: Space, *, trials: "int | None" = None, timeout: "float | None" = None,
+             target: "float | None" = None, budget: "BudgetOptions | None" = None,
+             metric: str = "value", sampler: SamplerLike = None, seed: "int | None" = None, pruner: PrunerLike = None,
+             memory: MemoryLike = None, plan: bool = False, parallel: "int | None" = None, isolate: bool = True,
+             callbacks: "Sequence[Callback]" = (), catch: "Sequence[Type[BaseException]] | None" = None,
+             constraints: "Sequence[Mapping[str, Any]] | None" = None, warm_start: "Sequence[str] | None" = None,
+             storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None, name: str = "study",
+             verbose: bool = True) -> TrialRecord:
     """As minimize, for the largest value."""
-    return _search(train, space, "maximize", trials, **options)
+    return _search(train, space, "maximize", trials, timeout, parallel, isolate, verbose, callbacks, catch,
+                   metric=metric, target=target, budget=budget, sampler=sampler, seed=seed, pruner=pruner,
+                   memory=memory, plan=plan, constraints=constraints, warm_start=warm_start, storage=storage,
+                   server=server, name=name)
 
 
 def cards() -> "list[Device]":
@@ -56,24 +94,75 @@ def _is_visible(index: str, uuid: str, words: "list[str] | None") -> bool:
     return words is None or index in words or any(word and uuid.startswith(word) for word in words)
 
 
-def _search(train: Train, space: Space, direction: str, trials: int, *, metric: str = "value",
-            memory: "int | str | None" = None, parallel: "int | None" = None,
-            storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None,
-            name: str = "study", isolate: bool = True, verbose: bool = True, plan: bool = False,
-            **sections: Any) -> TrialRecord:
-    if not callable(train):
-        raise InvalidInput(f"train: expected a function of one trial, got {train!r}")
-    if parallel is not None and (isinstance(parallel, bool) or parallel < 1):
-        raise InvalidInput(f"parallel: expected a whole number from 1, got {parallel!r}")
-    if not isolate and (parallel or 1) > 1:
-        raise InvalidInput(f"parallel: expected 1 with isolate=False, got {parallel}")
-    limit = num_bytes(memory, "memory") if memory is not None else 0
-    devices = cards() or [Device(total_bytes=limit, capacity_bytes=limit)]
-    slots = [devices[index % len(devices)] for index in range(parallel or len(devices))]
-    for device in slots:
-        device.capacity_bytes = min(limit or device.capacity_bytes, device.capacity_bytes)
+def _search(train: Train, space: Space, direction: str, trials: "int | None", timeout: "float | None",
+            parallel: "int | None", isolate: bool, verbose: bool, callbacks: "Sequence[Callback]",
+            catch: "Sequence[Type[BaseException]] | None", *, memory: MemoryLike, **opening: Any) -> TrialRecord:
+    rules = _rules(None, timeout, callbacks, catch)
+    budget: "Mapping[str, Any]" = opening["budget"] or {}
+    if trials is None and timeout is None and opening["target"] is None and not budget:
+        raise InvalidInput("the search never ends: expected trials=, timeout=, target= or budget=, got none of them")
+    limit, _ = options.memory_section(memory)
+    slots = _slots(train, parallel, isolate, limit)
+    if catch is not None:
+        opening["budget"] = {"failures_in_a_row": 0, **budget}
+    domains = domains_of(space)
+    objects = objects_of(domains)
     from . import _runner  # what only a search needs is imported by it
 
-    return _runner.search(train, slots, isolate, verbose, lambda: Study(
-        name, space, direction=direction, metric=metric, trials=trials, storage=storage,
-        server=server, device=slots[0], plan=plan, **sections))
+    return _runner.search(WithObjects(train, objects) if objects else train, slots, isolate, verbose, lambda: Study(
+        space=domains, direction=direction, trials=trials, device=slots[0], memory=memory, **opening), rules)
+
+
+def run(study: Study, train: Train, trials: "int | None", timeout: "float | None", parallel: "int | None",
+        isolate: bool, verbose: bool, callbacks: "Sequence[Callback]",
+        catch: "Sequence[Type[BaseException]] | None") -> None:
+    """Study.optimize."""
+    rules = _rules(trials, timeout, callbacks, catch)
+    if trials is None and timeout is None and not study.has_limit():
+        raise InvalidInput(f"the study {study.name} has no budget: expected trials= or timeout=, or a study with trials=, "
+                           "target= or budget=, got none of them")
+    slots = _slots(train, parallel, isolate, study.device.capacity_bytes)
+    from . import _runner  # what only a search needs is imported by it
+
+    _runner.run(study, WithObjects(train, study.objects) if study.objects else train, slots, isolate, verbose, rules)
+
+
+def _slots(train: Train, parallel: "int | None", isolate: bool, limit: int) -> "list[Device]":
+    """The device of each trial that runs at a time."""
+    if not callable(train):
+        raise InvalidInput(f"train: expected a function of one trial, got {train!r}")
+    parallel = _count(parallel, "parallel")
+    if not isolate and (parallel or 1) > 1:
+        raise InvalidInput(f"parallel: expected 1 with isolate=False, got {parallel}")
+    devices = cards() or [Device(total_bytes=limit, capacity_bytes=limit)]
+    slots = [devices[index % len(devices)] for index in range(parallel or (len(devices) if isolate else 1))]
+    for device in slots:
+        device.capacity_bytes = min(limit or device.capacity_bytes, device.capacity_bytes)
+    return slots
+
+
+def _count(given: "int | None", name: str) -> "int | None":
+    told: Any = plain(given)
+    if told is not None and (isinstance(told, bool) or not isinstance(told, int) or told < 1):
+        raise InvalidInput(f"{name}: expected a whole number from 1, got {given!r}")
+    return told
+
+
+def _rules(trials: "int | None", timeout: "float | None", callbacks: "Sequence[Callback]",
+           catch: "Sequence[Type[BaseException]] | None") -> "Rules":
+    from ._runner import Rules  # what only a search needs is imported by it
+
+    trials = _count(trials, "trials")
+    seconds = plain(timeout)
+    if seconds is not None and (not is_number(seconds) or seconds <= 0):
+        raise InvalidInput(f"timeout: expected seconds, more than 0, got {timeout!r}")
+    listed: "list[Any]" = [callbacks] if callable(callbacks) else list(callbacks)
+    for one in listed:
+        if not callable(one):
+            raise InvalidInput(f"callbacks: expected functions of a study and a trial's record, got {one!r}")
+    types: "tuple[Any, ...] | None" = None if catch is None else (catch,) if isinstance(catch, type) else tuple(catch)
+    for kind in types or ():
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise InvalidInput(f"catch: expected classes of exceptions, got {kind!r}")
+    names = None if types is None else frozenset(f"{one.__module__}.{one.__qualname__}" for one in types)
+    return Rules(trials, seconds, listed, names)

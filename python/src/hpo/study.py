@@ -1,178 +1,158 @@
 """A study by ask and tell: the loop is yours, the search and the memory of it are the server's."""
 
 import contextlib
-import datetime
-import importlib
-import json
 import os
 import pathlib
 import socket
 import threading
 import time
 import uuid
-from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, Generator, Iterable, Mapping, Sequence, Type, Union, cast
 
-from . import _outcomes, _wire
-from ._channel import finite
+from . import _outcomes, _wire, archive, checks, options
+from ._keywords import checked
 from ._presence import release_dead
-from ._server import FolderServer
 from ._session import Device, Lease, Session
+from .connection import Connection
+from .custom import Judge, Pruner, Sampler
 from .errors import HpoError, InvalidInput, ServerError, StudyFailed
+from .findings import Findings
+from .options import BudgetOptions, MemoryLike, PrunerLike, SamplerLike
 from .ranges import Edited, edit_request, edited_of
-from .sizes import num_bytes
-from .space import Space, Value, study_file
+from .records import Reader, Report, TrialRecord
+from .space import Domain, Space, domains_of, objects_of, study_file
 from .trainer import metrics_of, outcome_of
-from .trial import Trial, texts
+from .trial import Train, Trial
+from .values import Objects
 
 WAIT_S = 2.0  # of one call
 _LOOK_S = 2.0  # between looks for dead processes
-_PAGE = 1000
+_PROPOSE_S = 0.1  # between looks for a place for a sampler's proposal
+Result = Union[float, Sequence[float], Mapping[str, float], Exception, None]
+Callback = Callable[["Study", TrialRecord], Any]
 
 
-@dataclass(frozen=True)
-class TrialRecord:
-    """A trial as the server keeps it."""
-
-    number: int
-    state: str  # "queued", "running", "completed", "pruned", "failed" or "cancelled"
-    params: "dict[str, Value]"
-    value: Optional[float]  # of the first objective
-    metrics: "dict[str, float]"
-    why: str  # of one that was pruned, failed or cancelled
-    started: Optional[datetime.datetime]
-    ended: Optional[datetime.datetime]
-    note: str
-    tags: "list[str]"
-    attributes: "dict[str, Any]"
-
-
-def record_of(trial: Any) -> TrialRecord:
-    kind = trial.outcome.WhichOneof("kind") if trial.HasField("outcome") else None
-    end = getattr(trial.outcome, kind) if kind else None
-    metrics = end.metrics if kind in ("completed", "stopped_by_pruner") and end else None
-    why = {"out_of_memory": "error_message", "failed": "message", "cancelled": "reason",
-           "stopped_by_pruner": "pruner"}.get(kind or "")
-    times = [getattr(trial, name).ToDatetime(datetime.timezone.utc) if trial.HasField(name) else None
-             for name in ("started", "ended")]
-    return TrialRecord(
-        number=trial.number, state=_wire.name("TrialState", trial.state),
-        params=_wire.params_of(trial.params), value=trial.value if trial.HasField("value") else None,
-        metrics=dict(metrics if metrics is not None else trial.last_measurement.metrics),
-        why=str(getattr(end, why)) if why else "", started=times[0], ended=times[1],
-        **noted_of(trial))
-
-
-def noted_of(thing: Any) -> "dict[str, Any]":
-    """Note, tags and attributes of a message Study or Trial."""
-    noted = {key: json.loads(text) for key, text in sorted(thing.attributes.items())}
-    return {"note": str(noted.get("hpo.note", "")), "tags": list(noted.get("hpo.tags", [])),
-            "attributes": {key: value for key, value in noted.items() if not key.startswith("hpo.")}}
-
-
-def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None") -> "dict[str, Any]":
+def job_of(lease: Lease, device: Device, checkpoints: "pathlib.Path | None",
+           objectives: "Sequence[str]" = ()) -> "dict[str, Any]":
     """The trainer protocol's job, as far as a function needs one."""
     given = lease.assignment
     return {"type": "job", "study": given.study, "trial": given.trial, "attempt": given.attempt,
             "params": _wire.params_of(given.params), "objective": {"metric": given.objective.metric},
-            "device": device.kind, "limit_bytes": given.limit_bytes, "seed": given.seed,
-            "policy": given.memory_policy,
-            "epochs": given.epochs,
+            "objectives": list(objectives), "device": device.kind, "limit_bytes": given.limit_bytes,
+            "seed": given.seed, "policy": given.memory_policy, "epochs": given.epochs,
             "checkpoint_dir": str(checkpoints / str(given.trial)) if checkpoints else ""}
 
 
 class SessionSink:
-    """A trial of this process: its words go straight to the server."""
+    """A trial of this process: its words go straight to the server. In another process, to which it was
+    pickled, they go there by the session of this one."""
 
     def __init__(self, session: Session, lease: Lease) -> None:
         self.session = session
         self.lease = lease
 
     def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None:
-        self.session.report(self.lease, step, epoch, _outcomes.numbers(finite(metrics)))
+        self.session.report(self.lease, step, epoch, dict(metrics))
 
     def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
         pass  # A worker's records; the peak comes with the trial's end.
 
     def attributes(self, noted: "Mapping[str, Any]") -> None:
-        self.session.note(self.lease, texts(noted))
+        self.session.note(self.lease, checks.attributes(noted))
 
     def stop_reason(self) -> str:
         return self.lease.stop
 
+    def __reduce__(self) -> "tuple[Any, ...]":
+        return _elsewhere, self.session.hand_over(self.lease)
 
-class Study:
-    """Opens the study `name`. Where a space is given, creates it if it does not exist yet.
 
-    `storage`: a folder that keeps the study; a server runs on it while this object is open.
-    `server`: the address of a running hpo-server that keeps it instead. With neither, the study is
-    in a temporary folder, deleted on close. `trials`: the budget; None: no limit. `target`: a value
-    of the objective that ends the study. `memory`: what one trial may use at most ("24GiB").
-    `plan`: batches run in parts that fit (hpo.torch, hpo.hf). A `storage` is for one process;
-    several may share one `server`. Close it, or use it in a `with` statement."""
+def _elsewhere(address: str, session: str, assignment: bytes) -> SessionSink:
+    from ._handover import borrowed  # what only another process needs is imported by it
 
+    return SessionSink(*borrowed(address, session, assignment))
+
+
+class Study(Findings):
+    """Opens the study `name`. Where a space is given, creates it if it does not exist yet."""
+
+    @checked
     def __init__(self, name: str = "study", space: "Space | None" = None, *,
                  direction: str = "minimize", metric: str = "value",
                  objectives: "Mapping[str, str] | None" = None, trials: "int | None" = None,
-                 memory: "int | str | None" = None, storage: "str | os.PathLike[str] | None" = None,
-                 server: "str | None" = None, device: "Device | None" = None,
-                 seed: "int | None" = None, plan: bool = False, target: "float | None" = None,
-                 **sections: Any) -> None:
-        if seed is not None:
-            sections["sampler"] = {**sections.get("sampler", {}), "seed": seed}
-        if target is not None:
-            sections["budget"] = {**sections.get("budget", {}), "target": target}
+                 target: "float | None" = None, budget: "BudgetOptions | None" = None,
+                 sampler: SamplerLike = None, seed: "int | None" = None, pruner: PrunerLike = None,
+                 memory: MemoryLike = None, plan: bool = False,
+                 constraints: "Sequence[Mapping[str, Any]] | None" = None,
+                 warm_start: "Sequence[str] | None" = None,
+                 storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None,
+                 device: "Device | None" = None) -> None:
+        """`space`: what is searched, by the parameters' names: hpo.uniform, hpo.log, hpo.int, a list of choices
+        or a range. None opens a study that is there. `metric`, `direction`: of the one objective, else
+        `objectives`: the direction of each metric, {"loss": "minimize", "seconds": "minimize"}.
+
+        The search ends with the first of `trials`, how many may end, `target`, a value of the objective, and
+        what else `budget` says. `sampler`: a type such as "tpe", a dict of the study file's keys or an
+        hpo.Sampler of your own; `seed`: of its proposals. `pruner`: likewise, or an hpo.Pruner.
+        `constraints`, `warm_start`: as in the study file (docs/study-file.md).
+
+        `memory`: what one trial may use at most ("24GiB"), or a dict such as {"limit": "24GiB",
+        "relevant": ["batch"]}, which names the parameters that memory depends on. `plan`: batches run in parts
+        that fit (hpo.torch, hpo.hf). `device`: what the trials of ask() run on.
+
+        `storage`: a folder that keeps the study, also for several processes and notebooks at once; a server runs
+        on it while one of them has it open. `server`: the address of a running hpo-server that keeps it
+        instead. With neither, the study is in a temporary folder, deleted on close. Close it, or use it in a
+        `with` statement."""
         self.plan = plan
-        limit = num_bytes(memory, "memory") if memory is not None else 0
+        limit, memory_section = options.memory_section(memory)
         given = device or Device()
         self.device = Device(given.kind, given.name, given.uuid, given.total_bytes or limit,
                              limit or given.capacity_bytes, given.environment)
-        file = self._file(name, space, objectives or {metric: direction}, trials, sections)
+        self._sampler = sampler if isinstance(sampler, Sampler) else None
+        own_pruner = pruner if isinstance(pruner, Pruner) else None
+        self._judge = Judge(own_pruner, self) if own_pruner else None
+        sections: "dict[str, Any]" = {
+            "sampler": options.section(None if self._sampler else sampler, "sampler"),
+            "pruner": {"type": "none"} if own_pruner else options.section(pruner, "pruner"),
+            "budget": options.budget_section(budget, trials, target), "memory": memory_section,
+            "constraints": [dict(one) for one in constraints or ()], "warm_start": list(warm_start or ())}
+        if seed is not None:
+            sections["sampler"] = {**sections["sampler"], "seed": seed}
+        self._domains = None if space is None else domains_of(space)
+        goals = objectives or {metric: direction}
+        file = "" if self._domains is None else self._file(name, self._domains, goals, sections)
         with contextlib.ExitStack() as cleanup:
-            self.folder: "pathlib.Path | None" = None
-            if server is None:
-                import tempfile
-
-                temporary = storage is None and tempfile.TemporaryDirectory(prefix="hpo-")
-                if temporary:
-                    cleanup.enter_context(temporary)
-                self.folder = pathlib.Path(temporary.name if temporary else storage or ".")
-                own = FolderServer(self.folder)
-                cleanup.callback(own.close)
-                self.channel = _wire.Channel(own.address, own.ensure)
-            else:
-                self.channel = _wire.Channel(server)
-            cleanup.callback(self.channel.close)
-            self._lock = threading.Lock()
+            self._connection = cleanup.enter_context(Connection(storage, server))
+            self.channel, self.folder = self._connection.channel, self._connection.folder
+            self._lock, self._proposing = threading.Lock(), threading.Lock()
             self._looked_at = -_LOOK_S
             self.release_dead()
-            self.name = self._open(name, file)
+            state = self._open(name, file)
+            self.name = str(state.name)
             self._cleanup = cleanup.pop_all()
+        self._reader = Reader([str(one.metric) for one in state.objectives], objects_of(self._domains or {}),
+                              self._message)
         self._session: "Session | None" = None
+        self._asked_file: Any = None
         self._asked: "dict[int, Lease]" = {}
 
-    def _file(self, name: str, space: "Space | None", objectives: "Mapping[str, str]",
-              trials: "int | None", sections: "dict[str, Any]") -> str:
+    def _file(self, name: str, space: "Mapping[str, Domain]", objectives: "Mapping[str, str]",
+              sections: "dict[str, Any]") -> str:
         for metric, way in objectives.items():
             if way not in ("minimize", "maximize"):
                 raise InvalidInput(f"direction of {metric}: expected \"minimize\" or \"maximize\", "
                                    f"got {way!r}")
-        if trials is not None and (isinstance(trials, bool) or trials < 1):
-            raise InvalidInput(f"trials: expected a whole number from 1, got {trials!r}")
-        if space is None:
-            return ""
-        limited = self.device.capacity_bytes > 0
         policy = "plan" if self.plan else "strict"
-        sections.setdefault("memory", {"policy": policy if limited else "off"})
-        sections["budget"] = {**({"trials": trials} if trials else {}), **sections.get("budget", {})}
+        sections["memory"].setdefault("policy", policy if self.device.capacity_bytes > 0 else "off")
         return study_file(name, space, objectives, **sections)
 
-    def _open(self, name: str, file: str) -> str:
+    def _open(self, name: str, file: str) -> Any:
         if not file:
             request = _wire.message("GetStudyRequest")(name=name)
-            return str(self.channel.call("StudyService/GetStudy", request).study.name)
+            return self.channel.call("StudyService/GetStudy", request).study
         request = _wire.message("CreateStudyRequest")(yaml=file, origin=name)
-        return str(self.channel.call("StudyService/CreateStudy", request).study.name)
+        return self.channel.call("StudyService/CreateStudy", request).study
 
     def __enter__(self) -> "Study":
         return self
@@ -188,14 +168,19 @@ class Study:
                     self._session.release(lease, "the study was closed")
             self._session.close()
             self._session = None
+        if self._asked_file is not None:
+            self._asked_file.close()
+            self._asked_file = None
         self._cleanup.close()
 
     def session(self, device: "Device | None" = None) -> Session:
         """A worker of this study, for what runs its trials itself. Its name is like no other's: of
         containers, each has a process 1, and they often have one host name."""
         host = "".join(c if c.isalnum() or c in "-." else "-" for c in socket.gethostname())[:30]
-        return Session(self.channel, self.name, device or self.device,
-                       f"python-{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}", self.plan, self.folder)
+        session = Session(self.channel, self.name, device or self.device,
+                          f"python-{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}", self.plan, self.folder)
+        session.judge = self._judge
+        return session
 
     def release_dead(self) -> None:
         """Has the trials of processes that used the storage folder and are dead queued again."""
@@ -203,44 +188,64 @@ class Study:
             self._looked_at = time.monotonic()
             release_dead(self.folder, self.channel)
 
-    def ask(self, timeout: float = 0.0) -> "Trial | None":
-        """A configuration to try. None: there was none within `timeout` seconds; `finished` says
-        whether one may come later, and `waiting_for` what is waited for. Safe from any thread."""
+    def given(self, params: "Mapping[str, Any]") -> "dict[str, Any]":
+        """Parameters as a trial gets them, with the objects of the space's choices in place of their labels."""
+        return self._reader.objects.given(params)
+
+    @property
+    def objects(self) -> Objects:
+        """The objects of the space's choices that are no scalars."""
+        return self._reader.objects
+
+    def _own_session(self) -> Session:
         with self._lock:
             if self._session is None:
                 self._session = self.session()
-        lease, answer = next_lease(self, self._session, timeout)
+            return self._session
+
+    def ask(self, timeout: float = 0.0) -> "Trial | None":
+        """A configuration to try. None: there was none within `timeout` seconds; `finished` says
+        whether one may come later, and `waiting_for` what is waited for. Safe from any thread."""
+        session = self._own_session()
+        lease, answer = next_lease(self, session, timeout)
         if lease is None:
             if answer is not None and answer.all_studies_finished:
                 raise_if_failed(self.state())
             return None
         self._asked[lease.assignment.trial] = lease
+        if self.folder is not None:
+            self._note_asked(session, lease, self.folder)
         checkpoints = self.folder / "checkpoints" / self.name if self.folder else None
-        return Trial(job_of(lease, self.device, checkpoints), SessionSink(self._session, lease))
+        return Trial(job_of(lease, self.device, checkpoints, self._reader.objectives),
+                     SessionSink(session, lease), self._reader.objects)
 
-    @property
-    def finished(self) -> bool:
-        """Whether the study has ended, so that ask() returns no trial any more."""
-        return _wire.name("StudyState", self.state().state) == "finished"
+    def _note_asked(self, session: Session, lease: Lease, folder: pathlib.Path) -> None:
+        """For tell() by the trial's number in another process."""
+        with self._lock:
+            if self._asked_file is None:
+                from ._handover import Asked  # what only ask() needs is imported by it
 
-    @property
-    def waiting_for(self) -> str:
-        """What the study waits for, and what would help; empty: nothing."""
-        return str(self.state().waiting_for)
+                self._asked_file = Asked(folder, session.worker)
+        self._asked_file.note(lease, list(self._asked.values()))
 
-    def tell(self, trial: Trial, result: "Union[float, Mapping[str, float], Exception, None]") -> str:
-        """Tells how the trial ended: the objective's value, a dict of all metrics, or the exception
-        that was raised (from an OutOfMemory, or that of a framework, the sampler learns the limit).
-        None is only for a trial that should_stop. Returns the trial's new state."""
-        lease = self._asked.get(trial.number)
-        if lease is None or self._session is None:
-            raise InvalidInput(f"trial {trial.number} was told already, or another Study object asked "
-                               "for it: expected one that this object's ask() returned")
+    def tell(self, trial: "Trial | int", result: Result) -> str:
+        """Tells how a trial ended: the objective's value (several: a list in the study's order), a dict of all
+        metrics, or the exception that was raised (from an OutOfMemory, or that of a framework, the sampler
+        learns the limit). None is only for a trial that should_stop. Returns the trial's new state.
+
+        A trial that another process has asked for is told by the Trial, which can be pickled, or in the same
+        storage folder by its number. While that process lives nobody else gets the trial; when it ends, the
+        trial waits again, and can still be told by its number until somebody else gets it."""
+        number = trial if isinstance(trial, int) else trial.number
+        session, lease = self._lease_of(number, trial)
+        if isinstance(trial, int):
+            job = job_of(lease, self.device, None, self._reader.objectives)
+            trial = Trial(job, SessionSink(session, lease), self._reader.objects)
         if not isinstance(result, Exception) and not (result is None and trial.should_stop()):
             try:
-                metrics_of(result, lease.assignment.objective.metric)
+                metrics_of(result, lease.assignment.objective.metric, self._reader.objectives)
             except TypeError as error:
-                raise InvalidInput(f"trial {trial.number}: "
+                raise InvalidInput(f"trial {number}: "
                                    f"{str(error).replace('the function returned', 'got')}") from None
 
         def told(_: Trial) -> Any:
@@ -249,21 +254,93 @@ class Study:
             return result
 
         end = outcome_of(told, trial)
-        del self._asked[trial.number]
+        self._asked.pop(number, None)
         if end is None:
-            self._session.release(lease, lease.stop)
+            session.release(lease, lease.stop)
             return "queued"
         used = _outcomes.memory({**trial.memory, "live_peak_bytes": trial.used_bytes},
                                 trial.limit_bytes)
-        return self._session.finish(lease, _outcomes.outcome(end), used, trial.final_plan)
+        return session.finish(lease, _outcomes.outcome(end), used, trial.final_plan)
 
-    def enqueue(self, params: "Mapping[str, Value]") -> int:
+    def _lease_of(self, number: int, trial: "Trial | int") -> "tuple[Session, Lease]":
+        lease = self._asked.get(number)
+        if lease is not None and self._session is not None:
+            return self._session, lease
+        state = _wire.name("TrialState", self._message(number).state)
+        if state == "queued":
+            return self._taken(number)
+        if state != "running":
+            raise InvalidInput(f"trial {number} was told already: it is {state}")
+        sink = None if isinstance(trial, int) else trial.sink
+        if isinstance(sink, SessionSink) and sink.session.is_borrowed:
+            return sink.session, sink.lease
+        if self.folder is not None:
+            from ._handover import find  # what only another process needs is imported by it
+
+            found = find(self.folder, self.name, number)
+            if found is not None:
+                return self._own_session(), found
+        raise InvalidInput(f"trial {number} runs elsewhere: expected one that an ask() returned, here or in another "
+                           "process of this storage folder; of a server= tell the Trial itself, which can be pickled")
+
+    def _taken(self, number: int) -> "tuple[Session, Lease]":
+        """Of a trial that waits, as after the process that had asked for it ended."""
+        session = self._own_session()
+        others: "list[Lease]" = []
+        try:
+            for _ in range(int(self.state().counts.queued)):
+                lease, _ = session.acquire(0.0)
+                if lease is None:
+                    break
+                if lease.assignment.trial == number:
+                    return session, lease
+                others.append(lease)
+        finally:
+            for lease in others:
+                session.release(lease, "another trial was looked for")
+        raise InvalidInput(f"trial {number} waits, and cannot be taken now: {self.waiting_for}")
+
+    def enqueue(self, params: "Mapping[str, Any]") -> int:
         """Queues a trial with these parameters as the next one; the sampler chooses those that are
         left out. Returns the trial's number."""
         request = _wire.message("EnqueueTrialRequest")(study=self.name)
-        for key, value in params.items():
-            request.params[key].CopyFrom(_wire.pack(value))
+        self._fill(request.params, params)
         return int(self.channel.call("StudyService/EnqueueTrial", request).trial.number)
+
+    def _fill(self, packed: Any, params: "Mapping[str, Any]") -> None:
+        for key, value in params.items():
+            packed[checks.name(key, "a parameter")].CopyFrom(_wire.pack(self._reader.objects.kept(key, value)))
+
+    @checked
+    def add_trial(self, params: "Mapping[str, Any]", value: "float | Sequence[float] | None" = None, *,
+                  metrics: "Mapping[str, float] | None" = None, state: str = "completed", error: str = "",
+                  reports: "Iterable[tuple[int, float]]" = (), attributes: "Mapping[str, Any] | None" = None,
+                  counts: bool = False) -> int:
+        """Adds a trial that ran elsewhere, from which the sampler learns: its `value`, of several objectives a
+        list, or all `metrics`; `state` "completed", "pruned" or "failed", with the `error`; `reports`:
+        (step, value) of the first objective. `counts`: whether it uses a trial of the budget. Returns its number."""
+        from .imported import add  # what only this needs is imported by it
+
+        told: "dict[str, Any]" = {} if value is None else dict(zip(
+            self._reader.objectives, cast("Sequence[float]", value) if isinstance(value, (list, tuple)) else [value]))
+        told.update(metrics or {})
+        request = _wire.message("ImportTrialsRequest")(study=self.name, count_against_budget=counts)
+        one = request.trials.add(origin=f"python:{uuid.uuid4().hex}")
+        self._fill(one.params, params)
+        add(one, state, told, self._reader.objectives, error, reports, checks.attributes(attributes or {}))
+        self.channel.send("StudyService/ImportTrials", iter([request]), type(request), _wire.CALL_S)
+        newest = next((found for found in self.messages(newest=100) if found.origin == one.origin), None)
+        return int(newest.number) if newest is not None else -1
+
+    @checked
+    def optimize(self, train: Train, *, trials: "int | None" = None, timeout: "float | None" = None,
+                 parallel: "int | None" = None, isolate: bool = True, verbose: bool = True,
+                 callbacks: "Sequence[Callback]" = (), catch: "Sequence[Type[BaseException]] | None" = None) -> None:
+        """Runs `train(trial)` until the study ends, at most `trials` more trials, of which none starts after
+        `timeout` seconds. The other keywords are those of hpo.minimize."""
+        from . import search
+
+        search.run(self, train, trials, timeout, parallel, isolate, verbose, callbacks, catch)
 
     def retry(self, *numbers: int) -> "list[int]":
         """Queues the configurations of these trials again, which failed or ran out of memory;
@@ -275,99 +352,40 @@ class Study:
         return [int(trial.number) for trial in answer.trials]
 
     def annotate(self, attributes: "Mapping[str, Any] | None" = None, *, trial: "int | None" = None,
-                 note: "str | None" = None, tags: "Iterable[str]" = (),
-                 untags: "Iterable[str]" = ()) -> None:
+                 note: "str | None" = None, tags: "Sequence[str]" = (),
+                 untags: "Sequence[str]" = ()) -> None:
         """Sets attributes of the study, or of one trial: JSON values by key (None removes the key),
         a note ("" removes it), tags to add and to remove."""
+        for one, what in ((note or "", "note"), *((tag, "tag") for tag in (*tags, *untags))):
+            checks.text(one, what)
         request = _wire.message("AnnotateRequest")(study=self.name, number=trial, note=note,
                                                    add_tags=tags, remove_tags=untags)
         kept = {key: value for key, value in (attributes or {}).items() if value is not None}
-        request.attributes.update({**dict.fromkeys(attributes or {}, ""), **texts(kept)})
+        request.attributes.update({**dict.fromkeys(attributes or {}, ""), **checks.attributes(kept)})
         self.channel.call("StudyService/Annotate", request)
-
-    @property
-    def note(self) -> str:
-        return str(noted_of(self.state())["note"])
-
-    @property
-    def tags(self) -> "list[str]":
-        return list(noted_of(self.state())["tags"])
-
-    @property
-    def attributes(self) -> "dict[str, Any]":
-        return dict(noted_of(self.state())["attributes"])
-
-    def state(self) -> Any:
-        """The server's message Study (proto/hpo/v1/study.proto), with the counts of its trials."""
-        request = _wire.message("GetStudyRequest")(name=self.name)
-        return self.channel.call("StudyService/GetStudy", request).study
-
-    def best_trials(self, count: int = 0) -> "list[TrialRecord]":
-        """The best `count` trials in order; 0: the best one, of several objectives the Pareto front."""
-        request = _wire.message("ListBestTrialsRequest")(study=self.name, count=count)
-        answer = self.channel.call("StudyService/ListBestTrials", request)
-        return [record_of(trial) for trial in answer.trials]
-
-    @property
-    def best(self) -> TrialRecord:
-        """The best completed trial of a study with one objective. Raises HpoError if none completed."""
-        found = self.best_trials()
-        if not found:
-            state = self.state()
-            raise_if_failed(state)
-            counts = state.counts
-            raise HpoError(f"study {self.name}: no trial completed ({counts.pruned} pruned, "
-                           f"{counts.failed} failed, {counts.cancelled} cancelled)")
-        return found[0]
-
-    @property
-    def trials(self) -> "list[TrialRecord]":
-        return list(self._trials())
-
-    def _trials(self) -> "Iterator[TrialRecord]":
-        token = ""
-        while True:
-            request = _wire.message("ListTrialsRequest")(study=self.name, page_size=_PAGE,
-                                                         page_token=token)
-            answer = self.channel.call("StudyService/ListTrials", request)
-            yield from map(record_of, answer.trials)
-            token = answer.next_page_token
-            if not token:
-                return
-
-    def dataframe(self) -> Any:
-        """A pandas DataFrame with a row for each trial: number, state, value, why, times, then
-        parameters and metrics."""
-        try:
-            pandas: Any = importlib.import_module("pandas")
-        except ImportError:
-            raise HpoError("study.dataframe() needs pandas: pip install pandas") from None
-        rows = [{"number": one.number, "state": one.state, "value": one.value, "why": one.why,
-                 "started": one.started, "ended": one.ended,
-                 **{f"params_{key}": value for key, value in one.params.items()},
-                 **{f"metrics_{key}": value for key, value in one.metrics.items()}}
-                for one in self._trials()]
-        return pandas.DataFrame(rows)
-
-    def watch(self) -> "Iterator[tuple[str, TrialRecord]]":
-        """Yields each change from now on as ("queued", trial), ("started", trial), ..."""
-        request = _wire.message("WatchStudyRequest")(study=self.name)
-        for answer in self.channel.stream("StudyService/WatchStudy", request):
-            if answer.WhichOneof("kind") == "change":
-                yield answer.change.kind, record_of(answer.change.trial)
 
     def stop(self, running_trials: bool = False) -> None:
         """Starts no more trials; `running_trials`: also ends those that run."""
+        self._order("STUDY_ORDER_STOP", running_trials)
+
+    def resume(self) -> None:
+        """Has a study that was stopped, or that failures ended, go on."""
+        self._order("STUDY_ORDER_RUN", False)
+
+    def _order(self, order: str, running_trials: bool) -> None:
         request = _wire.message("OrderStudyRequest")(
-            name=self.name, order=_wire.number("StudyOrder", "STUDY_ORDER_STOP"),
-            stop_running_trials=running_trials)
+            name=self.name, order=_wire.number("StudyOrder", order), stop_running_trials=running_trials)
         self.channel.call("StudyService/OrderStudy", request)
 
     def edit(self, space: Space, *, dry_run: bool = False) -> Edited:
         """Gives parameters other ranges or choices, of the same kind as before. Trials outside the
         new ones are kept, but those that are still queued and never ran are cancelled. `dry_run`:
         only returns what would change."""
-        answer = self.channel.call("StudyService/EditStudy", edit_request(self.name, space, dry_run))
+        domains = domains_of(space)
+        answer = self.channel.call("StudyService/EditStudy", edit_request(self.name, domains, dry_run))
+        if not dry_run:
+            self._domains = None
+            self._reader.objects = self._reader.objects.added({name: one.objects for name, one in domains.items()})
         return edited_of(answer)
 
     def delete(self, file: "str | os.PathLike[str] | None" = None, *,
@@ -377,8 +395,6 @@ class Study:
         is deleted where the file cannot be written, a trial runs or the study changes meanwhile."""
         if no_archive and file is not None:
             raise InvalidInput(f"study.delete: expected a file or no_archive=True, got both: {file}")
-        from . import archive
-
         path = None if no_archive else pathlib.Path(file or self.name + archive.SUFFIX)
         sha256 = archive.write(self.channel, self.name, path) if path else ""
         request = _wire.message("DeleteStudyRequest")(name=self.name, archive_sha256=sha256)
@@ -390,6 +406,32 @@ class Study:
             raise
         return path
 
+    def reports_of_ended(self) -> "dict[int, Sequence[Report]]":
+        """The intermediate values of all trials that completed or were pruned, by number."""
+        return {int(one.number): tuple(map(self._reader.report, one.measurements))
+                for one in self.messages(("completed", "pruned"), full=True)}
+
+    @contextlib.contextmanager
+    def proposed(self) -> "Generator[bool, None, None]":
+        """Holds off other threads while a trial is taken that a sampler of one's own proposes; False: the study
+        has none."""
+        if self._sampler is None:
+            yield False
+            return
+        with self._proposing:
+            state = self.state()
+            counts = state.counts
+            used = counts.queued + counts.running + counts.completed + counts.pruned + counts.failed + counts.cancelled
+            free = not state.budget.HasField("trials") or used < state.budget.trials
+            runs = _wire.name("StudyState", state.state) == "active"
+            if not counts.queued and free and runs:
+                suggested: Any = self._sampler.suggest(self)
+                if not isinstance(suggested, Mapping):
+                    raise InvalidInput(f"{type(self._sampler).__name__}.suggest: expected a dict of parameters, got "
+                                       f"{suggested!r}")
+                self.enqueue(cast("Mapping[str, Any]", suggested))
+            yield True
+
 
 def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.Event | None" = None,
                waits: "Callable[[str], None] | None" = None) -> "tuple[Lease | None, Any]":
@@ -398,12 +440,15 @@ def next_lease(study: Study, session: Session, wait_s: float, stop: "threading.E
     deadline = time.monotonic() + wait_s
     answer = None
     while not (stop is not None and stop.is_set()):
-        left = deadline - time.monotonic()
-        lease, answer = session.acquire(max(0.0, min(WAIT_S, left)))
-        if lease is not None or answer.all_studies_finished or answer.blocked or left <= WAIT_S:
+        with study.proposed() as is_own:
+            left = deadline - time.monotonic()
+            lease, answer = session.acquire(0.0 if is_own else max(0.0, min(WAIT_S, left)))
+        if lease is not None or answer.all_studies_finished or answer.blocked or left <= (0.0 if is_own else WAIT_S):
             return lease, answer
         if waits is not None:
             waits(str(answer.waiting_for))
+        if is_own:
+            (stop or threading.Event()).wait(_PROPOSE_S)
         study.release_dead()
     return None, answer
 

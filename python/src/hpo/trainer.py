@@ -12,10 +12,10 @@ import stat
 import sys
 import traceback
 from types import TracebackType
-from typing import Any, Mapping, Optional, Type, cast
+from typing import Any, Mapping, Optional, Sequence, Type, cast
 
-from . import _channel
-from .errors import BadData, OutOfMemory, Stopped
+from . import _channel, checks
+from .errors import BadData, InvalidInput, OutOfMemory, Stopped
 from .trial import Train, Trial
 
 _PRUNED = ("pruned", "time limit")
@@ -42,7 +42,7 @@ class _WorkerSink:
 
     def measurement(self, step: int, epoch: float, metrics: "Mapping[str, Any]") -> None:
         self._channel.send(type="measurement", step=step, epoch=epoch,
-                           metrics=_channel.finite(metrics))
+                           metrics=_channel.written(metrics))
 
     def stage(self, name: str, memory: "Mapping[str, Any]") -> None:
         self._channel.send(type="memory", stage=name, **memory)
@@ -76,20 +76,29 @@ def memory_used(trial: Trial, own_process: bool) -> "dict[str, int]":
     return trial.memory
 
 
-def _by_name(returned: Any, metric: str) -> "Mapping[str, Any]":
-    return cast("Mapping[str, Any]", returned) if isinstance(returned, Mapping) else {metric: returned}
-
-
-def metrics_of(returned: Any, metric: str) -> "dict[str, float | None]":
-    """Metrics of what a function returned: a number is the objective's."""
+def metrics_of(returned: Any, metric: str, objectives: "Sequence[str]" = ()) -> "dict[str, float]":
+    """Metrics of what a function returned: a number is the objective's, a list has one for each of several
+    `objectives`."""
+    by_name: "Mapping[str, Any]" = {metric: returned}
+    kind: str = type(returned).__name__
+    shown = repr(cast(object, returned))[:200]
+    if isinstance(returned, Mapping):
+        by_name = cast("Mapping[str, Any]", returned)
+    elif isinstance(returned, (tuple, list)) and len(objectives) > 1:
+        values = cast("Sequence[Any]", returned)
+        if len(values) != len(objectives):
+            raise TypeError(f"the function returned {len(values)} values, but the study has the {len(objectives)} "
+                            f"objectives {', '.join(map(repr, objectives))}")
+        by_name = dict(zip(objectives, values))
     try:
-        numbers = _channel.finite(_by_name(returned, metric))
-    except ValueError:
-        raise TypeError(f"the function must return a number or a dict of metrics, got {returned!r} "
-                        f"({type(returned).__name__})") from None
-    if metric not in numbers:
-        raise TypeError(f"the function returned the metrics {', '.join(map(repr, numbers))}, but "
-                        f"the study's objective is {metric!r}")
+        numbers = checks.metrics(by_name, "metrics of the result")
+    except InvalidInput as error:
+        raise TypeError(f"the function must return a number or a dict of metrics, got {shown} "
+                        f"({kind}){f': {error}' if by_name is returned else ''}") from None
+    for one in objectives or (metric,):
+        if one not in numbers:
+            raise TypeError(f"the function returned the metrics {', '.join(map(repr, numbers))}, but "
+                            f"the study's objective is {one!r}")
     return numbers
 
 
@@ -102,6 +111,11 @@ def _exited(error: SystemExit) -> "dict[str, Any]":
             "message": said if isinstance(code, str) else f"{said} before the function had returned a result"}
 
 
+def _types(error: BaseException) -> "list[str]":
+    """The names of an exception's classes, for who compares them in another process."""
+    return [f"{one.__module__}.{one.__qualname__}" for one in type(error).__mro__]
+
+
 def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[str, Any] | None":
     """Runs the function; how the trial ended, as the protocol says it. None: without a result.
     `catch_exit`: sys.exit fails the trial; else the process ends, and its status decides."""
@@ -110,11 +124,11 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
         returned = train(trial)
         reason = trial.stop_reason()
         if reason not in _PRUNED and (not reason or returned is not None):
-            return {"kind": "completed", "metrics": metrics_of(returned, metric)}
+            return {"kind": "completed", "metrics": _channel.written(metrics_of(returned, metric, trial.job.get("objectives", ())))}
     except Stopped:
         reason = trial.stop_reason() or "pruned"
     except BadData as error:
-        return {"kind": "failed", "class": "BAD_DATA", "message": str(error)}
+        return {"kind": "failed", "class": "BAD_DATA", "message": str(error), "raised": _types(error)}
     except SystemExit as error:
         if not catch_exit:
             raise
@@ -125,16 +139,23 @@ def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[st
             return {"kind": "out_of_memory", "error_message": str(error) or type(error).__name__,
                     "limit_bytes": trial.limit_bytes, "error_traceback": text,
                     "needed_bytes": int(getattr(error, "needed_bytes", 0))}
-        return {"kind": "failed", "class": "INTERNAL", "message": text}
+        return {"kind": "failed", "class": "INTERNAL", "message": text, "raised": _types(error)}
     if reason in _PRUNED:
         return {"kind": "stopped_by_pruner", "step": trial.last_step,
-                "metrics": _channel.finite(trial.last_metrics)}
+                "metrics": _channel.written(trial.last_metrics)}
     return None
+
+
+def _shortened(outcome: "dict[str, Any] | None") -> "dict[str, Any] | None":
+    """With texts that the protocol takes: what is longer loses its middle."""
+    if outcome is None:
+        return None
+    return {key: checks.shortened(value) if isinstance(value, str) else value for key, value in outcome.items()}
 
 
 def _send_outcome(channel: _channel.LineChannel, trial: Trial, train: Train,
                   own_process: bool, catch_exit: bool = False) -> None:
-    outcome = outcome_of(train, trial, catch_exit)
+    outcome = _shortened(outcome_of(train, trial, catch_exit))
     plan = {"final_plan": trial.final_plan} if trial.final_plan else {}
     channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process), **plan)
 

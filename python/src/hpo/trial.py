@@ -1,23 +1,14 @@
 """A running trial, as the function that trains sees it."""
 
-import json
 import pathlib
-from typing import Any, Callable, Mapping, Optional, Protocol
+from typing import (TYPE_CHECKING, Any, Callable, ItemsView, Iterator, KeysView, Mapping, Optional, Protocol, Sequence,
+                    ValuesView)
 
-from .errors import InvalidInput
+from . import checks
+from ._keywords import ours
+from .errors import InvalidInput, UnknownParameter
 from .sizes import num_bytes
-
-
-def texts(noted: "Mapping[str, Any]") -> "dict[str, str]":
-    """Attributes as the server takes them: JSON texts."""
-    told: "dict[str, str]" = {}
-    for key, value in noted.items():
-        try:
-            told[str(key)] = json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"attribute {key!r}: expected a value that JSON has, got {value!r} "
-                               f"({error})") from None
-    return told
+from .values import Objects
 
 
 class Sink(Protocol):
@@ -32,13 +23,23 @@ class Sink(Protocol):
     def stop_reason(self) -> str: ...
 
 
-class Trial:
-    """One configuration being trained. Not for several threads at once."""
+def alike(name: object, known: "Sequence[str]") -> str:
+    """"; did you mean 'lr'?", where one of the known names is like this one."""
+    import difflib  # of errors alone
 
-    def __init__(self, job: "Mapping[str, Any]", sink: Sink) -> None:
+    found = difflib.get_close_matches(str(name), known, 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+class Trial:
+    """One configuration being trained: trial["lr"] is a parameter's value. Not for several threads at once.
+    It can be pickled, and then reports from another process while the one that asked for it lives."""
+
+    def __init__(self, job: "Mapping[str, Any]", sink: Sink, objects: "Optional[Objects]" = None) -> None:
+        """`objects`: of the space's choices that are no scalars."""
         self.job = job  # every field of the protocol's job
         self.number = int(job["trial"])
-        self.params: "dict[str, Any]" = dict(job["params"])
+        self.params: "dict[str, Any]" = (objects or Objects()).given(job["params"])
         self.used_bytes = 0
         self.memory: "dict[str, int]" = {}  # of the protocol's outcome: what was measured so far
         self.final_plan: "dict[str, int] | None" = None
@@ -46,13 +47,44 @@ class Trial:
         self.last_metrics: "dict[str, Any]" = {}
         self.attributes: "dict[str, Any]" = {}  # what annotate has noted so far
         self._metric = str(job["objective"]["metric"])
-        self._sink = sink
+        self._num_reports = 0
+        self.sink = sink  # where its words go
 
     def __getitem__(self, name: str) -> Any:
+        """A parameter's value. Raises UnknownParameter, a KeyError, where the trial has none of that name."""
         if name not in self.params:
-            raise InvalidInput(f"trial {self.number} has no parameter {name!r}, only "
-                               f"{', '.join(map(repr, self.params))}")
+            raise UnknownParameter(f"trial {self.number} has no parameter {name!r}, only "
+                                   f"{', '.join(map(repr, self.params))}{alike(name, list(self.params))}")
         return self.params[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.params
+
+    def __iter__(self) -> "Iterator[str]":
+        return iter(self.params)
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("suggest_"):
+                raise AttributeError(f"a trial has no {name}(): the space is given to hpo.minimize or hpo.Study, and "
+                                     "trial[\"lr\"] is the value of its parameter \"lr\"")
+            raise AttributeError(f"a trial has no attribute {name!r}" + (
+                ours(name) or f"; trial[{name!r}] is a parameter's value"))
+
+    def __repr__(self) -> str:
+        return f"Trial({', '.join([str(self.number), *(f'{key}={value!r}' for key, value in self.params.items())])})"
+
+    def keys(self) -> "KeysView[str]":
+        """The names of its parameters; so `dict(trial)` and `**trial` work."""
+        return self.params.keys()
+
+    def values(self) -> "ValuesView[Any]":
+        """The values of its parameters."""
+        return self.params.values()
+
+    def items(self) -> "ItemsView[str, Any]":
+        """Names and values of its parameters."""
+        return self.params.items()
 
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter's value, or `default` where the trial lacks it (one with `when=`)."""
@@ -60,6 +92,7 @@ class Trial:
 
     @property
     def seed(self) -> int:
+        """For the random numbers of the trial: the parameter `seed`, else drawn from the study's."""
         return int(self.job.get("seed", 0))
 
     @property
@@ -75,20 +108,31 @@ class Trial:
 
     def report(self, step: int, value: "float | None" = None, *, epoch: float = 0.0,
                **metrics: float) -> None:
-        """Reports an intermediate value of the objective, metrics or both; the pruner judges by the
-        objective."""
+        """Reports an intermediate value of the objective, metrics or both, at a step: a whole number, such as
+        that of optimizer steps. `epoch`: passes over the data so far, by which a pruner compares trials whose
+        steps differ. The pruner judges by the objective. What docs/limits.md does not allow raises InvalidInput."""
+        told = checks.step(step, value)
+        epoch = checks.epoch(epoch)
         if value is not None:
             metrics = {self._metric: value, **metrics}
-        self.last_step, self.last_metrics = int(step), dict(metrics)
-        self._sink.measurement(int(step), float(epoch), metrics)
+        numbers = checks.metrics(metrics, "trial.report: metrics")
+        if self._num_reports >= checks.MEASUREMENTS:
+            raise InvalidInput(f"trial.report: expected at most {checks.MEASUREMENTS:,} reports of a trial, got one "
+                               "more; report less often")
+        self._num_reports += 1
+        self.last_step, self.last_metrics = told, numbers
+        self.sink.measurement(told, epoch, numbers)
 
     def annotate(self, attributes: "Optional[Mapping[str, Any]]" = None, **more: Any) -> None:
         """Sets attributes of the trial: JSON values by key, kept and shown with its result. A new
         value replaces that of the same key."""
         noted = {**(attributes or {}), **more}
-        texts(noted)
+        checks.attributes(noted)
+        if len({*self.attributes, *noted}) > checks.ATTRIBUTES:
+            raise InvalidInput(f"trial.annotate: expected at most {checks.ATTRIBUTES} attributes of a trial, got "
+                               f"{len({*self.attributes, *noted})}")
         self.attributes.update(noted)
-        self._sink.attributes(noted)
+        self.sink.attributes(noted)
 
     def should_stop(self) -> bool:
         """Whether the trial has to end now: then return the result so far, or raise hpo.Stopped."""
@@ -96,20 +140,20 @@ class Trial:
 
     def stop_reason(self) -> str:
         """"pruned", "time limit", "cancelled", ...; empty: go on."""
-        return self._sink.stop_reason()
+        return self.sink.stop_reason()
 
     def stage(self, name: str) -> None:
         """Records that a stage begins, with the memory used so far; `hpo trial show` lists them."""
-        self._sink.stage(name, {"peak_bytes": self.used_bytes})
+        self.sink.stage(checks.name(name, "trial.stage"), {"peak_bytes": self.used_bytes})
 
     def out_of_memory(self, plan: "Mapping[str, int] | None", **memory: int) -> None:
         """One was met, and the trial goes on by a smaller plan; None: with none."""
         self._count("num_ooms")
-        self._sink.stage("OOM Error", {"step": self.last_step, **memory})
+        self.sink.stage("OOM Error", {"step": self.last_step, **memory})
         if plan is not None:
             self._count("num_replans")
             self.final_plan = dict(plan)
-            self._sink.stage("replan", {"step": self.last_step, "plan": self.final_plan})
+            self.sink.stage("replan", {"step": self.last_step, "plan": self.final_plan})
 
     def measured(self, **memory: int) -> None:
         """Peaks of what was measured: the most of several counts."""

@@ -1,0 +1,149 @@
+"""Where studies are kept: a folder, whose server the first process starts and others join, or a server's
+address."""
+
+import contextlib
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+from . import _wire
+from ._keywords import checked
+from .errors import InvalidInput, ServerError
+
+if TYPE_CHECKING:
+    from .study import Study
+
+_SCHEMES = ("grpc://", "http://", "hpo://")
+_PORT = 50051
+_FIRST_CALL_S = 10.0
+
+
+def address_of(server: str) -> str:
+    """As gRPC takes it: without a scheme, with a port."""
+    address = server.strip()
+    for scheme in _SCHEMES:
+        address = address[len(scheme):] if address.startswith(scheme) else address
+    address = address.rstrip("/") if not address.startswith("unix:") else address
+    if not address:
+        raise InvalidInput(f"server: expected an address such as \"localhost:{_PORT}\", got {server!r}")
+    if address.startswith("unix:") or address.rpartition("]")[2].count(":") == 1:
+        return address
+    return f"{address}:{_PORT}"
+
+
+def _is_address(where: "str | os.PathLike[str]") -> bool:
+    return isinstance(where, str) and (where.startswith((*_SCHEMES, "unix:")))
+
+
+class Connection:
+    """A storage folder or a server. Close it, or use it in a `with` statement: a server that this process
+    started over a folder ends then, and others that use the folder start it again."""
+
+    def __init__(self, storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> None:
+        """With neither, a temporary folder, deleted on close."""
+        if storage is not None and server is not None:
+            raise InvalidInput(f"storage and server: expected one of them, got {str(storage)!r} and {server!r}")
+        if storage is not None and _is_address(storage):
+            storage, server = None, str(storage)
+        elif isinstance(storage, str) and "://" in storage:
+            raise InvalidInput("storage: expected a folder or the address of a server, such as "
+                               f"\"grpc://localhost:{_PORT}\", got {storage!r}")
+        self.folder: "pathlib.Path | None" = None
+        with contextlib.ExitStack() as cleanup:
+            if server is not None:
+                self.channel = _wire.Channel(address_of(server))
+                cleanup.callback(self.channel.close)
+                self.channel.call("StudyService/ListStudies", _wire.message("ListStudiesRequest")(page_size=1),
+                                  _FIRST_CALL_S)
+            else:
+                self._open_folder(storage, cleanup)
+            self._cleanup = cleanup.pop_all()
+
+    def _open_folder(self, storage: "str | os.PathLike[str] | None", cleanup: contextlib.ExitStack) -> None:
+        from ._server import FolderServer  # what only a folder needs is imported by it
+
+        if storage is None:
+            import tempfile
+
+            storage = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="hpo-"))
+        self.folder = pathlib.Path(storage)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InvalidInput(f"storage: expected a folder, or an address such as \"grpc://localhost:{_PORT}\", got "
+                               f"the file {str(storage)!r}")
+        own = FolderServer(self.folder)
+        cleanup.callback(own.close)
+        self.channel = _wire.Channel(own.address, own.ensure)
+        cleanup.callback(self.channel.close)
+
+    @property
+    def address(self) -> str:
+        """Of the server, as server= and `hpo --server` take it."""
+        return self.channel.address
+
+    @property
+    def studies(self) -> "list[str]":
+        """The names of all studies."""
+        names: "list[str]" = []
+        request: Any = _wire.message("ListStudiesRequest")(page_size=1000)
+        while True:
+            answer = self.channel.call("StudyService/ListStudies", request)
+            names += [str(study.name) for study in answer.studies]
+            request.page_token = answer.next_page_token
+            if not request.page_token:
+                return names
+
+    def load(self, name: str = "") -> "Study":
+        """Opens a study that is there. Without a name: the only one."""
+        return load(name, storage=self.folder) if self.folder is not None else load(name, server=self.address)
+
+    def close(self) -> None:
+        """Ends the server that this process started, if it did."""
+        self._cleanup.close()
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"hpo.connect({str(self.folder or self.address)!r})"
+
+
+def connect(where: "str | os.PathLike[str] | None" = None) -> Connection:
+    """Connects to a storage folder, by its path, or to a server, by its address ("host:port"). Without either,
+    to the server that the environment's HPO_SERVER names, else to that of this machine (port 50051)."""
+    if where is None:
+        where = os.environ.get("HPO_SERVER") or f"127.0.0.1:{_PORT}"
+        return Connection(server=where)
+    if isinstance(where, str) and not os.path.isdir(where) and os.sep not in where.replace("://", ""):
+        if ":" in where or _is_address(where):
+            return Connection(server=where)
+        raise InvalidInput(f"hpo.connect: expected a folder that is there, or an address with a port such as "
+                           f"\"localhost:{_PORT}\", got {where!r}")
+    if _is_address(where):
+        return Connection(server=str(where))
+    if not os.path.isdir(where):
+        raise InvalidInput(f"hpo.connect: expected a folder that is there, got {str(where)!r}; "
+                           "hpo.Study(name, space, storage=...) makes one")
+    return Connection(storage=where)
+
+
+@checked
+def load(name: str = "", *, storage: "str | os.PathLike[str] | None" = None, server: "str | None" = None) -> "Study":
+    """Opens a study that is there: to look at it while others run it, or to go on with it. Without a name: the
+    only one. Without storage= and server=: of the server that hpo.connect() finds."""
+    from .study import Study
+
+    if storage is None and server is None:
+        server = os.environ.get("HPO_SERVER") or f"127.0.0.1:{_PORT}"
+    if storage is not None and not _is_address(storage) and not os.path.isdir(storage):
+        raise InvalidInput(f"hpo.load: expected a folder that is there, got {str(storage)!r}")
+    try:
+        return Study(name, storage=storage, server=server)
+    except ServerError as error:
+        if error.code != "NOT_FOUND":
+            raise
+        with Connection(storage, server) as there:
+            known = ", ".join(map(repr, there.studies)) or "none"
+        raise ServerError(error.code, f"{error}; the studies there are: {known}") from None
