@@ -267,7 +267,7 @@ def _train_one(fds: "list[int]", environment: "dict[str, str]", train: Train) ->
         job: Any = channel.receive()
         if job["type"] == "job":
             channel.send(type="started")
-            run_job(channel, job, train, own_process=True)
+            run_job(channel, job, train, own_process=True, catch_exit=True)
         status = 0
     finally:
         for stream in (sys.stdout, sys.stderr):

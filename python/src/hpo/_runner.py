@@ -1,7 +1,6 @@
 """Runs a search's trials: a process and a thread for each slot, or this process."""
 
 import contextlib
-import os
 import pathlib
 import shutil
 import signal
@@ -163,7 +162,7 @@ class _Runner:
                 trial = Trial(job_of(lease, session.device, self._checkpoints),
                               SessionSink(session, lease))
                 try:
-                    end = outcome_of(train, trial)
+                    end = outcome_of(train, trial, catch_exit=True)
                 except BaseException:
                     session.release(lease, "interrupted")
                     raise

@@ -102,8 +102,9 @@ def _exited(error: SystemExit) -> "dict[str, Any]":
             "message": said if isinstance(code, str) else f"{said} before the function had returned a result"}
 
 
-def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
-    """Runs the function; how the trial ended, as the protocol says it. None: without a result."""
+def outcome_of(train: Train, trial: Trial, catch_exit: bool = False) -> "dict[str, Any] | None":
+    """Runs the function; how the trial ended, as the protocol says it. None: without a result.
+    `catch_exit`: sys.exit fails the trial; else the process ends, and its status decides."""
     metric = str(trial.job["objective"]["metric"])
     try:
         returned = train(trial)
@@ -115,6 +116,8 @@ def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
     except BadData as error:
         return {"kind": "failed", "class": "BAD_DATA", "message": str(error)}
     except SystemExit as error:
+        if not catch_exit:
+            raise
         return _exited(error)
     except Exception as error:  # the trial fails, the study goes on
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -130,17 +133,17 @@ def outcome_of(train: Train, trial: Trial) -> "dict[str, Any] | None":
 
 
 def _send_outcome(channel: _channel.LineChannel, trial: Trial, train: Train,
-                  own_process: bool) -> None:
-    outcome = outcome_of(train, trial)
+                  own_process: bool, catch_exit: bool = False) -> None:
+    outcome = outcome_of(train, trial, catch_exit)
     plan = {"final_plan": trial.final_plan} if trial.final_plan else {}
     channel.send(type="outcome", outcome=outcome, memory=memory_used(trial, own_process), **plan)
 
 
 def run_job(channel: _channel.LineChannel, job: "dict[str, Any]", train: Train,
-            own_process: bool) -> None:
+            own_process: bool, catch_exit: bool = False) -> None:
     if _cuda():
         _cuda().reset_peak_memory_stats()
-    _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process)
+    _send_outcome(channel, Trial(job, _WorkerSink(channel)), train, own_process, catch_exit)
 
 
 def _hello(channel: _channel.LineChannel, *capabilities: str) -> None:
