@@ -1,7 +1,9 @@
 """Situations of bench/waits in which a Python function is searched: hpo.minimize and hpo.Study."""
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -36,6 +38,12 @@ def simple(body, **options):
     return search(f"def f(trial):\n{lines}\nOPTIONS = dict({given})")
 
 
+def _second(world, text):
+    """A search in a folder in which another one has run."""
+    world.run(search(QUICK)(world))
+    return search(text)(world)
+
+
 def cut_off(world, capability):
     """Root obeys the permissions of files without these."""
     return ["setpriv", f"--bounding-set=-{capability}"] if os.geteuid() == 0 else []
@@ -54,10 +62,10 @@ MEMORY = [
         "time.sleep(0.2)\nif trial.number == 2: raise hpo.OutOfMemory\nreturn trial['lr']",
         trials=12, memory="1GiB", parallel=3), says=("best:",)),
     Situation("every_trial_out_of_memory", simple("raise hpo.OutOfMemory", trials=6, memory="1GiB"),
-              REFUSAL, ("(?i)memory",)),
+              REFUSAL, ("memory",)),
     Situation("every_trial_over_the_limit", simple(
         "held = bytearray(300 << 20)\ntime.sleep(1)\nreturn float(len(held))", trials=4, memory="128MiB"),
-        REFUSAL, ("(?i)memory",)),
+        REFUSAL, ("memory",)),
     Situation("one_parameter_explains_the_oom", search("""
 def f(trial):
     if trial["batch"] > 32: raise hpo.OutOfMemory
@@ -68,7 +76,7 @@ OPTIONS = dict(trials=12, memory="1GiB")"""), says=("best:",)),
 def f(trial):
     raise hpo.OutOfMemory
 SPACE = {"batch": [64, 128]}
-OPTIONS = dict(trials=12, memory="1GiB")"""), REFUSAL, ("(?i)memory",)),
+OPTIONS = dict(trials=12, memory="1GiB")"""), REFUSAL, ("memory",)),
     Situation("finite_space", search("""
 def f(trial): return float(trial["a"] - trial["b"])
 SPACE = {"a": hpo.int(20, 21), "b": hpo.int(2, 3)}
@@ -77,6 +85,17 @@ OPTIONS = dict(trials=10)"""), says=("best:",)),
 def f(trial): return float(trial["a"] - trial["b"])
 SPACE = {"a": hpo.int(20, 21), "b": hpo.int(2, 3)}
 OPTIONS = dict(trials=10, sampler={"type": "grid"})"""), says=("best:",)),
+    Situation("one_configuration", search("""
+def f(trial): return 1.0
+SPACE = {"a": ["only"]}
+OPTIONS = dict(trials=5)"""), says=("best:",)),
+    Situation("no_trial_meets_the_constraint", search("""
+def f(trial): return {"value": trial["lr"], "latency": 5.0}
+OPTIONS = dict(trials=5, constraints=[{"metric": "latency", "at_most": 1}])"""), EITHER, ("constraint|feasible|latency",)),
+    Situation("another_space_of_the_same_name", lambda world: _second(world, """
+def f(trial): return 1.0
+SPACE = {"other": hpo.uniform(0, 1)}
+OPTIONS = dict(trials=5, storage=FOLDER)"""), REFUSAL, ("study",)),
 ]
 
 # --- processes and what they load -------------------------------------------------------------------------
@@ -121,7 +140,45 @@ def f(trial):
 OPTIONS = dict(trials=3)
 if __name__ == "__main__": threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"""),
               REFUSAL, ("LOCK", "isolate=False")),
+    Situation("parent_ignores_the_end_of_children", search("""
+def f(trial): return trial["lr"]
+OPTIONS = dict(trials=4)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)"""), says=("best:",)),
+    Situation("search_in_a_thread", search("""
+def f(trial): return trial["lr"]
+OPTIONS = dict(trials=4)
+if __name__ == "__main__":
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(2) as pool:
+        print([one.value for one in pool.map(lambda name: hpo.minimize(f, SPACE, name=name, **OPTIONS), "ab")])"""),
+              says=("best:",)),
+    Situation("few_descriptors", lambda world: ["sh", "-c", 'ulimit -n 40; exec "$0" "$@"', *search("""
+def f(trial): return trial["lr"]
+OPTIONS = dict(trials=16, parallel=8)""")(world)], EITHER, ("best:|open files|descriptor",)),
+    Situation("standard_error_is_closed", lambda world: ["sh", "-c", 'exec "$0" "$@" 2>&-', *search("""
+def f(trial): return trial["lr"]
+OPTIONS = dict(trials=4)""")(world)], says=("best:",)),
+    Situation("search_within_a_trial", search("""
+def inner(trial): return trial["wd"]
+def f(trial): return hpo.minimize(inner, {"wd": hpo.uniform(0, .1)}, trials=3, verbose=False).value
+OPTIONS = dict(trials=3)"""), says=("best:",)),
+    Situation("module_without_a_main_guard", lambda world: _without_guard(world), REFUSAL, ("__main__",)),
 ]
+
+
+def _without_guard(world):
+    """A fresh interpreter imports a module that begins the search again."""
+    world.write("searched.py", """
+import os, threading, time
+import hpo
+depth = int(os.environ.get("DEPTH", "0"))
+os.environ["DEPTH"] = str(depth + 1)
+if depth > 2: raise SystemExit("again and again")
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+def f(trial): return trial["x"]
+print("best:", hpo.minimize(f, {"x": hpo.uniform(0, 1)}, trials=3).value)
+""")
+    return world.python("import sys, os\nsys.path.insert(0, os.path.dirname(sys.argv[1]))\nimport searched\n")
 
 
 def imports(module):
@@ -180,6 +237,17 @@ TRIALS = [
     Situation("leaves_a_child_that_holds_the_pipe", simple(
         "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nreturn trial['lr']", trials=3),
         says=("best:",)),
+    Situation("closes_its_descriptors", simple("os.closerange(3, 1000)\nreturn trial['lr']", trials=3,
+                                               budget={"failures_in_a_row": 2}), REFUSAL, ("ended|closed|killed",)),
+    Situation("uses_a_pool", simple(
+        "import multiprocessing\nwith multiprocessing.Pool(2) as pool: return sum(pool.map(abs, [1.0, 2.0]))", trials=3),
+        says=("best:",)),
+    Situation("writes_without_end", simple(
+        "for _ in range(200): sys.stderr.write('.' * 100000)\nreturn trial['lr']", trials=3), says=("best:",)),
+    Situation("hung_trial_when_the_time_is_up", simple("while True: time.sleep(1)", trials=5,
+                                                       budget={"wall_clock": "5s"}), WAITS, ("trial 0 runs",)),
+    Situation("target_reached_beside_a_long_trial", simple(
+        "if trial.number == 0: time.sleep(1000)\nreturn 0.0", trials=8, parallel=2, target=0.5), WAITS, ("target",)),
     Situation("leaves_a_thread_that_runs", simple(
         "threading.Thread(target=time.sleep, args=(1000,)).start()\nreturn trial['lr']", trials=3), says=("best:",)),
 ]
@@ -292,9 +360,9 @@ OTHERS = [
     Situation("finished_before", finished_before, says=("best:",)),
     Situation("ask_when_all_is_handed_out", lambda world: world.python(ASKS)),
     Situation("process_pool", lambda world: world.python(POOL)),
-    Situation("stopped_from_elsewhere", search(FOREVER_IN_FOLDER), EITHER, ("(?i)stop",),
+    Situation("stopped_from_elsewhere", search(FOREVER_IN_FOLDER), EITHER, ("stop",),
               during=after(2, from_elsewhere("study.stop()"))),
-    Situation("paused_from_elsewhere", search(FOREVER_IN_FOLDER), WAITS, ("(?i)pause",),
+    Situation("paused_from_elsewhere", search(FOREVER_IN_FOLDER), WAITS, ("pause",),
               during=after(2, cli("study", "pause"))),
     Situation("interrupted", search(FOREVER), REFUSAL, ("KeyboardInterrupt",),
               during=after(2, lambda _, running: os.kill(running.process.pid, signal.SIGINT))),
@@ -399,6 +467,31 @@ def program_that_says_nothing(world):
     return search(FOREVER_IN_FOLDER)(world)
 
 
+def behind_a_proxy(world):
+    """A variable that many companies set must not lead to this machine's own server."""
+    words = at_a_server(world)
+    world.environment |= {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "grpc_proxy")}
+    return words
+
+
+def lock_of_another(world):
+    """A process that is no hpo-server holds the folder's lock."""
+    world.storage.mkdir()
+    holder = world.start(["flock", world.storage / "server.lock", "sleep", "1000"])
+    wait_for(lambda: world.processes("sleep", "1000") or holder.process.poll() is not None, "the lock")
+    return search(FOREVER_IN_FOLDER)(world)
+
+
+def newer_database(world):
+    world.run(search(QUICK)(world))
+    sqlite3.connect(world.storage / "hpo.db").execute("PRAGMA user_version = 9999").connection.close()
+    return search(FOREVER_IN_FOLDER)(world)
+
+
+def remove_storage(world, _):
+    shutil.rmtree(world.storage)
+
+
 def another_service(world):
     """Something listens at the server's address that is no hpo-server."""
     ready = world.start([sys.executable, world.write("service.py", """
@@ -432,15 +525,20 @@ SERVERS = [
     Situation("storage_is_a_file", a_file, REFUSAL, ("storage",)),
     Situation("storage_is_not_writable", unwritable, REFUSAL, ("storage",)),
     Situation("storage_cannot_be_made", unwritable_parent, REFUSAL, ("closed",)),
-    Situation("database_is_garbage", garbage, REFUSAL, ("(?i)not a database|no database|hpo.db",)),
+    Situation("database_is_garbage", garbage, REFUSAL, ("not a database|no database|hpo.db",)),
+    Situation("database_is_newer", newer_database, REFUSAL, ("newer|schema|version",)),
+    Situation("proxy_in_the_environment", behind_a_proxy, says=("best:",)),
+    Situation("lock_is_held_by_another_program", lock_of_another, REFUSAL, ("server.lock",)),
+    Situation("storage_is_removed", search(FOREVER_IN_FOLDER.replace("300", "40")), EITHER, ("storage|hpo.db",),
+              during=after(2, remove_storage)),
     Situation("socket_is_a_folder", socket_is_a_folder, EITHER, ("best:|server.sock",)),
     Situation("no_server_program", no_programs, REFUSAL, ("hpo-server was not found",)),
     Situation("server_program_does_not_run", program_that_does_not_run, REFUSAL, ("no such library",)),
     Situation("server_program_says_nothing", program_that_says_nothing, REFUSAL, ("listen",)),
 ] + ([
-    Situation("disk_full", on_a_small_disk, WAITS, ("(?i)disk|full|space",), during=after(2, fill)),
+    Situation("disk_full", on_a_small_disk, WAITS, ("disk|full|space",), during=after(2, fill)),
     Situation("disk_full_for_a_while", on_a_small_disk, says=("best:",), during=after(2, fill_for_a_while)),
-    Situation("disk_full_at_the_start", full_from_the_start, EITHER, ("(?i)disk|full|space",)),
+    Situation("disk_full_at_the_start", full_from_the_start, EITHER, ("disk|full|space",)),
 ] if can_mount() else [])
 
 SITUATIONS = [*MEMORY, *PROCESSES, *IMPORTS, *TRIALS, *OTHERS, *SERVERS]

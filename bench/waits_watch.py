@@ -177,6 +177,21 @@ class World:
                         found.append(int(entry.name))
         return found
 
+    @property
+    def is_alone(self):
+        """Whether nothing but the search was started here."""
+        return len(self._started) == 1
+
+    def left_over(self, seconds=5.0):
+        """The numbers of the product's processes that do not end within a while of the search."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = [pid for words in (["hpo-server"], ["hpo-worker"], ["hpo-command-trainer"], ["_slot.main"])
+                    for pid in self.processes(*words)]
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.1)
+
     def _is_ours(self, entry):
         mark = f"XDG_STATE_HOME={self.folder}/state".encode()
         return mark in (entry / "environ").read_bytes().split(b"\0")
@@ -210,6 +225,8 @@ def judged(situation, build):
         search.end()
         verdict.output = search.output
         verdict.wrong = [*trouble, *_wrong(situation, verdict)]
+        if verdict.status is not None and world.is_alone and (left := world.left_over()):
+            verdict.wrong.append(f"left processes behind: {left}")
         verdict.is_endless = verdict.status is None and situation.ends != WAITS
         return verdict
     finally:
@@ -235,7 +252,7 @@ def _wrong(situation, verdict):
     elif verdict.status is not None and verdict.status < 0 and verdict.status != -signal.SIGINT:
         yield f"was killed by signal {-verdict.status}"
     for pattern in situation.says:
-        if not re.search(pattern, verdict.output):
+        if not re.search(pattern, verdict.output, re.IGNORECASE):
             yield f"does not say {pattern!r}"
     if verdict.silence_s > SILENT_S:
         yield f"silent for {verdict.silence_s:.0f} s after {verdict.after[:80]!r}"
