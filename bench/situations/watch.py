@@ -16,6 +16,7 @@ from typing import Callable, Optional
 
 OBSERVED_S = 45.0  # of a search that rightly goes on
 SILENT_S = 15.0
+BEGINS = "the search begins"  # of a script: what it did before was its own
 RESULT, REFUSAL, WAITS, EITHER = "result", "refusal", "waits", "either"
 
 
@@ -95,10 +96,15 @@ class Search:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._reader.join(2)
+        if not self._reader.is_alive():
+            self.process.stdout.close()
 
     def longest_silence(self, until):
         """Seconds, and the line before. `until`: when the search ended, or was no longer observed."""
-        times = [(self.begin, "(its start)"), *self.lines, (until, "")]
+        lines = list(self.lines)
+        starts = [index for index, (_, text) in enumerate(lines) if text == BEGINS][:1]
+        times = lines[starts[0]:] if starts else [(self.begin, "(its start)"), *lines]
+        times = [*times, (until, "")]
         gaps = [(later[0] - one[0], one[1]) for one, later in zip(times, times[1:])]
         return max(gaps)
 

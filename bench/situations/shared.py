@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from waits_watch import World
+from .watch import World
 
 TRIALS = 24
 HEAD = """

@@ -7,8 +7,8 @@ import socket
 import struct
 import sys
 
-from waits_python import can_mount, cut_off, fill, wait_for
-from waits_watch import EITHER, REFUSAL, WAITS, Situation
+from .python import can_mount, cut_off, fill, wait_for
+from .watch import EITHER, REFUSAL, WAITS, Situation
 
 STUDY = """\
 name: toy
@@ -217,8 +217,7 @@ FOLDERS = [
     Situation("run_worker_killed", run_for_long, REFUSAL, ("worker",), during=kill("bin/hpo-worker", "--state-dir")),
     Situation("run_worker_stopped", run_for_long, WAITS, ("worker|heartbeat|silent|suspect",),
               during=stop("bin/hpo-worker", "--state-dir")),
-    Situation("run_server_stopped", run_for_long, EITHER, ("server",), during=stop("bin/hpo-server", "--db"),
-              limit_s=180),
+    Situation("run_server_stopped", run_for_long, WAITS, ("server",), during=stop("bin/hpo-server", "--db")),
     Situation("run_stopped_from_elsewhere", run_for_long, EITHER, ("stop",), during=ordered("study", "stop")),
     Situation("run_paused_from_elsewhere", run_for_long, WAITS, ("pause",), during=ordered("study", "pause")),
     Situation("run_interrupted", run_for_long, REFUSAL, ("to go on",),
