@@ -62,7 +62,7 @@ MEMORY = [
         "time.sleep(0.2)\nif trial.number == 2: raise hpo.OutOfMemory\nreturn trial['lr']",
         trials=12, memory="1GiB", parallel=3), says=("best:",)),
     Situation("every_trial_out_of_memory", simple("raise hpo.OutOfMemory", trials=6, memory="1GiB"),
-              REFUSAL, ("memory",)),
+              REFUSAL, ("Error: .*memory|Blocked: .*memory",)),
     Situation("every_trial_over_the_limit", simple(
         "held = bytearray(300 << 20)\ntime.sleep(1)\nreturn float(len(held))", trials=4, memory="128MiB"),
         REFUSAL, ("memory",)),
@@ -355,7 +355,7 @@ def cli(*words):
 
 OTHERS = [
     Situation("another_process_has_all_trials", all_held, WAITS, ("runs|held|lease|other",)),
-    Situation("holder_is_stopped", holder_stopped, WAITS, (r"\d+ ?s",)),
+    Situation("holder_is_stopped", holder_stopped, WAITS, ("lease|silent|heartbeat|heard",)),
     Situation("holder_was_killed", holder_killed, says=("best:",)),
     Situation("finished_before", finished_before, says=("best:",)),
     Situation("ask_when_all_is_handed_out", lambda world: world.python(ASKS)),
@@ -428,7 +428,7 @@ def on_a_small_disk(world):
 
 
 def fill(world, _=None):
-    with open(world.folder / "disk" / "filler", "wb", buffering=0) as file:
+    with open(world.folder / "small" / "filler", "wb", buffering=0) as file:
         try:
             while True:
                 file.write(bytes(4096))
@@ -439,7 +439,7 @@ def fill(world, _=None):
 def fill_for_a_while(world, _):
     fill(world)
     time.sleep(15)
-    (world.folder / "disk" / "filler").unlink()
+    (world.folder / "small" / "filler").unlink()
 
 
 def full_from_the_start(world):
@@ -536,9 +536,9 @@ SERVERS = [
     Situation("server_program_does_not_run", program_that_does_not_run, REFUSAL, ("no such library",)),
     Situation("server_program_says_nothing", program_that_says_nothing, REFUSAL, ("listen",)),
 ] + ([
-    Situation("disk_full", on_a_small_disk, WAITS, ("disk|full|space",), during=after(2, fill)),
+    Situation("disk_full", on_a_small_disk, WAITS, (r"\bfull\b|no space",), during=after(2, fill)),
     Situation("disk_full_for_a_while", on_a_small_disk, says=("best:",), during=after(2, fill_for_a_while)),
-    Situation("disk_full_at_the_start", full_from_the_start, EITHER, ("disk|full|space",)),
+    Situation("disk_full_at_the_start", full_from_the_start, EITHER, (r"\bfull\b|no space",)),
 ] if can_mount() else [])
 
 SITUATIONS = [*MEMORY, *PROCESSES, *IMPORTS, *TRIALS, *OTHERS, *SERVERS]

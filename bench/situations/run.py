@@ -215,9 +215,9 @@ FOLDERS = [
     Situation("run_database_is_garbage", garbage, REFUSAL, ("hpo.db|not a database",)),
     Situation("run_server_killed", run_for_long, REFUSAL, ("server",), during=kill("bin/hpo-server", "--db")),
     Situation("run_worker_killed", run_for_long, REFUSAL, ("worker",), during=kill("bin/hpo-worker", "--state-dir")),
-    Situation("run_worker_stopped", run_for_long, WAITS, ("worker|heartbeat|silent|suspect",),
+    Situation("run_worker_stopped", run_for_long, WAITS, ("worker.*(silent|heard|heartbeat|answer)|lease|suspect|gone",),
               during=stop("bin/hpo-worker", "--state-dir")),
-    Situation("run_server_stopped", run_for_long, WAITS, ("server",), during=stop("bin/hpo-server", "--db")),
+    Situation("run_server_stopped", run_for_long, WAITS, ("not answer",), during=stop("bin/hpo-server", "--db")),
     Situation("run_stopped_from_elsewhere", run_for_long, EITHER, ("stop",), during=ordered("study", "stop")),
     Situation("run_paused_from_elsewhere", run_for_long, WAITS, ("pause",), during=ordered("study", "pause")),
     Situation("run_interrupted", run_for_long, REFUSAL, ("to go on",),
@@ -227,7 +227,7 @@ FOLDERS = [
     Situation("run_behind_a_proxy", behind_a_proxy, says=("best trial",)),
     Situation("server_port_in_use", port_in_use, REFUSAL, (r"127.0.0.1:\d+ is in use",)),
 ] + ([
-    Situation("run_disk_full", on_a_small_disk, WAITS, ("disk|full|space",), during=fill_disk),
+    Situation("run_disk_full", on_a_small_disk, WAITS, (r"\bfull\b|no space",), during=fill_disk),
 ] if can_mount() else [])
 
 # --- our trainer: models and data -------------------------------------------------------------------------

@@ -166,7 +166,7 @@ class World:
 
     def small_disk(self, size):
         """A folder on a disk of its own; needs root."""
-        disk = self.folder / "disk"
+        disk = self.folder / "small"
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=True)
         self._mounted.append(disk)
